@@ -1,0 +1,1 @@
+//! Workloads, measures and reports for Shale and its peers.

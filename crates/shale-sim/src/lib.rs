@@ -1,0 +1,1 @@
+//! Simulated disk, clock and faults; a model; drivers of crash and metamorphic tests.

@@ -1,0 +1,257 @@
+//! Settings: plain data, few, each with a measured default. [`Config::validate`] refuses what is
+//! contradictory; everything that can be computed or found out on the machine is not a setting.
+
+use super::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// How many levels a tree has, level 0 included.
+pub const LEVELS: usize = 7;
+
+/// How the blocks of one level are compressed. A block that does not shrink by an eighth is stored
+/// plain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Codec {
+    /// Stored as they are.
+    None,
+    /// LZ4: the cheapest to read and write.
+    Lz4,
+    /// zlib at a level from 1 to 9.
+    Zlib(u8),
+    /// zstd at a level from -5 to 19.
+    Zstd(i8),
+}
+
+impl Codec {
+    /// Checks that the level is in the codec's range.
+    pub fn validate(self) -> Result<()> {
+        let wrong = |what: &str| Err(Error::Config { setting: "codecs", what: what.to_owned() });
+        match self {
+            Codec::Zlib(level) if !(1..=9).contains(&level) => {
+                wrong("a zlib level is from 1 to 9")
+            }
+            Codec::Zstd(level) if !(-5..=19).contains(&level) || level == 0 => {
+                wrong("a zstd level is from -5 to -1 or 1 to 19")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Display for Codec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Codec::None => f.write_str("none"),
+            Codec::Lz4 => f.write_str("lz4"),
+            Codec::Zlib(level) => write!(f, "zlib:{level}"),
+            Codec::Zstd(level) => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Codec {
+    type Err = Error;
+
+    /// Reads `none`, `lz4`, `zlib`, `zlib:6`, `zstd` or `zstd:3`.
+    fn from_str(text: &str) -> Result<Codec> {
+        let (name, level) = match text.split_once(':') {
+            Some((name, level)) => (name, Some(level)),
+            None => (text, None),
+        };
+        let wrong = || Error::Config {
+            setting: "codecs",
+            what: format!("`{text}` is none of none, lz4, zlib:1 to zlib:9, zstd:-5 to zstd:19"),
+        };
+        let codec = match (name, level) {
+            ("none", None) => Codec::None,
+            ("lz4", None) => Codec::Lz4,
+            ("zlib", None) => Codec::Zlib(6),
+            ("zstd", None) => Codec::Zstd(3),
+            ("zlib", Some(level)) => Codec::Zlib(level.parse().map_err(|_| wrong())?),
+            ("zstd", Some(level)) => Codec::Zstd(level.parse().map_err(|_| wrong())?),
+            _ => return Err(wrong()),
+        };
+        codec.validate()?;
+        Ok(codec)
+    }
+}
+
+/// Which codec each level of a tree uses.
+///
+/// Levels are counted by their distance from the top as data moves: `small` serves level 0 and the
+/// two levels below it that are in use, `last` the last level, `middle` those between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Codecs {
+    /// For level 0 and the next two levels in use, unless one of them is the last.
+    pub small: Codec,
+    /// For levels between the small ones and the last.
+    pub middle: Codec,
+    /// For the last level, which holds about nine tenths of the data.
+    pub last: Codec,
+}
+
+impl Codecs {
+    /// The same codec everywhere.
+    pub fn all(codec: Codec) -> Codecs {
+        Codecs { small: codec, middle: codec, last: codec }
+    }
+}
+
+impl Default for Codecs {
+    /// None for the small levels, lz4 in the middle, zstd level 3 in the last.
+    fn default() -> Codecs {
+        Codecs { small: Codec::None, middle: Codec::Lz4, last: Codec::Zstd(3) }
+    }
+}
+
+/// The settings of one tree, fixed when it is created and kept with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TreeConfig {
+    /// The codec of each level. See [`Codecs::default`].
+    pub codecs: Codecs,
+    /// The size of a data block before compression, in bytes: 1 KiB to 1 MiB, default 16 KiB.
+    /// Smaller blocks make random reads cheaper and the data larger.
+    pub block_bytes: u32,
+    /// Filter bits per key in the last level, 0 (no filters) to 20, default 10; smaller levels
+    /// get more, since their filters cost little and spare the most reads.
+    pub filter_bits: u8,
+    /// Values of at least this many bytes are kept in blob files of their own and are not
+    /// rewritten by compaction: 4 KiB to 1 GiB, default 1 MiB.
+    pub blob_bytes: u32,
+}
+
+impl Default for TreeConfig {
+    fn default() -> TreeConfig {
+        TreeConfig {
+            codecs: Codecs::default(),
+            block_bytes: 16 * 1024,
+            filter_bits: 10,
+            blob_bytes: 1024 * 1024,
+        }
+    }
+}
+
+impl TreeConfig {
+    /// Refuses values out of range.
+    pub fn validate(&self) -> Result<()> {
+        self.codecs.small.validate()?;
+        self.codecs.middle.validate()?;
+        self.codecs.last.validate()?;
+        check("block_bytes", self.block_bytes.into(), 1024, 1 << 20)?;
+        check("filter_bits", self.filter_bits.into(), 0, 20)?;
+        check("blob_bytes", self.blob_bytes.into(), 4096, 1 << 30)
+    }
+}
+
+/// How commits that do not ask for a sync become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncPolicy {
+    /// Only when a commit asks. After a crash of the machine, what survives is a prefix of the
+    /// commit order; a crash of the process loses nothing.
+    OnRequest,
+    /// As `OnRequest`, and every so many milliseconds (1 to 60,000) by a background thread.
+    EveryMillis(u32),
+    /// With every commit.
+    Always,
+}
+
+/// The settings of a database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The bound on block cache, memtables, indexes and filters together, in bytes: 8 MiB or
+    /// more; 0 (the default) takes a quarter of the machine's (or its cgroup's) memory.
+    pub memory_bytes: u64,
+    /// The size at which a memtable is sealed and flushed, in bytes: 64 KiB to 1 GiB; 0 (the
+    /// default) takes a sixteenth of `memory_bytes`, at most 64 MiB.
+    pub memtable_bytes: u64,
+    /// The aim for the size of a table file, in bytes: 64 KiB to 1 GiB, default 64 MiB.
+    pub table_bytes: u64,
+    /// Background threads for flush and compaction, 1 to 64; 0 (the default) takes one per core,
+    /// at most 8.
+    pub background_threads: u32,
+    /// When commits that do not ask for a sync reach the disk.
+    pub sync: SyncPolicy,
+    /// Create the database if there is none. Default true.
+    pub create: bool,
+    /// The settings of trees created without settings of their own.
+    pub tree: TreeConfig,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            memory_bytes: 0,
+            memtable_bytes: 0,
+            table_bytes: 64 << 20,
+            background_threads: 0,
+            sync: SyncPolicy::OnRequest,
+            create: true,
+            tree: TreeConfig::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Refuses values that are out of range or contradict each other.
+    pub fn validate(&self) -> Result<()> {
+        if self.memory_bytes != 0 {
+            check("memory_bytes", self.memory_bytes, 8 << 20, 1 << 46)?;
+        }
+        if self.memtable_bytes != 0 {
+            check("memtable_bytes", self.memtable_bytes, 64 << 10, 1 << 30)?;
+            if self.memory_bytes != 0 && self.memtable_bytes > self.memory_bytes / 4 {
+                return Err(Error::Config {
+                    setting: "memtable_bytes",
+                    what: format!(
+                        "{} is more than a quarter of memory_bytes ({}): up to three memtables \
+                         exist while flushes run, so lower the one or raise the other",
+                        self.memtable_bytes, self.memory_bytes
+                    ),
+                });
+            }
+        }
+        check("table_bytes", self.table_bytes, 64 << 10, 1 << 30)?;
+        check("background_threads", self.background_threads.into(), 0, 64)?;
+        if let SyncPolicy::EveryMillis(millis) = self.sync {
+            check("sync", millis.into(), 1, 60_000)?;
+        }
+        self.tree.validate()
+    }
+}
+
+fn check(setting: &'static str, value: u64, low: u64, high: u64) -> Result<()> {
+    if (low..=high).contains(&value) {
+        Ok(())
+    } else {
+        Err(Error::Config { setting, what: format!("{value} is not from {low} to {high}") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs_read_what_they_print() {
+        for text in ["none", "lz4", "zlib:1", "zlib:9", "zstd:-5", "zstd:19"] {
+            assert_eq!(text.parse::<Codec>().unwrap().to_string(), text);
+        }
+        for text in ["", "lz4:1", "zlib:10", "zstd:20", "zstd:0", "snappy", "zstd:x"] {
+            assert!(text.parse::<Codec>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        assert!(Config::default().validate().is_ok());
+        let config = Config { memory_bytes: 1 << 20, ..Config::default() };
+        assert!(config.validate().is_err());
+        let config = Config { memory_bytes: 64 << 20, memtable_bytes: 64 << 20, ..config };
+        assert!(config.validate().unwrap_err().to_string().contains("quarter"));
+        let tree = TreeConfig { block_bytes: 7, ..TreeConfig::default() };
+        assert!(Config { tree, ..Config::default() }.validate().is_err());
+    }
+}

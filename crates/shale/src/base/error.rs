@@ -1,0 +1,144 @@
+//! The one error type. Kinds are few and chosen by what the caller does about them.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The result of every fallible call of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, where, and what to do about it.
+///
+/// Cheap to clone, so that one failed background job can be reported to every writer.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused an operation on a file.
+    Io {
+        /// The operation, such as `read` or `sync`.
+        op: &'static str,
+        /// The file it was tried on.
+        path: PathBuf,
+        /// The system's own answer.
+        source: Arc<io::Error>,
+    },
+    /// There is no space left on the device. Reads go on; writes resume once there is space.
+    DiskFull {
+        /// The file that could not grow.
+        path: PathBuf,
+    },
+    /// Bytes on disk are not what was written. Nothing was returned from them.
+    Corruption {
+        /// The damaged file.
+        path: PathBuf,
+        /// Where in the file, in bytes from its start.
+        offset: u64,
+        /// What was expected and what was found.
+        what: String,
+    },
+    /// A setting is unknown, out of range, or contradicts another.
+    Config {
+        /// The name of the setting.
+        setting: &'static str,
+        /// What is wrong with it, and what would be right.
+        what: String,
+    },
+    /// An argument of a call is out of its documented bounds.
+    InvalidArgument(String),
+    /// Another process (or another handle of this one) has the database open.
+    Locked {
+        /// The lock file that is held.
+        path: PathBuf,
+    },
+    /// There is no such tree, or it has been dropped.
+    NoSuchTree(String),
+    /// A tree of that name exists already.
+    TreeExists(String),
+    /// There is no database at this path and none was to be created.
+    NoDatabase(PathBuf),
+    /// An earlier failure (such as a failed sync) makes further writes unsafe. Reopen the database.
+    Poisoned(Arc<Error>),
+    /// The database was opened for reading only.
+    ReadOnly,
+    /// The database has been closed.
+    Closed,
+}
+
+impl Error {
+    /// An I/O error on `path`; a full disk becomes [`Error::DiskFull`].
+    pub fn io(op: &'static str, path: &Path, source: io::Error) -> Error {
+        if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            Error::DiskFull { path: path.to_owned() }
+        } else {
+            Error::Io { op, path: path.to_owned(), source: Arc::new(source) }
+        }
+    }
+
+    /// Damage found in `path` at `offset`.
+    pub fn corruption(path: &Path, offset: u64, what: impl Into<String>) -> Error {
+        Error::Corruption { path: path.to_owned(), offset, what: what.into() }
+    }
+
+    /// Whether this is [`Error::Corruption`].
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, Error::Corruption { .. })
+    }
+
+    /// Whether this is [`Error::DiskFull`].
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Error::DiskFull { .. })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io { op, path, source } => {
+                write!(f, "could not {op} {}: {source}", path.display())
+            }
+            Error::DiskFull { path } => write!(
+                f,
+                "no space left on the device while writing {}; reads go on, and writes resume \
+                 by themselves once there is space",
+                path.display()
+            ),
+            Error::Corruption { path, offset, what } => write!(
+                f,
+                "{} is damaged at byte {offset}: {what}; `shale verify` lists all damage, \
+                 `shale repair` salvages what is left",
+                path.display()
+            ),
+            Error::Config { setting, what } => write!(f, "setting `{setting}`: {what}"),
+            Error::InvalidArgument(what) => f.write_str(what),
+            Error::Locked { path } => write!(
+                f,
+                "the database is in use by another process, which holds {}; close it first, or \
+                 open a checkpoint",
+                path.display()
+            ),
+            Error::NoSuchTree(name) => write!(f, "there is no tree named `{name}`"),
+            Error::TreeExists(name) => write!(f, "a tree named `{name}` exists already"),
+            Error::NoDatabase(path) => {
+                write!(f, "there is no Shale database at {}", path.display())
+            }
+            Error::Poisoned(cause) => write!(
+                f,
+                "writes are refused because an earlier failure may have lost data ({cause}); \
+                 close and reopen the database"
+            ),
+            Error::ReadOnly => f.write_str("the database is open for reading only"),
+            Error::Closed => f.write_str("the database has been closed"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Poisoned(cause) => Some(cause),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Range deletes, cut into fragments that do not overlap, so that "which delete covers this key"
+//! is one binary search however many ranges there are.
+
+use super::key::SeqNo;
+
+/// Deletes all keys from `start` up to (not including) `end` older than `seq`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RangeDelete {
+    /// The first key deleted.
+    pub start: Vec<u8>,
+    /// The first key not deleted.
+    pub end: Vec<u8>,
+    /// The delete's place in the commit order.
+    pub seq: SeqNo,
+}
+
+/// A range of keys and the deletes that cover all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// The first key covered.
+    pub start: Vec<u8>,
+    /// The first key not covered.
+    pub end: Vec<u8>,
+    /// The sequence numbers of the deletes, newest first; never empty.
+    pub seqs: Vec<SeqNo>,
+}
+
+impl Fragment {
+    /// The newest covering delete at or before `seq`, or 0.
+    #[inline]
+    pub fn newest_at(&self, seq: SeqNo) -> SeqNo {
+        let first = self.seqs.partition_point(|&s| s > seq);
+        self.seqs.get(first).copied().unwrap_or(0)
+    }
+}
+
+/// A set of range deletes as sorted fragments that do not overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeDeletes {
+    fragments: Vec<Fragment>,
+}
+
+impl RangeDeletes {
+    /// Cuts `deletes` (in any order, overlapping or not) into fragments. Empty ranges vanish.
+    pub fn new(deletes: impl IntoIterator<Item = RangeDelete>) -> RangeDeletes {
+        let mut deletes: Vec<RangeDelete> =
+            deletes.into_iter().filter(|delete| delete.start < delete.end).collect();
+        if deletes.is_empty() {
+            return RangeDeletes::default();
+        }
+        deletes.sort_unstable();
+        let mut cuts: Vec<Vec<u8>> =
+            deletes.iter().flat_map(|d| [d.start.clone(), d.end.clone()]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut fragments: Vec<Fragment> = Vec::new();
+        // The deletes that reach over the current cut, as indexes into `deletes`.
+        let mut open: Vec<usize> = Vec::new();
+        let mut next = 0;
+        for pair in cuts.windows(2) {
+            open.retain(|&index| deletes[index].end > pair[0]);
+            while next < deletes.len() && deletes[next].start == pair[0] {
+                open.push(next);
+                next += 1;
+            }
+            if open.is_empty() {
+                continue;
+            }
+            let mut seqs: Vec<SeqNo> = open.iter().map(|&index| deletes[index].seq).collect();
+            seqs.sort_unstable_by(|a, b| b.cmp(a));
+            seqs.dedup();
+            match fragments.last_mut() {
+                Some(last) if last.end == pair[0] && last.seqs == seqs => {
+                    last.end.clone_from(&pair[1]);
+                }
+                _ => fragments.push(Fragment { start: pair[0].clone(), end: pair[1].clone(), seqs }),
+            }
+        }
+        RangeDeletes { fragments }
+    }
+
+    /// The deletes of several sets together.
+    pub fn union<'a>(sets: impl IntoIterator<Item = &'a RangeDeletes>) -> RangeDeletes {
+        RangeDeletes::new(sets.into_iter().flat_map(RangeDeletes::deletes))
+    }
+
+    /// Each (fragment, sequence number) as a range delete of its own, in order.
+    pub fn deletes(&self) -> impl Iterator<Item = RangeDelete> + '_ {
+        self.fragments.iter().flat_map(|fragment| {
+            fragment.seqs.iter().map(|&seq| RangeDelete {
+                start: fragment.start.clone(),
+                end: fragment.end.clone(),
+                seq,
+            })
+        })
+    }
+
+    /// Whether there is no delete.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.fragments.is_empty()
+    }
+
+    /// The fragments, sorted.
+    pub fn fragments(&self) -> &[Fragment] {
+        &self.fragments
+    }
+
+    /// The fragment that covers `key`, if any.
+    #[inline]
+    pub fn covering(&self, key: &[u8]) -> Option<&Fragment> {
+        let after = self.fragments.partition_point(|fragment| fragment.start.as_slice() <= key);
+        let fragment = self.fragments.get(after.checked_sub(1)?)?;
+        (key < fragment.end.as_slice()).then_some(fragment)
+    }
+
+    /// The newest delete at or before `seq` that covers `key`, or 0 if none does.
+    #[inline]
+    pub fn newest_covering(&self, key: &[u8], seq: SeqNo) -> SeqNo {
+        self.covering(key).map_or(0, |fragment| fragment.newest_at(seq))
+    }
+
+    /// The part of the set inside `start` (included) to `end` (excluded; `None` = no bound).
+    pub fn clip(&self, start: &[u8], end: Option<&[u8]>) -> RangeDeletes {
+        let first = self.fragments.partition_point(|fragment| fragment.end.as_slice() <= start);
+        let mut fragments = Vec::new();
+        for fragment in &self.fragments[first..] {
+            if end.is_some_and(|end| fragment.start.as_slice() >= end) {
+                break;
+            }
+            let mut fragment = fragment.clone();
+            if fragment.start.as_slice() < start {
+                fragment.start = start.to_vec();
+            }
+            if let Some(end) = end
+                && fragment.end.as_slice() > end
+            {
+                fragment.end = end.to_vec();
+            }
+            fragments.push(fragment);
+        }
+        RangeDeletes { fragments }
+    }
+
+    /// About how many bytes of memory the set takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.fragments
+            .iter()
+            .map(|f| f.start.capacity() + f.end.capacity() + 8 * f.seqs.capacity() + 72)
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delete(start: &str, end: &str, seq: SeqNo) -> RangeDelete {
+        RangeDelete { start: start.into(), end: end.into(), seq }
+    }
+
+    #[test]
+    fn overlapping_ranges_become_fragments() {
+        let set = RangeDeletes::new([delete("c", "g", 7), delete("a", "e", 3), delete("x", "x", 9)]);
+        let shown: Vec<String> = set
+            .fragments()
+            .iter()
+            .map(|f| {
+                let (start, end) = (String::from_utf8_lossy(&f.start), String::from_utf8_lossy(&f.end));
+                format!("{start}-{end}:{:?}", f.seqs)
+            })
+            .collect();
+        assert_eq!(shown, ["a-c:[3]", "c-e:[7, 3]", "e-g:[7]"]);
+        assert_eq!(set.newest_covering(b"d", 100), 7);
+        assert_eq!(set.newest_covering(b"d", 6), 3);
+        assert_eq!(set.newest_covering(b"d", 2), 0);
+        assert_eq!(set.newest_covering(b"g", 100), 0);
+        assert_eq!(RangeDeletes::union([&set, &set]), set);
+    }
+
+    #[test]
+    fn clipping_keeps_what_is_inside() {
+        let set = RangeDeletes::new([delete("b", "d", 1), delete("f", "h", 2)]);
+        let clipped = set.clip(b"c", Some(b"g"));
+        assert_eq!(clipped, RangeDeletes::new([delete("c", "d", 1), delete("f", "g", 2)]));
+        assert_eq!(set.clip(b"d", None), RangeDeletes::new([delete("f", "h", 2)]));
+    }
+
+    #[test]
+    fn equals_a_naive_search() {
+        let mut state = 12345u64;
+        let mut random = |bound: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % bound
+        };
+        for _ in 0..50 {
+            let deletes: Vec<RangeDelete> = (1..20)
+                .map(|seq| RangeDelete {
+                    start: vec![random(30) as u8],
+                    end: vec![random(30) as u8],
+                    seq,
+                })
+                .collect();
+            let set = RangeDeletes::new(deletes.clone());
+            for key in 0..32u8 {
+                for at in 0..22 {
+                    let naive = deletes
+                        .iter()
+                        .filter(|d| d.start[0] <= key && key < d.end[0] && d.seq <= at)
+                        .map(|d| d.seq)
+                        .max();
+                    assert_eq!(set.newest_covering(&[key], at), naive.unwrap_or(0));
+                }
+            }
+        }
+    }
+}

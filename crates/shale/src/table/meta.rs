@@ -1,0 +1,69 @@
+//! What the tree knows of a table without opening it. Kept in the manifest.
+
+use crate::base::key::SeqNo;
+
+/// The number of a file in a database; never used twice.
+pub type FileId = u64;
+
+/// One table file, described.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableMeta {
+    /// The file's number.
+    pub id: FileId,
+    /// The file's length in bytes.
+    pub file_bytes: u64,
+    /// The smallest user key of an entry or the start of a range delete.
+    pub smallest: Vec<u8>,
+    /// The largest user key of an entry, or the end of a range delete.
+    pub largest: Vec<u8>,
+    /// Whether `largest` is the end of a range delete, so that no entry has that key.
+    pub largest_exclusive: bool,
+    /// The oldest and newest sequence number inside (range deletes included).
+    pub min_seq: SeqNo,
+    /// See `min_seq`.
+    pub max_seq: SeqNo,
+    /// For an ingested table: the sequence number of all its entries, which carry none themselves;
+    /// otherwise 0.
+    pub ingest_seq: SeqNo,
+    /// Entries, deletes included, range deletes not.
+    pub entries: u64,
+    /// Entries that are deletes.
+    pub deletes: u64,
+    /// Fragments of range deletes.
+    pub range_deletes: u64,
+    /// Bytes of all keys.
+    pub key_bytes: u64,
+    /// Bytes of all values.
+    pub value_bytes: u64,
+    /// Data blocks.
+    pub blocks: u64,
+    /// Bytes of the data blocks before compression.
+    pub raw_bytes: u64,
+    /// Bytes of the data blocks in the file.
+    pub data_bytes: u64,
+    /// Blob files whose values this table refers to, ascending.
+    pub blobs: Vec<FileId>,
+}
+
+impl TableMeta {
+    /// Whether `key` lies in the table's key range.
+    #[inline]
+    pub fn covers(&self, key: &[u8]) -> bool {
+        self.smallest.as_slice() <= key && !self.is_before(key)
+    }
+
+    /// Whether all of the table lies before `key`.
+    #[inline]
+    pub fn is_before(&self, key: &[u8]) -> bool {
+        if self.largest_exclusive {
+            self.largest.as_slice() <= key
+        } else {
+            self.largest.as_slice() < key
+        }
+    }
+
+    /// Whether the key ranges of the two tables have a key in common.
+    pub fn overlaps(&self, other: &TableMeta) -> bool {
+        !self.is_before(&other.smallest) && !other.is_before(&self.smallest)
+    }
+}

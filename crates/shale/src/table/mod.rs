@@ -1,0 +1,3 @@
+//! One immutable sorted file.
+
+pub mod meta;

@@ -1,0 +1,2 @@
+//! Tasks of the developers: comparisons with peers, sanitizers, long tests.
+fn main() {}
