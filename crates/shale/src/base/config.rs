@@ -27,9 +27,7 @@ impl Codec {
     pub fn validate(self) -> Result<()> {
         let wrong = |what: &str| Err(Error::Config { setting: "codecs", what: what.to_owned() });
         match self {
-            Codec::Zlib(level) if !(1..=9).contains(&level) => {
-                wrong("a zlib level is from 1 to 9")
-            }
+            Codec::Zlib(level) if !(1..=9).contains(&level) => wrong("a zlib level is from 1 to 9"),
             Codec::Zstd(level) if !(-5..=19).contains(&level) || level == 0 => {
                 wrong("a zstd level is from -5 to -1 or 1 to 19")
             }

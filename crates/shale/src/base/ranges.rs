@@ -73,7 +73,9 @@ impl RangeDeletes {
                 Some(last) if last.end == pair[0] && last.seqs == seqs => {
                     last.end.clone_from(&pair[1]);
                 }
-                _ => fragments.push(Fragment { start: pair[0].clone(), end: pair[1].clone(), seqs }),
+                _ => {
+                    fragments.push(Fragment { start: pair[0].clone(), end: pair[1].clone(), seqs })
+                }
             }
         }
         RangeDeletes { fragments }
@@ -161,12 +163,14 @@ mod tests {
 
     #[test]
     fn overlapping_ranges_become_fragments() {
-        let set = RangeDeletes::new([delete("c", "g", 7), delete("a", "e", 3), delete("x", "x", 9)]);
+        let set =
+            RangeDeletes::new([delete("c", "g", 7), delete("a", "e", 3), delete("x", "x", 9)]);
         let shown: Vec<String> = set
             .fragments()
             .iter()
             .map(|f| {
-                let (start, end) = (String::from_utf8_lossy(&f.start), String::from_utf8_lossy(&f.end));
+                let (start, end) =
+                    (String::from_utf8_lossy(&f.start), String::from_utf8_lossy(&f.end));
                 format!("{start}-{end}:{:?}", f.seqs)
             })
             .collect();
