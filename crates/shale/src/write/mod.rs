@@ -1,1 +1,4 @@
-//! write
+//! From an operation to a memtable and from a memtable to a table.
+
+pub mod ops;
+pub mod queue;

@@ -1,0 +1,113 @@
+//! Operations in the form in which batches hold them and the write-ahead log keeps them.
+//!
+//! An operation is `kind u8 | tree varint | key bytes | rest`, where `bytes` is a length as varint
+//! and then the bytes, and `rest` is the value bytes of a put, the end key bytes of a range delete,
+//! the blob reference bytes of a blob, and nothing for a delete. See docs/format.md.
+
+use crate::base::coding::{put_bytes, put_varint};
+use crate::base::error::{Error, Result};
+use crate::base::key::{KEY_BYTES_MAX, Kind, VALUE_BYTES_MAX};
+
+/// A sequence of encoded operations.
+#[derive(Clone, Debug, Default)]
+pub struct Ops {
+    bytes: Vec<u8>,
+    count: u32,
+    user_bytes: u64,
+}
+
+impl Ops {
+    /// No operations.
+    pub const fn new() -> Ops {
+        Ops { bytes: Vec::new(), count: 0, user_bytes: 0 }
+    }
+
+    /// Appends an operation; the key and the value are checked against their bounds.
+    #[inline]
+    pub fn push(&mut self, kind: Kind, tree: u32, key: &[u8], value: &[u8]) -> Result<()> {
+        if key.len() > KEY_BYTES_MAX || value.len() as u64 > VALUE_BYTES_MAX {
+            return Err(too_long(key, value));
+        }
+        self.bytes.reserve(key.len() + value.len() + 24);
+        self.bytes.push(kind as u8);
+        put_varint(&mut self.bytes, tree.into());
+        put_bytes(&mut self.bytes, key);
+        if kind != Kind::Delete {
+            put_bytes(&mut self.bytes, value);
+        }
+        self.count += 1;
+        self.user_bytes += (key.len() + value.len()) as u64;
+        Ok(())
+    }
+
+    /// Appends all operations of another sequence.
+    #[inline]
+    pub fn append(&mut self, other: &Ops) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+        self.user_bytes += other.user_bytes;
+    }
+
+    /// The encoded operations.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many there are; each takes one sequence number.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Bytes of keys and values.
+    pub fn user_bytes(&self) -> u64 {
+        self.user_bytes
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Forgets all operations and keeps the memory for the next, unless it is much.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 20);
+        self.count = 0;
+        self.user_bytes = 0;
+    }
+}
+
+#[cold]
+fn too_long(key: &[u8], value: &[u8]) -> Error {
+    if key.len() > KEY_BYTES_MAX {
+        Error::InvalidArgument(format!(
+            "a key of {} bytes is longer than {KEY_BYTES_MAX}",
+            key.len()
+        ))
+    } else {
+        Error::InvalidArgument(format!(
+            "a value of {} bytes is longer than {VALUE_BYTES_MAX}",
+            value.len()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_checked() {
+        let mut ops = Ops::new();
+        assert!(ops.push(Kind::Put, 1, &vec![0; KEY_BYTES_MAX], b"").is_ok());
+        assert!(ops.push(Kind::Put, 1, &vec![0; KEY_BYTES_MAX + 1], b"").is_err());
+        assert_eq!(ops.count(), 1);
+        let copy = ops.clone();
+        ops.append(&copy);
+        assert_eq!((ops.count(), ops.bytes().len()), (2, 2 * copy.bytes().len()));
+        ops.clear();
+        assert!(ops.is_empty() && ops.bytes().is_empty());
+    }
+}
