@@ -115,6 +115,13 @@ pub struct Env {
     pub clock: Arc<dyn Clock>,
 }
 
+impl Env {
+    /// The real machine.
+    pub fn os() -> Env {
+        Env { fs: Arc::new(os::OsFs), clock: Arc::new(os::OsClock::new()) }
+    }
+}
+
 impl std::fmt::Debug for Env {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Env")

@@ -1,0 +1,494 @@
+//! What is on the simulated disk: contents and names, live and durable, and what a crash makes of
+//! the difference.
+//!
+//! A file's durable content is `live[..synced]` followed by `cut` (durable bytes that a truncation
+//! not yet synced has taken from the live content). Names are changed by operations; an operation
+//! is pending until the directory is synced. A crash keeps any subset of the pending operations in
+//! which a kept one brings along the earlier ones on the same names, and of unsynced content any
+//! mixture of sectors.
+
+use crate::base::error::{Error, Result};
+use crate::base::sync::{Arc, Mutex};
+use crate::fs::DirEntry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// What a crash makes of bytes and names that were not synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrashMode {
+    /// All are lost: the least that a disk may keep.
+    Lost,
+    /// All are kept: the crash of a process on a machine that lives on.
+    Kept,
+    /// Names are kept or lost one by one; files end anywhere between what was synced and what was
+    /// written; each unsynced sector is kept, lost (the bytes before, or zeros) or garbage.
+    Torn,
+}
+
+/// The unit in which a torn write is kept or lost.
+const SECTOR_BYTES: usize = 512;
+
+/// A file, whatever its names.
+pub(super) struct Node {
+    pub(super) data: Mutex<Content>,
+}
+
+/// The bytes of a file. Bytes are shared with crash clones until they change.
+#[derive(Clone, Default)]
+pub(super) struct Content {
+    live: Arc<Vec<u8>>,
+    /// How many bytes at the front of `live` are durable.
+    synced: usize,
+    /// Durable bytes after those, which the live content does not have any more.
+    cut: Vec<u8>,
+    /// A sync failed with bytes unsynced; later syncs do not make them durable.
+    lost: bool,
+    /// How many live names there are.
+    names: u32,
+}
+
+impl Content {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.live
+    }
+
+    pub(super) fn sync(&mut self) {
+        if !self.lost {
+            self.synced = self.live.len();
+            self.cut = Vec::new();
+        }
+    }
+
+    pub(super) fn lose(&mut self) {
+        self.lost |= self.synced < self.live.len() || !self.cut.is_empty();
+    }
+
+    pub(super) fn flip(&mut self, offset: u64, xor: u8) -> bool {
+        match usize::try_from(offset).ok().filter(|&at| at < self.live.len()) {
+            Some(at) => {
+                Arc::make_mut(&mut self.live)[at] ^= xor;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn truncate(&mut self, bytes: usize) {
+        if bytes < self.synced {
+            let mut cut = self.live[bytes..self.synced].to_vec();
+            cut.append(&mut self.cut);
+            self.cut = cut;
+            self.synced = bytes;
+        }
+        Arc::make_mut(&mut self.live).resize(bytes, 0);
+    }
+
+    /// The content after a crash.
+    fn crash(&self, random: &mut Random, mode: CrashMode) -> Arc<Vec<u8>> {
+        if mode == CrashMode::Kept || (self.synced == self.live.len() && self.cut.is_empty()) {
+            return self.live.clone();
+        }
+        let mut durable = self.live[..self.synced].to_vec();
+        durable.extend_from_slice(&self.cut);
+        if mode == CrashMode::Lost {
+            return Arc::new(durable);
+        }
+        let (low, high) = if durable.len() < self.live.len() {
+            (durable.len(), self.live.len())
+        } else {
+            (self.live.len(), durable.len())
+        };
+        // The ends are likelier than the middle.
+        let bytes = match random.below(4) {
+            0 => low,
+            1 => high,
+            _ => low + random.below((high - low + 1) as u64) as usize,
+        };
+        let mut after = durable.clone();
+        after.resize(bytes, 0);
+        // A third of the files fares alike in all sectors.
+        let fate = random.below(9);
+        let mut at = self.synced;
+        while at < bytes {
+            let end = ((at / SECTOR_BYTES + 1) * SECTOR_BYTES).min(bytes);
+            match if fate < 3 { fate } else { random.below(4) } {
+                0 => {
+                    let new = self.live.get(at..end.min(self.live.len())).unwrap_or_default();
+                    after[at..at + new.len()].copy_from_slice(new);
+                }
+                1 => {}
+                2 => after[at..end].fill(0),
+                _ => after[at..end].iter_mut().for_each(|byte| *byte = random.next() as u8),
+            }
+            at = end;
+        }
+        Arc::new(after)
+    }
+}
+
+#[derive(Clone)]
+enum Entry {
+    File(Arc<Node>),
+    Dir,
+}
+
+type Names = BTreeMap<PathBuf, BTreeMap<String, Entry>>;
+
+/// A full name: the directory and the name in it.
+type Name = (PathBuf, String);
+
+/// A change of names that is not durable yet.
+#[derive(Clone)]
+enum Change {
+    /// The name now stands for this.
+    Set(Name, Entry),
+    /// The name is gone.
+    Unset(Name),
+    /// The second name now stands for this, and the first is gone, both or neither.
+    Move(Name, Name, Entry),
+}
+
+impl Change {
+    fn names(&self) -> impl Iterator<Item = &Name> {
+        let (a, b) = match self {
+            Change::Set(name, _) | Change::Unset(name) => (name, None),
+            Change::Move(from, to, _) => (to, Some(from)),
+        };
+        std::iter::once(a).chain(b)
+    }
+
+    /// The directory whose sync makes the change durable.
+    fn dir(&self) -> &Path {
+        match self {
+            Change::Set(name, _) | Change::Unset(name) | Change::Move(_, name, _) => &name.0,
+        }
+    }
+
+    fn apply(self, names: &mut Names) {
+        match self {
+            Change::Set(name, entry) => set(names, name, entry),
+            Change::Unset(name) => unset(names, &name),
+            Change::Move(from, to, entry) => {
+                unset(names, &from);
+                set(names, to, entry);
+            }
+        }
+    }
+}
+
+fn set(names: &mut Names, (dir, name): Name, entry: Entry) {
+    if matches!(entry, Entry::Dir) {
+        names.entry(dir.join(&name)).or_default();
+    }
+    names.entry(dir).or_default().insert(name, entry);
+}
+
+fn unset(names: &mut Names, (dir, name): &Name) {
+    let gone = names.get_mut(dir).and_then(|entries| entries.remove(name));
+    if matches!(gone, Some(Entry::Dir)) {
+        names.remove(&dir.join(name));
+    }
+}
+
+pub(super) struct Disk {
+    live: Names,
+    durable: Names,
+    pending: Vec<Change>,
+    pub(super) locks: BTreeSet<PathBuf>,
+    pub(super) capacity: Option<u64>,
+    pub(super) used: u64,
+}
+
+pub(super) fn io_error(op: &'static str, path: &Path, kind: ErrorKind) -> Error {
+    Error::io(op, path, io::Error::from(kind))
+}
+
+/// Cuts a path into its directory and its name. Roots have no name.
+fn split(op: &'static str, path: &Path) -> Result<Name> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match (path.parent(), name) {
+        (Some(dir), Some(name)) => Ok((dir.to_owned(), name.to_owned())),
+        _ => Err(io_error(op, path, ErrorKind::InvalidInput)),
+    }
+}
+
+impl Disk {
+    pub(super) fn new() -> Disk {
+        let roots: Names = ["/", ""].map(|root| (PathBuf::from(root), BTreeMap::new())).into();
+        Disk {
+            durable: roots.clone(),
+            live: roots,
+            pending: Vec::new(),
+            locks: BTreeSet::new(),
+            capacity: None,
+            used: 0,
+        }
+    }
+
+    fn entry(&self, path: &Path) -> Option<&Entry> {
+        let name = path.file_name()?.to_str()?;
+        self.live.get(path.parent()?)?.get(name)
+    }
+
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.live.contains_key(path) || self.entry(path).is_some()
+    }
+
+    pub(super) fn file(&self, op: &'static str, path: &Path) -> Result<Arc<Node>> {
+        match self.entry(path) {
+            Some(Entry::File(node)) => Ok(node.clone()),
+            Some(Entry::Dir) => Err(io_error(op, path, ErrorKind::IsADirectory)),
+            None => Err(io_error(op, path, ErrorKind::NotFound)),
+        }
+    }
+
+    fn change(&mut self, change: Change) {
+        change.clone().apply(&mut self.live);
+        self.pending.push(change);
+    }
+
+    /// Splits the path of a name to be made: its directory must exist, and it must not be one.
+    fn place(&self, op: &'static str, path: &Path) -> Result<Name> {
+        let name = split(op, path)?;
+        if !self.live.contains_key(&name.0) {
+            return Err(io_error(op, path, ErrorKind::NotFound));
+        }
+        if self.live.contains_key(path) {
+            return Err(io_error(op, path, ErrorKind::IsADirectory));
+        }
+        Ok(name)
+    }
+
+    pub(super) fn create(&mut self, path: &Path) -> Result<Arc<Node>> {
+        if let Ok(node) = self.file("create", path) {
+            self.truncate(&node, 0);
+            return Ok(node);
+        }
+        let name = self.place("create", path)?;
+        let content = Content { names: 1, ..Content::default() };
+        let node = Arc::new(Node { data: Mutex::new(content) });
+        self.change(Change::Set(name, Entry::File(node.clone())));
+        Ok(node)
+    }
+
+    pub(super) fn write(&mut self, node: &Node, path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
+        let mut data = node.data.lock();
+        let (at, before) = (at as usize, data.live.len());
+        let mut take = bytes;
+        let growth = (at + bytes.len()).saturating_sub(before) as u64;
+        let free = self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used));
+        if growth > free {
+            take = &bytes[..bytes.len() - (growth - free) as usize];
+        }
+        if at < data.synced {
+            // Overwriting durable bytes: they stay durable until the next sync.
+            let tail = data.live[at..].to_vec();
+            data.truncate(at);
+            Arc::make_mut(&mut data.live).extend_from_slice(&tail);
+        }
+        let live = Arc::make_mut(&mut data.live);
+        let end = at + take.len();
+        if live.len() < end {
+            live.resize(end, 0);
+        }
+        live[at..end].copy_from_slice(take);
+        if data.names > 0 {
+            self.used += (data.live.len() - before) as u64;
+        }
+        if take.len() < bytes.len() {
+            return Err(Error::DiskFull { path: path.to_owned() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn truncate(&mut self, node: &Node, bytes: u64) {
+        let mut data = node.data.lock();
+        if data.names > 0 {
+            self.used = self.used - data.live.len() as u64 + bytes;
+        }
+        data.truncate(bytes as usize);
+    }
+
+    fn unlinked(&mut self, entry: Option<Entry>) {
+        if let Some(Entry::File(node)) = entry {
+            let mut data = node.data.lock();
+            data.names -= 1;
+            if data.names == 0 {
+                self.used -= data.live.len() as u64;
+            }
+        }
+    }
+
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let node = self.file("rename", from)?;
+        let target = self.place("rename", to)?;
+        if from == to {
+            return Ok(());
+        }
+        let replaced = self.entry(to).cloned();
+        self.unlinked(replaced);
+        self.change(Change::Move(split("rename", from)?, target, Entry::File(node)));
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, path: &Path) -> Result<()> {
+        let node = self.file("remove", path)?;
+        self.change(Change::Unset(split("remove", path)?));
+        self.unlinked(Some(Entry::File(node)));
+        Ok(())
+    }
+
+    pub(super) fn remove_dir(&mut self, path: &Path) -> Result<()> {
+        match self.live.get(path) {
+            None => return Err(io_error("remove", path, ErrorKind::NotFound)),
+            Some(names) if !names.is_empty() => {
+                return Err(io_error("remove", path, ErrorKind::DirectoryNotEmpty));
+            }
+            Some(_) => {}
+        }
+        let name = split("remove", path)?;
+        self.change(Change::Unset(name));
+        Ok(())
+    }
+
+    pub(super) fn link(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let node = self.file("link", from)?;
+        let name = self.place("link", to)?;
+        if self.entry(to).is_some() {
+            return Err(io_error("link", to, ErrorKind::AlreadyExists));
+        }
+        node.data.lock().names += 1;
+        self.change(Change::Set(name, Entry::File(node)));
+        Ok(())
+    }
+
+    pub(super) fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
+        let Some(names) = self.live.get(dir) else {
+            return Err(io_error("list", dir, ErrorKind::NotFound));
+        };
+        let describe = |(name, entry): (&String, &Entry)| match entry {
+            Entry::File(node) => {
+                let bytes = node.data.lock().live.len() as u64;
+                DirEntry { name: name.clone(), bytes, is_dir: false }
+            }
+            Entry::Dir => DirEntry { name: name.clone(), bytes: 0, is_dir: true },
+        };
+        Ok(names.iter().map(describe).collect())
+    }
+
+    pub(super) fn files(&self) -> Vec<(PathBuf, u64)> {
+        let mut files = Vec::new();
+        for (dir, names) in &self.live {
+            for (name, entry) in names {
+                if let Entry::File(node) = entry {
+                    files.push((dir.join(name), node.data.lock().live.len() as u64));
+                }
+            }
+        }
+        files.sort_unstable();
+        files
+    }
+
+    pub(super) fn create_dir_all(&mut self, path: &Path) -> Result<()> {
+        if self.live.contains_key(path) {
+            return Ok(());
+        }
+        if self.entry(path).is_some() {
+            return Err(io_error("create directory", path, ErrorKind::AlreadyExists));
+        }
+        let name = split("create directory", path)?;
+        self.create_dir_all(&name.0)?;
+        self.change(Change::Set(name, Entry::Dir));
+        Ok(())
+    }
+
+    pub(super) fn sync_dir(&mut self, dir: &Path) -> Result<()> {
+        if !self.live.contains_key(dir) {
+            return Err(io_error("sync directory", dir, ErrorKind::NotFound));
+        }
+        for change in std::mem::take(&mut self.pending) {
+            if change.dir() == dir {
+                change.apply(&mut self.durable);
+            } else {
+                self.pending.push(change);
+            }
+        }
+        Ok(())
+    }
+
+    /// The names after a crash.
+    fn crash_names(&self, random: &mut Random, mode: CrashMode) -> Names {
+        match mode {
+            CrashMode::Lost => return self.durable.clone(),
+            CrashMode::Kept => return self.live.clone(),
+            CrashMode::Torn => {}
+        }
+        // Crashes that lose all or no names are as likely as all the others together.
+        let chance = [0, 2, 4, 4][random.below(4) as usize];
+        let mut kept = vec![false; self.pending.len()];
+        let mut needed: BTreeSet<&Name> = BTreeSet::new();
+        for (index, change) in self.pending.iter().enumerate().rev() {
+            if change.names().any(|name| needed.contains(name)) || random.below(4) < chance {
+                kept[index] = true;
+                needed.extend(change.names());
+            }
+        }
+        let mut names = self.durable.clone();
+        for (change, _) in self.pending.iter().zip(kept).filter(|&(_, kept)| kept) {
+            change.clone().apply(&mut names);
+        }
+        names
+    }
+
+    pub(super) fn crash(&self, seed: u64, mode: CrashMode) -> Disk {
+        let mut random = Random(seed);
+        let names = self.crash_names(&mut random, mode);
+        let mut disk = Disk::new();
+        // Old node (by address) -> new node, so that links stay links.
+        let mut nodes: BTreeMap<*const Node, Arc<Node>> = BTreeMap::new();
+        // Only what can be reached from a root is there: `names` is sorted, so that a directory
+        // comes before those inside it.
+        for (dir, entries) in names {
+            if !disk.live.contains_key(&dir) {
+                continue;
+            }
+            for (name, entry) in entries {
+                let full = (dir.clone(), name);
+                match entry {
+                    Entry::Dir => set(&mut disk.live, full, Entry::Dir),
+                    Entry::File(old) => {
+                        let node = nodes.entry(Arc::as_ptr(&old)).or_insert_with(|| {
+                            let live = old.data.lock().crash(&mut random, mode);
+                            disk.used += live.len() as u64;
+                            let synced = live.len();
+                            let content = Content { live, synced, ..Content::default() };
+                            Arc::new(Node { data: Mutex::new(content) })
+                        });
+                        node.data.lock().names += 1;
+                        set(&mut disk.live, full, Entry::File(node.clone()));
+                    }
+                }
+            }
+        }
+        disk.durable = disk.live.clone();
+        disk
+    }
+}
+
+/// Chance from a seed (SplitMix64).
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}

@@ -1,0 +1,248 @@
+//! Which calls fail, how often each was made, and a trace of them.
+
+use crate::base::coding;
+use crate::base::error::{Error, Result};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A kind of call to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    /// Opening a file for reading or appending.
+    Open,
+    /// Reading.
+    Read,
+    /// Asking for a length, an existence or a space.
+    Stat,
+    /// Listing a directory.
+    List,
+    /// Taking a lock.
+    Lock,
+    /// Creating or emptying a file.
+    Create,
+    /// Appending.
+    Append,
+    /// Making a file durable.
+    Sync,
+    /// Cutting a file back.
+    Truncate,
+    /// Renaming.
+    Rename,
+    /// Removing a file.
+    Remove,
+    /// Removing a directory.
+    RemoveDir,
+    /// Giving a file a second name.
+    Link,
+    /// Creating directories.
+    CreateDir,
+    /// Making names durable.
+    SyncDir,
+}
+
+impl Call {
+    /// All kinds.
+    pub const ALL: [Call; 15] = [
+        Call::Open,
+        Call::Read,
+        Call::Stat,
+        Call::List,
+        Call::Lock,
+        Call::Create,
+        Call::Append,
+        Call::Sync,
+        Call::Truncate,
+        Call::Rename,
+        Call::Remove,
+        Call::RemoveDir,
+        Call::Link,
+        Call::CreateDir,
+        Call::SyncDir,
+    ];
+
+    /// Whether the call changes the disk.
+    pub fn changes(self) -> bool {
+        self >= Call::Create
+    }
+
+    fn op(self) -> &'static str {
+        match self {
+            Call::Open => "open",
+            Call::Read => "read",
+            Call::Stat => "stat",
+            Call::List => "list",
+            Call::Lock => "lock",
+            Call::Create => "create",
+            Call::Append => "append to",
+            Call::Sync => "sync",
+            Call::Truncate => "truncate",
+            Call::Rename => "rename",
+            Call::Remove | Call::RemoveDir => "remove",
+            Call::Link => "link",
+            Call::CreateDir => "create directory",
+            Call::SyncDir => "sync directory",
+        }
+    }
+}
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The device answers with an error; nothing happens.
+    Io,
+    /// There is no space.
+    Full,
+    /// Of an append about half lands before the device answers with an error. Other calls fail as
+    /// with [`Fault::Io`].
+    Short,
+    /// Of an append about half lands before there is no more space. Other calls fail as with
+    /// [`Fault::Full`].
+    ShortFull,
+}
+
+/// How often each kind of call was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts([u64; Call::ALL.len()]);
+
+impl Counts {
+    /// The calls of one kind.
+    pub fn of(&self, call: Call) -> u64 {
+        self.0[call as usize]
+    }
+
+    /// All calls.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// All calls that change the disk.
+    pub fn changes(&self) -> u64 {
+        self.0[Call::Create as usize..].iter().sum()
+    }
+}
+
+struct Rule {
+    call: Call,
+    /// The count of calls of the kind from which the rule holds.
+    from: u64,
+    fault: Fault,
+    once: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Faults {
+    counts: Counts,
+    rules: Vec<Rule>,
+    struck: u64,
+    /// The last call was struck by a short write.
+    short: bool,
+    /// The count of changes after which the power is off.
+    power_until: Option<u64>,
+    crashed: bool,
+    hash: u64,
+    trace: Option<Vec<String>>,
+}
+
+impl Faults {
+    /// Counts and traces a call, and says whether it may happen.
+    pub(super) fn enter(&mut self, call: Call, path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
+        if call.changes() && self.power_until.is_some_and(|until| self.counts.changes() >= until) {
+            self.crashed = true;
+        }
+        if self.crashed {
+            self.short = false;
+            let source = io::Error::other("the power is off");
+            return Err(Error::Io { op: call.op(), path: path.to_owned(), source: source.into() });
+        }
+        self.counts.0[call as usize] += 1;
+        self.note(call, path, at, bytes);
+        if self.rules.is_empty() {
+            return Ok(());
+        }
+        let count = self.counts.of(call);
+        let Some(index) = self.rules.iter().position(|r| r.call == call && count >= r.from) else {
+            return Ok(());
+        };
+        let fault = self.rules[index].fault;
+        if self.rules[index].once {
+            self.rules.remove(index);
+        }
+        self.struck += 1;
+        self.short = matches!(fault, Fault::Short | Fault::ShortFull);
+        match fault {
+            Fault::Full | Fault::ShortFull => Err(Error::DiskFull { path: path.to_owned() }),
+            Fault::Io | Fault::Short => {
+                let source = Arc::new(io::Error::other("injected fault"));
+                Err(Error::Io { op: call.op(), path: path.to_owned(), source })
+            }
+        }
+    }
+
+    fn note(&mut self, call: Call, path: &Path, at: u64, bytes: &[u8]) {
+        let name = path.as_os_str().as_encoded_bytes();
+        let parts = [call as u64, coding::hash(name), at, bytes.len() as u64, coding::hash(bytes)];
+        for part in parts {
+            self.hash = (self.hash ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
+        }
+        if let Some(trace) = &mut self.trace
+            && call.changes()
+        {
+            let change = self.counts.changes();
+            trace.push(match call {
+                Call::Append => {
+                    format!("{change} append {} at {at}, {} bytes", path.display(), bytes.len())
+                }
+                Call::Rename | Call::Link => {
+                    let to = String::from_utf8_lossy(bytes);
+                    format!("{change} {} {} to {to}", call.op(), path.display())
+                }
+                _ => format!("{change} {} {}", call.op(), path.display()),
+            });
+        }
+    }
+
+    /// After a failed append: how many of its bytes landed all the same.
+    pub(super) fn take_short(&mut self, bytes: usize) -> Option<usize> {
+        std::mem::take(&mut self.short).then_some(bytes.div_ceil(2))
+    }
+
+    pub(super) fn add(&mut self, call: Call, nth: u64, fault: Fault, once: bool) {
+        let from = self.counts.of(call) + nth.max(1);
+        self.rules.push(Rule { call, from, fault, once });
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.rules.clear();
+        self.power_until = None;
+        self.crashed = false;
+    }
+
+    pub(super) fn crash_after(&mut self, changes: u64) {
+        self.power_until = Some(self.counts.changes() + changes);
+    }
+
+    pub(super) fn crashed(&self) -> bool {
+        self.crashed
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(super) fn struck(&self) -> u64 {
+        self.struck
+    }
+
+    pub(super) fn trace_hash(&self) -> u64 {
+        self.hash
+    }
+
+    pub(super) fn keep_trace(&mut self) {
+        self.trace.get_or_insert_default();
+    }
+
+    pub(super) fn trace(&self) -> Vec<String> {
+        self.trace.clone().unwrap_or_default()
+    }
+}

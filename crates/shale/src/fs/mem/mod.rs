@@ -1,0 +1,422 @@
+//! The simulated disk: files and names in memory, which of them are durable, and faults on demand.
+//!
+//! What a real disk promises is what this one promises, and no more: appended bytes are durable
+//! after a sync of the file, names after a sync of their directory. [`MemFs::crash_clone`] is the
+//! disk as it may look after a power loss; [`MemFs::fail`], [`MemFs::set_capacity`] and
+//! [`MemFs::crash_after`] make calls fail; [`MemFs::trace_hash`] tells whether two runs made the
+//! same calls. Everything is a function of the calls made and the seeds given.
+
+mod disk;
+mod fault;
+
+pub use disk::CrashMode;
+pub use fault::{Call, Counts, Fault};
+
+use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};
+use crate::base::error::{Error, Result};
+use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::base::sync::{Arc, Mutex};
+use disk::{Disk, Node, io_error};
+use fault::Faults;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// A disk in memory. Clones are handles to the same disk.
+#[derive(Clone)]
+pub struct MemFs {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    disk: Disk,
+    faults: Faults,
+}
+
+impl Default for MemFs {
+    fn default() -> MemFs {
+        MemFs::new()
+    }
+}
+
+impl std::fmt::Debug for MemFs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MemFs")
+    }
+}
+
+impl MemFs {
+    /// An empty disk without bounds or faults.
+    pub fn new() -> MemFs {
+        MemFs::with(Disk::new())
+    }
+
+    fn with(disk: Disk) -> MemFs {
+        MemFs { inner: Arc::new(Mutex::new(Inner { disk, faults: Faults::default() })) }
+    }
+
+    /// The disk as it may look after the power went now: what was synced is there, of the rest what
+    /// `mode` and `seed` say. The new disk has no faults, no bound, no locks and no open files.
+    pub fn crash_clone(&self, seed: u64, mode: CrashMode) -> MemFs {
+        MemFs::with(self.inner.lock().disk.crash(seed, mode))
+    }
+
+    /// Makes the `nth` call of this kind from now (1 = the next) fail; with `once` false all later
+    /// ones too, until [`MemFs::clear_faults`].
+    pub fn fail(&self, call: Call, nth: u64, fault: Fault, once: bool) {
+        self.inner.lock().faults.add(call, nth, fault, once);
+    }
+
+    /// Forgets all faults, and the bound of [`MemFs::crash_after`].
+    pub fn clear_faults(&self) {
+        self.inner.lock().faults.clear();
+    }
+
+    /// Whether a fault of [`MemFs::fail`] has struck since it was set.
+    pub fn faults_struck(&self) -> u64 {
+        self.inner.lock().faults.struck()
+    }
+
+    /// Cuts the power after `changes` more calls that change the disk: every later call fails, and
+    /// the disk stays as it is then.
+    pub fn crash_after(&self, changes: u64) {
+        self.inner.lock().faults.crash_after(changes);
+    }
+
+    /// Whether the power has been cut by [`MemFs::crash_after`].
+    pub fn crashed(&self) -> bool {
+        self.inner.lock().faults.crashed()
+    }
+
+    /// The calls made so far, by kind.
+    pub fn counts(&self) -> Counts {
+        self.inner.lock().faults.counts()
+    }
+
+    /// The calls made so far that change the disk; what [`MemFs::crash_after`] counts.
+    pub fn changes(&self) -> u64 {
+        self.inner.lock().faults.counts().changes()
+    }
+
+    /// A hash of all calls made so far with their arguments, in order.
+    pub fn trace_hash(&self) -> u64 {
+        self.inner.lock().faults.trace_hash()
+    }
+
+    /// From now on keeps a line of text for every call that changes the disk.
+    pub fn keep_trace(&self) {
+        self.inner.lock().faults.keep_trace();
+    }
+
+    /// The lines kept since [`MemFs::keep_trace`].
+    pub fn trace(&self) -> Vec<String> {
+        self.inner.lock().faults.trace()
+    }
+
+    /// Bounds the bytes of all files together; appends beyond it fail with
+    /// [`DiskFull`](crate::Error::DiskFull). `None` lifts the bound.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.inner.lock().disk.capacity = bytes;
+    }
+
+    /// The bytes of all files together.
+    pub fn used_bytes(&self) -> u64 {
+        self.inner.lock().disk.used
+    }
+
+    /// Flips the bits `xor` of one byte of a file, durably. False if there is no such byte.
+    pub fn corrupt(&self, path: &Path, offset: u64, xor: u8) -> bool {
+        let inner = self.inner.lock();
+        match inner.disk.file("corrupt", path) {
+            Ok(node) => node.data.lock().flip(offset, xor),
+            Err(_) => false,
+        }
+    }
+
+    /// The paths of all files, sorted, with their lengths.
+    pub fn files(&self) -> Vec<(PathBuf, u64)> {
+        self.inner.lock().disk.files()
+    }
+
+    /// The content of a file, without counting as a call.
+    pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
+        let node = self.inner.lock().disk.file("read", path).ok()?;
+        let content = node.data.lock().bytes().to_vec();
+        Some(content)
+    }
+}
+
+struct MemReadFile {
+    fs: MemFs,
+    node: Arc<Node>,
+    path: PathBuf,
+}
+
+struct MemWriteFile {
+    fs: MemFs,
+    node: Arc<Node>,
+    path: PathBuf,
+    bytes: u64,
+}
+
+struct MemSyncer {
+    fs: MemFs,
+    node: Arc<Node>,
+    path: PathBuf,
+}
+
+struct MemLock {
+    fs: MemFs,
+    path: PathBuf,
+}
+
+impl ReadFile for MemReadFile {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.fs.inner.lock().faults.enter(Call::Read, &self.path, offset, &[])?;
+        let data = self.node.data.lock();
+        let content = data.bytes();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+        let there = &content[start..];
+        match there.get(..buf.len()) {
+            Some(bytes) => {
+                buf.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => {
+                let what = format!(
+                    "file ends early: {} bytes wanted from {offset}, {} there",
+                    buf.len(),
+                    there.len()
+                );
+                Err(Error::corruption(&self.path, offset.max(content.len() as u64), what))
+            }
+        }
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.fs.inner.lock().faults.enter(Call::Stat, &self.path, 0, &[])?;
+        Ok(self.node.data.lock().bytes().len() as u64)
+    }
+
+    fn prefetch(&self, _: u64, _: u64) {}
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl WriteFile for MemWriteFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut inner = self.fs.inner.lock();
+        let inner = &mut *inner;
+        match inner.faults.enter(Call::Append, &self.path, self.bytes, bytes) {
+            Ok(()) => {
+                inner.disk.write(&self.node, &self.path, self.bytes, bytes)?;
+                self.bytes += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // A short write: some of it lands.
+                if let Some(some) = inner.faults.take_short(bytes.len()) {
+                    inner.disk.write(&self.node, &self.path, self.bytes, &bytes[..some])?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.fs.sync(&self.node, &self.path)
+    }
+
+    fn syncer(&self) -> Result<Box<dyn Syncer>> {
+        let (fs, node, path) = (self.fs.clone(), self.node.clone(), self.path.clone());
+        Ok(Box::new(MemSyncer { fs, node, path }))
+    }
+
+    fn flush_hint(&mut self) {}
+
+    fn truncate(&mut self, bytes: u64) -> Result<()> {
+        let mut inner = self.fs.inner.lock();
+        inner.faults.enter(Call::Truncate, &self.path, bytes, &[])?;
+        inner.disk.truncate(&self.node, bytes);
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Syncer for MemSyncer {
+    fn sync(&self) -> Result<()> {
+        self.fs.sync(&self.node, &self.path)
+    }
+}
+
+impl Lock for MemLock {}
+
+impl Drop for MemLock {
+    fn drop(&mut self) {
+        self.fs.inner.lock().disk.locks.remove(&self.path);
+    }
+}
+
+impl MemFs {
+    fn sync(&self, node: &Node, path: &Path) -> Result<()> {
+        let mut inner = self.inner.lock();
+        let entered = inner.faults.enter(Call::Sync, path, 0, &[]);
+        let mut data = node.data.lock();
+        match entered {
+            Ok(()) => data.sync(),
+            // As on Linux: what a failed sync could not write is not tried again by later ones.
+            Err(_) if !inner.faults.crashed() => data.lose(),
+            Err(_) => {}
+        }
+        entered
+    }
+}
+
+impl Fs for MemFs {
+    fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Create, path, 0, &[])?;
+        let node = inner.disk.create(path)?;
+        Ok(Box::new(MemWriteFile { fs: self.clone(), node, path: path.to_owned(), bytes: 0 }))
+    }
+
+    fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Open, path, 1, &[])?;
+        let node = inner.disk.file("open", path)?;
+        let bytes = node.data.lock().bytes().len() as u64;
+        Ok(Box::new(MemWriteFile { fs: self.clone(), node, path: path.to_owned(), bytes }))
+    }
+
+    fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Open, path, 0, &[])?;
+        let node = inner.disk.file("open", path)?;
+        Ok(Arc::new(MemReadFile { fs: self.clone(), node, path: path.to_owned() }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Rename, from, 0, to.as_os_str().as_encoded_bytes())?;
+        inner.disk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Remove, path, 0, &[])?;
+        inner.disk.remove(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::RemoveDir, path, 0, &[])?;
+        inner.disk.remove_dir(path)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Link, from, 0, to.as_os_str().as_encoded_bytes())?;
+        inner.disk.link(from, to)
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::List, dir, 0, &[])?;
+        inner.disk.list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Stat, path, 0, &[])?;
+        Ok(inner.disk.exists(path))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::CreateDir, path, 0, &[])?;
+        inner.disk.create_dir_all(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> Result<()> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::SyncDir, dir, 0, &[])?;
+        inner.disk.sync_dir(dir)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Lock, path, 0, &[])?;
+        if inner.disk.locks.contains(path) {
+            return Err(Error::Locked { path: path.to_owned() });
+        }
+        if !inner.disk.exists(path) {
+            inner.disk.create(path)?;
+        }
+        inner.disk.locks.insert(path.to_owned());
+        Ok(Box::new(MemLock { fs: self.clone(), path: path.to_owned() }))
+    }
+
+    fn free_bytes(&self, dir: &Path) -> Result<u64> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Stat, dir, 0, &[])?;
+        if !inner.disk.exists(dir) {
+            return Err(io_error("ask the free space of", dir, ErrorKind::NotFound));
+        }
+        Ok(inner.disk.capacity.map_or(1 << 50, |bytes| bytes.saturating_sub(inner.disk.used)))
+    }
+
+    fn allocated_bytes(&self, path: &Path) -> Result<u64> {
+        let mut inner = self.inner.lock();
+        inner.faults.enter(Call::Stat, path, 0, &[])?;
+        let bytes = inner.disk.file("stat", path)?.data.lock().bytes().len() as u64;
+        Ok(bytes.next_multiple_of(4096))
+    }
+}
+
+/// A clock that moves when it is looked at or slept on, and never otherwise.
+#[derive(Debug, Default)]
+pub struct MemClock {
+    nanos: AtomicU64,
+}
+
+/// How far one look moves the clock.
+const LOOK_NANOS: u64 = 100;
+
+impl MemClock {
+    /// A clock at 0.
+    pub fn new() -> MemClock {
+        MemClock::default()
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, nanos: u64) {
+        self.nanos.fetch_add(nanos, Ordering::SeqCst);
+    }
+}
+
+impl Clock for MemClock {
+    fn now_nanos(&self) -> u64 {
+        self.nanos.fetch_add(LOOK_NANOS, Ordering::SeqCst)
+    }
+
+    fn thread_cpu_nanos(&self) -> u64 {
+        self.now_nanos()
+    }
+
+    fn sleep_nanos(&self, nanos: u64) {
+        self.advance(nanos);
+    }
+}
+
+#[cfg(test)]
+#[path = "mem_tests.rs"]
+mod tests;
