@@ -1,3 +1,5 @@
 //! One immutable sorted file.
 
+pub mod compress;
+pub mod filter;
 pub mod meta;

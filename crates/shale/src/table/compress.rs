@@ -1,0 +1,249 @@
+//! The codecs: one block's bytes made smaller, and back.
+//!
+//! A compressed image is what the codec makes of the block and nothing more: a raw LZ4 block, a
+//! zlib stream, or a zstd frame without content size, checksum and dictionary id. The block's
+//! trailer holds the codec's id, the raw length and the checksum, so none of that is repeated.
+//!
+//! Invariant: [`decompress`] takes any bytes. It answers with exactly `raw_len` bytes or with a
+//! reason, never writes or allocates more than that, and never panics.
+//!
+//! Measured in docs/decisions/0002-codecs.md.
+
+use crate::base::config::Codec;
+use std::cell::RefCell;
+use std::ffi::c_int;
+use zstd_safe::{CCtx, CParameter, DCtx, WriteBuf};
+
+/// The codec ids in block trailers. They are part of the format: never change one.
+pub mod id {
+    /// Stored as it is.
+    pub const NONE: u8 = 0;
+    /// An LZ4 block, without a frame.
+    pub const LZ4: u8 = 1;
+    /// A zlib stream (RFC 1950).
+    pub const ZLIB: u8 = 2;
+    /// A zstd frame (RFC 8878).
+    pub const ZSTD: u8 = 3;
+}
+
+/// Compresses blocks with one codec; keeps the codec's working memory from block to block.
+pub struct Compressor {
+    method: Method,
+}
+
+enum Method {
+    None,
+    Lz4,
+    Zlib(libdeflater::Compressor),
+    Zstd(CCtx<'static>),
+}
+
+impl Compressor {
+    /// A compressor for `codec`. A level out of the codec's range is brought into it.
+    pub fn new(codec: Codec) -> Compressor {
+        let method = match codec {
+            Codec::None => Method::None,
+            Codec::Lz4 => Method::Lz4,
+            Codec::Zlib(level) => {
+                let level = libdeflater::CompressionLvl::new(level.clamp(1, 9).into());
+                Method::Zlib(libdeflater::Compressor::new(level.unwrap_or_default()))
+            }
+            Codec::Zstd(level) => match zstd_context(level.clamp(-5, 19)) {
+                Some(context) => Method::Zstd(context),
+                // Out of memory for the context: the blocks are stored plain, which is correct.
+                None => Method::None,
+            },
+        };
+        Compressor { method }
+    }
+
+    /// Appends the compressed image of `raw` to `out` and returns the id of the codec used; if
+    /// the image would not be at least an eighth smaller, appends `raw` itself and returns
+    /// [`id::NONE`].
+    pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> u8 {
+        let start = out.len();
+        let limit = raw.len() - raw.len().div_ceil(8);
+        let used = match &mut self.method {
+            Method::None => None,
+            Method::Lz4 => lz4_compress(raw, out, limit).map(|()| id::LZ4),
+            Method::Zlib(context) => zlib_compress(context, raw, out, limit).map(|()| id::ZLIB),
+            Method::Zstd(context) => zstd_compress(context, raw, out).map(|()| id::ZSTD),
+        };
+        match used {
+            Some(used) if out.len() - start <= limit => used,
+            _ => {
+                out.truncate(start);
+                out.extend_from_slice(raw);
+                id::NONE
+            }
+        }
+    }
+}
+
+/// Replaces the content of `out` with the `raw_len` bytes that `input`, an image by `codec`, stands
+/// for; on an error `out` holds nothing of use. The caller bounds `raw_len`.
+pub fn decompress(
+    codec: u8,
+    input: &[u8],
+    raw_len: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), &'static str> {
+    match codec {
+        id::NONE if input.len() != raw_len => Err("a plain block is not of its raw length"),
+        id::NONE => {
+            out.clear();
+            out.reserve_exact(raw_len);
+            out.extend_from_slice(input);
+            Ok(())
+        }
+        id::LZ4 => lz4_decompress(input, raw_len, out),
+        id::ZLIB => zlib_decompress(input, raw_len, out),
+        id::ZSTD => zstd_decompress(input, raw_len, out),
+        _ => Err("an unknown codec"),
+    }
+}
+
+fn lz4_compress(raw: &[u8], out: &mut Vec<u8>, limit: usize) -> Option<()> {
+    let start = out.len();
+    let raw_len = c_int::try_from(raw.len()).ok()?;
+    let room = c_int::try_from(limit).ok()?;
+    out.reserve(limit);
+    // SAFETY: `raw` is readable for `raw_len` bytes, the spare capacity of `out` is writable for
+    // `limit` >= `room` bytes, and LZ4 touches nothing else.
+    let written = unsafe {
+        lz4_sys::LZ4_compress_default(
+            raw.as_ptr().cast(),
+            out.as_mut_ptr().add(start).cast(),
+            raw_len,
+            room,
+        )
+    };
+    // Zero says that the image does not fit.
+    let written = usize::try_from(written).ok().filter(|&n| 0 < n && n <= limit)?;
+    // SAFETY: `written` <= `limit` bytes after `start` have just been initialized.
+    unsafe { out.set_len(start + written) };
+    Some(())
+}
+
+fn lz4_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    let too_long = |_| "an lz4 block too long for lz4";
+    let input_len = c_int::try_from(input.len()).map_err(too_long)?;
+    let room = c_int::try_from(raw_len).map_err(too_long)?;
+    out.clear();
+    out.reserve_exact(raw_len);
+    // SAFETY: `input` is readable for `input_len` bytes and `out` writable for `raw_len` bytes;
+    // the safe decoder of LZ4 stays within both whatever the input.
+    let written = unsafe {
+        lz4_sys::LZ4_decompress_safe(
+            input.as_ptr().cast(),
+            out.as_mut_ptr().cast(),
+            input_len,
+            room,
+        )
+    };
+    if written != room {
+        return Err("a damaged lz4 block");
+    }
+    // SAFETY: LZ4 says that it has written the first `raw_len` bytes.
+    unsafe { out.set_len(raw_len) };
+    Ok(())
+}
+
+fn zlib_compress(
+    context: &mut libdeflater::Compressor,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+    limit: usize,
+) -> Option<()> {
+    let start = out.len();
+    // Clearing the buffer costs about a hundredth of the compression.
+    out.resize(start + limit, 0);
+    let written = context.zlib_compress(raw, &mut out[start..]).ok()?;
+    out.truncate(start + written);
+    Some(())
+}
+
+fn zlib_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    thread_local! {
+        static CONTEXT: RefCell<libdeflater::Decompressor> =
+            RefCell::new(libdeflater::Decompressor::new());
+    }
+    out.truncate(raw_len);
+    out.reserve_exact(raw_len - out.len());
+    out.resize(raw_len, 0);
+    let written =
+        CONTEXT.with_borrow_mut(|context| context.zlib_decompress(input, out.as_mut_slice()));
+    if written == Ok(raw_len) { Ok(()) } else { Err("a damaged zlib block") }
+}
+
+fn zstd_context(level: i8) -> Option<CCtx<'static>> {
+    let mut context = CCtx::try_create()?;
+    let parameters = [
+        CParameter::CompressionLevel(level.into()),
+        CParameter::ContentSizeFlag(false),
+        CParameter::ChecksumFlag(false),
+        CParameter::DictIdFlag(false),
+    ];
+    for parameter in parameters {
+        context.set_parameter(parameter).ok()?;
+    }
+    Some(context)
+}
+
+fn zstd_compress(context: &mut CCtx<'static>, raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    // The full bound: with less room zstd takes slower paths.
+    let room = zstd_safe::compress_bound(raw.len());
+    out.reserve(room);
+    let start = out.len();
+    context.compress2(&mut Tail { out, start, room }, raw).ok()?;
+    Some(())
+}
+
+fn zstd_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    thread_local! {
+        static CONTEXT: RefCell<Option<DCtx<'static>>> = RefCell::new(DCtx::try_create());
+    }
+    out.clear();
+    out.reserve_exact(raw_len);
+    let written = CONTEXT.with_borrow_mut(|context| {
+        let context = context.as_mut().ok_or("no memory for a zstd context")?;
+        let mut tail = Tail { out, start: 0, room: raw_len };
+        context.decompress(&mut tail, input).map_err(|_| "a damaged zstd block")
+    })?;
+    if written == raw_len { Ok(()) } else { Err("a zstd block is not of its raw length") }
+}
+
+/// The spare capacity of a vector as a place for zstd to write to, so that nothing is cleared
+/// first: `room` bytes from `start`.
+struct Tail<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+    room: usize,
+}
+
+// SAFETY: pointer and capacity name bytes that the vector has reserved (its users reserve `room`
+// bytes after `start` = the length at that time and do not touch the vector meanwhile);
+// `as_slice` covers only what the vector's length covers.
+unsafe impl WriteBuf for Tail<'_> {
+    fn as_slice(&self) -> &[u8] {
+        self.out.get(self.start..).unwrap_or(&[])
+    }
+
+    fn capacity(&self) -> usize {
+        self.room.min(self.out.capacity() - self.start)
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut u8 {
+        // SAFETY: `start` <= length <= capacity.
+        unsafe { self.out.as_mut_ptr().add(self.start) }
+    }
+
+    unsafe fn filled_until(&mut self, count: usize) {
+        // SAFETY: the caller has initialized `count` <= `capacity()` bytes from `start` on.
+        unsafe { self.out.set_len(self.start + count) };
+    }
+}
+
+#[cfg(test)]
+#[path = "compress_tests.rs"]
+mod tests;
