@@ -314,6 +314,24 @@ impl Clock for OsClock {
     }
 }
 
+/// The memory this process may use, in bytes: the machine's, or less where a cgroup bounds it;
+/// 1 GiB where neither can be found out.
+pub fn memory_bytes() -> u64 {
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
+    let bounds = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let bound = bounds
+        .iter()
+        .filter_map(|name| fs::read_to_string(name).ok()?.trim().parse::<u64>().ok())
+        .min();
+    machine.unwrap_or(1 << 30).min(bound.unwrap_or(u64::MAX))
+}
+
+/// `MemTotal:       24689764 kB`, as bytes.
+fn total_memory(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 #[path = "os_tests.rs"]
 mod tests;

@@ -88,3 +88,10 @@ fn the_clock_goes_forward() {
     assert!(clock.now_nanos() >= now + 1_000_000);
     assert!(clock.thread_cpu_nanos() >= cpu);
 }
+
+#[test]
+fn the_memory_of_the_machine_is_found() {
+    assert_eq!(total_memory("MemTotal:       24689764 kB\nMemFree: 1 kB\n"), Some(25282318336));
+    assert_eq!(total_memory("nothing"), None);
+    assert!(memory_bytes() >= 1 << 26);
+}

@@ -417,6 +417,35 @@ impl Disk {
         Ok(())
     }
 
+    /// The disk as it is, durable or not, independent of this one from now on.
+    pub(super) fn image(&self) -> Disk {
+        let mut nodes: BTreeMap<*const Node, Arc<Node>> = BTreeMap::new();
+        let mut copy = |entry: &Entry| match entry {
+            Entry::Dir => Entry::Dir,
+            Entry::File(old) => {
+                let node = nodes.entry(Arc::as_ptr(old)).or_insert_with(|| {
+                    Arc::new(Node { data: Mutex::new(old.data.lock().clone()) })
+                });
+                Entry::File(node.clone())
+            }
+        };
+        let mut copy_names = |names: &Names| -> Names {
+            let copied = names.iter().map(|(dir, entries)| {
+                (dir.clone(), entries.iter().map(|(n, e)| (n.clone(), copy(e))).collect())
+            });
+            copied.collect()
+        };
+        let (live, durable) = (copy_names(&self.live), copy_names(&self.durable));
+        let pending = self.pending.iter().map(|change| match change {
+            Change::Set(name, entry) => Change::Set(name.clone(), copy(entry)),
+            Change::Unset(name) => Change::Unset(name.clone()),
+            Change::Move(from, to, entry) => Change::Move(from.clone(), to.clone(), copy(entry)),
+        });
+        let pending = pending.collect();
+        let (capacity, used) = (self.capacity, self.used);
+        Disk { live, durable, pending, locks: BTreeSet::new(), capacity, used }
+    }
+
     /// The names after a crash.
     fn crash_names(&self, random: &mut Random, mode: CrashMode) -> Names {
         match mode {

@@ -208,6 +208,27 @@ fn locks_are_released_when_dropped_and_by_a_crash() {
 }
 
 #[test]
+fn images_are_the_disk_before_each_change() {
+    let fs = MemFs::new();
+    let path = dir(&fs).join("a");
+    fs.keep_images(Some(1));
+    let mut file = fs.create(&path).unwrap();
+    fs.sync_dir(Path::new("/db")).unwrap();
+    file.append(b"one").unwrap();
+    file.append(b"two").unwrap();
+    file.sync().unwrap();
+    file.append(b"three").unwrap();
+    let images = fs.take_images();
+    let lost: Vec<Option<Vec<u8>>> =
+        images.iter().map(|i| i.fs.crash_clone(0, CrashMode::Lost).content(&path)).collect();
+    let text = |text: &str| Some(text.as_bytes().to_vec());
+    assert_eq!(lost, [None, None, text(""), text(""), text(""), text("onetwo")]);
+    let kept = images[5].fs.crash_clone(0, CrashMode::Kept).content(&path);
+    assert_eq!((images[5].changes, kept), (7, text("onetwo")));
+    assert!(fs.take_images().is_empty());
+}
+
+#[test]
 fn equal_calls_leave_equal_traces() {
     let run = |text: &[u8]| {
         let fs = MemFs::new();

@@ -30,6 +30,35 @@ pub struct MemFs {
 struct Inner {
     disk: Disk,
     faults: Faults,
+    /// With this bound an image is kept before every so many changes.
+    image_every: Option<u64>,
+    images: Vec<Image>,
+}
+
+/// A disk as it was at one moment, with what was not durable then.
+#[derive(Debug)]
+pub struct Image {
+    /// How many changes had been made.
+    pub changes: u64,
+    /// The disk, for [`MemFs::crash_clone`].
+    pub fs: MemFs,
+}
+
+impl Inner {
+    /// Every call passes here first.
+    fn enter(&mut self, call: Call, path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
+        if let Some(every) = self.image_every
+            && call.changes()
+        {
+            let changes = self.faults.counts().changes();
+            if changes.is_multiple_of(every)
+                && self.images.last().is_none_or(|i| i.changes < changes)
+            {
+                self.images.push(Image { changes, fs: MemFs::with(self.disk.image()) });
+            }
+        }
+        self.faults.enter(call, path, at, bytes)
+    }
 }
 
 impl Default for MemFs {
@@ -51,7 +80,8 @@ impl MemFs {
     }
 
     fn with(disk: Disk) -> MemFs {
-        MemFs { inner: Arc::new(Mutex::new(Inner { disk, faults: Faults::default() })) }
+        let (faults, image_every, images) = (Faults::default(), None, Vec::new());
+        MemFs { inner: Arc::new(Mutex::new(Inner { disk, faults, image_every, images })) }
     }
 
     /// The disk as it may look after the power went now: what was synced is there, of the rest what
@@ -85,6 +115,17 @@ impl MemFs {
     /// Whether the power has been cut by [`MemFs::crash_after`].
     pub fn crashed(&self) -> bool {
         self.inner.lock().faults.crashed()
+    }
+
+    /// From now on keeps an image of the disk before every change whose number is a multiple of
+    /// `every`, so that one run gives the crashes at all its moments. `None` stops it.
+    pub fn keep_images(&self, every: Option<u64>) {
+        self.inner.lock().image_every = every;
+    }
+
+    /// Takes the images kept since the last time.
+    pub fn take_images(&self) -> Vec<Image> {
+        std::mem::take(&mut self.inner.lock().images)
     }
 
     /// The calls made so far, by kind.
@@ -171,7 +212,7 @@ struct MemLock {
 
 impl ReadFile for MemReadFile {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.fs.inner.lock().faults.enter(Call::Read, &self.path, offset, &[])?;
+        self.fs.inner.lock().enter(Call::Read, &self.path, offset, &[])?;
         let data = self.node.data.lock();
         let content = data.bytes();
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
@@ -193,7 +234,7 @@ impl ReadFile for MemReadFile {
     }
 
     fn len(&self) -> Result<u64> {
-        self.fs.inner.lock().faults.enter(Call::Stat, &self.path, 0, &[])?;
+        self.fs.inner.lock().enter(Call::Stat, &self.path, 0, &[])?;
         Ok(self.node.data.lock().bytes().len() as u64)
     }
 
@@ -208,7 +249,7 @@ impl WriteFile for MemWriteFile {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let mut inner = self.fs.inner.lock();
         let inner = &mut *inner;
-        match inner.faults.enter(Call::Append, &self.path, self.bytes, bytes) {
+        match inner.enter(Call::Append, &self.path, self.bytes, bytes) {
             Ok(()) => {
                 inner.disk.write(&self.node, &self.path, self.bytes, bytes)?;
                 self.bytes += bytes.len() as u64;
@@ -237,7 +278,7 @@ impl WriteFile for MemWriteFile {
 
     fn truncate(&mut self, bytes: u64) -> Result<()> {
         let mut inner = self.fs.inner.lock();
-        inner.faults.enter(Call::Truncate, &self.path, bytes, &[])?;
+        inner.enter(Call::Truncate, &self.path, bytes, &[])?;
         inner.disk.truncate(&self.node, bytes);
         self.bytes = bytes;
         Ok(())
@@ -269,7 +310,7 @@ impl Drop for MemLock {
 impl MemFs {
     fn sync(&self, node: &Node, path: &Path) -> Result<()> {
         let mut inner = self.inner.lock();
-        let entered = inner.faults.enter(Call::Sync, path, 0, &[]);
+        let entered = inner.enter(Call::Sync, path, 0, &[]);
         let mut data = node.data.lock();
         match entered {
             Ok(()) => data.sync(),
@@ -284,14 +325,14 @@ impl MemFs {
 impl Fs for MemFs {
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Create, path, 0, &[])?;
+        inner.enter(Call::Create, path, 0, &[])?;
         let node = inner.disk.create(path)?;
         Ok(Box::new(MemWriteFile { fs: self.clone(), node, path: path.to_owned(), bytes: 0 }))
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Open, path, 1, &[])?;
+        inner.enter(Call::Open, path, 1, &[])?;
         let node = inner.disk.file("open", path)?;
         let bytes = node.data.lock().bytes().len() as u64;
         Ok(Box::new(MemWriteFile { fs: self.clone(), node, path: path.to_owned(), bytes }))
@@ -299,62 +340,62 @@ impl Fs for MemFs {
 
     fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Open, path, 0, &[])?;
+        inner.enter(Call::Open, path, 0, &[])?;
         let node = inner.disk.file("open", path)?;
         Ok(Arc::new(MemReadFile { fs: self.clone(), node, path: path.to_owned() }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Rename, from, 0, to.as_os_str().as_encoded_bytes())?;
+        inner.enter(Call::Rename, from, 0, to.as_os_str().as_encoded_bytes())?;
         inner.disk.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Remove, path, 0, &[])?;
+        inner.enter(Call::Remove, path, 0, &[])?;
         inner.disk.remove(path)
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::RemoveDir, path, 0, &[])?;
+        inner.enter(Call::RemoveDir, path, 0, &[])?;
         inner.disk.remove_dir(path)
     }
 
     fn link(&self, from: &Path, to: &Path) -> Result<()> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Link, from, 0, to.as_os_str().as_encoded_bytes())?;
+        inner.enter(Call::Link, from, 0, to.as_os_str().as_encoded_bytes())?;
         inner.disk.link(from, to)
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::List, dir, 0, &[])?;
+        inner.enter(Call::List, dir, 0, &[])?;
         inner.disk.list(dir)
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Stat, path, 0, &[])?;
+        inner.enter(Call::Stat, path, 0, &[])?;
         Ok(inner.disk.exists(path))
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::CreateDir, path, 0, &[])?;
+        inner.enter(Call::CreateDir, path, 0, &[])?;
         inner.disk.create_dir_all(path)
     }
 
     fn sync_dir(&self, dir: &Path) -> Result<()> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::SyncDir, dir, 0, &[])?;
+        inner.enter(Call::SyncDir, dir, 0, &[])?;
         inner.disk.sync_dir(dir)
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Lock, path, 0, &[])?;
+        inner.enter(Call::Lock, path, 0, &[])?;
         if inner.disk.locks.contains(path) {
             return Err(Error::Locked { path: path.to_owned() });
         }
@@ -367,7 +408,7 @@ impl Fs for MemFs {
 
     fn free_bytes(&self, dir: &Path) -> Result<u64> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Stat, dir, 0, &[])?;
+        inner.enter(Call::Stat, dir, 0, &[])?;
         if !inner.disk.exists(dir) {
             return Err(io_error("ask the free space of", dir, ErrorKind::NotFound));
         }
@@ -376,7 +417,7 @@ impl Fs for MemFs {
 
     fn allocated_bytes(&self, path: &Path) -> Result<u64> {
         let mut inner = self.inner.lock();
-        inner.faults.enter(Call::Stat, path, 0, &[])?;
+        inner.enter(Call::Stat, path, 0, &[])?;
         let bytes = inner.disk.file("stat", path)?.data.lock().bytes().len() as u64;
         Ok(bytes.next_multiple_of(4096))
     }
