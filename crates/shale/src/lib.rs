@@ -7,15 +7,15 @@
 //! `tests/tidy.rs` proves it.
 
 pub mod base;
-pub mod cache;
-pub mod compaction;
-pub mod db;
 pub mod fs;
-pub mod iter;
+pub mod cache;
+pub mod wal;
 pub mod memtable;
-pub mod read;
-pub mod state;
 pub mod table;
 pub mod version;
-pub mod wal;
+pub mod state;
+pub mod iter;
+pub mod read;
 pub mod write;
+pub mod compaction;
+pub mod db;

@@ -1,1 +1,18 @@
-//! compaction
+//! Compaction: which tables to merge, into what, and what may vanish on the way.
+//!
+//! Deciding is pure: [`picker`] looks at the shape of a tree and answers with a [`plan::Plan`];
+//! [`policy`] says how a level's tables are written; [`drop`] says which entries of a merge are
+//! still needed; [`split`] says where to cut, both the work and the output.
+
+pub mod range;
+pub mod plan;
+pub mod policy;
+pub mod score;
+pub mod choose;
+pub mod deletes;
+pub mod level0;
+pub mod idle;
+pub mod picker;
+pub mod manual;
+pub mod drop;
+pub mod split;

@@ -2,3 +2,4 @@
 
 pub mod ops;
 pub mod queue;
+pub mod throttle;

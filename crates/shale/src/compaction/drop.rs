@@ -1,0 +1,222 @@
+//! Which entries of a merge are still needed.
+//!
+//! Snapshots cut the commit order into strata: stratum 0 is everything up to and including the
+//! oldest snapshot, and so on; the newest stratum has no snapshot above it. Readers are at
+//! snapshots or at the newest position, so of each key at most the newest entry of each stratum
+//! can be seen, and that only if no range delete of the same stratum is newer. A delete of stratum
+//! 0 hides nothing but what is older, so it goes when nothing older can lie below the output.
+//!
+//! The caller passes as snapshots every position at which a reader may still look at the outputs:
+//! open snapshots, and the position of the newest commit that readers see.
+
+use crate::base::key::{Kind, SeqNo};
+use crate::base::ranges::{Fragment, RangeDelete, RangeDeletes};
+use crate::table::meta::{FileId, TableMeta};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What becomes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is written as it is.
+    Keep,
+    /// It is written with sequence number 0: nobody can tell any more how old it is.
+    KeepAsSeqZero,
+    /// It is left out.
+    Drop,
+}
+
+/// What lies below the output of a merge.
+#[derive(Clone, Debug)]
+pub enum Bottom {
+    /// Anything may: the output goes to level 0.
+    Unknown,
+    /// Only these tables, by level, each level sorted and disjoint.
+    Levels(Vec<Vec<Arc<TableMeta>>>),
+}
+
+impl Bottom {
+    /// Nothing lies below.
+    pub fn empty() -> Bottom {
+        Bottom::Levels(Vec::new())
+    }
+
+    /// What lies below the output of this plan.
+    pub fn of(plan: &super::plan::Plan) -> Bottom {
+        if plan.output_level == 0 {
+            return Bottom::Unknown;
+        }
+        let levels = plan.below.iter().filter(|tables| !tables.is_empty());
+        Bottom::Levels(levels.cloned().collect())
+    }
+
+    /// Whether nothing can lie below any key.
+    fn is_empty(&self) -> bool {
+        matches!(self, Bottom::Levels(levels) if levels.iter().all(Vec::is_empty))
+    }
+
+    /// Whether a table below may have a key from `start` up to (not including) `end`.
+    fn meets(&self, start: &[u8], end: &[u8]) -> bool {
+        let Bottom::Levels(levels) = self else { return true };
+        levels.iter().any(|tables| {
+            let first = tables.partition_point(|table| table.is_before(start));
+            tables.get(first).is_some_and(|table| table.smallest.as_slice() < end)
+        })
+    }
+}
+
+/// The stratum of a sequence number.
+#[inline]
+fn stratum(snapshots: &[SeqNo], seq: SeqNo) -> usize {
+    // Most jobs have one position to respect, or none.
+    match snapshots {
+        [] => 0,
+        [only] => usize::from(seq > *only),
+        _ => snapshots.partition_point(|&snapshot| snapshot < seq),
+    }
+}
+
+/// Judges the entries of one merge, in their order.
+#[derive(Debug)]
+pub struct DropRule<'a> {
+    snapshots: Vec<SeqNo>,
+    fragments: &'a [Fragment],
+    bottom: Bottom,
+    bottom_is_empty: bool,
+    /// For each level below: the first table that is not before the last key asked for.
+    below_at: Vec<usize>,
+    /// The first fragment that does not end at or before the last key.
+    fragment_at: usize,
+    last_key: Vec<u8>,
+    /// The stratum of which `last_key` needs no further entry; `usize::MAX` for none.
+    done: usize,
+}
+
+impl<'a> DropRule<'a> {
+    /// A rule for a merge (or a part of one) whose inputs have `range_deletes`. `snapshots` ascend.
+    pub fn new(
+        snapshots: &[SeqNo],
+        bottom: Bottom,
+        range_deletes: &'a RangeDeletes,
+    ) -> DropRule<'a> {
+        debug_assert!(snapshots.is_sorted());
+        let levels = match &bottom {
+            Bottom::Unknown => 0,
+            Bottom::Levels(levels) => levels.len(),
+        };
+        DropRule {
+            snapshots: snapshots.to_vec(),
+            fragments: range_deletes.fragments(),
+            bottom_is_empty: bottom.is_empty(),
+            below_at: vec![0; levels],
+            bottom,
+            fragment_at: 0,
+            last_key: Vec::new(),
+            done: usize::MAX,
+        }
+    }
+
+    /// What becomes of this entry. Entries come in merge order: key ascending, then newest first.
+    #[inline]
+    pub fn judge(&mut self, key: &[u8], seq: SeqNo, kind: Kind) -> Verdict {
+        let stratum = stratum(&self.snapshots, seq);
+        if self.last_key == key {
+            if stratum == self.done {
+                return Verdict::Drop;
+            }
+        } else {
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+        }
+        // A merge operand needs the entries under it.
+        self.done = if kind == Kind::Merge { usize::MAX } else { stratum };
+        let mut in_range = false;
+        if !self.fragments.is_empty()
+            && let Some(fragment) = self.fragment_of(key)
+        {
+            in_range = true;
+            if self.is_covered(fragment, seq, stratum) {
+                self.done = stratum;
+                return Verdict::Drop;
+            }
+        }
+        if stratum > 0 {
+            return Verdict::Keep;
+        }
+        match kind {
+            Kind::Delete if self.is_bottom(key) => Verdict::Drop,
+            // A range delete that stays must not come to lie above an entry it is older than.
+            Kind::Put | Kind::Blob if self.bottom_is_empty && !in_range => Verdict::KeepAsSeqZero,
+            _ => Verdict::Keep,
+        }
+    }
+
+    /// The fragment that covers `key`.
+    fn fragment_of(&mut self, key: &[u8]) -> Option<&'a Fragment> {
+        while self.fragments.get(self.fragment_at).is_some_and(|f| f.end.as_slice() <= key) {
+            self.fragment_at += 1;
+        }
+        self.fragments.get(self.fragment_at).filter(|f| f.start.as_slice() <= key)
+    }
+
+    /// Whether the fragment has a delete newer than `seq` in the same stratum.
+    fn is_covered(&self, fragment: &Fragment, seq: SeqNo, of: usize) -> bool {
+        let newer = fragment.seqs.partition_point(|&delete| delete > seq);
+        fragment.seqs[..newer].last().is_some_and(|&s| stratum(&self.snapshots, s) == of)
+    }
+
+    /// Whether no table below can have `key`.
+    fn is_bottom(&mut self, key: &[u8]) -> bool {
+        if self.bottom_is_empty {
+            return true;
+        }
+        let Bottom::Levels(levels) = &self.bottom else { return false };
+        for (tables, at) in levels.iter().zip(&mut self.below_at) {
+            while tables.get(*at).is_some_and(|table| table.is_before(key)) {
+                *at += 1;
+            }
+            if tables.get(*at).is_some_and(|table| table.smallest.as_slice() <= key) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The range deletes of the inputs that the outputs must carry on: of each stratum the newest, and
+/// of stratum 0 only where something older may lie below.
+pub fn surviving_range_deletes(
+    deletes: &RangeDeletes,
+    snapshots: &[SeqNo],
+    bottom: &Bottom,
+) -> RangeDeletes {
+    let mut kept: Vec<RangeDelete> = Vec::new();
+    for fragment in deletes.fragments() {
+        let mut done = usize::MAX;
+        for &seq in &fragment.seqs {
+            let stratum = stratum(snapshots, seq);
+            if stratum == done {
+                continue;
+            }
+            done = stratum;
+            if stratum > 0 || bottom.meets(&fragment.start, &fragment.end) {
+                let (start, end) = (fragment.start.clone(), fragment.end.clone());
+                kept.push(RangeDelete { start, end, seq });
+            }
+        }
+    }
+    RangeDeletes::new(kept)
+}
+
+/// The blob files that the inputs of a compaction refer to and its outputs do not: nothing needs
+/// them once the outputs are in place. Ascending.
+pub fn dropped_blobs<'a>(
+    inputs: impl IntoIterator<Item = &'a TableMeta>,
+    outputs: impl IntoIterator<Item = &'a TableMeta>,
+) -> Vec<FileId> {
+    let kept: BTreeSet<FileId> =
+        outputs.into_iter().flat_map(|table| table.blobs.iter().copied()).collect();
+    let before: BTreeSet<FileId> =
+        inputs.into_iter().flat_map(|table| table.blobs.iter().copied()).collect();
+    before.difference(&kept).copied().collect()
+}

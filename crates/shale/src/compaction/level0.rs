@@ -1,0 +1,74 @@
+//! Level 0, whose tables overlap: down into the base level, or merged with each other.
+
+use super::choose::View;
+use super::plan::{Action, Plan, Reason};
+use super::policy;
+use super::range::{KeyRange, bytes_of};
+use super::score::LEVEL0_TABLES;
+use crate::table::meta::TableMeta;
+use std::sync::Arc;
+
+/// The most tables of level 0 that one compaction takes.
+const LEVEL0_INPUTS_MAX: usize = 64;
+
+/// Takes tables of level 0 to the base level: the oldest ones, so that no table is passed by a
+/// newer one that overlaps it.
+pub(super) fn level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
+    let tables = view.level(0);
+    if view.busy.writes(0, &KeyRange::hull(tables)?) {
+        return None;
+    }
+    if let Some(plan) = move_level0(view, reason) {
+        return Some(plan);
+    }
+    let first = tables.len().saturating_sub(LEVEL0_INPUTS_MAX);
+    let chosen = &tables[first..];
+    if view.any_busy(chosen) {
+        return None;
+    }
+    let output = view.targets.base;
+    let range = KeyRange::hull(chosen)?;
+    view.clear_between(0, output, &range)?;
+    let lower = &view.level(output)[view.free_overlap(output, &range)?];
+    view.plan(reason, Action::Merge, &[(0, chosen), (output, lower)], output)
+}
+
+/// A move of a table that overlaps nothing older in level 0 and nothing in the base level.
+fn move_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
+    let tables = view.level(0);
+    let output = view.targets.base;
+    let has_debt = tables.len() >= 2 * LEVEL0_TABLES;
+    for (index, table) in tables.iter().enumerate().rev() {
+        let older_overlaps = tables[index + 1..].iter().any(|older| older.overlaps(table));
+        if older_overlaps || view.busy.has(table) {
+            continue;
+        }
+        let range = KeyRange::of(table);
+        if view.clear_between(0, output, &range).is_none() {
+            continue;
+        }
+        if view.free_overlap(output, &range).is_some_and(|found| found.is_empty())
+            && policy::may_move(&view.settings.codecs, 0, output, output, has_debt)
+        {
+            let chosen = std::slice::from_ref(table);
+            return view.plan(reason, Action::Move, &[(0, chosen)], output);
+        }
+    }
+    None
+}
+
+/// Merges neighbours in age of level 0 with each other: at least `count` of them, from the newest
+/// on, and no table that is larger than all the newer ones together.
+pub(super) fn merge_level0(view: &View<'_>, count: usize) -> Option<Plan> {
+    let tables = view.level(0);
+    let free: Vec<&Arc<TableMeta>> = tables.iter().take_while(|t| !view.busy.has(t)).collect();
+    let hull = KeyRange::hull(tables)?;
+    if free.len() < count || view.busy.writes(0, &hull) {
+        return None;
+    }
+    let mut taken = count.min(free.len());
+    while taken < free.len() && free[taken].file_bytes <= bytes_of(&tables[..taken]) {
+        taken += 1;
+    }
+    view.plan(Reason::Level0Merge, Action::Merge, &[(0, &tables[..taken])], 0)
+}

@@ -1,0 +1,89 @@
+//! Compaction on request: everything in a key range goes, level by level, to the last level.
+
+use super::choose::{INPUT_TABLES, View};
+use super::deletes::rewrite_last;
+use super::level0::level0;
+use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
+use super::policy::{self, LAST};
+use super::range::{KeyRange, bytes_of, overlapping};
+use super::score::Targets;
+use crate::table::meta::TableMeta;
+
+/// What a manual compaction has to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Run this, then ask again.
+    Run(Box<Plan>),
+    /// Running jobs are in the way: ask again when one has ended.
+    Wait,
+    /// All of the range is in the last level, written for it.
+    Done,
+}
+
+/// The next step of compacting the keys from `lower` up to (not including) `upper`; `None` means
+/// no bound.
+pub fn pick_manual(
+    shape: &Shape,
+    settings: &Settings,
+    busy: &Busy,
+    load: &Load<'_>,
+    bounds: (Option<&[u8]>, Option<&[u8]>),
+) -> Step {
+    let targets = Targets::of(shape, settings);
+    let view = View { shape, settings, busy, targets: &targets };
+    let (lower, upper) = bounds;
+    let inside = |table: &TableMeta| {
+        !lower.is_some_and(|lower| table.is_before(lower))
+            && !upper.is_some_and(|upper| upper <= table.smallest.as_slice())
+    };
+    let run = |plan: Option<Plan>| plan.map_or(Step::Wait, |plan| Step::Run(Box::new(plan)));
+    if view.level(0).iter().any(|table| inside(table)) {
+        return run(level0(&view, Reason::Manual));
+    }
+    for level in 1..LAST {
+        let tables = view.level(level);
+        let mut wanted = (0..tables.len()).filter(|&index| inside(&tables[index])).peekable();
+        if wanted.peek().is_none() {
+            continue;
+        }
+        for index in wanted {
+            if let Some(plan) = chunk(&view, level, index, inside) {
+                return Step::Run(Box::new(plan));
+            }
+        }
+        return Step::Wait;
+    }
+    let oldest = load.oldest_snapshot();
+    let stale =
+        |table: &TableMeta| inside(table) && policy::wants_rewrite(&settings.codecs, table, oldest);
+    match rewrite_last(&view, Reason::Manual, stale) {
+        Some(plan) => Step::Run(Box::new(plan)),
+        None if view.level(LAST).iter().any(|table| stale(table)) => Step::Wait,
+        None => Step::Done,
+    }
+}
+
+/// Takes the table at `first` down, together with those after it as long as the job stays small.
+fn chunk(
+    view: &View<'_>,
+    level: usize,
+    first: usize,
+    inside: impl Fn(&TableMeta) -> bool,
+) -> Option<Plan> {
+    let tables = view.level(level);
+    let output = (level + 1).max(view.targets.base).min(LAST);
+    let limit = INPUT_TABLES * view.settings.table_bytes;
+    let mut range = KeyRange::of(&tables[first]);
+    let mut end = first + 1;
+    while end < tables.len() && inside(&tables[end]) && !view.busy.has(&tables[end]) {
+        range.extend(&tables[end]);
+        let lower = view.level(output);
+        let bytes = bytes_of(&tables[first..=end]) + bytes_of(&lower[overlapping(lower, &range)]);
+        if bytes > limit {
+            break;
+        }
+        end += 1;
+    }
+    view.down(Reason::Manual, level, first..end, false)
+        .or_else(|| view.down(Reason::Manual, level, first..first + 1, false))
+}

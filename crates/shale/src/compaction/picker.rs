@@ -1,0 +1,57 @@
+//! Which compaction to run next.
+//!
+//! In this order: tables that range deletes cover are dropped unread; then the level that is
+//! furthest over its target is relieved; then tables full of deletes are taken down; then, if the
+//! load has ended, the tree is brought into a better shape for reading. Level 0 goes into the base
+//! level when it has four tables or as many bytes as the base level should have. While jobs that
+//! hold the base level keep it from that, its tables are merged with each other, so that a read
+//! does not have to look into ever more of them.
+
+use super::choose::View;
+use super::level0::{level0, merge_level0};
+use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
+use super::policy::LAST;
+use super::score::{LEVEL0_TABLES, Scores, Targets};
+use super::{deletes, idle};
+
+/// The next compaction to run beside those in `busy`, if one is due. A pure function.
+pub fn pick(shape: &Shape, settings: &Settings, busy: &Busy, load: &Load<'_>) -> Option<Plan> {
+    let targets = Targets::of(shape, settings);
+    let view = View { shape, settings, busy, targets: &targets };
+    if let Some(plan) = deletes::drop_covered(&view, load) {
+        return Some(plan);
+    }
+    let scores = Scores::of(shape, &targets, busy);
+    due(&view, &scores)
+        .or_else(|| deletes::pick(&view, load))
+        .or_else(|| if load.idle { idle::pick(&view, load) } else { None })
+}
+
+/// The compaction of the level that is furthest over its target.
+fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
+    let mut order: Vec<usize> = (0..LAST).filter(|&level| scores.0[level] >= 1.0).collect();
+    order.sort_by(|&a, &b| scores.0[b].total_cmp(&scores.0[a]).then(a.cmp(&b)));
+    let mut level0_waits = false;
+    for level in order {
+        if level == 0 {
+            if let Some(plan) = level0(view, Reason::Level0) {
+                return Some(plan);
+            }
+            if let Some(plan) = merge_level0(view, LEVEL0_TABLES) {
+                return Some(plan);
+            }
+            level0_waits = true;
+            continue;
+        }
+        // Level 0 waits for jobs that hold the base level: do not start more of them.
+        if level0_waits && level == view.targets.base {
+            continue;
+        }
+        if let Some((index, _)) = view.cheapest(level, |_| true)
+            && let Some(plan) = view.down(Reason::Size, level, index..index + 1, true)
+        {
+            return Some(plan);
+        }
+    }
+    None
+}

@@ -1,0 +1,69 @@
+//! How the tables of a level are written: codec, filter, size. And when a table may be moved into
+//! a level although it was written for another one.
+//!
+//! The rule for moves: every byte is written once if that is possible. A table that overlaps
+//! nothing in the next level is moved there as it is, and keeps the codec it has. The exception is
+//! the last level, where the data stays and space counts: if its codec is another one, the table
+//! is rewritten for it when compaction has time for that (no debt), and moved when it has not;
+//! tables moved so are rewritten ([`Reason::Recode`](super::plan::Reason::Recode)) once the load
+//! has ended.
+
+use super::plan::Settings;
+use crate::base::config::{Codec, Codecs, LEVELS};
+use crate::base::key::SeqNo;
+use crate::table::meta::TableMeta;
+
+/// The last level.
+pub const LAST: usize = LEVELS - 1;
+
+/// The codec for tables of `level` when `base` is the first level below 0 in use: the small codec
+/// for level 0, the base and the next level; the last one for the last level.
+pub fn codec(codecs: &Codecs, level: usize, base: usize) -> Codec {
+    if level >= LAST {
+        codecs.last
+    } else if level <= base + 1 {
+        codecs.small
+    } else {
+        codecs.middle
+    }
+}
+
+/// Filter bits per key for tables of `level`. Each level up has a tenth of the keys of the one
+/// below it, so that more bits cost little memory there and spare the most reads.
+pub fn filter_bits(last_level_bits: u8, level: usize) -> u8 {
+    if last_level_bits == 0 {
+        return 0;
+    }
+    let above = (LAST - level.min(LAST)) as u8;
+    (last_level_bits + 2 * above.min(3)).min(20)
+}
+
+/// The aim for the size of a table of `level` whose target size is `level_target`, in bytes.
+///
+/// A small level gets smaller tables, down to an eighth, so that it has enough of them to choose
+/// from and to work on in parallel. Level 0 is never cut by size: one flush or merge, one table.
+pub fn table_bytes(settings: &Settings, level: usize, level_target: u64) -> u64 {
+    if level == 0 {
+        return u64::MAX;
+    }
+    (level_target / 16).clamp((settings.table_bytes / 8).max(1), settings.table_bytes)
+}
+
+/// Whether tables of `from` that overlap nothing may be moved to `to` as they are.
+pub fn may_move(codecs: &Codecs, from: usize, to: usize, base: usize, has_debt: bool) -> bool {
+    to < LAST || has_debt || codec(codecs, from, base) == codecs.last
+}
+
+/// Whether a table of the last level should be rewritten where it is when there is time: it has
+/// deletes that no snapshot needs, or may have been moved there with another level's codec.
+///
+/// A merge into the last level gives every entry that it keeps sequence number 0 if no snapshot is
+/// in the way, so a table with another number was moved, or written while a snapshot was open.
+/// Rewriting it ends with number 0, and so ends.
+pub fn wants_rewrite(codecs: &Codecs, table: &TableMeta, oldest_snapshot: SeqNo) -> bool {
+    let has_deletes = table.deletes > 0 || table.range_deletes > 0;
+    let codecs_differ = codecs.small != codecs.last || codecs.middle != codecs.last;
+    table.max_seq > 0
+        && table.max_seq <= oldest_snapshot
+        && (has_deletes || codecs_differ && table.ingest_seq == 0)
+}

@@ -1,0 +1,184 @@
+//! How large each level should be, how far it is from that, and what it would cost to get there.
+//!
+//! Sizes follow from the last level, which holds about nine tenths of the data: the level above it
+//! may hold a tenth of that, and so on up to the base level, the first one in use below level 0.
+//! So at most about a tenth of the space is spent on entries that newer ones hide. The factors
+//! above the second to last level are equal, and chosen so that the base level comes out at
+//! [`base_bytes`], for merging level 0 into it then costs little; a level is added when the factor
+//! would exceed [`RATIO`].
+
+use super::plan::{Busy, Settings, Shape};
+use super::policy::LAST;
+use super::range::bytes_of;
+use crate::base::config::LEVELS;
+
+/// The largest factor between the sizes of two levels.
+pub const RATIO: u64 = 10;
+
+/// How many tables in level 0 start a compaction.
+pub const LEVEL0_TABLES: usize = 4;
+
+/// The size that the base level has in a tree of some size: four memtables.
+pub fn base_bytes(settings: &Settings) -> u64 {
+    4 * settings.memtable_bytes.max(1)
+}
+
+/// The bytes of each level.
+pub fn level_bytes(shape: &Shape) -> [u64; LEVELS] {
+    let mut bytes = [0; LEVELS];
+    for (sum, tables) in bytes.iter_mut().zip(&shape.levels) {
+        *sum = bytes_of(tables);
+    }
+    bytes
+}
+
+/// The sizes that a tree's levels should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Targets {
+    /// The first level below 0 in use: where level 0 is merged to.
+    pub base: usize,
+    /// The target of each level in bytes; 0 for levels that should be empty.
+    pub bytes: [u64; LEVELS],
+}
+
+impl Targets {
+    /// The targets of a tree of this shape.
+    pub fn of(shape: &Shape, settings: &Settings) -> Targets {
+        let held = level_bytes(shape);
+        let largest = held[1..].iter().copied().max().unwrap_or(0);
+        Targets::for_bytes(&held, largest.max(held[LAST]), base_bytes(settings))
+    }
+
+    /// The targets when the last level has (or should have) `last` bytes.
+    fn for_bytes(held: &[u64; LEVELS], last: u64, base_bytes: u64) -> Targets {
+        let mut targets = Targets { base: LAST, bytes: [0; LEVELS] };
+        targets.bytes[LAST] = last.max(base_bytes);
+        let second = last / RATIO;
+        // A level that has been in use stays so while the data shrinks to half of what started it.
+        let floor = if held[LAST - 1] > 0 { base_bytes / 2 } else { base_bytes };
+        if second < floor {
+            return targets;
+        }
+        let mut above = 0;
+        let mut reach = base_bytes.saturating_mul(RATIO / 2);
+        while second > reach && LAST - 1 - above > 1 {
+            above += 1;
+            reach = base_bytes.saturating_mul(RATIO.saturating_pow(above as u32));
+        }
+        targets.base = LAST - 1 - above;
+        let ratio = root(second / base_bytes.max(1), above);
+        let mut bytes = second;
+        for level in (targets.base..LAST).rev() {
+            targets.bytes[level] = bytes.max(1);
+            bytes = bytes.saturating_mul(16) / ratio;
+        }
+        targets
+    }
+
+    /// The base level's target in bytes.
+    pub fn base_target(&self) -> u64 {
+        self.bytes[self.base]
+    }
+}
+
+/// The smallest ratio, in sixteenths and at least 1, that multiplied `times` times reaches `value`.
+fn root(value: u64, times: usize) -> u64 {
+    let reaches = |ratio: u64| {
+        let mut product = 16u128;
+        for _ in 0..times {
+            product = product * u128::from(ratio) / 16;
+        }
+        product >= u128::from(value) * 16
+    };
+    (16..=RATIO * 16).find(|&ratio| reaches(ratio)).unwrap_or(RATIO * 16)
+}
+
+/// How urgent the compaction of each level is: 1 and more means due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scores(pub [f64; LEVELS]);
+
+impl Scores {
+    /// The scores of a tree of this shape. Tables that running jobs have taken do not count.
+    pub fn of(shape: &Shape, targets: &Targets, busy: &Busy) -> Scores {
+        let mut scores = [0.0; LEVELS];
+        for (level, tables) in shape.levels.iter().enumerate().take(LAST) {
+            let free = tables.iter().filter(|table| !busy.has(table));
+            let (count, bytes) =
+                free.fold((0usize, 0u64), |(n, sum), table| (n + 1, sum + table.file_bytes));
+            scores[level] = if level == 0 {
+                level0(count, bytes, targets)
+            } else if targets.bytes[level] == 0 {
+                // A level that should be empty is drained, before others that are a little over.
+                if count > 0 { 1.5 } else { 0.0 }
+            } else {
+                bytes as f64 / targets.bytes[level] as f64
+            };
+        }
+        Scores(scores)
+    }
+}
+
+fn level0(count: usize, bytes: u64, targets: &Targets) -> f64 {
+    let by_count = count as f64 / LEVEL0_TABLES as f64;
+    by_count.max(bytes as f64 / targets.base_target().max(1) as f64)
+}
+
+/// The work that lies ahead until every level has its target size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Debt {
+    /// Bytes to read and write again.
+    pub bytes: u64,
+    /// Tables in level 0.
+    pub level0_tables: usize,
+    /// Bytes in level 0.
+    pub level0_bytes: u64,
+    /// The first level below 0 in use.
+    pub base: usize,
+    /// The score of each level: 1 and more means due.
+    pub scores: [f64; LEVELS],
+}
+
+/// What it would cost to bring the tree into its target shape.
+pub fn debt(shape: &Shape, settings: &Settings) -> Debt {
+    let targets = Targets::of(shape, settings);
+    let held = level_bytes(shape);
+    let level0_tables = shape.levels.first().map_or(0, Vec::len);
+    let mut bytes = 0u64;
+    // What comes down to the level from those above it.
+    let mut arriving = 0u64;
+    if level0_tables >= LEVEL0_TABLES || held[0] >= targets.base_target() {
+        arriving = held[0];
+        bytes = held[0].saturating_add(held[targets.base]);
+    }
+    for level in 1..LAST {
+        let here = held[level] + if level >= targets.base { arriving } else { 0 };
+        let excess = here.saturating_sub(targets.bytes[level]);
+        if excess == 0 {
+            if level >= targets.base {
+                arriving = 0;
+            }
+            continue;
+        }
+        let next = if level < targets.base { targets.base } else { level + 1 };
+        let factor = held[next] as f64 / here.max(1) as f64;
+        bytes = bytes.saturating_add((excess as f64 * (1.0 + factor)) as u64);
+        arriving = excess + if level < targets.base { arriving } else { 0 };
+    }
+    Debt {
+        bytes,
+        level0_tables,
+        level0_bytes: held[0],
+        base: targets.base,
+        scores: Scores::of(shape, &targets, &Busy::new()).0,
+    }
+}
+
+/// The debts at which writers begin to be slowed, and at which they are slowed most, in bytes.
+///
+/// The limits grow with the tree, whose normal unevenness does too: a twentieth of it, and at
+/// least sixty-four memtables, begin to count; four times as much is the most there should be.
+pub fn debt_limits(shape: &Shape, settings: &Settings) -> (u64, u64) {
+    let total: u64 = level_bytes(shape).iter().sum();
+    let soft = (64 * settings.memtable_bytes).max(total / 20);
+    (soft, soft.saturating_mul(4))
+}

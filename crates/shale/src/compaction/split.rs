@@ -1,0 +1,105 @@
+//! Where to cut: a compaction into parts for several threads, and its output into tables.
+
+use super::plan::Plan;
+use crate::table::meta::TableMeta;
+use std::sync::Arc;
+
+/// A part of a compaction: the keys from `start` up to (not including) `end`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The first key; `None` means from the beginning.
+    pub start: Option<Vec<u8>>,
+    /// The first key of the next part; `None` means to the end.
+    pub end: Option<Vec<u8>>,
+}
+
+/// One input table as [`parts`] sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cuts<'a> {
+    /// The table.
+    pub table: &'a TableMeta,
+    /// Keys that cut it into pieces of about equal bytes, ascending; may be empty.
+    pub keys: Vec<Vec<u8>>,
+}
+
+/// Cuts a compaction into at most `count` parts of about equal bytes, each of at least
+/// `bytes_min`. Parts meet at user keys, so that no key is in two of them.
+pub fn parts(tables: &[Cuts<'_>], count: usize, bytes_min: u64) -> Vec<Part> {
+    // The bytes of a piece count where the piece ends.
+    let mut ends: Vec<(&[u8], u64)> = Vec::new();
+    let mut total = 0u64;
+    for cuts in tables {
+        let piece = cuts.table.file_bytes / (cuts.keys.len() as u64 + 1);
+        total += cuts.table.file_bytes;
+        ends.extend(cuts.keys.iter().map(|key| (key.as_slice(), piece)));
+        ends.push((&cuts.table.largest, cuts.table.file_bytes - piece * cuts.keys.len() as u64));
+    }
+    ends.sort_unstable();
+    let count = (count as u64).min(total / bytes_min.max(1)).max(1);
+    let mut parts = Vec::new();
+    let mut start: Option<Vec<u8>> = None;
+    let mut before = 0u64;
+    for (key, bytes) in &ends {
+        before += bytes;
+        let due = total as u128 * (parts.len() as u128 + 1) / u128::from(count);
+        let moves_on = start.as_deref().is_none_or(|start| start < *key);
+        if u128::from(before) >= due && moves_on && before < total {
+            let part = Part { start: start.take(), end: Some(key.to_vec()) };
+            parts.push(part);
+            start = Some(key.to_vec());
+        }
+        if parts.len() as u64 + 1 == count {
+            break;
+        }
+    }
+    parts.push(Part { start, end: None });
+    parts
+}
+
+/// Decides where the output of a compaction is cut into tables.
+///
+/// A table ends when it has the bytes wanted; a little early where a table of the level below the
+/// output ends, so that tables line up and overlap less; and in any case before it overlaps so
+/// much of that level that compacting it later would be a burden.
+#[derive(Clone, Debug)]
+pub struct OutputCut {
+    bytes: u64,
+    overlap_max: u64,
+    grandparents: Vec<Arc<TableMeta>>,
+    at: usize,
+    /// Bytes of the grandparents passed since the output table began.
+    overlap: u64,
+}
+
+impl OutputCut {
+    /// The cuts for the outputs of `plan` (or of a part of it).
+    pub fn new(plan: &Plan) -> OutputCut {
+        OutputCut::with(plan.table_bytes, plan.grandparents.clone())
+    }
+
+    fn with(bytes: u64, grandparents: Vec<Arc<TableMeta>>) -> OutputCut {
+        let overlap_max = bytes.saturating_mul(super::choose::GRANDPARENT_TABLES);
+        OutputCut { bytes, overlap_max, grandparents, at: 0, overlap: 0 }
+    }
+
+    /// Whether a new table must begin with `key`, when the table before it has `bytes`. To be asked
+    /// only at the first entry of a user key, in order; it may be asked less often (once a
+    /// block, say), which makes the cuts less exact and nothing else.
+    pub fn before(&mut self, key: &[u8], bytes: u64) -> bool {
+        let mut crossed = false;
+        while let Some(table) = self.grandparents.get(self.at)
+            && table.is_before(key)
+        {
+            self.overlap += table.file_bytes;
+            self.at += 1;
+            crossed = true;
+        }
+        let cut = bytes >= self.bytes
+            || crossed && bytes >= self.bytes - self.bytes / 4
+            || crossed && self.overlap > self.overlap_max && bytes > 0;
+        if cut {
+            self.overlap = 0;
+        }
+        cut
+    }
+}

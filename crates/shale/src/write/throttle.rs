@@ -1,0 +1,154 @@
+//! How much a writer is slowed when it is ahead of flush and compaction.
+//!
+//! A pure function of pressure. Three pressures are measured, each from a soft limit (0) to a hard
+//! one (1): memory held by memtables, tables in level 0, and compaction debt. At pressure `x` a
+//! writer waits `4 x^2` times as long for each byte as the background work needs to take the byte
+//! away. So there is no wait at the soft limit and no step anywhere; at the latest at half of the
+//! way to the hard limit writers are as slow as the background work, and pressure rises no more.
+//! For memory the factor also grows without bound towards the hard limit, where writers stop, so
+//! that the stop itself is met only by a burst.
+
+use serde::Serialize;
+
+/// The longest time that one write waits for its slowing, in nanoseconds.
+pub const WAIT_NANOS_MAX: u64 = 50_000_000;
+
+/// The rate that is assumed of background work not measured yet, in bytes per second.
+const RATE_UNKNOWN: u64 = 64 << 20;
+
+/// No measured rate is taken for less: a stalled moment must not freeze writers for longer.
+const RATE_MIN: u64 = 1 << 20;
+
+/// The most that the factor grows to.
+const FACTOR_MAX: f64 = 64.0;
+
+/// Tables in level 0 up to which nothing is slowed.
+pub const LEVEL0_SOFT: usize = 12;
+
+/// Tables in level 0 at which slowing is at its full.
+pub const LEVEL0_HARD: usize = 36;
+
+/// What the background work has yet to do, and how fast it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// Bytes of all memtables, active and sealed.
+    pub memtable_bytes: u64,
+    /// The most bytes that all memtables may have; half of it is the soft limit.
+    pub memtable_limit: u64,
+    /// Sealed memtables that wait for their flush.
+    pub sealed: usize,
+    /// Tables in level 0 of the tree that has the most.
+    pub level0_tables: usize,
+    /// Compaction debt in bytes.
+    pub debt_bytes: u64,
+    /// The debt from which writers are slowed.
+    pub debt_soft: u64,
+    /// The debt at which slowing is at its full.
+    pub debt_hard: u64,
+    /// Bytes of memtables flushed per second of late; 0 if not known.
+    pub flush_rate: u64,
+    /// Bytes written by users that compaction can take away per second (the bytes it rewrites per
+    /// second, divided by how often each is rewritten); 0 if not known.
+    pub compaction_rate: u64,
+}
+
+/// What slows or stops writers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Memtables are written faster than they are flushed.
+    Memtables,
+    /// Level 0 has many tables.
+    Level0,
+    /// Much is left to compact.
+    Debt,
+}
+
+impl Cause {
+    /// All causes, in order.
+    pub const ALL: [Cause; 3] = [Cause::Memtables, Cause::Level0, Cause::Debt];
+
+    /// The cause's name in statistics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Memtables => "memtables",
+            Cause::Level0 => "level0",
+            Cause::Debt => "debt",
+        }
+    }
+}
+
+/// What a writer has to do before it writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// Go on.
+    None,
+    /// Wait this long for each byte.
+    Slow {
+        /// Nanoseconds for each byte.
+        nanos_per_byte: f64,
+        /// The pressure that asks for the longest wait.
+        cause: Cause,
+    },
+    /// Wait until a flush has ended.
+    Stop {
+        /// Always memory: the one bound that holds whatever else happens.
+        cause: Cause,
+    },
+}
+
+impl Verdict {
+    /// How long a write of so many bytes waits, in nanoseconds; never more than
+    /// [`WAIT_NANOS_MAX`]. A stop is not a matter of time and waits 0 here.
+    pub fn wait_nanos(&self, bytes: u64) -> u64 {
+        match self {
+            Verdict::Slow { nanos_per_byte, .. } => {
+                ((bytes as f64 * nanos_per_byte) as u64).min(WAIT_NANOS_MAX)
+            }
+            Verdict::None | Verdict::Stop { .. } => 0,
+        }
+    }
+}
+
+/// How much writers are slowed under this pressure.
+pub fn delay(pressure: &Pressure) -> Verdict {
+    let p = pressure;
+    if p.memtable_limit > 0 && p.memtable_bytes >= p.memtable_limit {
+        return Verdict::Stop { cause: Cause::Memtables };
+    }
+    // With nothing sealed there is no flush to wait for: the active memtable may fill up.
+    let memory = if p.sealed == 0 {
+        0.0
+    } else {
+        position(p.memtable_bytes, p.memtable_limit / 2, p.memtable_limit)
+    };
+    let level0 = position(p.level0_tables as u64, LEVEL0_SOFT as u64, LEVEL0_HARD as u64);
+    let debt = position(p.debt_bytes, p.debt_soft, p.debt_hard);
+    let memory_factor = 4.0 * memory * memory / (1.0 - memory).max(1.0 / FACTOR_MAX);
+    let asked = [
+        (memory_factor.min(FACTOR_MAX) * nanos_at(p.flush_rate), Cause::Memtables),
+        (4.0 * level0 * level0 * nanos_at(p.compaction_rate), Cause::Level0),
+        (4.0 * debt * debt * nanos_at(p.compaction_rate), Cause::Debt),
+    ];
+    let longest =
+        asked.iter().fold(asked[0], |most, next| if next.0 > most.0 { *next } else { most });
+    if longest.0 > 0.0 {
+        Verdict::Slow { nanos_per_byte: longest.0, cause: longest.1 }
+    } else {
+        Verdict::None
+    }
+}
+
+/// Where `value` is between the limits: 0 up to `soft`, 1 from `hard` on.
+fn position(value: u64, soft: u64, hard: u64) -> f64 {
+    if hard <= soft || value <= soft {
+        return 0.0;
+    }
+    ((value - soft) as f64 / (hard - soft) as f64).min(1.0)
+}
+
+/// The nanoseconds that one byte takes at `rate` bytes per second.
+fn nanos_at(rate: u64) -> f64 {
+    let rate = if rate == 0 { RATE_UNKNOWN } else { rate.max(RATE_MIN) };
+    1e9 / rate as f64
+}
