@@ -1,0 +1,240 @@
+//! Reads the WALs of a database back, oldest first, and decides where the log ends.
+//!
+//! A crash may take or garble any sector that was not synced, so behind the last synced byte
+//! anything may be found: nothing, zeros, old blocks, a hole with sound records after it. Before
+//! the last synced byte everything must be there. How far that was, the log tells itself: each
+//! record carries the sequence number up to which the log was durable when it was appended. So:
+//!
+//! 1. Records are accepted as long as they are sound and their sequence numbers are consecutive,
+//!    across files. (A torn tail in one file followed by a file that goes on with exactly the next
+//!    number is what an earlier recovery leaves; nothing is missing.)
+//! 2. Where that ends, at sequence number L, the rest of all files is only searched for sound
+//!    records, for what they say was durable: D is the largest such number of all sound records
+//!    and of the manifest.
+//! 3. L < D: something that was durable is missing; [`Error::Corruption`] where the log ended.
+//!    Otherwise the log ends at L and the rest, which was never durable, is dropped.
+
+use super::payload::WalBatch;
+use super::reader::{RecordReader, Resync, Search, Step};
+use super::record::{FILE_HEADER_BYTES, WAL};
+use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
+use crate::fs::Fs;
+use std::path::{Path, PathBuf};
+
+/// What is known before the log is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayStart {
+    /// Every operation up to this number is in tables. The log starts at the next one or before.
+    pub covered: SeqNo,
+    /// Every operation up to this number must be found, in tables or in the log.
+    pub durable: SeqNo,
+}
+
+/// Where the log ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayEnd {
+    /// The last sequence number in use: of the log's last record, or what was covered before.
+    pub last_seq: SeqNo,
+    /// Every operation up to this number is known to have been durable before the replay.
+    pub durable_seq: SeqNo,
+    /// The file that holds the last accepted record (or a sound header, if it has none); 0 if
+    /// there is no such file.
+    pub end_file: u64,
+    /// Where in that file the last accepted record ends.
+    pub end_offset: u64,
+    /// How many records were accepted.
+    pub records: u64,
+    /// How many bytes behind accepted records are left out of the log.
+    pub dropped_bytes: u64,
+    /// Whether the log ends with the mark of a close in good order.
+    pub clean: bool,
+}
+
+/// Where the log was first found not to go on.
+struct Stop {
+    path: PathBuf,
+    offset: u64,
+    what: String,
+}
+
+/// Reads the WALs of the database in `dir` (ascending by number) and hands the records to `sink`
+/// in order. See the module for what counts as damage.
+pub fn replay(
+    fs: &dyn Fs,
+    dir: &Path,
+    wals: &[(u64, PathBuf)],
+    start: ReplayStart,
+    sink: &mut dyn FnMut(WalBatch<'_>) -> Result<()>,
+) -> Result<ReplayEnd> {
+    let mut replayer = Replayer {
+        covered: start.covered,
+        expected: None,
+        durable: start.durable.max(start.covered),
+        searched: 0,
+        end: ReplayEnd { last_seq: start.covered, ..ReplayEnd::default() },
+        stop: None,
+    };
+    for (id, path) in wals {
+        replayer.file(RecordReader::open(fs, path, *id, WAL)?, *id, sink)?;
+    }
+    replayer.finish(dir, wals)
+}
+
+struct Replayer {
+    covered: SeqNo,
+    /// The sequence number that the next record starts with; `None` before the first one.
+    expected: Option<SeqNo>,
+    durable: SeqNo,
+    /// The bytes of the files since the log was last known to go on.
+    searched: u64,
+    end: ReplayEnd,
+    stop: Option<Stop>,
+}
+
+impl Replayer {
+    fn file(
+        &mut self,
+        mut reader: RecordReader,
+        id: u64,
+        sink: &mut dyn FnMut(WalBatch<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut good = 0;
+        if !reader.header_damaged() {
+            good = FILE_HEADER_BYTES as u64;
+            if self.stop.is_none() {
+                (self.end.end_file, self.end.end_offset) = (id, good);
+            }
+        }
+        let path = reader.path().to_owned();
+        // Whether the file's first record is still to come: only there may a stopped log go on.
+        let mut first = true;
+        loop {
+            let (offset, torn) = match reader.next()? {
+                Step::Record { offset, payload } => {
+                    let batch = WalBatch::parse(payload)
+                        .map_err(|what| Error::corruption(&path, offset, what))?;
+                    self.durable = self.durable.max(batch.durable_seq);
+                    let after =
+                        offset + (super::record::RECORD_HEADER_BYTES + payload.len()) as u64;
+                    if (self.stop.is_none() || first) && self.follows(&batch) {
+                        self.accept(&batch, id, after);
+                        good = after;
+                        sink(batch)?;
+                    } else {
+                        self.stop_at_gap(&path, offset, &batch);
+                    }
+                    first = false;
+                    continue;
+                }
+                Step::End { offset, torn } => (offset, torn),
+            };
+            let Some(what) = torn else { break };
+            first = false;
+            self.stop_at(&path, offset, what.to_owned());
+            if !self.search(&mut reader)? {
+                break;
+            }
+        }
+        self.searched += reader.bytes();
+        self.end.dropped_bytes += reader.bytes().saturating_sub(good);
+        Ok(())
+    }
+
+    /// Whether the log goes on with this record.
+    fn follows(&self, batch: &WalBatch<'_>) -> bool {
+        match self.expected {
+            Some(seq) => batch.first_seq == seq,
+            None => batch.first_seq <= self.covered + 1,
+        }
+    }
+
+    fn accept(&mut self, batch: &WalBatch<'_>, id: u64, after: u64) {
+        let next = batch.next_seq();
+        self.expected = Some(next);
+        self.stop = None;
+        self.searched = 0;
+        self.end.last_seq = self.end.last_seq.max(next - 1);
+        (self.end.end_file, self.end.end_offset) = (id, after);
+        self.end.records += 1;
+        self.end.clean = batch.count == 0 && batch.durable_seq + 1 == batch.first_seq;
+    }
+
+    fn stop_at(&mut self, path: &Path, offset: u64, what: String) {
+        self.end.clean = false;
+        self.stop.get_or_insert_with(|| Stop { path: path.to_owned(), offset, what });
+    }
+
+    fn stop_at_gap(&mut self, path: &Path, offset: u64, batch: &WalBatch<'_>) {
+        let what = format!(
+            "the record starts at sequence number {}, the log before it ends at {}",
+            batch.first_seq, self.end.last_seq
+        );
+        self.stop_at(path, offset, what);
+    }
+
+    /// Goes to the next sound record behind damage; false if there is none.
+    fn search(&mut self, reader: &mut RecordReader) -> Result<bool> {
+        let next = self.expected.unwrap_or(self.covered + 1);
+        let search = Search {
+            serial_min: next,
+            // Each sequence number takes at least a byte of a record.
+            serial_base: next.saturating_add(self.searched),
+            plausible: |payload| WalBatch::parse(payload).is_ok(),
+        };
+        match reader.resync(search)? {
+            Resync::Found(_) => Ok(true),
+            Resync::Nothing => Ok(false),
+            Resync::GaveUp => Err(self.corruption(
+                reader.path(),
+                "; so much of what follows looks like records that it cannot be told whether \
+                 durable ones are among them",
+            )),
+        }
+    }
+
+    /// The error for a log that ends too early, where it ended.
+    fn corruption(&self, path: &Path, note: &str) -> Error {
+        match &self.stop {
+            Some(stop) => Error::corruption(&stop.path, stop.offset, stop.what.clone() + note),
+            None => Error::corruption(path, self.end.end_offset, "the log ends".to_owned() + note),
+        }
+    }
+
+    fn finish(self, dir: &Path, wals: &[(u64, PathBuf)]) -> Result<ReplayEnd> {
+        let (last, durable) = (self.end.last_seq, self.durable);
+        if last < durable {
+            let path = wals.last().map_or(dir, |(_, path)| path);
+            let note = format!(
+                " (the log can be read up to sequence number {last}, but was durable up to \
+                 {durable})"
+            );
+            return Err(self.corruption(path, &note));
+        }
+        Ok(ReplayEnd { durable_seq: durable, ..self.end })
+    }
+}
+
+/// Cuts off what a replay dropped, so that a new WAL can continue the log: removes the files after
+/// the last accepted record, newest first, and what follows it in its own file.
+pub fn cut(fs: &dyn Fs, dir: &Path, wals: &[(u64, PathBuf)], end: &ReplayEnd) -> Result<()> {
+    if end.dropped_bytes == 0 {
+        return Ok(());
+    }
+    for (_, path) in wals.iter().rev().take_while(|(id, _)| *id > end.end_file) {
+        fs.remove(path)?;
+    }
+    fs.sync_dir(dir)?;
+    if let Some((_, path)) = wals.iter().find(|(id, _)| *id == end.end_file) {
+        let mut file = fs.append(path)?;
+        if file.len() > end.end_offset {
+            file.truncate(end.end_offset)?;
+            file.sync()?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;
