@@ -1,1 +1,43 @@
-//! iter
+//! Cursors made of cursors: [`merge`] orders several into one, [`visible`] shows what one reader
+//! may see of that.
+//!
+//! All of them are generic over their children, so that a step costs no virtual call.
+
+pub mod merge;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod visible;
+
+pub use merge::Merge;
+pub use visible::Visible;
+
+use crate::base::cursor::Cursor;
+use crate::base::error::Result;
+use crate::base::key::{SEQ_MAX, SeqNo};
+
+/// A cursor that knows how new its entries are at most, so that a range delete newer than all of
+/// them can be jumped over instead of walked through.
+pub trait Source: Cursor {
+    /// No entry that the reader may see is newer than this.
+    fn max_seq(&self) -> SeqNo;
+
+    /// Goes forward to the first entry with a key at or after `key`, or less far, if every entry
+    /// passed over is older than `below`. Answers whether it moved.
+    fn skip_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
+        if self.max_seq() >= below {
+            return Ok(false);
+        }
+        self.seek(key, SEQ_MAX)?;
+        Ok(true)
+    }
+
+    /// Goes back to the last entry with a key before `key`, or less far, if every entry passed over
+    /// is older than `below`. Answers whether it moved.
+    fn skip_back_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
+        if self.max_seq() >= below {
+            return Ok(false);
+        }
+        self.seek_back(key, SEQ_MAX)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,352 @@
+//! What one reader sees of a merge: for each key the newest entry at or before its sequence number,
+//! unless that entry is a delete or a range delete between the two covers it.
+//!
+//! Going forward, the merge stands at the entry shown; nothing is copied but the key, once a row,
+//! to recognize its older versions. Going backward, the versions of a key come oldest first, so
+//! the newest visible one is known only after all have been passed: key and value are kept in
+//! buffers that are used again, and the merge stands before all versions of the key shown.
+//!
+//! Hidden entries must be cheap, however many there are: a run of deletes is a loop without
+//! allocation; after [`STEPS`] hidden versions of one key the rest is jumped over by a seek; a run
+//! covered by a range delete is jumped over in every source that holds nothing newer than it.
+
+use super::{Merge, Source};
+use crate::base::cursor::Cursor;
+use crate::base::error::Result;
+use crate::base::key::{Kind, SEQ_MAX, SeqNo};
+use crate::base::ranges::RangeDeletes;
+use std::sync::Arc;
+
+/// How many hidden entries are stepped over before a seek is tried.
+const STEPS: u32 = 16;
+
+/// How many covered entries of a range are stepped over before a jump is tried.
+const COVERED_STEPS: u32 = 4;
+
+/// Where a [`Visible`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// At no row.
+    Nowhere,
+    /// At the merge's current entry.
+    Forward,
+    /// At the row in the buffers; the merge stands at the last entry before all of its versions.
+    Backward,
+}
+
+/// The rows that a reader at one sequence number sees, in both directions.
+#[derive(Debug)]
+pub struct Visible<C> {
+    merge: Merge<C>,
+    seq: SeqNo,
+    cover: Option<Cover>,
+    lower: Vec<u8>,
+    upper: Option<Vec<u8>>,
+    position: Position,
+    /// Going backward: the row's key. Going forward: the key whose older versions are skipped.
+    key: Vec<u8>,
+    /// Going backward: the row's value and kind.
+    value: Vec<u8>,
+    kind: Kind,
+}
+
+impl<C: Source> Visible<C> {
+    /// The rows of `merge` at or after `lower` and before `upper` that a reader at `seq` sees.
+    /// `deletes` is all range deletes of all sources, if there are any.
+    pub fn new(
+        merge: Merge<C>,
+        seq: SeqNo,
+        deletes: Option<Arc<RangeDeletes>>,
+        lower: Vec<u8>,
+        upper: Option<Vec<u8>>,
+    ) -> Visible<C> {
+        let cover = deletes.filter(|set| !set.is_empty()).map(|set| Cover::new(set, seq));
+        Visible {
+            merge,
+            seq,
+            cover,
+            lower,
+            upper,
+            position: Position::Nowhere,
+            key: Vec::new(),
+            value: Vec::new(),
+            kind: Kind::Delete,
+        }
+    }
+
+    /// Whether there is a current row.
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.position != Position::Nowhere
+    }
+
+    /// The row's key. Only while valid.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match self.position {
+            Position::Backward => &self.key,
+            _ => self.merge.key(),
+        }
+    }
+
+    /// The row's value: for [`Kind::Blob`] the reference to it. Only while valid.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match self.position {
+            Position::Backward => &self.value,
+            _ => self.merge.value(),
+        }
+    }
+
+    /// The row's kind: never a delete. Only while valid.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match self.position {
+            Position::Backward => self.kind,
+            _ => self.merge.kind(),
+        }
+    }
+
+    /// Goes to the first row.
+    pub fn seek_first(&mut self) -> Result<()> {
+        self.position = Position::Nowhere;
+        self.merge.seek(&self.lower, self.seq)?;
+        self.find_forward(false)
+    }
+
+    /// Goes to the last row.
+    pub fn seek_last(&mut self) -> Result<()> {
+        self.position = Position::Nowhere;
+        match &self.upper {
+            Some(upper) => self.merge.seek_back(upper, SEQ_MAX)?,
+            None => self.merge.seek_last()?,
+        }
+        self.find_backward()
+    }
+
+    /// Goes to the first row at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.position = Position::Nowhere;
+        self.merge.seek(key.max(self.lower.as_slice()), self.seq)?;
+        self.find_forward(false)
+    }
+
+    /// Goes to the last row at or before `key`.
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
+        self.position = Position::Nowhere;
+        match &self.upper {
+            Some(upper) if upper.as_slice() <= key => self.merge.seek_back(upper, SEQ_MAX)?,
+            _ => {
+                // All versions of `key` lie before the next possible key, which is `key` and a zero.
+                self.key.clear();
+                self.key.extend_from_slice(key);
+                self.key.push(0);
+                self.merge.seek_back(&self.key, SEQ_MAX)?;
+            }
+        }
+        self.find_backward()
+    }
+
+    /// Goes to the next row; nothing happens if there is no current one.
+    #[inline]
+    pub fn next(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.position, Position::Nowhere) {
+            Position::Forward => {
+                self.key.clear();
+                self.key.extend_from_slice(self.merge.key());
+                self.merge.next()?;
+            }
+            Position::Backward => self.merge.seek(&self.key, 0)?,
+            Position::Nowhere => return Ok(()),
+        }
+        self.find_forward(true)
+    }
+
+    /// Goes to the previous row; nothing happens if there is no current one.
+    #[inline]
+    pub fn prev(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.position, Position::Nowhere) {
+            Position::Forward => {
+                self.key.clear();
+                self.key.extend_from_slice(self.merge.key());
+                self.merge.seek_back(&self.key, SEQ_MAX)?;
+            }
+            Position::Backward => {}
+            Position::Nowhere => return Ok(()),
+        }
+        self.find_backward()
+    }
+
+    /// From the merge's entry on, finds the first one to show. With `passed`, all versions of
+    /// `self.key` are hidden.
+    #[inline]
+    fn find_forward(&mut self, mut passed: bool) -> Result<()> {
+        // Hidden entries since the last seek.
+        let mut hidden = 0;
+        let mut covered = 0;
+        while self.merge.valid() {
+            let key = self.merge.key();
+            let seq = self.merge.seq();
+            if passed && key == self.key {
+                hidden += 1;
+                if hidden > STEPS {
+                    hidden = 0;
+                    self.merge.advance_to(&self.key, 0)?;
+                } else {
+                    self.merge.next()?;
+                }
+                continue;
+            }
+            if self.upper.as_ref().is_some_and(|upper| upper.as_slice() <= key) {
+                return Ok(());
+            }
+            if seq > self.seq {
+                hidden += 1;
+                if hidden > STEPS {
+                    hidden = 0;
+                    self.key.clear();
+                    self.key.extend_from_slice(key);
+                    passed = false;
+                    self.merge.advance_to(&self.key, self.seq)?;
+                } else {
+                    self.merge.next()?;
+                }
+                continue;
+            }
+            if let Some(cover) = &mut self.cover
+                && cover.newest(key) > seq
+            {
+                covered += 1;
+                if covered <= COVERED_STEPS || !self.merge.skip_to(cover.end(), cover.newest)? {
+                    self.merge.next()?;
+                } else {
+                    covered = 0;
+                }
+                continue;
+            }
+            if self.merge.kind() != Kind::Delete {
+                self.position = Position::Forward;
+                return Ok(());
+            }
+            self.key.clear();
+            self.key.extend_from_slice(key);
+            passed = true;
+            hidden = 0;
+            self.merge.next()?;
+        }
+        Ok(())
+    }
+
+    /// From the merge's entry back, finds the first key to show and passes all of its versions.
+    fn find_backward(&mut self) -> Result<()> {
+        let mut covered = 0;
+        while self.merge.valid() && self.merge.key() >= self.lower.as_slice() {
+            if let Some(cover) = &mut self.cover
+                && cover.newest(self.merge.key()) > self.merge.seq()
+            {
+                // Hidden, and with it all older versions; newer ones come next.
+                covered += 1;
+                if covered <= COVERED_STEPS
+                    || !self.merge.skip_back_to(cover.start(), cover.newest)?
+                {
+                    self.merge.prev()?;
+                } else {
+                    covered = 0;
+                }
+                continue;
+            }
+            self.key.clear();
+            self.key.extend_from_slice(self.merge.key());
+            if self.pass_versions()? {
+                self.position = Position::Backward;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes all versions of `self.key`, the oldest of which that is not covered is the merge's
+    /// entry; answers whether the key is to be shown, with its value in the buffer.
+    fn pass_versions(&mut self) -> Result<bool> {
+        let newest = self.cover.as_mut().map_or(0, |cover| cover.newest(&self.key));
+        let mut live = false;
+        for _ in 0..STEPS {
+            let seq = self.merge.seq();
+            if seq <= self.seq {
+                live = newest <= seq && self.take_value();
+            }
+            self.merge.prev()?;
+            if !self.merge.valid() || self.merge.key() != self.key {
+                return Ok(live);
+            }
+        }
+        if self.merge.seq() <= self.seq {
+            // Many versions: go to the newest visible one directly.
+            self.merge.seek(&self.key, self.seq)?;
+            live = self.merge.valid() && newest <= self.merge.seq() && self.take_value();
+            self.merge.seek_back(&self.key, SEQ_MAX)?;
+        } else {
+            self.merge.retreat_to(&self.key, SEQ_MAX)?;
+        }
+        Ok(live)
+    }
+
+    /// Keeps the value of the merge's entry; answers whether there is one.
+    fn take_value(&mut self) -> bool {
+        self.kind = self.merge.kind();
+        if self.kind == Kind::Delete {
+            return false;
+        }
+        self.value.clear();
+        self.value.extend_from_slice(self.merge.value());
+        true
+    }
+}
+
+/// The range deletes as one reader sees them, with the last answer remembered: neighboring keys
+/// mostly lie in the same range, or in the same gap.
+#[derive(Debug)]
+struct Cover {
+    deletes: Arc<RangeDeletes>,
+    seq: SeqNo,
+    /// The first range that ends after the last key asked for.
+    at: usize,
+    /// The newest visible delete of that range.
+    newest: SeqNo,
+}
+
+impl Cover {
+    fn new(deletes: Arc<RangeDeletes>, seq: SeqNo) -> Cover {
+        let newest = deletes.fragments().first().map_or(0, |first| first.newest_at(seq));
+        Cover { deletes, seq, at: 0, newest }
+    }
+
+    /// The newest visible delete that covers `key`, or 0.
+    #[inline]
+    fn newest(&mut self, key: &[u8]) -> SeqNo {
+        let fragments = self.deletes.fragments();
+        let after_last = self.at == 0 || fragments[self.at - 1].end.as_slice() <= key;
+        if !after_last || fragments.get(self.at).is_some_and(|f| f.end.as_slice() <= key) {
+            self.at = fragments.partition_point(|f| f.end.as_slice() <= key);
+            self.newest = fragments.get(self.at).map_or(0, |f| f.newest_at(self.seq));
+        }
+        match fragments.get(self.at) {
+            Some(fragment) if fragment.start.as_slice() <= key => self.newest,
+            _ => 0,
+        }
+    }
+
+    /// The end of the range that covered the last key.
+    fn end(&self) -> &[u8] {
+        &self.deletes.fragments()[self.at].end
+    }
+
+    /// The start of the range that covered the last key.
+    fn start(&self) -> &[u8] {
+        &self.deletes.fragments()[self.at].start
+    }
+}
+
+#[cfg(test)]
+#[path = "visible_tests.rs"]
+mod tests;

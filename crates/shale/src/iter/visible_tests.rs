@@ -1,0 +1,164 @@
+use super::*;
+use crate::base::ranges::RangeDelete;
+use crate::iter::testing::{Entry, History, Random, VecCursor, read_seq};
+
+type Row = (Vec<u8>, Vec<u8>);
+
+/// Deals the history out to `children` cursors by random pieces of time, so that some of them are
+/// old enough to be jumped over.
+fn deal(history: &History, random: &mut Random, children: u64) -> Merge<VecCursor> {
+    let mut dealt = vec![Vec::new(); children as usize];
+    let mut child = 0;
+    for entry in &history.entries {
+        if random.below(20) == 0 {
+            child = random.below(children) as usize;
+        }
+        dealt[child].push(entry.clone());
+    }
+    Merge::new(dealt.into_iter().map(VecCursor::new).collect())
+}
+
+fn all_deletes(history: &History) -> Option<Arc<RangeDeletes>> {
+    Some(Arc::new(RangeDeletes::new(history.deletes.clone())))
+}
+
+/// A naive cursor over rows.
+struct Model {
+    rows: Vec<Row>,
+    at: Option<usize>,
+}
+
+impl Model {
+    fn go(&mut self, to: usize) {
+        self.at = (to < self.rows.len()).then_some(to);
+    }
+}
+
+fn check_mix(seed: u64, ops: u64, keys: u64) {
+    let mut random = Random::new(seed);
+    let history = History::random(&mut random, ops, keys, 0);
+    let seq = read_seq(&mut random, ops);
+    let mut bound = || (random.below(3) == 0).then(|| random.key(keys));
+    let (lower, upper) = (bound().unwrap_or_default(), bound());
+    let mut rows = history.visible(seq);
+    rows.retain(|(k, _)| *k >= lower && upper.as_ref().is_none_or(|upper| k < upper));
+    let mut model = Model { rows, at: None };
+    let children = 1 + random.below(6);
+    let merge = deal(&history, &mut random, children);
+    let mut rows = Visible::new(merge, seq, all_deletes(&history), lower, upper);
+    assert!(!rows.valid());
+    for step in 0..150 {
+        let key = random.key(keys + 4);
+        match random.below(14) {
+            0 => (rows.seek_first().unwrap(), model.go(0)),
+            1 => (rows.seek_last().unwrap(), model.go(model.rows.len().wrapping_sub(1))),
+            2 => (rows.seek(&key).unwrap(), model.go(model.rows.partition_point(|r| r.0 < key))),
+            3 => {
+                let after = model.rows.partition_point(|r| r.0 <= key);
+                (rows.seek_back(&key).unwrap(), model.go(after.wrapping_sub(1)))
+            }
+            4..=8 => (rows.next().unwrap(), model.at.map_or((), |at| model.go(at + 1))),
+            _ => (rows.prev().unwrap(), model.at.map_or((), |at| model.go(at.wrapping_sub(1)))),
+        };
+        let expected = model.at.map(|at| model.rows[at].clone());
+        let found = rows.valid().then(|| (rows.key().to_vec(), rows.value().to_vec()));
+        assert_eq!(found, expected, "seed {seed} step {step}");
+        assert!(!rows.valid() || rows.kind() != Kind::Delete);
+    }
+}
+
+#[test]
+fn any_mix_of_moves_equals_the_model() {
+    for seed in 0..400 {
+        check_mix(seed, 200, 60);
+    }
+}
+
+#[test]
+fn any_mix_of_moves_over_many_versions_equals_the_model() {
+    for seed in 1000..1100 {
+        check_mix(seed, 300, 5);
+    }
+}
+
+fn entry(key: u32, seq: SeqNo, kind: Kind) -> Entry {
+    Entry { key: key.to_be_bytes().to_vec(), seq, kind, value: b"v".to_vec() }
+}
+
+fn moves(rows: &Visible<VecCursor>) -> usize {
+    rows.merge.children().iter().map(|child| child.moves).sum()
+}
+
+#[test]
+fn many_versions_of_a_key_are_jumped_over() {
+    let mut entries: Vec<Entry> = (0..5000).map(|seq| entry(1, seq, Kind::Put)).collect();
+    entries.push(entry(0, 1, Kind::Put));
+    entries.push(entry(2, 1, Kind::Put));
+    for seq in [10, 2500, 4990, SEQ_MAX] {
+        let merge = Merge::new(vec![VecCursor::new(entries.clone())]);
+        let mut rows = Visible::new(merge, seq, None, Vec::new(), None);
+        rows.seek_first().unwrap();
+        for key in 0..3u32 {
+            assert_eq!(rows.key(), key.to_be_bytes());
+            rows.next().unwrap();
+        }
+        assert!(!rows.valid());
+        rows.seek_last().unwrap();
+        for key in (0..3u32).rev() {
+            assert_eq!(rows.key(), key.to_be_bytes());
+            assert!(key != 1 || rows.value() == b"v");
+            rows.prev().unwrap();
+        }
+        assert!(!rows.valid());
+        assert!(moves(&rows) < 120, "{} moves at {seq}", moves(&rows));
+    }
+}
+
+#[test]
+fn a_run_deleted_by_range_is_jumped_over() {
+    let delete = |start: u32, end: u32, seq| RangeDelete {
+        start: start.to_be_bytes().to_vec(),
+        end: end.to_be_bytes().to_vec(),
+        seq,
+    };
+    let old = VecCursor::new((0..100_000).map(|key| entry(key, 1, Kind::Put)).collect());
+    let new = VecCursor::new(vec![entry(50_000, 9, Kind::Put), entry(60_000, 3, Kind::Put)]);
+    let deletes = RangeDeletes::new([delete(10, 99_990, 5), delete(10, 50, 7)]);
+    let merge = Merge::new(vec![old, new]);
+    let mut rows = Visible::new(merge, SEQ_MAX, Some(Arc::new(deletes)), Vec::new(), None);
+    let expected: Vec<u32> = (0..10).chain([50_000]).chain(99_990..100_000).collect();
+    let number = |rows: &Visible<VecCursor>| u32::from_be_bytes(rows.key().try_into().unwrap());
+    rows.seek_first().unwrap();
+    for &key in &expected {
+        assert_eq!(number(&rows), key);
+        rows.next().unwrap();
+    }
+    assert!(!rows.valid());
+    rows.seek_last().unwrap();
+    for &key in expected.iter().rev() {
+        assert_eq!(number(&rows), key);
+        rows.prev().unwrap();
+    }
+    assert!(!rows.valid());
+    assert!(moves(&rows) < 150, "{} moves", moves(&rows));
+}
+
+#[test]
+fn errors_come_through_and_leave_no_row() {
+    let mut child = VecCursor::new((0..10).map(|key| entry(key, 1, Kind::Put)).collect());
+    child.fails_at = Some(5);
+    let mut rows = Visible::new(Merge::new(vec![child]), SEQ_MAX, None, Vec::new(), None);
+    rows.seek_first().unwrap();
+    for _ in 0..4 {
+        rows.next().unwrap();
+    }
+    assert!(rows.next().is_err());
+    assert!(!rows.valid());
+    rows.next().unwrap();
+    rows.prev().unwrap();
+    assert!(!rows.valid());
+    rows.seek(&6u32.to_be_bytes()).unwrap();
+    assert!(rows.valid());
+    assert!(rows.prev().is_err());
+    assert!(!rows.valid());
+}
