@@ -1,1 +1,10 @@
-//! Simulated disk, clock and faults; a model; drivers of crash and metamorphic tests.
+//! A simulated world for Shale: programs of random operations, a model that knows the right
+//! answers, and drivers that run the one against the other through crashes and faults.
+//!
+//! Everything follows from one seed. A failing test prints its seed; `SHALE_SEED=<seed>` runs that
+//! seed and nothing else.
+
+pub mod data;
+pub mod model;
+pub mod ops;
+pub mod text;

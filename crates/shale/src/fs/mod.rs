@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A file open for reading at any position. Thread-safe.
+#[allow(clippy::len_without_is_empty)] // An empty file is nothing special.
 pub trait ReadFile: Send + Sync {
     /// Fills `buf` from `offset`. Reading past the end is [`Corruption`](crate::Error::Corruption).
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
@@ -25,6 +26,7 @@ pub trait ReadFile: Send + Sync {
 }
 
 /// A file open for appending, by one owner.
+#[allow(clippy::len_without_is_empty)] // An empty file is nothing special.
 pub trait WriteFile: Send {
     /// Appends all of `bytes`, or fails. After a failure the tail of the file is unknown until
     /// [`WriteFile::truncate`] succeeds.
