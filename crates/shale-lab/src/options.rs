@@ -204,8 +204,8 @@ pub struct BenchOptions {
     #[arg(long, default_value = "none,lz4,zstd:3")]
     pub codecs: CodecNames,
 
-    /// The bound on cache, memtables, indexes and filters (K, M, G: powers of 1024)
-    #[arg(long, default_value = "1G", value_parser = parse_bytes)]
+    /// The bound on cache, memtables, indexes and filters together (K, M, G: powers of 1024)
+    #[arg(long, default_value = "1280M", value_parser = parse_bytes)]
     pub memory: u64,
 
     /// The size of a memtable
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(command.options.num, 2000);
         assert_eq!(command.options.value_bytes, ValueBytes { least: 100, most: 400 });
         assert_eq!(command.options.codecs.to_string(), "none,lz4,zstd:3");
-        assert_eq!(command.options.memory, 1 << 30);
+        assert_eq!(command.options.memory, 1280 << 20);
     }
 
     #[test]
