@@ -1,1 +1,12 @@
-//! version
+//! Which tables exist: a tree's tables as readers see them, and how they are kept on disk.
+//!
+//! [`version`] and [`level`] are in memory: an immutable [`Version`] of [`Level`]s. [`edit`] is a
+//! change, [`catalog`] is what changes add up to, [`manifest`] keeps them.
+
+pub mod catalog;
+pub mod edit;
+pub mod manifest;
+
+pub use catalog::Catalog;
+pub use edit::{Edit, LogStart, TreeEdit, TreeId};
+pub use manifest::{Manifest, Recovered, RecoveredTree, recover};

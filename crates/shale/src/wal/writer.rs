@@ -120,6 +120,11 @@ impl WalWriter {
         self.poison.check()
     }
 
+    /// Poisons the writer: its owner has found that it must not go on.
+    pub fn poison(&self, cause: &Error) {
+        self.poison.set(cause);
+    }
+
     /// The length of the file.
     #[inline]
     pub fn bytes(&self) -> u64 {

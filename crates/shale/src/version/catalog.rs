@@ -1,0 +1,260 @@
+//! The catalog: which trees there are and which tables each of them has, as plain data. It is what
+//! the edits of a manifest add up to.
+
+use super::edit::{Damage, Edit, LogStart, TREE_NAME_BYTES_MAX, TreeEdit, TreeId};
+use crate::base::config::{LEVELS, TreeConfig};
+use crate::base::key::SeqNo;
+use crate::table::meta::{FileId, TableMeta};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One tree of the catalog.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CatalogTree {
+    /// Its name.
+    pub name: String,
+    /// Its settings.
+    pub config: TreeConfig,
+    /// Its tables by number, with their level.
+    pub tables: BTreeMap<FileId, (usize, TableMeta)>,
+    /// Every operation of the tree up to this number is in its tables.
+    pub flushed_seq: SeqNo,
+}
+
+/// All trees, and the numbers that are in use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalog {
+    /// The trees by number.
+    pub trees: BTreeMap<TreeId, CatalogTree>,
+    /// Every file number from here on is unused.
+    pub next_file: FileId,
+    /// Every tree number from here on is unused.
+    pub next_tree: TreeId,
+    /// Every operation up to this number is durable, in tables or in the log.
+    pub last_seq: SeqNo,
+    /// Where the log starts.
+    pub log: LogStart,
+    /// The tables of all trees.
+    files: BTreeSet<FileId>,
+}
+
+impl Catalog {
+    /// Whether `edit` may be applied; if not, why. Key ranges of tables are judged by
+    /// [`Catalog::check_levels`] and [`super::Version::apply`].
+    pub fn check(&self, edit: &Edit) -> Result<(), Damage> {
+        let mut gone = BTreeSet::new();
+        for id in &edit.trees_dropped {
+            if !self.trees.contains_key(id) || !gone.insert(*id) {
+                return Err(format!("tree {id} is dropped but does not exist"));
+            }
+        }
+        let mut created: BTreeMap<TreeId, &str> = BTreeMap::new();
+        for (id, name, config) in &edit.trees_created {
+            self.check_created(*id, name, config, &gone, &created)?;
+            created.insert(*id, name);
+        }
+        let mut changed = BTreeSet::new();
+        let mut added = BTreeSet::new();
+        for tree in &edit.trees {
+            let id = tree.tree;
+            if !changed.insert(id) {
+                return Err(format!("tree {id} is changed twice"));
+            }
+            let tables = match self.trees.get(&id) {
+                Some(old) if !gone.contains(&id) => Some(&old.tables),
+                _ if created.contains_key(&id) => None,
+                _ => return Err(format!("tree {id} is changed but does not exist")),
+            };
+            self.check_tree(tree, tables, &mut added)
+                .map_err(|what| format!("tree {id}: {what}"))?;
+        }
+        if edit.next_tree.is_some_and(|next| next < self.next_tree)
+            || edit.next_file.is_some_and(|next| next < self.next_file)
+        {
+            return Err("numbers that were in use are declared unused".to_owned());
+        }
+        if edit.log.is_some_and(|log| log.file < self.log.file || log.seq < self.log.seq) {
+            return Err("the start of the log moves back".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_created(
+        &self,
+        id: TreeId,
+        name: &str,
+        config: &TreeConfig,
+        gone: &BTreeSet<TreeId>,
+        created: &BTreeMap<TreeId, &str>,
+    ) -> Result<(), Damage> {
+        if id < self.next_tree || created.contains_key(&id) {
+            return Err(format!("tree {id} is created but its number has been used before"));
+        }
+        let mut others = self.trees.iter().filter(|(id, _)| !gone.contains(id));
+        if others.any(|(_, tree)| tree.name == name) || created.values().any(|n| *n == name) {
+            return Err(format!("tree {id} is created with the name `{name}` of another tree"));
+        }
+        if name.len() > TREE_NAME_BYTES_MAX {
+            return Err(format!("tree {id} has a name of {} bytes", name.len()));
+        }
+        config.validate().map_err(|error| format!("tree {id}: {error}"))
+    }
+
+    fn check_tree(
+        &self,
+        edit: &TreeEdit,
+        tables: Option<&BTreeMap<FileId, (usize, TableMeta)>>,
+        added: &mut BTreeSet<FileId>,
+    ) -> Result<(), Damage> {
+        let mut removed = BTreeSet::new();
+        for &(level, file) in &edit.removed {
+            let known = tables.and_then(|tables| tables.get(&file));
+            if known.is_none_or(|(at, _)| *at != level) || !removed.insert(file) {
+                return Err(format!(
+                    "table {file} is removed from level {level}, but is not there"
+                ));
+            }
+        }
+        for (level, meta) in &edit.added {
+            let used = self.files.contains(&meta.id) && !removed.contains(&meta.id);
+            if used || !added.insert(meta.id) || meta.id == 0 {
+                return Err(format!("table {} is added, but its number is in use", meta.id));
+            }
+            if *level >= LEVELS {
+                return Err(format!("table {} is added to level {level}", meta.id));
+            }
+            check_table(meta)?;
+        }
+        Ok(())
+    }
+
+    /// Applies an edit that [`Catalog::check`] has found right.
+    pub fn apply(&mut self, edit: &Edit) {
+        for id in &edit.trees_dropped {
+            if let Some(tree) = self.trees.remove(id) {
+                tree.tables.keys().for_each(|file| {
+                    self.files.remove(file);
+                });
+            }
+        }
+        for (id, name, config) in &edit.trees_created {
+            let (name, config) = (name.clone(), config.clone());
+            let tree = CatalogTree { name, config, tables: BTreeMap::new(), flushed_seq: 0 };
+            self.trees.insert(*id, tree);
+            self.next_tree = self.next_tree.max(id.saturating_add(1));
+        }
+        for change in &edit.trees {
+            let Some(tree) = self.trees.get_mut(&change.tree) else { continue };
+            for (_, file) in &change.removed {
+                tree.tables.remove(file);
+                self.files.remove(file);
+            }
+            for (level, meta) in &change.added {
+                tree.tables.insert(meta.id, (*level, meta.clone()));
+                self.files.insert(meta.id);
+                let used = meta.blobs.iter().copied().max().unwrap_or(0).max(meta.id);
+                self.next_file = self.next_file.max(used.saturating_add(1));
+            }
+            tree.flushed_seq = tree.flushed_seq.max(change.flushed_seq.unwrap_or(0));
+        }
+        self.next_file = self.next_file.max(edit.next_file.unwrap_or(0));
+        self.next_tree = self.next_tree.max(edit.next_tree.unwrap_or(0));
+        self.last_seq = self.last_seq.max(edit.last_seq.unwrap_or(0));
+        self.log = edit.log.unwrap_or(self.log);
+    }
+
+    /// The edit that makes this catalog from an empty one.
+    pub fn snapshot(&self) -> Edit {
+        let mut edit = Edit {
+            next_file: Some(self.next_file),
+            next_tree: Some(self.next_tree),
+            last_seq: Some(self.last_seq),
+            log: Some(self.log),
+            ..Edit::default()
+        };
+        for (&id, tree) in &self.trees {
+            edit.trees_created.push((id, tree.name.clone(), tree.config.clone()));
+            edit.trees.push(TreeEdit {
+                tree: id,
+                removed: Vec::new(),
+                added: tree.tables.values().cloned().collect(),
+                flushed_seq: Some(tree.flushed_seq),
+            });
+        }
+        edit
+    }
+
+    /// Whether the tables of each level but level 0 have disjoint key ranges; if not, the two
+    /// tables that overlap.
+    pub fn check_levels(&self) -> Result<(), (FileId, FileId, Damage)> {
+        for (id, tree) in &self.trees {
+            for (level, tables) in tree.levels().into_iter().enumerate().skip(1) {
+                if let Some([a, b]) = overlap(&tables) {
+                    let (a, b) = (a.id, b.id);
+                    let what = format!(
+                        "tree {id}: tables {a} and {b} of level {level} have overlapping key ranges"
+                    );
+                    return Err((a, b, what));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CatalogTree {
+    /// The tables level by level: level 0 newest first, the others by key.
+    pub fn levels(&self) -> Vec<Vec<&TableMeta>> {
+        let mut levels = vec![Vec::new(); LEVELS];
+        for (level, meta) in self.tables.values() {
+            if let Some(tables) = levels.get_mut(*level) {
+                tables.push(meta);
+            }
+        }
+        for (level, tables) in levels.iter_mut().enumerate() {
+            sort_level(level, tables);
+        }
+        levels
+    }
+}
+
+/// Sorts the tables of a level: level 0 newest first, the others by key.
+pub(super) fn sort_level<M: AsRef<TableMeta>>(level: usize, tables: &mut [M]) {
+    if level == 0 {
+        tables.sort_by_key(|table| {
+            let meta = table.as_ref();
+            std::cmp::Reverse((meta.max_seq, meta.id))
+        });
+    } else {
+        tables.sort_by(|a, b| a.as_ref().smallest.cmp(&b.as_ref().smallest));
+    }
+}
+
+/// The first two neighbours in a sorted level that have a key in common.
+pub(super) fn overlap<M: AsRef<TableMeta>>(tables: &[M]) -> Option<[&TableMeta; 2]> {
+    tables.windows(2).find_map(|pair| {
+        let [a, b] = [pair.first()?.as_ref(), pair.last()?.as_ref()];
+        (!a.is_before(&b.smallest)).then_some([a, b])
+    })
+}
+
+/// Whether the description of a table contradicts itself.
+pub(super) fn check_table(meta: &TableMeta) -> Result<(), Damage> {
+    let keys = meta.smallest.cmp(&meta.largest);
+    if keys.is_gt() || (keys.is_eq() && meta.largest_exclusive) {
+        return Err(format!("table {} ends before it starts", meta.id));
+    }
+    if meta.min_seq > meta.max_seq {
+        return Err(format!("table {} has contradicting sequence numbers", meta.id));
+    }
+    Ok(())
+}
+
+impl AsRef<TableMeta> for TableMeta {
+    fn as_ref(&self) -> &TableMeta {
+        self
+    }
+}
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;
