@@ -1,1 +1,226 @@
-//! memtable
+//! The newest entries of a tree, in memory: what a write goes to and a flush writes out.
+//!
+//! A memtable is a sorted list of entries in an arena (`skiplist`, `arena`) and a set of
+//! range deletes beside it. It is only ever added to; it is freed as a whole when its last user
+//! lets go. Many threads may insert at once. Readers take no lock, whether they look up a key,
+//! hold a cursor or ask for the range deletes, and see every entry whose insert returned
+//! before they began.
+//!
+//! An empty memtable takes about a kilobyte: a database may have thousands of trees.
+
+mod arena;
+mod ranges;
+mod skiplist;
+
+use crate::base::cursor::Cursor;
+use crate::base::error::Result;
+use crate::base::key::{Kind, SeqNo};
+use crate::base::ranges::RangeDeletes;
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::{AtomicU64, Ordering};
+
+use ranges::RangeLog;
+use skiplist::{ListCursor, SkipList};
+
+pub use skiplist::MemEntry;
+
+/// A sorted, growing set of entries in memory.
+pub struct Memtable {
+    list: Arc<SkipList>,
+    ranges: RangeLog,
+    first_seq: AtomicU64,
+    last_seq: AtomicU64,
+}
+
+impl Default for Memtable {
+    fn default() -> Memtable {
+        Memtable::new()
+    }
+}
+
+impl Memtable {
+    /// An empty memtable.
+    pub fn new() -> Memtable {
+        Memtable {
+            list: Arc::new(SkipList::new()),
+            ranges: RangeLog::new(),
+            first_seq: AtomicU64::new(u64::MAX),
+            last_seq: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds an entry. `kind` is not [`Kind::RangeDelete`]; (key, seq) must not be there yet; key
+    /// and value are within the limits of [`crate::base::key`].
+    #[inline]
+    pub fn insert(&self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) {
+        assert!(kind != Kind::RangeDelete, "a range delete is not an entry of the list");
+        self.list.insert(key, seq, kind, value);
+        self.note(seq);
+    }
+
+    /// Deletes all keys from `start` up to (not including) `end` that are older than `seq`.
+    pub fn delete_range(&self, start: &[u8], end: &[u8], seq: SeqNo) {
+        self.ranges.add(start, end, seq);
+        self.note(seq);
+    }
+
+    /// Widens the span of sequence numbers to include `seq`.
+    #[inline]
+    fn note(&self, seq: SeqNo) {
+        // Mostly there is nothing to change at the low end, and a load is cheaper than a minimum.
+        if seq < self.first_seq.load(Ordering::Relaxed) {
+            self.first_seq.fetch_min(seq, Ordering::Relaxed);
+        }
+        if seq > self.last_seq.load(Ordering::Relaxed) {
+            self.last_seq.fetch_max(seq, Ordering::Relaxed);
+        }
+    }
+
+    /// The newest entry of `key` at or before `seq`. Range deletes are not considered.
+    #[inline]
+    pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<MemEntry<'_>> {
+        self.list.get(key, seq)
+    }
+
+    /// Whether there is any range delete.
+    #[inline]
+    pub fn has_range_deletes(&self) -> bool {
+        self.ranges.count() > 0
+    }
+
+    /// The newest range delete at or before `seq` that covers `key`, or 0 if none does. Cheaper than
+    /// [`Memtable::range_deletes`] while range deletes are still coming in.
+    #[inline]
+    pub fn newest_covering(&self, key: &[u8], seq: SeqNo) -> SeqNo {
+        if self.has_range_deletes() { self.ranges.newest_covering(key, seq) } else { 0 }
+    }
+
+    /// All range deletes as one set. It is kept, so that only the first call after a
+    /// [`Memtable::delete_range`] builds it.
+    pub fn range_deletes(&self) -> Arc<RangeDeletes> {
+        self.ranges.all()
+    }
+
+    /// The bytes of memory taken: all chunks of the arena, used or not, and the range deletes.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.list.bytes() + self.ranges.bytes()
+    }
+
+    /// The bytes of memory taken and in use.
+    pub fn used_bytes(&self) -> usize {
+        self.list.used_bytes() + self.ranges.bytes()
+    }
+
+    /// How many operations went in, range deletes included.
+    #[inline]
+    pub fn count(&self) -> u64 {
+        self.list.count() + self.ranges.count()
+    }
+
+    /// Whether no operation went in.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// The smallest sequence number that went in, if any did.
+    pub fn first_seq(&self) -> Option<SeqNo> {
+        let seq = self.first_seq.load(Ordering::Relaxed);
+        (seq != u64::MAX).then_some(seq)
+    }
+
+    /// The largest sequence number that went in; 0 if none did.
+    #[inline]
+    pub fn last_seq(&self) -> SeqNo {
+        self.last_seq.load(Ordering::Relaxed)
+    }
+
+    /// A cursor over the entries (not the range deletes). It keeps them in memory, and stays where
+    /// it is while inserts go on.
+    pub fn cursor(&self) -> MemCursor {
+        MemCursor { inner: ListCursor::new(Arc::clone(&self.list)) }
+    }
+}
+
+impl std::fmt::Debug for Memtable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memtable")
+            .field("count", &self.count())
+            .field("bytes", &self.bytes())
+            .field("first_seq", &self.first_seq())
+            .field("last_seq", &self.last_seq())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A cursor over a memtable's entries; see [`Memtable::cursor`]. It never fails.
+pub struct MemCursor {
+    inner: ListCursor,
+}
+
+impl Cursor for MemCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.inner.valid()
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        self.inner.seek_first();
+        Ok(())
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        self.inner.seek_last();
+        Ok(())
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.inner.seek(key, seq);
+        Ok(())
+    }
+
+    fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.inner.seek_back(key, seq);
+        Ok(())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        self.inner.next();
+        Ok(())
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        self.inner.prev();
+        Ok(())
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.inner.key()
+    }
+
+    #[inline]
+    fn seq(&self) -> SeqNo {
+        self.inner.tag().0
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        self.inner.tag().1
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.inner.value()
+    }
+}
+
+#[cfg(test)]
+#[path = "memtable_tests.rs"]
+mod tests;
+
+#[cfg(all(test, shuttle))]
+#[path = "shuttle_tests.rs"]
+mod shuttle_tests;

@@ -1,0 +1,188 @@
+//! The memory under a skiplist: chunks that are handed out from the front and freed all at once.
+//!
+//! Chunks grow with the arena, from 4 KiB to 1 MiB, so that an empty or tiny memtable costs next to
+//! nothing and a full one has few chunks. A request that is large beside the next chunk gets a
+//! chunk of its own, of exactly its size. Each chunk begins with its header; the headers form a
+//! list, which is all there is to free. Invariant: memory handed out is never moved, handed out
+//! twice, or freed before the arena is dropped.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::{self, NonNull};
+
+use crate::base::sync::Mutex;
+use crate::base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// The alignment of everything handed out; every size is rounded up to it.
+const ALIGN: usize = align_of::<ChunkHeader>();
+
+/// The first chunk's size.
+const CHUNK_BYTES_MIN: usize = 4 * 1024;
+
+/// The size that chunks grow to.
+const CHUNK_BYTES_MAX: usize = 1024 * 1024;
+
+/// What a chunk begins with. `used` counts from the chunk's start, this header included.
+struct ChunkHeader {
+    used: AtomicUsize,
+    bytes: usize,
+    previous: *mut ChunkHeader,
+}
+
+const _: () = assert!(ALIGN.is_power_of_two() && CHUNK_BYTES_MIN % ALIGN == 0);
+
+/// A bump allocator that many threads may use at once.
+pub(super) struct Arena {
+    /// The chunk that small requests are served from; null before the first one.
+    current: AtomicPtr<ChunkHeader>,
+    /// The head of the list of all chunks. Held only to add one.
+    chunks: Mutex<Chunks>,
+    /// The bytes of all chunks.
+    allocated: AtomicUsize,
+    /// The bytes used in all chunks but the current one.
+    retired: AtomicUsize,
+}
+
+struct Chunks {
+    last: *mut ChunkHeader,
+    /// The size of the next chunk for small requests.
+    next_bytes: usize,
+}
+
+// SAFETY: the pointers are to memory that the arena owns, and a chunk's header is changed only
+// through its atomic field once it is in the list.
+unsafe impl Send for Arena {}
+// SAFETY: as above; `current` is atomic and the list is under a lock.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// An arena without a chunk.
+    pub(super) fn new() -> Arena {
+        Arena {
+            current: AtomicPtr::new(ptr::null_mut()),
+            chunks: Mutex::new(Chunks { last: ptr::null_mut(), next_bytes: CHUNK_BYTES_MIN }),
+            allocated: AtomicUsize::new(0),
+            retired: AtomicUsize::new(0),
+        }
+    }
+
+    /// The bytes of all chunks, whether used or not.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.allocated.load(Ordering::Relaxed)
+    }
+
+    /// The bytes handed out (and the chunks' headers). Exact while no thread allocates.
+    pub(super) fn used_bytes(&self) -> usize {
+        let retired = self.retired.load(Ordering::Relaxed);
+        let current = self.current.load(Ordering::Acquire);
+        if current.is_null() {
+            return retired;
+        }
+        // SAFETY: a chunk in `current` lives as long as the arena.
+        retired + unsafe { (*current).used.load(Ordering::Relaxed) }
+    }
+
+    /// `bytes` bytes of uninitialized memory that nobody else has, aligned to 8, valid for as
+    /// long as the arena lives.
+    #[inline]
+    pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
+        let bytes = bytes.next_multiple_of(ALIGN);
+        let current = self.current.load(Ordering::Acquire);
+        match Self::allocate_in(current, bytes) {
+            Some(memory) => memory,
+            None => self.allocate_slow(bytes),
+        }
+    }
+
+    /// Takes `bytes` from the front of what is left of `chunk`, if there is as much.
+    #[inline]
+    fn allocate_in(chunk: *mut ChunkHeader, bytes: usize) -> Option<NonNull<u8>> {
+        // SAFETY: a non-null chunk is one of the arena's and lives as long as it does.
+        let header = unsafe { chunk.as_ref() }?;
+        let mut used = header.used.load(Ordering::Relaxed);
+        while bytes <= header.bytes - used {
+            match header.used.compare_exchange_weak(
+                used,
+                used + bytes,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                // SAFETY: used + bytes <= header.bytes, the length of the chunk's memory.
+                Ok(_) => return NonNull::new(unsafe { chunk.cast::<u8>().add(used) }),
+                Err(now) => used = now,
+            }
+        }
+        None
+    }
+
+    #[cold]
+    fn allocate_slow(&self, bytes: usize) -> NonNull<u8> {
+        let mut chunks = self.chunks.lock();
+        let current = self.current.load(Ordering::Acquire);
+        // Another thread may have added a chunk in the meantime.
+        if let Some(memory) = Self::allocate_in(current, bytes) {
+            return memory;
+        }
+        let header = size_of::<ChunkHeader>();
+        let next = chunks.next_bytes;
+        if bytes <= CHUNK_BYTES_MAX / 4 {
+            chunks.next_bytes = (2 * next).min(CHUNK_BYTES_MAX);
+        }
+        if bytes > next / 4 {
+            let chunk = self.add_chunk(&mut chunks, header + bytes);
+            // The chunk is full from the start and never becomes the current one.
+            self.retired.fetch_add(header + bytes, Ordering::Relaxed);
+            return Self::allocate_in(chunk, bytes).expect("the chunk was made for this");
+        }
+        let chunk = self.add_chunk(&mut chunks, next);
+        let memory = Self::allocate_in(chunk, bytes).expect("a new chunk has four times as much");
+        // SAFETY: as in `allocate_in`. Closing the chunk keeps the count of used bytes exact.
+        if let Some(old) = unsafe { current.as_ref() } {
+            let used = old.used.swap(old.bytes, Ordering::Relaxed);
+            self.retired.fetch_add(used, Ordering::Relaxed);
+        }
+        self.current.store(chunk, Ordering::Release);
+        memory
+    }
+
+    /// Allocates a chunk of `bytes`, header included, and puts it in the list.
+    fn add_chunk(&self, chunks: &mut Chunks, bytes: usize) -> *mut ChunkHeader {
+        let layout = chunk_layout(bytes);
+        // SAFETY: the layout is not empty: `bytes` includes a header.
+        let chunk = unsafe { alloc(layout) }.cast::<ChunkHeader>();
+        if chunk.is_null() {
+            handle_alloc_error(layout);
+        }
+        let used = AtomicUsize::new(size_of::<ChunkHeader>());
+        // SAFETY: fresh memory, aligned for a header and at least as large.
+        unsafe { chunk.write(ChunkHeader { used, bytes, previous: chunks.last }) };
+        chunks.last = chunk;
+        self.allocated.fetch_add(bytes, Ordering::Relaxed);
+        chunk
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        let mut chunk = self.chunks.lock().last;
+        while !chunk.is_null() {
+            // SAFETY: the list holds each chunk once, each allocated in `add_chunk` with the
+            // layout of its size, and nobody else can use the arena any more.
+            unsafe {
+                let bytes = (*chunk).bytes;
+                let previous = (*chunk).previous;
+                ptr::drop_in_place(chunk);
+                dealloc(chunk.cast(), chunk_layout(bytes));
+                chunk = previous;
+            }
+        }
+    }
+}
+
+fn chunk_layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, ALIGN).expect("no chunk is larger than the address space")
+}
+
+#[cfg(test)]
+#[path = "arena_tests.rs"]
+mod tests;

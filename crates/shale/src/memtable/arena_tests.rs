@@ -1,0 +1,63 @@
+use super::*;
+
+#[test]
+fn an_empty_arena_takes_nothing_and_chunks_grow() {
+    let arena = Arena::new();
+    assert_eq!((arena.bytes(), arena.used_bytes()), (0, 0));
+    arena.allocate(10);
+    assert_eq!(arena.bytes(), CHUNK_BYTES_MIN);
+    assert_eq!(arena.used_bytes(), size_of::<ChunkHeader>() + 16);
+    let wanted = if cfg!(miri) { 64 * 1024 } else { 8 * CHUNK_BYTES_MAX };
+    let mut used = 16;
+    while used < wanted {
+        arena.allocate(64);
+        used += 64;
+    }
+    let waste = arena.bytes() - used;
+    assert!(waste < CHUNK_BYTES_MAX + 1024 && waste < used, "waste {waste} of {used}");
+    assert!(arena.used_bytes() >= used && arena.used_bytes() <= used + 64 * 1024);
+}
+
+#[test]
+fn a_large_request_gets_a_chunk_of_its_own() {
+    let arena = Arena::new();
+    arena.allocate(8);
+    let before = (arena.bytes(), arena.used_bytes());
+    let large = 3 * CHUNK_BYTES_MAX / 8 * 8;
+    arena.allocate(large);
+    let added = large + size_of::<ChunkHeader>();
+    assert_eq!(arena.bytes() - before.0, added);
+    assert_eq!(arena.used_bytes() - before.1, added);
+    // The small chunk is still in use.
+    arena.allocate(8);
+    assert_eq!(arena.bytes() - before.0, added);
+}
+
+#[test]
+fn no_two_requests_share_memory() {
+    let arena = Arena::new();
+    let rounds = if cfg!(miri) { 50 } else { 2000 };
+    let fill = |thread: u8| {
+        let mut mine = Vec::new();
+        for round in 0..rounds {
+            let bytes = 1 + (round * 37 + thread as usize * 11) % 1500;
+            let memory = arena.allocate(bytes);
+            assert_eq!(memory.as_ptr().addr() % ALIGN, 0);
+            // SAFETY: `bytes` bytes at `memory` are ours.
+            unsafe { memory.write_bytes(thread, bytes) };
+            mine.push((memory.as_ptr().expose_provenance(), bytes));
+        }
+        mine
+    };
+    let mut all = Vec::new();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3u8).map(|thread| scope.spawn(move || fill(thread))).collect();
+        for thread in threads {
+            all.extend(thread.join().unwrap());
+        }
+    });
+    all.sort_unstable();
+    assert!(all.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+    let total: usize = all.iter().map(|&(_, bytes)| bytes.next_multiple_of(ALIGN)).sum();
+    assert!(arena.used_bytes() >= total && arena.used_bytes() <= arena.bytes());
+}

@@ -1,0 +1,304 @@
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::*;
+use crate::base::key::SEQ_MAX;
+
+type Model = BTreeMap<(Vec<u8>, Reverse<SeqNo>), (Kind, Vec<u8>)>;
+
+fn size(full: usize, under_miri: usize) -> usize {
+    if cfg!(miri) { under_miri } else { full }
+}
+
+/// Keys of all lengths around a head's eight bytes, many with equal heads.
+fn random_key(random: &mut Pcg64Mcg) -> Vec<u8> {
+    let mut key = match random.random_range(0..4) {
+        0 => Vec::new(),
+        1 => b"prefix__".to_vec(),
+        2 => vec![0; random.random_range(0..10)],
+        _ => vec![0xff; random.random_range(0..10)],
+    };
+    for _ in 0..random.random_range(0..4) {
+        key.push([0, 1, b'a', b'b', 0xff][random.random_range(0..5)]);
+    }
+    key
+}
+
+fn here(cursor: &MemCursor) -> Option<((Vec<u8>, Reverse<SeqNo>), (Kind, Vec<u8>))> {
+    cursor.valid().then(|| {
+        let place = (cursor.key().to_vec(), Reverse(cursor.seq()));
+        (place, (cursor.kind(), cursor.value().to_vec()))
+    })
+}
+
+fn check_against(model: &Model, memtable: &Memtable, random: &mut Pcg64Mcg, newest: SeqNo) {
+    let owned = |found: Option<(&(Vec<u8>, Reverse<SeqNo>), &(Kind, Vec<u8>))>| {
+        found.map(|(place, entry)| (place.clone(), entry.clone()))
+    };
+    for _ in 0..size(200, 10) {
+        let key = random_key(random);
+        let seq =
+            if random.random_bool(0.2) { SEQ_MAX } else { random.random_range(0..=newest + 1) };
+        let target = (key.clone(), Reverse(seq));
+        let at = owned(model.range(target.clone()..).next());
+        let before = owned(model.range(..target).next_back());
+        let expected = at.clone().filter(|((found, _), _)| *found == key);
+        let got = memtable.get(&key, seq);
+        assert_eq!(
+            got.map(|entry| (entry.seq, entry.kind, entry.value.to_vec())),
+            expected.map(|((_, Reverse(seq)), (kind, value))| (seq, kind, value))
+        );
+        let mut cursor = memtable.cursor();
+        cursor.seek(&key, seq).unwrap();
+        assert_eq!(here(&cursor), at);
+        if cursor.valid() {
+            cursor.prev().unwrap();
+            assert_eq!(here(&cursor), before);
+        }
+        cursor.seek_back(&key, seq).unwrap();
+        assert_eq!(here(&cursor), before);
+        if cursor.valid() {
+            cursor.next().unwrap();
+            assert_eq!(here(&cursor), at);
+        }
+    }
+    let mut cursor = memtable.cursor();
+    assert!(!cursor.valid());
+    cursor.seek_first().unwrap();
+    for (place, entry) in model {
+        assert_eq!(here(&cursor), Some((place.clone(), entry.clone())));
+        cursor.next().unwrap();
+    }
+    assert!(!cursor.valid());
+    cursor.seek_last().unwrap();
+    for (place, entry) in model.iter().rev() {
+        assert_eq!(here(&cursor), Some((place.clone(), entry.clone())));
+        cursor.prev().unwrap();
+    }
+    assert!(!cursor.valid());
+}
+
+#[test]
+fn equals_a_btree_map() {
+    for seed in 0..size(40, 2) as u64 {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let memtable = Memtable::new();
+        let mut model = Model::new();
+        let mut seq = 0;
+        for _ in 0..3 {
+            for _ in 0..random.random_range(0..size(400, 30)) {
+                seq += random.random_range(1..3);
+                let key = random_key(&mut random);
+                let (kind, value) = match random.random_range(0..4) {
+                    0 => (Kind::Delete, Vec::new()),
+                    1 => (Kind::Blob, vec![1; 12]),
+                    _ => (Kind::Put, vec![seq as u8; random.random_range(0..300)]),
+                };
+                memtable.insert(&key, seq, kind, &value);
+                model.insert((key, Reverse(seq)), (kind, value));
+            }
+            check_against(&model, &memtable, &mut random, seq);
+        }
+        assert_eq!(memtable.count(), model.len() as u64);
+    }
+}
+
+#[test]
+fn order_of_inserts_does_not_matter() {
+    let count = size(3000, 60) as u64;
+    let orders: [fn(u64, u64) -> u64; 4] = [
+        |at, _| at,
+        |at, count| count - 1 - at,
+        |at, count| (at * 7919) % count,
+        // Two ascending runs, taking turns.
+        |at, count| at / 2 + (at % 2) * (count / 2),
+    ];
+    for order in orders {
+        let memtable = Memtable::new();
+        for at in 0..count {
+            let number = order(at, count);
+            memtable.insert(&number.to_be_bytes(), at + 1, Kind::Put, &number.to_le_bytes());
+        }
+        let mut cursor = memtable.cursor();
+        cursor.seek_first().unwrap();
+        for number in 0..count {
+            assert_eq!(cursor.key(), number.to_be_bytes());
+            assert_eq!(cursor.value(), number.to_le_bytes());
+            cursor.next().unwrap();
+        }
+        assert!(!cursor.valid());
+    }
+}
+
+#[test]
+fn reads_see_the_version_of_their_time() {
+    let memtable = Memtable::new();
+    memtable.insert(b"key", 5, Kind::Put, b"five");
+    memtable.insert(b"key", 9, Kind::Delete, b"");
+    memtable.insert(b"key", 7, Kind::Put, b"seven");
+    assert_eq!(memtable.get(b"key", 4), None);
+    let five = MemEntry { seq: 5, kind: Kind::Put, value: b"five" };
+    assert_eq!(memtable.get(b"key", 5), Some(five));
+    assert_eq!(memtable.get(b"key", 6), Some(five));
+    assert_eq!(memtable.get(b"key", 8).unwrap().value, b"seven");
+    assert_eq!(memtable.get(b"key", SEQ_MAX).unwrap().kind, Kind::Delete);
+    assert_eq!(memtable.get(b"ke", SEQ_MAX), None);
+    assert_eq!(memtable.get(b"key\0", SEQ_MAX), None);
+    assert_eq!((memtable.first_seq(), memtable.last_seq()), (Some(5), 9));
+}
+
+#[test]
+fn an_empty_memtable() {
+    let memtable = Memtable::new();
+    assert!(memtable.is_empty());
+    assert_eq!((memtable.bytes(), memtable.used_bytes(), memtable.count()), (0, 0, 0));
+    assert_eq!((memtable.first_seq(), memtable.last_seq()), (None, 0));
+    assert_eq!(memtable.get(b"", SEQ_MAX), None);
+    assert!(memtable.range_deletes().is_empty() && !memtable.has_range_deletes());
+    let mut cursor = memtable.cursor();
+    cursor.seek_first().unwrap();
+    assert!(!cursor.valid());
+    cursor.seek_last().unwrap();
+    assert!(!cursor.valid());
+    cursor.seek(b"", SEQ_MAX).unwrap();
+    assert!(!cursor.valid());
+    cursor.seek_back(b"x", 0).unwrap();
+    assert!(!cursor.valid());
+}
+
+#[test]
+fn large_keys_and_values() {
+    let memtable = Memtable::new();
+    let key = vec![7u8; crate::base::key::KEY_BYTES_MAX];
+    let value = vec![9u8; size(20 << 20, 1 << 20)];
+    memtable.insert(&key, 1, Kind::Put, &value);
+    memtable.insert(b"small", 2, Kind::Put, b"value");
+    assert!(memtable.get(&key, 1).unwrap().value == value);
+    assert_eq!(memtable.get(b"small", 2).unwrap().value, b"value");
+    let entries = key.len() + value.len() + 10;
+    assert!(memtable.used_bytes() > entries && memtable.bytes() < entries + 8192);
+}
+
+#[test]
+fn a_cursor_outlives_the_memtable_and_sees_later_inserts() {
+    let memtable = Memtable::new();
+    memtable.insert(b"b", 1, Kind::Put, b"1");
+    let mut cursor = memtable.cursor();
+    cursor.seek_first().unwrap();
+    memtable.insert(b"c", 2, Kind::Put, b"2");
+    memtable.insert(b"a", 3, Kind::Put, b"3");
+    assert_eq!(cursor.key(), b"b");
+    drop(memtable);
+    cursor.next().unwrap();
+    assert_eq!((cursor.key(), cursor.value()), (&b"c"[..], &b"2"[..]));
+    cursor.prev().unwrap();
+    cursor.prev().unwrap();
+    assert_eq!((cursor.key(), cursor.seq()), (&b"a"[..], 3));
+}
+
+#[test]
+fn range_deletes_equal_a_set_built_at_once() {
+    let mut random = Pcg64Mcg::seed_from_u64(11);
+    let memtable = Memtable::new();
+    let mut all = Vec::new();
+    for seq in 1..size(200, 20) as u64 {
+        let (a, b) = (random.random_range(0..250u8), random.random_range(1..40u8));
+        let (start, end) = (vec![a], vec![a.saturating_add(b)]);
+        memtable.delete_range(&start, &end, seq);
+        all.push(crate::base::ranges::RangeDelete { start, end, seq });
+        if seq % 9 == 0 {
+            let expected = RangeDeletes::new(all.clone());
+            for key in 0..=255u8 {
+                let read = random.random_range(0..seq + 2);
+                let covering = expected.newest_covering(&[key], read);
+                assert_eq!(memtable.newest_covering(&[key], read), covering);
+            }
+            if seq % 2 == 0 {
+                assert_eq!(*memtable.range_deletes(), expected);
+                assert!(Arc::ptr_eq(&memtable.range_deletes(), &memtable.range_deletes()));
+            }
+        }
+    }
+    assert!(memtable.has_range_deletes() && !memtable.is_empty());
+    assert_eq!(memtable.count(), all.len() as u64);
+    assert_eq!(memtable.last_seq(), all.len() as u64);
+    assert!(memtable.bytes() > 0);
+    assert_eq!(*memtable.range_deletes(), RangeDeletes::new(all));
+}
+
+/// Writers insert (own range of sequence numbers, shared keys); readers check all the while that
+/// what was finished is there and that cursors move in order.
+#[cfg(not(shuttle))]
+#[test]
+fn many_threads_insert_while_others_read() {
+    use std::sync::atomic::AtomicU64;
+
+    let writers = 3u64;
+    let count = size(20_000, 60) as u64;
+    let memtable = Memtable::new();
+    let done: Vec<AtomicU64> = (0..writers).map(|_| AtomicU64::new(0)).collect();
+    let key_of = |writer: u64, at: u64| {
+        // One writer ascends, the others jump about; all keys of a head share it with others.
+        let number = if writer == 0 { at } else { (at * 7919 + writer) % count };
+        format!("{number:08}{}", number % 3).into_bytes()
+    };
+    std::thread::scope(|scope| {
+        for writer in 0..writers {
+            let (memtable, done) = (&memtable, &done);
+            scope.spawn(move || {
+                for at in 0..count {
+                    let seq = at * writers + writer + 1;
+                    let key = key_of(writer, at);
+                    memtable.insert(&key, seq, Kind::Put, &seq.to_le_bytes());
+                    done[writer as usize].store(at + 1, Ordering::Release);
+                }
+            });
+        }
+        for reader in 0..2u64 {
+            let (memtable, done) = (&memtable, &done);
+            scope.spawn(move || {
+                let mut random = Pcg64Mcg::seed_from_u64(reader);
+                while done.iter().any(|done| done.load(Ordering::Acquire) < count) {
+                    let writer = random.random_range(0..writers);
+                    let finished = done[writer as usize].load(Ordering::Acquire);
+                    if finished == 0 {
+                        std::thread::yield_now();
+                        continue;
+                    }
+                    let at = finished - 1 - random.random_range(0..finished.min(50));
+                    let seq = at * writers + writer + 1;
+                    let entry = memtable.get(&key_of(writer, at), seq).expect("it was finished");
+                    assert_eq!((entry.seq, entry.value), (seq, &seq.to_le_bytes()[..]));
+                    let mut cursor = memtable.cursor();
+                    cursor.seek(&key_of(writer, at), seq).unwrap();
+                    assert_eq!(cursor.seq(), seq);
+                    for _ in 0..5 {
+                        let before = (cursor.key().to_vec(), Reverse(cursor.seq()));
+                        cursor.next().unwrap();
+                        if !cursor.valid() {
+                            break;
+                        }
+                        assert!(before < (cursor.key().to_vec(), Reverse(cursor.seq())));
+                    }
+                }
+            });
+        }
+    });
+    let mut cursor = memtable.cursor();
+    cursor.seek_first().unwrap();
+    let mut last: Option<(Vec<u8>, Reverse<SeqNo>)> = None;
+    let mut seen = 0;
+    while cursor.valid() {
+        let place = (cursor.key().to_vec(), Reverse(cursor.seq()));
+        assert!(last.as_ref().is_none_or(|last| *last < place));
+        last = Some(place);
+        seen += 1;
+        cursor.next().unwrap();
+    }
+    assert_eq!(seen, writers * count);
+    assert_eq!(memtable.count(), writers * count);
+    assert_eq!((memtable.first_seq(), memtable.last_seq()), (Some(1), writers * count));
+}

@@ -1,0 +1,105 @@
+//! The range deletes of a memtable: added one by one, searched without a lock.
+//!
+//! They are kept as a few sets, each at least twice as large as the next, so that adding n of them costs
+//! O(n log n) in all and a search looks into O(log n) sets. Asking for all of them as one set
+//! merges the sets for good.
+
+use arc_swap::ArcSwap;
+
+use crate::base::key::SeqNo;
+use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::base::sync::{Arc, Mutex};
+
+/// What a range delete takes besides its keys: the vectors and its place in a set.
+const OVERHEAD_BYTES: usize = size_of::<RangeDelete>() + size_of::<SeqNo>();
+
+/// Some of the range deletes.
+#[derive(Clone)]
+struct Tier {
+    /// How many deletes went in.
+    count: u64,
+    set: Arc<RangeDeletes>,
+}
+
+/// A growing set of range deletes.
+pub(super) struct RangeLog {
+    count: AtomicU64,
+    bytes: AtomicUsize,
+    /// Held while `tiers` is replaced.
+    writer: Mutex<()>,
+    /// The largest first. Under `arc_swap` rather than a lock, since reads of keys come here.
+    tiers: ArcSwap<Vec<Tier>>,
+}
+
+impl RangeLog {
+    /// No range deletes.
+    pub(super) fn new() -> RangeLog {
+        RangeLog {
+            count: AtomicU64::new(0),
+            bytes: AtomicUsize::new(0),
+            writer: Mutex::new(()),
+            tiers: ArcSwap::from_pointee(Vec::new()),
+        }
+    }
+
+    /// How many went in.
+    #[inline]
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// About how many bytes of memory they take.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Adds one.
+    pub(super) fn add(&self, start: &[u8], end: &[u8], seq: SeqNo) {
+        let delete = RangeDelete { start: start.to_vec(), end: end.to_vec(), seq };
+        let set = Arc::new(RangeDeletes::new([delete]));
+        let _writer = self.writer.lock();
+        let mut tiers = Vec::clone(&self.tiers.load());
+        tiers.push(Tier { count: 1, set });
+        while let [.., large, small] = tiers.as_slice()
+            && large.count < 2 * small.count
+        {
+            let merged = Tier {
+                count: large.count + small.count,
+                set: Arc::new(RangeDeletes::union([&*large.set, &*small.set])),
+            };
+            tiers.truncate(tiers.len() - 2);
+            tiers.push(merged);
+        }
+        self.tiers.store(Arc::new(tiers));
+        self.bytes.fetch_add(start.len() + end.len() + OVERHEAD_BYTES, Ordering::Relaxed);
+        // Last, so that who sees the count finds the delete.
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    /// The newest at or before `seq` that covers `key`, or 0.
+    pub(super) fn newest_covering(&self, key: &[u8], seq: SeqNo) -> SeqNo {
+        let tiers = self.tiers.load();
+        tiers.iter().map(|tier| tier.set.newest_covering(key, seq)).max().unwrap_or(0)
+    }
+
+    /// All of them as one set.
+    pub(super) fn all(&self) -> Arc<RangeDeletes> {
+        if let [only] = self.tiers.load().as_slice() {
+            return Arc::clone(&only.set);
+        }
+        let _writer = self.writer.lock();
+        let tiers = self.tiers.load();
+        match tiers.as_slice() {
+            [] => Arc::new(RangeDeletes::default()),
+            [only] => Arc::clone(&only.set),
+            many => {
+                let set = Arc::new(RangeDeletes::union(many.iter().map(|tier| &*tier.set)));
+                let count = many.iter().map(|tier| tier.count).sum();
+                self.tiers.store(Arc::new(vec![Tier { count, set: Arc::clone(&set) }]));
+                set
+            }
+        }
+    }
+}

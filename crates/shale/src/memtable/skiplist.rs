@@ -1,0 +1,601 @@
+//! A sorted map in an arena: many threads insert at once, readers take no lock, nothing is removed.
+//!
+//! A node is one piece of arena memory: `[upper links][level-0 link][tag][sizes][key][value]`.
+//! A node's address is that of its level-0 link; the link of level `i` lies `i` links before it.
+//!
+//! A link holds, beside the address of the next node on its level, that node's key head (the first
+//! eight bytes of its key, see [`key::head`]). So a search that stops before a node, and one that
+//! goes on to it, have not touched that node to decide: only nodes that are walked over, and nodes
+//! whose head equals the target's, are read. A search of a large list is a chain of cache misses
+//! and this halves it.
+//!
+//! Invariant of the heads: a link's head is never less than the head of the link's next node (no
+//! next node counts as the largest head). An insert swings the address first and lowers the head
+//! after, and on one link the keys of next nodes only ever fall. So "head < target's" proves that
+//! the next node is before the target. "head > target's" proves nothing while an insert at
+//! that link is under way; taking it as "the next node is after the target" misses at most
+//! entries whose insert has not returned. Whoever needs the true order (an insert, a cursor) looks at
+//! the node itself.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::UnsafeCell;
+use std::cmp::Ordering::{Equal, Greater, Less};
+use std::ptr::{self, NonNull};
+
+use super::arena::Arena;
+use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+/// The most links of a node: with a quarter of the nodes on each next level, enough for 2^28 nodes.
+const HEIGHT_MAX: usize = 14;
+
+/// In `Node::sizes`: the key's length below this bit, the value's above.
+const VALUE_SHIFT: u32 = 24;
+
+const _: () = assert!(KEY_BYTES_MAX < 1 << VALUE_SHIFT);
+const _: () = assert!(VALUE_BYTES_MAX < 1 << (64 - VALUE_SHIFT));
+
+#[repr(C)]
+struct Link {
+    next: AtomicPtr<Node>,
+    /// At least the head of `next`'s key; all ones if there is no next node.
+    head: AtomicU64,
+}
+
+/// A node from its level-0 link on; key and value follow.
+#[repr(C)]
+struct Node {
+    link: Link,
+    /// The sequence number above the kind's eight bits.
+    tag: u64,
+    sizes: u64,
+}
+
+/// An entry of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemEntry<'a> {
+    /// Its place in the commit order.
+    pub seq: SeqNo,
+    /// What it says of its key.
+    pub kind: Kind,
+    /// Its value; empty for a delete.
+    pub value: &'a [u8],
+}
+
+/// What a search looks for: the first entry whose key is greater, or equal with a tag not greater.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    key: &'a [u8],
+    head: u64,
+    tag: u64,
+}
+
+impl<'a> Target<'a> {
+    /// The first entry at or after (key, seq), whatever its kind.
+    #[inline]
+    fn at(key: &'a [u8], seq: SeqNo) -> Target<'a> {
+        Target { key, head: key::head(key), tag: seq.min(SEQ_MAX) << 8 | 0xff }
+    }
+
+    /// Whether `node` sorts before the target.
+    ///
+    /// # Safety
+    /// `node` is a node of a list (not its head).
+    #[inline]
+    unsafe fn is_after(&self, node: *const Node) -> bool {
+        // SAFETY: by the caller.
+        let (key, tag) = unsafe { (node_key(node), (*node).tag) };
+        match key.cmp(self.key) {
+            Less => true,
+            Equal => tag > self.tag,
+            Greater => false,
+        }
+    }
+}
+
+/// Where a search passed each level: `prev[i]` is before the target on level `i`, `next[i]` was
+/// its next node. `prev[i]` is never behind `prev[i - 1]`.
+struct Splice {
+    height: usize,
+    prev: [*mut Node; HEIGHT_MAX],
+    /// The head of `prev[i]` or somewhat more; 0 for the list's head.
+    prev_head: [u64; HEIGHT_MAX],
+    next: [*mut Node; HEIGHT_MAX],
+    next_head: [u64; HEIGHT_MAX],
+}
+
+impl Splice {
+    const EMPTY: Splice = Splice {
+        height: 0,
+        prev: [ptr::null_mut(); HEIGHT_MAX],
+        prev_head: [0; HEIGHT_MAX],
+        next: [ptr::null_mut(); HEIGHT_MAX],
+        next_head: [u64::MAX; HEIGHT_MAX],
+    };
+}
+
+/// The map.
+pub(super) struct SkipList {
+    arena: Arena,
+    /// The head's links: the highest level first, so that the last one is where a node would begin.
+    tower: NonNull<Link>,
+    /// How many levels are in use.
+    height: AtomicUsize,
+    count: AtomicU64,
+    /// Whether a thread holds `finger`.
+    finger_held: AtomicBool,
+    /// Where the last insert went: the next one is often close. A thread that finds it held goes
+    /// without.
+    finger: UnsafeCell<Splice>,
+}
+
+// SAFETY: nodes are immutable but for their atomic links, live as long as the list, and are
+// published with release and read with acquire; `finger` is used only under `finger_held`.
+unsafe impl Send for SkipList {}
+// SAFETY: as above.
+unsafe impl Sync for SkipList {}
+
+/// The key of a node.
+///
+/// # Safety
+/// `node` is a node of a list (not its head) that lives for `'a`.
+#[inline]
+unsafe fn node_key<'a>(node: *const Node) -> &'a [u8] {
+    // SAFETY: the key follows the node in the same piece of memory, and is never changed.
+    unsafe {
+        let bytes = ((*node).sizes & ((1 << VALUE_SHIFT) - 1)) as usize;
+        std::slice::from_raw_parts(node.add(1).cast::<u8>(), bytes)
+    }
+}
+
+/// The entry of a node.
+///
+/// # Safety
+/// As for [`node_key`].
+#[inline]
+unsafe fn node_entry<'a>(node: *const Node) -> MemEntry<'a> {
+    // SAFETY: the value follows the key in the same piece of memory, and is never changed.
+    unsafe {
+        let (tag, sizes) = ((*node).tag, (*node).sizes);
+        let key_bytes = (sizes & ((1 << VALUE_SHIFT) - 1)) as usize;
+        let start = node.add(1).cast::<u8>().add(key_bytes);
+        let value = std::slice::from_raw_parts(start, (sizes >> VALUE_SHIFT) as usize);
+        MemEntry { seq: tag >> 8, kind: kind_of(tag), value }
+    }
+}
+
+#[inline]
+fn kind_of(tag: u64) -> Kind {
+    Kind::from_u8(tag as u8).expect("an insert wrote a kind")
+}
+
+/// The link of `node` on `level`.
+///
+/// # Safety
+/// `node` is a node of a list, or its head, that lives for `'a` and has a link on that level.
+#[inline]
+unsafe fn link<'a>(node: *const Node, level: usize) -> &'a Link {
+    // SAFETY: the links of a node lie before it in the same piece of memory.
+    unsafe { &*node.cast::<Link>().sub(level) }
+}
+
+/// Asks for the cache line at `pointer`, which may be any address.
+#[inline]
+fn prefetch<T>(pointer: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch reads nothing that the program could observe.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(pointer.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = pointer;
+}
+
+/// The height of the `index`-th node: on each level a quarter as many nodes as on the one below.
+#[inline]
+fn height_of(index: u64) -> usize {
+    // The finalizer of splitmix64.
+    let mut mixed = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    (1 + mixed.trailing_zeros() as usize / 2).min(HEIGHT_MAX)
+}
+
+impl SkipList {
+    /// An empty list.
+    pub(super) fn new() -> SkipList {
+        let layout = tower_layout();
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc(layout) }.cast::<Link>();
+        let Some(tower) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        for level in 0..HEIGHT_MAX {
+            let link =
+                Link { next: AtomicPtr::new(ptr::null_mut()), head: AtomicU64::new(u64::MAX) };
+            // SAFETY: the tower has HEIGHT_MAX links.
+            unsafe { tower.add(level).write(link) };
+        }
+        SkipList {
+            arena: Arena::new(),
+            tower,
+            height: AtomicUsize::new(1),
+            count: AtomicU64::new(0),
+            finger_held: AtomicBool::new(false),
+            finger: UnsafeCell::new(Splice::EMPTY),
+        }
+    }
+
+    /// The bytes of memory taken from the allocator.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.arena.bytes()
+    }
+
+    /// The bytes of that in use.
+    pub(super) fn used_bytes(&self) -> usize {
+        self.arena.used_bytes()
+    }
+
+    /// How many entries there are (some perhaps still being linked).
+    #[inline]
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The head as a node; only its links may be used.
+    #[inline]
+    fn head(&self) -> *mut Node {
+        // SAFETY: within the tower.
+        unsafe { self.tower.as_ptr().add(HEIGHT_MAX - 1).cast() }
+    }
+
+    /// Adds an entry; (key, seq) must not be there yet.
+    pub(super) fn insert(&self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) {
+        assert!(key.len() <= KEY_BYTES_MAX && value.len() as u64 <= VALUE_BYTES_MAX);
+        assert!(seq <= SEQ_MAX);
+        let height = height_of(self.count.fetch_add(1, Ordering::Relaxed));
+        let target = Target { key, head: key::head(key), tag: seq << 8 | kind as u64 };
+        if self.finger_held.swap(true, Ordering::Acquire) {
+            self.insert_at(&mut Splice { ..Splice::EMPTY }, &target, value, height);
+        } else {
+            // SAFETY: this thread alone holds the finger until the store below.
+            let finger = unsafe { &mut *self.finger.get() };
+            self.insert_at(finger, &target, value, height);
+            self.finger_held.store(false, Ordering::Release);
+        }
+    }
+
+    fn insert_at(&self, splice: &mut Splice, target: &Target<'_>, value: &[u8], height: usize) {
+        self.find_splice(splice, target, height);
+        prefetch(splice.next[0]);
+        let node = self.new_node(target, value, height);
+        for level in 0..height {
+            // SAFETY: the splice's nodes are of this list; `node` has `height` links.
+            unsafe { Self::link_node(splice, target, node, level) };
+            splice.prev[level] = node;
+            splice.prev_head[level] = target.head;
+        }
+    }
+
+    /// Brings `splice` to `target` on all levels in use and below `height`.
+    fn find_splice(&self, splice: &mut Splice, target: &Target<'_>, height: usize) {
+        let mut top = self.height.load(Ordering::Relaxed);
+        if height > top {
+            self.height.fetch_max(height, Ordering::Relaxed);
+            top = height;
+        }
+        for level in splice.height..top {
+            splice.prev[level] = self.head();
+            splice.prev_head[level] = 0;
+            splice.next[level] = ptr::null_mut();
+            splice.next_head[level] = u64::MAX;
+        }
+        // A fresh splice is of no use below its top.
+        let known = if splice.height == 0 { top } else { 0 };
+        splice.height = splice.height.max(top);
+        let mut level = known;
+        while level < splice.height && !self.brackets(splice, target, level) {
+            level += 1;
+        }
+        let (mut at, mut at_head) = match level < splice.height {
+            true => (splice.prev[level], splice.prev_head[level]),
+            false => (self.head(), 0),
+        };
+        // SAFETY: `at` is the head or a node before the target with a link on this level, and so is
+        // every next node that a link's head shows to be before the target.
+        unsafe {
+            while level > 0 {
+                level -= 1;
+                loop {
+                    let link = link(at, level);
+                    let head = link.head.load(Ordering::Acquire);
+                    let next = link.next.load(Ordering::Acquire);
+                    let forward = head < target.head
+                        || (head == target.head && !next.is_null() && target.is_after(next));
+                    if !forward {
+                        splice.prev[level] = at;
+                        splice.prev_head[level] = at_head;
+                        splice.next[level] = next;
+                        splice.next_head[level] = head;
+                        break;
+                    }
+                    (at, at_head) = (next, head);
+                }
+            }
+        }
+    }
+
+    /// Whether the target lies between the splice's two nodes on `level`, still neighbours.
+    fn brackets(&self, splice: &Splice, target: &Target<'_>, level: usize) -> bool {
+        let (prev, next) = (splice.prev[level], splice.next[level]);
+        if target.head < splice.prev_head[level] || target.head > splice.next_head[level] {
+            return false;
+        }
+        // SAFETY: the splice's nodes are of this list, or its head.
+        unsafe {
+            if link(prev, level).next.load(Ordering::Acquire) != next {
+                return false;
+            }
+            let after_prev = prev == self.head()
+                || target.head > splice.prev_head[level]
+                || target.is_after(prev);
+            after_prev
+                && (target.head < splice.next_head[level]
+                    || next.is_null()
+                    || !target.is_after(next))
+        }
+    }
+
+    /// A node that nothing links to yet. Its own links are not initialized.
+    fn new_node(&self, target: &Target<'_>, value: &[u8], height: usize) -> *mut Node {
+        let upper = (height - 1) * size_of::<Link>();
+        let bytes = upper + size_of::<Node>() + target.key.len() + value.len();
+        let memory = self.arena.allocate(bytes).as_ptr();
+        // SAFETY: the memory is ours, aligned for a node, and has room for all that is written.
+        unsafe {
+            let node = memory.add(upper).cast::<Node>();
+            (&raw mut (*node).tag).write(target.tag);
+            let sizes = (value.len() as u64) << VALUE_SHIFT | target.key.len() as u64;
+            (&raw mut (*node).sizes).write(sizes);
+            let key = node.add(1).cast::<u8>();
+            ptr::copy_nonoverlapping(target.key.as_ptr(), key, target.key.len());
+            ptr::copy_nonoverlapping(value.as_ptr(), key.add(target.key.len()), value.len());
+            node
+        }
+    }
+
+    /// Links `node` in on `level`, behind the splice's `prev`, or where that place is by now.
+    ///
+    /// # Safety
+    /// `node` is complete but for its links from `level` up, and `splice` is at the target.
+    #[inline]
+    unsafe fn link_node(splice: &mut Splice, target: &Target<'_>, node: *mut Node, level: usize) {
+        // SAFETY: by the caller; a next node that is not null is a node of the list.
+        unsafe {
+            let mut prev = splice.prev[level];
+            loop {
+                let prev_link = link(prev, level);
+                let next = prev_link.next.load(Ordering::Acquire);
+                // The heads do not settle it while others insert here, so look at the node.
+                let next_head = if next.is_null() {
+                    u64::MAX
+                } else {
+                    let next_key = node_key(next);
+                    let next_head = key::head(next_key);
+                    if next_head < target.head
+                        || (next_head == target.head && target.is_after(next))
+                    {
+                        prev = next;
+                        continue;
+                    }
+                    next_head
+                };
+                let own = Link { next: AtomicPtr::new(next), head: AtomicU64::new(next_head) };
+                node.cast::<Link>().sub(level).write(own);
+                let linked = prev_link.next.compare_exchange(
+                    next,
+                    node,
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                );
+                if linked.is_ok() {
+                    prev_link.head.fetch_min(target.head, Ordering::Release);
+                    splice.next[level] = next;
+                    splice.next_head[level] = next_head;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The newest entry of `key` with a sequence number not greater than `seq`.
+    #[inline]
+    pub(super) fn get(&self, key: &[u8], seq: SeqNo) -> Option<MemEntry<'_>> {
+        let target = Target::at(key, seq);
+        let mut at: *const Node = self.head();
+        let mut level = self.height.load(Ordering::Relaxed);
+        // The nearest node not before the target that has the target's head.
+        let mut found: *const Node = ptr::null();
+        // SAFETY: as in `find_splice`.
+        unsafe {
+            while level > 0 {
+                let link = link(at, level - 1);
+                let head = link.head.load(Ordering::Acquire);
+                if head < target.head {
+                    at = link.next.load(Ordering::Acquire);
+                    continue;
+                }
+                if head == target.head {
+                    let next = link.next.load(Ordering::Acquire);
+                    if next.cast_const() != found && !next.is_null() {
+                        if target.is_after(next) {
+                            at = next;
+                            continue;
+                        }
+                        found = next;
+                    }
+                }
+                level -= 1;
+            }
+            if found.is_null() || node_key(found) != key {
+                return None;
+            }
+            Some(node_entry(found))
+        }
+    }
+
+    /// The last node before `target`, or the head.
+    fn find_before(&self, target: &Target<'_>) -> *const Node {
+        let mut at: *const Node = self.head();
+        let mut level = self.height.load(Ordering::Relaxed);
+        // SAFETY: as in `find_splice`.
+        unsafe {
+            while level > 0 {
+                let link = link(at, level - 1);
+                let head = link.head.load(Ordering::Acquire);
+                if head <= target.head {
+                    let next = link.next.load(Ordering::Acquire);
+                    if head < target.head || (!next.is_null() && target.is_after(next)) {
+                        at = next;
+                        continue;
+                    }
+                }
+                level -= 1;
+            }
+        }
+        at
+    }
+
+    /// The first node not before `target`, or null.
+    fn find_at(&self, target: &Target<'_>) -> *const Node {
+        let mut at = self.find_before(target);
+        // SAFETY: `at` is the head or a node of the list.
+        unsafe {
+            loop {
+                let next = link(at, 0).next.load(Ordering::Acquire);
+                if next.is_null() || !target.is_after(next) {
+                    return next;
+                }
+                at = next;
+            }
+        }
+    }
+
+    /// The last node, or the head.
+    fn find_last(&self) -> *const Node {
+        let mut at: *const Node = self.head();
+        // SAFETY: as in `find_splice`; a next node has a link on the level of the link to it.
+        unsafe {
+            for level in (0..self.height.load(Ordering::Relaxed)).rev() {
+                loop {
+                    let next = link(at, level).next.load(Ordering::Acquire);
+                    if next.is_null() {
+                        break;
+                    }
+                    at = next;
+                }
+            }
+        }
+        at
+    }
+}
+
+impl Drop for SkipList {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, and each link initialized there.
+        unsafe {
+            ptr::slice_from_raw_parts_mut(self.tower.as_ptr(), HEIGHT_MAX).drop_in_place();
+            dealloc(self.tower.as_ptr().cast(), tower_layout());
+        }
+    }
+}
+
+fn tower_layout() -> Layout {
+    Layout::array::<Link>(HEIGHT_MAX).expect("a small array")
+}
+
+/// A position in a list that it keeps alive. Entries inserted meanwhile may or may not be seen.
+pub(super) struct ListCursor {
+    list: Arc<SkipList>,
+    /// A node of `list`; null or the list's head if the cursor is not valid.
+    node: *const Node,
+}
+
+// SAFETY: the pointer is to a node of the list that the cursor owns a share of, and a `SkipList` may
+// be used from any thread.
+unsafe impl Send for ListCursor {}
+// SAFETY: as above; a shared cursor is only read.
+unsafe impl Sync for ListCursor {}
+
+impl ListCursor {
+    /// A cursor that is not valid yet.
+    pub(super) fn new(list: Arc<SkipList>) -> ListCursor {
+        ListCursor { list, node: ptr::null() }
+    }
+
+    #[inline]
+    pub(super) fn valid(&self) -> bool {
+        !self.node.is_null()
+    }
+
+    pub(super) fn seek_first(&mut self) {
+        // SAFETY: the head has a link on level 0.
+        self.node = unsafe { link(self.list.head(), 0) }.next.load(Ordering::Acquire);
+    }
+
+    pub(super) fn seek_last(&mut self) {
+        self.node = self.unless_head(self.list.find_last());
+    }
+
+    pub(super) fn seek(&mut self, key: &[u8], seq: SeqNo) {
+        self.node = self.list.find_at(&Target::at(key, seq));
+    }
+
+    pub(super) fn seek_back(&mut self, key: &[u8], seq: SeqNo) {
+        self.node = self.unless_head(self.list.find_before(&Target::at(key, seq)));
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) {
+        assert!(self.valid());
+        // SAFETY: a valid cursor is at a node of its list.
+        self.node = unsafe { link(self.node, 0) }.next.load(Ordering::Acquire);
+    }
+
+    pub(super) fn prev(&mut self) {
+        assert!(self.valid());
+        // SAFETY: as in `next`.
+        let (key, tag) = unsafe { (node_key(self.node), (*self.node).tag) };
+        let target = Target { key, head: key::head(key), tag };
+        self.node = self.unless_head(self.list.find_before(&target));
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> &[u8] {
+        assert!(self.valid());
+        // SAFETY: as in `next`; the list lives as long as the cursor.
+        unsafe { node_key(self.node) }
+    }
+
+    #[inline]
+    pub(super) fn tag(&self) -> (SeqNo, Kind) {
+        assert!(self.valid());
+        // SAFETY: as in `next`.
+        let tag = unsafe { (*self.node).tag };
+        (tag >> 8, kind_of(tag))
+    }
+
+    #[inline]
+    pub(super) fn value(&self) -> &[u8] {
+        assert!(self.valid());
+        // SAFETY: as in `key`.
+        unsafe { node_entry(self.node) }.value
+    }
+
+    #[inline]
+    fn unless_head(&self, node: *const Node) -> *const Node {
+        if node == self.list.head().cast_const() { ptr::null() } else { node }
+    }
+}
