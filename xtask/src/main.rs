@@ -1,2 +1,75 @@
-//! Tasks of the developers: comparisons with peers, sanitizers, long tests.
-fn main() {}
+//! Tasks of the developers: `cargo xtask --help`.
+//!
+//! Nothing is installed by a task; what is missing is named, with the command that brings it.
+
+mod compare;
+mod peers;
+mod table;
+mod tools;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// What a task says when it fails.
+type Outcome<T = ()> = Result<T, String>;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Tasks of the developers of Shale",
+    bin_name = "cargo xtask"
+)]
+struct Command {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Measure Shale beside RocksDB: the same work, step by step in turns, and a table of ratios
+    Compare(compare::CompareOptions),
+    /// What every change has to pass besides ./test: format, lints, documentation
+    Ci,
+    /// Run the unit tests of the files with `unsafe` under Miri (needs a nightly toolchain)
+    Miri {
+        /// Only tests whose name contains one of these [default: base cache memtable]
+        filters: Vec<String>,
+    },
+    /// Run the tests with threads under ThreadSanitizer (needs a nightly toolchain)
+    Tsan {
+        /// Only tests whose name contains one of these [default: all]
+        filters: Vec<String>,
+    },
+    /// Fuzz every target in turn (needs cargo-fuzz and a nightly toolchain)
+    Fuzz {
+        /// Seconds for each target
+        #[arg(default_value_t = 60)]
+        seconds: u64,
+        /// Only this target
+        #[arg(long)]
+        target: Option<String>,
+    },
+    /// The long tests: every crash point and fault of the simulator, not a sample
+    Long {
+        /// Only tests whose name contains one of these [default: all]
+        filters: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Command::parse().task {
+        Task::Compare(options) => compare::run(&options),
+        Task::Ci => tools::ci(),
+        Task::Miri { filters } => tools::miri(&filters),
+        Task::Tsan { filters } => tools::tsan(&filters),
+        Task::Fuzz { seconds, target } => tools::fuzz(seconds, target.as_deref()),
+        Task::Long { filters } => tools::long(&filters),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

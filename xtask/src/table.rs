@@ -1,0 +1,218 @@
+//! The tables of a comparison.
+
+use crate::compare::Step;
+use serde_json::{Value, json};
+use shale_lab::report::{Row, plain_table};
+use shale_lab::units::{bytes, count, micros, three_digits};
+
+/// One measure: its name, how to take it from a row, how to print it.
+struct Measure {
+    name: &'static str,
+    of: fn(&Row) -> Option<f64>,
+    print: fn(f64) -> String,
+}
+
+fn unless_settle(row: &Row, value: f64) -> Option<f64> {
+    (row.benchmark != "settle").then_some(value)
+}
+
+const MEASURES: [Measure; 9] = [
+    Measure { name: "rate", of: |row| unless_settle(row, row.rate), print: count },
+    Measure {
+        name: "CPU us/op",
+        of: |row| Some(if row.benchmark == "settle" { row.cpu.seconds } else { row.cpu.us_per_op }),
+        print: three_digits,
+    },
+    Measure {
+        name: "KB written/op",
+        of: |row| {
+            Some(if row.benchmark == "settle" {
+                row.written_bytes as f64 / 1e3
+            } else {
+                row.written_kb_per_op
+            })
+        },
+        print: three_digits,
+    },
+    Measure { name: "w-amp", of: |row| row.write_amp, print: three_digits },
+    Measure { name: "size", of: |row| Some(row.size_bytes as f64), print: |v| bytes(v as u64) },
+    Measure { name: "p99", of: |row| unless_settle(row, row.latency_us.p99), print: micros },
+    Measure { name: "p99.9", of: |row| unless_settle(row, row.latency_us.p999), print: micros },
+    Measure { name: "max", of: |row| unless_settle(row, row.latency_us.max), print: micros },
+    Measure {
+        name: "peak rss",
+        of: |row| Some(row.rss_peak_bytes as f64),
+        print: |v| bytes(v as u64),
+    },
+];
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// Below this, two figures are noise and their ratio says nothing.
+const NOISE: f64 = 0.002;
+
+fn ratios(step: &Step, measure: &Measure) -> Vec<f64> {
+    let ratio = |(shale, rocksdb): &(Row, Row)| {
+        let (shale, rocksdb) = ((measure.of)(shale)?, (measure.of)(rocksdb)?);
+        (rocksdb > NOISE).then(|| shale / rocksdb)
+    };
+    step.pairs.iter().filter_map(ratio).collect()
+}
+
+fn value(step: &Step, measure: &Measure, shale: bool) -> Option<f64> {
+    let rows = step.pairs.iter().map(|pair| if shale { &pair.0 } else { &pair.1 });
+    median(rows.filter_map(measure.of).collect())
+}
+
+fn ratio_text(step: &Step, measure: &Measure) -> String {
+    let all = ratios(step, measure);
+    let spread = match (all.iter().copied().reduce(f64::min), all.iter().copied().reduce(f64::max))
+    {
+        (Some(low), Some(high)) if all.len() > 1 => format!(" ({low:.2}-{high:.2})"),
+        _ => String::new(),
+    };
+    median(all).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}x{spread}"))
+}
+
+/// (flush + compaction) / user bytes over all steps of a setting from the last fill on: what a single
+/// step leaves to the next is in it.
+fn whole_amp(steps: &[&Step], shale: bool) -> Option<f64> {
+    let start = steps.iter().rposition(|step| step.name.starts_with("fill")).unwrap_or(0);
+    let rows = steps[start..].iter().filter_map(|step| {
+        let pair = step.pairs.first()?;
+        Some(if shale { &pair.0 } else { &pair.1 })
+    });
+    let (mut tables, mut user) = (0, 0);
+    for row in rows {
+        tables += row.flush_bytes + row.compaction_bytes;
+        user += row.user_written_bytes;
+    }
+    (user > 0).then(|| tables as f64 / user as f64)
+}
+
+fn settings(steps: &[Step]) -> Vec<(&str, Vec<&Step>)> {
+    let mut groups: Vec<(&str, Vec<&Step>)> = Vec::new();
+    for step in steps {
+        match groups.iter_mut().find(|(name, _)| *name == step.setting) {
+            Some((_, group)) => group.push(step),
+            None => groups.push((&step.setting, vec![step])),
+        }
+    }
+    groups
+}
+
+/// For the terminal: ratios, then the figures of both.
+pub(crate) fn terminal(steps: &[Step]) -> String {
+    let mut text = String::new();
+    for (setting, group) in settings(steps) {
+        let mut header = vec!["test"];
+        header.extend(MEASURES.iter().map(|measure| measure.name));
+        let mut table = plain_table(&header);
+        for step in &group {
+            let mut cells = vec![step.name.clone()];
+            cells.extend(MEASURES.iter().map(|measure| ratio_text(step, measure)));
+            table.add_row(cells);
+            for shale in [true, false] {
+                let mut cells = vec![if shale { "  Shale" } else { "  RocksDB" }.to_owned()];
+                cells.extend(MEASURES.iter().map(|measure| {
+                    value(step, measure, shale).map_or_else(|| "-".to_owned(), measure.print)
+                }));
+                table.add_row(cells);
+            }
+        }
+        text.push_str(&format!("Codecs: {setting}\n{}\n", table.trim_fmt()));
+        if let (Some(shale), Some(rocksdb)) = (whole_amp(&group, true), whole_amp(&group, false)) {
+            text.push_str(&format!(
+                "w-amp of all writes since the last fill began: Shale {shale:.2}, RocksDB {rocksdb:.2} \
+                 ({:.2}x)\n",
+                shale / rocksdb
+            ));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// For a document: one line per step, each cell `ratio: Shale / RocksDB`.
+pub(crate) fn markdown(steps: &[Step]) -> String {
+    let mut text = String::from(
+        "Each cell: Shale / RocksDB, then the two figures. Above 1 is better for rates, below 1 for \
+         the rest; of settle, the CPU is in seconds and what it wrote in KB.\n\n",
+    );
+    for (setting, group) in settings(steps) {
+        text.push_str(&format!("Codecs: {setting}\n\n| test |"));
+        for measure in &MEASURES {
+            text.push_str(&format!(" {} |", measure.name));
+        }
+        text.push_str("\n|---|");
+        text.push_str(&"---|".repeat(MEASURES.len()));
+        text.push('\n');
+        for step in &group {
+            text.push_str(&format!("| {} |", step.name));
+            for measure in &MEASURES {
+                match (value(step, measure, true), value(step, measure, false)) {
+                    (Some(shale), Some(rocksdb)) => text.push_str(&format!(
+                        " **{}** {} / {} |",
+                        ratio_text(step, measure),
+                        (measure.print)(shale),
+                        (measure.print)(rocksdb)
+                    )),
+                    _ => text.push_str(" - |"),
+                }
+            }
+            text.push('\n');
+        }
+        if let (Some(shale), Some(rocksdb)) = (whole_amp(&group, true), whole_amp(&group, false)) {
+            text.push_str(&format!(
+                "\nw-amp of all writes since the last fill began: {shale:.2} / {rocksdb:.2} = \
+                 {:.2}x\n",
+                shale / rocksdb
+            ));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// For programs.
+pub(crate) fn json(steps: &[Step], heading: &str) -> Value {
+    let list: Vec<Value> = steps
+        .iter()
+        .map(|step| {
+            let measures: serde_json::Map<String, Value> = MEASURES
+                .iter()
+                .map(|measure| {
+                    let figures = json!({
+                        "ratio": median(ratios(step, measure)),
+                        "ratios": ratios(step, measure),
+                        "shale": value(step, measure, true),
+                        "rocksdb": value(step, measure, false),
+                    });
+                    (measure.name.to_owned(), figures)
+                })
+                .collect();
+            json!({ "setting": step.setting, "test": step.name, "measures": measures })
+        })
+        .collect();
+    json!({ "schema": 1, "what": heading, "steps": list })
+}
+
+/// The machine in a few words.
+pub(crate) fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name))
+        .unwrap_or("unknown CPU");
+    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
+    let memory = read("/proc/meminfo")
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok())
+        .map_or_else(String::new, |kib: u64| bytes(kib * 1024));
+    let kernel = read("/proc/sys/kernel/osrelease");
+    format!("{cores} x {model}, {memory}, Linux {}", kernel.trim())
+}

@@ -1,0 +1,141 @@
+//! The tasks that drive other tools.
+
+use crate::Outcome;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
+}
+
+/// A cargo command at the root, with the toolchain of this task.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// The nightly toolchain's cargo.
+fn nightly() -> Command {
+    let mut command = Command::new("rustup");
+    command.current_dir(root()).args(["run", "nightly", "cargo"]);
+    // This task's own toolchain must not leak into the other one.
+    for name in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs a command, shows it, and fails with what it was for.
+pub(crate) fn run(command: &mut Command, what: &str) -> Outcome {
+    let words: Vec<String> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    eprintln!("xtask: {}", words.join(" "));
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{what} failed ({status})")),
+        Err(error) => Err(format!("could not run {}: {error}", words[0])),
+    }
+}
+
+/// Whether a command runs and succeeds.
+pub(crate) fn works(program: &str, args: &[&str]) -> bool {
+    Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn need_nightly(component: Option<&str>) -> Outcome {
+    if !works("rustup", &["run", "nightly", "rustc", "--version"]) {
+        let components = component.map_or(String::new(), |name| format!(" --component {name}"));
+        return Err(format!(
+            "a nightly toolchain is missing: rustup toolchain install nightly{components}"
+        ));
+    }
+    match component {
+        Some("miri") if !works("rustup", &["run", "nightly", "cargo", "miri", "--version"]) => {
+            Err("Miri is missing: rustup component add --toolchain nightly miri rust-src".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Format, lints and documentation; `./test` runs the tests.
+pub(crate) fn ci() -> Outcome {
+    run(cargo().args(["fmt", "--all", "--", "--check"]), "the format check")?;
+    let lints = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    run(cargo().args(lints), "the lints")?;
+    let docs = ["doc", "--workspace", "--no-deps", "--document-private-items"];
+    run(cargo().env("RUSTDOCFLAGS", "-D warnings").args(docs), "the documentation")
+}
+
+/// Undefined behaviour in the files with `unsafe`.
+pub(crate) fn miri(filters: &[String]) -> Outcome {
+    need_nightly(Some("miri"))?;
+    let mut command = nightly();
+    command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-ignore-leaks");
+    command.args(["miri", "test", "-p", "shale", "--lib", "--"]);
+    if filters.is_empty() {
+        command.args(["base::", "cache::", "memtable::"]);
+    } else {
+        command.args(filters);
+    }
+    run(&mut command, "Miri")
+}
+
+/// Data races, with the standard library instrumented too.
+pub(crate) fn tsan(filters: &[String]) -> Outcome {
+    need_nightly(None)?;
+    let target = "x86_64-unknown-linux-gnu";
+    let mut command = nightly();
+    command.env("RUSTFLAGS", "-Zsanitizer=thread");
+    command.env("TSAN_OPTIONS", "halt_on_error=1");
+    command.args(["test", "-Zbuild-std", "--target", target, "-p", "shale", "--lib", "--tests"]);
+    command.arg("--").args(filters);
+    run(
+        &mut command,
+        "ThreadSanitizer (it needs rust-src: rustup component add --toolchain nightly rust-src)",
+    )
+}
+
+/// Every fuzz target for some time.
+pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
+    need_nightly(None)?;
+    if !works("cargo", &["fuzz", "--version"]) {
+        return Err("cargo-fuzz is missing: cargo install cargo-fuzz".into());
+    }
+    let folder = root().join("fuzz/fuzz_targets");
+    let entries = std::fs::read_dir(&folder)
+        .map_err(|error| format!("could not read {}: {error}", folder.display()))?;
+    let mut targets: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".rs").map(str::to_owned))
+        .filter(|name| only.is_none_or(|only| only == name))
+        .collect();
+    targets.sort();
+    if targets.is_empty() {
+        return Err(format!("there is no such target in {}", folder.display()));
+    }
+    for target in targets {
+        let limit = format!("-max_total_time={seconds}");
+        run(nightly().args(["fuzz", "run", &target, "--", &limit]), &format!("fuzzing {target}"))?;
+    }
+    Ok(())
+}
+
+/// The simulator over every crash point and fault instead of a sample, and the tests that are ignored
+/// in ./test because they take long.
+pub(crate) fn long(filters: &[String]) -> Outcome {
+    let mut command = cargo();
+    command.env("SHALE_EXHAUSTIVE", "1");
+    command.args(["test", "--release", "-p", "shale-sim", "--", "--include-ignored"]);
+    command.args(filters);
+    run(&mut command, "the long tests")
+}
