@@ -191,7 +191,7 @@ fn zstd_context(level: i8) -> Option<CCtx<'static>> {
 }
 
 fn zstd_compress(context: &mut CCtx<'static>, raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    // The full bound: with less room zstd takes slower paths.
+    // The full bound, so that what fits does not depend on how zstd fares with little room.
     let room = zstd_safe::compress_bound(raw.len());
     out.reserve(room);
     let start = out.len();

@@ -4,7 +4,7 @@
 //! ```text
 //! filter  = line*  tail
 //! line    = 512 bits; bit b is bit (b % 8) of byte (b / 8)
-//! tail    = `probes` bytes, each holding the number `probes` (1 to 24)
+//! tail    = `probes` bytes, each holding the number `probes` (1 to 12)
 //! ```
 //!
 //! The length alone tells the number of lines (length / 64) and of probes (length % 64), so that a
@@ -19,7 +19,7 @@
 const LINE_BYTES: usize = 64;
 
 /// The most probes a filter makes.
-const PROBES_MAX: usize = 24;
+const PROBES_MAX: usize = 12;
 
 /// How many probes one product feeds: nine bits each.
 const PROBES_PER_PRODUCT: usize = 7;
@@ -31,6 +31,28 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 pub const BITS_MAX: u8 = 20;
 
 const _: () = assert!(PROBES_MAX < LINE_BYTES);
+
+/// Calls `$function::<PROBES>` with the number of probes as a constant, so that the loop over
+/// them is unrolled; `$otherwise` if there is no such number of probes.
+macro_rules! with_probes {
+    ($probes:expr, $function:ident ( $($argument:expr),* ), $otherwise:expr) => {
+        match $probes {
+            1 => $function::<1>($($argument),*),
+            2 => $function::<2>($($argument),*),
+            3 => $function::<3>($($argument),*),
+            4 => $function::<4>($($argument),*),
+            5 => $function::<5>($($argument),*),
+            6 => $function::<6>($($argument),*),
+            7 => $function::<7>($($argument),*),
+            8 => $function::<8>($($argument),*),
+            9 => $function::<9>($($argument),*),
+            10 => $function::<10>($($argument),*),
+            11 => $function::<11>($($argument),*),
+            12 => $function::<12>($($argument),*),
+            _ => $otherwise,
+        }
+    };
+}
 
 /// Builds the filter over `hashes` (see [`crate::base::coding::hash`]) with about `bits_per_key`
 /// bits for each; with zero bits there is no filter, and no bytes. Equal hashes do no harm.
@@ -45,11 +67,7 @@ pub fn build(hashes: &[u64], bits_per_key: u8) -> Vec<u8> {
     let (body, tail) = filter.split_at_mut(lines * LINE_BYTES);
     tail.fill(probes as u8);
     let (body, _) = body.as_chunks_mut::<LINE_BYTES>();
-    if lines > 0 {
-        for &hash in hashes {
-            set(&mut body[line_of(hash, lines)], hash, probes);
-        }
-    }
+    with_probes!(probes, set(body, hashes), unreachable!("probes() gives 1 to 12"));
     filter
 }
 
@@ -66,7 +84,7 @@ pub fn may_contain(filter: &[u8], hash: u64) -> bool {
     }
     // The index is below the count, as line_of multiplies it with a number below one.
     match lines.get(line_of(hash, lines.len())) {
-        Some(line) => test(line, hash, probes),
+        Some(line) => with_probes!(probes, test(line, hash), true),
         None => true,
     }
 }
@@ -119,10 +137,10 @@ fn line_of(hash: u64, lines: usize) -> usize {
 
 /// The bits of a hash in its line.
 #[inline]
-fn bits_of(hash: u64, probes: usize) -> impl Iterator<Item = usize> {
+fn bits_of<const PROBES: usize>(hash: u64) -> [usize; PROBES] {
     let mut product = hash;
     let mut rest = 0;
-    (0..probes).map(move |probe| {
+    std::array::from_fn(|probe| {
         if probe % PROBES_PER_PRODUCT == 0 {
             product = product.wrapping_mul(SPREAD);
             rest = product;
@@ -133,17 +151,22 @@ fn bits_of(hash: u64, probes: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-#[inline]
-fn set(line: &mut [u8; LINE_BYTES], hash: u64, probes: usize) {
-    for bit in bits_of(hash, probes) {
-        line[bit / 8] |= 1 << (bit % 8);
+/// Sets the bits of all hashes. There is a line if there is a hash.
+fn set<const PROBES: usize>(lines: &mut [[u8; LINE_BYTES]], hashes: &[u64]) {
+    let count = lines.len();
+    for &hash in hashes {
+        let line = &mut lines[line_of(hash, count)];
+        for bit in bits_of::<PROBES>(hash) {
+            line[bit / 8] |= 1 << (bit % 8);
+        }
     }
 }
 
+/// Whether all bits of a hash are set. No branch: which probe fails cannot be predicted.
 #[inline]
-fn test(line: &[u8; LINE_BYTES], hash: u64, probes: usize) -> bool {
+fn test<const PROBES: usize>(line: &[u8; LINE_BYTES], hash: u64) -> bool {
     let mut all = 1;
-    for bit in bits_of(hash, probes) {
+    for bit in bits_of::<PROBES>(hash) {
         all &= line[bit / 8] >> (bit % 8);
     }
     all & 1 == 1
