@@ -1,0 +1,104 @@
+//! Divides one memory budget: memtables and table metadata take what they need, the cache the rest.
+//!
+//! Invariant: the cache's capacity follows total - memtables - metadata to within a hundredth of
+//! the total, and never falls below a sixteenth of it.
+
+use super::{Cache, Weigh};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The least share of the total that the cache keeps: one in this many.
+const CACHE_SHARE_MIN: u64 = 16;
+/// The cache is resized only if its due has moved by this share of the total: one in this many.
+const RESIZE_SHARE: u64 = 100;
+
+/// Lets [`Memory`] resize a cache of any kind of value.
+trait Resize: Send + Sync {
+    fn resize(&self, bytes: u64);
+}
+
+impl<V: Weigh + Send + Sync> Resize for Cache<V> {
+    fn resize(&self, bytes: u64) {
+        self.set_capacity(bytes);
+    }
+}
+
+/// The arbiter of a database's memory. Thread-safe.
+pub struct Memory {
+    total: u64,
+    memtables: AtomicU64,
+    meta: AtomicU64,
+    applied: AtomicU64,
+    cache: Arc<dyn Resize>,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory")
+            .field("total", &self.total)
+            .field("memtables", &self.memtables())
+            .field("meta", &self.meta())
+            .finish()
+    }
+}
+
+impl Memory {
+    /// Divides `total` bytes; gives all of them to `cache` to begin with.
+    pub fn new<V: Weigh + Send + Sync + 'static>(total: u64, cache: Arc<Cache<V>>) -> Memory {
+        cache.set_capacity(total);
+        Memory {
+            total,
+            memtables: AtomicU64::new(0),
+            meta: AtomicU64::new(0),
+            applied: AtomicU64::new(total),
+            cache,
+        }
+    }
+
+    /// The whole budget, in bytes.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes of all memtables.
+    pub fn memtables(&self) -> u64 {
+        self.memtables.load(Relaxed)
+    }
+
+    /// Bytes of all loaded indexes, filters and range deletes of tables.
+    pub fn meta(&self) -> u64 {
+        self.meta.load(Relaxed)
+    }
+
+    /// What the cache is due.
+    pub fn cache_due(&self) -> u64 {
+        let taken = self.memtables().saturating_add(self.meta());
+        self.total.saturating_sub(taken).max(self.total / CACHE_SHARE_MIN)
+    }
+
+    /// States how many bytes all memtables take now.
+    pub fn set_memtables(&self, bytes: u64) {
+        self.memtables.store(bytes, Relaxed);
+        self.adjust();
+    }
+
+    /// Adds to (or takes from) the bytes of table metadata.
+    pub fn add_meta(&self, delta: i64) {
+        // Every taking follows its adding, so the sum stays at or above zero.
+        self.meta.fetch_add(delta as u64, Relaxed);
+        self.adjust();
+    }
+
+    /// Resizes the cache if its due has moved far enough to be worth the locks.
+    fn adjust(&self) {
+        let due = self.cache_due();
+        let applied = self.applied.load(Relaxed);
+        if due.abs_diff(applied) < self.total / RESIZE_SHARE {
+            return;
+        }
+        // One of several threads that see the same move does the work.
+        if self.applied.compare_exchange(applied, due, Relaxed, Relaxed).is_ok() {
+            self.cache.resize(due);
+        }
+    }
+}
