@@ -80,8 +80,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<usize> {
 impl Block {
     /// Checks an image and takes it over. The error says what is wrong with it.
     pub fn parse(bytes: Vec<u8>) -> Result<Block, &'static str> {
-        let trailer_start =
-            bytes.len().checked_sub(TRAILER_BYTES).ok_or("a block is too short")?;
+        let trailer_start = bytes.len().checked_sub(TRAILER_BYTES).ok_or("a block is too short")?;
         let trailer = &bytes[trailer_start..];
         let field = |at: usize| u32_at(trailer, at).ok_or("a block is too short");
         let (entries, prefix_len) = (field(0)?, field(4)?);
@@ -155,7 +154,8 @@ impl Block {
         }
         // Kinds 0, 1, 3 and 4 may be stored; a range delete is not an entry.
         let known = (0..self.entries).fold(true, |known, index| {
-            known & (0b1_1011 >> (self.bytes[self.tags_start + index * self.tag_width] & 7) & 1 != 0)
+            known
+                & (0b1_1011 >> (self.bytes[self.tags_start + index * self.tag_width] & 7) & 1 != 0)
         });
         if known { Ok(()) } else { Err("a block has an entry of an unknown kind") }
     }

@@ -144,8 +144,7 @@ impl Footer {
             return Err("the checksum of the footer does not match");
         }
         let mut decoder = Decoder::new(covered);
-        let mut handle =
-            || Some(Handle { offset: decoder.u64()?, bytes: decoder.u32()? });
+        let mut handle = || Some(Handle { offset: decoder.u64()?, bytes: decoder.u32()? });
         let footer = (|| {
             Some(Footer {
                 filter: handle()?,

@@ -1,5 +1,28 @@
-//! One immutable sorted file.
+//! One immutable sorted file: written once by [`TableWriter`], read by [`Table`]; and the blob
+//! files of values too large for a table.
 
-pub mod compress;
-pub mod filter;
 pub mod meta;
+pub mod filter;
+pub mod compress;
+pub mod format;
+mod block_builder;
+pub mod block;
+mod index;
+mod properties;
+pub mod blob;
+pub mod writer;
+pub mod env;
+pub mod cursor;
+pub mod scan;
+pub mod reader;
+#[cfg(test)]
+mod testing;
+
+pub use blob::{Blob, BlobReader, BlobRef, BlobWriter};
+pub use block::{Block, BlockSlice};
+pub use cursor::{CursorOptions, TableCursor};
+pub use env::TableEnv;
+pub use meta::{FileId, TableMeta};
+pub use reader::{Table, TableEntry};
+pub use scan::TableScan;
+pub use writer::{RawBlock, TableOptions, TableWriter};

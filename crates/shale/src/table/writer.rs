@@ -1,0 +1,383 @@
+//! Writes one table: entries in order go in, a file and its [`TableMeta`] come out.
+//!
+//! Invariant: entries strictly ascend in entry order. A block ends before the entry that would make
+//! it larger than `block_bytes`, so a large value has a block of its own. Memory is bounded by one
+//! block, the output buffer, the index, and eight bytes per key for the filter.
+
+use super::blob::BlobRef;
+use super::block::Block;
+use super::block_builder::BlockBuilder;
+use super::compress::Compressor;
+use super::filter;
+use super::format::{BlockInfo, Footer, Handle, put_frame, put_plain_frame};
+use super::index::{IndexBuilder, separator};
+use super::meta::{FileId, TableMeta};
+use super::properties;
+use crate::base::coding::hash;
+use crate::base::config::Codec;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::base::ranges::RangeDeletes;
+use crate::fs::WriteFile;
+use std::cmp::Ordering;
+
+/// How many bytes are collected before they are handed to the file.
+const OUTPUT_BYTES: usize = 256 * 1024;
+/// After how many bytes the device is told to begin writing.
+const HINT_BYTES: u64 = 4 << 20;
+/// The longest value that fits a table; larger ones belong into blobs.
+const VALUE_BYTES_MAX: usize = 1 << 30;
+
+/// How a table is to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct TableOptions {
+    /// The codec of data blocks.
+    pub codec: Codec,
+    /// The size of a block before compression.
+    pub block_bytes: usize,
+    /// Filter bits per key; 0 for no filter.
+    pub filter_bits: u8,
+}
+
+/// A data block as it lies in a file, to be carried over without compressing it again.
+#[derive(Clone, Copy, Debug)]
+pub struct RawBlock<'a> {
+    /// The frame, trailer included.
+    pub bytes: &'a [u8],
+    /// The same block decoded.
+    pub block: &'a Block,
+    /// The sequence number of all its entries if its table was ingested, else 0. The bytes do not
+    /// say it, so such a block may be carried over only where its entries may become as old as 0.
+    pub ingest_seq: SeqNo,
+}
+
+/// Writes a table. To abandon one, drop the writer and remove the file.
+pub struct TableWriter {
+    file: Box<dyn WriteFile>,
+    options: TableOptions,
+    meta: TableMeta,
+    builder: BlockBuilder,
+    compressor: Compressor,
+    index: IndexBuilder,
+    /// The block whose separator waits for the first key of the next one.
+    pending: Option<BlockInfo>,
+    separator: Vec<u8>,
+    /// The last entry of the pending block.
+    last_key: Vec<u8>,
+    last_seq: SeqNo,
+    hashes: Vec<u64>,
+    ranges: Vec<RangeDeletes>,
+    output: Vec<u8>,
+    written: u64,
+    hinted: u64,
+}
+
+impl std::fmt::Debug for TableWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableWriter").field("id", &self.meta.id).finish_non_exhaustive()
+    }
+}
+
+impl TableWriter {
+    /// Begins a table in `file`, which must be empty.
+    pub fn new(file: Box<dyn WriteFile>, id: FileId, options: TableOptions) -> TableWriter {
+        TableWriter {
+            file,
+            options,
+            meta: TableMeta { id, min_seq: SeqNo::MAX, ..TableMeta::default() },
+            builder: BlockBuilder::new(),
+            compressor: Compressor::new(options.codec),
+            index: IndexBuilder::default(),
+            pending: None,
+            separator: Vec::new(),
+            last_key: Vec::new(),
+            last_seq: 0,
+            hashes: Vec::new(),
+            ranges: Vec::new(),
+            output: Vec::with_capacity(OUTPUT_BYTES + OUTPUT_BYTES / 4),
+            written: 0,
+            hinted: 0,
+        }
+    }
+
+    /// Adds an entry, which must come after all those before it.
+    #[inline]
+    pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) -> Result<()> {
+        let mut new_key = true;
+        if self.meta.entries > 0 {
+            let last =
+                if self.builder.is_empty() { &self.last_key[..] } else { self.builder.last_key() };
+            match last.cmp(key) {
+                Ordering::Less => {}
+                Ordering::Equal if self.last_seq > seq => new_key = false,
+                _ => return Err(out_of_order()),
+            }
+        }
+        if !self.builder.is_empty()
+            && self.builder.size() + key.len() + value.len() > self.options.block_bytes
+        {
+            self.cut_block()?;
+        }
+        if self.builder.is_empty() {
+            if value.len() > VALUE_BYTES_MAX {
+                return Err(Error::InvalidArgument("the value is too long for a table".to_owned()));
+            }
+            self.begin_block(key);
+        }
+        if kind == Kind::Blob {
+            self.add_blob(value)?;
+        }
+        self.builder.add(key, seq, kind, value);
+        self.last_seq = seq;
+        self.meta.entries += 1;
+        if new_key && self.options.filter_bits > 0 {
+            self.hashes.push(hash(key));
+        }
+        Ok(())
+    }
+
+    fn add_blob(&mut self, reference: &[u8]) -> Result<()> {
+        let Some(blob) = BlobRef::decode(reference) else {
+            return Err(Error::InvalidArgument("a blob reference is malformed".to_owned()));
+        };
+        if self.meta.blobs.last() != Some(&blob.file) {
+            self.meta.blobs.push(blob.file);
+        }
+        Ok(())
+    }
+
+    /// Adds range deletes; any time before the end.
+    pub fn add_range_deletes(&mut self, ranges: &RangeDeletes) {
+        if !ranges.is_empty() {
+            self.ranges.push(ranges.clone());
+        }
+    }
+
+    /// Adds a block as it is. Its entries must come after all those before it.
+    pub fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
+        let block = raw.block;
+        let Some(last) = block.entries().checked_sub(1) else { return Ok(()) };
+        if !self.builder.is_empty() {
+            self.cut_block()?;
+        }
+        let first = block.key(0);
+        let mut new_key = true;
+        if self.meta.entries > 0 {
+            match self.last_key.as_slice().cmp(&first) {
+                Ordering::Less => {}
+                Ordering::Equal if self.last_seq > block.seq(0) => new_key = false,
+                _ => return Err(out_of_order()),
+            }
+        }
+        self.begin_block(&first);
+        self.note_entries(block, new_key)?;
+        let handle = self.next_handle(raw.bytes.len());
+        self.output.extend_from_slice(raw.bytes);
+        block.key_into(last, &mut self.last_key);
+        self.last_seq = block.seq(last);
+        let deletes = block.count_deletes();
+        self.meta.entries += block.entries() as u64;
+        self.meta.deletes += deletes;
+        self.end_block(
+            BlockInfo {
+                handle,
+                entries: block.entries() as u32,
+                tagged: block.tagged(),
+                deletes: deletes > 0,
+            },
+            (block.key_bytes(), block.value_bytes()),
+            block.image().len(),
+        )
+    }
+
+    /// Takes what the table must know of each entry of a block that is carried over.
+    fn note_entries(&mut self, block: &Block, mut new_key: bool) -> Result<()> {
+        let filter = self.options.filter_bits > 0;
+        let mut key = Vec::new();
+        let prefix_len = block.prefix().len();
+        key.extend_from_slice(block.prefix());
+        for index in 0..block.entries() {
+            let (seq, kind) = block.tag(index);
+            self.meta.min_seq = self.meta.min_seq.min(seq);
+            self.meta.max_seq = self.meta.max_seq.max(seq);
+            if kind == Kind::Blob {
+                self.add_blob(block.value(index))?;
+            }
+            if filter {
+                let suffix = block.suffix(index);
+                new_key |= index > 0 && key[prefix_len..] != *suffix;
+                if new_key {
+                    key.truncate(prefix_len);
+                    key.extend_from_slice(suffix);
+                    self.hashes.push(hash(&key));
+                }
+                new_key = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Files the pending block in the index, now that the first key after it is known.
+    fn begin_block(&mut self, first: &[u8]) {
+        match self.pending.take() {
+            Some(info) => {
+                separator(&self.last_key, first, &mut self.separator);
+                self.index.add(&self.separator, &info);
+            }
+            None => self.meta.smallest = first.to_vec(),
+        }
+    }
+
+    fn next_handle(&self, bytes: usize) -> Handle {
+        Handle { offset: self.written + self.output.len() as u64, bytes: bytes as u32 }
+    }
+
+    /// Ends the block in the builder: compresses it into the output buffer.
+    fn cut_block(&mut self) -> Result<()> {
+        self.last_key.clear();
+        self.last_key.extend_from_slice(self.builder.last_key());
+        let (key_bytes, value_bytes) = self.builder.bytes();
+        let (min_seq, max_seq) = self.builder.seqs();
+        self.meta.min_seq = self.meta.min_seq.min(min_seq);
+        self.meta.max_seq = self.meta.max_seq.max(max_seq);
+        self.meta.deletes += self.builder.deletes();
+        let mut info = BlockInfo {
+            handle: self.next_handle(0),
+            entries: self.builder.entries() as u32,
+            tagged: self.builder.tagged(),
+            deletes: self.builder.deletes() > 0,
+        };
+        let image = self.builder.finish();
+        let raw_bytes = image.len();
+        info.handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
+        self.builder.reset();
+        self.end_block(info, (key_bytes, value_bytes), raw_bytes)
+    }
+
+    fn end_block(
+        &mut self,
+        info: BlockInfo,
+        (key_bytes, value_bytes): (u64, u64),
+        raw_bytes: usize,
+    ) -> Result<()> {
+        self.meta.key_bytes += key_bytes;
+        self.meta.value_bytes += value_bytes;
+        self.meta.blocks += 1;
+        self.meta.raw_bytes += raw_bytes as u64;
+        self.meta.data_bytes += u64::from(info.handle.bytes);
+        self.pending = Some(info);
+        if self.output.len() >= OUTPUT_BYTES { self.flush_output() } else { Ok(()) }
+    }
+
+    fn flush_output(&mut self) -> Result<()> {
+        self.file.append(&self.output)?;
+        self.written += self.output.len() as u64;
+        self.output.clear();
+        if self.written - self.hinted >= HINT_BYTES {
+            self.file.flush_hint();
+            self.hinted = self.written;
+        }
+        Ok(())
+    }
+
+    /// How many entries have been added.
+    #[inline]
+    pub fn entries(&self) -> u64 {
+        self.meta.entries
+    }
+
+    /// Whether neither an entry nor a range delete has been added.
+    pub fn is_empty(&self) -> bool {
+        self.meta.entries == 0 && self.ranges.is_empty()
+    }
+
+    /// About how large the file would be if it ended here.
+    #[inline]
+    pub fn estimated_bytes(&self) -> u64 {
+        let filter = self.hashes.len() * usize::from(self.options.filter_bits) / 8;
+        let open = self.builder.size() as u64;
+        let open = if self.meta.raw_bytes == 0 || self.builder.is_empty() {
+            open
+        } else {
+            (open as f64 * (self.meta.data_bytes as f64 / self.meta.raw_bytes as f64)) as u64
+        };
+        self.written + (self.output.len() + filter + self.index.size()) as u64 + open
+    }
+
+    /// Completes the file and makes it durable. (Its name is durable once its directory is synced.)
+    pub fn finish(mut self) -> Result<TableMeta> {
+        if self.is_empty() {
+            return Err(Error::InvalidArgument("a table needs an entry".to_owned()));
+        }
+        if !self.builder.is_empty() {
+            self.cut_block()?;
+        }
+        if let Some(info) = self.pending.take() {
+            // No key follows, so the separator is the last key: scans know where the data ends.
+            self.index.add(&self.last_key, &info);
+            self.meta.largest = std::mem::take(&mut self.last_key);
+        }
+        let ranges = RangeDeletes::union(&self.ranges);
+        self.note_ranges(&ranges);
+        self.meta.blobs.sort_unstable();
+        self.meta.blobs.dedup();
+        if self.meta.min_seq == SeqNo::MAX {
+            self.meta.min_seq = 0;
+        }
+        let footer = self.put_sections(&ranges);
+        self.output.extend_from_slice(&footer.encode());
+        self.flush_output()?;
+        self.file.sync()?;
+        self.meta.file_bytes = self.written;
+        Ok(self.meta)
+    }
+
+    fn note_ranges(&mut self, ranges: &RangeDeletes) {
+        let fragments = ranges.fragments();
+        let (Some(first), Some(last)) = (fragments.first(), fragments.last()) else { return };
+        let meta = &mut self.meta;
+        meta.range_deletes = fragments.len() as u64;
+        if meta.entries == 0 || first.start < meta.smallest {
+            meta.smallest.clone_from(&first.start);
+        }
+        if meta.entries == 0 || last.end > meta.largest {
+            meta.largest.clone_from(&last.end);
+            meta.largest_exclusive = true;
+        }
+        for &seq in fragments.iter().flat_map(|fragment| &fragment.seqs) {
+            meta.min_seq = meta.min_seq.min(seq);
+            meta.max_seq = meta.max_seq.max(seq);
+        }
+    }
+
+    /// Puts all that follows the data blocks, but for the footer, into the output buffer.
+    fn put_sections(&mut self, ranges: &RangeDeletes) -> Footer {
+        let filter = filter::build(&self.hashes, self.options.filter_bits);
+        let mut footer = Footer { filter: self.next_handle(0), ..Footer::default() };
+        if !self.hashes.is_empty() && !filter.is_empty() {
+            footer.filter.bytes = put_plain_frame(&filter, &mut self.output) as u32;
+        }
+        footer.range_deletes = self.next_handle(0);
+        if !ranges.is_empty() {
+            let bytes = properties::encode_ranges(ranges);
+            footer.range_deletes.bytes =
+                put_frame(&mut self.compressor, &bytes, &mut self.output) as u32;
+        }
+        footer.index = self.next_handle(0);
+        let codec = if self.options.codec == Codec::None { Codec::None } else { Codec::Lz4 };
+        let image = self.index.finish();
+        footer.index.bytes = put_frame(&mut Compressor::new(codec), image, &mut self.output) as u32;
+        footer.properties = self.next_handle(0);
+        let bytes = properties::encode(&self.meta);
+        footer.properties.bytes = put_plain_frame(&bytes, &mut self.output) as u32;
+        footer
+    }
+}
+
+fn out_of_order() -> Error {
+    Error::InvalidArgument("entries must be added in ascending order".to_owned())
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;
