@@ -12,10 +12,9 @@
 
 use super::choose::View;
 use super::deletes::rewrite_last;
-use super::level0::{level0, merge_level0};
+use super::level0::{level0, merge_all_level0};
 use super::plan::{Load, Plan, Reason};
 use super::policy::{self, LAST};
-use super::range::bytes_of;
 
 /// Bytes of the output level that may be rewritten for each byte taken down.
 pub const COST: u64 = 12;
@@ -30,11 +29,9 @@ pub(super) fn pick(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
     if let Some(plan) = level0(view, Reason::Idle).filter(worthwhile) {
         return Some(plan);
     }
-    if !view.busy.level0(view.shape)
-        && let Some(mut plan) = merge_level0(view, 2)
-        && plan.input_bytes <= bytes_of(view.level(0))
+    if let Some(plan) = merge_all_level0(view, Reason::Idle)
+        && cheap_merge(view, plan.input_bytes)
     {
-        plan.reason = Reason::Idle;
         return Some(plan);
     }
     for level in 1..LAST {
@@ -49,4 +46,11 @@ pub(super) fn pick(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
     rewrite_last(view, Reason::Recode, |table| {
         policy::wants_rewrite(&view.settings.codecs, table, oldest)
     })
+}
+
+/// Whether merging level 0 into one table follows the cost rule: its largest table counts as the
+/// output that is rewritten, the others as taken to it.
+fn cheap_merge(view: &View<'_>, bytes: u64) -> bool {
+    let largest = view.level(0).iter().map(|table| table.file_bytes).max().unwrap_or(0);
+    bytes <= view.settings.table_bytes || largest <= COST * (bytes - largest)
 }

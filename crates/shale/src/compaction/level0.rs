@@ -3,7 +3,7 @@
 use super::choose::View;
 use super::plan::{Action, Plan, Reason};
 use super::policy;
-use super::range::{KeyRange, bytes_of};
+use super::range::KeyRange;
 use super::score::LEVEL0_TABLES;
 use crate::table::meta::TableMeta;
 use std::sync::Arc;
@@ -57,18 +57,34 @@ fn move_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
     None
 }
 
-/// Merges neighbours in age of level 0 with each other: at least `count` of them, from the newest
-/// on, and no table that is larger than all the newer ones together.
+/// Merges neighbours in age of level 0 with each other: the newest `count` or more that are of
+/// about one size, so that each byte is merged once in each tier.
 pub(super) fn merge_level0(view: &View<'_>, count: usize) -> Option<Plan> {
     let tables = view.level(0);
-    let free: Vec<&Arc<TableMeta>> = tables.iter().take_while(|t| !view.busy.has(t)).collect();
-    let hull = KeyRange::hull(tables)?;
-    if free.len() < count || view.busy.writes(0, &hull) {
+    if view.busy.writes(0, &KeyRange::hull(tables)?) {
         return None;
     }
-    let mut taken = count.min(free.len());
-    while taken < free.len() && free[taken].file_bytes <= bytes_of(&tables[..taken]) {
-        taken += 1;
+    let mut first = 0;
+    while first < tables.len() {
+        let bound = tables[first].file_bytes.saturating_mul(2);
+        let alike = |table: &&Arc<TableMeta>| {
+            !view.busy.has(table) && table.file_bytes <= bound && table.file_bytes >= bound / 4
+        };
+        let taken = tables[first..].iter().take_while(alike).count();
+        if taken >= count {
+            let chosen = &tables[first..first + taken];
+            return view.plan(Reason::Level0Merge, Action::Merge, &[(0, chosen)], 0);
+        }
+        first += taken.max(1);
     }
-    view.plan(Reason::Level0Merge, Action::Merge, &[(0, &tables[..taken])], 0)
+    None
+}
+
+/// Merges all of level 0 into one table.
+pub(super) fn merge_all_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
+    let tables = view.level(0);
+    if tables.len() < 2 || view.any_busy(tables) || view.busy.writes(0, &KeyRange::hull(tables)?) {
+        return None;
+    }
+    view.plan(reason, Action::Merge, &[(0, tables)], 0)
 }

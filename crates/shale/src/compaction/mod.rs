@@ -16,3 +16,8 @@ pub mod picker;
 pub mod manual;
 pub mod drop;
 pub mod split;
+
+#[cfg(test)]
+mod check;
+#[cfg(test)]
+mod model_tests;

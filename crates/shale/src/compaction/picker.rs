@@ -2,16 +2,17 @@
 //!
 //! In this order: tables that range deletes cover are dropped unread; then the level that is
 //! furthest over its target is relieved; then tables full of deletes are taken down; then, if the
-//! load has ended, the tree is brought into a better shape for reading. Level 0 goes into the base
-//! level when it has four tables or as many bytes as the base level should have. While jobs that
-//! hold the base level keep it from that, its tables are merged with each other, so that a read
-//! does not have to look into ever more of them.
+//! load has ended, the tree is brought into a better shape for reading.
+//!
+//! Level 0 goes into the base level when it has gathered enough bytes. Until then, and while jobs
+//! that hold the base level keep it from that, tables of about one size are merged with each
+//! other, four into one, so that a read does not have to look into ever more of them.
 
 use super::choose::View;
 use super::level0::{level0, merge_level0};
 use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
 use super::policy::LAST;
-use super::score::{LEVEL0_TABLES, Scores, Targets};
+use super::score::{LEVEL0_TABLES, LEVEL0_TABLES_MAX, Scores, Targets};
 use super::{deletes, idle};
 
 /// The next compaction to run beside those in `busy`, if one is due. A pure function.
@@ -32,12 +33,17 @@ fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
     let mut order: Vec<usize> = (0..LAST).filter(|&level| scores.0[level] >= 1.0).collect();
     order.sort_by(|&a, &b| scores.0[b].total_cmp(&scores.0[a]).then(a.cmp(&b)));
     let mut level0_waits = false;
+    if scores.0[0] < 1.0
+        && let Some(plan) = merge_level0(view, LEVEL0_TABLES)
+    {
+        return Some(plan);
+    }
     for level in order {
         if level == 0 {
-            if let Some(plan) = level0(view, Reason::Level0) {
-                return Some(plan);
-            }
-            if let Some(plan) = merge_level0(view, LEVEL0_TABLES) {
+            let plan = level0(view, Reason::Level0);
+            let crowded = view.level(0).len() > LEVEL0_TABLES_MAX;
+            let merge = || if crowded { merge_level0(view, LEVEL0_TABLES) } else { None };
+            if let Some(plan) = plan.or_else(merge) {
                 return Some(plan);
             }
             level0_waits = true;

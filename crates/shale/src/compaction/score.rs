@@ -2,26 +2,34 @@
 //!
 //! Sizes follow from the last level, which holds about nine tenths of the data: the level above it
 //! may hold a tenth of that, and so on up to the base level, the first one in use below level 0.
-//! So at most about a tenth of the space is spent on entries that newer ones hide. The factors
-//! above the second to last level are equal, and chosen so that the base level comes out at
-//! [`base_bytes`], for merging level 0 into it then costs little; a level is added when the factor
-//! would exceed [`RATIO`].
+//! So at most about a tenth of the space is spent on entries that newer ones hide.
+//!
+//! A level costs about 1 + r/2 bytes written for each byte that passes it, where r is the factor
+//! to the level below, so that factors of 3 to 8 are the cheapest, (1 + r/2) / ln r being what growth
+//! by a factor e costs; a tier of level 0 (four tables merged into one) costs 1. So level 0
+//! gathers [`LEVEL0_MEMTABLES`] memtables in two tiers before they are merged with the base level,
+//! which in a large tree is as large as that; the levels between the base and the second to last
+//! have equal factors, and one more level is used when the factor would exceed [`RATIO_UPPER`].
 
 use super::plan::{Busy, Settings, Shape};
 use super::policy::LAST;
 use super::range::bytes_of;
 use crate::base::config::LEVELS;
 
-/// The largest factor between the sizes of two levels.
+/// The factor between the last level and the one above it.
 pub const RATIO: u64 = 10;
 
-/// How many tables in level 0 start a compaction.
+/// The largest factor between levels above the last.
+pub const RATIO_UPPER: u64 = 8;
+
+/// How many tables of about one size in level 0 are merged into one, if they have not gone down.
 pub const LEVEL0_TABLES: usize = 4;
 
-/// The size that the base level has in a tree of some size: four memtables.
-pub fn base_bytes(settings: &Settings) -> u64 {
-    4 * settings.memtable_bytes.max(1)
-}
+/// How many tables in level 0 start a compaction, however small they are.
+pub const LEVEL0_TABLES_MAX: usize = 12;
+
+/// How many memtables' bytes level 0 gathers in a large tree.
+pub const LEVEL0_MEMTABLES: u64 = 16;
 
 /// The bytes of each level.
 pub fn level_bytes(shape: &Shape) -> [u64; LEVELS] {
@@ -39,6 +47,9 @@ pub struct Targets {
     pub base: usize,
     /// The target of each level in bytes; 0 for levels that should be empty.
     pub bytes: [u64; LEVELS],
+    /// The bytes that level 0 gathers before it is merged with the base level: as many as
+    /// four memtables at least, and not more than a tenth of a small tree.
+    pub level0: u64,
 }
 
 impl Targets {
@@ -46,27 +57,29 @@ impl Targets {
     pub fn of(shape: &Shape, settings: &Settings) -> Targets {
         let held = level_bytes(shape);
         let largest = held[1..].iter().copied().max().unwrap_or(0);
-        Targets::for_bytes(&held, largest.max(held[LAST]), base_bytes(settings))
+        Targets::for_bytes(&held, largest, settings.memtable_bytes.max(1))
     }
 
     /// The targets when the last level has (or should have) `last` bytes.
-    fn for_bytes(held: &[u64; LEVELS], last: u64, base_bytes: u64) -> Targets {
-        let mut targets = Targets { base: LAST, bytes: [0; LEVELS] };
-        targets.bytes[LAST] = last.max(base_bytes);
+    fn for_bytes(held: &[u64; LEVELS], last: u64, memtable: u64) -> Targets {
+        let least = memtable.saturating_mul(LEVEL0_TABLES as u64);
+        let batch = memtable.saturating_mul(LEVEL0_MEMTABLES);
+        let mut targets = Targets { base: LAST, bytes: [0; LEVELS], level0: least };
+        targets.bytes[LAST] = last.max(least);
         let second = last / RATIO;
+        targets.level0 = second.clamp(least, batch);
         // A level that has been in use stays so while the data shrinks to half of what started it.
-        let floor = if held[LAST - 1] > 0 { base_bytes / 2 } else { base_bytes };
-        if second < floor {
+        if second < if held[LAST - 1] > 0 { least / 2 } else { least } {
             return targets;
         }
         let mut above = 0;
-        let mut reach = base_bytes.saturating_mul(RATIO / 2);
+        let mut reach = batch.saturating_mul(RATIO_UPPER / 2);
         while second > reach && LAST - 1 - above > 1 {
             above += 1;
-            reach = base_bytes.saturating_mul(RATIO.saturating_pow(above as u32));
+            reach = batch.saturating_mul(RATIO_UPPER.saturating_pow(above as u32));
         }
         targets.base = LAST - 1 - above;
-        let ratio = root(second / base_bytes.max(1), above);
+        let ratio = root(second / batch, above);
         let mut bytes = second;
         for level in (targets.base..LAST).rev() {
             targets.bytes[level] = bytes.max(1);
@@ -90,7 +103,8 @@ fn root(value: u64, times: usize) -> u64 {
         }
         product >= u128::from(value) * 16
     };
-    (16..=RATIO * 16).find(|&ratio| reaches(ratio)).unwrap_or(RATIO * 16)
+    // Only the number of levels bounds the factor, in a tree too large for it.
+    (16..=RATIO * 1600).find(|&ratio| reaches(ratio)).unwrap_or(RATIO * 1600)
 }
 
 /// How urgent the compaction of each level is: 1 and more means due.
@@ -119,8 +133,8 @@ impl Scores {
 }
 
 fn level0(count: usize, bytes: u64, targets: &Targets) -> f64 {
-    let by_count = count as f64 / LEVEL0_TABLES as f64;
-    by_count.max(bytes as f64 / targets.base_target().max(1) as f64)
+    let by_count = count as f64 / LEVEL0_TABLES_MAX as f64;
+    by_count.max(bytes as f64 / targets.level0.max(1) as f64)
 }
 
 /// The work that lies ahead until every level has its target size.
@@ -146,7 +160,7 @@ pub fn debt(shape: &Shape, settings: &Settings) -> Debt {
     let mut bytes = 0u64;
     // What comes down to the level from those above it.
     let mut arriving = 0u64;
-    if level0_tables >= LEVEL0_TABLES || held[0] >= targets.base_target() {
+    if level0(level0_tables, held[0], &targets) >= 1.0 {
         arriving = held[0];
         bytes = held[0].saturating_add(held[targets.base]);
     }
