@@ -15,7 +15,7 @@ use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDeletes;
-use std::sync::Arc;
+use crate::base::sync::Arc;
 
 /// How many hidden entries are stepped over before a seek is tried.
 const STEPS: u32 = 16;
@@ -39,7 +39,7 @@ enum Position {
 pub struct Visible<C> {
     merge: Merge<C>,
     seq: SeqNo,
-    cover: Option<Cover>,
+    covers: Covers,
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
     position: Position,
@@ -52,19 +52,19 @@ pub struct Visible<C> {
 
 impl<C: Source> Visible<C> {
     /// The rows of `merge` at or after `lower` and before `upper` that a reader at `seq` sees.
-    /// `deletes` is all range deletes of all sources, if there are any.
+    /// `deletes` are the range deletes of all sources, in one set or in several.
     pub fn new(
         merge: Merge<C>,
         seq: SeqNo,
-        deletes: Option<Arc<RangeDeletes>>,
+        deletes: Vec<Arc<RangeDeletes>>,
         lower: Vec<u8>,
         upper: Option<Vec<u8>>,
     ) -> Visible<C> {
-        let cover = deletes.filter(|set| !set.is_empty()).map(|set| Cover::new(set, seq));
+        let covers = Covers::new(deletes, seq);
         Visible {
             merge,
             seq,
-            cover,
+            covers,
             lower,
             upper,
             position: Position::Nowhere,
@@ -213,9 +213,7 @@ impl<C: Source> Visible<C> {
                 }
                 continue;
             }
-            if let Some(cover) = &mut self.cover
-                && cover.newest(key) > seq
-            {
+            if let Some(cover) = self.covers.newer_than(key, seq) {
                 covered += 1;
                 if covered <= COVERED_STEPS || !self.merge.skip_to(cover.end(), cover.newest)? {
                     self.merge.next()?;
@@ -241,9 +239,7 @@ impl<C: Source> Visible<C> {
     fn find_backward(&mut self) -> Result<()> {
         let mut covered = 0;
         while self.merge.valid() && self.merge.key() >= self.lower.as_slice() {
-            if let Some(cover) = &mut self.cover
-                && cover.newest(self.merge.key()) > self.merge.seq()
-            {
+            if let Some(cover) = self.covers.newer_than(self.merge.key(), self.merge.seq()) {
                 // Hidden, and with it all older versions; newer ones come next.
                 covered += 1;
                 if covered <= COVERED_STEPS
@@ -268,12 +264,11 @@ impl<C: Source> Visible<C> {
     /// Passes all versions of `self.key`, the oldest of which that is not covered is the merge's
     /// entry; answers whether the key is to be shown, with its value in the buffer.
     fn pass_versions(&mut self) -> Result<bool> {
-        let newest = self.cover.as_mut().map_or(0, |cover| cover.newest(&self.key));
         let mut live = false;
         for _ in 0..STEPS {
             let seq = self.merge.seq();
             if seq <= self.seq {
-                live = newest <= seq && self.take_value();
+                live = self.take_value(seq);
             }
             self.merge.prev()?;
             if !self.merge.valid() || self.merge.key() != self.key {
@@ -283,7 +278,7 @@ impl<C: Source> Visible<C> {
         if self.merge.seq() <= self.seq {
             // Many versions: go to the newest visible one directly.
             self.merge.seek(&self.key, self.seq)?;
-            live = self.merge.valid() && newest <= self.merge.seq() && self.take_value();
+            live = self.merge.valid() && self.take_value(self.merge.seq());
             self.merge.seek_back(&self.key, SEQ_MAX)?;
         } else {
             self.merge.retreat_to(&self.key, SEQ_MAX)?;
@@ -291,10 +286,10 @@ impl<C: Source> Visible<C> {
         Ok(live)
     }
 
-    /// Keeps the value of the merge's entry; answers whether there is one.
-    fn take_value(&mut self) -> bool {
+    /// Keeps the value of the merge's entry; answers whether it is one to show.
+    fn take_value(&mut self, seq: SeqNo) -> bool {
         self.kind = self.merge.kind();
-        if self.kind == Kind::Delete {
+        if self.kind == Kind::Delete || self.covers.newer_than(&self.key, seq).is_some() {
             return false;
         }
         self.value.clear();
@@ -303,8 +298,30 @@ impl<C: Source> Visible<C> {
     }
 }
 
-/// The range deletes as one reader sees them, with the last answer remembered: neighboring keys
-/// mostly lie in the same range, or in the same gap.
+/// All range deletes, as one reader sees them. There are few sets, and mostly none.
+#[derive(Debug)]
+struct Covers(Vec<Cover>);
+
+impl Covers {
+    fn new(sets: Vec<Arc<RangeDeletes>>, seq: SeqNo) -> Covers {
+        let sets = sets.into_iter().filter(|set| !set.is_empty());
+        Covers(sets.map(|set| Cover::new(set, seq)).collect())
+    }
+
+    /// A set that deletes the entry (key, seq), if one does.
+    #[inline]
+    fn newer_than(&mut self, key: &[u8], seq: SeqNo) -> Option<&Cover> {
+        for cover in &mut self.0 {
+            if cover.newest(key) > seq {
+                return Some(cover);
+            }
+        }
+        None
+    }
+}
+
+/// One set of range deletes with the last answer remembered: neighboring keys mostly lie in the
+/// same range, or in the same gap.
 #[derive(Debug)]
 struct Cover {
     deletes: Arc<RangeDeletes>,

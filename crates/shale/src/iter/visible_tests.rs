@@ -18,8 +18,14 @@ fn deal(history: &History, random: &mut Random, children: u64) -> Merge<VecCurso
     Merge::new(dealt.into_iter().map(VecCursor::new).collect())
 }
 
-fn all_deletes(history: &History) -> Option<Arc<RangeDeletes>> {
-    Some(Arc::new(RangeDeletes::new(history.deletes.clone())))
+/// The range deletes of the history in one to three sets.
+fn deal_deletes(history: &History, random: &mut Random) -> Vec<Arc<RangeDeletes>> {
+    let mut sets = vec![Vec::new(); 1 + random.below(3) as usize];
+    for delete in &history.deletes {
+        let set = random.below(sets.len() as u64) as usize;
+        sets[set].push(delete.clone());
+    }
+    sets.into_iter().map(|set| Arc::new(RangeDeletes::new(set))).collect()
 }
 
 /// A naive cursor over rows.
@@ -45,7 +51,8 @@ fn check_mix(seed: u64, ops: u64, keys: u64) {
     let mut model = Model { rows, at: None };
     let children = 1 + random.below(6);
     let merge = deal(&history, &mut random, children);
-    let mut rows = Visible::new(merge, seq, all_deletes(&history), lower, upper);
+    let deletes = deal_deletes(&history, &mut random);
+    let mut rows = Visible::new(merge, seq, deletes, lower, upper);
     assert!(!rows.valid());
     for step in 0..150 {
         let key = random.key(keys + 4);
@@ -96,7 +103,7 @@ fn many_versions_of_a_key_are_jumped_over() {
     entries.push(entry(2, 1, Kind::Put));
     for seq in [10, 2500, 4990, SEQ_MAX] {
         let merge = Merge::new(vec![VecCursor::new(entries.clone())]);
-        let mut rows = Visible::new(merge, seq, None, Vec::new(), None);
+        let mut rows = Visible::new(merge, seq, Vec::new(), Vec::new(), None);
         rows.seek_first().unwrap();
         for key in 0..3u32 {
             assert_eq!(rows.key(), key.to_be_bytes());
@@ -125,7 +132,7 @@ fn a_run_deleted_by_range_is_jumped_over() {
     let new = VecCursor::new(vec![entry(50_000, 9, Kind::Put), entry(60_000, 3, Kind::Put)]);
     let deletes = RangeDeletes::new([delete(10, 99_990, 5), delete(10, 50, 7)]);
     let merge = Merge::new(vec![old, new]);
-    let mut rows = Visible::new(merge, SEQ_MAX, Some(Arc::new(deletes)), Vec::new(), None);
+    let mut rows = Visible::new(merge, SEQ_MAX, vec![Arc::new(deletes)], Vec::new(), None);
     let expected: Vec<u32> = (0..10).chain([50_000]).chain(99_990..100_000).collect();
     let number = |rows: &Visible<VecCursor>| u32::from_be_bytes(rows.key().try_into().unwrap());
     rows.seek_first().unwrap();
@@ -147,7 +154,7 @@ fn a_run_deleted_by_range_is_jumped_over() {
 fn errors_come_through_and_leave_no_row() {
     let mut child = VecCursor::new((0..10).map(|key| entry(key, 1, Kind::Put)).collect());
     child.fails_at = Some(5);
-    let mut rows = Visible::new(Merge::new(vec![child]), SEQ_MAX, None, Vec::new(), None);
+    let mut rows = Visible::new(Merge::new(vec![child]), SEQ_MAX, Vec::new(), Vec::new(), None);
     rows.seek_first().unwrap();
     for _ in 0..4 {
         rows.next().unwrap();
