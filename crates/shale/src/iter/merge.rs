@@ -1,6 +1,7 @@
 //! Several sorted cursors as one: a loser tree.
 //!
-//! Every child's current key is present in the tree by its *head*: eight bytes of it as a number.
+//! Every child's current key is present in the tree by its *head*: eight bytes of it as a number
+//! (those after a prefix that most keys share, if one was told).
 //! Most comparisons are decided by two heads and touch no key. A child that has ended has the head
 //! that loses, so that an ended child costs nothing special either.
 //!
@@ -50,8 +51,8 @@ pub struct Merge<C> {
     /// Whether the children stand for going backward: each at its last entry before the current
     /// one instead of its first after it.
     reverse: bool,
-    /// How many bytes all keys share; heads begin after them.
-    shared: usize,
+    /// What most keys begin with; their heads begin after it.
+    prefix: Vec<u8>,
     /// The current key while the children are being turned around.
     turn: Vec<u8>,
 }
@@ -67,15 +68,15 @@ impl<C: Cursor> Merge<C> {
             runner: NOBODY,
             streak: 0,
             reverse: false,
-            shared: 0,
+            prefix: Vec::new(),
             turn: Vec::new(),
         }
     }
 
-    /// Promises that all keys of all children have their first `bytes` bytes in common (such as the
-    /// common prefix of the smallest and the largest of them), so that heads tell more.
-    pub fn with_shared_prefix(mut self, bytes: usize) -> Merge<C> {
-        self.shared = bytes;
+    /// Tells what most keys begin with (such as the common prefix of the smallest and the largest of
+    /// them), so that heads tell more. Keys that do not begin with it are right, but slower.
+    pub fn with_prefix(mut self, prefix: &[u8]) -> Merge<C> {
+        self.prefix = prefix.to_vec();
         self
     }
 
@@ -89,6 +90,28 @@ impl<C: Cursor> Merge<C> {
     #[inline]
     pub fn current(&self) -> &C {
         &self.children[self.winner.child as usize]
+    }
+
+    /// The child whose entry comes next of all but the current child's. Only while valid.
+    pub fn rival(&self) -> Option<&C> {
+        if self.children.len() < 2 {
+            return None;
+        }
+        let winner = self.winner.child;
+        let rival = if self.reverse {
+            self.find_runner::<true>(winner)
+        } else {
+            self.find_runner::<false>(winner)
+        };
+        rival.live.then(|| &self.children[rival.child as usize])
+    }
+
+    /// Moves the current child by `step`, which must move it forward: past more than one entry if
+    /// it likes, such as to the next block. Only while going forward.
+    pub fn advance_current(&mut self, step: impl FnOnce(&mut C) -> Result<()>) -> Result<()> {
+        debug_assert!(!self.reverse && self.winner.live);
+        let moved = step(&mut self.children[self.winner.child as usize]);
+        self.settle::<false>(moved)
     }
 
     /// The children, in the order given.
@@ -130,15 +153,27 @@ impl<C: Cursor> Merge<C> {
         Ok(())
     }
 
+    /// The head of a key: for distinct heads, their order is the order of the keys.
+    #[inline]
+    fn head(&self, key: &[u8]) -> u64 {
+        if self.prefix.is_empty() {
+            // Not left to `strip_prefix`: comparing with an empty vector, whose pointer points
+            // nowhere, costs a masked load that faults, some 40 ns.
+            return key::head(key);
+        }
+        match key.strip_prefix(self.prefix.as_slice()) {
+            Some(rest) => key::head(rest),
+            None if key < self.prefix.as_slice() => 0,
+            None => u64::MAX,
+        }
+    }
+
     /// The child as it stands in the tree.
     #[inline]
     fn slot<const REVERSE: bool>(&self, child: u32) -> Slot {
         let cursor = &self.children[child as usize];
         if cursor.valid() {
-            let key = cursor.key();
-            debug_assert!(key.len() >= self.shared, "a key without the shared prefix");
-            let head = key::head(key.get(self.shared..).unwrap_or_default());
-            Slot { head, child, live: true }
+            Slot { head: self.head(cursor.key()), child, live: true }
         } else {
             Slot { head: if REVERSE { 0 } else { u64::MAX }, child, live: false }
         }

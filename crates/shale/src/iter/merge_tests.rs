@@ -99,20 +99,36 @@ fn any_mix_of_moves_equals_a_sorted_vector() {
 }
 
 #[test]
-fn heads_after_a_shared_prefix_give_the_same_order() {
-    let entries = |keys: &[&str]| {
-        VecCursor::new(keys.iter().map(|k| put(format!("tenant-000-{k}").as_bytes(), 1)).collect())
+fn heads_after_a_prefix_give_the_same_order() {
+    let entries =
+        |keys: &[&str]| VecCursor::new(keys.iter().map(|k| put(k.as_bytes(), 1)).collect());
+    let children = || {
+        vec![
+            entries(&["", "tenant-0", "tenant-000-a", "tenant-000-c", "tenant-000-"]),
+            entries(&["tenant-000-abcdefghi", "tenant-000-abcdefgh", "tenant-001", "z"]),
+            entries(&["tenant", "tenant-000-\0", "tenant-000-b", "u"]),
+        ]
     };
-    let children = vec![entries(&["a", "c", ""]), entries(&["abcdefghi", "abcdefgh", "z"])];
-    let mut merge = Merge::new(children).with_shared_prefix("tenant-000-".len());
-    merge.seek_first().unwrap();
-    let mut seen = Vec::new();
-    while merge.valid() {
-        seen.push((String::from_utf8_lossy(&merge.key()[11..]).into_owned(), merge.child_index()));
-        merge.next().unwrap();
+    let keys = |mut merge: Merge<VecCursor>| {
+        let mut seen = Vec::new();
+        merge.seek_first().unwrap();
+        while merge.valid() {
+            seen.push(String::from_utf8(merge.key().to_vec()).unwrap());
+            merge.next().unwrap();
+        }
+        merge.seek_last().unwrap();
+        for key in seen.iter().rev() {
+            assert_eq!(merge.key(), key.as_bytes());
+            merge.prev().unwrap();
+        }
+        seen
+    };
+    let expected = keys(Merge::new(children()));
+    assert_eq!(expected.len(), 13);
+    assert!(expected.is_sorted());
+    for prefix in ["t", "tenant-000-", "tenant-000-abc", "zz"] {
+        assert_eq!(keys(Merge::new(children()).with_prefix(prefix.as_bytes())), expected);
     }
-    let seen: Vec<(&str, usize)> = seen.iter().map(|(k, c)| (k.as_str(), *c)).collect();
-    assert_eq!(seen, [("", 0), ("a", 0), ("abcdefgh", 1), ("abcdefghi", 1), ("c", 0), ("z", 1)]);
 }
 
 #[test]
@@ -191,4 +207,37 @@ fn skipping_moves_only_children_that_are_old() {
     assert_eq!((merge.key(), merge.child_index()), (&[50][..], 1));
     merge.prev().unwrap();
     assert_eq!(merge.key(), [9]);
+}
+
+#[test]
+fn the_rival_is_the_next_but_for_the_current_child() {
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let children = 1 + seed % 9;
+        let (cursors, _) = random_children(&mut random, children, 80);
+        let mut merge = Merge::new(cursors);
+        merge.seek_first().unwrap();
+        while merge.valid() {
+            let naive = merge
+                .children()
+                .iter()
+                .enumerate()
+                .filter(|(index, child)| *index != merge.child_index() && child.valid())
+                .map(|(_, child)| child)
+                .min_by(|a, b| key::compare(a.key(), a.seq(), b.key(), b.seq()));
+            assert_eq!(merge.rival().map(|c| c.seq()), naive.map(|c| c.seq()), "seed {seed}");
+            if random.below(4) == 0 {
+                let seq = merge.seq();
+                merge
+                    .advance_current(|child| {
+                        assert_eq!(child.seq(), seq);
+                        child.next()?;
+                        if child.valid() { child.next() } else { Ok(()) }
+                    })
+                    .unwrap();
+            } else {
+                merge.next().unwrap();
+            }
+        }
+    }
 }

@@ -238,7 +238,9 @@ impl<C: Source> Visible<C> {
     /// From the merge's entry back, finds the first key to show and passes all of its versions.
     fn find_backward(&mut self) -> Result<()> {
         let mut covered = 0;
-        while self.merge.valid() && self.merge.key() >= self.lower.as_slice() {
+        // An empty bound is not compared with: see `Merge::head`.
+        let bounded = !self.lower.is_empty();
+        while self.merge.valid() && !(bounded && self.merge.key() < self.lower.as_slice()) {
             if let Some(cover) = self.covers.newer_than(self.merge.key(), self.merge.seq()) {
                 // Hidden, and with it all older versions; newer ones come next.
                 covered += 1;
