@@ -1,13 +1,15 @@
-//! Cursors made of cursors: [`merge`] orders several into one, [`visible`] shows what one reader
-//! may see of that.
+//! Cursors made of cursors: [`concat`] joins the tables of a run, [`merge`] orders several cursors
+//! into one, [`visible`] shows what one reader may see of that.
 //!
 //! All of them are generic over their children, so that a step costs no virtual call.
 
+pub mod concat;
 pub mod merge;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod visible;
 
+pub use concat::{Concat, Run};
 pub use merge::Merge;
 pub use visible::Visible;
 

@@ -2,11 +2,19 @@
 //! sees: what the tests of this module and of `read` share.
 
 use super::Source;
+use crate::base::config::Codec;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{self, Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDelete;
+use crate::base::ranges::RangeDeletes;
+use crate::base::stats::Recorder;
+use crate::fs::mem::{MemClock, MemFs};
+use crate::fs::{Env, Fs};
+use crate::table::{BlobRef, Table, TableEnv, TableOptions, TableWriter};
 use std::cmp::Ordering;
+use std::path::Path;
+use std::sync::Arc;
 
 /// An entry of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,10 +162,16 @@ impl History {
                     kind: Kind::Delete,
                     value: Vec::new(),
                 }),
+                6 => history.entries.push(Entry {
+                    key: random.key(keys),
+                    seq,
+                    kind: Kind::Blob,
+                    value: BlobRef { file: seq, bytes: 10 }.encode(),
+                }),
                 _ => history.entries.push(Entry {
                     key: random.key(keys),
                     seq,
-                    kind: if random.below(10) == 0 { Kind::Blob } else { Kind::Put },
+                    kind: Kind::Put,
                     value: format!("value {seq}").into_bytes(),
                 }),
             }
@@ -193,4 +207,55 @@ impl History {
 /// The newest sequence number a test wants to read at: any, or all.
 pub fn read_seq(random: &mut Random, last: SeqNo) -> SeqNo {
     if random.below(2) == 0 { SEQ_MAX } else { random.below(last + 1) }
+}
+
+/// A simulated disk with tables on it.
+pub struct Disk {
+    pub fs: MemFs,
+    pub tables: Arc<TableEnv>,
+    next: u64,
+}
+
+impl Disk {
+    pub fn new() -> Disk {
+        let fs = MemFs::new();
+        fs.create_dir_all(Path::new("/t")).unwrap();
+        let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
+        let tables = TableEnv::new(env, 1 << 20, Arc::new(Recorder::new()));
+        Disk { fs, tables, next: 1 }
+    }
+
+    /// Writes a table with small blocks.
+    pub fn table(&mut self, mut entries: Vec<Entry>, deletes: &RangeDeletes) -> Arc<Table> {
+        entries.sort_by(|a, b| key::compare(&a.key, a.seq, &b.key, b.seq));
+        let path = Path::new("/t").join(format!("{}.table", self.next));
+        let options = TableOptions { codec: Codec::None, block_bytes: 200, filter_bits: 10 };
+        let mut writer = TableWriter::new(self.fs.create(&path).unwrap(), self.next, options);
+        for entry in &entries {
+            writer.add(&entry.key, entry.seq, entry.kind, &entry.value).unwrap();
+        }
+        writer.add_range_deletes(deletes);
+        let meta = writer.finish().unwrap();
+        self.next += 1;
+        Table::new(meta, path, &self.tables)
+    }
+
+    /// Writes tables that do not overlap: entries and range deletes are cut at `cuts`, ascending.
+    /// Parts without either get no table.
+    pub fn run(&mut self, history: &History, cuts: &[Vec<u8>]) -> Vec<Arc<Table>> {
+        let deletes = RangeDeletes::new(history.deletes.clone());
+        let mut tables = Vec::new();
+        for at in 0..=cuts.len() {
+            let start = at.checked_sub(1).map_or(&[][..], |before| &cuts[before]);
+            let end = cuts.get(at).map(Vec::as_slice);
+            let inside = |key: &[u8]| key >= start && end.is_none_or(|end| key < end);
+            let entries: Vec<Entry> =
+                history.entries.iter().filter(|e| inside(&e.key)).cloned().collect();
+            let deletes = deletes.clip(start, end);
+            if !entries.is_empty() || !deletes.is_empty() {
+                tables.push(self.table(entries, &deletes));
+            }
+        }
+        tables
+    }
 }

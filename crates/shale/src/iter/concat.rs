@@ -1,0 +1,276 @@
+//! A run of tables that do not overlap, as one cursor. A table is opened when the cursor gets there
+//! and closed when it leaves, so a run of thousands costs a seek no more than a single table.
+
+use super::Source;
+use crate::base::cursor::Cursor;
+use crate::base::error::Result;
+use crate::base::key::{Kind, SEQ_MAX, SeqNo};
+use crate::base::sync::Arc;
+use crate::table::{CursorOptions, Table, TableCursor, TableScan};
+
+/// A cursor that can be opened on a table.
+pub trait OpenTable: Cursor + Sized {
+    /// How to open it.
+    type Options;
+    /// A cursor on `table`, not valid until a seek.
+    fn open(table: &Arc<Table>, options: &Self::Options) -> Self;
+}
+
+impl OpenTable for TableCursor {
+    type Options = CursorOptions;
+    fn open(table: &Arc<Table>, options: &CursorOptions) -> TableCursor {
+        table.cursor(*options)
+    }
+}
+
+/// Which part of each table a compaction reads.
+#[derive(Clone, Debug, Default)]
+pub struct ScanPart {
+    /// The first key.
+    pub start: Option<Vec<u8>>,
+    /// The first key that is no longer part of it.
+    pub end: Option<Vec<u8>>,
+}
+
+impl OpenTable for TableScan {
+    type Options = ScanPart;
+    fn open(table: &Arc<Table>, part: &ScanPart) -> TableScan {
+        table.scan(part.start.as_deref(), part.end.as_deref())
+    }
+}
+
+/// Tables in key order that do not overlap.
+#[derive(Clone, Debug)]
+pub enum Run {
+    /// These.
+    Tables(Vec<Arc<Table>>),
+}
+
+impl Run {
+    /// The tables.
+    #[inline]
+    pub fn tables(&self) -> &[Arc<Table>] {
+        match self {
+            Run::Tables(tables) => tables,
+        }
+    }
+}
+
+/// The entries of a run. See the module.
+pub struct Concat<C: OpenTable> {
+    run: Run,
+    options: C::Options,
+    /// The table that the cursor is on.
+    at: usize,
+    /// The cursor there; `None` if this cursor is not valid.
+    cursor: Option<C>,
+    max_seq: SeqNo,
+}
+
+impl<C: OpenTable> Concat<C> {
+    /// A cursor over `run`, not valid until a seek.
+    pub fn new(run: Run, options: C::Options) -> Concat<C> {
+        let tables = run.tables();
+        debug_assert!(tables.windows(2).all(|pair| pair[0].meta.is_before(&pair[1].meta.smallest)));
+        let max_seq = tables.iter().map(|table| table.meta.max_seq).max().unwrap_or(0);
+        Concat { run, options, at: 0, cursor: None, max_seq }
+    }
+
+    /// The table whose entry is the current one. Only while valid.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.run.tables()[self.at]
+    }
+
+    /// The cursor on the current table. Only while valid.
+    #[inline]
+    pub fn current(&self) -> &C {
+        self.cursor.as_ref().expect("only while valid")
+    }
+
+    /// Moves the cursor on the current table by `step`, which must move it forward. Only while
+    /// valid.
+    pub fn advance_current(&mut self, step: impl FnOnce(&mut C) -> Result<()>) -> Result<()> {
+        let moved = self.cursor.as_mut().map_or(Ok(()), step);
+        self.check(moved)?;
+        self.leave_forward()
+    }
+
+    /// Opens table `at`, or keeps it open; `None` past either end.
+    fn open(&mut self, at: usize) -> Option<&mut C> {
+        if at != self.at || self.cursor.is_none() {
+            self.cursor = None;
+            let table = self.run.tables().get(at)?;
+            self.at = at;
+            self.cursor = Some(C::open(table, &self.options));
+        }
+        self.cursor.as_mut()
+    }
+
+    /// If the open table has ended, goes to the first entry of the next one that has any.
+    #[cold]
+    fn leave_forward(&mut self) -> Result<()> {
+        while self.cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
+            if let Some(cursor) = self.open(self.at + 1) {
+                let moved = cursor.seek_first();
+                self.check(moved)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// If the open table has ended, goes to the last entry of the table before that has any.
+    #[cold]
+    fn leave_backward(&mut self) -> Result<()> {
+        while self.cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
+            if let Some(cursor) = self.open(self.at.wrapping_sub(1)) {
+                let moved = cursor.seek_last();
+                self.check(moved)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// No cursor is kept after an error.
+    #[inline]
+    fn check(&mut self, moved: Result<()>) -> Result<()> {
+        if moved.is_err() {
+            self.cursor = None;
+        }
+        moved
+    }
+
+    /// The first table that does not lie before `key`.
+    fn find(&self, key: &[u8]) -> usize {
+        self.run.tables().partition_point(|table| table.meta.is_before(key))
+    }
+}
+
+impl<C: OpenTable> Cursor for Concat<C> {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.cursor.as_ref().is_some_and(|cursor| cursor.valid())
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        if let Some(cursor) = self.open(0) {
+            let moved = cursor.seek_first();
+            self.check(moved)?;
+        }
+        self.leave_forward()
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        if let Some(cursor) = self.open(self.run.tables().len().wrapping_sub(1)) {
+            let moved = cursor.seek_last();
+            self.check(moved)?;
+        }
+        self.leave_backward()
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        if let Some(cursor) = self.open(self.find(key)) {
+            let moved = cursor.seek(key, seq);
+            self.check(moved)?;
+        }
+        self.leave_forward()
+    }
+
+    fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        let after =
+            self.run.tables().partition_point(|table| table.meta.smallest.as_slice() <= key);
+        if let Some(cursor) = self.open(after.wrapping_sub(1)) {
+            let moved = cursor.seek_back(key, seq);
+            self.check(moved)?;
+        }
+        self.leave_backward()
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        let Some(cursor) = &mut self.cursor else { return Ok(()) };
+        let moved = cursor.next();
+        if moved.is_ok() && cursor.valid() {
+            return Ok(());
+        }
+        self.check(moved)?;
+        self.leave_forward()
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        let Some(cursor) = &mut self.cursor else { return Ok(()) };
+        let moved = cursor.prev();
+        if moved.is_ok() && cursor.valid() {
+            return Ok(());
+        }
+        self.check(moved)?;
+        self.leave_backward()
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.current().key()
+    }
+
+    #[inline]
+    fn seq(&self) -> SeqNo {
+        self.current().seq()
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        self.current().kind()
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.current().value()
+    }
+}
+
+impl<C: OpenTable> Source for Concat<C> {
+    fn max_seq(&self) -> SeqNo {
+        self.max_seq
+    }
+
+    /// Judges table by table, and does not open those that are passed over.
+    fn skip_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
+        let tables = self.run.tables();
+        let old = |table: &Arc<Table>| table.meta.max_seq < below;
+        if self.cursor.is_none() || !old(&tables[self.at]) {
+            return Ok(false);
+        }
+        let passed = |table: &&Arc<Table>| old(table) && table.meta.is_before(key);
+        let to = self.at + tables[self.at..].iter().take_while(passed).count();
+        let inside = tables.get(to).is_some_and(old);
+        if let Some(cursor) = self.open(to) {
+            let moved = if inside { cursor.seek(key, SEQ_MAX) } else { cursor.seek_first() };
+            self.check(moved)?;
+        }
+        self.leave_forward()?;
+        Ok(true)
+    }
+
+    /// As [`Concat::skip_to`], backward.
+    fn skip_back_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
+        let tables = self.run.tables();
+        let old = |table: &Arc<Table>| table.meta.max_seq < below;
+        if self.cursor.is_none() || !old(&tables[self.at]) {
+            return Ok(false);
+        }
+        let passed = |table: &&Arc<Table>| old(table) && table.meta.smallest.as_slice() >= key;
+        let count = tables[..=self.at].iter().rev().take_while(passed).count();
+        let to = self.at.wrapping_sub(count);
+        let inside = tables.get(to).is_some_and(old);
+        if let Some(cursor) = self.open(to) {
+            let moved = if inside { cursor.seek_back(key, SEQ_MAX) } else { cursor.seek_last() };
+            self.check(moved)?;
+        }
+        self.leave_backward()?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+#[path = "concat_tests.rs"]
+mod tests;
