@@ -21,3 +21,4 @@ pub mod split;
 mod check;
 #[cfg(test)]
 mod model_tests;
+pub mod job;

@@ -16,11 +16,12 @@ use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
-use crate::base::sync::Arc;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::base::sync::{Arc, Mutex};
 
 use ranges::RangeLog;
 use skiplist::{ListCursor, SkipList};
+use std::any::Any;
 
 pub use skiplist::MemEntry;
 
@@ -30,6 +31,7 @@ pub struct Memtable {
     ranges: RangeLog,
     first_seq: AtomicU64,
     last_seq: AtomicU64,
+    attached: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Default for Memtable {
@@ -46,6 +48,7 @@ impl Memtable {
             ranges: RangeLog::new(),
             first_seq: AtomicU64::new(u64::MAX),
             last_seq: AtomicU64::new(0),
+            attached: Mutex::new(Vec::new()),
         }
     }
 
@@ -134,6 +137,17 @@ impl Memtable {
     #[inline]
     pub fn last_seq(&self) -> SeqNo {
         self.last_seq.load(Ordering::Relaxed)
+    }
+
+    /// Keeps `held` for as long as the memtable: what an entry refers to outside of it.
+    pub fn attach<T: Any + Send + Sync>(&self, held: Arc<T>) {
+        self.attached.lock().push(held);
+    }
+
+    /// What has been attached, of one type.
+    pub fn attached<T: Any + Send + Sync>(&self) -> Vec<Arc<T>> {
+        let held = self.attached.lock();
+        held.iter().filter_map(|any| Arc::downcast(Arc::clone(any)).ok()).collect()
     }
 
     /// A cursor over the entries (not the range deletes). It keeps them in memory, and stays where

@@ -5,6 +5,7 @@
 //! tables have either. A point read is: filter, index, cache, and on a miss one read of the device;
 //! then a search in the block as it lies.
 
+use super::blob::Blob;
 use super::block::{Block, BlockSlice};
 use super::cursor::{CursorOptions, TableCursor};
 use super::env::TableEnv;
@@ -80,6 +81,7 @@ pub struct Table {
     file_used: AtomicBool,
     ranges: OnceLock<Arc<RangeDeletes>>,
     obsolete: AtomicBool,
+    blobs: OnceLock<Vec<Arc<Blob>>>,
 }
 
 impl std::fmt::Debug for Table {
@@ -110,7 +112,15 @@ impl Table {
             file_used: AtomicBool::new(false),
             ranges: OnceLock::new(),
             obsolete: AtomicBool::new(false),
+            blobs: OnceLock::new(),
         })
+    }
+
+    /// Keeps the blob files that the table refers to for as long as the table. To be called once.
+    pub fn hold_blobs(&self, blobs: Vec<Arc<Blob>>) {
+        if !blobs.is_empty() {
+            let _ = self.blobs.set(blobs);
+        }
     }
 
     /// What a table file says of itself: for a tree whose manifest is lost.

@@ -280,6 +280,18 @@ impl TableWriter {
         Ok(())
     }
 
+    /// Whether an entry with so many bytes of key and value would begin a block.
+    #[inline]
+    pub fn begins_block(&self, entry_bytes: usize) -> bool {
+        self.builder.is_empty() || self.builder.size() + entry_bytes > self.options.block_bytes
+    }
+
+    /// The key of the last entry added; empty if there is none.
+    #[inline]
+    pub fn last_key(&self) -> &[u8] {
+        if self.builder.is_empty() { &self.last_key } else { self.builder.last_key() }
+    }
+
     /// How many entries have been added.
     #[inline]
     pub fn entries(&self) -> u64 {

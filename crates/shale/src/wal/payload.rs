@@ -112,6 +112,11 @@ pub struct OpIter<'a> {
 }
 
 impl<'a> OpIter<'a> {
+    /// The operations that `bytes`, encoded by this process, hold; the first has number `seq`.
+    pub fn new(bytes: &'a [u8], seq: SeqNo) -> OpIter<'a> {
+        OpIter { decoder: Decoder::new(bytes), seq }
+    }
+
     /// The next operation; `Some(Ok(None))` for one that does nothing.
     #[inline]
     fn step(&mut self) -> Option<Result<Option<Op<'a>>, &'static str>> {

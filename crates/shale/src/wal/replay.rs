@@ -144,6 +144,9 @@ impl Replayer {
     /// Whether the log goes on with this record.
     fn follows(&self, batch: &WalBatch<'_>) -> bool {
         match self.expected {
+            // A file that a crash brought back, although all in it is in tables, may be followed
+            // by one that is needed, with those between them removed for good.
+            Some(seq) if seq <= self.covered => batch.first_seq <= self.covered + 1,
             Some(seq) => batch.first_seq == seq,
             None => batch.first_seq <= self.covered + 1,
         }

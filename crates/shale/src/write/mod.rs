@@ -1,5 +1,6 @@
 //! From an operation to a memtable and from a memtable to a table.
 
+pub mod flush;
 pub mod ops;
 pub mod queue;
 pub mod throttle;

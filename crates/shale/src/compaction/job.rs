@@ -1,0 +1,218 @@
+//! Doing a plan: tables in, tables out.
+//!
+//! The hottest loop of the engine. Every input is scanned forward in large reads, past the block
+//! cache; the merge compares eight-byte heads; rows go from the decoded input block to the output
+//! block with one copy and no allocation.
+
+use super::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
+use super::plan::Plan;
+use super::split::{OutputCut, Part};
+use crate::base::cursor::Cursor;
+use crate::base::error::{Error, Result};
+use crate::base::key::{self, Kind, SeqNo};
+use crate::base::ranges::RangeDeletes;
+use crate::fs::Env;
+use crate::iter::Merge;
+use crate::iter::concat::{Concat, Run, ScanPart};
+use crate::table::meta::{FileId, TableMeta};
+use crate::table::{Table, TableOptions, TableScan, TableWriter};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How many rows are merged between two looks at whether the job has been cancelled.
+const ROWS_PER_LOOK: u32 = 4096;
+
+/// What a job works on and with.
+pub struct Context<'a> {
+    /// Where files are created.
+    pub env: &'a Env,
+    /// What to do.
+    pub plan: &'a Plan,
+    /// The tables of the plan's inputs, by level; level 0 newest first, others sorted.
+    pub inputs: &'a [(usize, Vec<Arc<Table>>)],
+    /// The sequence numbers of open snapshots, ascending.
+    pub snapshots: &'a [SeqNo],
+    /// The size of output blocks before compression.
+    pub block_bytes: usize,
+    /// The number and path of a new table file.
+    pub new_file: &'a dyn Fn() -> (FileId, PathBuf),
+    /// Whether the result is no longer wanted.
+    pub cancelled: &'a dyn Fn() -> bool,
+}
+
+/// What a part of a job has made.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// The tables written, in order; durable but for their names.
+    pub tables: Vec<TableMeta>,
+    /// Rows read.
+    pub entries_in: u64,
+    /// Rows written.
+    pub entries_out: u64,
+    /// CPU used, if the caller measured it.
+    pub cpu_nanos: u64,
+}
+
+type RunScan = Concat<TableScan>;
+
+/// Merges one part of a plan into new tables. The numbers of all files created are added to
+/// `written`, so that the caller can remove them if this fails.
+pub fn merge(context: &Context<'_>, part: &Part, written: &mut Vec<FileId>) -> Result<Done> {
+    let deletes = input_range_deletes(context, part)?;
+    let bottom = Bottom::of(context.plan);
+    let surviving = surviving_range_deletes(&deletes, context.snapshots, &bottom);
+    let mut rule = DropRule::new(context.snapshots, bottom, &deletes);
+    let mut outputs = Outputs {
+        context,
+        written,
+        cut: OutputCut::new(context.plan),
+        surviving: &surviving,
+        writer: None,
+        start: part.start.clone(),
+        done: Done::default(),
+    };
+    let range = &context.plan.range;
+    let shared = key::common_prefix(&range.smallest, &range.largest);
+    let mut runs = inputs(context, part);
+    // The usual case of a lone run (a rewrite) needs no merge.
+    if runs.len() == 1
+        && let Some(run) = runs.pop()
+    {
+        copy(run, &mut rule, &mut outputs)?;
+    } else {
+        copy(Merge::new(runs).with_prefix(&range.smallest[..shared]), &mut rule, &mut outputs)?;
+    }
+    outputs.finish(part)
+}
+
+fn copy(mut rows: impl Cursor, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_>) -> Result<()> {
+    rows.seek_first()?;
+    let mut look = ROWS_PER_LOOK;
+    while rows.valid() {
+        let key = rows.key();
+        look -= 1;
+        if look == 0 {
+            look = ROWS_PER_LOOK;
+            if (outputs.context.cancelled)() {
+                return Err(Error::Closed);
+            }
+        }
+        outputs.done.entries_in += 1;
+        let (seq, kind) = (rows.seq(), rows.kind());
+        match rule.judge(key, seq, kind) {
+            Verdict::Keep => outputs.add(key, seq, kind, rows.value())?,
+            Verdict::KeepAsSeqZero => outputs.add(key, 0, kind, rows.value())?,
+            Verdict::Drop => {}
+        }
+        rows.next()?;
+    }
+    Ok(())
+}
+
+/// The tables that the part needs, each run as one cursor, newest first.
+fn inputs(context: &Context<'_>, part: &Part) -> Vec<RunScan> {
+    let needed = |table: &&Arc<Table>| {
+        let meta = &table.meta;
+        !part.start.as_deref().is_some_and(|start| meta.is_before(start))
+            && !part.end.as_deref().is_some_and(|end| meta.smallest.as_slice() >= end)
+    };
+    let run = |tables| {
+        let scan = ScanPart { start: part.start.clone(), end: part.end.clone() };
+        Concat::new(Run::Tables(tables), scan)
+    };
+    let mut runs = Vec::new();
+    for (level, tables) in context.inputs {
+        let tables: Vec<Arc<Table>> = tables.iter().filter(needed).cloned().collect();
+        if *level == 0 {
+            runs.extend(tables.into_iter().map(|table| run(vec![table])));
+        } else if !tables.is_empty() {
+            runs.push(run(tables));
+        }
+    }
+    runs
+}
+
+fn input_range_deletes(context: &Context<'_>, part: &Part) -> Result<RangeDeletes> {
+    let mut sets = Vec::new();
+    for table in context.inputs.iter().flat_map(|(_, tables)| tables) {
+        if table.meta.range_deletes > 0 {
+            let start = part.start.as_deref().unwrap_or(b"");
+            sets.push(table.range_deletes()?.clip(start, part.end.as_deref()));
+        }
+    }
+    Ok(RangeDeletes::union(&sets))
+}
+
+/// The tables being written, one after the other.
+struct Outputs<'a> {
+    context: &'a Context<'a>,
+    written: &'a mut Vec<FileId>,
+    cut: OutputCut,
+    surviving: &'a RangeDeletes,
+    writer: Option<TableWriter>,
+    /// The first key that belongs to the present table (or comes before it and to no other):
+    /// range deletes are clipped here.
+    start: Option<Vec<u8>>,
+    done: Done,
+}
+
+impl Outputs<'_> {
+    #[inline]
+    fn add(&mut self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) -> Result<()> {
+        let writer = match &mut self.writer {
+            // Asked once a block is enough, and a user key is never cut in two.
+            Some(writer)
+                if !(writer.begins_block(key.len() + value.len())
+                    && writer.last_key() != key
+                    && self.cut.before(key, writer.estimated_bytes())) =>
+            {
+                writer
+            }
+            _ => self.begin(key)?,
+        };
+        writer.add(key, seq, kind, value)?;
+        self.done.entries_out += 1;
+        Ok(())
+    }
+
+    /// Ends the present table, if there is one, and begins the next with `key`.
+    #[cold]
+    fn begin(&mut self, key: &[u8]) -> Result<&mut TableWriter> {
+        if self.writer.is_some() {
+            self.end(Some(key))?;
+            self.start = Some(key.to_vec());
+        }
+        self.create()
+    }
+
+    fn create(&mut self) -> Result<&mut TableWriter> {
+        let (id, path) = (self.context.new_file)();
+        self.written.push(id);
+        let file = self.context.env.fs.create(&path)?;
+        let options = TableOptions {
+            codec: self.context.plan.codec,
+            block_bytes: self.context.block_bytes,
+            filter_bits: self.context.plan.filter_bits,
+        };
+        Ok(self.writer.insert(TableWriter::new(file, id, options)))
+    }
+
+    /// Finishes the present table; it ends before `end`.
+    fn end(&mut self, end: Option<&[u8]>) -> Result<()> {
+        let start = self.start.as_deref().unwrap_or(b"");
+        let deletes = self.surviving.clip(start, end);
+        if self.writer.is_none() && !deletes.is_empty() {
+            self.create()?;
+        }
+        if let Some(mut writer) = self.writer.take() {
+            writer.add_range_deletes(&deletes);
+            self.done.tables.push(writer.finish()?);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, part: &Part) -> Result<Done> {
+        self.end(part.end.as_deref())?;
+        Ok(self.done)
+    }
+}
