@@ -7,4 +7,5 @@
 pub mod data;
 pub mod model;
 pub mod ops;
+pub mod shrink;
 pub mod text;

@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 /// How many snapshots a program holds at most.
 pub const SNAPSHOTS: u8 = 3;
 
+/// How many scans a program keeps open at most.
+pub const SCANS: u8 = 3;
+
 /// How many trees a program uses at most.
 pub const TREES: u8 = 4;
 
@@ -47,6 +50,10 @@ pub enum Op {
     MultiGet(u8, Vec<u32>),
     /// Scans: bounds from (included) and to (excluded), a snapshot, movements.
     Scan(u8, Option<u32>, Option<u32>, Option<u8>, Vec<Move>),
+    /// Opens a scan into a slot: bounds as for [`Op::Scan`]. It sees what is there now.
+    OpenScan(u8, u8, Option<u32>, Option<u32>),
+    /// Moves an open scan.
+    MoveScan(u8, Vec<Move>),
     /// Scans the keys that begin as this one does.
     Prefix(u8, u32),
     /// Compares everything with the model.
@@ -113,7 +120,7 @@ struct Profile {
     /// Most values are shorter than this.
     value_bytes: u32,
     /// The weights of the kinds of operation, as in `Generator::draw`.
-    weights: [u32; 20],
+    weights: [u32; 22],
 }
 
 /// Draws programs.
@@ -122,6 +129,7 @@ pub struct Generator {
     profile: Profile,
     trees: BTreeSet<u8>,
     held: BTreeSet<u8>,
+    scans: BTreeSet<u8>,
     values: u32,
 }
 
@@ -129,7 +137,7 @@ impl Generator {
     /// A generator whose programs follow from `seed`.
     pub fn new(seed: u64) -> Generator {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let weights = [30, 2, 3, 10, 3, 12, 3, 2, 5, 4, 2, 2, 6, 2, 2, 4, 20, 2, 2, 2];
+        let weights = [30, 2, 3, 10, 3, 12, 3, 2, 5, 4, 2, 2, 6, 2, 2, 4, 20, 2, 2, 2, 4, 8];
         let mut profile = Profile {
             deletes: [5, 20, 50][random.random_range(0..3)],
             range_deletes: [0, 5, 20][random.random_range(0..3)],
@@ -141,12 +149,22 @@ impl Generator {
         for weight in &mut profile.weights[1..] {
             *weight *= [0, 1, 1, 1, 4][random.random_range(0..5)];
         }
-        Generator { random, profile, trees: BTreeSet::new(), held: BTreeSet::new(), values: 0 }
+        let (trees, held, scans) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Generator { random, profile, trees, held, scans, values: 0 }
     }
 
-    /// A program of `count` operations. It begins with the creation of a tree.
+    /// A generator for a database that has these trees, and no snapshots.
+    pub fn resuming(seed: u64, trees: BTreeSet<u8>) -> Generator {
+        // Values unlike those of the program before.
+        Generator { trees, values: 1_000_000, ..Generator::new(seed) }
+    }
+
+    /// A program of `count` operations. It begins with the creation of a tree if there is none.
     pub fn program(&mut self, count: usize) -> Vec<Op> {
-        let mut program = vec![self.create(0)];
+        let mut program = Vec::new();
+        if self.trees.is_empty() {
+            program.push(self.create(0));
+        }
         while program.len() < count {
             let op = self.draw();
             program.push(op);
@@ -221,16 +239,18 @@ impl Generator {
         (0..count).map(|_| change(self)).collect()
     }
 
-    fn scan(&mut self) -> Op {
-        let tree = self.tree();
+    fn bounds(&mut self) -> (Option<u32>, Option<u32>) {
         let bound = |own: &mut Self| own.chance(40).then(|| own.key());
-        let (lower, upper) = match (bound(self), bound(self)) {
+        match (bound(self), bound(self)) {
             (Some(a), Some(b)) => match range(a, b, |from, to| (from, to)) {
                 Some((from, to)) => (Some(from), Some(to)),
                 None => (None, None),
             },
             other => other,
-        };
+        }
+    }
+
+    fn moves(&mut self) -> Vec<Move> {
         let count = 1 + self.below(8);
         let mut moves = Vec::new();
         for index in 0..count {
@@ -243,7 +263,31 @@ impl Generator {
                 _ => Move::Prev(1 + self.below(30)),
             });
         }
-        Op::Scan(tree, lower, upper, self.snapshot(), moves)
+        moves
+    }
+
+    fn scan(&mut self) -> Op {
+        let (tree, (lower, upper)) = (self.tree(), self.bounds());
+        Op::Scan(tree, lower, upper, self.snapshot(), self.moves())
+    }
+
+    fn open_scan(&mut self) -> Op {
+        let slot = self.below(SCANS.into()) as u8;
+        self.scans.insert(slot);
+        let (tree, (lower, upper)) = (self.tree(), self.bounds());
+        Op::OpenScan(slot, tree, lower, upper)
+    }
+
+    fn move_scan(&mut self) -> Op {
+        let Some(slot) = self.scans.first().copied() else { return self.scan() };
+        let slot =
+            self.scans.iter().copied().find(|_| self.random.random_bool(0.5)).unwrap_or(slot);
+        let mut moves = self.moves();
+        // Mostly it goes on from where it is.
+        if self.chance(70) {
+            moves.remove(0);
+        }
+        Op::MoveScan(slot, moves)
     }
 
     fn ingest(&mut self) -> Op {
@@ -265,7 +309,7 @@ impl Generator {
             here
         });
         match kind.unwrap_or(0) {
-            0 => Op::Write(self.changes(), self.random.next_u32() % 6 == 0),
+            0 => Op::Write(self.changes(), self.random.next_u32().is_multiple_of(6)),
             1 => Op::PutReader(self.tree(), self.key(), self.value()),
             2 => self.ingest(),
             3 => Op::Get(self.tree(), self.key(), self.snapshot()),
@@ -307,9 +351,12 @@ impl Generator {
             16 => Op::Step(1 + self.below(4)),
             17 => {
                 self.held.clear();
+                self.scans.clear();
                 Op::Reopen
             }
             18 => Op::Checkpoint,
+            19 => self.open_scan(),
+            20 => self.move_scan(),
             _ => {
                 if self.chance(50) {
                     Op::Verify

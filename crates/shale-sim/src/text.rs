@@ -79,6 +79,10 @@ impl Display for Op {
                 let (from, to, at) = (Maybe(*from), Maybe(*to), Maybe(*at));
                 write!(f, "scan {tree} {from} {to} {at}{}", List(moves))
             }
+            Op::OpenScan(slot, tree, from, to) => {
+                write!(f, "open_scan {slot} {tree} {} {}", Maybe(*from), Maybe(*to))
+            }
+            Op::MoveScan(slot, moves) => write!(f, "move_scan {slot}{}", List(moves)),
             Op::Prefix(tree, key) => write!(f, "prefix {tree} {key}"),
             Op::Check => f.write_str("check"),
             Op::Snapshot(slot) => write!(f, "snapshot {slot}"),
@@ -183,6 +187,11 @@ impl<'a> Words<'a> {
                 let (tree, from, to) = (self.number()?, self.maybe()?, self.maybe()?);
                 Op::Scan(tree, from, to, self.maybe()?, self.list(Words::movement)?)
             }
+            "open_scan" => {
+                let (slot, tree) = (self.number()?, self.number()?);
+                Op::OpenScan(slot, tree, self.maybe()?, self.maybe()?)
+            }
+            "move_scan" => Op::MoveScan(self.number()?, self.list(Words::movement)?),
             "prefix" => Op::Prefix(self.number()?, self.number()?),
             "check" => Op::Check,
             "snapshot" => Op::Snapshot(self.number()?),

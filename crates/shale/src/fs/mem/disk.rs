@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub enum CrashMode {
     /// All are lost: the least that a disk may keep.
     Lost,
-    /// All are kept: the crash of a process on a machine that lives on.
+    /// All are kept, and durable from now on.
     Kept,
     /// Names are kept or lost one by one; files end anywhere between what was synced and what was
     /// written; each unsynced sector is kept, lost (the bytes before, or zeros) or garbage.

@@ -90,6 +90,12 @@ impl MemFs {
         MemFs::with(self.inner.lock().disk.crash(seed, mode))
     }
 
+    /// The disk as another process finds it after this one was killed: all is there, and what was
+    /// not synced can still be lost. Independent of this disk from now on.
+    pub fn fork(&self) -> MemFs {
+        MemFs::with(self.inner.lock().disk.image())
+    }
+
     /// Makes the `nth` call of this kind from now (1 = the next) fail; with `once` false all later
     /// ones too, until [`MemFs::clear_faults`].
     pub fn fail(&self, call: Call, nth: u64, fault: Fault, once: bool) {
