@@ -188,7 +188,7 @@ impl Catalog {
     pub fn check_levels(&self) -> Result<(), (FileId, FileId, Damage)> {
         for (id, tree) in &self.trees {
             for (level, tables) in tree.levels().into_iter().enumerate().skip(1) {
-                if let Some([a, b]) = overlap(&tables) {
+                if let Some([a, b]) = overlap(&tables, |meta| meta) {
                     let (a, b) = (a.id, b.id);
                     let what = format!(
                         "tree {id}: tables {a} and {b} of level {level} have overlapping key ranges"
@@ -211,28 +211,25 @@ impl CatalogTree {
             }
         }
         for (level, tables) in levels.iter_mut().enumerate() {
-            sort_level(level, tables);
+            sort_level(level, tables, |meta| meta);
         }
         levels
     }
 }
 
 /// Sorts the tables of a level: level 0 newest first, the others by key.
-pub(super) fn sort_level<M: AsRef<TableMeta>>(level: usize, tables: &mut [M]) {
+pub(super) fn sort_level<T>(level: usize, tables: &mut [T], meta: fn(&T) -> &TableMeta) {
     if level == 0 {
-        tables.sort_by_key(|table| {
-            let meta = table.as_ref();
-            std::cmp::Reverse((meta.max_seq, meta.id))
-        });
+        tables.sort_by_key(|table| std::cmp::Reverse((meta(table).max_seq, meta(table).id)));
     } else {
-        tables.sort_by(|a, b| a.as_ref().smallest.cmp(&b.as_ref().smallest));
+        tables.sort_by(|a, b| meta(a).smallest.cmp(&meta(b).smallest));
     }
 }
 
 /// The first two neighbours in a sorted level that have a key in common.
-pub(super) fn overlap<M: AsRef<TableMeta>>(tables: &[M]) -> Option<[&TableMeta; 2]> {
+pub(super) fn overlap<T>(tables: &[T], meta: fn(&T) -> &TableMeta) -> Option<[&TableMeta; 2]> {
     tables.windows(2).find_map(|pair| {
-        let [a, b] = [pair.first()?.as_ref(), pair.last()?.as_ref()];
+        let [a, b] = [meta(pair.first()?), meta(pair.last()?)];
         (!a.is_before(&b.smallest)).then_some([a, b])
     })
 }
@@ -247,12 +244,6 @@ pub(super) fn check_table(meta: &TableMeta) -> Result<(), Damage> {
         return Err(format!("table {} has contradicting sequence numbers", meta.id));
     }
     Ok(())
-}
-
-impl AsRef<TableMeta> for TableMeta {
-    fn as_ref(&self) -> &TableMeta {
-        self
-    }
 }
 
 #[cfg(test)]

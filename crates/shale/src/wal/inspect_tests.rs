@@ -1,1 +1,60 @@
-//! Tests of [`super`].
+//! Dumps and salvage of damaged WALs.
+
+use super::super::testing::{append, disk, path, wal};
+use super::*;
+
+#[test]
+fn a_dump_shows_records_and_damage() {
+    let fs = disk();
+    let mut wal = wal(&fs, 4);
+    let a = append(&mut wal, 1, 2, 0);
+    let b = append(&mut wal, 3, 2, 2);
+    let c = append(&mut wal, 5, 1, 4);
+    let end = wal.bytes();
+    fs.corrupt(&path(4), b + 9, 1);
+    let lines: Vec<WalLine> =
+        WalDump::open(&fs, &path(4), 4).unwrap().map(|line| line.unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert!(matches!(
+        lines[0],
+        WalLine::Record { offset, bytes, first_seq: 1, count: 2, puts: 2, .. }
+            if offset == a && bytes == b - a
+    ));
+    let what = "the record's checksum does not match";
+    assert_eq!(lines[1], WalLine::Damage { offset: b, bytes: c - b, what });
+    assert!(matches!(
+        lines[2],
+        WalLine::Record { offset, bytes, first_seq: 5, durable_seq: 4, .. }
+            if offset == c && bytes == end - c
+    ));
+}
+
+#[test]
+fn salvage_keeps_what_is_sound() {
+    let fs = disk();
+    let mut wal = wal(&fs, 4);
+    let starts: Vec<u64> = (1..=10).map(|seq| append(&mut wal, seq, 1, 0)).collect();
+    let end = wal.bytes();
+    for (damaged, at) in [(0, 3), (4, 0), (5, 20), (9, 8)] {
+        fs.corrupt(&path(4), starts[damaged] + at, 0x10);
+    }
+    fs.corrupt(&path(4), 2, 0x10);
+    let mut seqs = Vec::new();
+    let salvage = salvage(&fs, &path(4), 4, &mut |batch| {
+        seqs.extend(batch.ops.map(|op| op.seq));
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(seqs, [2, 3, 4, 7, 8, 9]);
+    assert_eq!(salvage.records, 6);
+    assert_eq!(salvage.lost, [0..starts[1], starts[4]..starts[6], starts[9]..end]);
+}
+
+#[test]
+fn an_undamaged_wal_loses_nothing() {
+    let fs = disk();
+    let mut wal = wal(&fs, 4);
+    append(&mut wal, 9, 3, 0);
+    let salvage = salvage(&fs, &path(4), 4, &mut |_| Ok(())).unwrap();
+    assert_eq!(salvage, Salvage { records: 1, lost: vec![] });
+}

@@ -10,6 +10,8 @@ pub mod payload;
 pub mod reader;
 pub mod record;
 pub mod replay;
+#[cfg(test)]
+mod testing;
 pub mod writer;
 
 pub use payload::{Op, OpIter, WalBatch};

@@ -112,9 +112,10 @@ pub struct OpIter<'a> {
 }
 
 impl<'a> OpIter<'a> {
-    /// The operations that `bytes`, encoded by this process, hold; the first has number `seq`.
-    pub fn new(bytes: &'a [u8], seq: SeqNo) -> OpIter<'a> {
-        OpIter { decoder: Decoder::new(bytes), seq }
+    /// The operations that [`put_op`] wrote one after the other, the first of which has the
+    /// number `first_seq`. Ends early if they are damaged.
+    pub fn new(ops: &'a [u8], first_seq: SeqNo) -> OpIter<'a> {
+        OpIter { decoder: Decoder::new(ops), seq: first_seq }
     }
 
     /// The next operation; `Some(Ok(None))` for one that does nothing.

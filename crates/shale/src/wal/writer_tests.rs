@@ -1,1 +1,80 @@
-//! Tests of [`super`].
+//! What failures leave behind, and when a writer is poisoned.
+
+use super::super::testing::{append, disk, path, wal};
+use super::*;
+use crate::fs::mem::{Call, CrashMode, Fault};
+
+fn record(wal: &WalWriter, seq: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    wal.framer().frame(&mut out, |out| super::super::payload::begin(out, seq, seq - 1));
+    out
+}
+
+#[test]
+fn a_full_disk_leaves_the_file_as_it_was() {
+    let fs = disk();
+    let mut wal = wal(&fs, 1);
+    append(&mut wal, 1, 3, 0);
+    let before = fs.content(&path(1)).unwrap();
+    for fault in [Fault::Full, Fault::ShortFull] {
+        fs.fail(Call::Append, 1, fault, true);
+        assert!(wal.append(&record(&wal, 4)).unwrap_err().is_disk_full());
+        assert_eq!(fs.content(&path(1)).unwrap(), before);
+        assert_eq!(wal.bytes(), before.len() as u64);
+    }
+    append(&mut wal, 4, 1, 0);
+    wal.sync().unwrap();
+}
+
+#[test]
+fn other_failures_poison() {
+    let faults: [(Call, Fault); 3] =
+        [(Call::Append, Fault::Io), (Call::Append, Fault::Short), (Call::Sync, Fault::Io)];
+    for (call, fault) in faults {
+        let fs = disk();
+        let mut wal = wal(&fs, 1);
+        fs.fail(call, 1, fault, true);
+        let result = wal.append(&record(&wal, 1)).and_then(|()| wal.sync());
+        assert!(matches!(result, Err(Error::Io { .. })), "{call:?}");
+        let framed = record(&wal, 1);
+        assert!(matches!(wal.append(&framed), Err(Error::Poisoned(_))));
+        assert!(matches!(wal.sync(), Err(Error::Poisoned(_))));
+        assert!(matches!(wal.syncer().map(|_| ()), Err(Error::Poisoned(_))));
+    }
+}
+
+#[test]
+fn a_failed_cut_poisons() {
+    let fs = disk();
+    let mut wal = wal(&fs, 1);
+    fs.fail(Call::Append, 1, Fault::ShortFull, true);
+    fs.fail(Call::Truncate, 1, Fault::Io, true);
+    assert!(wal.append(&record(&wal, 1)).unwrap_err().is_disk_full());
+    assert!(matches!(wal.check(), Err(Error::Poisoned(_))));
+}
+
+#[test]
+fn a_failed_sync_of_a_syncer_poisons_the_writer() {
+    let fs = disk();
+    let mut wal = wal(&fs, 1);
+    let syncer = wal.syncer().unwrap();
+    append(&mut wal, 1, 1, 0);
+    syncer.sync().unwrap();
+    fs.fail(Call::Sync, 1, Fault::Io, true);
+    assert!(matches!(syncer.sync(), Err(Error::Io { .. })));
+    assert!(matches!(syncer.sync(), Err(Error::Poisoned(_))));
+    assert!(matches!(wal.sync(), Err(Error::Poisoned(_))));
+}
+
+#[test]
+fn one_append_is_one_call_and_a_sync_keeps_it() {
+    let fs = disk();
+    let mut wal = wal(&fs, 1);
+    let before = fs.counts().of(Call::Append);
+    append(&mut wal, 1, 50, 0);
+    assert_eq!(fs.counts().of(Call::Append), before + 1);
+    wal.sync().unwrap();
+    assert!(!wal.is_empty());
+    let after = fs.crash_clone(1, CrashMode::Lost);
+    assert!(after.content(&path(1)) == fs.content(&path(1)));
+}
