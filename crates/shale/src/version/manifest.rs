@@ -19,6 +19,7 @@ use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
 use crate::fs::{self, Fs};
+use crate::table::format::{self, FileKind};
 use crate::table::meta::{FileId, TableMeta};
 use crate::wal::inspect::{Piece, Pieces};
 use crate::wal::reader::{RecordReader, Resync, Search, Step};
@@ -177,8 +178,8 @@ fn check(catalog: &Catalog, edit: &Edit) -> Result<()> {
 }
 
 /// The name of the manifest with this number.
-pub fn file_name(id: FileId) -> String {
-    format!("MANIFEST-{id:06}")
+fn file_name(id: FileId) -> String {
+    format::file_name(FileKind::Manifest, id)
 }
 
 /// The content of `CURRENT` that puts this manifest in force.

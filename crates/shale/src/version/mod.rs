@@ -5,8 +5,13 @@
 
 pub mod catalog;
 pub mod edit;
+pub mod level;
 pub mod manifest;
+#[allow(clippy::module_inception)]
+pub mod version;
 
 pub use catalog::Catalog;
 pub use edit::{Edit, LogStart, TreeEdit, TreeId};
+pub use level::Level;
 pub use manifest::{Manifest, Recovered, RecoveredTree, recover};
+pub use version::{Shape, Version};

@@ -1,0 +1,122 @@
+//! One level of a tree: its tables, in the order in which they are searched.
+//!
+//! Level 0 holds tables whose key ranges overlap, newest first. Every other level is one run:
+//! tables in key order whose key ranges are disjoint. A read looks for its table in an array of
+//! numbers, eight bytes for each table, before it touches any table: the heads of the tables'
+//! largest keys, behind the prefix that all keys of the level's tables may have in common.
+
+use super::catalog::{overlap, sort_level};
+use super::edit::Damage;
+use crate::base::key::{common_prefix, head};
+use crate::table::Table;
+use crate::table::meta::TableMeta;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// One level of a version; never changed once built.
+#[derive(Clone, Debug, Default)]
+pub struct Level {
+    number: usize,
+    tables: Vec<Arc<Table>>,
+    /// What the largest keys of the first and last table, hence of all, start with.
+    prefix: Vec<u8>,
+    /// The head of each table's largest key behind the prefix.
+    heads: Vec<u64>,
+    bytes: u64,
+}
+
+impl Level {
+    /// The level with this number and these tables, in any order. The error says which tables
+    /// overlap.
+    pub fn new(number: usize, mut tables: Vec<Arc<Table>>) -> Result<Level, Damage> {
+        tables.shrink_to_fit();
+        let bytes = tables.iter().map(|table| table.meta.file_bytes).sum();
+        let mut level = Level { number, tables, bytes, ..Level::default() };
+        sort_level(number, &mut level.tables, |table| &table.meta);
+        if number == 0 {
+            return Ok(level);
+        }
+        if let Some([a, b]) = overlap(&level.tables, |table| &table.meta) {
+            let (a, b) = (a.id, b.id);
+            return Err(format!(
+                "tables {a} and {b} of level {number} have overlapping key ranges"
+            ));
+        }
+        if let (Some(first), Some(last)) = (level.tables.first(), level.tables.last()) {
+            let (first, last) = (&first.meta.largest, &last.meta.largest);
+            level.prefix = first[..common_prefix(first, last)].to_vec();
+        }
+        let skip = level.prefix.len();
+        level.heads = level.tables.iter().map(|table| head(&table.meta.largest[skip..])).collect();
+        debug_assert!(level.heads.is_sorted());
+        Ok(level)
+    }
+
+    /// The tables in search order.
+    #[inline]
+    pub fn tables(&self) -> &[Arc<Table>] {
+        &self.tables
+    }
+
+    /// How many tables there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// Whether there is no table.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// The bytes of all files.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The table whose key range has `key` in it. Not for level 0.
+    #[inline]
+    pub fn find(&self, key: &[u8]) -> Option<&Arc<Table>> {
+        let table = self.tables.get(self.position(key))?;
+        (table.meta.smallest.as_slice() <= key).then_some(table)
+    }
+
+    /// The index of the first table that does not lie before `key`; the number of tables if all do.
+    /// Not for level 0.
+    #[inline]
+    pub fn position(&self, key: &[u8]) -> usize {
+        debug_assert!(self.number > 0);
+        let Some(suffix) = key.strip_prefix(self.prefix.as_slice()) else {
+            return if key < self.prefix.as_slice() { 0 } else { self.tables.len() };
+        };
+        let wanted = head(suffix);
+        let from = self.heads.partition_point(|&head| head < wanted);
+        let equal = self.heads[from..].partition_point(|&head| head == wanted);
+        // For equal heads the keys decide; mostly there is one such table, or none.
+        from + self.tables[from..from + equal].partition_point(|table| table.meta.is_before(key))
+    }
+
+    /// The indexes of the tables that may have keys from `low` to `high` (included; `None`: no
+    /// bound): all of level 0, and those that overlap the range in every other level.
+    pub fn overlapping(&self, low: &[u8], high: Option<&[u8]>) -> Range<usize> {
+        if self.number == 0 {
+            return 0..self.tables.len();
+        }
+        let from = self.position(low);
+        let count = high.map_or(self.tables.len() - from, |high| {
+            self.tables[from..].partition_point(|table| table.meta.smallest.as_slice() <= high)
+        });
+        from..from + count
+    }
+
+    /// The descriptions of the tables, in search order.
+    pub fn metas(&self) -> impl ExactSizeIterator<Item = &Arc<TableMeta>> {
+        self.tables.iter().map(|table| &table.meta)
+    }
+}
+
+#[cfg(test)]
+#[path = "level_tests.rs"]
+mod tests;
