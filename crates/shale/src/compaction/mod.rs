@@ -16,9 +16,11 @@ pub mod picker;
 pub mod manual;
 pub mod drop;
 pub mod split;
+pub mod job;
 
 #[cfg(test)]
 mod check;
 #[cfg(test)]
 mod model_tests;
-pub mod job;
+#[cfg(test)]
+mod tiny_tests;

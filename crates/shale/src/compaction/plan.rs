@@ -165,13 +165,18 @@ impl Busy {
     /// Notes that `plan` runs.
     pub fn start(&mut self, plan: &Plan) {
         self.files.extend(plan.input_ids());
-        self.outputs.push((plan.output_level, plan.range.clone()));
+        if plan.action != Action::DropFiles {
+            self.outputs.push((plan.output_level, plan.range.clone()));
+        }
     }
 
     /// Notes that `plan`, which had been started, has ended.
     pub fn finish(&mut self, plan: &Plan) {
         for id in plan.input_ids() {
             self.files.remove(&id);
+        }
+        if plan.action == Action::DropFiles {
+            return;
         }
         let held = |held: &(usize, KeyRange)| held.0 == plan.output_level && held.1 == plan.range;
         if let Some(index) = self.outputs.iter().position(held) {

@@ -11,6 +11,7 @@
 use super::plan::Settings;
 use crate::base::config::{Codec, Codecs, LEVELS};
 use crate::base::key::SeqNo;
+use crate::table::filter::bits_for_level;
 use crate::table::meta::TableMeta;
 
 /// The last level.
@@ -28,14 +29,10 @@ pub fn codec(codecs: &Codecs, level: usize, base: usize) -> Codec {
     }
 }
 
-/// Filter bits per key for tables of `level`. Each level up has a tenth of the keys of the one
-/// below it, so that more bits cost little memory there and spare the most reads.
+/// Filter bits per key for tables of `level`: more for smaller levels, whose filters cost little
+/// memory and spare the most reads.
 pub fn filter_bits(last_level_bits: u8, level: usize) -> u8 {
-    if last_level_bits == 0 {
-        return 0;
-    }
-    let above = (LAST - level.min(LAST)) as u8;
-    (last_level_bits + 2 * above.min(3)).min(20)
+    bits_for_level(last_level_bits, LAST - level.min(LAST))
 }
 
 /// The aim for the size of a table of `level` whose target size is `level_target`, in bytes.

@@ -1,0 +1,426 @@
+//! A tree of a few hundred entries held in vectors, whose flushes and compactions do what the
+//! picker, the drop rule and the splitter say, several at once and ending in any order. After every
+//! step each key is read at each snapshot and compared with a plain history of the operations.
+
+use super::drop::{Bottom, DropRule, Verdict, dropped_blobs, surviving_range_deletes};
+use super::manual::{Step, pick_manual};
+use super::plan::{Action, Busy, Load, Plan, Settings, Shape};
+use super::policy::LAST;
+use super::split::{Cuts, OutputCut, Part, parts};
+use super::{check, picker::pick};
+use crate::base::config::{Codec, Codecs, LEVELS};
+use crate::base::key::{Kind, SEQ_MAX, SeqNo, compare};
+use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::table::meta::{FileId, TableMeta};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const KEYS: u16 = 150;
+
+#[derive(Clone, Debug)]
+struct Entry {
+    key: Vec<u8>,
+    seq: SeqNo,
+    kind: Kind,
+    /// The sequence number that the entry was written with.
+    value: SeqNo,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Content {
+    entries: Vec<Entry>,
+    deletes: RangeDeletes,
+}
+
+impl Content {
+    fn sort(&mut self) {
+        self.entries.sort_by(|a, b| compare(&a.key, a.seq, &b.key, b.seq));
+    }
+
+    fn meta(&self, id: FileId) -> TableMeta {
+        let mut meta = TableMeta {
+            id,
+            file_bytes: 100 * (self.entries.len() + self.deletes.fragments().len()) as u64,
+            entries: self.entries.len() as u64,
+            deletes: self.entries.iter().filter(|e| e.kind == Kind::Delete).count() as u64,
+            range_deletes: self.deletes.fragments().len() as u64,
+            ..TableMeta::default()
+        };
+        let seqs =
+            || self.entries.iter().map(|e| e.seq).chain(self.deletes.deletes().map(|d| d.seq));
+        (meta.min_seq, meta.max_seq) = (seqs().min().unwrap(), seqs().max().unwrap());
+        let starts = self.deletes.fragments().first().map(|f| &f.start);
+        meta.smallest =
+            self.entries.first().map(|e| &e.key).into_iter().chain(starts).min().unwrap().clone();
+        if let Some(last) = self.entries.last() {
+            meta.largest = last.key.clone();
+        }
+        if let Some(last) = self.deletes.fragments().last()
+            && last.end > meta.largest
+        {
+            meta.largest = last.end.clone();
+            meta.largest_exclusive = true;
+        }
+        let blobs = self.entries.iter().filter(|e| e.kind == Kind::Blob).map(|e| e.value);
+        meta.blobs = blobs.collect();
+        meta.blobs.sort_unstable();
+        meta
+    }
+}
+
+struct Job {
+    plan: Plan,
+    snapshots: Vec<SeqNo>,
+}
+
+struct Tiny {
+    rng: StdRng,
+    seq: SeqNo,
+    history: Vec<(SeqNo, Kind, Vec<u8>, Vec<u8>)>,
+    active: Content,
+    active_deletes: Vec<RangeDelete>,
+    shape: Shape,
+    content: BTreeMap<FileId, Content>,
+    settings: Settings,
+    busy: Busy,
+    jobs: Vec<Job>,
+    snapshots: Vec<SeqNo>,
+    next_id: FileId,
+}
+
+fn key(at: u16) -> Vec<u8> {
+    format!("{at:03}").into_bytes()
+}
+
+impl Tiny {
+    fn new(seed: u64) -> Tiny {
+        Tiny {
+            rng: StdRng::seed_from_u64(seed),
+            seq: 0,
+            history: Vec::new(),
+            active: Content::default(),
+            active_deletes: Vec::new(),
+            shape: Shape { levels: vec![Vec::new(); LEVELS] },
+            content: BTreeMap::new(),
+            settings: Settings {
+                memtable_bytes: 100,
+                table_bytes: 800,
+                codecs: Codecs { small: Codec::None, ..Codecs::all(Codec::Lz4) },
+                filter_bits: 10,
+            },
+            busy: Busy::new(),
+            jobs: Vec::new(),
+            snapshots: Vec::new(),
+            next_id: 1,
+        }
+    }
+
+    fn write(&mut self) {
+        self.seq += 1;
+        let seq = self.seq;
+        let at = self.rng.random_range(0..KEYS);
+        let (kind, key, mut end) = match self.rng.random_range(0..100) {
+            0..65 => (Kind::Put, key(at), Vec::new()),
+            65..75 => (Kind::Blob, key(at), Vec::new()),
+            75..97 => (Kind::Delete, key(at), Vec::new()),
+            _ => (Kind::RangeDelete, key(at), Vec::new()),
+        };
+        if kind == Kind::RangeDelete {
+            end = self::key(at + self.rng.random_range(1..40));
+            self.active_deletes.push(RangeDelete { start: key.clone(), end: end.clone(), seq });
+        } else {
+            self.active.entries.push(Entry { key: key.clone(), seq, kind, value: seq });
+        }
+        self.history.push((seq, kind, key, end));
+    }
+
+    fn flush(&mut self) {
+        let mut content = std::mem::take(&mut self.active);
+        content.deletes = RangeDeletes::new(self.active_deletes.drain(..));
+        content.sort();
+        if content.entries.is_empty() && content.deletes.is_empty() {
+            return;
+        }
+        let mut snapshots = self.snapshots.clone();
+        snapshots.push(self.seq);
+        let content = filter(&content, &snapshots, Bottom::Unknown);
+        let meta = self.add(content);
+        self.shape.levels[0].insert(0, meta);
+    }
+
+    fn add(&mut self, content: Content) -> Arc<TableMeta> {
+        let meta = Arc::new(content.meta(self.next_id));
+        self.content.insert(self.next_id, content);
+        self.next_id += 1;
+        meta
+    }
+
+    fn deletes(&self) -> RangeDeletes {
+        let tables = self.shape.levels.iter().flatten();
+        RangeDeletes::union(tables.map(|table| &self.content[&table.id].deletes))
+    }
+
+    fn start(&mut self, idle: bool) -> bool {
+        let deletes = self.deletes();
+        let load = Load { idle, snapshots: &self.snapshots, range_deletes: Some(&deletes) };
+        let Some(plan) = pick(&self.shape, &self.settings, &self.busy, &load) else { return false };
+        self.run(plan);
+        true
+    }
+
+    fn run(&mut self, plan: Plan) {
+        check::plan(&self.shape, &self.busy, &plan);
+        self.busy.start(&plan);
+        let mut snapshots = self.snapshots.clone();
+        snapshots.push(self.seq);
+        self.jobs.push(Job { plan, snapshots });
+    }
+
+    fn finish(&mut self) {
+        if self.jobs.is_empty() {
+            return;
+        }
+        let index = self.rng.random_range(0..self.jobs.len());
+        let Job { plan, snapshots } = self.jobs.remove(index);
+        self.busy.finish(&plan);
+        let mut inputs: Vec<Arc<TableMeta>> = Vec::new();
+        for (level, ids) in &plan.inputs {
+            let tables = &mut self.shape.levels[*level];
+            inputs.extend(tables.iter().filter(|t| ids.contains(&t.id)).cloned());
+            tables.retain(|table| !ids.contains(&table.id));
+        }
+        let outputs = match plan.action {
+            Action::Move => inputs,
+            Action::DropFiles => Vec::new(),
+            Action::Merge => self.merge(&plan, &inputs, &snapshots),
+        };
+        for table in &outputs {
+            assert!(plan.range.spans(table), "outputs stay in the range");
+        }
+        let tables = &mut self.shape.levels[plan.output_level];
+        tables.extend(outputs);
+        if plan.output_level == 0 {
+            tables.sort_by(|a, b| b.max_seq.cmp(&a.max_seq));
+        } else {
+            tables.sort_by(|a, b| a.smallest.cmp(&b.smallest));
+        }
+        check::shape(&self.shape);
+    }
+
+    fn merge(
+        &mut self,
+        plan: &Plan,
+        inputs: &[Arc<TableMeta>],
+        snapshots: &[SeqNo],
+    ) -> Vec<Arc<TableMeta>> {
+        let mut all = Content {
+            entries: Vec::new(),
+            deletes: RangeDeletes::union(inputs.iter().map(|t| &self.content[&t.id].deletes)),
+        };
+        let mut cuts = Vec::new();
+        for table in inputs {
+            let entries = &self.content[&table.id].entries;
+            all.entries.extend(entries.iter().cloned());
+            let keys = entries.iter().skip(1).step_by(3).map(|e| e.key.clone()).collect();
+            cuts.push(Cuts { table, keys });
+        }
+        all.sort();
+        let count = if plan.output_level == 0 { 1 } else { self.rng.random_range(1..4) };
+        let mut outputs = Vec::new();
+        let work = parts(&cuts, count, 300);
+        check_parts(&work, count);
+        for part in work {
+            let start = part.start.unwrap_or_default();
+            let end = part.end.as_deref();
+            let piece = Content {
+                entries: all
+                    .entries
+                    .iter()
+                    .filter(|e| inside(&e.key, &start, end))
+                    .cloned()
+                    .collect(),
+                deletes: all.deletes.clip(&start, end),
+            };
+            let kept = filter(&piece, snapshots, Bottom::of(plan));
+            outputs.extend(cut(plan, &kept, start, part.end));
+        }
+        let outputs: Vec<Arc<TableMeta>> = outputs.into_iter().map(|c| self.add(c)).collect();
+        let plain = |tables: &'_ [Arc<TableMeta>]| tables.iter().map(|t| (**t).clone()).collect();
+        let (before, after): (Vec<TableMeta>, Vec<TableMeta>) = (plain(inputs), plain(&outputs));
+        for blob in dropped_blobs(&before, &after) {
+            assert!(!after.iter().any(|table| table.blobs.contains(&blob)));
+        }
+        outputs
+    }
+
+    /// The value of `key` at `seq`: levels from the top, the first one with an entry decides.
+    fn get(&self, key: &[u8], seq: SeqNo, deletes: &RangeDeletes) -> Option<SeqNo> {
+        let newest = |entries: &[Entry]| -> Option<Entry> {
+            let found = entries.iter().filter(|e| e.key == key && e.seq <= seq);
+            found.max_by_key(|e| e.seq).cloned()
+        };
+        let mut hits = newest(&self.active.entries).into_iter().collect::<Vec<Entry>>();
+        for table in self.shape.levels.iter().flatten() {
+            if table.covers(key) {
+                hits.extend(newest(&self.content[&table.id].entries));
+            }
+        }
+        assert!(hits.is_sorted_by(|a, b| a.seq > b.seq), "newer is above older: {hits:?}");
+        let entry = hits.first()?;
+        if entry.kind == Kind::Delete || deletes.newest_covering(key, seq) > entry.seq {
+            return None;
+        }
+        Some(entry.value)
+    }
+
+    fn expected(&self, key: &[u8], seq: SeqNo) -> Option<SeqNo> {
+        let mut value = None;
+        for (at, kind, start, end) in self.history.iter().take_while(|op| op.0 <= seq) {
+            match kind {
+                Kind::RangeDelete if start.as_slice() <= key && key < end.as_slice() => {
+                    value = None
+                }
+                Kind::Put | Kind::Blob if start == key => value = Some(*at),
+                Kind::Delete if start == key => value = None,
+                _ => {}
+            }
+        }
+        value
+    }
+
+    fn check(&self) {
+        let deletes =
+            RangeDeletes::new(self.deletes().deletes().chain(self.active_deletes.iter().cloned()));
+        for &seq in self.snapshots.iter().chain([&SEQ_MAX]) {
+            for at in 0..KEYS {
+                let key = key(at);
+                let (found, right) = (self.get(&key, seq, &deletes), self.expected(&key, seq));
+                assert_eq!(found, right, "key {at} at {seq}");
+            }
+        }
+    }
+}
+
+fn inside(key: &[u8], start: &[u8], end: Option<&[u8]>) -> bool {
+    start <= key && end.is_none_or(|end| key < end)
+}
+
+fn check_parts(parts: &[Part], count: usize) {
+    assert!(parts.len() <= count);
+    assert!(parts[0].start.is_none() && parts.last().unwrap().end.is_none());
+    for pair in parts.windows(2) {
+        assert!(pair[0].end.is_some() && pair[0].end == pair[1].start);
+        assert!(pair[0].start < pair[0].end);
+    }
+}
+
+fn filter(content: &Content, snapshots: &[SeqNo], bottom: Bottom) -> Content {
+    let deletes = surviving_range_deletes(&content.deletes, snapshots, &bottom);
+    let mut rule = DropRule::new(snapshots, bottom, &content.deletes);
+    let mut kept = Content { entries: Vec::new(), deletes };
+    for entry in &content.entries {
+        match rule.judge(&entry.key, entry.seq, entry.kind) {
+            Verdict::Keep => kept.entries.push(entry.clone()),
+            Verdict::KeepAsSeqZero => kept.entries.push(Entry { seq: 0, ..entry.clone() }),
+            Verdict::Drop => {}
+        }
+    }
+    kept
+}
+
+/// Cuts what is kept into tables; range deletes are cut where tables are.
+fn cut(plan: &Plan, kept: &Content, start: Vec<u8>, end: Option<Vec<u8>>) -> Vec<Content> {
+    let mut cutter = OutputCut::new(plan);
+    let mut bounds = vec![start];
+    let mut bytes = 0;
+    for (index, entry) in kept.entries.iter().enumerate() {
+        let is_new_key = index == 0 || kept.entries[index - 1].key != entry.key;
+        if is_new_key && cutter.before(&entry.key, bytes) {
+            bounds.push(entry.key.clone());
+            bytes = 0;
+        }
+        bytes += 100;
+    }
+    let mut tables = Vec::new();
+    for (index, start) in bounds.iter().enumerate() {
+        let end = bounds.get(index + 1).or(end.as_ref()).map(Vec::as_slice);
+        let entries = kept.entries.iter().filter(|e| inside(&e.key, start, end)).cloned().collect();
+        let table = Content { entries, deletes: kept.deletes.clip(start, end) };
+        if !table.entries.is_empty() || !table.deletes.is_empty() {
+            tables.push(table);
+        }
+    }
+    tables
+}
+
+fn scenario(seed: u64) {
+    let mut tiny = Tiny::new(seed);
+    for _ in 0..1500 {
+        match tiny.rng.random_range(0..100) {
+            0..70 => tiny.write(),
+            70..78 => tiny.flush(),
+            78..88 => {
+                if tiny.jobs.len() < 3 {
+                    let idle = tiny.rng.random_bool(0.1);
+                    tiny.start(idle);
+                }
+            }
+            88..97 => tiny.finish(),
+            97 => tiny.snapshots.push(tiny.seq),
+            _ => {
+                if !tiny.snapshots.is_empty() {
+                    let index = tiny.rng.random_range(0..tiny.snapshots.len());
+                    tiny.snapshots.remove(index);
+                }
+            }
+        }
+        tiny.snapshots.dedup();
+        if tiny.seq % 16 == 0 {
+            tiny.check();
+        }
+    }
+    ends(&mut tiny);
+}
+
+/// Lets all work end, then compacts everything: only what can be seen is left.
+fn ends(tiny: &mut Tiny) {
+    tiny.flush();
+    for step in 0.. {
+        assert!(step < 10_000, "compaction does not come to an end");
+        if !tiny.start(true) && tiny.jobs.is_empty() {
+            break;
+        }
+        tiny.finish();
+    }
+    tiny.check();
+    tiny.snapshots.clear();
+    loop {
+        let deletes = tiny.deletes();
+        let load = Load { range_deletes: Some(&deletes), ..Load::default() };
+        match pick_manual(&tiny.shape, &tiny.settings, &tiny.busy, &load, (None, None)) {
+            Step::Run(plan) => tiny.run(*plan),
+            Step::Wait => panic!("nothing runs"),
+            Step::Done => break,
+        }
+        tiny.finish();
+    }
+    tiny.check();
+    let tables: Vec<&Arc<TableMeta>> = tiny.shape.levels.iter().flatten().collect();
+    assert_eq!(tables.len(), tiny.shape.levels[LAST].len());
+    assert!(tables.iter().all(|table| table.deletes == 0 && table.range_deletes == 0));
+    let live = (0..KEYS).filter(|&at| tiny.expected(&key(at), SEQ_MAX).is_some()).count();
+    let held: u64 = tables.iter().map(|table| table.entries).sum();
+    assert_eq!(held, live as u64);
+}
+
+#[test]
+fn reads_are_right_whatever_runs() {
+    let first: u64 = std::env::var("SHALE_SEED").map_or(0, |text| text.parse().unwrap());
+    let count: u64 = std::env::var("SHALE_SEEDS").map_or(12, |text| text.parse().unwrap());
+    for seed in first..first + count {
+        println!("SHALE_SEED={seed}");
+        scenario(seed);
+    }
+}
