@@ -7,7 +7,7 @@
 //! else the memory of the last one is used for the next.
 
 use super::block::{Block, BlockSlice};
-use super::format::{self, Handle};
+use super::format::Handle;
 use super::reader::{Table, TableIndex};
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
@@ -150,12 +150,11 @@ impl TableCursor {
             return Err(self.table.corrupt(info.handle.offset, "a block lies outside the file"));
         };
         // The memory of the last block is free unless the cache or a slice holds it.
-        let mut image = match Arc::get_mut(&mut self.block) {
+        let image = match Arc::get_mut(&mut self.block) {
             Some(block) => std::mem::take(block).into_bytes(),
             None => Vec::new(),
         };
-        let decoded = format::decode_frame(frame, &mut image).and_then(|()| Block::parse(image));
-        let block = decoded.map_err(|what| self.table.corrupt(info.handle.offset, what))?;
+        let block = self.table.decode_block(frame, &info, image)?;
         match Arc::get_mut(&mut self.block) {
             Some(slot) => *slot = block,
             None => self.block = Arc::new(block),

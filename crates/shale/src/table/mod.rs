@@ -15,6 +15,7 @@ pub mod env;
 pub mod cursor;
 pub mod scan;
 pub mod reader;
+pub mod verify;
 #[cfg(test)]
 mod testing;
 
@@ -25,4 +26,5 @@ pub use env::TableEnv;
 pub use meta::{FileId, TableMeta};
 pub use reader::{Table, TableEntry};
 pub use scan::TableScan;
+pub use verify::VerifyCounts;
 pub use writer::{RawBlock, TableOptions, TableWriter};

@@ -70,6 +70,28 @@ pub fn decode(bytes: &[u8]) -> Option<TableMeta> {
     decoder.is_empty().then_some(meta)
 }
 
+/// Adds range deletes to what the entries of a table add up to (`min_seq` being the largest number if
+/// there are none), and brings the blobs into order.
+pub fn complete(meta: &mut TableMeta, ranges: &RangeDeletes) {
+    let fragments = ranges.fragments();
+    meta.range_deletes = fragments.len() as u64;
+    if let (Some(first), Some(last)) = (fragments.first(), fragments.last()) {
+        if meta.entries == 0 || first.start < meta.smallest {
+            meta.smallest.clone_from(&first.start);
+        }
+        if meta.entries == 0 || last.end > meta.largest {
+            meta.largest.clone_from(&last.end);
+            meta.largest_exclusive = true;
+        }
+    }
+    for &seq in fragments.iter().flat_map(|fragment| &fragment.seqs) {
+        meta.min_seq = meta.min_seq.min(seq);
+        meta.max_seq = meta.max_seq.max(seq);
+    }
+    meta.blobs.sort_unstable();
+    meta.blobs.dedup();
+}
+
 /// Range deletes as bytes: count of fragments varint, then for each start bytes, end bytes, count of
 /// sequence numbers varint, the numbers (newest first) as varints.
 pub fn encode_ranges(ranges: &RangeDeletes) -> Vec<u8> {

@@ -147,6 +147,11 @@ impl Table {
         &self.path
     }
 
+    /// A reference to itself, which exists as long as anyone can call this.
+    pub(super) fn this(&self) -> Result<Arc<Table>> {
+        self.this.upgrade().ok_or(Error::Closed)
+    }
+
     pub(super) fn shared(&self) -> &TableEnv {
         &self.shared
     }
@@ -220,31 +225,47 @@ impl Table {
             self.shared.recorder.add(Counter::DataHits, 1);
             return Ok(block);
         }
-        let block = Arc::new(self.read_block(info.handle)?);
+        let block = Arc::new(self.read_block(info)?);
         self.shared.cache.insert(key, Arc::clone(&block));
         Ok(block)
     }
 
     /// Reads and decodes one data block.
     #[cold]
-    fn read_block(&self, handle: Handle) -> Result<Block> {
-        let mut image = Vec::new();
-        SCRATCH.with_borrow_mut(|scratch| {
-            let length = handle.bytes as usize;
+    fn read_block(&self, info: &BlockInfo) -> Result<Block> {
+        let length = info.handle.bytes as usize;
+        let block = SCRATCH.with_borrow_mut(|scratch| {
             if scratch.len() < length {
                 scratch.resize(length, 0);
             }
-            self.read_at(handle.offset, &mut scratch[..length])?;
-            let decoded = format::decode_frame(&scratch[..length], &mut image);
+            let frame = &mut scratch[..length];
+            self.read_at(info.handle.offset, frame)?;
+            let block = self.decode_block(frame, info, Vec::new());
             if scratch.len() > SCRATCH_BYTES_MAX {
                 *scratch = Vec::new();
             }
-            decoded.map_err(|what| self.corrupt(handle.offset, what))
+            block
         })?;
         self.shared
             .recorder
-            .add_all([(Counter::DataMisses, 1), (Counter::ReadBytes, u64::from(handle.bytes))]);
-        Block::parse(image).map_err(|what| self.corrupt(handle.offset, what))
+            .add_all([(Counter::DataMisses, 1), (Counter::ReadBytes, length as u64)]);
+        Ok(block)
+    }
+
+    /// Checks and decodes a data block into the memory of `image`.
+    pub(super) fn decode_block(
+        &self,
+        frame: &[u8],
+        info: &BlockInfo,
+        mut image: Vec<u8>,
+    ) -> Result<Block> {
+        format::decode_frame(frame, &mut image)
+            .and_then(|()| Block::parse(image))
+            .and_then(|block| {
+                let expected = block.entries() == info.entries as usize;
+                expected.then_some(block).ok_or("a block has not as many entries as its index says")
+            })
+            .map_err(|what| self.corrupt(info.handle.offset, what))
     }
 
     /// Damage in this file.

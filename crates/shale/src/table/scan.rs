@@ -2,7 +2,6 @@
 //! access to whole blocks, so that a block which meets no other input can be carried over as it is.
 
 use super::block::Block;
-use super::format;
 use super::reader::{Table, TableIndex};
 use super::writer::RawBlock;
 use crate::base::cursor::Cursor;
@@ -56,6 +55,12 @@ impl TableScan {
         }
     }
 
+    /// A scan over all of a table whose index has been read already.
+    pub(super) fn over(table: Arc<Table>, index: Arc<TableIndex>) -> TableScan {
+        let last_block = index.index.blocks().saturating_sub(1);
+        TableScan { index: Some(index), last_block, ..TableScan::new(table, None, None) }
+    }
+
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
@@ -84,6 +89,11 @@ impl TableScan {
         let start = handle.offset.checked_sub(self.window_offset)? as usize;
         let bytes = self.window.get(start..start + handle.bytes as usize)?;
         Some(RawBlock { bytes, block: &self.block, ingest_seq: self.table.meta.ingest_seq })
+    }
+
+    /// The block in which the scan is.
+    pub(super) fn block(&self) -> &Block {
+        &self.block
     }
 
     fn at_whole_block(&self) -> bool {
@@ -116,17 +126,16 @@ impl TableScan {
         if at >= index.index.blocks() || at > self.last_block {
             return Ok(());
         }
-        let handle = index.index.info(at).handle;
+        let info = index.index.info(at);
+        let handle = info.handle;
         let held = self.window_offset + self.window.len() as u64;
         if handle.offset < self.window_offset || handle.end() > held {
             self.fill(index, at)?;
         }
         let start = (handle.offset - self.window_offset) as usize;
         let frame = &self.window[start..start + handle.bytes as usize];
-        let mut image = std::mem::take(&mut self.block).into_bytes();
-        self.block = format::decode_frame(frame, &mut image)
-            .and_then(|()| Block::parse(image))
-            .map_err(|what| self.table.corrupt(handle.offset, what))?;
+        let image = std::mem::take(&mut self.block).into_bytes();
+        self.block = self.table.decode_block(frame, &info, image)?;
         self.limit = match &self.end {
             Some(end) if at == self.last_block => self.block.lower_bound(end, SEQ_MAX),
             _ => self.block.entries(),

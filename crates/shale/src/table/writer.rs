@@ -330,36 +330,13 @@ impl TableWriter {
             self.meta.largest = std::mem::take(&mut self.last_key);
         }
         let ranges = RangeDeletes::union(&self.ranges);
-        self.note_ranges(&ranges);
-        self.meta.blobs.sort_unstable();
-        self.meta.blobs.dedup();
-        if self.meta.min_seq == SeqNo::MAX {
-            self.meta.min_seq = 0;
-        }
+        properties::complete(&mut self.meta, &ranges);
         let footer = self.put_sections(&ranges);
         self.output.extend_from_slice(&footer.encode());
         self.flush_output()?;
         self.file.sync()?;
         self.meta.file_bytes = self.written;
         Ok(self.meta)
-    }
-
-    fn note_ranges(&mut self, ranges: &RangeDeletes) {
-        let fragments = ranges.fragments();
-        let (Some(first), Some(last)) = (fragments.first(), fragments.last()) else { return };
-        let meta = &mut self.meta;
-        meta.range_deletes = fragments.len() as u64;
-        if meta.entries == 0 || first.start < meta.smallest {
-            meta.smallest.clone_from(&first.start);
-        }
-        if meta.entries == 0 || last.end > meta.largest {
-            meta.largest.clone_from(&last.end);
-            meta.largest_exclusive = true;
-        }
-        for &seq in fragments.iter().flat_map(|fragment| &fragment.seqs) {
-            meta.min_seq = meta.min_seq.min(seq);
-            meta.max_seq = meta.max_seq.max(seq);
-        }
     }
 
     /// Puts all that follows the data blocks, but for the footer, into the output buffer.
