@@ -17,6 +17,7 @@
 //! bounds once; after that no access can leave the image.
 
 use super::block_builder::TRAILER_BYTES;
+use super::prefetch;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, head};
 use crate::cache::Weigh;
 use std::sync::Arc;
@@ -303,6 +304,7 @@ impl Block {
     /// The first entry at or after (key, seq) in entry order, or the number of entries.
     #[inline]
     pub fn lower_bound(&self, key: &[u8], seq: SeqNo) -> usize {
+        prefetch::spread(&self.bytes[self.suffix_start..self.tags_start]);
         let prefix = self.prefix();
         let Some(target) = key.strip_prefix(prefix) else {
             return if key < prefix { 0 } else { self.entries };
