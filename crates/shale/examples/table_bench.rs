@@ -88,7 +88,11 @@ fn main() -> Result<()> {
             sum += u64::from(cursor.key()[7]) + u64::from(cursor.value()[9]);
             cursor.next()?;
         }
-        report(if fill_cache { "cursor, filling, per row" } else { "cursor, per row" }, begin, rows);
+        report(
+            if fill_cache { "cursor, filling, per row" } else { "cursor, per row" },
+            begin,
+            rows,
+        );
         shared.cache.set_capacity(1 << 30);
     }
     let gets = 1_000_000;

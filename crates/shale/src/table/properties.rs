@@ -70,7 +70,7 @@ pub fn decode(bytes: &[u8]) -> Option<TableMeta> {
     decoder.is_empty().then_some(meta)
 }
 
-/// Adds range deletes to what the entries of a table add up to (`min_seq` being the largest number if
+/// Adds range deletes to what the entries of a table add up to (`min_seq` is the largest number if
 /// there are none), and brings the blobs into order.
 pub fn complete(meta: &mut TableMeta, ranges: &RangeDeletes) {
     let fragments = ranges.fragments();
@@ -92,8 +92,8 @@ pub fn complete(meta: &mut TableMeta, ranges: &RangeDeletes) {
     meta.blobs.dedup();
 }
 
-/// Range deletes as bytes: count of fragments varint, then for each start bytes, end bytes, count of
-/// sequence numbers varint, the numbers (newest first) as varints.
+/// Range deletes as bytes: count of fragments varint, then for each: start bytes, end bytes, count
+/// of sequence numbers varint, the numbers (newest first) as varints.
 pub fn encode_ranges(ranges: &RangeDeletes) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(&mut out, ranges.fragments().len() as u64);

@@ -9,7 +9,7 @@ use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Recorder;
 use crate::fs::mem::{MemClock, MemFs};
-use crate::fs::{Env, Fs};
+use crate::fs::{Env, Fs, WriteFile};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,6 +60,10 @@ impl World {
             writer.add(key, *seq, *kind, value).unwrap();
         }
         writer.finish().unwrap()
+    }
+
+    pub fn fs_create(&self, id: u64) -> Box<dyn WriteFile> {
+        self.fs.create(&path(id)).unwrap()
     }
 
     pub fn open(&self, meta: TableMeta) -> Arc<Table> {

@@ -83,12 +83,8 @@ impl Table {
         let bytes = self.with_file(|file| read_section(file, handle))?;
         let stated = properties::decode(&bytes)
             .ok_or_else(|| self.corrupt(handle.offset, "the properties are malformed"))?;
-        let mut known = TableMeta {
-            id: 0,
-            file_bytes: 0,
-            ingest_seq: 0,
-            ..TableMeta::clone(&self.meta)
-        };
+        let mut known =
+            TableMeta { id: 0, file_bytes: 0, ingest_seq: 0, ..TableMeta::clone(&self.meta) };
         if self.meta.ingest_seq != 0 {
             // The sequence number was given after the file was written.
             (known.min_seq, known.max_seq) = (0, 0);
