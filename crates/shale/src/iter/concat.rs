@@ -7,6 +7,8 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::sync::Arc;
 use crate::table::{CursorOptions, Table, TableCursor, TableScan};
+use crate::version::Level;
+use std::ops::Range;
 
 /// A cursor that can be opened on a table.
 pub trait OpenTable: Cursor + Sized {
@@ -42,6 +44,13 @@ impl OpenTable for TableScan {
 /// Tables in key order that do not overlap.
 #[derive(Clone, Debug)]
 pub enum Run {
+    /// Some of a level.
+    Level {
+        /// The level, not 0.
+        level: Arc<Level>,
+        /// Which of its tables.
+        range: Range<usize>,
+    },
     /// These.
     Tables(Vec<Arc<Table>>),
 }
@@ -51,7 +60,18 @@ impl Run {
     #[inline]
     pub fn tables(&self) -> &[Arc<Table>] {
         match self {
+            Run::Level { level, range } => &level.tables()[range.clone()],
             Run::Tables(tables) => tables,
+        }
+    }
+
+    /// The first table that does not lie before `key`.
+    fn position(&self, key: &[u8]) -> usize {
+        match self {
+            Run::Level { level, range } => {
+                level.position(key).clamp(range.start, range.end) - range.start
+            }
+            Run::Tables(tables) => tables.partition_point(|table| table.meta.is_before(key)),
         }
     }
 }
@@ -138,11 +158,6 @@ impl<C: OpenTable> Concat<C> {
         }
         moved
     }
-
-    /// The first table that does not lie before `key`.
-    fn find(&self, key: &[u8]) -> usize {
-        self.run.tables().partition_point(|table| table.meta.is_before(key))
-    }
 }
 
 impl<C: OpenTable> Cursor for Concat<C> {
@@ -168,7 +183,7 @@ impl<C: OpenTable> Cursor for Concat<C> {
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        if let Some(cursor) = self.open(self.find(key)) {
+        if let Some(cursor) = self.open(self.run.position(key)) {
             let moved = cursor.seek(key, seq);
             self.check(moved)?;
         }

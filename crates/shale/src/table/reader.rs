@@ -189,6 +189,27 @@ impl Table {
         Ok(found)
     }
 
+    /// Tells the system that [`Table::get`] of this key will come soon, unless it needs no block
+    /// that is not in memory. Never fails; a hint.
+    pub fn prefetch_block(&self, key: &[u8], hash: u64) {
+        let Ok(table) = self.index() else { return };
+        let (filter, at) = (table.filter(), table.index.find(key));
+        if at >= table.index.blocks()
+            || !(filter.is_empty() || filter::may_contain(filter, hash))
+        {
+            return;
+        }
+        let handle = table.index.info(at).handle;
+        let place = CacheKey { file: self.meta.id, offset: handle.offset };
+        if self.shared.cache.get(&place).is_none() {
+            // An error shows again when the block is read.
+            let _ = self.with_file(|file| {
+                file.prefetch(handle.offset, u64::from(handle.bytes));
+                Ok(())
+            });
+        }
+    }
+
     #[inline]
     fn get_in_blocks(&self, index: &Index, key: &[u8], seq: SeqNo) -> Result<Option<TableEntry>> {
         // The entries of an ingested table have sequence number 0 in their blocks.

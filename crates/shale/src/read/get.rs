@@ -1,0 +1,213 @@
+//! Looking up one key or several: the sources from new to old, up to the first version that the
+//! reader may see. Why that one is the newest: see [`crate::state`].
+//!
+//! Range deletes are looked at first, and only if there are any: a source all of which is older
+//! than the delete that covers the key need not be asked.
+
+use super::value::{BlobSource, Value};
+use crate::base::coding;
+use crate::base::error::Result;
+use crate::base::key::{Kind, SeqNo};
+use crate::base::sync::Arc;
+use crate::state::TreeState;
+use crate::table::Table;
+
+/// The newest version of a key that a reader may see, if it is not a delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// When it was written.
+    pub seq: SeqNo,
+    /// [`Kind::Put`], or [`Kind::Blob`] if `value` is a reference.
+    pub kind: Kind,
+    /// The value, or the reference to it.
+    pub value: Value,
+}
+
+impl Found {
+    /// The value itself.
+    fn resolve(self, blobs: &dyn BlobSource) -> Result<Value> {
+        match self.kind {
+            Kind::Blob => blobs.read(&self.value).map(Value::Owned),
+            _ => Ok(self.value),
+        }
+    }
+}
+
+/// The value of `key` that a reader at `seq` sees.
+pub fn get(
+    state: &TreeState,
+    key: &[u8],
+    seq: SeqNo,
+    blobs: &dyn BlobSource,
+) -> Result<Option<Value>> {
+    find(state, key, seq)?.map(|found| found.resolve(blobs)).transpose()
+}
+
+/// As [`get`], but a large value is not read: the caller gets the reference to it.
+pub fn find(state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
+    let deleted = newest_covering(state, key, seq)?;
+    if let Some(answer) = find_in_memtables(state, key, seq, deleted) {
+        return Ok(answer);
+    }
+    let mut hash = None;
+    for table in tables_of(state, key) {
+        if table.meta.max_seq < deleted {
+            continue;
+        }
+        let hash = *hash.get_or_insert_with(|| coding::hash(key));
+        if let Some(answer) = find_in_table(table, key, hash, seq, deleted)? {
+            return Ok(answer);
+        }
+    }
+    Ok(None)
+}
+
+/// What each of several keys, in any order, reads as; as [`get`] for each, but the blocks needed
+/// are asked for before the first of them is waited for.
+pub fn multi_get(
+    state: &TreeState,
+    keys: &[&[u8]],
+    seq: SeqNo,
+    blobs: &dyn BlobSource,
+) -> Result<Vec<Option<Value>>> {
+    let found = multi_find(state, keys, seq)?;
+    found.into_iter().map(|found| found.map(|f| f.resolve(blobs)).transpose()).collect()
+}
+
+/// As [`multi_get`], but large values are not read: the caller gets the references to them.
+pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<Option<Found>>> {
+    let mut found = vec![None; keys.len()];
+    let mut open: Vec<Open<'_>> = Vec::with_capacity(keys.len());
+    for (index, &key) in keys.iter().enumerate() {
+        let deleted = newest_covering(state, key, seq)?;
+        match find_in_memtables(state, key, seq, deleted) {
+            Some(answer) => found[index] = answer,
+            None => open.push(Open { index, key, hash: coding::hash(key), deleted }),
+        }
+    }
+    // In key order, so that neighbors find their blocks, and the nodes of the index, warm.
+    open.sort_unstable_by(|a, b| a.key.cmp(b.key));
+    let (level_0, deeper) = match state.version.levels.split_first() {
+        Some((first, deeper)) => (first.tables(), deeper),
+        None => (&[][..], &[][..]),
+    };
+    for table in level_0 {
+        find_in_source(&mut open, &mut found, seq, |_| Some(table))?;
+    }
+    for level in deeper.iter().filter(|level| !level.is_empty()) {
+        find_in_source(&mut open, &mut found, seq, |key| level.find(key))?;
+    }
+    Ok(found)
+}
+
+/// A key of a [`multi_find`] that has not been answered yet.
+struct Open<'a> {
+    index: usize,
+    key: &'a [u8],
+    hash: u64,
+    deleted: SeqNo,
+}
+
+/// Asks one table, or one run of tables, for all open keys.
+fn find_in_source<'t>(
+    open: &mut Vec<Open<'_>>,
+    found: &mut [Option<Found>],
+    seq: SeqNo,
+    table_of: impl Fn(&[u8]) -> Option<&'t Arc<Table>>,
+) -> Result<()> {
+    let table_of = |open: &Open<'_>| {
+        table_of(open.key)
+            .filter(|table| table.meta.covers(open.key) && table.meta.max_seq >= open.deleted)
+    };
+    if open.len() > 1 {
+        for open in open.iter() {
+            if let Some(table) = table_of(open) {
+                table.prefetch_block(open.key, open.hash);
+            }
+        }
+    }
+    let mut failed = Ok(());
+    open.retain(|open| {
+        let (Some(table), Ok(())) = (table_of(open), &failed) else { return true };
+        match find_in_table(table, open.key, open.hash, seq, open.deleted) {
+            Ok(None) => true,
+            Ok(Some(answer)) => {
+                found[open.index] = answer;
+                false
+            }
+            Err(error) => {
+                failed = Err(error);
+                true
+            }
+        }
+    });
+    failed
+}
+
+/// The newest range delete that covers `key` for a reader at `seq`, or 0.
+#[inline]
+fn newest_covering(state: &TreeState, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
+    let mut newest = 0;
+    for memtable in state.memtables() {
+        newest = newest.max(memtable.newest_covering(key, seq));
+    }
+    if state.version.has_range_deletes() {
+        newest = newest.max(state.version.range_deletes()?.newest_covering(key, seq));
+    }
+    Ok(newest)
+}
+
+/// What the memtables say of the key: nothing, that it is deleted, or its value.
+#[inline]
+fn find_in_memtables(
+    state: &TreeState,
+    key: &[u8],
+    seq: SeqNo,
+    deleted: SeqNo,
+) -> Option<Option<Found>> {
+    for memtable in state.memtables() {
+        if let Some(entry) = memtable.get(key, seq) {
+            let live = entry.seq >= deleted && entry.kind != Kind::Delete;
+            return Some(live.then(|| Found {
+                seq: entry.seq,
+                kind: entry.kind,
+                value: Value::Owned(entry.value.to_vec()),
+            }));
+        }
+    }
+    None
+}
+
+/// What a table says of the key: nothing, that it is deleted, or its value.
+#[inline]
+fn find_in_table(
+    table: &Table,
+    key: &[u8],
+    hash: u64,
+    seq: SeqNo,
+    deleted: SeqNo,
+) -> Result<Option<Option<Found>>> {
+    let Some(entry) = table.get(key, hash, seq)? else { return Ok(None) };
+    let live = entry.seq >= deleted && entry.kind != Kind::Delete;
+    Ok(Some(live.then(|| Found {
+        seq: entry.seq,
+        kind: entry.kind,
+        value: Value::Block(entry.value),
+    })))
+}
+
+/// The tables whose key range has `key`, newest first.
+#[inline]
+fn tables_of<'a>(state: &'a TreeState, key: &'a [u8]) -> impl Iterator<Item = &'a Arc<Table>> {
+    let (level_0, deeper) = match state.version.levels.split_first() {
+        Some((first, deeper)) => (first.tables(), deeper),
+        None => (&[][..], &[][..]),
+    };
+    let level_0 = level_0.iter().filter(move |table| table.meta.covers(key));
+    let deeper = deeper.iter().filter(|level| !level.is_empty());
+    level_0.chain(deeper.filter_map(move |level| level.find(key)))
+}
+
+#[cfg(test)]
+#[path = "get_tests.rs"]
+mod tests;

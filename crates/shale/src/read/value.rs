@@ -1,0 +1,99 @@
+//! A value as a read returns it: a part of a cached block without a copy, or bytes of its own.
+
+use crate::base::error::Result;
+use crate::table::BlockSlice;
+use std::fmt;
+use std::ops::Deref;
+
+/// Where the values of [`Kind::Blob`](crate::base::key::Kind::Blob) entries come from.
+pub trait BlobSource: Send + Sync {
+    /// Reads the whole value that `blob_ref` (the value of such an entry) names.
+    fn read(&self, blob_ref: &[u8]) -> Result<Vec<u8>>;
+}
+
+/// A value. It holds on to the block it lies in; keep a copy instead of many of these for long.
+#[derive(Clone)]
+pub enum Value {
+    /// A part of a block.
+    Block(BlockSlice),
+    /// Bytes of its own.
+    Owned(Vec<u8>),
+}
+
+impl Value {
+    /// The bytes, copied only if they are part of a block.
+    pub fn into_vec(self) -> Vec<u8> {
+        match self {
+            Value::Block(slice) => slice.to_vec(),
+            Value::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Value::Block(slice) => slice,
+            Value::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl From<Value> for Vec<u8> {
+    fn from(value: Value) -> Vec<u8> {
+        value.into_vec()
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.escape_ascii())
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<[u8]> for Value {
+    fn eq(&self, other: &[u8]) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&[u8]> for Value {
+    fn eq(&self, other: &&[u8]) -> bool {
+        **self == **other
+    }
+}
+
+impl<const N: usize> PartialEq<[u8; N]> for Value {
+    fn eq(&self, other: &[u8; N]) -> bool {
+        **self == *other
+    }
+}
+
+impl<const N: usize> PartialEq<&[u8; N]> for Value {
+    fn eq(&self, other: &&[u8; N]) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<Vec<u8>> for Value {
+    fn eq(&self, other: &Vec<u8>) -> bool {
+        **self == **other
+    }
+}
