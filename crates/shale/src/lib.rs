@@ -19,3 +19,5 @@ pub mod read;
 pub mod write;
 pub mod compaction;
 pub mod db;
+#[doc(hidden)]
+pub mod fuzz;

@@ -80,14 +80,29 @@ impl Compressor {
     }
 }
 
+/// The most bytes that an image of `bytes` can stand for: no byte of LZ4 gives more than 255, none
+/// of zlib more than 1032, and a block of zstd takes four bytes and gives at most 128 KiB.
+fn raw_len_max(codec: u8, bytes: usize) -> usize {
+    match codec {
+        id::NONE => bytes,
+        id::LZ4 => bytes.saturating_mul(255),
+        id::ZLIB => bytes.saturating_mul(1032),
+        _ => (bytes / 4).saturating_mul(128 * 1024),
+    }
+}
+
 /// Replaces the content of `out` with the `raw_len` bytes that `input`, an image by `codec`, stands
-/// for; on an error `out` holds nothing of use. The caller bounds `raw_len`.
+/// for; on an error `out` holds nothing of use. Allocates no more than `raw_len` bytes, and nothing
+/// if the image is too short for so many.
 pub fn decompress(
     codec: u8,
     input: &[u8],
     raw_len: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
+    if raw_len > raw_len_max(codec, input.len()) {
+        return Err("a block is too short for its raw length");
+    }
     match codec {
         id::NONE if input.len() != raw_len => Err("a plain block is not of its raw length"),
         id::NONE => {

@@ -109,8 +109,11 @@ fn a_wrong_length_or_codec_is_an_error() {
 #[test]
 fn an_absurd_length_is_an_error_before_it_is_memory() {
     let mut plain = Vec::new();
-    assert!(decompress(id::NONE, b"abc", usize::MAX, &mut plain).is_err());
-    assert!(decompress(id::LZ4, b"abc", usize::MAX, &mut plain).is_err());
+    for codec in [id::NONE, id::LZ4, id::ZLIB, id::ZSTD, 4, 255] {
+        for raw_len in [1 << 20, u32::MAX as usize, usize::MAX] {
+            assert!(decompress(codec, b"abcde", raw_len, &mut plain).is_err());
+        }
+    }
     assert_eq!(plain.capacity(), 0);
 }
 
@@ -142,6 +145,18 @@ fn damaged_images_never_give_more_than_was_asked_for() {
             }
         }
         assert_eq!(decompress(used, &image, 3000, &mut plain), Ok(()));
+        assert_eq!(plain, raw);
+    }
+}
+
+#[test]
+fn the_most_compressible_data_is_within_the_bounds() {
+    let raw = vec![0; 4 << 20];
+    let mut plain = Vec::new();
+    for codec in all() {
+        let mut image = Vec::new();
+        let used = Compressor::new(codec).compress(&raw, &mut image);
+        assert_eq!(decompress(used, &image, raw.len(), &mut plain), Ok(()), "{codec}");
         assert_eq!(plain, raw);
     }
 }
