@@ -1,0 +1,404 @@
+//! The habits of this code base, checked: a style that no tool checks does not hold.
+//!
+//! The laws of `crates/shale` (the order of its modules, the doors to disk, clock, chance and
+//! threads) and the habits of all crates (sizes, words, documentation). What is allowed in spite of
+//! a rule is listed here, with the reason; the lists only shrink.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The longest file, function (in lines) and line (in columns). Tests may be longer.
+const FILE_LINES: usize = 600;
+const FUNCTION_LINES: usize = 80;
+const LINE_COLUMNS: usize = 100;
+
+/// Files of `crates/shale/src` that may touch disk, clock, chance or threads.
+const DOORS: [&str; 2] = ["fs/os.rs", "db/threads.rs"];
+
+/// What only the doors may use.
+const BEHIND_DOORS: [&str; 6] =
+    ["std::fs", "Instant::now", "SystemTime", "thread::spawn", "thread::Builder", "rand::"];
+
+/// Files of `crates/shale/src` that may have unsafe code: shared memory without locks, calls of C.
+const UNSAFE: [&str; 4] =
+    ["fs/os.rs", "memtable/arena.rs", "memtable/skiplist.rs", "table/compress.rs"];
+
+/// Files written before this test was, with lines that are too long, or too many of them.
+const LONG: [&str; 13] = [
+    "crates/shale/src/iter/merge.rs",
+    "crates/shale/src/iter/visible.rs",
+    "crates/shale/src/memtable/mod.rs",
+    "crates/shale/src/memtable/ranges.rs",
+    "crates/shale/src/memtable/skiplist.rs",
+    "crates/shale/src/table/properties.rs",
+    "crates/shale/src/version/manifest.rs",
+    "crates/shale-lab/src/bench/folder.rs",
+    "crates/shale-lab/src/generate.rs",
+    "crates/shale-lab/src/lib.rs",
+    "xtask/src/compare.rs",
+    "xtask/src/table.rs",
+    "xtask/src/tools.rs",
+];
+
+/// A source file, read once.
+struct Source {
+    /// Its path from the root of the workspace.
+    path: String,
+    text: String,
+    /// Whether it is compiled for tests only.
+    is_test: bool,
+}
+
+impl Source {
+    /// The lines of code: without comments, and without the tests at the end of the file.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.lines().map(|(at, line)| (at, strip_comment(line)))
+    }
+
+    /// The lines, numbered from 1, without the tests at the end of the file.
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let end = self.text.find("#[cfg(test)]\nmod tests {").unwrap_or(self.text.len());
+        self.text[..end].lines().enumerate().map(|(index, line)| (index + 1, line))
+    }
+
+    /// The path inside `crates/shale/src`, if it is there.
+    fn engine_path(&self) -> Option<&str> {
+        self.path.strip_prefix("crates/shale/src/")
+    }
+
+    /// The module of the engine that it belongs to.
+    fn engine_module(&self) -> Option<&str> {
+        let path = self.engine_path()?;
+        path.split_once('/').map(|(module, _)| module).or(path.strip_suffix(".rs"))
+    }
+}
+
+/// The part of a line before a `//` that is not inside a string.
+fn strip_comment(line: &str) -> &str {
+    let (mut in_string, mut escaped) = (false, false);
+    let bytes = line.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' if at > 0 && bytes[at - 1] == b'\'' => {}
+            b'"' => in_string = !in_string,
+            b'/' if !in_string && bytes.get(at + 1) == Some(&b'/') => return &line[..at],
+            _ => {}
+        }
+    }
+    line
+}
+
+/// Whether `line` has `word`, not as the tail of a longer name.
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word)
+        .any(|(index, _)| !line[..index].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                walk(&path, found);
+            }
+        } else if name.ends_with(".rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// All Rust files of the workspace's crates.
+fn sources() -> Vec<Source> {
+    let root = root();
+    let mut paths = Vec::new();
+    walk(&root.join("crates"), &mut paths);
+    walk(&root.join("xtask"), &mut paths);
+    let read = |path: &PathBuf| Source {
+        path: path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/"),
+        text: fs::read_to_string(path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+        is_test: false,
+    };
+    let mut sources: Vec<Source> = paths.iter().map(read).collect();
+    let mut tests: BTreeSet<String> = BTreeSet::new();
+    for source in &sources {
+        tests.extend(modules(source).into_iter().filter(|m| m.is_test).flat_map(|m| m.files));
+    }
+    for source in &mut sources {
+        let path = &source.path;
+        source.is_test = tests.contains(path)
+            || ["/tests/", "/benches/", "/examples/"].iter().any(|dir| path.contains(dir));
+    }
+    sources
+}
+
+/// A `mod name;` of a file.
+struct Module {
+    is_test: bool,
+    /// Where its file may be.
+    files: Vec<String>,
+}
+
+/// The modules that a file declares.
+fn modules(source: &Source) -> Vec<Module> {
+    let (dir, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
+    let stem = file.strip_suffix(".rs").unwrap_or(file);
+    let own = if matches!(stem, "lib" | "main" | "mod") || dir.ends_with("/tests") {
+        dir.to_owned()
+    } else {
+        format!("{dir}/{stem}")
+    };
+    let mut found = Vec::new();
+    let (mut is_test, mut path) = (false, None);
+    for line in source.text.lines().map(str::trim) {
+        if let Some(attribute) = line.strip_prefix("#[") {
+            is_test |= attribute.starts_with("cfg(") && attribute.contains("test");
+            if let Some(rest) = attribute.strip_prefix("path = \"") {
+                path = rest.split('"').next();
+            }
+            continue;
+        }
+        let words = line.strip_suffix(';').map(|line| line.split(' ').collect::<Vec<&str>>());
+        if let Some([.., "mod", name]) = words.as_deref() {
+            let files = match path {
+                Some(path) => vec![format!("{dir}/{path}")],
+                None => vec![format!("{own}/{name}.rs"), format!("{own}/{name}/mod.rs")],
+            };
+            found.push(Module { is_test, files });
+        }
+        (is_test, path) = (false, None);
+    }
+    found
+}
+
+/// The modules of the engine, in the order of lib.rs.
+fn order(sources: &[Source]) -> Vec<String> {
+    let lib = sources.iter().find(|s| s.engine_path() == Some("lib.rs")).unwrap();
+    let names = lib.lines().filter_map(|(_, line)| {
+        let name = line.strip_prefix("pub mod ").or(line.strip_prefix("mod "))?;
+        name.strip_suffix(';').map(str::to_owned)
+    });
+    names.collect()
+}
+
+fn report(rule: &str, wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "{rule}:\n  {}\n", wrong.join("\n  "));
+}
+
+/// The word at the start of `text`.
+fn first_word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    &text[..end]
+}
+
+/// The names that follow `crate::` in a line: one, or those of a `{}` group.
+fn crate_names(line: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for (at, path) in line.match_indices("crate::") {
+        if !has_word(&line[at..], path) || line[..at].ends_with(['_', ':']) {
+            continue;
+        }
+        let rest = &line[at + path.len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            names.push(first_word(rest));
+            continue;
+        };
+        let mut depth = 0;
+        for (index, c) in group.char_indices() {
+            let begins = index == 0 || group[..index].trim_end().ends_with(',');
+            if depth == 0 && begins && c.is_alphabetic() {
+                names.push(first_word(&group[index..]));
+            }
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            if depth < 0 {
+                break;
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn modules_use_only_those_above_them() {
+    let sources = sources();
+    let order = order(&sources);
+    let place = |module: &str| order.iter().position(|name| name == module);
+    let mut wrong = Vec::new();
+    for source in sources.iter().filter(|source| !source.is_test) {
+        let Some(own) = source.engine_module().and_then(place) else { continue };
+        for (at, line) in source.code() {
+            for name in crate_names(line) {
+                if place(name).is_some_and(|used| used > own) {
+                    wrong.push(format!("{}:{at} uses {name}, which is below it", source.path));
+                }
+            }
+        }
+    }
+    assert!(order.len() > 10, "the modules of lib.rs: {order:?}");
+    report("the order of modules in lib.rs is the architecture", wrong);
+}
+
+#[test]
+fn disk_clock_chance_and_threads_have_one_door() {
+    let mut wrong = Vec::new();
+    for source in sources().iter().filter(|source| !source.is_test) {
+        let Some(path) = source.engine_path() else { continue };
+        if DOORS.contains(&path) {
+            continue;
+        }
+        for (at, line) in source.code() {
+            for word in BEHIND_DOORS.iter().filter(|word| has_word(line, word)) {
+                wrong.push(format!("{}:{at} uses {word}", source.path));
+            }
+        }
+    }
+    report("disk, clock, chance and threads are reached through fs and db/threads only", wrong);
+}
+
+#[test]
+fn unsafe_code_is_rare_and_explained() {
+    let words = ["unsafe {", "unsafe impl", "unsafe fn"];
+    let mut wrong = Vec::new();
+    for source in sources().iter().filter(|source| !source.path.ends_with("tests/tidy.rs")) {
+        let lines: Vec<(usize, &str)> = source.lines().collect();
+        for (index, (at, line)) in lines.iter().enumerate() {
+            let code = strip_comment(line);
+            if !words.iter().any(|word| has_word(code, word)) {
+                continue;
+            }
+            let near = &lines[index.saturating_sub(15)..=index];
+            if !near.iter().any(|(_, l)| l.contains("SAFETY:") || l.contains("# Safety")) {
+                wrong.push(format!("{}:{at} has no SAFETY comment", source.path));
+            }
+            let listed = source.engine_path().is_none_or(|path| UNSAFE.contains(&path));
+            if !listed && !source.is_test {
+                wrong.push(format!("{}:{at} is not in a file listed for it", source.path));
+            }
+        }
+    }
+    report("unsafe code is listed and explained", wrong);
+}
+
+#[test]
+fn files_functions_and_lines_are_short() {
+    let mut wrong = Vec::new();
+    for source in sources().iter().filter(|source| !source.is_test) {
+        let lines: Vec<(usize, &str)> = source.lines().collect();
+        if LONG.contains(&source.path.as_str()) {
+            continue;
+        }
+        if lines.len() > FILE_LINES {
+            wrong.push(format!("{} has {} lines", source.path, lines.len()));
+        }
+        for (at, _) in lines.iter().filter(|(_, line)| line.chars().count() > LINE_COLUMNS) {
+            wrong.push(format!("{}:{at} is longer than {LINE_COLUMNS} columns", source.path));
+        }
+        for (at, length) in functions(&lines) {
+            if length > FUNCTION_LINES {
+                wrong.push(format!("{}:{at} is a function of {length} lines", source.path));
+            }
+        }
+    }
+    report("files, functions and lines are short", wrong);
+}
+
+/// Where functions begin and how many lines they have. Relies on rustfmt: a function ends at the
+/// first `}` that is indented as its first line is.
+fn functions(lines: &[(usize, &str)]) -> Vec<(usize, usize)> {
+    let starts = ["fn ", "pub ", "pub(", "const ", "unsafe ", "async ", "extern "];
+    let mut found = Vec::new();
+    for (index, (at, line)) in lines.iter().enumerate() {
+        let text = strip_comment(line.trim_start()).trim_end();
+        let is_function = starts.iter().any(|start| text.starts_with(start))
+            && text.split(' ').take(6).any(|word| word == "fn");
+        if !is_function || text.ends_with(['}', ';']) {
+            continue;
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let end = lines[index..].iter().position(|(_, line)| {
+            let rest = line.strip_prefix(indent).unwrap_or_default();
+            rest == "}" || rest.starts_with(')') && rest.ends_with(';')
+        });
+        found.push((*at, end.map_or(1, |end| end + 1)));
+    }
+    found
+}
+
+#[test]
+fn words_and_letters() {
+    let banned = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("dbg", "!(")];
+    let mut wrong = Vec::new();
+    for source in &sources() {
+        if !source.is_test && !source.text.starts_with("//!") {
+            wrong.push(format!("{} does not open with what it is for", source.path));
+        }
+        for (index, line) in source.text.lines().enumerate() {
+            let at = index + 1;
+            if !line.is_ascii() {
+                wrong.push(format!("{}:{at} has letters that are not ASCII", source.path));
+            }
+            for word in banned.iter().filter(|word| has_word(line, word)) {
+                wrong.push(format!("{}:{at} has {word}", source.path));
+            }
+            if line.trim_start().strip_prefix("//").is_some_and(is_module_line) {
+                wrong.push(format!("{}:{at} is a module commented out", source.path));
+            }
+        }
+    }
+    report("words and letters", wrong);
+}
+
+/// Whether the text is `mod name;`.
+fn is_module_line(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_prefix("pub ").unwrap_or(text);
+    let name = text.strip_prefix("mod ").and_then(|name| name.strip_suffix(';'));
+    name.is_some_and(|name| first_word(name) == name)
+}
+
+#[test]
+fn every_file_is_part_of_a_crate() {
+    let sources = sources();
+    let named: BTreeSet<String> =
+        sources.iter().flat_map(modules).flat_map(|module| module.files).collect();
+    let stray = sources.iter().filter(|source| {
+        let (dir, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
+        let is_root = ["lib.rs", "main.rs", "build.rs"].contains(&file)
+            || ["bin", "tests", "benches", "examples"].iter().any(|name| dir.ends_with(name));
+        !is_root && !named.contains(&source.path)
+    });
+    report("every file is named by a mod", stray.map(|source| source.path.clone()).collect());
+}
+
+#[test]
+fn every_setting_is_documented() {
+    let root = root();
+    let config = fs::read_to_string(root.join("crates/shale/src/base/config.rs")).unwrap();
+    let page = fs::read_to_string(root.join("docs/settings.md")).unwrap_or_default();
+    let mut wrong = Vec::new();
+    let mut fields = 0;
+    for name in ["Config", "TreeConfig", "Codecs"] {
+        let start = config.find(&format!("pub struct {name} {{")).unwrap();
+        let body = config[start..].split("\n}").next().unwrap();
+        for line in body.lines() {
+            let field = line.strip_prefix("    pub ").and_then(|line| line.split_once(':'));
+            let Some((field, _)) = field else { continue };
+            fields += 1;
+            if !page.contains(&format!("`{field}`")) {
+                wrong.push(format!("{name}.{field} is not in docs/settings.md"));
+            }
+        }
+    }
+    assert!(fields > 10, "{fields} settings found");
+    report("every setting is documented", wrong);
+}
