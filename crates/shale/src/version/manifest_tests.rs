@@ -69,11 +69,12 @@ fn what_was_appended_is_recovered() {
     let (fs, shared) = disk();
     assert!(matches!(recover(&fs, dir()), Err(Error::NoDatabase(_))));
     let (mut manifest, _) = manifest(&shared, 3);
-    let log = Some(LogStart { file: 30, seq: 12 });
-    manifest.append(&Edit { log, next_file: Some(40), ..Edit::default() }).unwrap();
+    let log = LogStart { file: 30, seq: 12 };
+    let edit = Edit { log: Some(log), next_file: Some(40), ..Edit::default() };
+    manifest.append(&edit).unwrap();
     let recovered = recover(&fs, dir()).unwrap();
     assert_eq!(table_ids(&recovered), [10, 11, 12]);
-    assert_eq!(recovered.log, log.unwrap());
+    assert_eq!(recovered.log, log);
     assert_eq!((recovered.next_file, recovered.next_tree, recovered.last_seq), (40, 2, 12));
     assert_eq!((recovered.manifest_id, recovered.edits, recovered.torn_bytes), (2, 5, 0));
     assert_eq!(recovered.snapshot, manifest.catalog().snapshot());

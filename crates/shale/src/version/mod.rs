@@ -7,7 +7,7 @@ pub mod catalog;
 pub mod edit;
 pub mod level;
 pub mod manifest;
-#[allow(clippy::module_inception)]
+#[allow(clippy::module_inception, reason = "a version is what the module is about")]
 pub mod version;
 
 pub use catalog::Catalog;

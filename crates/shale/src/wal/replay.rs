@@ -7,7 +7,8 @@
 //!
 //! 1. Records are accepted as long as they are sound and their sequence numbers are consecutive,
 //!    across files. (A torn tail in one file followed by a file that goes on with exactly the next
-//!    number is what an earlier recovery leaves; nothing is missing.)
+//!    number is what an earlier recovery leaves; nothing is missing. Nor is anything missing if
+//!    all numbers of a gap are covered by tables.)
 //! 2. Where that ends, at sequence number L, the rest of all files is only searched for sound
 //!    records, for what they say was durable: D is the largest such number of all sound records
 //!    and of the manifest.
@@ -107,7 +108,7 @@ impl Replayer {
             }
         }
         let path = reader.path().to_owned();
-        // Whether the file's first record is still to come: only there may a stopped log go on.
+        // Whether the file's first record is still to come: there a stopped log may go on.
         let mut first = true;
         loop {
             let (offset, torn) = match reader.next()? {
@@ -117,7 +118,7 @@ impl Replayer {
                     self.durable = self.durable.max(batch.durable_seq);
                     let after =
                         offset + (super::record::RECORD_HEADER_BYTES + payload.len()) as u64;
-                    if (self.stop.is_none() || first) && self.follows(&batch) {
+                    if self.follows(&batch, first) {
                         self.accept(&batch, id, after);
                         good = after;
                         sink(batch)?;
@@ -141,15 +142,12 @@ impl Replayer {
         Ok(())
     }
 
-    /// Whether the log goes on with this record.
-    fn follows(&self, batch: &WalBatch<'_>) -> bool {
-        match self.expected {
-            // A file that a crash brought back, although all in it is in tables, may be followed
-            // by one that is needed, with those between them removed for good.
-            Some(seq) if seq <= self.covered => batch.first_seq <= self.covered + 1,
-            Some(seq) => batch.first_seq == seq,
-            None => batch.first_seq <= self.covered + 1,
-        }
+    /// Whether the log goes on with this record; `first` if it is the first of its file.
+    fn follows(&self, batch: &WalBatch<'_>, first: bool) -> bool {
+        let seq = batch.first_seq;
+        // What is missing before it, if anything, is in tables.
+        let covered = seq <= self.covered + 1 && self.expected.is_none_or(|next| seq >= next);
+        covered || (self.expected == Some(seq) && (first || self.stop.is_none()))
     }
 
     fn accept(&mut self, batch: &WalBatch<'_>, id: u64, after: u64) {

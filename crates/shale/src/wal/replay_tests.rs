@@ -100,7 +100,11 @@ fn a_flipped_byte_before_the_durable_point_is_an_error() {
     }
     for at in 0..FILE_HEADER_BYTES as u64 {
         fs.corrupt(&path(1), at, 0x08);
+        // Nothing is lost with the header, unless a record is.
+        assert_eq!(run(&fs, &[1]).unwrap().0, up_to(10), "{at}");
+        fs.corrupt(&path(1), starts[0] + 9, 0x08);
         assert_eq!(damage_at(run(&fs, &[1])), (path(1), 0), "{at}");
+        fs.corrupt(&path(1), starts[0] + 9, 0x08);
         fs.corrupt(&path(1), at, 0x08);
     }
     for at in starts[4]..log.bytes() {
@@ -235,6 +239,30 @@ fn what_tables_cover_need_not_be_in_the_log() {
     let start = ReplayStart { covered: 200, durable: 200 };
     let (_, end) = run_from(&fs, &[5], start).unwrap();
     assert_eq!(end.last_seq, 200);
+}
+
+#[test]
+fn a_gap_that_tables_cover_is_none() {
+    let fs = disk();
+    let mut a = wal(&fs, 1);
+    let starts: Vec<u64> = (1..=8).map(|seq| append(&mut a, seq, 1, seq - 1)).collect();
+    fs.corrupt(&path(1), starts[2] + 9, 1);
+    fs.corrupt(&path(1), starts[5] + 9, 1);
+    // Up to 5: the log goes on at 4, and stops at 6.
+    let start = ReplayStart { covered: 5, durable: 5 };
+    assert_eq!(damage_at(run_from(&fs, &[1], start)), (path(1), starts[5]));
+    let start = ReplayStart { covered: 6, durable: 6 };
+    let (seqs, end) = run_from(&fs, &[1], start).unwrap();
+    assert_eq!((seqs, end.last_seq), (vec![1, 2, 4, 5, 7, 8], 8));
+    // Nothing is left of an unsynced log whose operations were flushed; a new one follows them.
+    let mut b = wal(&fs, 2);
+    let mut c = wal(&fs, 3);
+    append(&mut b, 1, 1, 0);
+    append(&mut c, 101, 2, 100);
+    let start = ReplayStart { covered: 100, durable: 100 };
+    assert_eq!(run_from(&fs, &[2, 3], start).unwrap().0, [1, 101, 102]);
+    let start = ReplayStart { covered: 99, durable: 99 };
+    assert_eq!(damage_at(run_from(&fs, &[2, 3], start)), (path(3), 16));
 }
 
 #[test]
