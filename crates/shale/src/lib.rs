@@ -1,10 +1,42 @@
 //! Shale is an embedded storage engine: a log-structured merge tree whose promise is efficiency.
 //!
-//! A database ([`Db`]) holds named trees ([`Tree`]): ordered maps from byte keys to byte values.
-//! All trees share one write-ahead log, one commit order, one memory budget and one scheduler.
+//! A database ([`Db`]) holds named trees ([`Tree`]): ordered maps from byte keys (to 64 KiB) to byte
+//! values (to 4 GiB). All trees share one write-ahead log, one commit order, one memory bound and
+//! one scheduler. Handles are `Send`, `Sync` and cheap to clone; no async runtime is needed.
 //!
-//! The `mod` list below is the architecture: a module uses only modules above it. The test
-//! `tests/tidy.rs` proves it.
+//! ```
+//! use shale::{Batch, Config, Db, WriteOptions};
+//!
+//! # fn main() -> shale::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! let db = Db::open(dir.path(), Config::default())?;
+//! let users = db.tree_or_create("users")?;
+//! users.put(b"ada", b"1815")?;
+//!
+//! let mut batch = Batch::new();
+//! batch.put(&users, b"grace", b"1906");
+//! batch.delete(&users, b"ada");
+//! db.write(&batch, WriteOptions::SYNC)?; // all or nothing, durable on return
+//!
+//! let snapshot = db.snapshot();
+//! users.put(b"grace", b"?")?;
+//! assert_eq!(users.get_at(b"grace", &snapshot)?.unwrap(), b"1906");
+//! for row in users.scan_prefix(b"g")? {
+//!     let (key, value) = row?;
+//!     println!("{} {}", key.escape_ascii(), value.escape_ascii());
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! # Durability
+//! A commit that asks for it ([`WriteOptions::SYNC`]) is durable when the call returns, and so is
+//! every commit before it. Without, a commit survives a crash of the process, and what survives a
+//! crash of the machine is a prefix of the commit order: never a hole, never half a batch.
+//!
+//! # How it is built
+//! The `mod` list below is the architecture: a module uses only modules above it, which the test
+//! `tests/tidy.rs` proves. What users need is re-exported here; the modules are public for the tools
+//! that read files (`inspect`, fuzzing, the simulator) and may change with any version.
 
 pub mod base;
 pub mod fs;
@@ -21,3 +53,13 @@ pub mod compaction;
 pub mod db;
 #[doc(hidden)]
 pub mod fuzz;
+
+pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
+pub use base::error::{Error, Result};
+pub use base::key::SeqNo;
+pub use db::{
+    Background, Batch, Db, Ingest, LevelStats, OpenOptions, OperationStats, ScanOptions, Snapshot,
+    Stats, Tree, TreeStats, ValueReader, VerifyProgress, VerifyReport, WriteOptions,
+};
+pub use fs::Env;
+pub use read::{Scan, Value};

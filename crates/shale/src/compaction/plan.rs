@@ -14,13 +14,7 @@ use crate::table::meta::{FileId, TableMeta};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The tables of a tree, by level, as the picker sees them: level 0 newest first; deeper levels
-/// sorted by smallest key and disjoint.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
-    /// The levels, from 0.
-    pub levels: Vec<Vec<Arc<TableMeta>>>,
-}
+pub use crate::version::version::Shape;
 
 /// What the picker needs to know of the settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -187,6 +181,15 @@ impl Busy {
     /// Notes that a job which is not a plan (an ingest) writes tables of `range` to `level`.
     pub fn hold(&mut self, level: usize, range: KeyRange) {
         self.outputs.push((level, range));
+    }
+
+    /// Takes back one [`Busy::hold`].
+    pub fn release(&mut self, level: usize, range: &KeyRange) {
+        if let Some(index) =
+            self.outputs.iter().position(|(at, held)| *at == level && held == range)
+        {
+            self.outputs.swap_remove(index);
+        }
     }
 
     /// Whether no job runs.

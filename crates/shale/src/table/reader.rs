@@ -194,9 +194,7 @@ impl Table {
     pub fn prefetch_block(&self, key: &[u8], hash: u64) {
         let Ok(table) = self.index() else { return };
         let (filter, at) = (table.filter(), table.index.find(key));
-        if at >= table.index.blocks()
-            || !(filter.is_empty() || filter::may_contain(filter, hash))
-        {
+        if at >= table.index.blocks() || !(filter.is_empty() || filter::may_contain(filter, hash)) {
             return;
         }
         let handle = table.index.info(at).handle;

@@ -1,0 +1,247 @@
+//! Creating and dropping trees, waiting for background work, closing.
+
+use super::core::{Core, TreeCore};
+use super::sched::State;
+use super::stats::LevelCounters;
+use super::work::Manual;
+use crate::base::config::TreeConfig;
+use crate::base::error::{Error, Result};
+use crate::base::sync::atomic::{AtomicBool, Ordering};
+use crate::base::sync::{Arc, Mutex};
+use crate::compaction::manual::Step;
+use crate::compaction::plan::{Busy, Load};
+use crate::memtable::Memtable;
+use crate::state::TreeState;
+use crate::table::Blob;
+use crate::version::edit::Edit;
+use crate::version::{TreeId, Version};
+use crate::wal::payload;
+use arc_swap::ArcSwap;
+use std::time::Duration;
+
+/// The longest name of a tree, in bytes.
+const NAME_BYTES_MAX: usize = 1024;
+const WAIT: Duration = Duration::from_millis(100);
+
+impl TreeCore {
+    pub fn new(id: TreeId, name: String, config: TreeConfig, version: Version) -> Arc<TreeCore> {
+        Arc::new(TreeCore {
+            id,
+            name,
+            config,
+            state: ArcSwap::from_pointee(TreeState {
+                active: Arc::new(Memtable::new()),
+                sealed: Vec::new(),
+                version: Arc::new(version),
+            }),
+            swap: Mutex::new(()),
+            dropped: AtomicBool::new(false),
+            levels: Mutex::new(LevelCounters::default()),
+            manual: Mutex::new(None),
+        })
+    }
+}
+
+impl Core {
+    pub fn create_tree(&self, name: &str, config: TreeConfig) -> Result<Arc<TreeCore>> {
+        self.check_writable()?;
+        config.validate()?;
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            return Err(Error::InvalidArgument(format!(
+                "a tree's name has 1 to {NAME_BYTES_MAX} bytes, not {}",
+                name.len()
+            )));
+        }
+        // What was committed before must not be lost while the tree stays: one order for all.
+        let mut leader = self.leader.lock();
+        let through = leader.next_seq - 1;
+        self.sync_log(&mut leader, through)?;
+        let mut manifest = self.manifest.lock();
+        if self.trees.load().by_name.contains_key(name) {
+            return Err(Error::TreeExists(name.to_owned()));
+        }
+        let id = self.next_tree.fetch_add(1, Ordering::Relaxed) as TreeId;
+        let edit =
+            Edit { trees_created: vec![(id, name.to_owned(), config.clone())], ..Edit::default() };
+        self.append_edit(&mut manifest, &edit)?;
+        let tree = TreeCore::new(id, name.to_owned(), config, Version::new());
+        self.trees.store(Arc::new(self.trees.load().with(tree.clone())));
+        Ok(tree)
+    }
+
+    pub fn drop_tree(&self, name: &str) -> Result<()> {
+        self.check_writable()?;
+        // With the leader's lock no group is half applied to the tree.
+        let mut leader = self.leader.lock();
+        let trees = self.trees.load_full();
+        let Some(tree) = trees.by_name.get(name) else {
+            return Err(Error::NoSuchTree(name.to_owned()));
+        };
+        let through = leader.next_seq - 1;
+        self.sync_log(&mut leader, through)?;
+        let mut manifest = self.manifest.lock();
+        let edit = Edit { trees_dropped: vec![tree.id], ..Edit::default() };
+        self.append_edit(&mut manifest, &edit)?;
+        tree.dropped.store(true, Ordering::Release);
+        self.trees.store(Arc::new(trees.without(tree)));
+        let before = tree.state.load_full();
+        self.swap_state(tree, |_| TreeState {
+            active: Arc::new(Memtable::new()),
+            sealed: Vec::new(),
+            version: Arc::new(Version::new()),
+        });
+        drop(manifest);
+        drop(leader);
+        for (_, table) in before.version.tables() {
+            for &id in &table.meta.blobs {
+                self.blob(id).mark_obsolete();
+            }
+            table.mark_obsolete();
+        }
+        for memtable in before.sealed.iter().chain([&before.active]) {
+            for blob in memtable.attached::<Blob>() {
+                blob.mark_obsolete();
+            }
+        }
+        {
+            let mut state = self.sched.lock();
+            state.debts.remove(&tree.id);
+            state.look.remove(&tree.id);
+            state.flush.remove(&tree.id);
+        }
+        self.remove_old_logs();
+        self.update_pressure();
+        self.sched.wake_all();
+        Ok(())
+    }
+
+    /// Writes memtables to tables and waits until that is done.
+    pub fn flush(&self, only: Option<&TreeCore>) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.seal_all(only)?;
+        // Only what is sealed now is waited for, so that a stream of writes cannot keep us here.
+        let trees = self.trees.load_full();
+        let waiting: Vec<(Arc<TreeCore>, Arc<Memtable>)> = trees
+            .by_id
+            .values()
+            .filter(|tree| only.is_none_or(|only| only.id == tree.id))
+            .filter_map(|tree| Some((tree.clone(), tree.state.load().sealed.first()?.clone())))
+            .collect();
+        self.wait_until(|| {
+            waiting.iter().all(|(tree, newest)| {
+                tree.is_dropped()
+                    || !tree.state.load().sealed.iter().any(|held| Arc::ptr_eq(held, newest))
+            })
+        })
+    }
+
+    /// Waits until `done`, running background work here if it is stepped. A failure of background
+    /// work that happens meanwhile ends the wait.
+    pub fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
+        let failures = |state: &State| (state.flush_failure.total, state.compaction_failure.total);
+        let before = failures(&self.sched.lock());
+        loop {
+            if done() {
+                return Ok(());
+            }
+            self.check_writable()?;
+            let state = self.sched.lock();
+            let (flushes, compactions) = (&state.flush_failure, &state.compaction_failure);
+            let news = failures(&state) != before;
+            let failure = flushes.error.as_ref().or(compactions.error.as_ref());
+            if let Some(error) = failure.filter(|_| news) {
+                return Err(error.clone());
+            }
+            if !self.stepped {
+                drop(self.sched.wait_for_progress(state, WAIT));
+                continue;
+            }
+            let failure = failure.cloned();
+            drop(state);
+            match (self.next_job(), failure) {
+                (Some(job), _) => self.run_job(job)?,
+                (None, Some(error)) => return Err(error),
+                // Nothing can be done now; time must pass (a simulated clock moves by sleeping).
+                (None, None) => self.env.clock.sleep_nanos(1_000_000),
+            }
+        }
+    }
+
+    /// Brings a range of a tree to the last level.
+    pub fn compact(&self, tree: &TreeCore, wanted: Manual) -> Result<()> {
+        self.flush(Some(tree))?;
+        // One request at a time per tree.
+        loop {
+            let mut manual = tree.manual.lock();
+            if manual.is_none() {
+                *manual = Some(wanted.clone());
+                break;
+            }
+            drop(manual);
+            self.wait_until(|| tree.manual.lock().is_none())?;
+        }
+        self.sched.want_look(tree.id);
+        let result = self.wait_until(|| {
+            if tree.is_dropped() {
+                return true;
+            }
+            let snapshots = self.snapshot_seqs();
+            let load = Load { idle: true, snapshots: &snapshots, range_deletes: None };
+            let state = self.sched.lock();
+            if state.busy.get(&tree.id).is_some_and(|busy| !busy.is_empty()) {
+                return false;
+            }
+            self.manual_step(tree, &Busy::new(), &wanted, &load) == Step::Done
+        });
+        *tree.manual.lock() = None;
+        self.sched.want_look(tree.id);
+        self.sched.wake_all();
+        result
+    }
+
+    pub fn wait_idle(&self) -> Result<()> {
+        self.flush(None)?;
+        {
+            let mut state = self.sched.lock();
+            state.idle_wanted += 1;
+            state.look.extend(self.trees.load().by_id.keys());
+        }
+        self.sched.wake_all();
+        let result = self.wait_until(|| self.sched.lock().is_settled());
+        self.sched.lock().idle_wanted -= 1;
+        result
+    }
+
+    /// Ends background work: running jobs stop early, none is started any more.
+    pub fn stop_background(&self) {
+        self.sched.lock().closing = true;
+        self.sched.cancel.store(true, Ordering::Relaxed);
+        self.sched.wake_all();
+    }
+
+    /// Makes the log durable, marks it as complete, and lets go of the directory.
+    pub fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let mut leader = self.leader.lock();
+        let through = leader.next_seq - 1;
+        let mut result = Ok(());
+        if !self.read_only && !self.poisoned.load(Ordering::Acquire) {
+            result = self.sync_log(&mut leader, through);
+            if let (Ok(()), Some(wal)) = (&result, leader.wal.as_mut()) {
+                let mut mark = Vec::new();
+                wal.framer().frame(&mut mark, |out| payload::begin(out, through + 1, through));
+                result = wal.append(&mark).and_then(|()| wal.sync());
+            }
+        }
+        leader.wal = None;
+        drop(leader);
+        *self.manifest.lock() = None;
+        *self.lock.lock() = None;
+        self.sched.wake_all();
+        result
+    }
+}

@@ -1,0 +1,117 @@
+//! Batches: operations that become visible and durable together.
+
+use super::tree::Tree;
+use crate::base::error::{Error, Result};
+use crate::base::key::Kind;
+use crate::write::ops::Ops;
+
+/// A set of writes, in order, over any number of trees of one database, that is applied as a
+/// whole or not at all.
+///
+/// A later operation on a key wins over an earlier one. The batch is held in memory until it is
+/// written; [`Batch::bytes`] says how much that is.
+///
+/// ```
+/// # fn main() -> shale::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// let db = shale::Db::open(dir.path(), shale::Config::default())?;
+/// let (users, emails) = (db.tree_or_create("users")?, db.tree_or_create("emails")?);
+/// let mut batch = shale::Batch::new();
+/// batch.put(&users, b"7", b"ada@example.org");
+/// batch.put(&emails, b"ada@example.org", b"7");
+/// db.write(&batch, shale::WriteOptions { sync: true })?;
+/// assert_eq!(emails.get(b"ada@example.org")?.unwrap(), b"7");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+pub struct Batch {
+    pub(crate) ops: Ops,
+    /// The trees named, without repeats; a batch seldom names more than a few.
+    pub(crate) trees: Vec<Tree>,
+    /// Whether a value may be large enough for a blob file.
+    pub(crate) has_large: bool,
+    /// The first operation that could not be taken; reported when the batch is written.
+    pub(crate) refused: Option<Error>,
+}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch").field("len", &self.len()).field("bytes", &self.bytes()).finish()
+    }
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// Sets `key` to `value`. A key or value longer than its bound (64 KiB, 4 GiB) makes
+    /// [`Db::write`](crate::Db::write) refuse the whole batch.
+    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) {
+        self.has_large |= value.len() as u64 >= u64::from(tree.config().blob_bytes);
+        self.push(tree, Kind::Put, key, value);
+    }
+
+    /// Removes `key`, if it is there.
+    pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
+        self.push(tree, Kind::Delete, key, b"");
+    }
+
+    /// Removes every key from `start` up to, not including, `end`. Its cost does not depend on how
+    /// many keys that are. An empty range does nothing.
+    pub fn delete_range(&mut self, tree: &Tree, start: &[u8], end: &[u8]) {
+        if start < end {
+            if end.len() > crate::base::key::KEY_BYTES_MAX {
+                self.refuse(Error::InvalidArgument(
+                    "the end of a range delete is longer than a key may be".to_owned(),
+                ));
+            } else {
+                self.push(tree, Kind::RangeDelete, start, end);
+            }
+        }
+    }
+
+    fn push(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) {
+        if self.trees.last().is_none_or(|last| !last.same(tree))
+            && !self.trees.iter().any(|named| named.same(tree))
+        {
+            self.trees.push(tree.clone());
+        }
+        if let Err(error) = self.ops.push(kind, tree.id(), key, value) {
+            self.refuse(error);
+        }
+    }
+
+    fn refuse(&mut self, error: Error) {
+        self.refused.get_or_insert(error);
+    }
+
+    /// How many operations it holds.
+    pub fn len(&self) -> usize {
+        self.ops.count() as usize
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    /// The memory its operations take, in bytes; also what they will take in the log.
+    pub fn bytes(&self) -> usize {
+        self.ops.bytes().len()
+    }
+
+    /// Forgets all operations, so that the memory can be used for the next batch.
+    pub fn clear(&mut self) {
+        self.ops.clear();
+        self.trees.clear();
+        self.has_large = false;
+        self.refused = None;
+    }
+
+    /// Whether the first operation could not be taken, and why.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.refused.clone().map_or(Ok(()), Err)
+    }
+}

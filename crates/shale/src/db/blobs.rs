@@ -1,0 +1,199 @@
+//! Large values: written to blob files of their own before the commit that refers to them, read
+//! back in parts.
+//!
+//! A blob file is synced before the reference to it goes to the log, whatever the commit asks for:
+//! a log that refers to a value that a crash took would have a hole. It goes away with the last
+//! table or memtable that refers to it; one whose commit was never made is removed by the next
+//! open.
+
+use super::batch::Batch;
+use super::core::Core;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, VALUE_BYTES_MAX};
+use crate::base::stats::Counter;
+use crate::base::sync::Arc;
+use crate::read::{BlobSource, Value};
+use crate::table::blob::{Blob, BlobReader, BlobRef, BlobWriter};
+use crate::table::format::FileKind;
+use crate::table::meta::FileId;
+use crate::wal::OpIter;
+use crate::write::ops::Ops;
+use std::io::{self, Read};
+use std::sync::Weak;
+
+/// How much of a value is held while it is written.
+const PART_BYTES: usize = 256 * 1024;
+
+/// The blob files in use, by number, so that all who refer to one share one handle.
+pub(crate) type Blobs = std::collections::BTreeMap<FileId, Weak<Blob>>;
+
+/// A blob file just written.
+pub(crate) struct NewBlob {
+    blob: Arc<Blob>,
+    reference: Vec<u8>,
+}
+
+impl NewBlob {
+    pub fn reference(&self) -> &[u8] {
+        &self.reference
+    }
+
+    pub fn mark_obsolete(&self) {
+        self.blob.mark_obsolete();
+    }
+}
+
+/// Reads a value in parts; see [`Tree::get_reader`](crate::Tree::get_reader).
+#[derive(Debug)]
+pub struct ValueReader(Source);
+
+#[derive(Debug)]
+enum Source {
+    Value { value: Value, at: usize },
+    Blob(BlobReader),
+}
+
+impl ValueReader {
+    /// The length of the whole value in bytes.
+    pub fn len(&self) -> u64 {
+        match &self.0 {
+            Source::Value { value, .. } => value.len() as u64,
+            Source::Blob(reader) => reader.len(),
+        }
+    }
+
+    /// Whether the value is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Read for ValueReader {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Source::Value { value, at } => {
+                let rest = &value[*at..];
+                let count = rest.len().min(buf.len());
+                buf[..count].copy_from_slice(&rest[..count]);
+                *at += count;
+                Ok(count)
+            }
+            Source::Blob(reader) => reader.read(buf),
+        }
+    }
+}
+
+impl BlobSource for Core {
+    fn read(&self, reference: &[u8]) -> Result<Vec<u8>> {
+        self.blob_reader(reference)?.read_all()
+    }
+}
+
+impl Core {
+    /// The handle of a blob file of this database.
+    pub fn blob(&self, id: FileId) -> Arc<Blob> {
+        let mut blobs = self.blobs.lock();
+        if let Some(blob) = blobs.get(&id).and_then(Weak::upgrade) {
+            return blob;
+        }
+        let blob = Blob::new(id, self.path(FileKind::Blob, id), &self.tables);
+        blobs.retain(|_, blob| blob.strong_count() > 0);
+        blobs.insert(id, Arc::downgrade(&blob));
+        blob
+    }
+
+    /// The handle of the blob file that a reference names.
+    pub fn blob_of_ref(&self, reference: &[u8]) -> Option<Arc<Blob>> {
+        Some(self.blob(BlobRef::decode(reference)?.file))
+    }
+
+    fn blob_reader(&self, reference: &[u8]) -> Result<BlobReader> {
+        let Some(decoded) = BlobRef::decode(reference) else {
+            return Err(Error::corruption(&self.dir, 0, "an entry's blob reference is malformed"));
+        };
+        self.blob(decoded.file).reader(decoded)
+    }
+
+    pub fn value_reader(&self, kind: Kind, value: Value) -> Result<ValueReader> {
+        Ok(ValueReader(match kind {
+            Kind::Blob => Source::Blob(self.blob_reader(&value)?),
+            _ => Source::Value { value, at: 0 },
+        }))
+    }
+
+    /// Writes a value that starts with `start` and goes on with `rest` to a new blob file, durably.
+    pub fn write_blob(&self, start: &[u8], rest: Option<&mut dyn Read>) -> Result<NewBlob> {
+        let id = self.new_file();
+        let path = self.path(FileKind::Blob, id);
+        let written = self.fill_blob(id, start, rest).and_then(|reference| {
+            self.env.fs.sync_dir(&self.dir)?;
+            Ok(reference)
+        });
+        match written {
+            Ok(reference) => {
+                self.recorder.add(Counter::BlobBytes, reference.file_bytes());
+                Ok(NewBlob { blob: self.blob(id), reference: reference.encode() })
+            }
+            Err(error) => {
+                if let Err(error) = self.env.fs.remove(&path) {
+                    tracing::debug!(%error, "an unfinished blob is left for the next open");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn fill_blob(&self, id: FileId, start: &[u8], rest: Option<&mut dyn Read>) -> Result<BlobRef> {
+        let path = self.path(FileKind::Blob, id);
+        let mut writer = BlobWriter::new(self.env.fs.create(&path)?, id)?;
+        writer.append(start)?;
+        let mut bytes = start.len() as u64;
+        if let Some(rest) = rest {
+            let mut part = vec![0; PART_BYTES];
+            loop {
+                let count = match rest.read(&mut part) {
+                    Ok(0) => break,
+                    Ok(count) => count,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(Error::io("read the value for", &path, error)),
+                };
+                bytes += count as u64;
+                if bytes > VALUE_BYTES_MAX {
+                    return Err(Error::InvalidArgument(format!(
+                        "a value is longer than {VALUE_BYTES_MAX} bytes"
+                    )));
+                }
+                writer.append(&part[..count])?;
+            }
+        }
+        writer.finish()
+    }
+
+    /// Commits a batch some of whose values go to blob files.
+    pub fn commit_large(&self, batch: &Batch, sync: bool) -> Result<()> {
+        self.check_writable()?;
+        let mut ops = Ops::new();
+        let mut blobs = Vec::new();
+        let threshold = |tree: u32| {
+            let named = batch.trees.iter().find(|named| named.id() == tree);
+            named.map_or(u32::MAX, |tree| tree.config().blob_bytes) as usize
+        };
+        let mut write = || -> Result<()> {
+            for op in OpIter::new(batch.ops.bytes(), 0) {
+                if op.kind == Kind::Put && op.value.len() >= threshold(op.tree) {
+                    let blob = self.write_blob(op.value, None)?;
+                    ops.push(Kind::Blob, op.tree, op.key, blob.reference())?;
+                    blobs.push(blob);
+                } else {
+                    ops.push(op.kind, op.tree, op.key, op.value)?;
+                }
+            }
+            self.commit(&ops, sync)
+        };
+        let result = write();
+        if result.is_err() {
+            blobs.iter().for_each(NewBlob::mark_obsolete);
+        }
+        result
+    }
+}

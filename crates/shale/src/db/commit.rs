@@ -1,0 +1,310 @@
+//! The path of a write: back-pressure, the log, the memtables, and making it visible.
+//!
+//! One leader at a time runs [`Core::lead`], under the `leader` lock: it gives the group its
+//! sequence numbers, appends all records with one call, syncs if any commit asks, applies the
+//! operations, and publishes. A group that fails before it is published has no effect: the log was
+//! cut back (full disk), or the database is poisoned (anything else).
+
+use super::core::{Core, Leader, LiveWal, TreeCore, Trees};
+use crate::base::config::SyncPolicy;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::base::stats::{Counter, Timed};
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::memtable::Memtable;
+use crate::state::TreeState;
+use crate::table::format::FileKind;
+use crate::wal::{OpIter, WalWriter, payload};
+use crate::write::ops::Ops;
+use crate::write::queue::Group;
+
+impl Core {
+    /// Commits `ops`: atomic, in one place of the commit order, and durable on return if `sync`.
+    pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
+        self.check_writable()?;
+        let started = self.recorder.sample().then(|| self.env.clock.now_nanos());
+        if !ops.is_empty() {
+            self.wait_for_room(ops.bytes().len() as u64)?;
+        }
+        let sync = sync || self.settings.sync == SyncPolicy::Always;
+        self.queue.commit(ops, sync, |group| self.lead(group))?;
+        self.recorder.add_all([
+            (Counter::Commits, 1),
+            (Counter::WriteOps, ops.count().into()),
+            (Counter::UserBytes, ops.user_bytes()),
+        ]);
+        if let Some(started) = started {
+            self.recorder.time(Timed::Write, self.env.clock.now_nanos() - started);
+        }
+        Ok(())
+    }
+
+    fn lead(&self, group: &mut Group) -> Result<()> {
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        if group.ops.is_empty() {
+            return if group.sync {
+                let through = leader.next_seq - 1;
+                self.sync_log(&mut leader, through)
+            } else {
+                Ok(())
+            };
+        }
+        let first = leader.next_seq;
+        self.append_records(&mut leader, group, first)?;
+        let next = first + SeqNo::from(group.ops.count());
+        if group.sync {
+            self.sync_log(&mut leader, next - 1)?;
+        }
+        let trees = self.trees.load();
+        let full = self.apply(&trees, group.ops.bytes(), first);
+        leader.next_seq = next;
+        self.visible.store(next - 1, Ordering::Release);
+        self.sched.note_write();
+        leader.bytes_since_check += group.ops.bytes().len() as u64;
+        if full || leader.bytes_since_check >= self.settings.memtable_bytes / 4 {
+            leader.bytes_since_check = 0;
+            self.seal_full(&mut leader, &trees);
+        }
+        Ok(())
+    }
+
+    fn append_records(&self, leader: &mut Leader, group: &Group, first: SeqNo) -> Result<()> {
+        let durable = self.durable.load(Ordering::Acquire);
+        let mut buffer = std::mem::take(&mut leader.buffer);
+        buffer.clear();
+        let Some(wal) = leader.wal.as_mut() else { return Err(Error::Closed) };
+        let framer = wal.framer();
+        let mut seq = first;
+        for (ops, count) in group.commits() {
+            framer.frame(&mut buffer, |out| {
+                payload::begin(out, seq, durable);
+                out.extend_from_slice(ops);
+            });
+            seq += SeqNo::from(count);
+        }
+        let result = wal.append(&buffer);
+        let bytes = buffer.len() as u64;
+        if buffer.capacity() <= 4 << 20 {
+            leader.buffer = buffer;
+        }
+        match result {
+            Ok(()) => {
+                leader.dirty = true;
+                self.recorder.add_all([(Counter::WalBytes, bytes), (Counter::CommitGroups, 1)]);
+                Ok(())
+            }
+            Err(error) if error.is_disk_full() => Err(error),
+            Err(error) => Err(self.poison(error)),
+        }
+    }
+
+    /// Makes the log durable up to `through`, if other trees have older operations in it that no
+    /// table holds: a table made durable before them would break the promise that what survives a
+    /// crash is a prefix of the commit order. Commits go on meanwhile.
+    pub fn sync_before_flush(&self, tree: &TreeCore, through: SeqNo) -> Result<()> {
+        if self.durable.load(Ordering::Acquire) >= through {
+            return Ok(());
+        }
+        let trees = self.trees.load();
+        let others = trees.by_id.values().filter(|other| other.id != tree.id);
+        if !others.filter_map(|other| other.first_unflushed()).any(|seq| seq < through) {
+            return Ok(());
+        }
+        let (syncers, reached) = {
+            let leader = self.leader.lock();
+            let Some(wal) = leader.wal.as_ref() else { return Ok(()) };
+            let mut syncers = leader.unsynced.clone();
+            syncers.push(Arc::new(wal.syncer()?));
+            (syncers, leader.next_seq - 1)
+        };
+        for syncer in &syncers {
+            syncer.sync().map_err(|error| self.poison(error))?;
+        }
+        let mut leader = self.leader.lock();
+        leader.unsynced.retain(|kept| !syncers.iter().any(|done| Arc::ptr_eq(done, kept)));
+        self.durable.fetch_max(reached, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Takes the next sequence number for something that is not in the log.
+    pub fn append_nothing(&self, leader: &mut Leader) -> Result<()> {
+        let seq = leader.next_seq;
+        let durable = self.durable.load(Ordering::Acquire);
+        let Some(wal) = leader.wal.as_mut() else { return Err(Error::Closed) };
+        let mut record = Vec::new();
+        wal.framer().frame(&mut record, |out| {
+            payload::begin(out, seq, durable);
+            payload::put_nothing(out);
+        });
+        match wal.append(&record) {
+            Ok(()) => {
+                leader.dirty = true;
+                leader.next_seq = seq + 1;
+                Ok(())
+            }
+            Err(error) if error.is_disk_full() => Err(error),
+            Err(error) => Err(self.poison(error)),
+        }
+    }
+
+    /// Puts the operations into the memtables; answers whether any of them is now full.
+    fn apply(&self, trees: &Trees, ops: &[u8], first: SeqNo) -> bool {
+        let mut current: Option<(&Arc<TreeCore>, Arc<Memtable>)> = None;
+        let mut full = false;
+        for op in OpIter::new(ops, first) {
+            let seq = op.seq;
+            if current.as_ref().is_none_or(|(tree, _)| tree.id != op.tree) {
+                full |= current.is_some_and(|(_, memtable)| self.is_full(&memtable));
+                // A tree that was dropped after the batch was made: its operations vanish with it.
+                current =
+                    trees.by_id.get(&op.tree).map(|tree| (tree, tree.state.load().active.clone()));
+            }
+            let Some((_, memtable)) = &current else { continue };
+            match op.kind {
+                Kind::RangeDelete => memtable.delete_range(op.key, op.value, seq),
+                Kind::Blob => {
+                    if let Some(blob) = self.blob_of_ref(op.value) {
+                        memtable.attach(blob);
+                    }
+                    memtable.insert(op.key, seq, op.kind, op.value);
+                }
+                _ => memtable.insert(op.key, seq, op.kind, op.value),
+            }
+        }
+        full | current.is_some_and(|(_, memtable)| self.is_full(&memtable))
+    }
+
+    fn is_full(&self, memtable: &Memtable) -> bool {
+        memtable.bytes() as u64 >= self.settings.memtable_bytes
+    }
+
+    /// Seals the memtables that are full, the largest one while all active ones together take more
+    /// than half of what memtables may, and those that hold back the removal of old logs.
+    fn seal_full(&self, leader: &mut Leader, trees: &Trees) {
+        let mut active: Vec<(u64, &Arc<TreeCore>)> = Vec::new();
+        for tree in trees.by_id.values() {
+            let memtable = tree.state.load().active.clone();
+            if self.is_full(&memtable) {
+                self.seal(leader, tree);
+            } else if !memtable.is_empty() {
+                active.push((memtable.bytes() as u64, tree));
+            }
+        }
+        active.sort_by_key(|(bytes, tree)| (*bytes, tree.id));
+        let mut total: u64 = active.iter().map(|(bytes, _)| bytes).sum();
+        while total > self.settings.memtables_bytes_max / 2
+            && let Some((bytes, tree)) = active.pop()
+        {
+            self.seal(leader, tree);
+            total -= bytes;
+        }
+        if let Some(oldest) = self.oldest_log_to_free() {
+            for (_, tree) in active {
+                if tree.first_unflushed().is_some_and(|seq| seq <= oldest) {
+                    self.seal(leader, tree);
+                }
+            }
+        }
+        self.update_pressure();
+    }
+
+    /// When the old logs take more than eight memtables: the last sequence number of the oldest.
+    fn oldest_log_to_free(&self) -> Option<SeqNo> {
+        let wals = self.wals.lock();
+        let bytes: u64 = wals.iter().map(|wal| wal.bytes).sum();
+        let oldest = wals.first().and_then(|wal| wal.last_seq)?;
+        (bytes > 8 * self.settings.memtable_bytes).then_some(oldest)
+    }
+
+    /// Seals a tree's active memtable, so that it gets flushed; the log goes on in a new file once
+    /// the present one is worth a memtable.
+    pub fn seal(&self, leader: &mut Leader, tree: &TreeCore) {
+        if tree.state.load().active.is_empty() {
+            return;
+        }
+        self.swap_state(tree, |state| {
+            let mut sealed = Vec::with_capacity(state.sealed.len() + 1);
+            sealed.push(state.active.clone());
+            sealed.extend(state.sealed.iter().cloned());
+            TreeState { active: Arc::new(Memtable::new()), sealed, version: state.version.clone() }
+        });
+        if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= self.settings.memtable_bytes / 2) {
+            self.rotate_log(leader);
+        }
+        self.sched.want_flush(tree.id);
+        self.update_pressure();
+    }
+
+    /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
+    fn rotate_log(&self, leader: &mut Leader) {
+        let id = self.new_file();
+        let Some(old) = leader.wal.as_ref() else { return };
+        let path = self.path(FileKind::Wal, id);
+        let opened = old
+            .syncer()
+            .and_then(|syncer| Ok((syncer, WalWriter::create(&*self.env.fs, &path, id)?)));
+        let (syncer, wal) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                tracing::warn!(%error, "no new log file could be made; the present one grows on");
+                return;
+            }
+        };
+        let old_bytes = old.bytes();
+        if leader.dirty {
+            leader.unsynced.push(Arc::new(syncer));
+        }
+        {
+            let mut wals = self.wals.lock();
+            if let Some(last) = wals.last_mut() {
+                last.last_seq = Some(leader.next_seq - 1);
+                last.bytes = old_bytes;
+            }
+            wals.push(LiveWal { id, last_seq: None, bytes: 0 });
+        }
+        leader.wal = Some(wal);
+        leader.dirty = false;
+    }
+
+    /// Makes every record appended so far, which end at `through`, durable. A failure poisons: what the kernel did with the
+    /// pages is unknown, and a second sync would answer for others.
+    pub fn sync_log(&self, leader: &mut Leader, through: SeqNo) -> Result<()> {
+        if !leader.dirty && leader.unsynced.is_empty() {
+            return Ok(());
+        }
+        let started = self.env.clock.now_nanos();
+        let mut run = || -> Result<()> {
+            for syncer in leader.unsynced.drain(..) {
+                syncer.sync()?;
+            }
+            if let Some(wal) = leader.wal.as_mut() {
+                wal.sync()?;
+            }
+            Ok(())
+        };
+        run().map_err(|error| self.poison(error))?;
+        leader.dirty = false;
+        self.durable.fetch_max(through, Ordering::AcqRel);
+        let nanos = self.env.clock.now_nanos() - started;
+        self.recorder.add_all([(Counter::WalSyncs, 1), (Counter::WalSyncNanos, nanos)]);
+        self.recorder.time(Timed::Sync, nanos);
+        Ok(())
+    }
+
+    /// Seals every memtable that holds anything; `only` narrows it to one tree.
+    pub fn seal_all(&self, only: Option<&TreeCore>) -> Result<()> {
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        match only {
+            Some(tree) => self.seal(&mut leader, tree),
+            None => {
+                for tree in self.trees.load().by_id.values() {
+                    self.seal(&mut leader, tree);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! Bulk load: sorted rows become tables of the tree directly.
+//!
+//! The rows are written once, as tables whose entries carry no sequence number. When the load is
+//! finished they get one number, all the same, in the manifest: under the leader's lock, so that
+//! nothing can be committed in between, and after memtables that hold keys of the same range have
+//! been flushed, so that a newer place in the commit order always lies above an older one.
+
+use super::blobs::NewBlob;
+use super::core::{Core, TreeCore};
+use super::tree::Tree;
+use crate::base::error::{Error, Result};
+use crate::base::key::{KEY_BYTES_MAX, Kind};
+use crate::base::stats::Counter;
+use crate::base::sync::atomic::Ordering;
+use crate::compaction::policy::LAST;
+use crate::compaction::range::KeyRange;
+use crate::table::TableWriter;
+use crate::table::format::FileKind;
+use crate::table::meta::{FileId, TableMeta};
+use crate::version::Version;
+use crate::version::edit::TreeEdit;
+use std::sync::Arc;
+
+/// A bulk load under way: rows in strictly ascending order of their keys. Nothing is visible
+/// before [`Ingest::finish`], and then everything is; dropping it instead leaves no trace.
+///
+/// ```
+/// # fn main() -> shale::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
+/// let tree = db.tree_or_create("squares")?;
+/// let mut ingest = tree.ingest()?;
+/// for n in 0..1000u32 {
+///     ingest.add(&n.to_be_bytes(), &(n * n).to_le_bytes())?;
+/// }
+/// assert_eq!(ingest.finish()?, 1000);
+/// assert_eq!(tree.get(&7u32.to_be_bytes())?.unwrap(), 49u32.to_le_bytes());
+/// # Ok(()) }
+/// ```
+pub struct Ingest {
+    tree: Tree,
+    writer: Option<TableWriter>,
+    tables: Vec<TableMeta>,
+    files: Vec<FileId>,
+    blobs: Vec<NewBlob>,
+    last: Option<Vec<u8>>,
+    rows: u64,
+    user_bytes: u64,
+}
+
+impl std::fmt::Debug for Ingest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ingest").field("tree", &self.tree).field("rows", &self.rows).finish()
+    }
+}
+
+impl Ingest {
+    pub(crate) fn new(tree: Tree) -> Result<Ingest> {
+        tree.handle.core.check_writable()?;
+        Ok(Ingest {
+            tree,
+            writer: None,
+            tables: Vec::new(),
+            files: Vec::new(),
+            blobs: Vec::new(),
+            last: None,
+            rows: 0,
+            user_bytes: 0,
+        })
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        &self.tree.handle.core
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the key is not greater than the one before; the load can go
+    /// on with another row.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if key.len() > KEY_BYTES_MAX {
+            return Err(Error::InvalidArgument(format!(
+                "a key of {} bytes is longer than {KEY_BYTES_MAX}",
+                key.len()
+            )));
+        }
+        if let Some(last) = &self.last
+            && key <= last.as_slice()
+        {
+            return Err(Error::InvalidArgument(format!(
+                "rows of a bulk load come in ascending order: `{}` is not after `{}`",
+                key.escape_ascii(),
+                last.escape_ascii()
+            )));
+        }
+        let table_bytes = self.core().settings.table_bytes;
+        if self.writer.as_ref().is_some_and(|writer| writer.estimated_bytes() >= table_bytes) {
+            self.end_table()?;
+        }
+        if self.writer.is_none() {
+            self.begin_table()?;
+        }
+        let large = value.len() as u64 >= u64::from(self.tree.config().blob_bytes);
+        let blob = if large { Some(self.core().write_blob(value, None)?) } else { None };
+        if let Some(writer) = &mut self.writer {
+            match &blob {
+                Some(blob) => writer.add(key, 0, Kind::Blob, &blob.reference())?,
+                None => writer.add(key, 0, Kind::Put, value)?,
+            }
+        }
+        self.blobs.extend(blob);
+        let last = self.last.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
+        self.rows += 1;
+        self.user_bytes += (key.len() + value.len()) as u64;
+        Ok(())
+    }
+
+    fn begin_table(&mut self) -> Result<()> {
+        let core = self.core().clone();
+        // Most of it will stay in the last level, so it is written for it.
+        let options = core.table_options(&self.tree.inner, LAST);
+        let id = core.new_file();
+        self.files.push(id);
+        let file = core.env.fs.create(&core.path(FileKind::Table, id))?;
+        self.writer = Some(TableWriter::new(file, id, options));
+        Ok(())
+    }
+
+    fn end_table(&mut self) -> Result<()> {
+        if let Some(writer) = self.writer.take() {
+            self.tables.push(writer.finish()?);
+        }
+        Ok(())
+    }
+
+    /// Makes all rows visible and durable, together, and answers how many they are.
+    pub fn finish(mut self) -> Result<u64> {
+        self.tree.check()?;
+        self.end_table()?;
+        if self.tables.is_empty() {
+            return Ok(0);
+        }
+        let core = self.core().clone();
+        core.env.fs.sync_dir(&core.dir)?;
+        let tables = std::mem::take(&mut self.tables);
+        let bytes = tables.iter().map(|meta| meta.file_bytes).sum();
+        core.install_ingest(&self.tree.inner, tables)?;
+        self.files.clear();
+        self.blobs.clear();
+        core.recorder.add_all([
+            (Counter::IngestBytes, bytes),
+            (Counter::UserBytes, self.user_bytes),
+            (Counter::WriteOps, self.rows),
+        ]);
+        Ok(self.rows)
+    }
+}
+
+impl Drop for Ingest {
+    fn drop(&mut self) {
+        self.writer = None;
+        let core = self.core().clone();
+        for blob in self.blobs.drain(..) {
+            blob.mark_obsolete();
+        }
+        core.discard(&std::mem::take(&mut self.files));
+    }
+}
+
+impl Core {
+    fn install_ingest(&self, tree: &TreeCore, mut tables: Vec<TableMeta>) -> Result<()> {
+        let (Some(first), Some(last)) = (tables.first(), tables.last()) else { return Ok(()) };
+        let range = KeyRange {
+            smallest: first.smallest.clone(),
+            largest: last.largest.clone(),
+            largest_exclusive: false,
+        };
+        // Flushing without the lock first keeps the time under the lock short.
+        self.flush(Some(tree))?;
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        if !tree.state.load().active.is_empty() {
+            self.seal(&mut leader, tree);
+        }
+        while !tree.state.load().sealed.is_empty() {
+            // Another thread may be flushing the same memtables; then they are gone soon.
+            let mut state = self.sched.lock();
+            if state.flushing.insert(tree.id) {
+                drop(state);
+                let result = self.run_flush(tree);
+                self.sched.lock().flushing.remove(&tree.id);
+                result?;
+            } else {
+                drop(self.sched.wait_for_progress(state, std::time::Duration::from_millis(10)));
+            }
+        }
+        let seq = leader.next_seq;
+        // A log whose numbers have a gap would count as damaged: the number gets a record.
+        // And everything before it must be durable, since the ingest will be.
+        self.append_nothing(&mut leader)?;
+        self.sync_log(&mut leader, seq)?;
+        for meta in &mut tables {
+            (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);
+        }
+        // A compaction that runs may be about to write keys of this range to any level below 0,
+        // so the level is chosen, and held, under the scheduler's lock.
+        let level = {
+            let mut state = self.sched.lock();
+            let busy = state.busy.entry(tree.id).or_default();
+            let level = ingest_level(&tree.state.load().version, busy, &range);
+            busy.hold(level, range.clone());
+            level
+        };
+        let edit = TreeEdit {
+            tree: tree.id,
+            added: tables.into_iter().map(|meta| (level, meta)).collect(),
+            removed: Vec::new(),
+            flushed_seq: None,
+        };
+        let result = self.install_with(tree, edit, &[], || {
+            self.visible.store(seq, Ordering::Release);
+        });
+        if result.is_err() {
+            // The number is used up in the log; what comes next goes on after it.
+            self.visible.store(seq, Ordering::Release);
+        }
+        if let Some(busy) = self.sched.lock().busy.get_mut(&tree.id) {
+            busy.release(level, &range);
+        }
+        drop(leader);
+        self.sched.want_look(tree.id);
+        result
+    }
+}
+
+/// The deepest level that ingested tables of this range can go to: nothing of the range may lie in
+/// it, above it, or be on its way there.
+fn ingest_level(
+    version: &Version,
+    busy: &crate::compaction::plan::Busy,
+    range: &KeyRange,
+) -> usize {
+    let free = |level: usize| {
+        let mut metas = version.levels[level].metas();
+        !busy.writes(level, range) && !metas.any(|meta| range.overlaps_table(meta))
+    };
+    let mut best = 0;
+    for level in 0..=LAST {
+        if !free(level) {
+            break;
+        }
+        best = level;
+    }
+    best
+}

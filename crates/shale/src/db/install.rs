@@ -1,0 +1,169 @@
+//! The only place where what readers see changes: an edit becomes durable in the manifest, then
+//! the tree's state is replaced, then files that nobody needs any more are let go.
+
+use super::core::{Core, LiveWal, TreeCore};
+use crate::base::error::{Error, Result};
+use crate::base::stats::Counter;
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::memtable::Memtable;
+use crate::state::TreeState;
+use crate::table::format::FileKind;
+use crate::table::meta::{FileId, TableMeta};
+use crate::table::{Blob, Table};
+use crate::version::edit::{Edit, LogStart, TreeEdit};
+use std::collections::BTreeSet;
+
+impl Core {
+    /// Replaces what readers of a tree see.
+    pub fn swap_state(&self, tree: &TreeCore, change: impl FnOnce(&TreeState) -> TreeState) {
+        let _held = tree.swap.lock();
+        let new = change(&tree.state.load());
+        tree.state.store(Arc::new(new));
+    }
+
+    /// Makes `edit` durable and visible. `flushed` are the memtables whose content is in it.
+    /// After an error nothing has changed; the caller removes the tables it had written.
+    pub fn install(
+        &self,
+        tree: &TreeCore,
+        edit: TreeEdit,
+        flushed: &[Arc<Memtable>],
+    ) -> Result<()> {
+        self.install_with(tree, edit, flushed, || ())
+    }
+
+    /// As [`Core::install`]; `publish` runs right after readers see the change.
+    pub fn install_with(
+        &self,
+        tree: &TreeCore,
+        edit: TreeEdit,
+        flushed: &[Arc<Memtable>],
+        publish: impl FnOnce(),
+    ) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        if tree.is_dropped() {
+            return Err(Error::NoSuchTree(tree.name.clone()));
+        }
+        let before = tree.state.load_full().version.clone();
+        let after = before.apply(&edit, &|meta| self.open_table(meta))?;
+        let removed: Vec<Arc<Table>> = edit
+            .removed
+            .iter()
+            .filter(|(_, id)| !edit.added.iter().any(|(_, meta)| meta.id == *id))
+            .filter_map(|(level, id)| before.table(*level, *id).cloned())
+            .collect();
+        let kept_blobs: BTreeSet<FileId> =
+            edit.added.iter().flat_map(|(_, meta)| meta.blobs.iter().copied()).collect();
+        let log = if flushed.is_empty() { None } else { self.log_start(tree, flushed) };
+        let whole = Edit {
+            trees: vec![edit],
+            next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            log,
+            ..Edit::default()
+        };
+        self.append_edit(&mut manifest, &whole)?;
+        if let Some(log) = log {
+            self.covered.fetch_max(log.seq, Ordering::AcqRel);
+        }
+
+        let version = Arc::new(after);
+        self.swap_state(tree, |state| TreeState {
+            active: state.active.clone(),
+            sealed: state
+                .sealed
+                .iter()
+                .filter(|memtable| !flushed.iter().any(|done| Arc::ptr_eq(done, memtable)))
+                .cloned()
+                .collect(),
+            version,
+        });
+        publish();
+        drop(manifest);
+
+        let mut lost_blobs: BTreeSet<FileId> = BTreeSet::new();
+        for table in &removed {
+            lost_blobs.extend(table.meta.blobs.iter().filter(|id| !kept_blobs.contains(id)));
+            table.mark_obsolete();
+        }
+        for blob in flushed.iter().flat_map(|memtable| memtable.attached::<Blob>()) {
+            if !kept_blobs.contains(&blob.id()) {
+                blob.mark_obsolete();
+            }
+        }
+        for id in lost_blobs {
+            self.blob(id).mark_obsolete();
+        }
+        self.recorder.add(Counter::FilesRemoved, removed.len() as u64);
+        if !flushed.is_empty() {
+            self.remove_old_logs();
+        }
+        self.note_shape(tree);
+        Ok(())
+    }
+
+    /// Appends an edit to the manifest. A full disk is reported and nothing has changed; any
+    /// other failure leaves the manifest unknown, so no write is accepted any more.
+    pub fn append_edit(
+        &self,
+        manifest: &mut Option<crate::version::manifest::Manifest>,
+        edit: &Edit,
+    ) -> Result<()> {
+        let Some(log) = manifest.as_mut() else {
+            return Err(if self.read_only { Error::ReadOnly } else { Error::Closed });
+        };
+        match log.append(edit) {
+            Ok(()) => Ok(()),
+            Err(error) if error.is_disk_full() => Err(error),
+            Err(error) => Err(self.poison(error)),
+        }
+    }
+
+    /// A table of this database; nothing is read yet.
+    pub fn open_table(&self, meta: TableMeta) -> Arc<Table> {
+        let path = self.path(FileKind::Table, meta.id);
+        let blobs = meta.blobs.iter().map(|id| self.blob(*id)).collect();
+        let table = Table::new(meta, path, &self.tables);
+        table.hold_blobs(blobs);
+        table
+    }
+
+    /// Where the log will start once `flushed`, of `tree`, are in tables: everything before is in
+    /// tables everywhere. `None` while the log is being replayed.
+    fn log_start(&self, tree: &TreeCore, flushed: &[Arc<Memtable>]) -> Option<LogStart> {
+        // The visible position first: what is at or before it is in memtables or tables by now.
+        let visible = self.visible.load(Ordering::Acquire);
+        let trees = self.trees.load();
+        let unflushed = trees.by_id.values().filter_map(|other| {
+            other.first_unflushed_but(if other.id == tree.id { flushed } else { &[] })
+        });
+        let covered = unflushed.min().map_or(visible, |seq| visible.min(seq - 1));
+        let seq = covered.max(self.covered.load(Ordering::Acquire));
+        let wals = self.wals.lock();
+        let first = wals.iter().find(|wal| wal.last_seq.is_none_or(|last| last > seq))?;
+        Some(LogStart { file: first.id, seq })
+    }
+
+    /// Removes log files that the manifest says are obsolete.
+    pub fn remove_old_logs(&self) {
+        let covered = self.covered.load(Ordering::Acquire);
+        let mut wals = self.wals.lock();
+        let is_old = |wal: &LiveWal| wal.last_seq.is_some_and(|last| last <= covered);
+        while let Some(id) = wals.first().filter(|wal| is_old(wal)).map(|wal| wal.id) {
+            let path = self.path(FileKind::Wal, id);
+            if let Err(error) = self.env.fs.remove(&path) {
+                tracing::warn!(%error, "an old log could not be removed; it is tried again later");
+                break;
+            }
+            wals.remove(0);
+        }
+    }
+
+    /// Tells scheduler and back-pressure that a tree's tables have changed.
+    pub fn note_shape(&self, tree: &TreeCore) {
+        self.note_debt(tree);
+        self.update_pressure();
+        self.sched.want_look(tree.id);
+        self.sched.wake_all();
+    }
+}

@@ -1,0 +1,309 @@
+//! Opening: the lock, the manifest, the log, and clearing away what a crash left behind.
+//!
+//! 1. Take the lock; read CURRENT and the manifest it names; check that every table is there.
+//! 2. Write a new manifest with the same content (so that the old one's torn end is of no account).
+//! 3. Replay the log into memtables, skipping what is in tables; flush those that grow too large.
+//! 4. Cut off what was never durable, sync the rest, remove files that nothing names.
+//! 5. Start a new log file.
+//!
+//! A crash at any point of this leaves a state from which the next open does the same. Opening for
+//! reading only does 1 and 3 and changes nothing.
+
+use super::core::{Core, Leader, LiveWal, Settings, TreeCore, Trees};
+use super::sched::Scheduler;
+use super::throttle_state::ThrottleState;
+use super::{Background, OpenOptions};
+use crate::base::config::Config;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::base::stats::Recorder;
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::base::sync::{Arc, Mutex};
+use crate::fs::{DirEntry, Env, os};
+use crate::table::TableEnv;
+use crate::table::format::{FileKind, parse_file_name};
+use crate::table::meta::FileId;
+use crate::version::edit::Edit;
+use crate::version::manifest::{self, CURRENT, Manifest, Recovered, RecoveredTree};
+use crate::version::{TreeId, Version};
+use crate::wal::replay::{self, ReplayEnd, ReplayStart};
+use crate::wal::{WalBatch, WalWriter};
+use crate::write::queue::CommitQueue;
+use arc_swap::ArcSwap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The lock file.
+const LOCK: &str = "LOCK";
+
+/// Opens the database in `dir`.
+pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<Core>> {
+    config.validate()?;
+    let OpenOptions { env, background, read_only } = options;
+    let fs = env.fs.clone();
+    let exists = fs.exists(&dir.join(CURRENT))?;
+    if !exists {
+        if read_only || !config.create {
+            return Err(Error::NoDatabase(dir.to_owned()));
+        }
+        fs.create_dir_all(dir)?;
+        if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            fs.sync_dir(parent)?;
+        }
+    }
+    let lock = fs.lock(&dir.join(LOCK))?;
+    let files = list(&env, dir)?;
+    if !exists {
+        create(&env, dir, &files)?;
+    }
+    let recovered = manifest::recover(&*fs, dir)?;
+    check_tables(dir, &recovered, &files)?;
+
+    let settings = Settings::resolve(config, os::memory_bytes(), super::threads::cores());
+    let mut core = build(env, dir, settings, &recovered);
+    core.read_only = read_only;
+    core.stepped = background == Background::Stepped;
+    core.lock = Mutex::new(Some(lock));
+    let newest = files.keys().map(|(_, id)| *id).max().unwrap_or(0);
+    core.next_file = AtomicU64::new(recovered.next_file.max(newest + 1));
+    add_trees(&core, &recovered)?;
+    if !read_only {
+        let id = core.new_file();
+        let mut snapshot = recovered.snapshot.clone();
+        snapshot.next_file = Some(id + 1);
+        *core.manifest.lock() = Some(Manifest::create(&core.env.fs, dir, id, &snapshot)?);
+    }
+    let core = Arc::new(core);
+    if !read_only {
+        // What a killed process left in the page cache is read back but may not be durable yet.
+        for (_, path) in log_files(&core, recovered.log.file, &files) {
+            core.env.fs.append(&path)?.sync()?;
+        }
+    }
+    let end = replay_log(&core, &recovered, &files)?;
+    if !read_only {
+        finish(&core, &recovered, &files, &end)?;
+    }
+    Ok(core)
+}
+
+type Files = BTreeMap<(FileKind, FileId), u64>;
+
+/// The files of a database by kind and number, with their lengths.
+fn list(env: &Env, dir: &Path) -> Result<Files> {
+    let entries: Vec<DirEntry> = env.fs.list(dir)?;
+    let named = entries.into_iter().filter(|entry| !entry.is_dir);
+    Ok(named.filter_map(|entry| Some((parse_file_name(&entry.name)?, entry.bytes))).collect())
+}
+
+/// Makes an empty database. A crash before its end leaves a directory that counts as empty.
+fn create(env: &Env, dir: &Path, files: &Files) -> Result<()> {
+    let data = |kind| matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Blob);
+    if let Some(((kind, id), _)) = files.iter().find(|((kind, _), _)| data(*kind)) {
+        let name = crate::table::format::file_name(*kind, *id);
+        return Err(Error::corruption(
+            &dir.join(CURRENT),
+            0,
+            format!("it is missing, although the directory has data files such as {name}"),
+        ));
+    }
+    Manifest::create(&env.fs, dir, 1, &Edit::default())?;
+    Ok(())
+}
+
+/// Every table that the manifest names must be there, as long as it was written.
+fn check_tables(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()> {
+    for meta in recovered.trees.values().flat_map(|tree| tree.levels.iter().flatten()) {
+        let path = dir.join(crate::table::format::file_name(FileKind::Table, meta.id));
+        match files.get(&(FileKind::Table, meta.id)) {
+            None => {
+                return Err(Error::corruption(
+                    &path,
+                    0,
+                    "the manifest names it, but it is missing",
+                ));
+            }
+            Some(&bytes) if bytes != meta.file_bytes => {
+                let what = format!("it has {bytes} bytes, {} were written", meta.file_bytes);
+                return Err(Error::corruption(&path, bytes.min(meta.file_bytes), what));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Core {
+    let recorder = Arc::new(Recorder::new());
+    let tables = TableEnv::new(env.clone(), settings.memory_bytes, recorder.clone());
+    let opened_at = env.clock.now_nanos();
+    Core {
+        env,
+        dir: dir.to_owned(),
+        settings,
+        read_only: false,
+        stepped: false,
+        tables,
+        recorder,
+        trees: ArcSwap::from_pointee(Trees::default()),
+        queue: CommitQueue::new(),
+        leader: Mutex::new(Leader {
+            wal: None,
+            next_seq: recovered.last_seq + 1,
+            buffer: Vec::new(),
+            unsynced: Vec::new(),
+            dirty: false,
+            bytes_since_check: 0,
+        }),
+        visible: AtomicU64::new(0),
+        durable: AtomicU64::new(0),
+        snapshots: Mutex::new(BTreeMap::new()),
+        manifest: Mutex::new(None),
+        next_file: AtomicU64::new(recovered.next_file),
+        next_tree: AtomicU64::new(recovered.next_tree.max(1).into()),
+        wals: Mutex::new(Vec::new()),
+        covered: AtomicU64::new(recovered.log.seq),
+        sched: Scheduler::new(),
+        throttle: ThrottleState::default(),
+        blobs: Mutex::default(),
+        poison: Mutex::new(None),
+        poisoned: AtomicBool::new(false),
+        closed: AtomicBool::new(false),
+        opened_at,
+        lock: Mutex::new(None),
+    }
+}
+
+fn add_trees(core: &Core, recovered: &Recovered) -> Result<()> {
+    let mut trees = Trees::default();
+    for (&id, tree) in &recovered.trees {
+        trees = trees.with(tree_core(core, id, tree)?);
+    }
+    core.trees.store(Arc::new(trees));
+    Ok(())
+}
+
+fn tree_core(core: &Core, id: TreeId, tree: &RecoveredTree) -> Result<Arc<TreeCore>> {
+    let open = |meta: &crate::table::meta::TableMeta| core.open_table(meta.clone());
+    let levels = tree.levels.iter().map(|level| level.iter().map(open).collect()).collect();
+    let version = Version::from_levels(levels)?;
+    Ok(TreeCore::new(id, tree.name.clone(), tree.config.clone(), version))
+}
+
+/// Puts what is in the log and not in tables into memtables.
+fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<ReplayEnd> {
+    let start = ReplayStart { covered: recovered.log.seq, durable: recovered.last_seq };
+    let trees = core.trees.load_full();
+    let flushed: BTreeMap<TreeId, SeqNo> =
+        recovered.trees.iter().map(|(id, tree)| (*id, tree.flushed_seq)).collect();
+    let wals = log_files(core, recovered.log.file, files);
+    let end = replay::replay(&*core.env.fs, &core.dir, &wals, start, &mut |batch| {
+        apply(core, &trees, &flushed, &batch)
+    })?;
+    core.leader.lock().next_seq = end.last_seq + 1;
+    core.visible.store(end.last_seq, Ordering::Release);
+    core.durable.store(end.durable_seq, Ordering::Release);
+    Ok(end)
+}
+
+fn log_files(core: &Core, first: FileId, files: &Files) -> Vec<(FileId, PathBuf)> {
+    files
+        .keys()
+        .filter(|(kind, id)| *kind == FileKind::Wal && *id >= first)
+        .map(|(_, id)| (*id, core.path(FileKind::Wal, *id)))
+        .collect()
+}
+
+fn apply(
+    core: &Core,
+    trees: &Trees,
+    flushed: &BTreeMap<TreeId, SeqNo>,
+    batch: &WalBatch<'_>,
+) -> Result<()> {
+    for op in batch.ops {
+        // A tree that is not there has been dropped since.
+        let Some(tree) = trees.by_id.get(&op.tree) else { continue };
+        if flushed.get(&op.tree).is_some_and(|&seq| op.seq <= seq) {
+            continue;
+        }
+        let state = tree.state.load();
+        match op.kind {
+            Kind::RangeDelete => state.active.delete_range(op.key, op.value, op.seq),
+            Kind::Blob => {
+                if let Some(blob) = core.blob_of_ref(op.value) {
+                    state.active.attach(blob);
+                }
+                state.active.insert(op.key, op.seq, op.kind, op.value);
+            }
+            _ => state.active.insert(op.key, op.seq, op.kind, op.value),
+        }
+        if state.active.bytes() as u64 >= core.settings.memtable_bytes && !core.read_only {
+            drop(state);
+            core.seal(&mut core.leader.lock(), tree);
+            if core.memtable_bytes().0 > core.settings.memtables_bytes_max {
+                core.run_flush(tree)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes what was recovered durable, clears away the rest, and starts a new log file.
+fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) -> Result<()> {
+    let fs = &*core.env.fs;
+    let wals = log_files(core, recovered.log.file, files);
+    replay::cut(fs, &core.dir, &wals, end)?;
+    let kept: Vec<&(FileId, PathBuf)> = wals.iter().filter(|(id, _)| *id <= end.end_file).collect();
+    core.durable.store(end.last_seq, Ordering::Release);
+    remove_orphans(core, &kept, files)?;
+
+    let id = core.new_file();
+    let wal = WalWriter::create(fs, &core.path(FileKind::Wal, id), id)?;
+    core.leader.lock().wal = Some(wal);
+    {
+        let mut live = core.wals.lock();
+        for (id, _) in kept {
+            let bytes = files.get(&(FileKind::Wal, *id)).copied().unwrap_or(0);
+            live.push(LiveWal { id: *id, last_seq: Some(end.last_seq), bytes });
+        }
+        live.push(LiveWal { id, last_seq: None, bytes: 0 });
+    }
+    for tree in core.trees.load().by_id.values() {
+        core.note_shape(tree);
+        if !tree.state.load().sealed.is_empty() {
+            core.sched.want_flush(tree.id);
+        }
+    }
+    Ok(())
+}
+
+/// Removes files that nothing names: outputs of jobs that did not end, tables that compactions
+/// replaced, blobs of commits that were never made, old logs and manifests.
+fn remove_orphans(core: &Core, wals: &[&(FileId, PathBuf)], files: &Files) -> Result<()> {
+    let mut needed: BTreeSet<(FileKind, FileId)> = BTreeSet::new();
+    needed.extend(wals.iter().map(|(id, _)| (FileKind::Wal, *id)));
+    if let Some(manifest) = core.manifest.lock().as_ref() {
+        needed.insert((FileKind::Manifest, manifest.id()));
+    }
+    for tree in core.trees.load().by_id.values() {
+        let state = tree.state.load();
+        for (_, table) in state.version.tables() {
+            let meta = &table.meta;
+            needed.insert((FileKind::Table, meta.id));
+            needed.extend(meta.blobs.iter().map(|id| (FileKind::Blob, *id)));
+        }
+        for memtable in state.sealed.iter().chain([&state.active]) {
+            let blobs = memtable.attached::<crate::table::Blob>();
+            needed.extend(blobs.iter().map(|blob| (FileKind::Blob, blob.id())));
+        }
+    }
+    for (&(kind, id), _) in files {
+        let numbered =
+            matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Blob | FileKind::Manifest);
+        if numbered && !needed.contains(&(kind, id)) {
+            tracing::info!(?kind, id, "a file that nothing needs is removed");
+            core.env.fs.remove(&core.path(kind, id))?;
+        }
+    }
+    Ok(())
+}

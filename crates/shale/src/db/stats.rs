@@ -1,0 +1,416 @@
+//! What a database has done and what it looks like: as values, as text tables, as JSON (by serde).
+
+use super::core::{Core, TreeCore};
+use crate::base::config::LEVELS;
+use crate::base::stats::{Counter, Timed, Totals};
+use crate::compaction::plan::{Action, Plan};
+use crate::compaction::policy;
+use crate::compaction::score::Targets;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What flushes and compactions into each level of a tree have done since the database was opened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LevelCounters {
+    levels: [LevelCounter; LEVELS],
+    pub reasons: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LevelCounter {
+    jobs: u64,
+    moves: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+    moved_bytes: u64,
+    wall_nanos: u64,
+    cpu_nanos: u64,
+    dropped: u64,
+}
+
+impl LevelCounters {
+    pub fn flushed(&mut self, written: u64, wall_nanos: u64, cpu_nanos: u64) {
+        let level = &mut self.levels[0];
+        level.jobs += 1;
+        level.write_bytes += written;
+        level.wall_nanos += wall_nanos;
+        level.cpu_nanos += cpu_nanos;
+    }
+
+    pub fn merged(&mut self, plan: &Plan, written: u64, wall: u64, cpu: u64, dropped: u64) {
+        *self.reasons.entry(plan.reason.name()).or_default() += 1;
+        let level = &mut self.levels[plan.output_level];
+        level.jobs += 1;
+        level.read_bytes += plan.input_bytes;
+        level.write_bytes += written;
+        level.wall_nanos += wall;
+        level.cpu_nanos += cpu;
+        level.dropped += dropped;
+    }
+
+    pub fn moved(&mut self, plan: &Plan, wall_nanos: u64) {
+        *self.reasons.entry(plan.reason.name()).or_default() += 1;
+        let level = &mut self.levels[plan.output_level];
+        level.moves += 1;
+        level.wall_nanos += wall_nanos;
+        if plan.action == Action::Move {
+            level.moved_bytes += plan.input_bytes;
+        }
+    }
+}
+
+/// One level of a tree: its shape, and the jobs that wrote to it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LevelStats {
+    /// The level's number.
+    pub level: usize,
+    /// Table files.
+    pub tables: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// The size that the level should have, in bytes; 0 if it should be empty.
+    pub target_bytes: u64,
+    /// Entries, deletes included.
+    pub entries: u64,
+    /// Entries that are deletes.
+    pub deletes: u64,
+    /// Bytes of data blocks before compression divided by their bytes in the files.
+    pub ratio: f64,
+    /// The codec that the level's tables are written with now.
+    pub codec: String,
+    /// Flushes (level 0) or compactions into this level.
+    pub jobs: u64,
+    /// Compactions that moved tables here, or dropped them, without reading.
+    pub moves: u64,
+    /// Bytes read by those jobs.
+    pub read_bytes: u64,
+    /// Bytes written by those jobs.
+    pub write_bytes: u64,
+    /// Bytes moved.
+    pub moved_bytes: u64,
+    /// Bytes written divided by the bytes that arrived from the level above.
+    pub write_amp: f64,
+    /// Wall seconds of the jobs.
+    pub seconds: f64,
+    /// Wall seconds a job.
+    pub seconds_per_job: f64,
+    /// CPU seconds of the jobs.
+    pub cpu_seconds: f64,
+    /// Entries that the jobs dropped.
+    pub dropped: u64,
+}
+
+/// Bytes per codec, for callers that sum up levels.
+pub type CodecBytes = BTreeMap<String, u64>;
+
+/// One tree.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TreeStats {
+    /// Its name.
+    pub name: String,
+    /// Its levels in use.
+    pub levels: Vec<LevelStats>,
+    /// Bytes of its memtables.
+    pub memtable_bytes: u64,
+    /// Sealed memtables that wait for their flush.
+    pub memtables_sealed: u64,
+    /// Compactions by reason.
+    pub compactions: BTreeMap<String, u64>,
+    /// Bytes that compaction has yet to rewrite to reach the target shape.
+    pub debt_bytes: u64,
+    /// Bytes of its blob files' tables' references: blob files in use.
+    pub blob_files: u64,
+    /// Table bytes divided by the bytes of the last level: about how much space is not final.
+    pub space_amp: f64,
+}
+
+/// Latencies of one operation, sampled, in microseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OperationStats {
+    /// Calls timed.
+    pub samples: u64,
+    /// Median.
+    pub p50_us: f64,
+    /// 95th percentile.
+    pub p95_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// The longest.
+    pub max_us: f64,
+}
+
+/// A whole database, as of one moment. Counts are since it was opened.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Stats {
+    /// Seconds since it was opened.
+    pub uptime_seconds: f64,
+    /// The trees, by name.
+    pub trees: Vec<TreeStats>,
+    /// All counters by name.
+    pub counters: BTreeMap<String, u64>,
+    /// Latencies by operation.
+    pub latencies: BTreeMap<String, OperationStats>,
+    /// Bytes of keys and values written by the user.
+    pub user_bytes: u64,
+    /// Bytes appended to the log.
+    pub wal_bytes: u64,
+    /// Bytes written by flushes.
+    pub flush_bytes: u64,
+    /// Bytes written by compactions.
+    pub compact_bytes: u64,
+    /// (flush + compaction + ingest + blob bytes) / user bytes; the log is not in it.
+    pub write_amp: f64,
+    /// Seconds that writers waited, by cause.
+    pub stall_seconds: BTreeMap<String, f64>,
+    /// CPU seconds by activity.
+    pub cpu_seconds: BTreeMap<String, f64>,
+    /// The bound on memory in bytes.
+    pub memory_bytes: u64,
+    /// Bytes in memtables, in indexes and filters, and in the block cache.
+    pub memory_used: BTreeMap<String, u64>,
+    /// Log files in use and their bytes.
+    pub wal_files: u64,
+    /// Open snapshots.
+    pub snapshots: u64,
+    /// The last failure of background work that has not been overcome.
+    pub background_error: Option<String>,
+}
+
+impl Core {
+    pub fn stats(&self) -> Stats {
+        let totals = self.recorder.totals();
+        let trees: Vec<TreeStats> =
+            self.trees.load().by_name.values().map(|tree| self.tree_stats(tree)).collect();
+        let levels = || trees.iter().flat_map(|tree| &tree.levels);
+        let flush_bytes = levels().filter(|l| l.level == 0).map(|l| l.write_bytes).sum::<u64>();
+        let compact_bytes = levels().filter(|l| l.level > 0).map(|l| l.write_bytes).sum::<u64>();
+        let user_bytes = totals.get(Counter::UserBytes);
+        let written = flush_bytes
+            + compact_bytes
+            + totals.get(Counter::IngestBytes)
+            + totals.get(Counter::BlobBytes);
+        let seconds = |counter| totals.get(counter) as f64 / 1e9;
+        let memory = [
+            ("memtables", self.memtable_bytes().0),
+            ("indexes_and_filters", self.tables.memory.meta()),
+            ("block_cache", self.tables.cache.bytes()),
+        ];
+        let state = self.sched.lock();
+        let error = state.flush_failure.error.as_ref().or(state.compaction_failure.error.as_ref());
+        let background_error = error.map(ToString::to_string);
+        drop(state);
+        Stats {
+            uptime_seconds: (self.env.clock.now_nanos() - self.opened_at) as f64 / 1e9,
+            counters: named(Counter::ALL, |c| (c.name(), totals.get(*c))),
+            latencies: named(&Timed::ALL, |t| (t.name(), latency(&totals, *t))),
+            user_bytes,
+            wal_bytes: totals.get(Counter::WalBytes),
+            flush_bytes,
+            compact_bytes,
+            write_amp: ratio(written, user_bytes),
+            stall_seconds: [
+                ("memtables", seconds(Counter::StallMemtableNanos)),
+                ("level0", seconds(Counter::StallLevel0Nanos)),
+                ("debt", seconds(Counter::StallDebtNanos)),
+            ]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
+            cpu_seconds: [
+                ("flush", seconds(Counter::FlushCpuNanos)),
+                ("compaction", seconds(Counter::CompactCpuNanos)),
+            ]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
+            memory_bytes: self.settings.memory_bytes,
+            memory_used: memory.map(|(name, value)| (name.to_owned(), value)).into(),
+            wal_files: self.wals.lock().len() as u64,
+            snapshots: self.snapshots.lock().values().sum::<usize>() as u64,
+            background_error,
+            trees,
+        }
+    }
+
+    fn tree_stats(&self, tree: &TreeCore) -> TreeStats {
+        let state = tree.state.load();
+        let shape = state.version.shape();
+        let settings = self.pick_settings(tree);
+        let targets = Targets::of(&shape, &settings);
+        let counters = tree.levels.lock().clone();
+        let mut levels = Vec::new();
+        let mut arrived = counters.levels[0].write_bytes;
+        for (level, tables) in shape.levels.iter().enumerate() {
+            let done = counters.levels[level];
+            if tables.is_empty() && done.jobs == 0 && done.moves == 0 {
+                continue;
+            }
+            let sum = |of: fn(&crate::table::TableMeta) -> u64| -> u64 {
+                tables.iter().map(|meta| of(meta)).sum()
+            };
+            levels.push(LevelStats {
+                level,
+                tables: tables.len() as u64,
+                bytes: sum(|meta| meta.file_bytes),
+                target_bytes: targets.bytes[level],
+                entries: sum(|meta| meta.entries),
+                deletes: sum(|meta| meta.deletes),
+                ratio: ratio(sum(|meta| meta.raw_bytes), sum(|meta| meta.data_bytes)),
+                codec: policy::codec(&tree.config.codecs, level, targets.base).to_string(),
+                jobs: done.jobs,
+                moves: done.moves,
+                read_bytes: done.read_bytes,
+                write_bytes: done.write_bytes,
+                moved_bytes: done.moved_bytes,
+                write_amp: ratio(done.write_bytes, arrived),
+                seconds: done.wall_nanos as f64 / 1e9,
+                seconds_per_job: ratio(done.wall_nanos, done.jobs.max(1)) / 1e9,
+                cpu_seconds: done.cpu_nanos as f64 / 1e9,
+                dropped: done.dropped,
+            });
+            if level > 0 {
+                arrived = done.write_bytes + done.moved_bytes;
+            }
+        }
+        let bytes: u64 = levels.iter().map(|level| level.bytes).sum();
+        let last: u64 = levels.iter().rfind(|l| l.bytes > 0).map_or(0, |level| level.bytes);
+        let blobs = shape.levels.iter().flatten().flat_map(|meta| meta.blobs.iter());
+        let memtables = state.sealed.iter().chain([&state.active]);
+        TreeStats {
+            name: tree.name.clone(),
+            memtable_bytes: memtables.map(|memtable| memtable.bytes() as u64).sum(),
+            memtables_sealed: state.sealed.len() as u64,
+            compactions: counters.reasons.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
+            debt_bytes: self.sched.lock().debts.get(&tree.id).map_or(0, |debt| debt.bytes),
+            blob_files: blobs.collect::<std::collections::BTreeSet<_>>().len() as u64,
+            space_amp: ratio(bytes, last),
+            levels,
+        }
+    }
+}
+
+fn named<T, V>(all: &[T], of: impl Fn(&T) -> (&'static str, V)) -> BTreeMap<String, V> {
+    all.iter().map(|item| of(item)).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn latency(totals: &Totals, what: Timed) -> OperationStats {
+    let at = |percent| totals.percentile(what, percent) as f64 / 1e3;
+    OperationStats {
+        samples: totals.samples(what),
+        p50_us: at(50.0),
+        p95_us: at(95.0),
+        p99_us: at(99.0),
+        p999_us: at(99.9),
+        max_us: totals.max(what) as f64 / 1e3,
+    }
+}
+
+const MB: f64 = 1e6;
+
+impl fmt::Display for TreeStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "tree {}: memtables {:.1} MB ({} sealed), debt {:.1} MB, space-amp {:.2}",
+            self.name,
+            self.memtable_bytes as f64 / MB,
+            self.memtables_sealed,
+            self.debt_bytes as f64 / MB,
+            self.space_amp
+        )?;
+        writeln!(
+            f,
+            "{:>5} {:>6} {:>10} {:>10} {:>6} {:>8} {:>9} {:>9} {:>9} {:>6} {:>6} {:>6} {:>8} {:>9}",
+            "level",
+            "files",
+            "MB",
+            "target MB",
+            "ratio",
+            "codec",
+            "read MB",
+            "write MB",
+            "moved MB",
+            "w-amp",
+            "jobs",
+            "moves",
+            "s/job",
+            "CPU s"
+        )?;
+        for l in &self.levels {
+            writeln!(
+                f,
+                "{:>5} {:>6} {:>10.1} {:>10.1} {:>6.2} {:>8} {:>9.1} {:>9.1} {:>9.1} {:>6.2} \
+                 {:>6} {:>6} {:>8.3} {:>9.2}",
+                l.level,
+                l.tables,
+                l.bytes as f64 / MB,
+                l.target_bytes as f64 / MB,
+                l.ratio,
+                l.codec,
+                l.read_bytes as f64 / MB,
+                l.write_bytes as f64 / MB,
+                l.moved_bytes as f64 / MB,
+                l.write_amp,
+                l.jobs,
+                l.moves,
+                l.seconds_per_job,
+                l.cpu_seconds
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for tree in &self.trees {
+            writeln!(f, "{tree}")?;
+        }
+        writeln!(
+            f,
+            "written: user {:.1} MB, log {:.1} MB, flush {:.1} MB, compaction {:.1} MB, \
+             write-amp {:.2} (without the log)",
+            self.user_bytes as f64 / MB,
+            self.wal_bytes as f64 / MB,
+            self.flush_bytes as f64 / MB,
+            self.compact_bytes as f64 / MB,
+            self.write_amp
+        )?;
+        let memory = self.memory_used.iter().map(|(k, v)| format!("{k} {:.1} MB", *v as f64 / MB));
+        let memory: Vec<String> = memory.collect();
+        writeln!(f, "memory: {} of {:.1} MB", memory.join(", "), self.memory_bytes as f64 / MB)?;
+        let stalls = self.stall_seconds.iter().map(|(k, v)| format!("{k} {v:.3} s"));
+        let stalls: Vec<String> = stalls.collect();
+        writeln!(f, "stalls: {} in {:.1} s up", stalls.join(", "), self.uptime_seconds)?;
+        let cpu = self.cpu_seconds.iter().map(|(k, v)| format!("{k} {v:.2} s"));
+        writeln!(f, "CPU: {}", cpu.collect::<Vec<_>>().join(", "))?;
+        let count = |name: &str| self.counters.get(name).copied().unwrap_or(0);
+        let share = |hits: u64, misses: u64| 100.0 * ratio(hits, hits + misses);
+        writeln!(
+            f,
+            "cache hits: data {:.1} %, index and filter {:.1} %; filters: {} asked, {} spared a \
+             read, {} let through in vain",
+            share(count("data_block_hits"), count("data_block_misses")),
+            share(count("index_hits"), count("index_misses")),
+            count("filter_checks"),
+            count("filter_useful"),
+            count("filter_false_positives")
+        )?;
+        for (name, l) in self.latencies.iter().filter(|(_, l)| l.samples > 0) {
+            writeln!(
+                f,
+                "{name:>6}: p50 {:.1} us, p99 {:.1}, p99.9 {:.1}, max {:.1} ({} timed)",
+                l.p50_us, l.p99_us, l.p999_us, l.max_us, l.samples
+            )?;
+        }
+        if let Some(error) = &self.background_error {
+            writeln!(f, "background work fails: {error}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! What to do next. Looks at the scheduler's state and at the trees' shapes, marks the job it
+//! chooses as running, and answers with it. Threads and the stepping caller run what they get.
+
+use super::compact::Run;
+use super::core::{Core, TreeCore};
+use super::sched::State;
+use crate::base::sync::Arc;
+use crate::compaction::manual::{self, Step};
+use crate::compaction::picker;
+use crate::compaction::plan::{self, Load, Plan};
+
+/// A range of a tree that is to be brought down to the last level: its first key and the first one
+/// past it; `None` means no bound.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Manual {
+    pub lower: Option<Vec<u8>>,
+    pub upper: Option<Vec<u8>>,
+}
+
+/// One piece of background work.
+pub(crate) enum Job {
+    /// Writes a tree's sealed memtables to level 0.
+    Flush(Arc<TreeCore>),
+    /// Starts a compaction and does its first part.
+    Compact(Arc<TreeCore>, Box<Plan>),
+    /// Does one more part of a compaction.
+    Part(Arc<Run>, usize),
+    /// Seals what is left in memtables, since writes have stopped.
+    SealAll,
+}
+
+impl Core {
+    /// The next job, marked as running; `None` if there is nothing to do now.
+    pub fn next_job(&self) -> Option<Job> {
+        let now = self.env.clock.now_nanos();
+        let mut state = self.sched.lock();
+        if state.closing || self.read_only {
+            return None;
+        }
+        if now >= state.flush_failure.again
+            && let Some(job) = self.next_flush(&mut state)
+        {
+            return Some(job);
+        }
+        let quiet = self.sched.is_quiet(&mut state, now);
+        let idle = quiet || state.idle_wanted > 0;
+        if quiet && !state.quiet_handled {
+            state.quiet_handled = true;
+            state.look.extend(self.trees.load().by_id.keys());
+            return Some(Job::SealAll);
+        }
+        if state.running_compactions >= self.compactions_max(idle)
+            || now < state.compaction_failure.again
+        {
+            return None;
+        }
+        if let Some((run, index)) = state.parts.pop_front() {
+            state.running_compactions += 1;
+            return Some(Job::Part(run, index));
+        }
+        self.next_compaction(&mut state, idle)
+    }
+
+    /// While writes go on, one thread is kept free for flushes, so that no writer waits for the
+    /// end of a compaction.
+    pub fn compactions_max(&self, idle: bool) -> usize {
+        let threads = self.settings.background_threads;
+        if idle { threads } else { (threads - 1).max(1) }
+    }
+
+    fn next_flush(&self, state: &mut State) -> Option<Job> {
+        let trees = self.trees.load();
+        let wanted: Vec<_> = state.flush.difference(&state.flushing).copied().collect();
+        for id in wanted {
+            let Some(tree) = trees.by_id.get(&id) else {
+                state.flush.remove(&id);
+                continue;
+            };
+            state.flush.remove(&id);
+            if tree.state.load().sealed.is_empty() {
+                continue;
+            }
+            state.flushing.insert(id);
+            return Some(Job::Flush(tree.clone()));
+        }
+        None
+    }
+
+    fn next_compaction(&self, state: &mut State, idle: bool) -> Option<Job> {
+        let trees = self.trees.load();
+        let snapshots = self.snapshot_seqs();
+        let looks: Vec<_> = state.look.iter().copied().collect();
+        for id in looks {
+            let plan = trees.by_id.get(&id).and_then(|tree| {
+                let busy = state.busy.entry(id).or_default();
+                self.pick(tree, busy, idle, &snapshots).map(|plan| (tree.clone(), plan))
+            });
+            match plan {
+                Some((tree, plan)) => {
+                    state.busy.entry(id).or_default().start(&plan);
+                    state.running_compactions += 1;
+                    return Some(Job::Compact(tree, Box::new(plan)));
+                }
+                None => {
+                    state.look.remove(&id);
+                }
+            }
+        }
+        None
+    }
+
+    fn pick(
+        &self,
+        tree: &TreeCore,
+        busy: &plan::Busy,
+        idle: bool,
+        snapshots: &[u64],
+    ) -> Option<Plan> {
+        let version = tree.state.load().version.clone();
+        let shape = version.shape();
+        let settings = self.pick_settings(tree);
+        // Damage there is reported by the job that reads the table.
+        let range_deletes = version.range_deletes().ok();
+        let load = Load { idle, snapshots, range_deletes: range_deletes.map(|set| &**set) };
+        if let Some(wanted) = tree.manual.lock().as_ref() {
+            return match self.manual_step(tree, busy, wanted, &load) {
+                Step::Run(plan) => Some(*plan),
+                Step::Wait | Step::Done => None,
+            };
+        }
+        picker::pick(&shape, &settings, busy, &load)
+    }
+
+    /// The next step of a compaction on request.
+    pub fn manual_step(
+        &self,
+        tree: &TreeCore,
+        busy: &plan::Busy,
+        wanted: &Manual,
+        load: &Load<'_>,
+    ) -> Step {
+        let shape = tree.state.load().version.shape();
+        let bounds = (wanted.lower.as_deref(), wanted.upper.as_deref());
+        manual::pick_manual(&shape, &self.pick_settings(tree), busy, load, bounds)
+    }
+
+    /// What the picker is told of this tree's settings.
+    pub fn pick_settings(&self, tree: &TreeCore) -> plan::Settings {
+        plan::Settings {
+            memtable_bytes: self.settings.memtable_bytes,
+            table_bytes: self.settings.table_bytes,
+            codecs: tree.config.codecs,
+            filter_bits: tree.config.filter_bits,
+        }
+    }
+
+    /// Runs a job to its end and says how it went. Its marks are taken back in any case.
+    pub fn run_job(&self, job: Job) -> crate::Result<()> {
+        let flush = matches!(job, Job::Flush(_) | Job::SealAll);
+        let result = match job {
+            Job::Flush(tree) => {
+                let result = self.run_flush(&tree);
+                let mut state = self.sched.lock();
+                state.flushing.remove(&tree.id);
+                if !tree.is_dropped() && !tree.state.load().sealed.is_empty() {
+                    state.flush.insert(tree.id);
+                }
+                result
+            }
+            Job::Compact(tree, plan) => self.run_compaction(tree, *plan),
+            Job::Part(run, index) => self.run_part(&run, index),
+            Job::SealAll => self.seal_all(None),
+        };
+        {
+            let mut state = self.sched.lock();
+            let closing = state.closing;
+            if let Err(error) = &result
+                && !closing
+            {
+                tracing::warn!(%error, flush, "background work failed and is tried again");
+            }
+            if result.is_ok() || !closing {
+                let now = self.env.clock.now_nanos();
+                let kind =
+                    if flush { &mut state.flush_failure } else { &mut state.compaction_failure };
+                kind.note(&result, now);
+            }
+        }
+        self.update_pressure();
+        self.sched.wake_all();
+        result
+    }
+}
