@@ -32,7 +32,7 @@ pub const TREE_NAME_BYTES_MAX: usize = 1024;
 pub struct LogStart {
     /// The oldest WAL that is needed; those with smaller numbers are obsolete.
     pub file: FileId,
-    /// Every operation up to this number is in tables; that WAL starts with the next one, or before.
+    /// Every operation up to this number is in tables; that WAL starts with the next one or before.
     pub seq: SeqNo,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! MANIFEST-000123 := a log file (see wal/record.rs), magic "SHALEMAN"
-//! payload         := place u64 | edit                (place: 0, 1, 2, ...; the first is a snapshot)
+//! payload         := place u64 | edit               (place: 0, 1, ...; the first is a snapshot)
 //! CURRENT         := "shale 1 MANIFEST-000123 " checksum "\n"
 //!                                     (8 hex digits, of all that is before the last space)
 //! ```
