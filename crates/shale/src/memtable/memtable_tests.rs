@@ -231,7 +231,6 @@ fn range_deletes_equal_a_set_built_at_once() {
 
 /// Writers insert (own range of sequence numbers, shared keys); readers check all the while that
 /// what was finished is there and that cursors move in order.
-#[cfg(not(shuttle))]
 #[test]
 fn many_threads_insert_while_others_read() {
     use std::sync::atomic::AtomicU64;

@@ -231,7 +231,7 @@ impl Cursor for MemCursor {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 #[path = "memtable_tests.rs"]
 mod tests;
 
