@@ -30,7 +30,7 @@ struct ChunkHeader {
     previous: *mut ChunkHeader,
 }
 
-const _: () = assert!(ALIGN.is_power_of_two() && CHUNK_BYTES_MIN % ALIGN == 0);
+const _: () = assert!(ALIGN.is_power_of_two() && CHUNK_BYTES_MIN.is_multiple_of(ALIGN));
 
 /// A bump allocator that many threads may use at once.
 pub(super) struct Arena {

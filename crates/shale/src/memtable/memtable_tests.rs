@@ -7,7 +7,9 @@ use rand_pcg::Pcg64Mcg;
 use super::*;
 use crate::base::key::SEQ_MAX;
 
-type Model = BTreeMap<(Vec<u8>, Reverse<SeqNo>), (Kind, Vec<u8>)>;
+type Place = (Vec<u8>, Reverse<SeqNo>);
+type Entry = (Kind, Vec<u8>);
+type Model = BTreeMap<Place, Entry>;
 
 fn size(full: usize, under_miri: usize) -> usize {
     if cfg!(miri) { under_miri } else { full }
@@ -27,7 +29,7 @@ fn random_key(random: &mut Pcg64Mcg) -> Vec<u8> {
     key
 }
 
-fn here(cursor: &MemCursor) -> Option<((Vec<u8>, Reverse<SeqNo>), (Kind, Vec<u8>))> {
+fn here(cursor: &MemCursor) -> Option<(Place, Entry)> {
     cursor.valid().then(|| {
         let place = (cursor.key().to_vec(), Reverse(cursor.seq()));
         (place, (cursor.kind(), cursor.value().to_vec()))
@@ -35,7 +37,7 @@ fn here(cursor: &MemCursor) -> Option<((Vec<u8>, Reverse<SeqNo>), (Kind, Vec<u8>
 }
 
 fn check_against(model: &Model, memtable: &Memtable, random: &mut Pcg64Mcg, newest: SeqNo) {
-    let owned = |found: Option<(&(Vec<u8>, Reverse<SeqNo>), &(Kind, Vec<u8>))>| {
+    let owned = |found: Option<(&Place, &Entry)>| {
         found.map(|(place, entry)| (place.clone(), entry.clone()))
     };
     for _ in 0..size(200, 10) {
@@ -288,7 +290,7 @@ fn many_threads_insert_while_others_read() {
     });
     let mut cursor = memtable.cursor();
     cursor.seek_first().unwrap();
-    let mut last: Option<(Vec<u8>, Reverse<SeqNo>)> = None;
+    let mut last: Option<Place> = None;
     let mut seen = 0;
     while cursor.valid() {
         let place = (cursor.key().to_vec(), Reverse(cursor.seq()));

@@ -13,9 +13,15 @@
 //! next node counts as the largest head). An insert swings the address first and lowers the head
 //! after, and on one link the keys of next nodes only ever fall. So "head < target's" proves that
 //! the next node is before the target. "head > target's" proves nothing while an insert at
-//! that link is under way; taking it as "the next node is after the target" misses at most
-//! entries whose insert has not returned. Whoever needs the true order (an insert, a cursor) looks at
-//! the node itself.
+//! that link is under way; taking it as "the next node is after the target" may only miss entries whose
+//! insert has not returned. Whoever needs the true order (an insert, a cursor) looks at the node.
+//!
+//! Why nothing else is missed: the way of a search depends on the heads alone (and for equal heads
+//! on true comparisons), heads only fall, and new nodes begin with true heads; so a later search,
+//! or one for a greater target, gets at least as far on each level. An insert comes to its place by such a
+//! search; where it has to go past a link whose head is still too high, it lowers that head
+//! itself; and it lowers its own before it returns. The place that an insert remembers for the next one
+//! carries the greatest head on the way there, and is used only for targets not below that.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
@@ -114,7 +120,8 @@ impl<'a> Target<'a> {
 struct Splice {
     height: usize,
     prev: [*mut Node; HEIGHT_MAX],
-    /// The head of `prev[i]` or somewhat more; 0 for the list's head.
+    /// The greatest of the heads in the links that led to `prev[i]`: mostly that of `prev[i]`.
+    /// Every search for a target after `prev[i]` and with at least this head gets there.
     prev_head: [u64; HEIGHT_MAX],
     next: [*mut Node; HEIGHT_MAX],
     next_head: [u64; HEIGHT_MAX],
@@ -339,7 +346,7 @@ impl SkipList {
                         }
                         break;
                     }
-                    (at, at_head) = (next, head);
+                    (at, at_head) = (next, at_head.max(head));
                 }
             }
         }
@@ -411,6 +418,9 @@ impl SkipList {
                     if next_head < target.head
                         || (next_head == target.head && target.is_after(next))
                     {
+                        // Whoever inserted it may not have lowered the head yet, and must not
+                        // hide this node, whose insert may return first.
+                        prev_link.head.fetch_min(next_head, Ordering::Release);
                         prev = next;
                         continue;
                     }
