@@ -19,6 +19,8 @@ pub mod split;
 pub mod job;
 
 #[cfg(test)]
+mod cases_tests;
+#[cfg(test)]
 mod check;
 #[cfg(test)]
 mod model_tests;

@@ -192,6 +192,11 @@ impl Busy {
         }
     }
 
+    /// Notes that a job which is not a plan reads the table.
+    pub fn take(&mut self, table: FileId) {
+        self.files.insert(table);
+    }
+
     /// Whether no job runs.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.outputs.is_empty()
