@@ -230,10 +230,13 @@ impl<C: Cursor> Merge<C> {
         if let Err(error) = moved {
             return self.fail(error);
         }
+        if let [only] = self.children.as_slice() {
+            // Nobody to compare with: no head is needed.
+            self.winner.live = only.valid();
+            return Ok(());
+        }
         let slot = self.slot::<REVERSE>(self.winner.child);
-        if self.children.len() == 1
-            || (self.streak > STREAK && self.beats::<REVERSE>(slot, self.runner))
-        {
+        if self.streak > STREAK && self.beats::<REVERSE>(slot, self.runner) {
             self.winner = slot;
         } else {
             self.replay::<REVERSE>(slot);

@@ -148,6 +148,7 @@ impl<C: Source> Visible<C> {
     }
 
     /// Goes to the next row; nothing happens if there is no current one.
+    #[expect(clippy::should_implement_trait, reason = "a cursor, as `Cursor::next` is")]
     #[inline]
     pub fn next(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.position, Position::Nowhere) {
@@ -187,7 +188,7 @@ impl<C: Source> Visible<C> {
         while self.merge.valid() {
             let key = self.merge.key();
             let seq = self.merge.seq();
-            if passed && key == self.key {
+            if passed && same(key, &self.key) {
                 hidden += 1;
                 if hidden > STEPS {
                     hidden = 0;
@@ -273,7 +274,7 @@ impl<C: Source> Visible<C> {
                 live = self.take_value(seq);
             }
             self.merge.prev()?;
-            if !self.merge.valid() || self.merge.key() != self.key {
+            if !self.merge.valid() || !same(self.merge.key(), &self.key) {
                 return Ok(live);
             }
         }
@@ -300,6 +301,12 @@ impl<C: Source> Visible<C> {
     }
 }
 
+/// Whether two keys are the same. Neighbors mostly differ in their last byte, if not in length.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.last() == b.last() && a == b
+}
+
 /// All range deletes, as one reader sees them. There are few sets, and mostly none.
 #[derive(Debug)]
 struct Covers(Vec<Cover>);
@@ -313,12 +320,7 @@ impl Covers {
     /// A set that deletes the entry (key, seq), if one does.
     #[inline]
     fn newer_than(&mut self, key: &[u8], seq: SeqNo) -> Option<&Cover> {
-        for cover in &mut self.0 {
-            if cover.newest(key) > seq {
-                return Some(cover);
-            }
-        }
-        None
+        self.0.iter_mut().find_map(|cover| (cover.newest(key) > seq).then_some(&*cover))
     }
 }
 

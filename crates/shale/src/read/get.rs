@@ -100,6 +100,9 @@ pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<O
     Ok(found)
 }
 
+/// For so many keys in a row a [`multi_find`] looks whether their blocks have to be read.
+const PREFETCH_LOOKS: u32 = 8;
+
 /// A key of a [`multi_find`] that has not been answered yet.
 struct Open<'a> {
     index: usize,
@@ -119,10 +122,16 @@ fn find_in_source<'t>(
         table_of(open.key)
             .filter(|table| table.meta.covers(open.key) && table.meta.max_seq >= open.deleted)
     };
-    if open.len() > 1 {
-        for open in open.iter() {
-            if let Some(table) = table_of(open) {
-                table.prefetch_block(open.key, open.hash);
+    // Looking costs about as much as a get from memory, so it ends where it does not help.
+    let mut looks = if open.len() > 1 { PREFETCH_LOOKS } else { 0 };
+    for open in open.iter() {
+        if looks == 0 {
+            break;
+        }
+        if let Some(table) = table_of(open) {
+            looks -= 1;
+            if table.prefetch_block(open.key, open.hash) {
+                looks += PREFETCH_LOOKS;
             }
         }
     }
@@ -189,7 +198,7 @@ fn find_in_table(
 ) -> Result<Option<Option<Found>>> {
     let Some(entry) = table.get(key, hash, seq)? else { return Ok(None) };
     let live = entry.seq >= deleted && entry.kind != Kind::Delete;
-    Ok(Some(live.then(|| Found {
+    Ok(Some(live.then_some(Found {
         seq: entry.seq,
         kind: entry.kind,
         value: Value::Block(entry.value),

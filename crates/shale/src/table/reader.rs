@@ -189,23 +189,29 @@ impl Table {
         Ok(found)
     }
 
-    /// Tells the system that [`Table::get`] of this key will come soon, unless it needs no block
-    /// that is not in memory. Never fails; a hint.
-    pub fn prefetch_block(&self, key: &[u8], hash: u64) {
-        let Ok(table) = self.index() else { return };
-        let (filter, at) = (table.filter(), table.index.find(key));
-        if at >= table.index.blocks() || !(filter.is_empty() || filter::may_contain(filter, hash)) {
-            return;
+    /// Tells the system that [`Table::get`] of this key will come soon, unless that needs no block
+    /// or one that is in memory; answers whether it did. Never fails; a hint.
+    pub fn prefetch_block(&self, key: &[u8], hash: u64) -> bool {
+        let Ok(table) = self.index() else { return false };
+        let filter = table.filter();
+        if !filter.is_empty() && !filter::may_contain(filter, hash) {
+            return false;
+        }
+        let at = table.index.find(key);
+        if at >= table.index.blocks() {
+            return false;
         }
         let handle = table.index.info(at).handle;
         let place = CacheKey { file: self.meta.id, offset: handle.offset };
-        if self.shared.cache.get(&place).is_none() {
-            // An error shows again when the block is read.
-            let _ = self.with_file(|file| {
-                file.prefetch(handle.offset, u64::from(handle.bytes));
-                Ok(())
-            });
+        if self.shared.cache.get(&place).is_some() {
+            return false;
         }
+        // An error shows again when the block is read.
+        let asked = self.with_file(|file| {
+            file.prefetch(handle.offset, u64::from(handle.bytes));
+            Ok(())
+        });
+        asked.is_ok()
     }
 
     #[inline]
