@@ -229,7 +229,7 @@ impl Core {
         let mut leader = self.leader.lock();
         let through = leader.next_seq - 1;
         let mut result = Ok(());
-        if !self.read_only && !self.poisoned.load(Ordering::Acquire) {
+        if !self.read_only && !self.is_poisoned() {
             result = self.sync_log(&mut leader, through);
             if let (Ok(()), Some(wal)) = (&result, leader.wal.as_mut()) {
                 let mut mark = Vec::new();
@@ -239,7 +239,13 @@ impl Core {
         }
         leader.wal = None;
         drop(leader);
-        *self.manifest.lock() = None;
+        if let Some(mut manifest) = self.manifest.lock().take()
+            && result.is_ok()
+            && !self.is_poisoned()
+        {
+            // A mark at the end: damage of what is before it cannot pass for a torn last edit.
+            result = manifest.append(&Edit::default());
+        }
         *self.lock.lock() = None;
         self.sched.wake_all();
         result

@@ -191,7 +191,8 @@ impl Core {
             self.commit(&ops, sync)
         };
         let result = write();
-        if result.is_err() {
+        // A commit of unknown outcome may have left the references in the log.
+        if result.is_err() && !self.is_poisoned() {
             blobs.iter().for_each(NewBlob::mark_obsolete);
         }
         result

@@ -107,8 +107,12 @@ impl Core {
         }
     }
 
-    /// Removes files that no edit names.
+    /// Removes files that no edit names. After a failure that leaves open whether an edit became
+    /// durable they stay: the next open knows whether they are needed.
     pub fn discard(&self, ids: &[FileId]) {
+        if self.is_poisoned() {
+            return;
+        }
         for &id in ids {
             let path = self.path(FileKind::Table, id);
             if let Err(error) = self.env.fs.remove(&path) {

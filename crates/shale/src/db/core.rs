@@ -212,6 +212,11 @@ impl Core {
         Ok(())
     }
 
+    /// Whether an earlier failure leaves unknown what is durable.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Acquire)
+    }
+
     /// Refuses everything once the database is closed.
     pub fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }

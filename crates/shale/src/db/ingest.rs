@@ -164,7 +164,9 @@ impl Drop for Ingest {
         self.writer = None;
         let core = self.core().clone();
         for blob in self.blobs.drain(..) {
-            blob.mark_obsolete();
+            if !core.is_poisoned() {
+                blob.mark_obsolete();
+            }
         }
         core.discard(&std::mem::take(&mut self.files));
     }

@@ -255,7 +255,8 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     replay::cut(fs, &core.dir, &wals, end)?;
     let kept: Vec<&(FileId, PathBuf)> = wals.iter().filter(|(id, _)| *id <= end.end_file).collect();
     core.durable.store(end.last_seq, Ordering::Release);
-    remove_orphans(core, &kept, files)?;
+    // Listed anew, without what the cut has removed.
+    remove_orphans(core, &kept, &list(&core.env, &core.dir)?)?;
 
     let id = core.new_file();
     let wal = WalWriter::create(fs, &core.path(FileKind::Wal, id), id)?;

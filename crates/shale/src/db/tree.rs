@@ -171,7 +171,8 @@ impl Tree {
         }
         let blob = self.core().write_blob(&start, Some(reader))?;
         let result = self.write_one(Kind::Blob, key, &blob.reference(), options);
-        if result.is_err() {
+        // A commit of unknown outcome may have left the reference in the log.
+        if result.is_err() && !self.core().is_poisoned() {
             blob.mark_obsolete();
         }
         result

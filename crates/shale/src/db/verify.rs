@@ -36,6 +36,17 @@ pub struct VerifyReport {
     pub damage: Vec<Error>,
 }
 
+impl VerifyReport {
+    /// Damage is reported; anything else, such as a file that cannot be read now, ends the work.
+    fn note(&mut self, error: Error) -> Result<()> {
+        if !error.is_corruption() {
+            return Err(error);
+        }
+        self.damage.push(error);
+        Ok(())
+    }
+}
+
 fn as_texts<S: serde::Serializer>(errors: &[Error], to: S) -> std::result::Result<S::Ok, S::Error> {
     to.collect_seq(errors.iter().map(Error::to_string))
 }
@@ -80,7 +91,7 @@ impl Core {
             report.bytes += table.meta.file_bytes;
             match checked {
                 Ok(counts) => report.entries += counts.entries,
-                Err(error) => report.damage.push(error),
+                Err(error) => report.note(error)?,
             }
             progress(VerifyProgress { bytes_done: report.bytes, bytes_total: total });
         }
@@ -88,7 +99,7 @@ impl Core {
             let reference = BlobRef { file, bytes };
             match self.blob(file).reader(reference).and_then(|mut reader| reader.verify()) {
                 Ok(read) => report.bytes += read,
-                Err(error) => report.damage.push(error),
+                Err(error) => report.note(error)?,
             }
             report.blobs += 1;
             progress(VerifyProgress { bytes_done: report.bytes, bytes_total: total });
