@@ -86,3 +86,21 @@ fn the_cache_gets_what_others_leave() {
     near(60 << 20);
     assert_eq!(memory.meta(), 4 << 20);
 }
+
+#[test]
+fn many_threads_leave_the_cache_at_its_due() {
+    let cache = Arc::new(Cache::<Bytes>::new(1 << 20));
+    let memory = Memory::new(1 << 20, Arc::clone(&cache));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    memory.add_meta(100_000);
+                    memory.add_meta(-100_000);
+                }
+            });
+        }
+    });
+    assert_eq!(memory.meta(), 0);
+    assert!(cache.capacity().abs_diff(1 << 20) <= (1 << 20) / 100 + 64, "{}", cache.capacity());
+}

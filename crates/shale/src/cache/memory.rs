@@ -4,6 +4,7 @@
 //! the total, and never falls below a sixteenth of it.
 
 use super::{Cache, Weigh};
+use crate::base::sync::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -28,8 +29,9 @@ pub struct Memory {
     total: u64,
     memtables: AtomicU64,
     meta: AtomicU64,
+    /// The cache's capacity, to look at without the lock.
     applied: AtomicU64,
-    cache: Arc<dyn Resize>,
+    cache: Mutex<Arc<dyn Resize>>,
 }
 
 impl std::fmt::Debug for Memory {
@@ -51,7 +53,7 @@ impl Memory {
             memtables: AtomicU64::new(0),
             meta: AtomicU64::new(0),
             applied: AtomicU64::new(total),
-            cache,
+            cache: Mutex::new(cache),
         }
     }
 
@@ -91,14 +93,17 @@ impl Memory {
 
     /// Resizes the cache if its due has moved far enough to be worth the locks.
     fn adjust(&self) {
-        let due = self.cache_due();
-        let applied = self.applied.load(Relaxed);
-        if due.abs_diff(applied) < self.total / RESIZE_SHARE {
+        let moved =
+            |due: u64| due.abs_diff(self.applied.load(Relaxed)) >= self.total / RESIZE_SHARE;
+        if !moved(self.cache_due()) {
             return;
         }
-        // One of several threads that see the same move does the work.
-        if self.applied.compare_exchange(applied, due, Relaxed, Relaxed).is_ok() {
-            self.cache.resize(due);
+        // Looked at again under the lock, so that the last resize is by the latest numbers.
+        let cache = self.cache.lock();
+        let due = self.cache_due();
+        if moved(due) {
+            cache.resize(due);
+            self.applied.store(due, Relaxed);
         }
     }
 }

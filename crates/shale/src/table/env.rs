@@ -39,6 +39,8 @@ pub struct TableEnv {
 struct Ring {
     tables: Vec<Weak<Table>>,
     hand: usize,
+    /// At this length those that are no more are taken out.
+    prune_at: usize,
 }
 
 impl TableEnv {
@@ -74,7 +76,7 @@ impl TableEnv {
         // Dropped after the lock is released: a last reference may go with them.
         let mut seen = Vec::new();
         let mut ring = self.files.lock();
-        ring.tables.push(Weak::clone(table));
+        ring.push(table);
         while ring.tables.len() > self.files_open_max {
             ring.turn(&mut seen, Table::close_unused);
         }
@@ -85,7 +87,7 @@ impl TableEnv {
     pub(super) fn index_loaded(&self, table: &Weak<Table>) {
         let mut seen = Vec::new();
         let mut ring = self.indexes.lock();
-        ring.tables.push(Weak::clone(table));
+        ring.push(table);
         // Twice around takes from every table that is not in use this very moment.
         let mut turns = 2 * ring.tables.len();
         while self.memory.meta() > self.meta_bytes_max() && turns > 0 && ring.tables.len() > 1 {
@@ -97,6 +99,14 @@ impl TableEnv {
 }
 
 impl Ring {
+    fn push(&mut self, table: &Weak<Table>) {
+        if self.tables.len() >= self.prune_at {
+            self.tables.retain(|table| table.strong_count() > 0);
+            self.prune_at = 2 * self.tables.len() + 64;
+        }
+        self.tables.push(Weak::clone(table));
+    }
+
     /// Moves the hand over one table; `take` says whether the table no longer holds the resource.
     fn turn(&mut self, seen: &mut Vec<Arc<Table>>, take: impl FnOnce(&Table) -> bool) {
         if self.hand >= self.tables.len() {

@@ -180,9 +180,11 @@ impl Table {
             self.shared.recorder.add_all(counts);
             return Ok(None);
         }
-        let found = self.get_in_blocks(&table.index, key, seq)?;
+        let mut hits = 0;
+        let found = self.get_in_blocks(&table.index, key, seq, &mut hits)?;
         self.shared.recorder.add_all([
             (Counter::IndexHits, 1),
+            (Counter::DataHits, hits),
             (Counter::FilterChecks, filtered.into()),
             (Counter::FilterFalse, (filtered && found.is_none()).into()),
         ]);
@@ -215,12 +217,18 @@ impl Table {
     }
 
     #[inline]
-    fn get_in_blocks(&self, index: &Index, key: &[u8], seq: SeqNo) -> Result<Option<TableEntry>> {
+    fn get_in_blocks(
+        &self,
+        index: &Index,
+        key: &[u8],
+        seq: SeqNo,
+        hits: &mut u64,
+    ) -> Result<Option<TableEntry>> {
         // The entries of an ingested table have sequence number 0 in their blocks.
         let search_seq = if self.meta.ingest_seq == 0 { seq } else { SEQ_MAX };
         let mut at = index.find(key);
         while at < index.blocks() {
-            let block = self.cached_block(&index.info(at))?;
+            let block = self.cached_block(&index.info(at), hits)?;
             let entry = block.lower_bound(key, search_seq);
             if entry < block.entries() {
                 if !block.key_is(entry, key) {
@@ -244,10 +252,10 @@ impl Table {
 
     /// A data block from the cache, or read and put there.
     #[inline]
-    fn cached_block(&self, info: &BlockInfo) -> Result<Arc<Block>> {
+    fn cached_block(&self, info: &BlockInfo, hits: &mut u64) -> Result<Arc<Block>> {
         let key = CacheKey { file: self.meta.id, offset: info.handle.offset };
         if let Some(block) = self.shared.cache.get(&key) {
-            self.shared.recorder.add(Counter::DataHits, 1);
+            *hits += 1;
             return Ok(block);
         }
         let block = Arc::new(self.read_block(info)?);
@@ -408,6 +416,13 @@ impl Table {
         }
         points.dedup();
         Ok(points)
+    }
+
+    /// The data blocks, each with its separator (see [`super::index`]).
+    pub fn blocks(&self) -> Result<Vec<(Vec<u8>, BlockInfo)>> {
+        let table = self.index()?;
+        let index = &table.index;
+        Ok((0..index.blocks()).map(|at| (index.separator(at), index.info(at))).collect())
     }
 
     /// About how many bytes of the file's data come before `key`.

@@ -100,7 +100,8 @@ impl TableScan {
         self.entry == 0 && self.limit > 0 && self.limit == self.block.entries()
     }
 
-    /// Goes to the first entry of the next block.
+    /// Goes to the first entry of the next block. After an error that is the block after the one
+    /// that could not be read, so that a repair can go on.
     pub fn skip_block(&mut self) -> Result<()> {
         self.entry = self.limit;
         self.next_block()

@@ -125,3 +125,33 @@ fn a_block_that_crosses_the_end_is_not_given_whole() {
     scan.seek_first().unwrap();
     assert!(scan.raw_block().is_none());
 }
+
+#[test]
+fn a_damaged_block_can_be_passed() {
+    let rows = entries(300, 1, 12);
+    let world = World::new(64 << 20);
+    let table = world.open(world.write(1, options(Codec::None, 400), &rows));
+    let blocks = table.blocks().unwrap();
+    for damaged in [0, 7, blocks.len() - 1] {
+        let offset = blocks[damaged].1.handle.offset;
+        assert!(world.fs.corrupt(&path(1), offset, 1));
+        let mut scan = table.scan(None, None);
+        let (mut seen, mut errors) = (Vec::new(), 0);
+        let mut step = scan.seek_first();
+        loop {
+            if step.is_err() {
+                errors += 1;
+                step = scan.skip_block();
+            } else if scan.valid() {
+                seen.push(scan.key().to_vec());
+                step = scan.next();
+            } else {
+                break;
+            }
+        }
+        assert!(world.fs.corrupt(&path(1), offset, 1));
+        assert_eq!(errors, 1);
+        assert_eq!(seen.len(), rows.len() - blocks[damaged].1.entries as usize);
+        assert!(seen.is_sorted());
+    }
+}

@@ -92,3 +92,31 @@ fn a_table_of_range_deletes_or_blobs_is_sound() {
     assert_eq!(meta.blobs, [7, 9]);
     world.open(meta).verify().unwrap();
 }
+
+#[test]
+fn a_table_is_these_bytes() {
+    let ranges = RangeDeletes::new([RangeDelete { start: b"b".into(), end: b"c".into(), seq: 3 }]);
+    let rows = [
+        (b"ka".to_vec(), 7, Kind::Put, b"one".to_vec()),
+        (b"kbc".to_vec(), 5, Kind::Delete, b"".to_vec()),
+    ];
+    let world = World::new(64 << 20);
+    let meta = world.write_with(1, options(Codec::None, 4096), &rows, &ranges);
+    let content = world.fs.content(&path(1)).unwrap();
+    let hex: String = content.iter().map(|byte| format!("{byte:02x}")).collect();
+    // One frame after the other, then the footer; see docs/format/table.md.
+    let expected = [
+        "6f6e656b616263110001000300030003000200000001000000030000000300000005000000000000",
+        "000100000000000000310000000065867e03",
+        "00008000100000000080000000000000000000000000000401000000000000100000002000000000",
+        "00004000000020000010000000000000000002080000000006060606060646000000008cea7e85",
+        "010162016301030700000000c700df57",
+        "003a0b6b626301000000030000000000000003000000000000000000000000060000000000002600",
+        "00000062d6fec7",
+        "0162036b6263000307020101050301313a0012000000005523b106",
+        "3a000000000000004f00000089000000000000001000000099000000000000002f000000c8000000",
+        "000000001b000000010000004d9294d75348414c4574626c",
+    ];
+    assert_eq!(hex, expected.concat());
+    assert_eq!(world.open(meta).verify().unwrap().entries, 2);
+}
