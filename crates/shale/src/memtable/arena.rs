@@ -3,7 +3,8 @@
 //! Chunks grow with the arena, from 4 KiB to 2 MiB, so that an empty or tiny memtable costs next to
 //! nothing and a full one has few chunks. Chunks of 2 MiB are aligned to it and the kernel is asked
 //! to back them by huge pages: with small ones a search of a full memtable spends a quarter of its
-//! time, and a sequential insert half of it, on address translation and page faults. A request that is large beside the next chunk gets a
+//! time, and a sequential insert half of it, on address translation and page faults.
+//! A request that is large beside the next chunk gets a
 //! chunk of its own, of exactly its size. Each chunk begins with its header; the headers form a
 //! list, which is all there is to free. Invariant: memory handed out is never moved, handed out
 //! twice, or freed before the arena is dropped.

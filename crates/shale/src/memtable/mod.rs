@@ -9,6 +9,7 @@
 //! An empty memtable takes about a kilobyte: a database may have thousands of trees.
 
 mod arena;
+mod node;
 mod ranges;
 mod skiplist;
 
@@ -23,7 +24,7 @@ use ranges::RangeLog;
 use skiplist::{ListCursor, SkipList};
 use std::any::Any;
 
-pub use skiplist::MemEntry;
+pub use node::MemEntry;
 
 /// A sorted, growing set of entries in memory.
 pub struct Memtable {
@@ -91,8 +92,8 @@ impl Memtable {
         self.ranges.count() > 0
     }
 
-    /// The newest range delete at or before `seq` that covers `key`, or 0 if none does. Cheaper than
-    /// [`Memtable::range_deletes`] while range deletes are still coming in.
+    /// The newest range delete at or before `seq` that covers `key`, or 0 if none does. Cheaper
+    /// than [`Memtable::range_deletes`] while range deletes are still coming in.
     #[inline]
     pub fn newest_covering(&self, key: &[u8], seq: SeqNo) -> SeqNo {
         if self.has_range_deletes() { self.ranges.newest_covering(key, seq) } else { 0 }

@@ -1,7 +1,7 @@
 //! The range deletes of a memtable: added one by one, searched without a lock.
 //!
-//! They are kept as a few sets, each at least twice as large as the next, so that adding n of them costs
-//! O(n log n) in all and a search looks into O(log n) sets. Asking for all of them as one set
+//! They are kept as a few sets, each at least twice as large as the next, so that adding n of them
+//! costs O(n log n) in all and a search looks into O(log n) sets. Asking for all of them as one set
 //! merges the sets for good.
 
 use arc_swap::ArcSwap;

@@ -1,8 +1,5 @@
 //! A sorted map in an arena: many threads insert at once, readers take no lock, nothing is removed.
 //!
-//! A node is one piece of arena memory: `[upper links][level-0 link][tag][sizes][key][value]`.
-//! A node's address is that of its level-0 link; the link of level `i` lies `i` links before it.
-//!
 //! A link holds, beside the address of the next node on its level, that node's key head (the first
 //! eight bytes of its key, see [`key::head`]). So a search that stops before a node, and one that
 //! goes on to it, have not touched that node to decide: only nodes that are walked over, and nodes
@@ -13,15 +10,16 @@
 //! next node counts as the largest head). An insert swings the address first and lowers the head
 //! after, and on one link the keys of next nodes only ever fall. So "head < target's" proves that
 //! the next node is before the target. "head > target's" proves nothing while an insert at
-//! that link is under way; taking it as "the next node is after the target" may only miss entries whose
-//! insert has not returned. Whoever needs the true order (an insert, a cursor) looks at the node.
+//! that link is under way; taking it as "the next node is after the target" may only miss
+//! entries whose insert has not returned. Whoever needs the true order (an insert, a cursor) looks
+//! at the node.
 //!
 //! Why nothing else is missed: the way of a search depends on the heads alone (and for equal heads
 //! on true comparisons), heads only fall, and new nodes begin with true heads; so a later search,
-//! or one for a greater target, gets at least as far on each level. An insert comes to its place by such a
-//! search; where it has to go past a link whose head is still too high, it lowers that head
-//! itself; and it lowers its own before it returns. The place that an insert remembers for the next one
-//! carries the greatest head on the way there, and is used only for targets not below that.
+//! or one for a greater target, gets at least as far on each level. An insert comes to its place by
+//! such a search; where it has to go past a link whose head is still too high, it lowers that head
+//! itself; and it lowers its own before it returns. The place that an insert remembers for the next
+//! one carries the greatest head on the way there, and is used only for targets not below that.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
@@ -29,60 +27,16 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use std::ptr::{self, NonNull};
 
 use super::arena::Arena;
+use super::node::{
+    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, VALUE_SHIFT, height_of, kind_of, link,
+    node_entry, node_key, prefetch,
+};
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::Arc;
-use crate::base::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-
-/// The most links of a node: with half of the nodes on each next level, enough for 2^24 nodes before
-/// searches get longer. Half, since with heads in the links only a step forward costs a cache
-/// miss, and a search takes fewest of those so; a quarter was measured to be a fifth slower.
-const HEIGHT_MAX: usize = 24;
-
-/// In `Node::sizes`: the key's length below the first bit, then the height, then the value's length.
-const HEIGHT_SHIFT: u32 = 20;
-const VALUE_SHIFT: u32 = 25;
-
-const _: () = assert!(KEY_BYTES_MAX < 1 << HEIGHT_SHIFT);
-const _: () = assert!(HEIGHT_MAX < 1 << (VALUE_SHIFT - HEIGHT_SHIFT));
-const _: () = assert!(VALUE_BYTES_MAX < 1 << (64 - VALUE_SHIFT));
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// How many of a node's links a cursor looks ahead through.
 const AHEAD_LEVELS: usize = 4;
-
-#[repr(C)]
-struct Link {
-    next: AtomicPtr<Node>,
-    /// At least the head of `next`'s key; all ones if there is no next node.
-    head: AtomicU64,
-}
-
-impl Link {
-    /// A link without a next node.
-    #[inline]
-    fn nowhere() -> Link {
-        Link { next: AtomicPtr::new(ptr::null_mut()), head: AtomicU64::new(u64::MAX) }
-    }
-}
-
-/// A node from its level-0 link on; key and value follow.
-#[repr(C)]
-struct Node {
-    link: Link,
-    /// The sequence number above the kind's eight bits.
-    tag: u64,
-    sizes: u64,
-}
-
-/// An entry of the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemEntry<'a> {
-    /// Its place in the commit order.
-    pub seq: SeqNo,
-    /// What it says of its key.
-    pub kind: Kind,
-    /// Its value; empty for a delete.
-    pub value: &'a [u8],
-}
 
 /// What a search looks for: the first entry whose key is greater, or equal with a tag not greater.
 #[derive(Clone, Copy)]
@@ -157,74 +111,6 @@ pub(super) struct SkipList {
 unsafe impl Send for SkipList {}
 // SAFETY: as above.
 unsafe impl Sync for SkipList {}
-
-/// The key of a node.
-///
-/// # Safety
-/// `node` is a node of a list (not its head) that lives for `'a`.
-#[inline]
-unsafe fn node_key<'a>(node: *const Node) -> &'a [u8] {
-    // SAFETY: the key follows the node in the same piece of memory, and is never changed.
-    unsafe {
-        let bytes = ((*node).sizes & ((1 << HEIGHT_SHIFT) - 1)) as usize;
-        std::slice::from_raw_parts(node.add(1).cast::<u8>(), bytes)
-    }
-}
-
-/// The entry of a node.
-///
-/// # Safety
-/// As for [`node_key`].
-#[inline]
-unsafe fn node_entry<'a>(node: *const Node) -> MemEntry<'a> {
-    // SAFETY: the value follows the key in the same piece of memory, and is never changed.
-    unsafe {
-        let (tag, sizes) = ((*node).tag, (*node).sizes);
-        let key_bytes = (sizes & ((1 << HEIGHT_SHIFT) - 1)) as usize;
-        let start = node.add(1).cast::<u8>().add(key_bytes);
-        let value = std::slice::from_raw_parts(start, (sizes >> VALUE_SHIFT) as usize);
-        MemEntry { seq: tag >> 8, kind: kind_of(tag), value }
-    }
-}
-
-#[inline]
-fn kind_of(tag: u64) -> Kind {
-    Kind::from_u8(tag as u8).expect("an insert wrote a kind")
-}
-
-/// The link of `node` on `level`.
-///
-/// # Safety
-/// `node` is a node of a list, or its head, that lives for `'a` and has a link on that level.
-#[inline]
-unsafe fn link<'a>(node: *const Node, level: usize) -> &'a Link {
-    // SAFETY: the links of a node lie before it in the same piece of memory.
-    unsafe { &*node.cast::<Link>().sub(level) }
-}
-
-/// Asks for the cache line at `pointer`, which may be any address.
-#[inline]
-fn prefetch<T>(pointer: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch reads nothing that the program could observe.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(pointer.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = pointer;
-}
-
-/// The height of the `index`-th node: on each level half as many nodes as on the one below.
-#[inline]
-fn height_of(index: u64) -> usize {
-    // The finalizer of splitmix64.
-    let mut mixed = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^= mixed >> 31;
-    (1 + mixed.trailing_zeros() as usize).min(HEIGHT_MAX)
-}
 
 impl SkipList {
     /// An empty list.
@@ -558,8 +444,8 @@ pub(super) struct ListCursor {
     node: *const Node,
 }
 
-// SAFETY: the pointer is to a node of the list that the cursor owns a share of, and a `SkipList` may
-// be used from any thread.
+// SAFETY: the pointer is to a node of the list that the cursor owns a share of, and a `SkipList`
+// may be used from any thread.
 unsafe impl Send for ListCursor {}
 // SAFETY: as above; a shared cursor is only read.
 unsafe impl Sync for ListCursor {}
