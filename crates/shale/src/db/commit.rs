@@ -19,10 +19,19 @@ use crate::wal::{OpIter, WalWriter, payload};
 use crate::write::ops::Ops;
 use crate::write::queue::Group;
 
+/// The most bytes that a batch may take in the log.
+const BATCH_BYTES_MAX: usize = 1 << 29;
+
 impl Core {
     /// Commits `ops`: atomic, in one place of the commit order, and durable on return if `sync`.
     pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
         self.check_writable()?;
+        if ops.bytes().len() > BATCH_BYTES_MAX {
+            return Err(Error::InvalidArgument(format!(
+                "a batch of {} bytes is larger than {BATCH_BYTES_MAX}; split it, or use a bulk load",
+                ops.bytes().len()
+            )));
+        }
         let started = self.recorder.sample().then(|| self.env.clock.now_nanos());
         if !ops.is_empty() {
             self.wait_for_room(ops.bytes().len() as u64)?;

@@ -197,6 +197,11 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
     let flushed: BTreeMap<TreeId, SeqNo> =
         recovered.trees.iter().map(|(id, tree)| (*id, tree.flushed_seq)).collect();
     let wals = log_files(core, recovered.log.file, files);
+    let first = recovered.log.file;
+    if first != 0 && wals.first().is_none_or(|(id, _)| *id != first) {
+        let what = "the manifest says that the log starts with it, but it is missing";
+        return Err(Error::corruption(&core.path(FileKind::Wal, first), 0, what));
+    }
     let end = replay::replay(&*core.env.fs, &core.dir, &wals, start, &mut |batch| {
         apply(core, &trees, &flushed, &batch)
     })?;
