@@ -103,3 +103,7 @@ impl OutputCut {
         cut
     }
 }
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

@@ -152,3 +152,7 @@ fn nanos_at(rate: u64) -> f64 {
     let rate = if rate == 0 { RATE_UNKNOWN } else { rate.max(RATE_MIN) };
     1e9 / rate as f64
 }
+
+#[cfg(test)]
+#[path = "throttle_tests.rs"]
+mod tests;

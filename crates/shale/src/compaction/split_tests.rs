@@ -1,0 +1,73 @@
+//! Cuts of work are even and meet at keys; cuts of output follow the level below.
+
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn table(smallest: &str, largest: &str, mib: u64) -> TableMeta {
+    TableMeta {
+        file_bytes: mib * MIB,
+        smallest: smallest.into(),
+        largest: largest.into(),
+        ..TableMeta::default()
+    }
+}
+
+fn keys(text: &str) -> Vec<Vec<u8>> {
+    text.split_whitespace().map(|key| key.as_bytes().to_vec()).collect()
+}
+
+/// The keys at which the work is cut.
+fn cuts(parts: &[Part]) -> String {
+    let ends: Vec<String> = parts
+        .iter()
+        .filter_map(|part| part.end.as_ref())
+        .map(|end| String::from_utf8_lossy(end).into_owned())
+        .collect();
+    ends.join(" ")
+}
+
+#[test]
+fn parts_are_even() {
+    let (wide, narrow) = (table("a", "z", 100), table("a", "c", 100));
+    let wide = Cuts { table: &wide, keys: keys("d g j m p s v") };
+    let narrow = Cuts { table: &narrow, keys: keys("aa b bb") };
+    assert_eq!(cuts(&parts(std::slice::from_ref(&wide), 4, MIB)), "g m s");
+    assert_eq!(cuts(&parts(&[wide.clone(), narrow], 2, MIB)), "c");
+    // Too little work is not worth cutting.
+    assert_eq!(parts(&[wide], 4, 80 * MIB), [Part::default()]);
+    assert_eq!(parts(&[], 4, MIB), [Part::default()]);
+}
+
+#[test]
+fn parts_of_one_key_are_one() {
+    let one = table("k", "k", 100);
+    let cut = Cuts { table: &one, keys: keys("k k k") };
+    let parts = parts(&[cut.clone(), cut], 4, MIB);
+    assert!(parts.len() <= 2, "{parts:?}");
+}
+
+/// The keys of one MiB each at which tables begin.
+fn outputs(bytes: u64, grandparents: &[(&str, &str, u64)], input: &str) -> String {
+    let tables = grandparents.iter().map(|(a, b, mib)| Arc::new(table(a, b, *mib))).collect();
+    let mut cut = OutputCut::with(bytes * MIB, tables);
+    let (mut held, mut begins) = (0, Vec::new());
+    for key in input.split_whitespace() {
+        if cut.before(key.as_bytes(), held) {
+            begins.push(key);
+            held = 0;
+        }
+        held += MIB;
+    }
+    begins.join(" ")
+}
+
+#[test]
+fn outputs_are_cut_by_size_and_by_what_lies_below() {
+    let input = "a b c d e f g h i j k l m n";
+    assert_eq!(outputs(4, &[], input), "e i m");
+    // A table of three, when a table below ends there.
+    assert_eq!(outputs(4, &[("a", "c", 1), ("d", "e", 1), ("f", "z", 1)], input), "d h l");
+    // Tables below that are much too large for a table above.
+    assert_eq!(outputs(4, &[("a", "b", 90), ("c", "c", 90), ("d", "z", 1)], input), "c d h l");
+}

@@ -1,0 +1,107 @@
+//! Slowing is smooth: no wait at the soft limits, no steps, more pressure never means less wait.
+
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn calm() -> Pressure {
+    Pressure {
+        memtable_bytes: 64 * MIB,
+        memtable_limit: 256 * MIB,
+        sealed: 1,
+        level0_tables: 4,
+        debt_bytes: 0,
+        debt_soft: 1000 * MIB,
+        debt_hard: 4000 * MIB,
+        flush_rate: 100 * MIB,
+        compaction_rate: 20 * MIB,
+    }
+}
+
+fn nanos(pressure: &Pressure) -> f64 {
+    match delay(pressure) {
+        Verdict::None => 0.0,
+        Verdict::Slow { nanos_per_byte, .. } => nanos_per_byte,
+        Verdict::Stop { .. } => f64::INFINITY,
+    }
+}
+
+#[test]
+fn soft_limits_cost_nothing() {
+    assert_eq!(delay(&calm()), Verdict::None);
+    let at_limits = Pressure {
+        memtable_bytes: 128 * MIB,
+        level0_tables: LEVEL0_SOFT,
+        debt_bytes: 1000 * MIB,
+        ..calm()
+    };
+    assert_eq!(delay(&at_limits), Verdict::None);
+    let one_memtable = Pressure { memtable_bytes: 250 * MIB, sealed: 0, ..calm() };
+    assert_eq!(delay(&one_memtable), Verdict::None);
+}
+
+#[test]
+fn half_way_is_the_rate_of_the_work() {
+    let per_byte = 1e9 / (20 * MIB) as f64;
+    let debt = Pressure { debt_bytes: 2500 * MIB, ..calm() };
+    assert!((nanos(&debt) - per_byte).abs() < 0.01 * per_byte, "{}", nanos(&debt));
+    let level0 = Pressure { level0_tables: (LEVEL0_SOFT + LEVEL0_HARD) / 2, ..calm() };
+    assert!((nanos(&level0) - per_byte).abs() < 0.01 * per_byte, "{}", nanos(&level0));
+}
+
+#[test]
+fn more_pressure_is_more_wait_without_steps() {
+    let full = 4.0 * 1e9 / (20 * MIB) as f64;
+    let mut before = 0.0;
+    for debt_bytes in (0..5000).map(|mib| mib * MIB) {
+        let now = nanos(&Pressure { debt_bytes, ..calm() });
+        assert!(now >= before && now - before < full / 500.0, "{debt_bytes}: {before} to {now}");
+        before = now;
+    }
+    assert!((before - full).abs() < 0.01 * full);
+    let mut before = 0.0;
+    for memtable_bytes in (64 * 16..256 * 16).map(|step| step * MIB / 16) {
+        let now = nanos(&Pressure { memtable_bytes, ..calm() });
+        assert!(now >= before && now.is_finite(), "{memtable_bytes}: {before} to {now}");
+        assert!(now <= 1.2 * before + 0.1, "{memtable_bytes}: {before} to {now}");
+        before = now;
+    }
+}
+
+#[test]
+fn only_memory_stops_and_the_cause_is_told() {
+    let full = Pressure { memtable_bytes: 256 * MIB, ..calm() };
+    assert_eq!(delay(&full), Verdict::Stop { cause: Cause::Memtables });
+    let worst = Pressure { level0_tables: 1000, debt_bytes: u64::MAX, ..calm() };
+    assert!(nanos(&worst).is_finite());
+    let cause = |pressure: &Pressure| match delay(pressure) {
+        Verdict::Slow { cause, .. } | Verdict::Stop { cause } => Some(cause),
+        Verdict::None => None,
+    };
+    assert_eq!(cause(&Pressure { level0_tables: 30, ..calm() }), Some(Cause::Level0));
+    assert_eq!(cause(&Pressure { debt_bytes: 3000 * MIB, ..calm() }), Some(Cause::Debt));
+    assert_eq!(cause(&Pressure { memtable_bytes: 250 * MIB, ..calm() }), Some(Cause::Memtables));
+}
+
+#[test]
+fn no_write_waits_long() {
+    let worst = Pressure { level0_tables: 1000, compaction_rate: 1, flush_rate: 1, ..calm() };
+    assert_eq!(delay(&worst).wait_nanos(u64::MAX), WAIT_NANOS_MAX);
+    assert!(delay(&worst).wait_nanos(100) < 1_000_000);
+    const { assert!(WAIT_NANOS_MAX < 200_000_000) };
+}
+
+#[test]
+fn a_writer_settles_at_the_rate_of_the_work() {
+    // A writer that could write 400 MiB/s, against compaction that takes away 20 MiB/s.
+    let mut debt = 0.0;
+    let mut written = 0.0;
+    for _ in 0..20_000 {
+        let wait = nanos(&Pressure { debt_bytes: debt as u64, ..calm() });
+        let rate = 1e9 / (1e9 / (400.0 * MIB as f64) + wait);
+        written = rate;
+        debt = (debt + (rate - 20.0 * MIB as f64) * 0.1).max(0.0);
+    }
+    assert!((written / MIB as f64 - 20.0).abs() < 1.0, "{}", written / MIB as f64);
+    assert!(debt < 2500.0 * MIB as f64);
+}
