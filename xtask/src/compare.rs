@@ -54,8 +54,8 @@ pub(crate) struct CompareOptions {
     #[arg(long, default_value = "target/compare")]
     pub(crate) out: PathBuf,
 
-    /// Use these programs instead of building them: SHALE,PEER
-    #[arg(long, value_delimiter = ',', num_args = 2, value_name = "PATH")]
+    /// Use these programs instead of building them
+    #[arg(long, num_args = 2, value_names = ["SHALE", "PEER"])]
     pub(crate) programs: Vec<PathBuf>,
 
     /// More flags for both, such as `--flags=--threads=2`

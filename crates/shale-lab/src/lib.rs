@@ -17,3 +17,5 @@ pub mod measure;
 pub mod options;
 pub mod report;
 pub mod units;
+#[cfg(feature = "shale")]
+pub mod shale;

@@ -1,0 +1,367 @@
+//! What the user may say.
+
+use crate::exit::CODES;
+use crate::text::Form;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use shale_lab::options::{BenchOptions, CodecNames};
+use shale_lab::units::{parse_bytes, parse_count};
+use std::path::PathBuf;
+
+/// Store, read, check and measure ordered key-value data
+///
+/// Shale is an embedded storage engine: a log-structured merge tree. A database is a folder; it holds
+/// named trees, ordered maps from byte keys to byte values. Begin with `shale demo`, which loads real
+/// data of this machine and shows what each codec makes of it, or with `shale import`.
+#[derive(Parser)]
+#[command(name = "shale", version, after_long_help = CODES, arg_required_else_help = true)]
+pub(crate) struct Shale {
+    /// Print results and errors as JSON, one object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Log what the engine does
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// Load JSON lines, CSV, TSV, or key<TAB>value lines
+    Import(ImportOptions),
+    /// Print the values of keys
+    Get(GetOptions),
+    /// Print a range of pairs in order
+    Scan(ScanOptions),
+    /// Set a key
+    Put(PutOptions),
+    /// Delete keys, a range or a prefix
+    Delete(DeleteOptions),
+    /// List the trees, or drop one
+    Trees(TreesOptions),
+    /// Print sizes, levels, compactions, caches, latencies
+    Stats(StatsOptions),
+    /// Read and check every byte
+    Verify(DbOptions),
+    /// Bring a tree into its best shape for reading and size
+    Compact(CompactOptions),
+    /// Make a copy that is a database of its own, by hard links
+    Checkpoint(CheckpointOptions),
+    /// Measure
+    Bench {
+        #[command(subcommand)]
+        kind: BenchKind,
+    },
+    /// Load real data of this machine and show size, speed and levels under each codec
+    Demo(DemoOptions),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum BenchKind {
+    /// The db_bench pattern: fills, overwrites, reads, scans, reads while writing
+    #[command(after_help = "\
+Every benchmark prints its rate, percentiles of the response time, CPU (the process's; `client` is what \
+of it the benchmark itself costs), KB written and read per operation, write amplification, the share of \
+time in which the engine delayed writers, size on disk and resident memory. The benchmarks run in one \
+process and on one database, in the order given; to run each in a process of its own, name the same \
+folder with --db and --keep.")]
+    Kv(Box<BenchOptions>),
+}
+
+/// Which database.
+#[derive(Args, Clone)]
+pub(crate) struct ReadFlags {
+    /// The folder of the database
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) db: PathBuf,
+
+    /// The bound on cache, memtables, indexes and filters together, such as 256M [default: a quarter
+    /// of the machine's memory]
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) memory: Option<u64>,
+}
+
+/// Which tree.
+#[derive(Args, Clone)]
+pub(crate) struct TreeName {
+    /// The tree
+    #[arg(long, default_value = "default", value_name = "NAME")]
+    pub(crate) tree: String,
+}
+
+/// Settings of a tree that this command makes; a tree that exists keeps its own.
+#[derive(Args, Clone, Default)]
+pub(crate) struct TreeFlags {
+    /// One codec, or three for the small levels, the middle and the last: none, lz4, zlib:1-9,
+    /// zstd:-5-19 [default: none,lz4,zstd:3]
+    #[arg(long, help_heading = "Settings of a new tree")]
+    pub(crate) codecs: Option<CodecNames>,
+
+    /// The size of a data block before compression [default: 16K]
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES", help_heading = "Settings of a new tree")]
+    pub(crate) block_bytes: Option<u64>,
+
+    /// Filter bits per key, 0 to 20 [default: 10]
+    #[arg(long, value_name = "BITS", help_heading = "Settings of a new tree")]
+    pub(crate) filter_bits: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One JSON object a line; the key is in the fields that --key names
+    Json,
+    /// Comma-separated with a header line; the key is in the columns that --key names
+    Csv,
+    /// As csv, with tabs
+    Tsv,
+    /// key<TAB>value lines
+    Kv,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Formats:
+  json  One object a line. The key is the text of the fields that --key names (a.b for a field in a
+        field), the value the whole line, or the field that --value names. Without --key, lines as
+        `shale scan --json` prints them: {\"key\": ..., \"value\": ...}, or key_hex and value_hex.
+  csv   The first line names the columns. The key is the text of the columns that --key names, the
+  tsv   value a JSON object of the row, or the column that --value names.
+  kv    The key, a tab, the value; as `shale scan` prints them. Escapes are understood with --escaped.
+
+Examples:
+  shale import people.db people.csv --key id
+  zcat events.jsonl.gz | shale import events.db - --format json --key user,time --skip-bad
+  shale scan old.db | shale import new.db - --format kv --escaped --codecs zstd:19")]
+pub(crate) struct ImportOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The file, - for the standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    /// How to read it [default: by the file's name: .json, .jsonl, .ndjson, .csv, .tsv, others kv]
+    #[arg(long)]
+    pub(crate) format: Option<Format>,
+
+    /// The fields or columns that make the key, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "FIELD")]
+    pub(crate) key: Vec<String>,
+
+    /// What stands between the parts of a key of several fields
+    #[arg(long, default_value = "/", value_name = "TEXT")]
+    pub(crate) key_separator: String,
+
+    /// The field or column that is the value [default: the whole record]
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) value: Option<String>,
+
+    /// Understand escapes in keys and values (kv only)
+    #[arg(long)]
+    pub(crate) escaped: bool,
+
+    /// Count a bad line and go on, instead of stopping
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
+
+    /// The keys come in ascending order: build tables directly, writing each byte once
+    #[arg(long)]
+    pub(crate) sorted: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: TreeFlags,
+}
+
+#[derive(Args)]
+pub(crate) struct GetOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The keys
+    #[arg(required = true)]
+    pub(crate) keys: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Write the value of the one key into a file, whatever its size
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ScanOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    /// The first key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<String>,
+
+    /// The first key past the end
+    #[arg(long, value_name = "KEY")]
+    pub(crate) to: Option<String>,
+
+    /// Only keys with this prefix
+    #[arg(long, value_name = "KEY")]
+    pub(crate) prefix: Option<String>,
+
+    /// The most pairs to print (k, M: thousands)
+    #[arg(long, value_parser = parse_count)]
+    pub(crate) limit: Option<u64>,
+
+    /// From the last key to the first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+
+    /// Print keys only
+    #[arg(long)]
+    pub(crate) keys_only: bool,
+
+    /// Print how many there are, not the pairs
+    #[arg(long, conflicts_with = "keys_only")]
+    pub(crate) count: bool,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+#[derive(Args)]
+pub(crate) struct PutOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The key
+    pub(crate) key: String,
+
+    /// The value, - for the standard input
+    #[arg(required_unless_present = "file")]
+    pub(crate) value: Option<String>,
+
+    /// Take the value from a file, whatever its size
+    #[arg(long, value_name = "FILE", conflicts_with = "value", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Do not wait until the write is durable
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: TreeFlags,
+}
+
+#[derive(Args)]
+pub(crate) struct DeleteOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The keys
+    #[arg(required_unless_present_any = ["prefix", "from"])]
+    pub(crate) keys: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    /// Delete all keys with this prefix
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["keys", "from"])]
+    pub(crate) prefix: Option<String>,
+
+    /// Delete all keys from this one...
+    #[arg(long, value_name = "KEY", conflicts_with = "keys", requires = "to")]
+    pub(crate) from: Option<String>,
+
+    /// ...up to this one, which stays
+    #[arg(long, value_name = "KEY", requires = "from")]
+    pub(crate) to: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Do not wait until the deletion is durable
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TreesOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// Drop this tree and all that is in it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) drop: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct StatsOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+}
+
+#[derive(Args)]
+pub(crate) struct DbOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+}
+
+#[derive(Args)]
+pub(crate) struct CompactOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// Only this tree [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tree: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckpointOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The folder of the copy, which must not exist, on the same file system
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) to: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct DemoOptions {
+    /// A file or folder to load instead of this machine's package and documentation files: each
+    /// line of a file, or each file of a folder, is a record
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) source: Option<PathBuf>,
+
+    /// The most to load
+    #[arg(long, default_value = "150M", value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) limit: u64,
+
+    /// Where to put the databases [default: a new folder under /var/tmp, removed at the end]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Keep the database with the default codecs, to look at with the other commands
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
