@@ -26,7 +26,7 @@ fn main() {
         ("compress", compress()),
         ("block", tables().into_iter().flat_map(|(_, blocks)| blocks).collect()),
         ("table", table()),
-        ("table_roundtrip", (0..8).map(operations).collect()),
+        ("table_roundtrip", (0..12).map(roundtrip).collect()),
         ("wal", wal()),
         ("manifest", manifest()),
     ];
@@ -69,6 +69,12 @@ fn operations(seed: u64) -> Vec<u8> {
         out.extend_from_slice(&[rng.random(), rng.random_range(0..30)]);
     }
     out
+}
+
+fn roundtrip(seed: u64) -> Vec<u8> {
+    let operations = operations(seed);
+    let ingest_seq = if seed % 3 == 2 { 50 } else { 0 };
+    [&[ingest_seq], &operations[..3], &[0b0101_1010], &operations[3..]].concat()
 }
 
 /// Files of tables, each with the images of its blocks.

@@ -6,10 +6,12 @@
 //! they are damaged.
 
 mod logs;
+mod roundtrip;
 mod tables;
 
 pub use logs::{manifest, wal};
-pub use tables::{block, table, table_roundtrip};
+pub use roundtrip::table_roundtrip;
+pub use tables::{block, table};
 
 use crate::base::config::Codec;
 use crate::base::error::Error;

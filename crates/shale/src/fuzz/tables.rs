@@ -1,4 +1,4 @@
-//! Blocks and tables: of any bytes, damaged and sealed again, and written and read back.
+//! Blocks and tables of any bytes, or damaged and sealed again.
 
 use super::{CODECS, Input, assert_corruption};
 use crate::base::coding::{checksum, hash};
@@ -11,7 +11,7 @@ use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
 use crate::table::format::{FOOTER_BYTES, Footer, Handle};
 use crate::table::{
-    BlobRef, Block, CursorOptions, Table, TableEnv, TableMeta, TableOptions, TableWriter,
+    BlobRef, Block, CursorOptions, FileId, Table, TableEnv, TableMeta, TableOptions, TableWriter,
 };
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -58,47 +58,48 @@ pub fn block(data: &[u8]) {
 }
 
 /// A disk with room for tables.
-struct World {
-    fs: MemFs,
-    shared: Arc<TableEnv>,
+pub(super) struct World {
+    pub fs: MemFs,
+    pub shared: Arc<TableEnv>,
 }
 
 impl World {
-    fn new() -> World {
+    pub fn new() -> World {
         let fs = MemFs::new();
         fs.create_dir_all(Path::new("/t")).expect("the disk has no faults");
         let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
         World { fs, shared: TableEnv::new(env, 1 << 24, Arc::new(Recorder::new())) }
     }
 
-    fn path() -> PathBuf {
-        PathBuf::from("/t/000001.table")
+    /// Where table `id` is.
+    pub fn path(id: FileId) -> PathBuf {
+        PathBuf::from(format!("/t/{id:06}.table"))
     }
 
     /// Puts `content` where the table is, and makes a table of it. What the manifest would say is
     /// what the file says, or else what fits any file.
     fn table_of(&self, content: &[u8]) -> Arc<Table> {
-        let mut file = self.fs.create(&World::path()).expect("the disk has no faults");
+        let mut file = self.fs.create(&World::path(1)).expect("the disk has no faults");
         file.append(content).expect("the disk has no faults");
         drop(file);
-        let meta = Table::read_meta(&self.shared.env, &World::path(), 1).unwrap_or_else(|error| {
+        let meta = Table::read_meta(&self.shared.env, &World::path(1), 1).unwrap_or_else(|error| {
             assert_corruption(&error);
             let largest = vec![0xff; 8];
             let file_bytes = content.len() as u64;
             TableMeta { id: 1, file_bytes, largest, range_deletes: 1, ..TableMeta::default() }
         });
-        Table::new(meta, World::path(), &self.shared)
+        Table::new(meta, World::path(1), &self.shared)
     }
 }
 
 /// What an entry says.
-type Said = (Kind, Vec<u8>);
+pub(super) type Said = (Kind, Vec<u8>);
 
 /// What goes into a table.
 #[derive(Default)]
-struct Content {
-    entries: BTreeMap<(Vec<u8>, Reverse<SeqNo>), Said>,
-    ranges: Vec<RangeDelete>,
+pub(super) struct Content {
+    pub entries: BTreeMap<(Vec<u8>, Reverse<SeqNo>), Said>,
+    pub ranges: Vec<RangeDelete>,
 }
 
 impl Content {
@@ -106,7 +107,7 @@ impl Content {
     ///
     /// Operation: flags u8 (kind, length of the part of the last key that is kept), key part
     /// length u8 and bytes, sequence number u16, value length u8 (of a repeated byte) u8.
-    fn read(input: &mut Input<'_>) -> Content {
+    pub fn read(input: &mut Input<'_>) -> Content {
         let mut content = Content::default();
         let mut key: Vec<u8> = Vec::new();
         let mut count = input.number() as usize % OPS_MAX;
@@ -135,8 +136,8 @@ impl Content {
     }
 
     /// Writes the table; `None` if there is nothing to write.
-    fn write(&self, world: &World, options: TableOptions) -> Option<TableMeta> {
-        let file = world.fs.create(&World::path()).expect("the disk has no faults");
+    pub fn write(&self, world: &World, options: TableOptions) -> Option<TableMeta> {
+        let file = world.fs.create(&World::path(1)).expect("the disk has no faults");
         let mut writer = TableWriter::new(file, 1, options);
         writer.add_range_deletes(&RangeDeletes::new(self.ranges.iter().cloned()));
         for ((key, seq), (kind, value)) in &self.entries {
@@ -149,7 +150,7 @@ impl Content {
     }
 }
 
-fn options(input: &mut Input<'_>) -> TableOptions {
+pub(super) fn options(input: &mut Input<'_>) -> TableOptions {
     TableOptions {
         codec: CODECS[usize::from(input.byte()) % CODECS.len()],
         block_bytes: 64 + 16 * usize::from(input.byte()),
@@ -172,8 +173,8 @@ pub fn table(data: &[u8]) {
         (0..input.byte()).map(|_| (input.number(), input.byte())).collect();
     let Some(meta) = Content::read(&mut input).write(&world, options) else { return };
     let key = meta.smallest.clone();
-    let table = Table::new(meta, World::path(), &world.shared);
-    let mut content = world.fs.content(&World::path()).expect("the file was written");
+    let table = Table::new(meta, World::path(1), &world.shared);
+    let mut content = world.fs.content(&World::path(1)).expect("the file was written");
     let frames = frames(&table, &content);
     drop(table);
     for (place, xor) in patches {
@@ -221,6 +222,7 @@ fn exercise(table: &Arc<Table>, key: &[u8]) {
         }
     };
     check(table.range_deletes().map(drop));
+    check(table.verify().map(drop));
     for seq in [0, 1, SEQ_MAX] {
         for key in [b"", key, &table.meta.smallest, &table.meta.largest, &[0xff; 9]] {
             check(table.get(key, hash(key), seq).map(drop));
@@ -257,73 +259,4 @@ fn walk<C: Cursor>(cursor: &mut C, step: impl Fn(&mut C) -> Result<()>) -> Resul
         stepped?;
     }
     Ok(())
-}
-
-/// Writes a table of the operations in the input, and reads back all of it in every way.
-///
-/// Input: options (3 bytes), operations.
-pub fn table_roundtrip(data: &[u8]) {
-    let mut input = Input(data);
-    let options = options(&mut input);
-    let content = Content::read(&mut input);
-    let world = World::new();
-    let Some(meta) = content.write(&world, options) else { return };
-    let entries: Vec<(&[u8], SeqNo, Kind, &[u8])> = content
-        .entries
-        .iter()
-        .map(|((key, seq), (kind, value))| (&key[..], seq.0, *kind, &value[..]))
-        .collect();
-    assert_eq!(meta.entries, entries.len() as u64);
-    assert_eq!(meta.deletes, entries.iter().filter(|e| e.2 == Kind::Delete).count() as u64);
-    let read = Table::read_meta(&world.shared.env, &World::path(), 1);
-    assert_eq!(read.as_ref().ok(), Some(&meta), "the file says the same of itself");
-    let table = Table::new(meta, World::path(), &world.shared);
-    let ranges = table.range_deletes().expect("the table is sound");
-    assert_eq!(*ranges, RangeDeletes::new(content.ranges));
-
-    let mut cursor =
-        table.cursor(CursorOptions { fill_cache: entries.len().is_multiple_of(2), readahead: 256 });
-    cursor.seek_first().expect("the table is sound");
-    assert!(collect(&mut cursor, Cursor::next).iter().map(as_refs).eq(entries.iter().copied()));
-    cursor.seek_last().expect("the table is sound");
-    assert!(
-        collect(&mut cursor, Cursor::prev).iter().map(as_refs).eq(entries.iter().rev().copied())
-    );
-    let mut scan = table.scan(None, None);
-    scan.seek_first().expect("the table is sound");
-    assert!(collect(&mut scan, Cursor::next).iter().map(as_refs).eq(entries.iter().copied()));
-
-    for (index, &(key, seq, _, _)) in entries.iter().enumerate() {
-        for at in [seq.saturating_sub(1), seq, seq + 1, SEQ_MAX] {
-            let expected = entries.iter().find(|e| e.0 == key && e.1 <= at);
-            let got = table.get(key, hash(key), at).expect("the table is sound");
-            let got = got.as_ref().map(|e| (key, e.seq, e.kind, &*e.value));
-            assert_eq!(got.as_ref(), expected, "get at {at}");
-        }
-        cursor.seek(key, seq).expect("the table is sound");
-        assert!(cursor.valid() && (cursor.key(), cursor.seq()) == (key, seq));
-        cursor.seek_back(key, seq).expect("the table is sound");
-        let before = index.checked_sub(1).map(|before| (entries[before].0, entries[before].1));
-        assert_eq!(cursor.valid().then(|| (cursor.key(), cursor.seq())), before);
-        let absent = [key, &[0]].concat();
-        let expected = entries.iter().any(|e| e.0 == absent);
-        let got = table.get(&absent, hash(&absent), SEQ_MAX).expect("the table is sound");
-        assert_eq!(got.is_some(), expected);
-    }
-}
-
-type Owned = (Vec<u8>, SeqNo, Kind, Vec<u8>);
-
-fn as_refs(entry: &Owned) -> (&[u8], SeqNo, Kind, &[u8]) {
-    (&entry.0, entry.1, entry.2, &entry.3)
-}
-
-fn collect<C: Cursor>(cursor: &mut C, step: impl Fn(&mut C) -> Result<()>) -> Vec<Owned> {
-    let mut all = Vec::new();
-    while cursor.valid() {
-        let value = cursor.value().to_vec();
-        all.push((cursor.key().to_vec(), cursor.seq(), cursor.kind(), value));
-        step(cursor).expect("the table is sound");
-    }
-    all
 }
