@@ -34,7 +34,7 @@ pub fn pick_manual(
     let (lower, upper) = bounds;
     let inside = |table: &TableMeta| {
         !lower.is_some_and(|lower| table.is_before(lower))
-            && !upper.is_some_and(|upper| upper <= table.smallest.as_slice())
+            && upper.is_none_or(|upper| table.smallest.as_slice() < upper)
     };
     let run = |plan: Option<Plan>| plan.map_or(Step::Wait, |plan| Step::Run(Box::new(plan)));
     if view.level(0).iter().any(|table| inside(table)) {
