@@ -7,5 +7,11 @@
 pub mod data;
 pub mod model;
 pub mod ops;
-pub mod shrink;
 pub mod text;
+pub mod shrink;
+pub mod settings;
+pub mod driver;
+mod answers;
+pub mod crash;
+pub mod fault;
+pub mod corrupt;

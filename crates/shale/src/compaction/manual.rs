@@ -38,7 +38,9 @@ pub fn pick_manual(
     };
     let run = |plan: Option<Plan>| plan.map_or(Step::Wait, |plan| Step::Run(Box::new(plan)));
     if view.level(0).iter().any(|table| inside(table)) {
-        return run(level0(&view, Reason::Manual));
+        // Tables between level 0 and the base (of an ingest, or from when the tree was larger)
+        // must go down first where they are in its way.
+        return run(level0(&view, Reason::Manual).or_else(|| drain_above_base(&view)));
     }
     for level in 1..LAST {
         let tables = view.level(level);
@@ -61,6 +63,14 @@ pub fn pick_manual(
         None if view.level(LAST).iter().any(|table| stale(table)) => Step::Wait,
         None => Step::Done,
     }
+}
+
+/// Takes tables of levels that should be empty down.
+fn drain_above_base(view: &View<'_>) -> Option<Plan> {
+    (1..view.targets.base).find_map(|level| {
+        let tables = view.level(level);
+        (0..tables.len()).find_map(|first| chunk(view, level, first, |_| true))
+    })
 }
 
 /// Takes the table at `first` down, together with those after it as long as the job stays small.

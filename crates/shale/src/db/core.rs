@@ -173,6 +173,8 @@ pub(crate) struct Core {
     pub wals: Mutex<Vec<LiveWal>>,
     /// Every operation up to this one is in tables, says the manifest.
     pub covered: AtomicU64,
+    /// The first log file that a recovery needs, says the manifest.
+    pub log_file: AtomicU64,
     pub sched: Scheduler,
     pub throttle: ThrottleState,
     /// Blob files in use.

@@ -65,6 +65,7 @@ impl Core {
         self.append_edit(&mut manifest, &whole)?;
         if let Some(log) = log {
             self.covered.fetch_max(log.seq, Ordering::AcqRel);
+            self.log_file.fetch_max(log.file, Ordering::AcqRel);
         }
 
         let version = Arc::new(after);
@@ -114,7 +115,7 @@ impl Core {
         };
         match log.append(edit) {
             Ok(()) => Ok(()),
-            Err(error) if error.is_disk_full() => Err(error),
+            Err(error) if error.is_disk_full() && log.check().is_ok() => Err(error),
             Err(error) => Err(self.poison(error)),
         }
     }
@@ -146,9 +147,9 @@ impl Core {
 
     /// Removes log files that the manifest says are obsolete.
     pub fn remove_old_logs(&self) {
-        let covered = self.covered.load(Ordering::Acquire);
+        let first = self.log_file.load(Ordering::Acquire);
         let mut wals = self.wals.lock();
-        let is_old = |wal: &LiveWal| wal.last_seq.is_some_and(|last| last <= covered);
+        let is_old = |wal: &LiveWal| wal.id < first;
         while let Some(id) = wals.first().filter(|wal| is_old(wal)).map(|wal| wal.id) {
             let path = self.path(FileKind::Wal, id);
             if let Err(error) = self.env.fs.remove(&path) {

@@ -23,7 +23,7 @@ use crate::fs::{DirEntry, Env, os};
 use crate::table::TableEnv;
 use crate::table::format::{FileKind, parse_file_name};
 use crate::table::meta::FileId;
-use crate::version::edit::Edit;
+use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, CURRENT, Manifest, Recovered, RecoveredTree};
 use crate::version::{TreeId, Version};
 use crate::wal::replay::{self, ReplayEnd, ReplayStart};
@@ -163,6 +163,7 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
         next_tree: AtomicU64::new(recovered.next_tree.max(1).into()),
         wals: Mutex::new(Vec::new()),
         covered: AtomicU64::new(recovered.log.seq),
+        log_file: AtomicU64::new(recovered.log.file),
         sched: Scheduler::new(),
         throttle: ThrottleState::default(),
         blobs: Mutex::default(),
@@ -256,23 +257,22 @@ fn apply(
 /// Makes what was recovered durable, clears away the rest, and starts a new log file.
 fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) -> Result<()> {
     let fs = &*core.env.fs;
+    let id = core.new_file();
+    let wal = WalWriter::create(fs, &core.path(FileKind::Wal, id), id)?;
     let wals = log_files(core, recovered.log.file, files);
+    let kept = wals.iter().map(|(id, _)| *id).filter(|id| *id <= end.end_file);
+    let kept: Vec<FileId> = kept.chain([id]).collect();
+    name_first_log(core, recovered, kept[0])?;
     replay::cut(fs, &core.dir, &wals, end)?;
-    let kept: Vec<&(FileId, PathBuf)> = wals.iter().filter(|(id, _)| *id <= end.end_file).collect();
     core.durable.store(end.last_seq, Ordering::Release);
     // Listed anew, without what the cut has removed.
     remove_orphans(core, &kept, &list(&core.env, &core.dir)?)?;
 
-    let id = core.new_file();
-    let wal = WalWriter::create(fs, &core.path(FileKind::Wal, id), id)?;
     core.leader.lock().wal = Some(wal);
-    {
-        let mut live = core.wals.lock();
-        for (id, _) in kept {
-            let bytes = files.get(&(FileKind::Wal, *id)).copied().unwrap_or(0);
-            live.push(LiveWal { id: *id, last_seq: Some(end.last_seq), bytes });
-        }
-        live.push(LiveWal { id, last_seq: None, bytes: 0 });
+    for kept in kept {
+        let bytes = files.get(&(FileKind::Wal, kept)).copied().unwrap_or(0);
+        let last_seq = (kept != id).then_some(end.last_seq);
+        core.wals.lock().push(LiveWal { id: kept, last_seq, bytes });
     }
     for tree in core.trees.load().by_id.values() {
         core.note_shape(tree);
@@ -283,11 +283,26 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     Ok(())
 }
 
+/// Tells the manifest which log file is the first one now, before others are removed: a file that
+/// it names and that is not there counts as lost.
+fn name_first_log(core: &Core, recovered: &Recovered, first: FileId) -> Result<()> {
+    core.log_file.store(first, Ordering::Release);
+    if first == recovered.log.file {
+        return Ok(());
+    }
+    let edit = Edit {
+        log: Some(LogStart { file: first, seq: recovered.log.seq }),
+        next_file: Some(core.next_file.load(Ordering::Relaxed)),
+        ..Edit::default()
+    };
+    core.append_edit(&mut core.manifest.lock(), &edit)
+}
+
 /// Removes files that nothing names: outputs of jobs that did not end, tables that compactions
 /// replaced, blobs of commits that were never made, old logs and manifests.
-fn remove_orphans(core: &Core, wals: &[&(FileId, PathBuf)], files: &Files) -> Result<()> {
+fn remove_orphans(core: &Core, wals: &[FileId], files: &Files) -> Result<()> {
     let mut needed: BTreeSet<(FileKind, FileId)> = BTreeSet::new();
-    needed.extend(wals.iter().map(|(id, _)| (FileKind::Wal, *id)));
+    needed.extend(wals.iter().map(|id| (FileKind::Wal, *id)));
     if let Some(manifest) = core.manifest.lock().as_ref() {
         needed.insert((FileKind::Manifest, manifest.id()));
     }

@@ -114,6 +114,11 @@ impl Manifest {
         Ok(())
     }
 
+    /// Refuses if an earlier failure has left unknown what is in the file.
+    pub fn check(&self) -> Result<()> {
+        self.writer.check()
+    }
+
     /// Whether so much has been appended that [`Manifest::rewrite`] is due.
     pub fn rewrite_due(&self) -> bool {
         let bytes = self.writer.bytes();
