@@ -34,7 +34,7 @@ pub(super) fn level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
 }
 
 /// A move of a table that overlaps nothing older in level 0 and nothing in the base level.
-fn move_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
+pub(super) fn move_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
     let tables = view.level(0);
     let output = view.targets.base;
     let has_debt = tables.len() >= 2 * LEVEL0_TABLES;
@@ -71,13 +71,21 @@ pub(super) fn merge_level0(view: &View<'_>, count: usize) -> Option<Plan> {
             !view.busy.has(table) && table.file_bytes <= bound && table.file_bytes >= bound / 4
         };
         let taken = tables[first..].iter().take_while(alike).count();
-        if taken >= count {
-            let chosen = &tables[first..first + taken];
+        let chosen = &tables[first..first + taken];
+        // Tables that overlap no other (a sequential load) cost a read nothing side by side.
+        if taken >= count && overlap_somewhere(chosen) {
             return view.plan(Reason::Level0Merge, Action::Merge, &[(0, chosen)], 0);
         }
         first += taken.max(1);
     }
     None
+}
+
+/// Whether any two of the tables overlap.
+fn overlap_somewhere(tables: &[Arc<TableMeta>]) -> bool {
+    let mut by_key: Vec<&Arc<TableMeta>> = tables.iter().collect();
+    by_key.sort_by(|a, b| a.smallest.cmp(&b.smallest));
+    by_key.windows(2).any(|pair| pair[0].overlaps(pair[1]))
 }
 
 /// Merges all of level 0 into one table.

@@ -9,7 +9,7 @@
 //! other, four into one, so that a read does not have to look into ever more of them.
 
 use super::choose::View;
-use super::level0::{level0, merge_level0};
+use super::level0::{level0, merge_level0, move_level0};
 use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
 use super::policy::LAST;
 use super::score::{LEVEL0_TABLES, LEVEL0_TABLES_MAX, Scores, Targets};
@@ -33,10 +33,12 @@ fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
     let mut order: Vec<usize> = (0..LAST).filter(|&level| scores.0[level] >= 1.0).collect();
     order.sort_by(|&a, &b| scores.0[b].total_cmp(&scores.0[a]).then(a.cmp(&b)));
     let mut level0_waits = false;
-    if scores.0[0] < 1.0
-        && let Some(plan) = merge_level0(view, LEVEL0_TABLES)
-    {
-        return Some(plan);
+    if scores.0[0] < 1.0 && view.level(0).len() >= LEVEL0_TABLES {
+        // What can go down as it is costs nothing; what overlaps is gathered.
+        let plan = move_level0(view, Reason::Level0);
+        if let Some(plan) = plan.or_else(|| merge_level0(view, LEVEL0_TABLES)) {
+            return Some(plan);
+        }
     }
     for level in order {
         if level == 0 {
