@@ -109,16 +109,17 @@ impl Core {
         }
     }
 
-    /// Makes the log durable up to `through`, if other trees have older operations in it that no
-    /// table holds: a table made durable before them would break the promise that what survives a
-    /// crash is a prefix of the commit order. Commits go on meanwhile.
+    /// Makes the log durable up to `through`, if other trees have operations in it that no table
+    /// holds: a table made durable before them would break the promise that what survives a crash
+    /// is a prefix of the commit order (and newer ones may be of the same batch as the last one of
+    /// the table). Commits go on meanwhile.
     pub fn sync_before_flush(&self, tree: &TreeCore, through: SeqNo) -> Result<()> {
         if self.durable.load(Ordering::Acquire) >= through {
             return Ok(());
         }
         let trees = self.trees.load();
-        let others = trees.by_id.values().filter(|other| other.id != tree.id);
-        if !others.filter_map(|other| other.first_unflushed()).any(|seq| seq < through) {
+        let mut others = trees.by_id.values().filter(|other| other.id != tree.id);
+        if !others.any(|other| other.first_unflushed().is_some()) {
             return Ok(());
         }
         let (syncers, reached) = {
