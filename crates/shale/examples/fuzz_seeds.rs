@@ -87,7 +87,7 @@ fn tables() -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
         for shape in 0..3u64 {
             let path = PathBuf::from(format!("/{number}{shape}.table"));
             let file = fs.create(&path).expect("no faults");
-            let options = TableOptions { codec, block_bytes: 300, filter_bits: 10 };
+            let options = TableOptions { codec, block_bytes: 300, filter_bits: 10, tree: 1 };
             let mut writer = TableWriter::new(file, 1, options);
             for row in 0..20u64 {
                 let fixed = shape == 0;

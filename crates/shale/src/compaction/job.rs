@@ -16,6 +16,7 @@ use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Table, TableOptions, TableScan, TableWriter};
+use crate::version::TreeId;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub struct Context<'a> {
     pub inputs: &'a [(usize, Vec<Arc<Table>>)],
     /// The sequence numbers of open snapshots, ascending.
     pub snapshots: &'a [SeqNo],
+    /// The number of the tree, which goes into the outputs.
+    pub tree: TreeId,
     /// The size of output blocks before compression.
     pub block_bytes: usize,
     /// The number and path of a new table file.
@@ -193,6 +196,7 @@ impl Outputs<'_> {
             codec: self.context.plan.codec,
             block_bytes: self.context.block_bytes,
             filter_bits: self.context.plan.filter_bits,
+            tree: self.context.tree,
         };
         Ok(self.writer.insert(TableWriter::new(file, id, options)))
     }

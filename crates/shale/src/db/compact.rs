@@ -104,6 +104,7 @@ impl Core {
             codec: policy::codec(&tree.config.codecs, level, base),
             block_bytes: tree.config.block_bytes as usize,
             filter_bits: policy::filter_bits(tree.config.filter_bits, level),
+            tree: tree.id,
         }
     }
 
@@ -216,6 +217,7 @@ impl Core {
             plan: &run.plan,
             inputs: &inputs,
             snapshots: &run.snapshots,
+            tree: run.tree.id,
             block_bytes: run.tree.config.block_bytes as usize,
             new_file: &|| {
                 let id = self.new_file();

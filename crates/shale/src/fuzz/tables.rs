@@ -82,7 +82,8 @@ impl World {
         let mut file = self.fs.create(&World::path(1)).expect("the disk has no faults");
         file.append(content).expect("the disk has no faults");
         drop(file);
-        let meta = Table::read_meta(&self.shared.env, &World::path(1), 1).unwrap_or_else(|error| {
+        let read = Table::read_meta(&self.shared.env, &World::path(1), 1);
+        let meta = read.map(|(_, meta)| meta).unwrap_or_else(|error| {
             assert_corruption(&error);
             let largest = vec![0xff; 8];
             let file_bytes = content.len() as u64;
@@ -155,6 +156,7 @@ pub(super) fn options(input: &mut Input<'_>) -> TableOptions {
         codec: CODECS[usize::from(input.byte()) % CODECS.len()],
         block_bytes: 64 + 16 * usize::from(input.byte()),
         filter_bits: input.byte() % 21,
+        tree: 1,
     }
 }
 

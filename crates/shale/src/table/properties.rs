@@ -1,9 +1,9 @@
 //! The properties of a table as its file holds them: what [`TableMeta`] says, without the file's
-//! number and length, and without `ingest_seq`, which is given after the file is written. With
-//! them a table can be taken into a tree though the manifest is lost.
+//! number and length, and without `ingest_seq`, which is given after the file is written; and the
+//! number of the tree. With them a table can be taken into a tree though the manifest is lost.
 //!
 //! ```text
-//! properties := smallest bytes | largest bytes | largest_exclusive u8
+//! properties := tree | smallest bytes | largest bytes | largest_exclusive u8
 //!             | min_seq | max_seq | entries | deletes | range_deletes | key_bytes | value_bytes
 //!             | blocks | raw_bytes | data_bytes | count of blobs | blob ids
 //! ```
@@ -15,8 +15,9 @@ use crate::base::coding::{Decoder, put_bytes, put_varint};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
 
 /// The properties' bytes.
-pub fn encode(meta: &TableMeta) -> Vec<u8> {
+pub fn encode(meta: &TableMeta, tree: u32) -> Vec<u8> {
     let mut out = Vec::new();
+    put_varint(&mut out, tree.into());
     put_bytes(&mut out, &meta.smallest);
     put_bytes(&mut out, &meta.largest);
     out.push(meta.largest_exclusive.into());
@@ -39,9 +40,10 @@ pub fn encode(meta: &TableMeta) -> Vec<u8> {
     out
 }
 
-/// Reads properties; `None` if the bytes are not what [`encode`] writes.
-pub fn decode(bytes: &[u8]) -> Option<TableMeta> {
+/// Reads the tree's number and the properties; `None` if the bytes are not what [`encode`] writes.
+pub fn decode(bytes: &[u8]) -> Option<(u32, TableMeta)> {
     let mut decoder = Decoder::new(bytes);
+    let tree = u32::try_from(decoder.varint()?).ok()?;
     let smallest = decoder.bytes()?.to_vec();
     let largest = decoder.bytes()?.to_vec();
     let largest_exclusive = match decoder.u8()? {
@@ -67,7 +69,7 @@ pub fn decode(bytes: &[u8]) -> Option<TableMeta> {
     for _ in 0..decoder.varint()? {
         meta.blobs.push(decoder.varint()?);
     }
-    decoder.is_empty().then_some(meta)
+    decoder.is_empty().then_some((tree, meta))
 }
 
 /// Adds range deletes to what the entries of a table add up to (`min_seq` is the largest number if
@@ -145,8 +147,8 @@ mod tests {
             blobs: vec![7, 9],
             ..TableMeta::default()
         };
-        let bytes = encode(&meta);
-        assert_eq!(decode(&bytes), Some(meta));
+        let bytes = encode(&meta, 300);
+        assert_eq!(decode(&bytes), Some((300, meta)));
         for cut in 0..bytes.len() {
             assert_eq!(decode(&bytes[..cut]), None);
         }

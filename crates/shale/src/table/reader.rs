@@ -123,17 +123,18 @@ impl Table {
         }
     }
 
-    /// What a table file says of itself: for a tree whose manifest is lost.
-    pub fn read_meta(env: &Env, path: &Path, id: FileId) -> Result<TableMeta> {
+    /// What a table file says of itself, and the number of the tree that it was written for: for
+    /// a database whose manifest is lost.
+    pub fn read_meta(env: &Env, path: &Path, id: FileId) -> Result<(u32, TableMeta)> {
         let file = env.fs.open(path)?;
         let file_bytes = file.len()?;
         let footer = read_footer(&*file, file_bytes)?;
         let bytes = read_section(&*file, footer.properties)?;
-        let meta = properties::decode(&bytes).ok_or_else(|| {
+        let (tree, meta) = properties::decode(&bytes).ok_or_else(|| {
             let offset = footer.properties.offset;
             Error::corruption(path, offset, "the properties are malformed")
         })?;
-        Ok(TableMeta { id, file_bytes, ..meta })
+        Ok((tree, TableMeta { id, file_bytes, ..meta }))
     }
 
     /// The file's number.

@@ -81,7 +81,7 @@ impl Table {
     fn verify_properties(&self, index: &TableIndex) -> Result<TableMeta> {
         let handle = index.footer.properties;
         let bytes = self.with_file(|file| read_section(file, handle))?;
-        let stated = properties::decode(&bytes)
+        let (_, stated) = properties::decode(&bytes)
             .ok_or_else(|| self.corrupt(handle.offset, "the properties are malformed"))?;
         let mut known =
             TableMeta { id: 0, file_bytes: 0, ingest_seq: 0, ..TableMeta::clone(&self.meta) };

@@ -37,6 +37,9 @@ pub struct TableOptions {
     pub block_bytes: usize,
     /// Filter bits per key; 0 for no filter.
     pub filter_bits: u8,
+    /// The number of the tree that the table is written for; 0 for none. Kept in the file, for a
+    /// repair of a database whose manifest is lost.
+    pub tree: u32,
 }
 
 /// A data block as it lies in a file, to be carried over without compressing it again.
@@ -357,7 +360,7 @@ impl TableWriter {
         let image = self.index.finish();
         footer.index.bytes = put_frame(&mut Compressor::new(codec), image, &mut self.output) as u32;
         footer.properties = self.next_handle(0);
-        let bytes = properties::encode(&self.meta);
+        let bytes = properties::encode(&self.meta, self.options.tree);
         footer.properties.bytes = put_plain_frame(&bytes, &mut self.output) as u32;
         footer
     }

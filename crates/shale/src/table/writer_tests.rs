@@ -44,7 +44,7 @@ fn describes_the_table() {
     assert_eq!((meta.key_bytes, meta.value_bytes), (3, 10));
     let read =
         crate::table::Table::read_meta(&world.shared.env, &crate::table::testing::path(4), 4);
-    assert_eq!(read.unwrap(), meta);
+    assert_eq!(read.unwrap(), (1, meta));
 }
 
 #[test]
