@@ -54,6 +54,8 @@ pub mod db;
 #[doc(hidden)]
 pub mod fuzz;
 
+pub use db::inspect;
+
 pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
 pub use base::error::{Error, Result};
 pub use base::key::SeqNo;

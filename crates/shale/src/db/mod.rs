@@ -10,6 +10,7 @@ mod commit;
 mod compact;
 mod core;
 mod ingest;
+pub mod inspect;
 mod install;
 mod open;
 mod sched;

@@ -53,6 +53,14 @@ impl BlobRef {
         decoder.is_empty().then_some(reference)
     }
 
+    /// The length of the value in a blob file of this length; `None` if no value makes such a file.
+    pub fn value_bytes(file_bytes: u64) -> Option<u64> {
+        let chunks_bytes = file_bytes.checked_sub((HEADER_BYTES + END_BYTES) as u64)?;
+        let chunks = chunks_bytes.div_ceil((CHUNK_HEADER_BYTES + CHUNK_BYTES) as u64);
+        let bytes = chunks_bytes.checked_sub(chunks * CHUNK_HEADER_BYTES as u64)?;
+        (BlobRef { file: 0, bytes }.file_bytes() == file_bytes).then_some(bytes)
+    }
+
     /// The length of the file that holds such a value.
     pub fn file_bytes(&self) -> u64 {
         let chunks = self.bytes.div_ceil(CHUNK_BYTES as u64);

@@ -1,20 +1,23 @@
 //! What the tree knows of a table without opening it. Kept in the manifest.
 
 use crate::base::key::SeqNo;
+use serde::{Serialize, Serializer};
 
 /// The number of a file in a database; never used twice.
 pub type FileId = u64;
 
 /// One table file, described.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableMeta {
     /// The file's number.
     pub id: FileId,
     /// The file's length in bytes.
     pub file_bytes: u64,
     /// The smallest user key of an entry or the start of a range delete.
+    #[serde(serialize_with = "as_text")]
     pub smallest: Vec<u8>,
     /// The largest user key of an entry, or the end of a range delete.
+    #[serde(serialize_with = "as_text")]
     pub largest: Vec<u8>,
     /// Whether `largest` is the end of a range delete, so that no entry has that key.
     pub largest_exclusive: bool,
@@ -43,6 +46,11 @@ pub struct TableMeta {
     pub data_bytes: u64,
     /// Blob files whose values this table refers to, ascending.
     pub blobs: Vec<FileId>,
+}
+
+/// A key as text, what is not printable ASCII escaped.
+fn as_text<S: Serializer>(key: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&key.escape_ascii())
 }
 
 impl TableMeta {

@@ -17,6 +17,7 @@ pub mod cursor;
 pub mod scan;
 pub mod reader;
 pub mod verify;
+pub mod inspect;
 #[cfg(test)]
 mod testing;
 

@@ -489,7 +489,8 @@ pub(super) fn remove_file(shared: &TableEnv, path: &Path) {
     }
 }
 
-fn read_footer(file: &dyn ReadFile, file_bytes: u64) -> Result<Footer> {
+/// Reads and checks the footer.
+pub(super) fn read_footer(file: &dyn ReadFile, file_bytes: u64) -> Result<Footer> {
     let Some(offset) = file_bytes.checked_sub(FOOTER_BYTES as u64) else {
         return Err(Error::corruption(file.path(), 0, "the file is too short for a table"));
     };

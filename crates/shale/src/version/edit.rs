@@ -14,6 +14,7 @@ use crate::base::coding::{Decoder, put_bytes, put_varint};
 use crate::base::config::{Codec, Codecs, LEVELS, TreeConfig};
 use crate::base::key::{KEY_BYTES_MAX, SEQ_MAX, SeqNo};
 use crate::table::meta::{FileId, TableMeta};
+use serde::Serialize;
 
 /// The number of a tree in a database; never used twice.
 pub type TreeId = u32;
@@ -28,7 +29,7 @@ const VERSION: u8 = 1;
 pub const TREE_NAME_BYTES_MAX: usize = 1024;
 
 /// Where the log starts: what is in older WALs is in tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogStart {
     /// The oldest WAL that is needed; those with smaller numbers are obsolete.
     pub file: FileId,
@@ -37,7 +38,7 @@ pub struct LogStart {
 }
 
 /// A change of the catalog: applied as a whole or not at all, in the order of the fields.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Edit {
     /// Trees that are no more, with all their tables.
     pub trees_dropped: Vec<TreeId>,
@@ -56,7 +57,7 @@ pub struct Edit {
 }
 
 /// A change of one tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TreeEdit {
     /// The tree.
     pub tree: TreeId,

@@ -25,6 +25,7 @@ use crate::wal::inspect::{Piece, Pieces};
 use crate::wal::reader::{RecordReader, Resync, Search, Step};
 use crate::wal::record::{FILE_HEADER_BYTES, Format};
 use crate::wal::writer::WalWriter;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -340,7 +341,8 @@ fn resync(reader: &mut RecordReader, place: u64) -> Result<bool> {
 }
 
 /// One line of a dump of a manifest.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ManifestLine {
     /// An edit.
     Edit {

@@ -6,6 +6,7 @@ use super::record::{Format, RECORD_HEADER_BYTES, WAL};
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::fs::Fs;
+use serde::Serialize;
 use std::ops::Range;
 use std::path::Path;
 
@@ -99,7 +100,8 @@ impl Pieces {
 }
 
 /// One line of a dump of a WAL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WalLine {
     /// A sound record.
     Record {

@@ -1,0 +1,306 @@
+//! What is in the files of a database, for people and tools: nothing is changed and no lock is
+//! taken, so that a database in use, or one too damaged to be opened, can be looked at too. (Of one
+//! in use the answer may mix two moments.)
+
+use crate::base::config::TreeConfig;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::fs::{DirEntry, Env};
+use crate::table::blob::{BlobReader, BlobRef};
+use crate::table::format::{FileKind, file_name, parse_file_name};
+use crate::table::meta::FileId;
+use crate::version::TreeId;
+use crate::version::manifest::{self, ManifestDump, Recovered};
+use crate::wal::inspect::{WalDump, salvage};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+pub use crate::table::inspect::{
+    BlockInspection, CodecTotal, RangeDeleteInspection, TableInspection, key_text,
+};
+pub use crate::version::manifest::ManifestLine;
+pub use crate::wal::inspect::WalLine;
+
+/// What is in one file.
+#[derive(Debug)]
+pub enum Inspection {
+    /// A table, read already.
+    Table(Box<TableInspection>),
+    /// A log file; its records are read one by one.
+    Wal(WalDump),
+    /// A manifest; its edits are read one by one.
+    Manifest(ManifestDump),
+    /// A large value, read and checked already.
+    Blob(BlobInspection),
+    /// The file that names the manifest in force.
+    Current {
+        /// The name of that manifest.
+        manifest: String,
+    },
+}
+
+/// A blob file, described.
+#[derive(Clone, Debug, Serialize)]
+pub struct BlobInspection {
+    /// Its number.
+    pub id: FileId,
+    /// Its length.
+    pub file_bytes: u64,
+    /// The length of the value in it, as its own length tells.
+    pub value_bytes: u64,
+    /// What is wrong with it, if anything.
+    pub damage: Option<String>,
+}
+
+/// Reads a file of a database, of whatever kind its name says it is.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] if no file of a database has such a name; [`Error::Corruption`] if it
+/// is damaged so that nothing can be said of it.
+pub fn open(path: &Path) -> Result<Inspection> {
+    open_in(&Env::os(), path)
+}
+
+/// As [`open`], in a world of the caller's choice.
+pub fn open_in(env: &Env, path: &Path) -> Result<Inspection> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let fs = &*env.fs;
+    match parse_file_name(name) {
+        Some((FileKind::Table, id)) => {
+            Ok(Inspection::Table(Box::new(TableInspection::open(env, path, id)?)))
+        }
+        Some((FileKind::Wal, id)) => Ok(Inspection::Wal(WalDump::open(fs, path, id)?)),
+        Some((FileKind::Manifest, id)) => {
+            Ok(Inspection::Manifest(ManifestDump::open(fs, path, id)?))
+        }
+        Some((FileKind::Blob, id)) => Ok(Inspection::Blob(inspect_blob(env, path, id)?)),
+        Some((FileKind::Current, _)) => {
+            let id = manifest::current(fs, path.parent().unwrap_or(Path::new(".")))?;
+            Ok(Inspection::Current { manifest: file_name(FileKind::Manifest, id) })
+        }
+        Some((FileKind::Lock, _)) | None => Err(Error::InvalidArgument(format!(
+            "{} is not a file of a database that can be inspected: 000123.table, 000123.wal, \
+             000123.blob, MANIFEST-000123 and CURRENT are",
+            path.display()
+        ))),
+    }
+}
+
+fn inspect_blob(env: &Env, path: &Path, id: FileId) -> Result<BlobInspection> {
+    let file = env.fs.open(path)?;
+    let file_bytes = file.len()?;
+    let value_bytes = BlobRef::value_bytes(file_bytes).unwrap_or(0);
+    let reference = BlobRef { file: id, bytes: value_bytes };
+    let damage = match BlobReader::open(file, reference).and_then(|mut reader| reader.verify()) {
+        Ok(_) => None,
+        Err(Error::Corruption { offset, what, .. }) => Some(format!("at byte {offset}: {what}")),
+        Err(error) => return Err(error),
+    };
+    Ok(BlobInspection { id, file_bytes, value_bytes, damage })
+}
+
+/// What a file is to its database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The database needs it.
+    Needed,
+    /// The next open removes it: left over by a crash, or no longer needed.
+    Orphan,
+    /// The database needs it and it is not there.
+    Missing,
+    /// Since the manifest cannot be read, it is not known whether it is needed.
+    Unknown,
+    /// It is not a database's.
+    Foreign,
+}
+
+/// A file of a directory.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileInspection {
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// What it is to the database.
+    pub standing: Standing,
+    /// The tree that a table belongs to.
+    pub tree: Option<String>,
+    /// The level that a table is in.
+    pub level: Option<usize>,
+    /// What is plainly wrong with it. (Only lengths are looked at.)
+    pub damage: Option<String>,
+}
+
+/// A tree by the manifest.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeInspection {
+    /// Its number.
+    pub id: TreeId,
+    /// Its name.
+    pub name: String,
+    /// Its settings.
+    pub config: TreeConfig,
+    /// How many tables it has.
+    pub tables: u64,
+    /// The bytes of its tables.
+    pub bytes: u64,
+    /// The entries of its tables.
+    pub entries: u64,
+    /// Every operation up to this number is in its tables.
+    pub flushed_seq: SeqNo,
+}
+
+/// A database's directory, described.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectoryInspection {
+    /// The directory.
+    pub path: PathBuf,
+    /// What keeps the manifest from being read, if anything does; then no tree is known.
+    pub damage: Option<String>,
+    /// The trees, by number.
+    pub trees: Vec<TreeInspection>,
+    /// The files, by name; missing ones last.
+    pub files: Vec<FileInspection>,
+}
+
+/// Looks at a directory: what files there are and which of them its database needs.
+///
+/// # Errors
+/// [`Error::NoDatabase`] if it has no file of a database.
+pub fn directory(path: &Path) -> Result<DirectoryInspection> {
+    directory_in(&Env::os(), path)
+}
+
+/// As [`directory`], in a world of the caller's choice.
+pub fn directory_in(env: &Env, path: &Path) -> Result<DirectoryInspection> {
+    let fs = &*env.fs;
+    if !fs.exists(path)? {
+        return Err(Error::NoDatabase(path.to_owned()));
+    }
+    let entries: Vec<_> = fs.list(path)?.into_iter().filter(|entry| !entry.is_dir).collect();
+    if !entries.iter().any(|entry| parse_file_name(&entry.name).is_some()) {
+        return Err(Error::NoDatabase(path.to_owned()));
+    }
+    let (catalog, damage) = match manifest::recover(fs, path) {
+        Ok(catalog) => (Some(catalog), None),
+        Err(error @ (Error::Corruption { .. } | Error::NoDatabase(_))) => {
+            (None, Some(error.to_string()))
+        }
+        Err(error) => return Err(error),
+    };
+    let needed = match &catalog {
+        Some(catalog) => needed_files(env, path, catalog, &entries)?,
+        None => BTreeMap::new(),
+    };
+    let files = describe(entries, needed, catalog.is_some());
+    let trees = catalog.iter().flat_map(|catalog| &catalog.trees).map(|(id, tree)| {
+        let tables = || tree.levels.iter().flatten();
+        TreeInspection {
+            id: *id,
+            name: tree.name.clone(),
+            config: tree.config.clone(),
+            tables: tables().count() as u64,
+            bytes: tables().map(|meta| meta.file_bytes).sum(),
+            entries: tables().map(|meta| meta.entries).sum(),
+            flushed_seq: tree.flushed_seq,
+        }
+    });
+    Ok(DirectoryInspection { path: path.to_owned(), damage, trees: trees.collect(), files })
+}
+
+/// What is known of a file that is needed.
+#[derive(Default)]
+struct Need {
+    bytes: Option<u64>,
+    tree: Option<String>,
+    level: Option<usize>,
+}
+
+type Needed = BTreeMap<(FileKind, FileId), Need>;
+
+/// The files that there are, and those that are missing.
+fn describe(entries: Vec<DirEntry>, mut needed: Needed, catalog: bool) -> Vec<FileInspection> {
+    let mut files = Vec::new();
+    for entry in entries {
+        let kind = parse_file_name(&entry.name);
+        let need = kind.and_then(|kind| needed.remove(&kind));
+        let standing = match (kind, &need, catalog) {
+            (None, ..) => Standing::Foreign,
+            (Some((FileKind::Current | FileKind::Lock, _)), ..) | (_, Some(_), _) => {
+                Standing::Needed
+            }
+            (_, None, true) => Standing::Orphan,
+            (_, None, false) => Standing::Unknown,
+        };
+        let need = need.unwrap_or_default();
+        let damage = need
+            .bytes
+            .filter(|bytes| *bytes != entry.bytes)
+            .map(|bytes| format!("it has {} bytes, {bytes} were written", entry.bytes));
+        files.push(FileInspection {
+            name: entry.name,
+            bytes: entry.bytes,
+            standing,
+            tree: need.tree,
+            level: need.level,
+            damage,
+        });
+    }
+    for ((kind, id), need) in needed {
+        files.push(FileInspection {
+            name: file_name(kind, id),
+            bytes: need.bytes.unwrap_or(0),
+            standing: Standing::Missing,
+            tree: need.tree,
+            level: need.level,
+            damage: Some("it is missing".to_owned()),
+        });
+    }
+    files
+}
+
+/// The numbered files that the database needs.
+fn needed_files(
+    env: &Env,
+    dir: &Path,
+    catalog: &Recovered,
+    entries: &[DirEntry],
+) -> Result<Needed> {
+    let mut needed = BTreeMap::new();
+    needed.insert((FileKind::Manifest, catalog.manifest_id), Need::default());
+    for tree in catalog.trees.values() {
+        let levels = tree.levels.iter().enumerate();
+        for (level, meta) in levels.flat_map(|(at, tables)| tables.iter().map(move |t| (at, t))) {
+            let need = |bytes, level| Need { bytes, tree: Some(tree.name.clone()), level };
+            needed.insert((FileKind::Table, meta.id), need(Some(meta.file_bytes), Some(level)));
+            for &blob in &meta.blobs {
+                needed.insert((FileKind::Blob, blob), need(None, None));
+            }
+        }
+    }
+    let wals = entries.iter().filter_map(|entry| parse_file_name(&entry.name));
+    let wals = wals.filter(|(kind, id)| *kind == FileKind::Wal && *id >= catalog.log.file);
+    for (kind, id) in wals.collect::<BTreeSet<_>>() {
+        needed.insert((kind, id), Need::default());
+        let mut add_blobs = |batch: crate::wal::WalBatch<'_>| {
+            for op in batch.ops.filter(|op| op.kind == Kind::Blob) {
+                let Some(tree) = catalog.trees.get(&op.tree) else { continue };
+                if op.seq > tree.flushed_seq
+                    && let Some(blob) = BlobRef::decode(op.value)
+                {
+                    let need = Need { tree: Some(tree.name.clone()), ..Need::default() };
+                    needed.insert((FileKind::Blob, blob.file), need);
+                }
+            }
+            Ok(())
+        };
+        salvage(&*env.fs, &dir.join(file_name(kind, id)), id, &mut add_blobs)?;
+    }
+    Ok(needed)
+}
+
+#[cfg(test)]
+#[path = "inspect_tests.rs"]
+mod tests;
