@@ -238,6 +238,10 @@ impl Core {
             }
         }
         leader.wal = None;
+        if let Some(spare) = self.spare_log.lock().take() {
+            // Empty; if it stays, the next open removes it.
+            let _ = self.env.fs.remove(spare.path());
+        }
         drop(leader);
         if let Some(mut manifest) = self.manifest.lock().take()
             && result.is_ok()

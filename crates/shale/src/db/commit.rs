@@ -15,6 +15,7 @@ use crate::base::sync::atomic::Ordering;
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::table::format::FileKind;
+use crate::table::meta::FileId;
 use crate::wal::{OpIter, WalWriter, payload};
 use crate::write::ops::Ops;
 use crate::write::queue::Group;
@@ -249,12 +250,8 @@ impl Core {
 
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
     fn rotate_log(&self, leader: &mut Leader) {
-        let id = self.new_file();
         let Some(old) = leader.wal.as_ref() else { return };
-        let path = self.path(FileKind::Wal, id);
-        let opened = old
-            .syncer()
-            .and_then(|syncer| Ok((syncer, WalWriter::create(&*self.env.fs, &path, id)?)));
+        let opened = old.syncer().and_then(|syncer| Ok((syncer, self.next_log(old.id())?)));
         let (syncer, wal) = match opened {
             Ok(opened) => opened,
             Err(error) => {
@@ -272,14 +269,43 @@ impl Core {
                 last.last_seq = Some(leader.next_seq - 1);
                 last.bytes = old_bytes;
             }
-            wals.push(LiveWal { id, last_seq: None, bytes: 0 });
+            wals.push(LiveWal { id: wal.id(), last_seq: None, bytes: 0 });
         }
         leader.wal = Some(wal);
         leader.dirty = false;
     }
 
-    /// Makes every record appended so far, which end at `through`, durable. A failure poisons: what the kernel did with the
-    /// pages is unknown, and a second sync would answer for others.
+    /// A new log file: the one made in advance, if it is there.
+    fn next_log(&self, after: FileId) -> Result<WalWriter> {
+        let spare = self.spare_log.lock().take();
+        self.sched.want_log();
+        match spare {
+            // Logs are replayed in the order of their numbers.
+            Some(spare) if spare.id() > after => Ok(spare),
+            _ => self.create_log(),
+        }
+    }
+
+    fn create_log(&self) -> Result<WalWriter> {
+        let id = self.new_file();
+        WalWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id)
+    }
+
+    /// Makes the next log file in advance: that syncs the directory, which no writer should wait for.
+    pub fn prepare_log(&self) -> Result<()> {
+        if self.spare_log.lock().is_some() {
+            return Ok(());
+        }
+        let log = self.create_log()?;
+        let old = self.spare_log.lock().replace(log);
+        if let Some(old) = old {
+            self.env.fs.remove(old.path())?;
+        }
+        Ok(())
+    }
+
+    /// Makes every record appended so far, which end at `through`, durable. A failure poisons:
+    /// what the kernel did with the pages is unknown, and a second sync would answer for others.
     pub fn sync_log(&self, leader: &mut Leader, through: SeqNo) -> Result<()> {
         if !leader.dirty && leader.unsynced.is_empty() {
             return Ok(());

@@ -171,6 +171,8 @@ pub(crate) struct Core {
     pub next_file: AtomicU64,
     pub next_tree: AtomicU64,
     pub wals: Mutex<Vec<LiveWal>>,
+    /// The next log file, made in advance.
+    pub spare_log: Mutex<Option<WalWriter>>,
     /// Every operation up to this one is in tables, says the manifest.
     pub covered: AtomicU64,
     /// The first log file that a recovery needs, says the manifest.

@@ -162,6 +162,7 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
         next_file: AtomicU64::new(recovered.next_file),
         next_tree: AtomicU64::new(recovered.next_tree.max(1).into()),
         wals: Mutex::new(Vec::new()),
+        spare_log: Mutex::new(None),
         covered: AtomicU64::new(recovered.log.seq),
         log_file: AtomicU64::new(recovered.log.file),
         sched: Scheduler::new(),

@@ -71,6 +71,8 @@ pub(crate) struct State {
     pub debts: BTreeMap<TreeId, TreeDebt>,
     pub flush_failure: Failure,
     pub compaction_failure: Failure,
+    /// Whether a log file is to be made in advance.
+    pub log_wanted: bool,
     pub closing: bool,
     /// How many callers want the best shape for reading now.
     pub idle_wanted: usize,
@@ -127,6 +129,11 @@ impl Scheduler {
 
     pub fn want_flush(&self, tree: TreeId) {
         self.state.lock().flush.insert(tree);
+        self.work.notify_one();
+    }
+
+    pub fn want_log(&self) {
+        self.state.lock().log_wanted = true;
         self.work.notify_one();
     }
 

@@ -14,6 +14,7 @@ use std::fmt;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LevelCounters {
     levels: [LevelCounter; LEVELS],
+    flush_bytes: u64,
     pub reasons: BTreeMap<&'static str, u64>,
 }
 
@@ -31,6 +32,7 @@ struct LevelCounter {
 
 impl LevelCounters {
     pub fn flushed(&mut self, written: u64, wall_nanos: u64, cpu_nanos: u64) {
+        self.flush_bytes += written;
         let level = &mut self.levels[0];
         level.jobs += 1;
         level.write_bytes += written;
@@ -111,6 +113,8 @@ pub struct TreeStats {
     pub name: String,
     /// Its levels in use.
     pub levels: Vec<LevelStats>,
+    /// Bytes that flushes of this tree have written.
+    pub flush_bytes: u64,
     /// Bytes of its memtables.
     pub memtable_bytes: u64,
     /// Sealed memtables that wait for their flush.
@@ -185,8 +189,8 @@ impl Core {
         let trees: Vec<TreeStats> =
             self.trees.load().by_name.values().map(|tree| self.tree_stats(tree)).collect();
         let levels = || trees.iter().flat_map(|tree| &tree.levels);
-        let flush_bytes = levels().filter(|l| l.level == 0).map(|l| l.write_bytes).sum::<u64>();
-        let compact_bytes = levels().filter(|l| l.level > 0).map(|l| l.write_bytes).sum::<u64>();
+        let flush_bytes = trees.iter().map(|tree| tree.flush_bytes).sum::<u64>();
+        let compact_bytes = levels().map(|level| level.write_bytes).sum::<u64>() - flush_bytes;
         let user_bytes = totals.get(Counter::UserBytes);
         let written = flush_bytes
             + compact_bytes
@@ -240,7 +244,7 @@ impl Core {
         let targets = Targets::of(&shape, &settings);
         let counters = tree.levels.lock().clone();
         let mut levels = Vec::new();
-        let mut arrived = counters.levels[0].write_bytes;
+        let mut arrived = counters.flush_bytes;
         for (level, tables) in shape.levels.iter().enumerate() {
             let done = counters.levels[level];
             if tables.is_empty() && done.jobs == 0 && done.moves == 0 {
@@ -279,6 +283,7 @@ impl Core {
         let memtables = state.sealed.iter().chain([&state.active]);
         TreeStats {
             name: tree.name.clone(),
+            flush_bytes: counters.flush_bytes,
             memtable_bytes: memtables.map(|memtable| memtable.bytes() as u64).sum(),
             memtables_sealed: state.sealed.len() as u64,
             compactions: counters.reasons.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),

@@ -27,6 +27,8 @@ pub(crate) enum Job {
     Part(Arc<Run>, usize),
     /// Seals what is left in memtables, since writes have stopped.
     SealAll,
+    /// Makes a log file in advance.
+    Log,
 }
 
 impl Core {
@@ -41,6 +43,9 @@ impl Core {
             && let Some(job) = self.next_flush(&mut state)
         {
             return Some(job);
+        }
+        if std::mem::take(&mut state.log_wanted) {
+            return Some(Job::Log);
         }
         let quiet = self.sched.is_quiet(&mut state, now);
         let idle = quiet || state.idle_wanted > 0;
@@ -170,6 +175,12 @@ impl Core {
             Job::Compact(tree, plan) => self.run_compaction(tree, *plan),
             Job::Part(run, index) => self.run_part(&run, index),
             Job::SealAll => self.seal_all(None),
+            Job::Log => {
+                if let Err(error) = self.prepare_log() {
+                    tracing::debug!(%error, "no log file could be made in advance");
+                }
+                Ok(())
+            }
         };
         {
             let mut state = self.sched.lock();

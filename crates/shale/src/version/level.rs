@@ -88,7 +88,12 @@ impl Level {
     #[inline]
     pub fn position(&self, key: &[u8]) -> usize {
         debug_assert!(self.number > 0);
-        let Some(suffix) = key.strip_prefix(self.prefix.as_slice()) else {
+        // Comparing with an empty vector is surprisingly slow (its pointer points nowhere).
+        let suffix = if self.prefix.is_empty() {
+            key
+        } else if let Some(suffix) = key.strip_prefix(self.prefix.as_slice()) {
+            suffix
+        } else {
             return if key < self.prefix.as_slice() { 0 } else { self.tables.len() };
         };
         let wanted = head(suffix);
