@@ -174,7 +174,7 @@ impl Compare<'_> {
             command.args(["bench", "kv"]);
         }
         command
-            .args(["--benchmarks", test.name(), "--codecs", codecs, "--keep", "--json", "-"])
+            .args(["--benchmarks", test.name(), "--codecs", codecs, "--keep", "--json-to", "-"])
             .args(["--num", &self.num().to_string()])
             .args(["--duration", &self.seconds(test).to_string()])
             // Time ends a step, not a number of operations.

@@ -365,3 +365,13 @@ pub(crate) struct DemoOptions {
     #[arg(long)]
     pub(crate) keep: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_do_not_contradict_each_other() {
+        super::Shale::command().debug_assert();
+    }
+}

@@ -55,8 +55,8 @@ fn run(arguments: Shale) -> Outcome<Exit> {
         Action::Checkpoint(options) => admin::checkpoint(&options, json),
         Action::Bench { kind: BenchKind::Kv(options) } => {
             let mut options = *options;
-            if json && options.json.is_none() {
-                options.json = Some("-".into());
+            if json && options.json_to.is_none() {
+                options.json_to = Some("-".into());
             }
             shale_lab::bench::run::<shale_lab::shale::Shale>(&options)?;
             Ok(Exit::Done)

@@ -240,9 +240,9 @@ pub struct BenchOptions {
     #[arg(long)]
     pub keep: bool,
 
-    /// Also append one JSON line per benchmark to this file (- for the standard output)
+    /// Also append one JSON line per benchmark to this file; - prints JSON lines only
     #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    pub json_to: Option<PathBuf>,
 }
 
 impl BenchOptions {

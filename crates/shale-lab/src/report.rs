@@ -119,8 +119,8 @@ pub struct Screen {
 impl Screen {
     /// Opens the JSON file and prints what is about to run.
     pub fn new(options: &BenchOptions, engine: &str, version: &str, dir: &Path) -> Result<Screen> {
-        let json_only = options.json.as_deref() == Some(Path::new("-"));
-        let json = match &options.json {
+        let json_only = options.json_to.as_deref() == Some(Path::new("-"));
+        let json = match &options.json_to {
             Some(path) if !json_only => Some(
                 std::fs::OpenOptions::new()
                     .create(true)

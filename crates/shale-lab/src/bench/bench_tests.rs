@@ -96,7 +96,7 @@ fn every_benchmark_gives_a_row() {
     let json = dir.path().join("rows.json");
     let flags = format!(
         "--benchmarks fillseq,readseq,overwrite,readrandom,seekrandom,readwhilewriting,settle,\
-         deleterandom,fillrandom --num 2000 --threads 3 --db {} --json {}",
+         deleterandom,fillrandom --num 2000 --threads 3 --db {} --json-to {}",
         dir.path().join("work").display(),
         json.display()
     );
