@@ -43,6 +43,8 @@ pub(crate) enum Action {
     Trees(TreesOptions),
     /// Print sizes, levels, compactions, caches, latencies
     Stats(StatsOptions),
+    /// Show what is in a file of a database, or in all of them, without opening the database
+    Inspect(InspectOptions),
     /// Read and check every byte
     Verify(DbOptions),
     /// Bring a tree into its best shape for reading and size
@@ -344,6 +346,24 @@ pub(crate) struct CheckpointOptions {
     /// The folder of the copy, which must not exist, on the same file system
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) to: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct InspectOptions {
+    /// The folder of a database, or a file in it: a table, a WAL, a blob, a manifest
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) path: PathBuf,
+
+    /// List the blocks of a table
+    #[arg(long)]
+    pub(crate) blocks: bool,
+
+    /// List the entries of a table: key, kind, sequence number, bytes of the value
+    #[arg(long, conflicts_with = "blocks")]
+    pub(crate) keys: bool,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 #[derive(Args)]

@@ -7,6 +7,7 @@ mod args;
 mod demo;
 mod exit;
 mod import;
+mod inspect;
 mod open;
 mod read;
 mod screen;
@@ -50,6 +51,7 @@ fn run(arguments: Shale) -> Outcome<Exit> {
         Action::Delete(options) => write::delete(&options, json),
         Action::Trees(options) => admin::trees(&options, json),
         Action::Stats(options) => admin::stats(&options, json),
+        Action::Inspect(options) => inspect::inspect(&options, json),
         Action::Verify(options) => admin::verify(&options, json),
         Action::Compact(options) => admin::compact(&options, json),
         Action::Checkpoint(options) => admin::checkpoint(&options, json),

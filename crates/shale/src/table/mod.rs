@@ -8,7 +8,7 @@ pub mod format;
 mod block_builder;
 mod prefetch;
 pub mod block;
-mod index;
+pub mod index;
 mod properties;
 pub mod blob;
 pub mod writer;

@@ -1,0 +1,164 @@
+//! Log files: WALs and manifests, record by record, past damage.
+
+use crate::args::InspectOptions;
+use crate::exit::{Exit, Outcome};
+use serde_json::json;
+use shale::Env;
+use shale::version::Edit;
+use shale::version::manifest::{ManifestDump, ManifestLine};
+use shale::wal::inspect::{WalDump, WalLine};
+use shale_lab::units::{bytes, grouped};
+use std::io::Write;
+
+/// Shows a write-ahead log.
+pub(super) fn wal(options: &InspectOptions, id: u64, json: bool) -> Outcome {
+    let env = Env::os();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let (mut records, mut operations, mut data, mut damages) = (0u64, 0u64, 0u64, 0u64);
+    for line in WalDump::open(&*env.fs, &options.path, id)? {
+        match line? {
+            WalLine::Record {
+                offset,
+                bytes,
+                first_seq,
+                durable_seq,
+                count,
+                puts,
+                deletes,
+                range_deletes,
+                data_bytes,
+            } => {
+                (records, operations, data) = (records + 1, operations + count, data + data_bytes);
+                if json {
+                    let object = json!({
+                        "offset": offset, "bytes": bytes, "first_seq": first_seq,
+                        "durable_seq": durable_seq, "operations": count, "puts": puts,
+                        "deletes": deletes, "range_deletes": range_deletes,
+                        "data_bytes": data_bytes,
+                    });
+                    writeln!(out, "{object}")?;
+                } else {
+                    writeln!(
+                        out,
+                        "{offset:>10}  operations {first_seq} to {}: {puts} puts, {deletes} deletes, \
+                         {range_deletes} range deletes, {data_bytes} B (durable to {durable_seq})",
+                        (first_seq + count).saturating_sub(1)
+                    )?;
+                }
+            }
+            WalLine::Damage { offset, bytes, what } => {
+                damages += 1;
+                damage(&mut out, offset, bytes, what, json)?;
+            }
+        }
+    }
+    if !json {
+        writeln!(
+            out,
+            "{} records, {} operations, {} of keys and values; {}",
+            grouped(records),
+            grouped(operations),
+            bytes(data),
+            damage_summary(damages)
+        )?;
+    }
+    out.flush()?;
+    Ok(exit(damages))
+}
+
+/// Shows a manifest.
+pub(super) fn manifest(options: &InspectOptions, id: u64, json: bool) -> Outcome {
+    let env = Env::os();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let (mut edits, mut damages) = (0u64, 0u64);
+    for line in ManifestDump::open(&*env.fs, &options.path, id)? {
+        match line? {
+            ManifestLine::Edit { offset, bytes, place, edit } => {
+                edits += 1;
+                let texts = edit_texts(&edit);
+                if json {
+                    let object = json!({
+                        "offset": offset, "bytes": bytes, "place": place, "changes": texts,
+                    });
+                    writeln!(out, "{object}")?;
+                } else {
+                    writeln!(out, "{offset:>10}  edit {place}: {}", texts.join("; "))?;
+                }
+            }
+            ManifestLine::Damage { offset, bytes, what } => {
+                damages += 1;
+                damage(&mut out, offset, bytes, &what, json)?;
+            }
+        }
+    }
+    if !json {
+        writeln!(out, "{} edits; {}", grouped(edits), damage_summary(damages))?;
+    }
+    out.flush()?;
+    Ok(exit(damages))
+}
+
+fn damage(
+    out: &mut impl Write,
+    offset: u64,
+    bytes: u64,
+    what: &str,
+    json: bool,
+) -> std::io::Result<()> {
+    if json {
+        return writeln!(out, "{}", json!({ "offset": offset, "bytes": bytes, "damage": what }));
+    }
+    writeln!(out, "{offset:>10}  DAMAGED, {bytes} bytes: {what}")
+}
+
+/// A log that was not closed ends in a torn record without anything having been lost, so damage is
+/// shown and named as what it may be.
+fn damage_summary(damages: u64) -> String {
+    match damages {
+        0 => "no damage".to_owned(),
+        _ => format!(
+            "{} damaged parts (one at the very end is what a crash leaves, and harmless)",
+            grouped(damages)
+        ),
+    }
+}
+
+fn exit(damages: u64) -> Exit {
+    if damages == 0 { Exit::Done } else { Exit::Corruption }
+}
+
+fn edit_texts(edit: &Edit) -> Vec<String> {
+    let mut texts = Vec::new();
+    for id in &edit.trees_dropped {
+        texts.push(format!("tree {id} dropped"));
+    }
+    for (id, name, _) in &edit.trees_created {
+        texts.push(format!("tree {id} `{name}` created"));
+    }
+    for tree in &edit.trees {
+        let mut parts = Vec::new();
+        for (level, table) in &tree.removed {
+            parts.push(format!("-{table:06} of level {level}"));
+        }
+        for (level, meta) in &tree.added {
+            parts.push(format!("+{:06} in level {level}", meta.id));
+        }
+        if let Some(seq) = tree.flushed_seq {
+            parts.push(format!("flushed to {seq}"));
+        }
+        texts.push(format!("tree {}: {}", tree.tree, parts.join(", ")));
+    }
+    if let Some(file) = edit.next_file {
+        texts.push(format!("next file {file}"));
+    }
+    if let Some(tree) = edit.next_tree {
+        texts.push(format!("next tree {tree}"));
+    }
+    if let Some(seq) = edit.last_seq {
+        texts.push(format!("operations to {seq}"));
+    }
+    if let Some(log) = edit.log {
+        texts.push(format!("the log starts in file {} after operation {}", log.file, log.seq));
+    }
+    texts
+}
