@@ -111,7 +111,7 @@ pub(super) fn meta_json(meta: &TableMeta, level: Option<usize>) -> Value {
 pub(super) fn table(options: &InspectOptions, id: u64, json: bool) -> Outcome {
     let path = &options.path;
     let file = File::open(path)?;
-    let meta = Table::read_meta(&Env::os(), path, id)?;
+    let (tree, meta) = Table::read_meta(&Env::os(), path, id)?;
     if options.keys {
         return keys(&file, options, json);
     }
@@ -159,6 +159,7 @@ pub(super) fn table(options: &InspectOptions, id: u64, json: bool) -> Outcome {
             })
             .collect();
         object["codecs"] = by_codec.into();
+        object["tree"] = tree.into();
         object["sections"] = sections_json(&file.footer);
         object["damage"] = json!(damage);
         if options.blocks {
@@ -166,7 +167,7 @@ pub(super) fn table(options: &InspectOptions, id: u64, json: bool) -> Outcome {
         }
         screen::json(&object)?;
     } else {
-        screen::line(&summary(&meta, &file.footer, &codecs))?;
+        screen::line(&summary(tree, &meta, &file.footer, &codecs))?;
         if options.blocks {
             screen::line(&format!("\n{}", blocks.trim_fmt()))?;
         }
@@ -188,11 +189,16 @@ fn sections_json(footer: &Footer) -> Value {
     })
 }
 
-fn summary(meta: &TableMeta, footer: &Footer, codecs: &BTreeMap<&str, (u64, u64, u64)>) -> String {
+fn summary(
+    tree: u32,
+    meta: &TableMeta,
+    footer: &Footer,
+    codecs: &BTreeMap<&str, (u64, u64, u64)>,
+) -> String {
     let entries = meta.entries.max(1) as f64;
     let mut lines = vec![
         format!(
-            "table {}: {} entries ({} deletes), {} range deletes, in {} blocks, {} in all",
+            "table {} of tree {tree}: {} entries ({} deletes), {} range deletes, in {} blocks, {} in all",
             meta.id,
             grouped(meta.entries),
             grouped(meta.deletes),
