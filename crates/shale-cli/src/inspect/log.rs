@@ -1,21 +1,19 @@
 //! Log files: WALs and manifests, record by record, past damage.
 
-use crate::args::InspectOptions;
 use crate::exit::{Exit, Outcome};
 use serde_json::json;
-use shale::Env;
+use shale::db::inspect::{ManifestLine, WalLine};
 use shale::version::Edit;
-use shale::version::manifest::{ManifestDump, ManifestLine};
-use shale::wal::inspect::{WalDump, WalLine};
+use shale::version::manifest::ManifestDump;
+use shale::wal::inspect::WalDump;
 use shale_lab::units::{bytes, grouped};
 use std::io::Write;
 
 /// Shows a write-ahead log.
-pub(super) fn wal(options: &InspectOptions, id: u64, json: bool) -> Outcome {
-    let env = Env::os();
+pub(super) fn wal(dump: WalDump, json: bool) -> Outcome {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let (mut records, mut operations, mut data, mut damages) = (0u64, 0u64, 0u64, 0u64);
-    for line in WalDump::open(&*env.fs, &options.path, id)? {
+    for line in dump {
         match line? {
             WalLine::Record {
                 offset,
@@ -67,11 +65,10 @@ pub(super) fn wal(options: &InspectOptions, id: u64, json: bool) -> Outcome {
 }
 
 /// Shows a manifest.
-pub(super) fn manifest(options: &InspectOptions, id: u64, json: bool) -> Outcome {
-    let env = Env::os();
+pub(super) fn manifest(dump: ManifestDump, json: bool) -> Outcome {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let (mut edits, mut damages) = (0u64, 0u64);
-    for line in ManifestDump::open(&*env.fs, &options.path, id)? {
+    for line in dump {
         match line? {
             ManifestLine::Edit { offset, bytes, place, edit } => {
                 edits += 1;

@@ -8,7 +8,7 @@ pub mod format;
 mod block_builder;
 mod prefetch;
 pub mod block;
-pub mod index;
+mod index;
 mod properties;
 pub mod blob;
 pub mod writer;
