@@ -53,7 +53,7 @@ pub fn pick_manual(
                 return Step::Run(Box::new(plan));
             }
         }
-        return Step::Wait;
+        return run(drain_above_base(&view));
     }
     let oldest = load.oldest_snapshot();
     let stale =
