@@ -136,6 +136,8 @@ impl Core {
             let tables = ids.iter().filter_map(|id| version.table(*level, *id).cloned()).collect();
             inputs.push((*level, tables));
         }
+        // Whoever waits for the end finds the inputs' files gone.
+        drop(version);
         let parts = match self.cut(&plan, &inputs) {
             Ok(parts) => parts,
             Err(error) => {

@@ -275,6 +275,8 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
         let last_seq = (kept != id).then_some(end.last_seq);
         core.wals.lock().push(LiveWal { id: kept, last_seq, bytes });
     }
+    forget_old_logs(core, id, end.last_seq)?;
+    core.sched.want_log();
     for tree in core.trees.load().by_id.values() {
         core.note_shape(tree);
         if !tree.state.load().sealed.is_empty() {
@@ -297,6 +299,19 @@ fn name_first_log(core: &Core, recovered: &Recovered, first: FileId) -> Result<(
         ..Edit::default()
     };
     core.append_edit(&mut core.manifest.lock(), &edit)
+}
+
+/// If all that was committed is in tables, the log starts with the new file.
+fn forget_old_logs(core: &Core, new: FileId, seq: SeqNo) -> Result<()> {
+    let trees = core.trees.load();
+    if trees.by_id.values().any(|tree| tree.first_unflushed().is_some()) {
+        return Ok(());
+    }
+    let log = Some(LogStart { file: new, seq });
+    core.append_edit(&mut core.manifest.lock(), &Edit { log, ..Edit::default() })?;
+    core.covered.store(seq, Ordering::Release);
+    core.remove_old_logs();
+    Ok(())
 }
 
 /// Removes files that nothing names: outputs of jobs that did not end, tables that compactions
