@@ -26,10 +26,10 @@ const MEASURES: [Measure; 9] = [
     Measure {
         name: "KB written/op",
         of: |row| {
-            Some(if row.benchmark == "settle" {
-                row.written_bytes as f64 / 1e3
-            } else {
-                row.written_kb_per_op
+            let opened = row.open.as_ref().map_or(0, |open| open.written_bytes);
+            Some(match row.benchmark.as_str() {
+                "settle" => (row.written_bytes + opened) as f64 / 1e3,
+                _ => row.written_kb_per_op,
             })
         },
         print: three_digits,

@@ -31,6 +31,17 @@ pub struct Cpu {
     pub background_seconds: Option<f64>,
 }
 
+/// What it took to open the store, its recovery included.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Opened {
+    /// How long.
+    pub seconds: f64,
+    /// CPU seconds.
+    pub cpu_seconds: f64,
+    /// Bytes that the process wrote to storage.
+    pub written_bytes: u64,
+}
+
 /// The rate-limited writer of readwhilewriting.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Writer {
@@ -59,8 +70,9 @@ pub struct Row {
     pub options: serde_json::Value,
     /// How long it took.
     pub seconds: f64,
-    /// How long the open before it took, if there was one.
-    pub open_seconds: Option<f64>,
+    /// The open before it, if there was one. What the engine itself counts (log, flush,
+    /// compaction) is in the step's own figures; CPU and bytes are only here.
+    pub open: Option<Opened>,
     /// Operations done: reads in readwhilewriting, rows in readseq.
     pub ops: u64,
     /// Reads and seeks that found something.

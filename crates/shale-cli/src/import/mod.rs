@@ -155,13 +155,13 @@ enum Added {
 /// Where records go: batches, or tables built directly.
 enum Sink<'a> {
     Batches { db: &'a Db, tree: &'a Tree, batch: Batch },
-    Tables(Option<Ingest>),
+    Tables(Option<Box<Ingest>>),
 }
 
 impl<'a> Sink<'a> {
     fn new(db: &'a Db, tree: &'a Tree, sorted: bool) -> Outcome<Sink<'a>> {
         if sorted {
-            return Ok(Sink::Tables(Some(tree.ingest()?)));
+            return Ok(Sink::Tables(Some(Box::new(tree.ingest()?))));
         }
         Ok(Sink::Batches { db, tree, batch: Batch::new() })
     }

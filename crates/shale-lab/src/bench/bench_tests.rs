@@ -125,7 +125,7 @@ fn steps_may_be_runs_of_their_own() {
     run::<Map>(&options(&flags("fillseq"))).unwrap();
     let rows = run::<Map>(&options(&flags("readrandom"))).unwrap();
     assert_eq!(rows[0].found, 500);
-    assert!(rows[0].open_seconds.is_some());
+    assert!(rows[0].open.is_some());
 }
 
 #[test]

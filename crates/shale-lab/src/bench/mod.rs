@@ -9,8 +9,9 @@ mod step;
 mod work;
 
 use crate::engine::{Engine, Result};
+use crate::measure::Usage;
 use crate::options::BenchOptions;
-use crate::report::{Row, Screen};
+use crate::report::{Opened, Row, Screen};
 use folder::Folder;
 use std::time::Instant;
 
@@ -33,19 +34,23 @@ pub fn run<E: Engine>(options: &BenchOptions) -> Result<Vec<Row>> {
             }
             folder.clear()?;
         }
-        let mut open_seconds = None;
+        let mut opened = None;
         let open = match engine.take() {
             Some(open) => open,
             None => {
                 folder.need_data(benchmark)?;
-                let start = Instant::now();
+                let (start, before) = (Instant::now(), Usage::now());
                 let open = E::open(folder.path(), options)?;
-                open_seconds = Some(start.elapsed().as_secs_f64());
+                let usage = Usage::now().since(&before);
+                opened = Some(Opened {
+                    seconds: start.elapsed().as_secs_f64(),
+                    cpu_seconds: usage.cpu_seconds(),
+                    written_bytes: usage.written_bytes,
+                });
                 open
             }
         };
-        let mut row = step::run(&open, options, benchmark, folder.path(), &screen)?;
-        row.open_seconds = open_seconds;
+        let mut row = step::run(&open, options, benchmark, folder.path(), &screen, opened)?;
         row.cpu.client_us_per_op = client_cost;
         screen.show(&row)?;
         rows.push(row);

@@ -7,7 +7,7 @@ use crate::measure::{
     Counter, Latencies, RateSummary, Usage, disk_bytes, reset_peak, resident_bytes,
 };
 use crate::options::{BenchOptions, Benchmark};
-use crate::report::{Cpu, Row, SCHEMA, Screen, Writer};
+use crate::report::{Cpu, Opened, Row, SCHEMA, Screen, Writer};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,10 +20,15 @@ pub(super) fn run<E: Engine>(
     benchmark: Benchmark,
     dir: &Path,
     screen: &Screen,
+    opened: Option<Opened>,
 ) -> Result<Row> {
     let values = values_of(options);
     reset_peak();
-    let metrics_before = engine.metrics()?;
+    // What the engine flushed while it opened is owed to this step: only some engines flush then.
+    let metrics_before = match opened {
+        Some(_) => Metrics::default(),
+        None => engine.metrics()?,
+    };
     let usage_before = Usage::now();
     let start = Instant::now();
     let (total, rates) = if benchmark == Benchmark::Settle {
@@ -37,7 +42,8 @@ pub(super) fn run<E: Engine>(
     let seconds = start.elapsed().as_secs_f64();
     let usage = Usage::now().since(&usage_before);
     let metrics = engine.metrics()?.since(&metrics_before);
-    Ok(row::<E>(options, benchmark, seconds, total, &rates, usage, metrics, dir))
+    let row = row::<E>(options, benchmark, seconds, total, &rates, usage, metrics, dir);
+    Ok(Row { open: opened, ..row })
 }
 
 fn values_of(options: &BenchOptions) -> Values {
@@ -229,7 +235,7 @@ fn row<E: Engine>(
         benchmark: benchmark.name().to_owned(),
         options: serde_json::to_value(options).unwrap_or_default(),
         seconds,
-        open_seconds: None,
+        open: None,
         ops: total.ops,
         found: total.found,
         rate: total.ops as f64 / seconds.max(1e-9),
