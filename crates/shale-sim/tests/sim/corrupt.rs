@@ -14,7 +14,7 @@ const SAMPLES: u64 = 60;
 #[test]
 fn changed_bytes_are_noticed() {
     let mut tally: BTreeMap<(&str, Found), u64> = BTreeMap::new();
-    for seed in seeds(4) {
+    for seed in seeds(10) {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut program = Generator::new(seed).program(120);
         program.extend([Op::Flush(None)]);

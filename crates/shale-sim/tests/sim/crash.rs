@@ -13,7 +13,7 @@ const CRASHES_MIN: u64 = 2_000;
 fn crashes_lose_nothing_that_was_synced() {
     let mut tally = Tally::default();
     let configs = many();
-    let all = seeds(40);
+    let all = seeds(100);
     for &seed in &all {
         let _case = Case::new(format!("SHALE_SEED={seed}"));
         let config =

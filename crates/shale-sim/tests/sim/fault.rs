@@ -15,7 +15,7 @@ const SAMPLES: u64 = 6;
 #[test]
 fn failing_calls_give_errors_and_no_wrong_answers() {
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
-    for seed in seeds(4) {
+    for seed in seeds(8) {
         let config = small();
         let program = Generator::new(seed).program(100);
         let mut whole = World::create(&config).unwrap_or_else(|failure| panic!("{failure}"));
@@ -42,11 +42,12 @@ fn failing_calls_give_errors_and_no_wrong_answers() {
 #[test]
 fn a_disk_that_fills_up_refuses_writes_until_there_is_space() {
     let mut times = 0;
-    for seed in seeds(12) {
+    let all = seeds(40);
+    for &seed in &all {
         let _case = Case::new(format!("SHALE_SEED={seed}"));
         let program = Generator::new(seed).program(120);
         let full = run_full(&program, &small(), 500 + 3_000 * (seed % 10));
         times += full.unwrap_or_else(|failure| panic!("{failure}"));
     }
-    assert!(times > 20, "the disk was full only {times} times");
+    assert!(all.len() == 1 || times > 20, "the disk was full only {times} times");
 }

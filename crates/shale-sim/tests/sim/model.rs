@@ -8,7 +8,7 @@ use shale_sim::settings::{many, seeds, small};
 #[test]
 fn programs_give_the_right_answers() {
     let configs = many();
-    for seed in seeds(60) {
+    for seed in seeds(300) {
         let _case = Case::new(format!("SHALE_SEED={seed}"));
         let config =
             if seed % 2 == 0 { small() } else { configs[seed as usize % configs.len()].clone() };
