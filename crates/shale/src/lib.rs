@@ -54,7 +54,7 @@ pub mod db;
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use db::inspect;
+pub use db::{inspect, repair};
 
 pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
 pub use base::error::{Error, Result};

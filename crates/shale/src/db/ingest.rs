@@ -14,11 +14,12 @@ use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering;
 use crate::compaction::policy::LAST;
 use crate::compaction::range::KeyRange;
-use crate::table::TableWriter;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
+use crate::table::{BlobRef, TableWriter};
 use crate::version::Version;
 use crate::version::edit::TreeEdit;
+use std::io::Read;
 use std::sync::Arc;
 
 /// A bulk load under way: rows in strictly ascending order of their keys. Nothing is visible
@@ -46,6 +47,12 @@ pub struct Ingest {
     last: Option<Vec<u8>>,
     rows: u64,
     user_bytes: u64,
+}
+
+/// The value of a row on its way to a table.
+enum Row<'a> {
+    Value(&'a [u8]),
+    Blob(NewBlob),
 }
 
 impl std::fmt::Debug for Ingest {
@@ -79,21 +86,56 @@ impl Ingest {
     /// [`Error::InvalidArgument`] if the key is not greater than the one before; the load can go
     /// on with another row.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check(key)?;
+        let large = value.len() as u64 >= u64::from(self.tree.config().blob_bytes);
+        if large {
+            let blob = self.core().write_blob(value, None)?;
+            return self.push(key, Row::Blob(blob), value.len() as u64);
+        }
+        self.push(key, Row::Value(value), value.len() as u64)
+    }
+
+    /// Adds a row whose value is read from `value`, in bounded memory; answers its length.
+    ///
+    /// # Errors
+    /// As [`Ingest::add`]; and what reading fails with.
+    pub fn add_reader(&mut self, key: &[u8], value: &mut dyn Read) -> Result<u64> {
+        self.check(key)?;
+        let large = u64::from(self.tree.config().blob_bytes);
+        let mut start = Vec::new();
+        value
+            .take(large)
+            .read_to_end(&mut start)
+            .map_err(|error| Error::io("read the value for", self.tree.handle.path(), error))?;
+        if (start.len() as u64) < large {
+            self.push(key, Row::Value(&start), start.len() as u64)?;
+            return Ok(start.len() as u64);
+        }
+        let blob = self.core().write_blob(&start, Some(value))?;
+        let bytes = BlobRef::decode(&blob.reference()).map_or(0, |reference| reference.bytes);
+        self.push(key, Row::Blob(blob), bytes)?;
+        Ok(bytes)
+    }
+
+    /// Refuses a key that is too long or not after the one before.
+    fn check(&self, key: &[u8]) -> Result<()> {
         if key.len() > KEY_BYTES_MAX {
             return Err(Error::InvalidArgument(format!(
                 "a key of {} bytes is longer than {KEY_BYTES_MAX}",
                 key.len()
             )));
         }
-        if let Some(last) = &self.last
-            && key <= last.as_slice()
-        {
-            return Err(Error::InvalidArgument(format!(
+        match &self.last {
+            Some(last) if key <= last.as_slice() => Err(Error::InvalidArgument(format!(
                 "rows of a bulk load come in ascending order: `{}` is not after `{}`",
                 key.escape_ascii(),
                 last.escape_ascii()
-            )));
+            ))),
+            _ => Ok(()),
         }
+    }
+
+    fn push(&mut self, key: &[u8], row: Row<'_>, value_bytes: u64) -> Result<()> {
         let table_bytes = self.core().settings.table_bytes;
         if self.writer.as_ref().is_some_and(|writer| writer.estimated_bytes() >= table_bytes) {
             self.end_table()?;
@@ -101,20 +143,21 @@ impl Ingest {
         if self.writer.is_none() {
             self.begin_table()?;
         }
-        let large = value.len() as u64 >= u64::from(self.tree.config().blob_bytes);
-        let blob = if large { Some(self.core().write_blob(value, None)?) } else { None };
         if let Some(writer) = &mut self.writer {
-            match &blob {
-                Some(blob) => writer.add(key, 0, Kind::Blob, &blob.reference())?,
-                None => writer.add(key, 0, Kind::Put, value)?,
+            match row {
+                Row::Value(value) => writer.add(key, 0, Kind::Put, value)?,
+                Row::Blob(blob) => {
+                    let reference = blob.reference().to_vec();
+                    self.blobs.push(blob);
+                    writer.add(key, 0, Kind::Blob, &reference)?;
+                }
             }
         }
-        self.blobs.extend(blob);
         let last = self.last.get_or_insert_default();
         last.clear();
         last.extend_from_slice(key);
         self.rows += 1;
-        self.user_bytes += (key.len() + value.len()) as u64;
+        self.user_bytes += key.len() as u64 + value_bytes;
         Ok(())
     }
 

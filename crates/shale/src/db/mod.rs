@@ -13,6 +13,7 @@ mod ingest;
 pub mod inspect;
 mod install;
 mod open;
+pub mod repair;
 mod sched;
 mod snapshot;
 mod stats;

@@ -18,6 +18,8 @@ pub mod scan;
 pub mod reader;
 pub mod verify;
 pub mod inspect;
+mod locate;
+pub mod salvage;
 #[cfg(test)]
 mod testing;
 
