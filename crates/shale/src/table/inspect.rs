@@ -227,11 +227,13 @@ fn ratio(of: u64, to: u64) -> f64 {
     if to == 0 { 0.0 } else { of as f64 / to as f64 }
 }
 
-/// Damage as a text to go on with; any other error ends the work.
+/// Damage, or bytes that the device does not give, as a text to go on with; any other error ends
+/// the work.
 pub(super) fn or_damage<T>(read: Result<T>) -> Result<std::result::Result<T, String>> {
     match read {
         Ok(found) => Ok(Ok(found)),
         Err(Error::Corruption { what, offset, .. }) => Ok(Err(format!("at byte {offset}: {what}"))),
+        Err(error @ Error::Io { .. }) => Ok(Err(error.to_string())),
         Err(error) => Err(error),
     }
 }

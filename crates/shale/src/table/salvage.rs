@@ -92,7 +92,8 @@ impl SalvagedTable {
         match or_damage(table.open_by_footer(file_bytes))? {
             Ok(()) => {}
             Err(what) => {
-                let found = Locator::new(&*file)?.locate();
+                let locator = or_damage(Locator::new(&*file))?;
+                let found = locator.map(Locator::locate).unwrap_or_default();
                 table.take_located(found, file_bytes, what)?;
             }
         }

@@ -217,31 +217,28 @@ impl Sources {
             .filter(|(kind, id)| *kind == FileKind::Wal && *id >= first)
             .map(|(kind, id)| (*id, work.from.join(file_name(*kind, *id))))
             .collect();
-        if catalog.complete {
-            let start = ReplayStart { covered: catalog.log.seq, durable: catalog.last_seq };
-            let sink = &mut |batch: WalBatch<'_>| {
-                self.apply(catalog, &batch);
-                Ok(())
-            };
-            match replay::replay(fs, work.from, &wals, start, sink) {
-                Ok(_) => return Ok(()),
-                Err(Error::Corruption { path, offset, what }) => {
-                    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-                    report.note(&name, None, format!("the log is damaged at {offset}: {what}"));
-                }
-                Err(error) => return Err(error),
-            }
-            for source in self.trees.values_mut() {
-                (source.memtable, source.log_ops) = (Arc::default(), 0);
-            }
+        let first_missing = first != 0 && !work.files.contains_key(&(FileKind::Wal, first));
+        if first_missing {
+            let what = "the manifest says that the log starts with it, but it is missing";
+            report.note(&file_name(FileKind::Wal, first), None, what);
+        }
+        if catalog.complete && !first_missing && self.replay(work, catalog, &wals, report)? {
+            return Ok(());
         }
         for (id, path) in wals {
             let name = file_name(FileKind::Wal, id);
             progress(work.progress(RepairStep::Reading, &name));
-            let found = salvage(fs, &path, id, &mut |batch| {
+            let read = salvage(fs, &path, id, &mut |batch| {
                 self.apply(catalog, &batch);
                 Ok(())
-            })?;
+            });
+            let found = match read {
+                Err(error @ (Error::Io { .. } | Error::Corruption { .. })) => {
+                    report.note(&name, None, error.to_string());
+                    continue;
+                }
+                other => other?,
+            };
             if !found.lost.is_empty() {
                 let lost = found.lost.iter().map(|part| LostRange {
                     offset: part.start,
@@ -257,6 +254,34 @@ impl Sources {
             work.bytes_done += work.files.get(&(FileKind::Wal, id)).copied().unwrap_or(0);
         }
         Ok(())
+    }
+
+    /// Reads the log as an open would; false if it is damaged, and nothing is taken.
+    fn replay(
+        &mut self,
+        work: &Work<'_>,
+        catalog: &mut Catalog,
+        wals: &[(FileId, PathBuf)],
+        report: &mut RepairReport,
+    ) -> Result<bool> {
+        let start = ReplayStart { covered: catalog.log.seq, durable: catalog.last_seq };
+        let sink = &mut |batch: WalBatch<'_>| {
+            self.apply(catalog, &batch);
+            Ok(())
+        };
+        match replay::replay(&*work.env.fs, work.from, wals, start, sink) {
+            Ok(_) => return Ok(true),
+            Err(Error::Corruption { path, offset, what }) => {
+                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                report.note(&name, None, format!("the log is damaged at byte {offset}: {what}"));
+            }
+            Err(Error::Io { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        for source in self.trees.values_mut() {
+            (source.memtable, source.log_ops) = (Arc::default(), 0);
+        }
+        Ok(false)
     }
 
     /// Takes those operations that no table holds.
@@ -445,6 +470,7 @@ fn open_blob(
         Err(Error::Corruption { offset, what, .. }) => {
             bad(&name, offset, blob.bytes.saturating_sub(offset), &what)
         }
+        Err(error @ Error::Io { .. }) => bad(&name, 0, blob.bytes, &error.to_string()),
         Err(error) => Err(error),
     }
 }
