@@ -1,7 +1,7 @@
 //! The only place where what readers see changes: an edit becomes durable in the manifest, then
 //! the tree's state is replaced, then files that nobody needs any more are let go.
 
-use super::core::{Core, LiveWal, TreeCore};
+use super::core::{Core, TreeCore};
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
@@ -145,18 +145,20 @@ impl Core {
         Some(LogStart { file: first.id, seq })
     }
 
-    /// Removes log files that the manifest says are obsolete.
+    /// Removes log files that the manifest says are obsolete. One that cannot be removed now is
+    /// removed by the next open.
     pub fn remove_old_logs(&self) {
         let first = self.log_file.load(Ordering::Acquire);
-        let mut wals = self.wals.lock();
-        let is_old = |wal: &LiveWal| wal.id < first;
-        while let Some(id) = wals.first().filter(|wal| is_old(wal)).map(|wal| wal.id) {
-            let path = self.path(FileKind::Wal, id);
-            if let Err(error) = self.env.fs.remove(&path) {
-                tracing::warn!(%error, "an old log could not be removed; it is tried again later");
-                break;
+        // Not under the lock, which the leader takes: removing a large file takes milliseconds.
+        let old: Vec<FileId> = {
+            let mut wals = self.wals.lock();
+            let count = wals.iter().take_while(|wal| wal.id < first).count();
+            wals.drain(..count).map(|wal| wal.id).collect()
+        };
+        for id in old {
+            if let Err(error) = self.env.fs.remove(&self.path(FileKind::Wal, id)) {
+                tracing::warn!(%error, "an old log could not be removed");
             }
-            wals.remove(0);
         }
     }
 
