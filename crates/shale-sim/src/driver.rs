@@ -104,7 +104,7 @@ pub fn state_hash(db: &Db) -> shale::Result<u64> {
         let mut scan = db.tree(&name)?.scan_with(ScanOptions::default())?;
         scan.seek_first()?;
         while scan.valid() {
-            hash = hash.wrapping_add(data::entry_hash(&name, scan.key(), &scan.value()?));
+            hash = hash.wrapping_add(data::entry_hash(&name, scan.key(), scan.value()?));
             scan.next()?;
         }
     }
