@@ -30,7 +30,8 @@ pub(crate) struct CompareOptions {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "fillrandom,fillseq,overwrite,settle,readrandom,seekrandom,readseq,readwhilewriting,deleterandom"
+        default_value = "fillrandom,fillseq,overwrite,settle,readrandom,seekrandom,readseq,\
+                         readwhilewriting,deleterandom"
     )]
     pub(crate) tests: Vec<Benchmark>,
 

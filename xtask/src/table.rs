@@ -77,8 +77,8 @@ fn ratio_text(step: &Step, measure: &Measure) -> String {
     median(all).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}x{spread}"))
 }
 
-/// (flush + compaction) / user bytes over all steps of a setting from the last fill on: what a single
-/// step leaves to the next is in it.
+/// (flush + compaction) / user bytes over all steps of a setting from the last fill on: what a
+/// single step leaves to the next is in it.
 fn whole_amp(steps: &[&Step], shale: bool) -> Option<f64> {
     let start = steps.iter().rposition(|step| step.name.starts_with("fill")).unwrap_or(0);
     let rows = steps[start..].iter().filter_map(|step| {
@@ -126,8 +126,8 @@ pub(crate) fn terminal(steps: &[Step]) -> String {
         text.push_str(&format!("Codecs: {setting}\n{}\n", table.trim_fmt()));
         if let (Some(shale), Some(rocksdb)) = (whole_amp(&group, true), whole_amp(&group, false)) {
             text.push_str(&format!(
-                "w-amp of all writes since the last fill began: Shale {shale:.2}, RocksDB {rocksdb:.2} \
-                 ({:.2}x)\n",
+                "w-amp of all writes since the last fill began: Shale {shale:.2}, RocksDB \
+                 {rocksdb:.2} ({:.2}x)\n",
                 shale / rocksdb
             ));
         }
@@ -139,8 +139,8 @@ pub(crate) fn terminal(steps: &[Step]) -> String {
 /// For a document: one line per step, each cell `ratio: Shale / RocksDB`.
 pub(crate) fn markdown(steps: &[Step]) -> String {
     let mut text = String::from(
-        "Each cell: Shale / RocksDB, then the two figures. Above 1 is better for rates, below 1 for \
-         the rest; of settle, the CPU is in seconds and what it wrote in KB.\n\n",
+        "Each cell: Shale / RocksDB, then the two figures. Above 1 is better for rates, below 1 \
+         for the rest; of settle, the CPU is in seconds and what it wrote in KB.\n\n",
     );
     for (setting, group) in settings(steps) {
         text.push_str(&format!("Codecs: {setting}\n\n| test |"));

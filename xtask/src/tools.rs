@@ -130,8 +130,8 @@ pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// The simulator over every crash point and fault instead of a sample, and the tests that are ignored
-/// in ./test because they take long.
+/// The simulator over every crash point and fault instead of a sample, and the tests that are
+/// ignored in ./test because they take long.
 pub(crate) fn long(filters: &[String]) -> Outcome {
     let mut command = cargo();
     command.env("SHALE_EXHAUSTIVE", "1");

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 /// Store, read, check and measure ordered key-value data
 ///
-/// Shale is an embedded storage engine: a log-structured merge tree. A database is a folder; it holds
-/// named trees, ordered maps from byte keys to byte values. Begin with `shale demo`, which loads real
-/// data of this machine and shows what each codec makes of it, or with `shale import`.
+/// Shale is an embedded storage engine: a log-structured merge tree. A database is a folder; it
+/// holds named trees, ordered maps from byte keys to byte values. Begin with `shale demo`, which
+/// loads real data of this machine and shows what each codec makes of it, or with `shale import`.
 #[derive(Parser)]
 #[command(name = "shale", version, after_long_help = CODES, arg_required_else_help = true)]
 pub(crate) struct Shale {
@@ -29,7 +29,7 @@ pub(crate) struct Shale {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Load JSON lines, CSV, TSV, or key<TAB>value lines
+    /// Load JSON lines, CSV, TSV, or lines of a key, a tab and a value
     Import(ImportOptions),
     /// Print the values of keys
     Get(GetOptions),
@@ -51,6 +51,8 @@ pub(crate) enum Action {
     Compact(CompactOptions),
     /// Make a copy that is a database of its own, by hard links
     Checkpoint(CheckpointOptions),
+    /// Write what a damaged database still has to a new one, and tell what was lost
+    Repair(RepairOptions),
     /// Measure
     Bench {
         #[command(subcommand)]
@@ -69,11 +71,11 @@ pub(crate) enum Action {
 pub(crate) enum BenchKind {
     /// The db_bench pattern: fills, overwrites, reads, scans, reads while writing
     #[command(after_help = "\
-Every benchmark prints its rate, percentiles of the response time, CPU (the process's; `client` is what \
-of it the benchmark itself costs), KB written and read per operation, write amplification, the share of \
-time in which the engine delayed writers, size on disk and resident memory. The benchmarks run in one \
-process and on one database, in the order given; to run each in a process of its own, name the same \
-folder with --db and --keep.")]
+Every benchmark prints its rate, percentiles of the response time, CPU (the process's; `client` is \
+what of it the benchmark itself costs), KB written and read per operation, write amplification, \
+the share of time in which the engine delayed writers, size on disk and resident memory. The \
+benchmarks run in one process and on one database, in the order given; to run each in a process \
+of its own, name the same folder with --db and --keep.")]
     Kv(Box<BenchOptions>),
 }
 
@@ -84,8 +86,8 @@ pub(crate) struct ReadFlags {
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) db: PathBuf,
 
-    /// The bound on cache, memtables, indexes and filters together, such as 256M [default: a quarter
-    /// of the machine's memory]
+    /// The bound on cache, memtables, indexes and filters together, such as 256M [default: a
+    /// quarter of the machine's memory]
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub(crate) memory: Option<u64>,
 }
@@ -107,7 +109,8 @@ pub(crate) struct TreeFlags {
     pub(crate) codecs: Option<CodecNames>,
 
     /// The size of a data block before compression [default: 16K]
-    #[arg(long, value_parser = parse_bytes, value_name = "BYTES", help_heading = "Settings of a new tree")]
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    #[arg(help_heading = "Settings of a new tree")]
     pub(crate) block_bytes: Option<u64>,
 
     /// Filter bits per key, 0 to 20 [default: 10]
@@ -123,7 +126,7 @@ pub(crate) enum Format {
     Csv,
     /// As csv, with tabs
     Tsv,
-    /// key<TAB>value lines
+    /// Lines of a key, a tab and a value
     Kv,
 }
 
@@ -135,7 +138,8 @@ Formats:
         `shale scan --json` prints them: {\"key\": ..., \"value\": ...}, or key_hex and value_hex.
   csv   The first line names the columns. The key is the text of the columns that --key names, the
   tsv   value a JSON object of the row, or the column that --value names.
-  kv    The key, a tab, the value; as `shale scan` prints them. Escapes are understood with --escaped.
+  kv    The key, a tab, the value; as `shale scan` prints them. With --escaped, escapes are
+        understood.
 
 Examples:
   shale import people.db people.csv --key id
@@ -344,6 +348,20 @@ pub(crate) struct CheckpointOptions {
     pub(crate) read: ReadFlags,
 
     /// The folder of the copy, which must not exist, on the same file system
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) to: PathBuf,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The damaged database is not changed: look at the new one, then replace the old one by it. Where the
+newest version of a key is lost, an older one may show; where a delete is lost, the row may be there
+again. Exit code 0: there was no damage; 4: there was, and the report tells what is lost.")]
+pub(crate) struct RepairOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The folder of the new database, which must be empty or not exist
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) to: PathBuf,
 }

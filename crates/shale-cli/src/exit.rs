@@ -50,8 +50,8 @@ Exit codes:
   9  anything else
 
 Keys and values are bytes. In arguments and in lines that are printed, \\xNN is a byte in
-hexadecimal, \\t, \\n and \\r are what they are in most languages, and \\\\ is a backslash; --hex takes and
-prints hexadecimal instead, --raw bytes as they are.
+hexadecimal, \\t, \\n and \\r are what they are in most languages, and \\\\ is a backslash; --hex
+takes and prints hexadecimal instead, --raw bytes as they are.
 
 Environment:
   SHALE_LOG   what to log on the standard error, such as info or shale=debug";

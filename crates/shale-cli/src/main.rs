@@ -10,6 +10,7 @@ mod import;
 mod inspect;
 mod open;
 mod read;
+mod repair;
 mod screen;
 mod text;
 mod write;
@@ -55,6 +56,7 @@ fn run(arguments: Shale) -> Outcome<Exit> {
         Action::Verify(options) => admin::verify(&options, json),
         Action::Compact(options) => admin::compact(&options, json),
         Action::Checkpoint(options) => admin::checkpoint(&options, json),
+        Action::Repair(options) => repair::repair(&options, json),
         Action::Bench { kind: BenchKind::Kv(options) } => {
             let mut options = *options;
             if json && options.json_to.is_none() {

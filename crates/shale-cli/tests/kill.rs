@@ -1,9 +1,9 @@
 //! A process that is killed loses nothing that it acknowledged.
 //!
-//! A child process writes from several threads, synced and not, single puts, deletes and batches, and
-//! says of each commit that it returned through a pipe to this process, which is the log kept
-//! outside. It is killed by SIGKILL at a moment of chance; the database is opened again and compared:
-//! every acknowledged commit is there, of the one that each thread may have begun without
+//! A child process writes from several threads, synced and not, single puts, deletes and batches,
+//! and says of each commit that it returned through a pipe to this process, which is the log kept
+//! outside. It is killed by SIGKILL at a moment of chance; the database is opened again and
+//! compared: every acknowledged commit is there, of the one that each thread may have begun without
 //! acknowledging it either all or nothing, and the files verify. Then the next child goes on.
 //!
 //! The child is this same test binary, which runs [`child`] with an environment variable set.

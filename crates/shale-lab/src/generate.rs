@@ -1,9 +1,9 @@
 //! Keys, values and chance, as db_bench makes them, nearly free.
 //!
 //! A key is an 8-byte big-endian number, then `0` characters up to the key size, so that the order
-//! of the numbers is the order of the keys. A value is a slice of one buffer of a MiB that was filled
-//! once with pieces of 100 bytes, of which a share of `compressibility` is random and the rest
-//! repeats it: making a value is adding to an offset.
+//! of the numbers is the order of the keys. A value is a slice of one buffer of a MiB that was
+//! filled once with pieces of 100 bytes, of which a share of `compressibility` is random and the
+//! rest repeats it: making a value is adding to an offset.
 
 use std::sync::Arc;
 

@@ -4,10 +4,11 @@
 //! [`engine::Engine`], so that nothing but the engine differs between two rows of a comparison.
 //!
 //! - [`options`]: the flags, the same for every engine.
-//! - [`generate`]: keys, values and chance, nearly free, so that the client does not hide the engine.
+//! - [`generate`]: keys, values and chance, nearly free, so that the client does not hide the
+//!   engine.
 //! - [`engine`]: what a store must do to be measured.
 //! - [`measure`]: CPU, bytes, memory and size, as the system counts them; latencies and rates.
-//! - [`bench`]: the benchmarks.
+//! - [`bench`](mod@bench): the benchmarks.
 //! - [`report`]: rows as tables and as JSON lines.
 
 pub mod bench;

@@ -92,8 +92,8 @@ impl<'a> Report<'a> {
         let checked = self.codecs.iter().map(|figures| figures.checked).sum();
         format!(
             "\n{}\n\nEvery record was read back by key and by range and equals its source ({} \
-             comparisons).\n\nThe default mix (none in the small levels, lz4 in the middle, zstd in \
-             the last) after the load:\n{}",
+             comparisons).\n\nThe default mix (none in the small levels, lz4 in the middle, \
+             zstd in the last) after the load:\n{}",
             table.trim_fmt(),
             grouped(checked),
             self.levels.trim_end()
@@ -104,8 +104,9 @@ impl<'a> Report<'a> {
 /// What to try next.
 pub(super) fn closing(kept: Option<&Path>, source: &Source) -> String {
     let Some(path) = kept else {
-        return "\nNext: `shale demo --keep` keeps the database to look at; `shale demo FILE` loads a \
-                file of yours; `shale import --help` brings your data in; `shale bench kv` measures."
+        return "\nNext: `shale demo --keep` keeps the database to look at; `shale demo FILE` loads \
+                a file of yours;\n      `shale import --help` brings your data in; `shale bench \
+                kv` measures."
             .to_owned();
     };
     let key = source.records.get(source.records.len() / 2).map_or(&b""[..], |(key, _)| key);

@@ -1,4 +1,5 @@
-//! Real records of this machine: packages, the files in them, documentation; or what the user names.
+//! Real records of this machine: packages, the files in them, documentation; or what the user
+//! names.
 
 use crate::exit::{Exit, Failure, Outcome};
 use serde::Serialize;
@@ -45,8 +46,8 @@ pub(super) fn collect(named: Option<&Path>, limit: u64) -> Outcome<Source> {
     if named.is_none() && collector.bytes < TOTAL_BYTES_MIN {
         return Err(Failure::new(
             Exit::BadInput,
-            "this machine has no package or documentation files to load: name a file or a folder, as \
-             in `shale demo FILE`",
+            "this machine has no package or documentation files to load: name a file or a folder, \
+             as in `shale demo FILE`",
         ));
     }
     if collector.records.is_empty() {

@@ -38,8 +38,9 @@ pub(super) fn wal(dump: WalDump, json: bool) -> Outcome {
                 } else {
                     writeln!(
                         out,
-                        "{offset:>10}  operations {first_seq} to {}: {puts} puts, {deletes} deletes, \
-                         {range_deletes} range deletes, {data_bytes} B (durable to {durable_seq})",
+                        "{offset:>10}  operations {first_seq} to {}: {puts} puts, \
+                         {deletes} deletes, {range_deletes} range deletes, \
+                         {data_bytes} B (durable to {durable_seq})",
                         (first_seq + count).saturating_sub(1)
                     )?;
                 }

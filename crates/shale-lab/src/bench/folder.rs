@@ -30,8 +30,8 @@ impl Folder {
                 .map_err(|error| format!("could not read {}: {error}", base.display()))?;
             if entries.next().is_some() {
                 return Err(format!(
-                    "{} is neither empty nor a working folder of an earlier run (it has no {MARKER}): \
-                     name another with --db",
+                    "{} is neither empty nor a working folder of an earlier run (it has no \
+                     {MARKER}): name another with --db",
                     base.display()
                 )
                 .into());
@@ -63,8 +63,8 @@ impl Folder {
             return Ok(());
         }
         Err(format!(
-            "{} needs a database and there is none in {}: begin with fillseq or fillrandom, or name \
-             the folder of an earlier run (one with --keep) with --db",
+            "{} needs a database and there is none in {}: begin with fillseq or fillrandom, or \
+             name the folder of an earlier run (one with --keep) with --db",
             benchmark.name(),
             self.data.display()
         )
