@@ -8,8 +8,7 @@ use shale::repair::{RepairStep, repair as salvage};
 
 /// Repairs, and reports what was lost.
 pub(crate) fn repair(options: &RepairOptions, json: bool) -> Outcome {
-    let config =
-        Config { memory_bytes: options.read.memory.unwrap_or(0), ..Config::default() };
+    let config = Config { memory_bytes: options.read.memory.unwrap_or(0), ..Config::default() };
     let how = shale::repair::RepairOptions { config, ..Default::default() };
     let bar = screen::bytes_bar(Some(0), "repair");
     let report = salvage(&options.read.db, &options.to, &how, &mut |progress| {
