@@ -112,7 +112,7 @@ impl Ingest {
             return Ok(start.len() as u64);
         }
         let blob = self.core().write_blob(&start, Some(value))?;
-        let bytes = BlobRef::decode(&blob.reference()).map_or(0, |reference| reference.bytes);
+        let bytes = BlobRef::decode(blob.reference()).map_or(0, |reference| reference.bytes);
         self.push(key, Row::Blob(blob), bytes)?;
         Ok(bytes)
     }

@@ -62,11 +62,11 @@ impl Locator {
 
     /// Finds what there is.
     pub fn locate(mut self) -> Found {
-        self.from_the_end().unwrap_or_else(|| self.from_the_start())
+        self.by_the_end().unwrap_or_else(|| self.by_the_start())
     }
 
     /// Properties and index right before where the footer should be.
-    fn from_the_end(&mut self) -> Option<Found> {
+    fn by_the_end(&mut self) -> Option<Found> {
         let end = self.bytes.len().checked_sub(FOOTER_BYTES)?;
         let properties_at = self.plain_start(end)?;
         let Content::Properties(tree, meta) = self.content(properties_at, end, 0) else {
@@ -89,7 +89,7 @@ impl Locator {
     }
 
     /// One frame after the other.
-    fn from_the_start(&mut self) -> Found {
+    fn by_the_start(&mut self) -> Found {
         let mut found = Found::default();
         let mut at = 0;
         let mut data_ended = false;
