@@ -108,7 +108,7 @@ fn expected() -> Rows {
 }
 
 fn write(dir: &Path) -> Result<()> {
-    let db = Db::open_in(dir, Config::default(), stepped())?;
+    let mut db = Db::open_in(dir, Config::default(), stepped())?;
     let mut trees = Vec::new();
     for (name, codec) in TREES {
         let config = TreeConfig {
@@ -121,7 +121,7 @@ fn write(dir: &Path) -> Result<()> {
         trees.push(db.create_tree(name, config)?);
     }
     let blobs = TreeConfig { blob_bytes: 4096, ..TreeConfig::default() };
-    let blobs = db.create_tree("blobs", blobs)?;
+    let mut blobs = db.create_tree("blobs", blobs)?;
     db.create_tree("dropped", TreeConfig::default())?;
     db.drop_tree("dropped")?;
     for step in recipe() {
@@ -144,7 +144,16 @@ fn write(dir: &Path) -> Result<()> {
         match &step {
             Step::Put(key, value) if key.starts_with(b"blob") => batch.put(&blobs, key, value),
             Step::Compact => db.compact()?,
-            Step::Flush => db.flush()?,
+            Step::Flush => {
+                // A new log, so that the old one, which is in tables, goes away.
+                db.flush()?;
+                drop((batch, std::mem::take(&mut trees), blobs));
+                db.close()?;
+                db = Db::open_in(dir, Config::default(), stepped())?;
+                trees = TREES.iter().map(|(name, _)| db.tree(name)).collect::<Result<_>>()?;
+                blobs = db.tree("blobs")?;
+                continue;
+            }
             _ => {}
         }
         db.write(&batch, WriteOptions::default())?;
