@@ -306,3 +306,7 @@ impl Db {
         self.handle.close()
     }
 }
+
+#[cfg(all(test, shuttle))]
+#[path = "shuttle_tests.rs"]
+mod shuttle_tests;

@@ -268,18 +268,17 @@ impl Table {
     #[cold]
     fn read_block(&self, info: &BlockInfo) -> Result<Block> {
         let length = info.handle.bytes as usize;
-        let block = SCRATCH.with_borrow_mut(|scratch| {
-            if scratch.len() < length {
-                scratch.resize(length, 0);
-            }
-            let frame = &mut scratch[..length];
-            self.read_at(info.handle.offset, frame)?;
-            let block = self.decode_block(frame, info, Vec::new());
-            if scratch.len() > SCRATCH_BYTES_MAX {
-                *scratch = Vec::new();
-            }
-            block
-        })?;
+        // Taken, not borrowed: it is not held across the read.
+        let mut scratch = SCRATCH.take();
+        if scratch.len() < length {
+            scratch.resize(length, 0);
+        }
+        let frame = &mut scratch[..length];
+        self.read_at(info.handle.offset, frame)?;
+        let block = self.decode_block(frame, info, Vec::new())?;
+        if scratch.len() <= SCRATCH_BYTES_MAX {
+            SCRATCH.set(scratch);
+        }
         self.shared
             .recorder
             .add_all([(Counter::DataMisses, 1), (Counter::ReadBytes, length as u64)]);

@@ -1,0 +1,164 @@
+//! Commits, sealing, flushing and reads of a whole database, in explored interleavings of threads:
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p shale --lib db::shuttle`.
+//!
+//! This is the code itself on a disk in memory, not a model of it. Threads are switched at every
+//! lock, condition variable and atomic of `base::sync`; what the libraries do inside (the swap of an
+//! `ArcSwap`, a look-up in the block cache) is one step. Memory is sequentially consistent here:
+//! orderings that are too weak are what ThreadSanitizer is for (`cargo xtask tsan`).
+
+use super::*;
+use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::fs::mem::{MemClock, MemFs};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::thread;
+
+/// Runs `test` under many random schedules and under those with few preemptions.
+fn explore(test: fn()) {
+    fn under(scheduler: impl Scheduler + 'static, test: fn()) {
+        let mut config = shuttle::Config::new();
+        config.stack_size = 1 << 20;
+        shuttle::Runner::new(scheduler, config).run(test);
+    }
+    under(RandomScheduler::new(SCHEDULES), test);
+    under(PctScheduler::new(3, SCHEDULES), test);
+}
+
+/// How many schedules of each kind a test explores.
+const SCHEDULES: usize = 300;
+
+/// How many batches a test writes.
+const BATCHES: u64 = 3;
+
+struct World {
+    db: Db,
+    a: Tree,
+    b: Tree,
+    /// The last batch whose write has returned.
+    written: AtomicU64,
+}
+
+/// A new database with the trees `a` and `b`; its background work is stepped.
+fn world() -> Arc<World> {
+    let env = Env { fs: Arc::new(MemFs::new()), clock: Arc::new(MemClock::new()) };
+    let config = Config {
+        memory_bytes: 8 << 20,
+        memtable_bytes: 64 << 10,
+        background_threads: 1,
+        ..Config::default()
+    };
+    let options = OpenOptions { env, background: Background::Stepped, read_only: false };
+    let db = Db::open_in("/db", config, options).unwrap();
+    let (a, b) = (db.tree_or_create("a").unwrap(), db.tree_or_create("b").unwrap());
+    let world = World { db, a, b, written: AtomicU64::new(0) };
+    world.write(0);
+    Arc::new(world)
+}
+
+impl World {
+    /// Batch `n`: the same value under two keys of one tree and a key of another.
+    fn write(&self, n: u64) {
+        let mut batch = Batch::new();
+        for (tree, key) in [(&self.a, b"x"), (&self.a, b"y"), (&self.b, b"x")] {
+            batch.put(tree, key, &n.to_le_bytes());
+        }
+        self.db.write(&batch, WriteOptions::default()).unwrap();
+        self.written.fetch_max(n, Ordering::SeqCst);
+    }
+
+    fn get(&self, tree: &Tree, key: &[u8]) -> u64 {
+        number(&tree.get(key).unwrap().expect("it was never deleted"))
+    }
+
+    fn get_at(&self, tree: &Tree, key: &[u8], snapshot: &Snapshot) -> u64 {
+        number(&tree.get_at(key, snapshot).unwrap().expect("it was never deleted"))
+    }
+
+    /// What a reader must find whatever the others are in the middle of: everything whose write
+    /// has returned, no batch in part, and nothing older than it has found before.
+    fn check(&self) {
+        let written = self.written.load(Ordering::SeqCst);
+        let first = self.get(&self.a, b"x");
+        assert!(first >= written, "{first} after {written} was written");
+
+        let both = self.a.multi_get(&[b"x", b"y"]).unwrap();
+        let both: Vec<u64> = both.iter().map(|value| number(value.as_ref().unwrap())).collect();
+        assert!(both[0] >= first, "{both:?} after {first}");
+        assert_eq!(both[0], both[1]);
+
+        let snapshot = self.db.snapshot();
+        let a = self.get_at(&self.a, b"x", &snapshot);
+        assert!(a >= both[0], "{a} after {both:?}");
+        assert_eq!(a, self.get_at(&self.b, b"x", &snapshot));
+        let scan =
+            self.a.scan_with(ScanOptions { snapshot: Some(&snapshot), ..ScanOptions::default() });
+        let rows: Vec<u64> = scan.unwrap().map(|row| number(&row.unwrap().1)).collect();
+        assert_eq!(rows, [a, a]);
+        // Again: what the others have done meanwhile makes no difference to a snapshot.
+        assert_eq!(a, self.get_at(&self.a, b"y", &snapshot));
+    }
+}
+
+fn number(value: &[u8]) -> u64 {
+    u64::from_le_bytes(value.try_into().unwrap())
+}
+
+/// Runs the threads and waits for them.
+fn together(world: &Arc<World>, threads: &[fn(&World)]) {
+    let start = |run: &fn(&World)| {
+        let (world, run) = (world.clone(), *run);
+        thread::spawn(move || run(&world))
+    };
+    let running: Vec<_> = threads.iter().map(start).collect();
+    for thread in running {
+        thread.join().unwrap();
+    }
+}
+
+fn write_all(world: &World) {
+    for n in 1..=BATCHES {
+        world.write(n);
+        assert!(world.get(&world.b, b"x") >= n);
+    }
+}
+
+/// Seals all memtables and writes them to tables, as often as there are batches.
+fn flush_all(world: &World) {
+    for _ in 0..BATCHES {
+        world.db.core().seal_all(None).unwrap();
+        while world.db.step().unwrap() {}
+    }
+}
+
+#[test]
+fn a_reader_misses_nothing_while_memtables_are_sealed_and_flushed() {
+    explore(|| {
+        let world = world();
+        together(&world, &[write_all, flush_all, World::check, World::check]);
+        world.check();
+        assert_eq!(world.get(&world.a, b"y"), BATCHES);
+    });
+}
+
+#[test]
+fn writers_at_once_leave_the_trees_equal() {
+    explore(|| {
+        let world = world();
+        together(&world, &[|world| world.write(1), |world| world.write(2), flush_all]);
+        let snapshot = world.db.snapshot();
+        let a = world.get_at(&world.a, b"x", &snapshot);
+        assert_eq!(a, world.get_at(&world.a, b"y", &snapshot));
+        assert_eq!(a, world.get_at(&world.b, b"x", &snapshot));
+        assert!(a == 1 || a == 2);
+    });
+}
+
+#[test]
+fn a_snapshot_keeps_its_versions_through_a_compaction() {
+    explore(|| {
+        let world = world();
+        together(&world, &[write_all, |world| world.db.compact().unwrap(), World::check]);
+        world.db.compact().unwrap();
+        world.check();
+        assert_eq!(world.get(&world.a, b"x"), BATCHES);
+    });
+}
