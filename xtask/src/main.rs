@@ -35,9 +35,15 @@ enum Task {
         /// Only tests whose name contains one of these [default: base cache memtable]
         filters: Vec<String>,
     },
+    /// Explore the interleavings of threads with shuttle, in a build of its own
+    Shuttle {
+        /// Only tests whose name contains one of these [default: all that use shuttle]
+        filters: Vec<String>,
+    },
     /// Run the tests with threads under ThreadSanitizer (needs a nightly toolchain)
     Tsan {
-        /// Only tests whose name contains one of these [default: all]
+        /// Only tests whose name contains one of these [default: the stress test, cache, memtable,
+        /// write]
         filters: Vec<String>,
     },
     /// Fuzz every target in turn (needs cargo-fuzz and a nightly toolchain)
@@ -61,6 +67,7 @@ fn main() -> ExitCode {
         Task::Compare(options) => compare::run(&options),
         Task::Ci => tools::ci(),
         Task::Miri { filters } => tools::miri(&filters),
+        Task::Shuttle { filters } => tools::shuttle(&filters),
         Task::Tsan { filters } => tools::tsan(&filters),
         Task::Fuzz { seconds, target } => tools::fuzz(seconds, target.as_deref()),
         Task::Long { filters } => tools::long(&filters),

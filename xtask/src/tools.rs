@@ -90,6 +90,20 @@ pub(crate) fn miri(filters: &[String]) -> Outcome {
     run(&mut command, "Miri")
 }
 
+/// The interleavings of threads that shuttle explores, in a build of its own: the locks and atomics of
+/// `base::sync` are other types there.
+pub(crate) fn shuttle(filters: &[String]) -> Outcome {
+    let mut command = cargo();
+    command.env("RUSTFLAGS", "--cfg shuttle");
+    command.args(["test", "-p", "shale", "--lib", "--target-dir", "target/shuttle", "--"]);
+    if filters.is_empty() {
+        command.args(["shuttle_tests", "interleavings"]);
+    } else {
+        command.args(filters);
+    }
+    run(&mut command, "shuttle")
+}
+
 /// Data races, with the standard library instrumented too.
 pub(crate) fn tsan(filters: &[String]) -> Outcome {
     need_nightly(None)?;
@@ -97,8 +111,13 @@ pub(crate) fn tsan(filters: &[String]) -> Outcome {
     let mut command = nightly();
     command.env("RUSTFLAGS", "-Zsanitizer=thread");
     command.env("TSAN_OPTIONS", "halt_on_error=1");
-    command.args(["test", "-Zbuild-std", "--target", target, "-p", "shale", "--lib", "--tests"]);
-    command.arg("--").args(filters);
+    command.args(["test", "-Zbuild-std", "--target", target, "--target-dir", "target/tsan"]);
+    command.args(["-p", "shale", "--lib", "--test", "stress", "--"]);
+    if filters.is_empty() {
+        command.args(["everything_at_once", "cache::", "memtable::", "write::"]);
+    } else {
+        command.args(filters);
+    }
     run(
         &mut command,
         "ThreadSanitizer (it needs rust-src: rustup component add --toolchain nightly rust-src)",
