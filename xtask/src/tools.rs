@@ -90,7 +90,8 @@ pub(crate) fn miri(filters: &[String]) -> Outcome {
     run(&mut command, "Miri")
 }
 
-/// The interleavings of threads that shuttle explores, in a build of its own: the locks and atomics of
+/// The interleavings of threads that shuttle explores, in a build of its own: the locks and
+/// atomics of
 /// `base::sync` are other types there.
 pub(crate) fn shuttle(filters: &[String]) -> Outcome {
     let mut command = cargo();

@@ -1,8 +1,8 @@
 //! Shale is an embedded storage engine: a log-structured merge tree whose promise is efficiency.
 //!
-//! A database ([`Db`]) holds named trees ([`Tree`]): ordered maps from byte keys (to 64 KiB) to byte
-//! values (to 4 GiB). All trees share one write-ahead log, one commit order, one memory bound and
-//! one scheduler. Handles are `Send`, `Sync` and cheap to clone; no async runtime is needed.
+//! A database ([`Db`]) holds named trees ([`Tree`]): ordered maps from byte keys (to 64 KiB) to
+//! byte values (to 4 GiB). All trees share one write-ahead log, one commit order, one memory bound
+//! and one scheduler. Handles are `Send`, `Sync` and cheap to clone; no async runtime is needed.
 //!
 //! ```
 //! use shale::{Batch, Config, Db, WriteOptions};
@@ -35,8 +35,8 @@
 //!
 //! # How it is built
 //! The `mod` list below is the architecture: a module uses only modules above it, which the test
-//! `tests/tidy.rs` proves. What users need is re-exported here; the modules are public for the tools
-//! that read files (`inspect`, fuzzing, the simulator) and may change with any version.
+//! `tests/tidy.rs` proves. What users need is re-exported here; the modules are public for the
+//! tools that read files (`inspect`, fuzzing, the simulator) and may change with any version.
 
 pub mod base;
 pub mod fs;

@@ -29,7 +29,7 @@ impl Core {
         self.check_writable()?;
         if ops.bytes().len() > BATCH_BYTES_MAX {
             return Err(Error::InvalidArgument(format!(
-                "a batch of {} bytes is larger than {BATCH_BYTES_MAX}; split it, or use a bulk load",
+                "a batch of {} bytes is larger than {BATCH_BYTES_MAX}; split it, or bulk load",
                 ops.bytes().len()
             )));
         }
@@ -291,7 +291,8 @@ impl Core {
         WalWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id)
     }
 
-    /// Makes the next log file in advance: that syncs the directory, which no writer should wait for.
+    /// Makes the next log file in advance: that syncs the directory, which no writer should wait
+    /// for.
     pub fn prepare_log(&self) -> Result<()> {
         if self.spare_log.lock().is_some() {
             return Ok(());

@@ -2,7 +2,8 @@
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p shale --lib db::shuttle`.
 //!
 //! This is the code itself on a disk in memory, not a model of it. Threads are switched at every
-//! lock, condition variable and atomic of `base::sync`; what the libraries do inside (the swap of an
+//! lock, condition variable and atomic of `base::sync`; what the libraries do inside (the swap of
+//! an
 //! `ArcSwap`, a look-up in the block cache) is one step. Memory is sequentially consistent here:
 //! orderings that are too weak are what ThreadSanitizer is for (`cargo xtask tsan`).
 

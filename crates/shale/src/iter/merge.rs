@@ -73,8 +73,8 @@ impl<C: Cursor> Merge<C> {
         }
     }
 
-    /// Tells what most keys begin with (such as the common prefix of the smallest and the largest of
-    /// them), so that heads tell more. Keys that do not begin with it are right, but slower.
+    /// Tells what most keys begin with (such as the common prefix of the smallest and the largest
+    /// of them), so that heads tell more. Keys that do not begin with it are right, but slower.
     pub fn with_prefix(mut self, prefix: &[u8]) -> Merge<C> {
         self.prefix = prefix.to_vec();
         self

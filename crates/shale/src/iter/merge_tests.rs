@@ -7,7 +7,8 @@ fn put(key: &[u8], seq: SeqNo) -> Entry {
     Entry { key: key.to_vec(), seq, kind: Kind::Put, value: format!("{seq}").into_bytes() }
 }
 
-/// Random entries dealt out to `children` cursors, in runs of random length; and all of them sorted.
+/// Random entries dealt out to `children` cursors, in runs of random length; and all of them
+/// sorted.
 fn random_children(random: &mut Random, children: u64, count: u64) -> (Vec<VecCursor>, Vec<Entry>) {
     let mut dealt = vec![Vec::new(); children as usize];
     let mut all = Vec::new();

@@ -137,7 +137,8 @@ impl<C: Source> Visible<C> {
         match &self.upper {
             Some(upper) if upper.as_slice() <= key => self.merge.seek_back(upper, SEQ_MAX)?,
             _ => {
-                // All versions of `key` lie before the next possible key, which is `key` and a zero.
+                // All versions of `key` lie before the next possible key, which is `key` and a
+                // zero.
                 self.key.clear();
                 self.key.extend_from_slice(key);
                 self.key.push(0);

@@ -326,7 +326,8 @@ impl Scan {
         Ok(self.blob.get_or_init(|| value))
     }
 
-    /// The reference to the row's value if it is a large one in a file of its own. Only while valid.
+    /// The reference to the row's value if it is a large one in a file of its own. Only while
+    /// valid.
     pub fn blob_ref(&self) -> Option<&[u8]> {
         (self.rows.kind() == Kind::Blob).then(|| self.rows.value())
     }
