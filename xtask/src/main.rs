@@ -32,7 +32,7 @@ enum Task {
     Ci,
     /// Run the unit tests of the files with `unsafe` under Miri (needs a nightly toolchain)
     Miri {
-        /// Only tests whose name contains one of these [default: base cache memtable]
+        /// Only tests whose name contains one of these [default: memtable]
         filters: Vec<String>,
     },
     /// Explore the interleavings of threads with shuttle, in a build of its own
