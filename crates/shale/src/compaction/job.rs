@@ -117,7 +117,7 @@ fn inputs(context: &Context<'_>, part: &Part) -> Vec<RunScan> {
     let needed = |table: &&Arc<Table>| {
         let meta = &table.meta;
         !part.start.as_deref().is_some_and(|start| meta.is_before(start))
-            && !part.end.as_deref().is_some_and(|end| meta.smallest.as_slice() >= end)
+            && part.end.as_deref().is_none_or(|end| meta.smallest.as_slice() < end)
     };
     let run = |tables| {
         let scan = ScanPart { start: part.start.clone(), end: part.end.clone() };

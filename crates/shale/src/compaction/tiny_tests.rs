@@ -202,7 +202,7 @@ impl Tiny {
         let tables = &mut self.shape.levels[plan.output_level];
         tables.extend(outputs);
         if plan.output_level == 0 {
-            tables.sort_by(|a, b| b.max_seq.cmp(&a.max_seq));
+            tables.sort_by_key(|table| std::cmp::Reverse(table.max_seq));
         } else {
             tables.sort_by(|a, b| a.smallest.cmp(&b.smallest));
         }
@@ -377,7 +377,7 @@ fn scenario(seed: u64) {
             }
         }
         tiny.snapshots.dedup();
-        if tiny.seq % 16 == 0 {
+        if tiny.seq.is_multiple_of(16) {
             tiny.check();
         }
     }

@@ -334,7 +334,7 @@ fn remove_orphans(core: &Core, wals: &[FileId], files: &Files) -> Result<()> {
             needed.extend(blobs.iter().map(|blob| (FileKind::Blob, blob.id())));
         }
     }
-    for (&(kind, id), _) in files {
+    for &(kind, id) in files.keys() {
         let numbered =
             matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Blob | FileKind::Manifest);
         if numbered && !needed.contains(&(kind, id)) {

@@ -296,7 +296,7 @@ impl Core {
 }
 
 fn named<T, V>(all: &[T], of: impl Fn(&T) -> (&'static str, V)) -> BTreeMap<String, V> {
-    all.iter().map(|item| of(item)).map(|(name, value)| (name.to_owned(), value)).collect()
+    all.iter().map(of).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn ratio(part: u64, whole: u64) -> f64 {

@@ -170,7 +170,7 @@ impl Tree {
             return self.write_one(Kind::Put, key, &start, options);
         }
         let blob = self.core().write_blob(&start, Some(reader))?;
-        let result = self.write_one(Kind::Blob, key, &blob.reference(), options);
+        let result = self.write_one(Kind::Blob, key, blob.reference(), options);
         // A commit of unknown outcome may have left the reference in the log.
         if result.is_err() && !self.core().is_poisoned() {
             blob.mark_obsolete();

@@ -27,7 +27,7 @@ fn commits_from_threads(threads: u8, each: u8) {
             thread::spawn(move || {
                 for n in 0..each {
                     let key = thread * each + n;
-                    let result = queue.commit(&op(key), key % 3 == 0, |group| {
+                    let result = queue.commit(&op(key), key.is_multiple_of(3), |group| {
                         let mut log = log.lock();
                         let keys: Vec<u8> = group.commits().map(|(ops, _)| ops[3]).collect();
                         assert!(group.sync == keys.iter().any(|key| key % 3 == 0));
