@@ -256,7 +256,7 @@ fn version_1_has_every_feature() {
             }
             shale::inspect::Inspection::Blob(blob) => blobs += usize::from(blob.damage.is_none()),
             shale::inspect::Inspection::Wal(lines) => {
-                logs += lines.collect::<Result<Vec<_>, _>>().unwrap().len();
+                logs += lines.collect::<Result<Vec<_>>>().unwrap().len();
             }
             _ => {}
         }

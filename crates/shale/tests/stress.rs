@@ -115,7 +115,8 @@ impl World {
                 continue;
             }
             let seen = &mut seen[writer as usize];
-            let now = self.counter(if pass.is_multiple_of(2) { &self.left } else { &self.right }, writer)?;
+            let now = self
+                .counter(if pass.is_multiple_of(2) { &self.left } else { &self.right }, writer)?;
             assert!(now >= at_least && now >= *seen, "{now} after {at_least} and {seen}");
             *seen = now;
             self.read_group(writer, World::group(now))?;
