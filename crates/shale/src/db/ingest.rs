@@ -216,7 +216,7 @@ impl Drop for Ingest {
 }
 
 impl Core {
-    fn install_ingest(&self, tree: &TreeCore, mut tables: Vec<TableMeta>) -> Result<()> {
+    fn install_ingest(&self, tree: &TreeCore, tables: Vec<TableMeta>) -> Result<()> {
         let (Some(first), Some(last)) = (tables.first(), tables.last()) else { return Ok(()) };
         let range = KeyRange {
             smallest: first.smallest.clone(),
@@ -225,22 +225,40 @@ impl Core {
         };
         // Flushing without the lock first keeps the time under the lock short.
         self.flush(Some(tree))?;
-        let mut leader = self.leader.lock();
-        self.check_writable()?;
-        if !tree.state.load().active.is_empty() {
-            self.seal(&mut leader, tree);
-        }
-        while !tree.state.load().sealed.is_empty() {
-            // Another thread may be flushing the same memtables; then they are gone soon.
+        // Before the leader's lock, since a flush that runs may need that lock to come to its end.
+        self.hold_flushes(tree)?;
+        let result = self.install_between_flushes(tree, tables, range);
+        self.sched.lock().flushing.remove(&tree.id);
+        self.sched.wake_all();
+        result
+    }
+
+    /// Waits until nobody flushes this tree and keeps others from it.
+    fn hold_flushes(&self, tree: &TreeCore) -> Result<()> {
+        loop {
+            self.check_writable()?;
             let mut state = self.sched.lock();
             if state.flushing.insert(tree.id) {
-                drop(state);
-                let result = self.run_flush(tree);
-                self.sched.lock().flushing.remove(&tree.id);
-                result?;
-            } else {
-                drop(self.sched.wait_for_progress(state, std::time::Duration::from_millis(10)));
+                return Ok(());
             }
+            drop(self.sched.wait_for_progress(state, std::time::Duration::from_millis(10)));
+        }
+    }
+
+    fn install_between_flushes(
+        &self,
+        tree: &TreeCore,
+        mut tables: Vec<TableMeta>,
+        range: KeyRange,
+    ) -> Result<()> {
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        self.seal(&mut leader, tree);
+        if !tree.state.load().sealed.is_empty() {
+            // With the log durable the flush does not ask for the lock that is held here.
+            let through = leader.next_seq - 1;
+            self.sync_log(&mut leader, through)?;
+            self.run_flush(tree)?;
         }
         let seq = leader.next_seq;
         // A log whose numbers have a gap would count as damaged: the number gets a record.
