@@ -53,19 +53,28 @@ impl Core {
     fn lead(&self, group: &mut Group) -> Result<()> {
         let mut leader = self.leader.lock();
         self.check_writable()?;
+        // Records in the log whose numbers were given to later ones as well would be lost with all
+        // that follows.
+        let unfinished = PoisonOnPanic(self);
+        let result = self.write_group(&mut leader, group);
+        std::mem::forget(unfinished);
+        result
+    }
+
+    fn write_group(&self, leader: &mut Leader, group: &Group) -> Result<()> {
         if group.ops.is_empty() {
             return if group.sync {
                 let through = leader.next_seq - 1;
-                self.sync_log(&mut leader, through)
+                self.sync_log(leader, through)
             } else {
                 Ok(())
             };
         }
         let first = leader.next_seq;
-        self.append_records(&mut leader, group, first)?;
+        self.append_records(leader, group, first)?;
         let next = first + SeqNo::from(group.ops.count());
         if group.sync {
-            self.sync_log(&mut leader, next - 1)?;
+            self.sync_log(leader, next - 1)?;
         }
         let trees = self.trees.load();
         let full = self.apply(&trees, group.ops.bytes(), first);
@@ -75,7 +84,7 @@ impl Core {
         leader.bytes_since_check += group.ops.bytes().len() as u64;
         if full || leader.bytes_since_check >= self.settings.memtable_bytes / 4 {
             leader.bytes_since_check = 0;
-            self.seal_full(&mut leader, &trees);
+            self.seal_full(leader, &trees);
         }
         Ok(())
     }
@@ -230,7 +239,7 @@ impl Core {
     }
 
     /// Seals a tree's active memtable, so that it gets flushed; the log goes on in a new file once
-    /// the present one is worth a memtable.
+    /// the present one is worth a memtable. The caller updates the pressure, once for all trees.
     pub fn seal(&self, leader: &mut Leader, tree: &TreeCore) {
         if tree.state.load().active.is_empty() {
             return;
@@ -245,7 +254,6 @@ impl Core {
             self.rotate_log(leader);
         }
         self.sched.want_flush(tree.id);
-        self.update_pressure();
     }
 
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
@@ -342,6 +350,16 @@ impl Core {
                 }
             }
         }
+        self.update_pressure();
         Ok(())
+    }
+}
+
+/// Poisons the database unless it is forgotten.
+struct PoisonOnPanic<'a>(&'a Core);
+
+impl Drop for PoisonOnPanic<'_> {
+    fn drop(&mut self) {
+        drop(self.0.poison_after_panic());
     }
 }

@@ -50,7 +50,7 @@ impl Core {
         let clock = &*self.env.clock;
         let (started, cpu) = (clock.now_nanos(), clock.thread_cpu_nanos());
         let options = self.table_options(tree, 0);
-        let snapshots = self.snapshot_seqs();
+        let snapshots = self.reader_seqs();
         let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
         let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
         let surviving = surviving_range_deletes(&deletes, &snapshots, &Bottom::Unknown);
@@ -150,7 +150,7 @@ impl Core {
             tree,
             plan,
             inputs: Mutex::new(inputs),
-            snapshots: self.snapshot_seqs(),
+            snapshots: self.reader_seqs(),
             parts,
             left: AtomicUsize::new(count),
             done: Mutex::new(Vec::new()),

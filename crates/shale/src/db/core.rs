@@ -56,7 +56,8 @@ impl Settings {
             memtables_bytes_max: (4 * memtable_bytes).min(memory_bytes / 2).max(memtable_bytes),
             table_bytes: config.table_bytes,
             background_threads: match config.background_threads {
-                0 => cores.clamp(1, 8),
+                // A lone thread would let writers wait for a flush behind a whole compaction.
+                0 => cores.clamp(2, 8),
                 threads => threads as usize,
             },
             sync: config.sync,
@@ -238,8 +239,22 @@ impl Core {
         Error::Poisoned(first)
     }
 
-    /// The sequence numbers that snapshots read at, ascending.
-    pub fn snapshot_seqs(&self) -> Vec<SeqNo> {
-        self.snapshots.lock().keys().copied().collect()
+    /// The sequence numbers that readers may look at tables with, ascending: those of snapshots,
+    /// and the newest visible one, since a snapshot taken from now on is at that or a later one.
+    /// To be asked for after the tables: what is in them and visible then is at or before it.
+    pub fn reader_seqs(&self) -> Vec<SeqNo> {
+        let held = self.snapshots.lock();
+        let mut seqs: Vec<SeqNo> = held.keys().copied().collect();
+        let visible = self.visible.load(Ordering::Acquire);
+        if seqs.last() != Some(&visible) {
+            seqs.push(visible);
+        }
+        seqs
+    }
+
+    /// Refuses all further writes after a panic that may have left a change half made.
+    pub fn poison_after_panic(&self) -> Error {
+        let cause = std::io::Error::other("a thread panicked in the middle of it");
+        self.poison(Error::io("complete a change of", &self.dir, cause))
     }
 }

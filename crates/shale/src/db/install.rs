@@ -114,7 +114,15 @@ impl Core {
             return Err(if self.read_only { Error::ReadOnly } else { Error::Closed });
         };
         match log.append(edit) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                if log.rewrite_due()
+                    && let Err(error) = log.rewrite(self.new_file())
+                {
+                    // If it is unknown which one is in force, the next append is refused.
+                    tracing::warn!(%error, "the manifest could not be rewritten and grows on");
+                }
+                Ok(())
+            }
             Err(error) if error.is_disk_full() && log.check().is_ok() => Err(error),
             Err(error) => Err(self.poison(error)),
         }

@@ -247,6 +247,7 @@ fn apply(
         if state.active.bytes() as u64 >= core.settings.memtable_bytes && !core.read_only {
             drop(state);
             core.seal(&mut core.leader.lock(), tree);
+            core.update_pressure();
             if core.memtable_bytes().0 > core.settings.memtables_bytes_max {
                 core.run_flush(tree)?;
             }
@@ -278,11 +279,14 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     forget_old_logs(core, id, end.last_seq)?;
     core.sched.want_log();
     for tree in core.trees.load().by_id.values() {
-        core.note_shape(tree);
+        core.note_debt(tree);
+        core.sched.want_look(tree.id);
         if !tree.state.load().sealed.is_empty() {
             core.sched.want_flush(tree.id);
         }
     }
+    core.update_pressure();
+    core.sched.wake_all();
     Ok(())
 }
 
@@ -310,6 +314,7 @@ fn forget_old_logs(core: &Core, new: FileId, seq: SeqNo) -> Result<()> {
     let log = Some(LogStart { file: new, seq });
     core.append_edit(&mut core.manifest.lock(), &Edit { log, ..Edit::default() })?;
     core.covered.store(seq, Ordering::Release);
+    core.log_file.store(new, Ordering::Release);
     core.remove_old_logs();
     Ok(())
 }

@@ -71,6 +71,8 @@ pub(crate) struct State {
     pub debts: BTreeMap<TreeId, TreeDebt>,
     pub flush_failure: Failure,
     pub compaction_failure: Failure,
+    /// Trees whose last compaction has failed.
+    pub failed: BTreeSet<TreeId>,
     /// Whether a log file is to be made in advance.
     pub log_wanted: bool,
     pub closing: bool,
@@ -139,6 +141,11 @@ impl Scheduler {
 
     pub fn want_look(&self, tree: TreeId) {
         self.state.lock().look.insert(tree);
+        self.work.notify_one();
+    }
+
+    pub fn want_looks(&self, trees: impl Iterator<Item = TreeId>) {
+        self.state.lock().look.extend(trees);
         self.work.notify_one();
     }
 

@@ -48,14 +48,13 @@ impl Drop for Held {
         let mut held = self.core.snapshots.lock();
         if let Some(count) = held.get_mut(&self.seq) {
             *count -= 1;
-            if *count == 0 {
-                held.remove(&self.seq);
+            if *count > 0 {
+                return;
             }
+            held.remove(&self.seq);
         }
         drop(held);
         // What it held back may now be dropped.
-        for id in self.core.trees.load().by_id.keys() {
-            self.core.sched.want_look(*id);
-        }
+        self.core.sched.want_looks(self.core.trees.load().by_id.keys().copied());
     }
 }

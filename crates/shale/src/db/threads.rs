@@ -6,6 +6,7 @@ use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::write::ops::Ops;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -66,8 +67,15 @@ impl Threads {
 fn work(core: &Core) {
     loop {
         match core.next_job() {
-            // A failure has been noted and is tried again later.
-            Some(job) => drop(core.run_job(job)),
+            Some(job) => {
+                // A failure has been noted and is tried again later. After a panic the job's marks
+                // stay set for ever: whoever waits for it must learn that it will not end.
+                let run = AssertUnwindSafe(|| drop(core.run_job(job)));
+                if catch_unwind(run).is_err() {
+                    drop(core.poison_after_panic());
+                    core.sched.wake_all();
+                }
+            }
             None => {
                 let state = core.sched.lock();
                 if state.closing {
@@ -81,12 +89,19 @@ fn work(core: &Core) {
 
 fn sync_every(core: &Core, every: Duration) {
     loop {
-        let state = core.sched.lock();
-        if state.closing {
-            return;
+        let next = core.env.clock.now_nanos() + every.as_nanos() as u64;
+        loop {
+            let state = core.sched.lock();
+            if state.closing {
+                return;
+            }
+            let left = next.saturating_sub(core.env.clock.now_nanos());
+            if left == 0 {
+                break;
+            }
+            // Closing ends the wait.
+            drop(core.sched.wait_for_progress(state, Duration::from_nanos(left)));
         }
-        drop(state);
-        core.env.clock.sleep_nanos(every.as_nanos() as u64);
         if core.commit(&Ops::new(), true).is_err() && core.check_writable().is_err() {
             return;
         }

@@ -86,7 +86,8 @@ impl Core {
             let cost = (u128::from(bytes) * u128::from(price) / 1024) as u64;
             let from =
                 self.throttle.paid_until.load(Relaxed).max(started.saturating_sub(AHEAD_NANOS));
-            let until = from + cost.min(WAIT_NANOS_MAX);
+            // Many threads must not run up an account that outlives its cause: nobody waits longer.
+            let until = (from + cost.min(WAIT_NANOS_MAX)).min(started + WAIT_NANOS_MAX);
             self.throttle.paid_until.store(until, Relaxed);
             if until <= started {
                 return Ok(());

@@ -162,6 +162,7 @@ impl Tree {
         options: WriteOptions,
     ) -> Result<()> {
         self.check()?;
+        self.core().check_writable()?;
         let threshold = self.inner.config.blob_bytes as usize;
         let mut start = Vec::new();
         let read = reader.take(threshold as u64).read_to_end(&mut start);

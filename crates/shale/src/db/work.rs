@@ -36,7 +36,8 @@ impl Core {
     pub fn next_job(&self) -> Option<Job> {
         let now = self.env.clock.now_nanos();
         let mut state = self.sched.lock();
-        if state.closing || self.read_only {
+        // A poisoned database can install nothing, and keeps what it has tried to install.
+        if state.closing || self.read_only || self.is_poisoned() {
             return None;
         }
         if now >= state.flush_failure.again
@@ -54,16 +55,15 @@ impl Core {
             state.look.extend(self.trees.load().by_id.keys());
             return Some(Job::SealAll);
         }
-        if state.running_compactions >= self.compactions_max(idle)
-            || now < state.compaction_failure.again
-        {
+        if state.running_compactions >= self.compactions_max(idle) {
             return None;
         }
         if let Some((run, index)) = state.parts.pop_front() {
             state.running_compactions += 1;
             return Some(Job::Part(run, index));
         }
-        self.next_compaction(&mut state, idle)
+        let waits = now < state.compaction_failure.again;
+        self.next_compaction(&mut state, idle, waits)
     }
 
     /// While writes go on, one thread is kept free for flushes, so that no writer waits for the
@@ -91,14 +91,19 @@ impl Core {
         None
     }
 
-    fn next_compaction(&self, state: &mut State, idle: bool) -> Option<Job> {
+    /// Trees whose last compaction has failed come last, and not at all while failures wait for
+    /// their next try: a damaged table of one tree must not keep others from being compacted.
+    fn next_compaction(&self, state: &mut State, idle: bool, waits: bool) -> Option<Job> {
         let trees = self.trees.load();
-        let snapshots = self.snapshot_seqs();
-        let looks: Vec<_> = state.look.iter().copied().collect();
+        let (mut looks, failed): (Vec<_>, Vec<_>) =
+            state.look.iter().copied().partition(|id| !state.failed.contains(id));
+        if !waits {
+            looks.extend(failed);
+        }
         for id in looks {
             let plan = trees.by_id.get(&id).and_then(|tree| {
                 let busy = state.busy.entry(id).or_default();
-                self.pick(tree, busy, idle, &snapshots).map(|plan| (tree.clone(), plan))
+                self.pick(tree, busy, idle).map(|plan| (tree.clone(), plan))
             });
             match plan {
                 Some((tree, plan)) => {
@@ -114,19 +119,16 @@ impl Core {
         None
     }
 
-    fn pick(
-        &self,
-        tree: &TreeCore,
-        busy: &plan::Busy,
-        idle: bool,
-        snapshots: &[u64],
-    ) -> Option<Plan> {
+    fn pick(&self, tree: &TreeCore, busy: &plan::Busy, idle: bool) -> Option<Plan> {
         let version = tree.state.load().version.clone();
+        // After the version: a snapshot taken later sees all range deletes that it has.
+        let snapshots = self.reader_seqs();
         let shape = version.shape();
         let settings = self.pick_settings(tree);
         // Damage there is reported by the job that reads the table.
         let range_deletes = version.range_deletes().ok();
-        let load = Load { idle, snapshots, range_deletes: range_deletes.map(|set| &**set) };
+        let load =
+            Load { idle, snapshots: &snapshots, range_deletes: range_deletes.map(|set| &**set) };
         if let Some(wanted) = tree.manual.lock().as_ref() {
             return match self.manual_step(tree, busy, wanted, &load) {
                 Step::Run(plan) => Some(*plan),
@@ -162,6 +164,11 @@ impl Core {
     /// Runs a job to its end and says how it went. Its marks are taken back in any case.
     pub fn run_job(&self, job: Job) -> crate::Result<()> {
         let flush = matches!(job, Job::Flush(_) | Job::SealAll);
+        let compacts = match &job {
+            Job::Compact(tree, _) => Some(tree.id),
+            Job::Part(run, _) => Some(run.tree.id),
+            _ => None,
+        };
         let result = match job {
             Job::Flush(tree) => {
                 let result = self.run_flush(&tree);
@@ -189,6 +196,11 @@ impl Core {
                 && !closing
             {
                 tracing::warn!(%error, flush, "background work failed and is tried again");
+            }
+            match compacts {
+                Some(tree) if result.is_err() => drop(state.failed.insert(tree)),
+                Some(tree) => drop(state.failed.remove(&tree)),
+                None => {}
             }
             if result.is_ok() || !closing {
                 let now = self.env.clock.now_nanos();

@@ -1,0 +1,126 @@
+//! What must hold in bad moments: failures, races, long lives.
+
+use shale::fs::mem::{Call, Fault, MemClock, MemFs};
+use shale::{Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, WriteOptions};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn small() -> Config {
+    Config {
+        memory_bytes: 16 << 20,
+        memtable_bytes: 64 << 10,
+        table_bytes: 64 << 10,
+        background_threads: 2,
+        ..Config::default()
+    }
+}
+
+/// A database on a disk in memory, whose background work is stepped.
+fn stepped(fs: &MemFs, clock: &Arc<MemClock>) -> Result<Db> {
+    let env = Env { fs: Arc::new(fs.clone()), clock: clock.clone() };
+    let options = OpenOptions { env, background: Background::Stepped, ..OpenOptions::default() };
+    Db::open_in("/db", small(), options)
+}
+
+#[test]
+fn a_bulk_load_beside_writers_of_several_trees_ends() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path(), small())?;
+    let (one, other) = (db.tree_or_create("one")?, db.tree_or_create("other")?);
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = [one.clone(), other, one.clone()]
+        .into_iter()
+        .map(|tree| {
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                let mut n = 0u64;
+                while !stop.load(Ordering::Relaxed) {
+                    tree.put(&(n % 5_000).to_be_bytes(), &[7; 40])?;
+                    n += 1;
+                }
+                Result::Ok(())
+            })
+        })
+        .collect();
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let load = |round: u64| {
+            let mut ingest = one.ingest()?;
+            for n in 0..50u64 {
+                ingest.add(&(1 << 40 | round << 20 | n).to_be_bytes(), b"bulk")?;
+            }
+            ingest.finish()
+        };
+        done.send((0..30).try_for_each(|round| load(round).map(drop)))
+    });
+    // A thread that hangs cannot be joined, so the test ends without it.
+    let result = ended.recv_timeout(Duration::from_secs(120));
+    stop.store(true, Ordering::Relaxed);
+    result.expect("the bulk loads hang")?;
+    for writer in writers {
+        writer.join().unwrap()?;
+    }
+    assert_eq!(db.tree("one")?.scan((1u64 << 40).to_be_bytes()..)?.count(), 30 * 50);
+    Ok(())
+}
+
+#[test]
+fn the_manifest_of_a_long_life_stays_small() -> Result<()> {
+    let fs = MemFs::new();
+    let db = stepped(&fs, &Arc::new(MemClock::new()))?;
+    db.create_tree("kept", db.tree_or_create("kept too")?.config().clone())?;
+    let manifests = || -> Vec<u64> {
+        let is_one = |path: &std::path::Path| path.to_string_lossy().contains("MANIFEST");
+        fs.files().into_iter().filter(|(path, _)| is_one(path)).map(|(_, bytes)| bytes).collect()
+    };
+    let name = "x".repeat(1000);
+    for round in 0..6_000 {
+        db.tree_or_create(&format!("{name} {round}"))?;
+        db.drop_tree(&format!("{name} {round}"))?;
+        assert!(manifests().iter().sum::<u64>() < 5 << 20, "{:?}", manifests());
+    }
+    assert_eq!(manifests().len(), 1);
+    drop(db);
+    assert_eq!(stepped(&fs, &Arc::new(MemClock::new()))?.tree_names(), ["kept", "kept too"]);
+    Ok(())
+}
+
+#[test]
+fn a_poisoned_database_leaves_no_more_files() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let (one, other) = (db.tree_or_create("one")?, db.tree_or_create("other")?);
+    other.put(b"only in the log", b"")?;
+    for n in 0..3_000u64 {
+        one.put(&n.to_be_bytes(), &[1; 20])?;
+    }
+    fs.fail(Call::Sync, 1, Fault::Io, true);
+    assert!(matches!(db.sync(), Err(Error::Poisoned(_))));
+    let before = fs.files().len();
+    for _ in 0..50 {
+        clock.advance(20_000_000_000);
+        assert!(!db.step()?, "there is nothing to do that could be put in force");
+    }
+    let large = vec![1; 8 << 20];
+    assert!(matches!(one.put(b"large", &large), Err(Error::Poisoned(_))));
+    assert_eq!(fs.files().len(), before);
+    assert!(one.get(&7u64.to_be_bytes())?.is_some());
+    drop((one, other, db));
+    let db = stepped(&fs, &clock)?;
+    assert!(db.tree("other")?.get(b"only in the log")?.is_some());
+    Ok(())
+}
+
+#[test]
+fn closing_does_not_wait_for_the_next_sync() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config { sync: SyncPolicy::EveryMillis(60_000), ..small() };
+    let db = Db::open(dir.path(), config)?;
+    db.tree_or_create("t")?.put_with(b"k", b"v", WriteOptions::default())?;
+    std::thread::sleep(Duration::from_millis(50));
+    let started = Instant::now();
+    db.close()?;
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    Ok(())
+}
