@@ -49,6 +49,9 @@ fn round_of(found: &[u8]) -> u64 {
     round
 }
 
+/// What a thread does.
+type Run = Box<dyn FnOnce(&World) -> Result<()> + Send>;
+
 struct World {
     db: Db,
     left: Tree,
@@ -90,9 +93,9 @@ impl World {
                 }
                 batch.put(tree, &key(writer, KEYS), &value(round));
             }
-            self.db.write(&batch, WriteOptions { sync: round % 512 == 0 })?;
+            self.db.write(&batch, WriteOptions { sync: round.is_multiple_of(512) })?;
             self.written[writer as usize].store(round, Ordering::Release);
-            if round % 8 == 0 {
+            if round.is_multiple_of(8) {
                 assert_eq!(self.counter(&self.left, writer)?, round);
             }
         }
@@ -218,7 +221,7 @@ impl World {
             }
             assert_eq!(rows, 500);
             assert!(matches!(tree.get(b"x"), Err(Error::NoSuchTree(_))));
-            if pass % 4 == 0 {
+            if pass.is_multiple_of(4) {
                 self.check_checkpoint(&dir.join(format!("checkpoint {pass}")))?;
             }
         }
@@ -256,7 +259,7 @@ fn everything_at_once() -> Result<()> {
         start: Barrier::new((WRITERS + READERS + 2) as usize),
     });
 
-    let spawn = |run: Box<dyn FnOnce(&World) -> Result<()> + Send>| {
+    let spawn = |run: Run| {
         let world = world.clone();
         std::thread::spawn(move || {
             world.start.wait();
