@@ -168,7 +168,7 @@ pub struct Config {
     /// The aim for the size of a table file, in bytes: 64 KiB to 1 GiB, default 64 MiB.
     pub table_bytes: u64,
     /// Background threads for flush and compaction, 1 to 64; 0 (the default) takes one per core,
-    /// at most 8.
+    /// at least 2 and at most 8.
     pub background_threads: u32,
     /// When commits that do not ask for a sync reach the disk.
     pub sync: SyncPolicy,

@@ -108,6 +108,10 @@ impl Core {
             state.debts.remove(&tree.id);
             state.look.remove(&tree.id);
             state.flush.remove(&tree.id);
+            state.failed.remove(&tree.id);
+            if state.busy.get(&tree.id).is_some_and(Busy::is_empty) {
+                state.busy.remove(&tree.id);
+            }
         }
         self.remove_old_logs();
         self.update_pressure();

@@ -12,7 +12,7 @@ use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
 use crate::compaction::job::{self, Context, Done};
-use crate::compaction::plan::{Action, Plan};
+use crate::compaction::plan::{Action, Busy, Plan};
 use crate::compaction::policy;
 use crate::compaction::score::Targets;
 use crate::compaction::split::{self, Cuts, Part};
@@ -294,6 +294,8 @@ impl Core {
         }
         if !tree.is_dropped() {
             state.look.insert(tree.id);
+        } else if state.busy.get(&tree.id).is_some_and(Busy::is_empty) {
+            state.busy.remove(&tree.id);
         }
     }
 }
