@@ -1,7 +1,7 @@
 //! The shape for reading: what to do when the load has ended.
 //!
 //! The cost rule: a compaction is worth its while if it rewrites at most [`COST`] bytes of the
-//! output level for each byte that it takes down, or no more than one table in all. By this rule
+//! output level for each byte that it takes down, or no more than [`FLOOR`] in all. By this rule
 //! a byte is taken down for about what the load itself would have paid for it later, so that
 //! a load which comes and goes pays little more than one that stays; and a small write into a
 //! large tree does not start a rewrite of the tree.
@@ -19,12 +19,14 @@ use super::policy::{self, LAST};
 /// Bytes of the output level that may be rewritten for each byte taken down.
 pub const COST: u64 = 12;
 
+/// A compaction that small is always worth it.
+pub const FLOOR: u64 = 1 << 20;
+
 /// The next compaction towards the best shape for reading; `None` when it is reached.
 pub(super) fn pick(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
-    let floor = view.settings.table_bytes;
     let worthwhile = |plan: &Plan| {
         let moved = plan.input_bytes - plan.output_level_bytes;
-        plan.input_bytes <= floor || plan.output_level_bytes <= COST * moved
+        plan.input_bytes <= FLOOR || plan.output_level_bytes <= COST * moved
     };
     if let Some(plan) = level0(view, Reason::Idle).filter(worthwhile) {
         return Some(plan);
@@ -52,5 +54,5 @@ pub(super) fn pick(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
 /// output that is rewritten, the others as taken to it.
 fn cheap_merge(view: &View<'_>, bytes: u64) -> bool {
     let largest = view.level(0).iter().map(|table| table.file_bytes).max().unwrap_or(0);
-    bytes <= view.settings.table_bytes || largest <= COST * (bytes - largest)
+    bytes <= FLOOR || largest <= COST * (bytes - largest)
 }

@@ -169,10 +169,8 @@ impl Core {
     /// How many threads may share this plan now, and where it is cut for them.
     fn cut(&self, plan: &Plan, inputs: &Inputs) -> Result<Vec<Part>> {
         let free = {
-            let mut state = self.sched.lock();
-            let idle = self.sched.is_quiet(&mut state, self.env.clock.now_nanos())
-                || state.idle_wanted > 0;
-            self.compactions_max(idle).saturating_sub(state.running_compactions) + 1
+            let state = self.sched.lock();
+            self.compactions_max(&state).saturating_sub(state.running_compactions) + 1
         };
         if free <= 1 || plan.input_bytes < 2 * PART_BYTES_MIN {
             return Ok(vec![Part::default()]);

@@ -181,7 +181,8 @@ impl Tree {
 
     /// The value of `key`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Value>> {
-        // The state first: it holds every version that a later sequence number can see.
+        // The state first: a later sequence number sees nothing that it lacks, but for what was
+        // committed since to a newer memtable, and then the answer is as of the seal.
         let state = self.inner.state.load();
         let seq = self.core().visible.load(Ordering::Acquire);
         self.get_in(&state, key, seq)

@@ -55,7 +55,7 @@ impl Core {
             state.look.extend(self.trees.load().by_id.keys());
             return Some(Job::SealAll);
         }
-        if state.running_compactions >= self.compactions_max(idle) {
+        if state.running_compactions >= self.compactions_max(&state) {
             return None;
         }
         if let Some((run, index)) = state.parts.pop_front() {
@@ -66,11 +66,12 @@ impl Core {
         self.next_compaction(&mut state, idle, waits)
     }
 
-    /// While writes go on, one thread is kept free for flushes, so that no writer waits for the
-    /// end of a compaction.
-    pub fn compactions_max(&self, idle: bool) -> usize {
+    /// One thread is kept free for flushes, so that no writer waits for the end of a compaction
+    /// (also of one that was begun while nothing was written); unless a caller waits for the end
+    /// of all work.
+    pub fn compactions_max(&self, state: &State) -> usize {
         let threads = self.settings.background_threads;
-        if idle { threads } else { (threads - 1).max(1) }
+        if state.idle_wanted > 0 { threads } else { (threads - 1).max(1) }
     }
 
     fn next_flush(&self, state: &mut State) -> Option<Job> {
