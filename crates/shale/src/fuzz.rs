@@ -6,10 +6,12 @@
 //! they are damaged.
 
 mod logs;
+mod ops;
 mod roundtrip;
 mod tables;
 
 pub use logs::{manifest, wal};
+pub use ops::ops;
 pub use roundtrip::table_roundtrip;
 pub use tables::{block, table};
 
@@ -21,13 +23,14 @@ use crate::table::compress::{Compressor, decompress};
 pub type Target = fn(&[u8]);
 
 /// The targets by name; the names of their corpora and of their programs in /fuzz.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("compress", compress),
     ("block", block),
     ("table", table),
     ("table_roundtrip", table_roundtrip),
     ("wal", wal),
     ("manifest", manifest),
+    ("ops", ops),
 ];
 
 const CODECS: [Codec; 6] =

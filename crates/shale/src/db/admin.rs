@@ -6,10 +6,12 @@ use super::stats::LevelCounters;
 use super::work::Manual;
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::manual::Step;
 use crate::compaction::plan::{Busy, Load};
+use crate::compaction::policy;
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::table::Blob;
@@ -40,6 +42,18 @@ impl TreeCore {
             manual: Mutex::new(None),
         })
     }
+}
+
+/// Whether a table above the last level has keys of the range committed up to `through`.
+fn has_older_above(tree: &TreeCore, wanted: &Manual, through: SeqNo) -> bool {
+    let version = tree.state.load().version.clone();
+    version.tables().any(|(level, table)| {
+        let meta = &table.meta;
+        level < policy::LAST
+            && meta.min_seq <= through
+            && wanted.lower.as_deref().is_none_or(|lower| !meta.is_before(lower))
+            && wanted.upper.as_deref().is_none_or(|upper| meta.smallest.as_slice() < upper)
+    })
 }
 
 impl Core {
@@ -186,6 +200,8 @@ impl Core {
             drop(manual);
             self.wait_until(|| tree.manual.lock().is_none())?;
         }
+        // What is committed from now on is not waited for: writes may never stop.
+        let through = self.visible.load(Ordering::Acquire);
         self.sched.want_look(tree.id);
         let result = self.wait_until(|| {
             if tree.is_dropped() {
@@ -197,7 +213,14 @@ impl Core {
             if state.busy.get(&tree.id).is_some_and(|busy| !busy.is_empty()) {
                 return false;
             }
-            self.manual_step(tree, &Busy::new(), &wanted, &load) == Step::Done
+            match self.manual_step(tree, &Busy::new(), &wanted, &load) {
+                Step::Done => true,
+                Step::Wait => false,
+                Step::Run(plan) => {
+                    let above = |(level, _): &(usize, Vec<_>)| *level < policy::LAST;
+                    plan.inputs.iter().any(above) && !has_older_above(tree, &wanted, through)
+                }
+            }
         });
         *tree.manual.lock() = None;
         self.sched.want_look(tree.id);

@@ -172,6 +172,9 @@ impl Core {
 
     /// Tells scheduler and back-pressure that a tree's tables have changed.
     pub fn note_shape(&self, tree: &TreeCore) {
+        // Read now, so that the scheduler need not read them under its lock. Damage is reported by
+        // whoever reads the table.
+        let _ = tree.state.load().version.range_deletes();
         self.note_debt(tree);
         self.update_pressure();
         self.sched.want_look(tree.id);

@@ -205,7 +205,8 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
         return Err(Error::corruption(&core.path(FileKind::Wal, first), 0, what));
     }
     let end = replay::replay(&*core.env.fs, &core.dir, &wals, start, &mut |batch| {
-        apply(core, &trees, &flushed, &batch)
+        apply(core, &trees, &flushed, &batch)?;
+        seal_largest(core, &trees)
     })?;
     core.leader.lock().next_seq = end.last_seq + 1;
     core.visible.store(end.last_seq, Ordering::Release);
@@ -254,6 +255,25 @@ fn apply(
         }
     }
     Ok(())
+}
+
+/// Many trees with a little each may together hold more than memtables may: then the largest is
+/// written to a table. (Nothing is written when the database is opened for reading only.)
+fn seal_largest(core: &Core, trees: &Trees) -> Result<()> {
+    let mut leader = core.leader.lock();
+    leader.bytes_since_check += 1;
+    // A look at all trees now and then is enough.
+    if core.read_only || !leader.bytes_since_check.is_multiple_of(1024) {
+        return Ok(());
+    }
+    if core.memtable_bytes().0 <= core.settings.memtables_bytes_max {
+        return Ok(());
+    }
+    let bytes = |tree: &&Arc<TreeCore>| tree.state.load().active.bytes();
+    let Some(largest) = trees.by_id.values().max_by_key(bytes) else { return Ok(()) };
+    core.seal(&mut leader, largest);
+    drop(leader);
+    core.run_flush(largest)
 }
 
 /// Makes what was recovered durable, clears away the rest, and starts a new log file.
