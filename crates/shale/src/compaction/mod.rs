@@ -1,7 +1,7 @@
 //! Compaction: which tables to merge, into what, and what may vanish on the way.
 //!
 //! Deciding is pure: [`picker`] looks at the shape of a tree and answers with a [`plan::Plan`];
-//! [`policy`] says how a level's tables are written; [`drop`] says which entries of a merge are
+//! [`policy`] says how a level's tables are written; [`mod@drop`] says which entries of a merge are
 //! still needed; [`split`] says where to cut, both the work and the output.
 
 pub mod range;

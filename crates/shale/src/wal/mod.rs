@@ -2,7 +2,7 @@
 //!
 //! [`record`] frames payloads with checksums (the manifest uses the same frames), [`payload`] is
 //! what a WAL record says, [`writer`] appends and syncs, [`reader`] finds the records of one file,
-//! [`replay`] turns the WALs of a database back into batches and decides where the log ends, and
+//! [`mod@replay`] turns the WALs of a database back into batches and decides where the log ends, and
 //! [`inspect`] reads damaged files for people and for repair.
 
 pub mod inspect;
