@@ -54,12 +54,40 @@ impl Batch {
     }
 
     /// Removes `key`, if it is there.
+    ///
+    /// ```
+    /// # fn main() -> shale::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut batch = shale::Batch::new();
+    /// batch.put(&tree, b"a", b"1");
+    /// batch.delete(&tree, b"a"); // later, so it wins
+    /// db.write(&batch, shale::WriteOptions::SYNC)?;
+    /// assert!(tree.get(b"a")?.is_none());
+    /// # Ok(()) }
+    /// ```
     pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
         self.push(tree, Kind::Delete, key, b"");
     }
 
     /// Removes every key from `start` up to, not including, `end`. Its cost does not depend on how
     /// many keys that are. An empty range does nothing.
+    ///
+    /// ```
+    /// # fn main() -> shale::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut batch = shale::Batch::new();
+    /// batch.put(&tree, b"a", b"1");
+    /// batch.put(&tree, b"c", b"3");
+    /// batch.delete_range(&tree, b"a", b"c");
+    /// db.write(&batch, shale::WriteOptions::SYNC)?;
+    /// assert!(tree.get(b"a")?.is_none());
+    /// assert!(tree.get(b"c")?.is_some());
+    /// # Ok(()) }
+    /// ```
     pub fn delete_range(&mut self, tree: &Tree, start: &[u8], end: &[u8]) {
         if start < end {
             if end.len() > crate::base::key::KEY_BYTES_MAX {
@@ -103,6 +131,19 @@ impl Batch {
     }
 
     /// Forgets all operations, so that the memory can be used for the next batch.
+    ///
+    /// ```
+    /// # fn main() -> shale::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut batch = shale::Batch::new();
+    /// batch.put(&tree, b"a", b"1");
+    /// assert!(batch.len() == 1 && batch.bytes() > 0);
+    /// batch.clear();
+    /// assert!(batch.is_empty());
+    /// # Ok(()) }
+    /// ```
     pub fn clear(&mut self) {
         self.ops.clear();
         self.trees.clear();
