@@ -1,5 +1,5 @@
-//! Cursors made of cursors: [`mod@concat`] joins the tables of a run, [`merge`] orders several cursors
-//! into one, [`visible`] shows what one reader may see of that.
+//! Cursors made of cursors: [`mod@concat`] joins the tables of a run, [`merge`] orders several
+//! cursors into one, [`visible`] shows what one reader may see of that.
 //!
 //! All of them are generic over their children, so that a step costs no virtual call.
 

@@ -2,8 +2,8 @@
 //!
 //! [`record`] frames payloads with checksums (the manifest uses the same frames), [`payload`] is
 //! what a WAL record says, [`writer`] appends and syncs, [`reader`] finds the records of one file,
-//! [`mod@replay`] turns the WALs of a database back into batches and decides where the log ends, and
-//! [`inspect`] reads damaged files for people and for repair.
+//! [`mod@replay`] turns the WALs of a database back into batches and decides where the log ends,
+//! and [`inspect`] reads damaged files for people and for repair.
 
 pub mod inspect;
 pub mod payload;
