@@ -6,6 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
+use crate::compaction::drop::dropped_blobs;
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::table::format::FileKind;
@@ -55,6 +56,10 @@ impl Core {
             .collect();
         let kept_blobs: BTreeSet<FileId> =
             edit.added.iter().flat_map(|(_, meta)| meta.blobs.iter().copied()).collect();
+        let lost_blobs = dropped_blobs(
+            removed.iter().map(|table| &*table.meta),
+            edit.added.iter().map(|(_, meta)| meta),
+        );
         let log = if flushed.is_empty() { None } else { self.log_start(tree, flushed) };
         let whole = Edit {
             trees: vec![edit],
@@ -82,9 +87,7 @@ impl Core {
         publish();
         drop(manifest);
 
-        let mut lost_blobs: BTreeSet<FileId> = BTreeSet::new();
         for table in &removed {
-            lost_blobs.extend(table.meta.blobs.iter().filter(|id| !kept_blobs.contains(id)));
             table.mark_obsolete();
         }
         for blob in flushed.iter().flat_map(|memtable| memtable.attached::<Blob>()) {
