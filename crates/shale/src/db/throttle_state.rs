@@ -55,6 +55,23 @@ impl ThrottleState {
         self.price.store(price, Relaxed);
     }
 
+    /// Charges a write of `cost` nanoseconds at `now` to the account; answers up to when the
+    /// account is paid then.
+    fn charge(&self, now: u64, cost: u64) -> u64 {
+        // Many threads must not run up an account that outlives its cause: nobody waits longer.
+        let latest = now + WAIT_NANOS_MAX;
+        let mut paid = self.paid_until.load(Relaxed);
+        loop {
+            let from = paid.max(now.saturating_sub(AHEAD_NANOS));
+            let until = (from + cost.min(WAIT_NANOS_MAX)).min(latest);
+            // A writer whose look at the clock is older than others' takes nothing back.
+            match self.paid_until.compare_exchange_weak(paid, until.max(paid), Relaxed, Relaxed) {
+                Ok(_) => return until,
+                Err(now) => paid = now,
+            }
+        }
+    }
+
     fn cause(&self) -> Cause {
         let cause = usize::from(self.cause.load(Relaxed));
         Cause::ALL.get(cause).copied().unwrap_or(Cause::Memtables)
@@ -84,11 +101,7 @@ impl Core {
             self.wait_for_flush()?;
         } else {
             let cost = (u128::from(bytes) * u128::from(price) / 1024) as u64;
-            let from =
-                self.throttle.paid_until.load(Relaxed).max(started.saturating_sub(AHEAD_NANOS));
-            // Many threads must not run up an account that outlives its cause: nobody waits longer.
-            let until = (from + cost.min(WAIT_NANOS_MAX)).min(started + WAIT_NANOS_MAX);
-            self.throttle.paid_until.store(until, Relaxed);
+            let until = self.throttle.charge(started, cost);
             if until <= started {
                 return Ok(());
             }
@@ -184,3 +197,7 @@ impl Core {
         self.throttle.set(verdict);
     }
 }
+
+#[cfg(test)]
+#[path = "throttle_state_tests.rs"]
+mod tests;
