@@ -1,6 +1,7 @@
 //! The tests of the engine in the simulated world. Each prints the seed it failed with, and
 //! `SHALE_SEED=<seed>` runs that seed alone; `SHALE_EXHAUSTIVE=1` leaves nothing out.
 
+mod checkpoint;
 mod corrupt;
 mod crash;
 mod fault;

@@ -85,6 +85,11 @@ impl Error {
         matches!(self, Error::Corruption { .. })
     }
 
+    /// Whether the system refused it for lack of rights.
+    pub(crate) fn is_permission_denied(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     /// Whether this is [`Error::DiskFull`].
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Error::DiskFull { .. })

@@ -3,16 +3,21 @@
 //! Tables and blobs never change, so links to them do; the log files that are complete are linked
 //! too, and the one being written is copied up to where it is. Under the locks of the leader and of
 //! the manifest only the lists are taken, so writers wait for no copying.
+//!
+//! A checkpoint is made in a directory beside the wanted one, `NAME.unfinished`, and renamed when
+//! all of it is durable: under its name it is complete or not there. What a crash leaves beside it
+//! is never opened, and the next try replaces it.
 
 use super::core::Core;
+use super::open::LOCK;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
-use crate::fs::ReadFile;
+use crate::fs::{self, Fs, ReadFile};
 use crate::state::TreeState;
-use crate::table::format::FileKind;
+use crate::table::format::{FileKind, parse_file_name};
 use crate::table::meta::FileId;
 use crate::version::edit::Edit;
-use crate::version::manifest::Manifest;
+use crate::version::manifest::{CURRENT, Manifest};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -25,10 +30,34 @@ struct Cut {
     last: Option<(FileId, Arc<dyn ReadFile>, u64)>,
 }
 
+/// What the name of a checkpoint that is being made ends in.
+const UNFINISHED: &str = ".unfinished";
+
+/// Refuses to open a directory that a checkpoint is, or was, being made in.
+pub(super) fn refuse_unfinished(dir: &Path) -> Result<()> {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    match name.strip_suffix(UNFINISHED) {
+        None => Ok(()),
+        Some(wanted) => Err(Error::InvalidArgument(format!(
+            "{} is a checkpoint that was not completed, and may lack files; make the checkpoint \
+             `{wanted}` again, which replaces it, or remove it (a database cannot have a name that \
+             ends in {UNFINISHED})",
+            dir.display()
+        ))),
+    }
+}
+
 impl Core {
     pub fn checkpoint(&self, to: &Path) -> Result<()> {
         self.check_writable()?;
         let fs = &*self.env.fs;
+        refuse_unfinished(to)?;
+        let (Some(name), Some(parent)) = (to.file_name(), to.parent()) else {
+            return Err(Error::InvalidArgument(format!(
+                "{} has no last name to make a checkpoint under; name a new directory",
+                to.display()
+            )));
+        };
         if fs.exists(to)? && !fs.list(to)?.is_empty() {
             return Err(Error::InvalidArgument(format!(
                 "the checkpoint's directory {} is not empty; name a new one",
@@ -37,21 +66,38 @@ impl Core {
         }
         // With memtables flushed there is little log to copy and to replay.
         self.flush(None)?;
-        fs.create_dir_all(to)?;
-        if let Some(parent) = to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            fs.sync_dir(parent)?;
-        }
-        let cut = self.cut_for_checkpoint(to)?;
-        self.link_data(&cut, to)?;
+        let mut beside = name.to_owned();
+        beside.push(UNFINISHED);
+        let beside = parent.join(beside);
+        let made = fs::create_dirs(fs, parent)?;
+        let build = || -> Result<()> {
+            fs.create_dir_all(&beside)?;
+            // Nobody else makes a checkpoint of this name now.
+            let _lock = fs.lock(&beside.join(LOCK))?;
+            clear(fs, &beside)?;
+            let built = self.fill_checkpoint(&beside).and_then(|()| fs.rename(&beside, to));
+            built.inspect_err(|_| {
+                if let Err(error) = clear(fs, &beside).and_then(|()| remove(fs, &beside)) {
+                    tracing::warn!(%error, "what was made of a checkpoint is left");
+                }
+            })
+        };
+        build().inspect_err(|_| fs::remove_dirs(fs, &made))?;
+        fs.sync_dir(parent)
+    }
+
+    fn fill_checkpoint(&self, dir: &Path) -> Result<()> {
+        let fs = &*self.env.fs;
+        let cut = self.cut_for_checkpoint(dir)?;
+        self.link_data(&cut, dir)?;
         if let Some((id, from, bytes)) = &cut.last {
-            self.copy_log(&**from, *bytes, &to.join(file(FileKind::Wal, *id)))?;
+            self.copy_log(&**from, *bytes, &dir.join(file(FileKind::Wal, *id)))?;
         }
-        // CURRENT comes last: before it there is no database.
         let id = self.new_file();
         let mut snapshot = cut.snapshot;
         snapshot.next_file = Some(id + 1);
-        drop(Manifest::create(&self.env.fs, to, id, &snapshot)?);
-        fs.sync_dir(to)
+        drop(Manifest::create(&self.env.fs, dir, id, &snapshot)?);
+        fs.sync_dir(dir)
     }
 
     fn cut_for_checkpoint(&self, to: &Path) -> Result<Cut> {
@@ -104,6 +150,28 @@ impl Core {
         }
         file.sync()
     }
+}
+
+/// Removes what an earlier try has left, but for the lock file.
+fn clear(fs: &dyn Fs, dir: &Path) -> Result<()> {
+    let entries = fs.list(dir)?;
+    let beside = Path::new(CURRENT).with_extension("tmp");
+    let is_ours = |name: &str| parse_file_name(name).is_some() || Path::new(name) == beside;
+    if let Some(other) = entries.iter().find(|entry| entry.is_dir || !is_ours(&entry.name)) {
+        return Err(Error::InvalidArgument(format!(
+            "{} is where the checkpoint is to be made, but holds `{}`, which is no part of one; \
+             remove it, or give the checkpoint another name",
+            dir.display(),
+            other.name
+        )));
+    }
+    let names = entries.iter().filter(|entry| entry.name != LOCK);
+    names.map(|entry| dir.join(&entry.name)).try_for_each(|path| fs.remove(&path))
+}
+
+fn remove(fs: &dyn Fs, dir: &Path) -> Result<()> {
+    fs.remove(&dir.join(LOCK))?;
+    fs.remove_dir(dir)
 }
 
 fn file(kind: FileKind, id: FileId) -> String {

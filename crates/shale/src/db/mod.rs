@@ -277,7 +277,13 @@ impl Db {
     }
 
     /// Makes a second database of the present state in the new directory `dir`, which must be on
-    /// the same file system: tables are hard links, so it costs little time and space.
+    /// the same file system: tables are hard links, so it costs little time and space. It is made
+    /// beside, in `dir` with `.unfinished` after its name, and renamed when it is complete.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if `dir` is not empty; [`Error::Locked`] if another checkpoint of
+    /// this name is being made. After any error `dir` is not there, unless only its name could not
+    /// be made durable: then it is complete, and may be gone after a crash of the machine.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.core().checkpoint(dir.as_ref())
     }

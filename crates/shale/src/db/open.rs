@@ -34,22 +34,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The lock file.
-const LOCK: &str = "LOCK";
+pub(super) const LOCK: &str = "LOCK";
 
 /// Opens the database in `dir`.
 pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<Core>> {
     config.validate()?;
     let OpenOptions { env, background, read_only } = options;
     let fs = env.fs.clone();
+    super::checkpoint::refuse_unfinished(dir)?;
     let exists = fs.exists(&dir.join(CURRENT))?;
     if !exists {
         if read_only || !config.create {
             return Err(Error::NoDatabase(dir.to_owned()));
         }
-        fs.create_dir_all(dir)?;
-        if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            fs.sync_dir(parent)?;
-        }
+        crate::fs::create_dirs(&*fs, dir)?;
     }
     let lock = fs.lock(&dir.join(LOCK))?;
     let files = list(&env, dir)?;

@@ -73,7 +73,8 @@ pub trait Fs: Send + Sync {
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>>;
     /// Opens an existing file for reading.
     fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>>;
-    /// Renames a file, replacing any of the new name atomically.
+    /// Renames a file, replacing any of the new name atomically; or a directory, whose new name
+    /// must not exist or be an empty directory.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> Result<()>;
@@ -142,6 +143,42 @@ pub fn replace(fs: &dyn Fs, path: &Path, content: &[u8]) -> Result<()> {
     match path.parent() {
         Some(dir) => fs.sync_dir(dir),
         None => Ok(()),
+    }
+}
+
+/// Creates a directory and those above it, and makes the names of all of them durable: also of
+/// those that are there already, since whoever made them may have been killed before this. Answers
+/// with those that it made, the outermost first; after an error none of them is left, if that can
+/// be helped.
+pub fn create_dirs(fs: &dyn Fs, dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut missing = Vec::new();
+    for dir in dir.ancestors() {
+        if dir.as_os_str().is_empty() || fs.exists(dir)? {
+            break;
+        }
+        missing.push(dir.to_owned());
+    }
+    let make = || -> Result<()> {
+        fs.create_dir_all(dir)?;
+        for (index, parent) in dir.ancestors().skip(1).enumerate() {
+            match fs.sync_dir(parent) {
+                // We have made nothing in it, nor has anybody else without more rights.
+                Err(error) if index >= missing.len() && error.is_permission_denied() => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    };
+    let result = make();
+    missing.reverse();
+    result.inspect_err(|_| remove_dirs(fs, &missing))?;
+    Ok(missing)
+}
+
+/// Removes directories that [`create_dirs`] made, as far as they are empty.
+pub fn remove_dirs(fs: &dyn Fs, made: &[PathBuf]) {
+    for dir in made.iter().rev() {
+        let _ = fs.remove_dir(dir);
     }
 }
 

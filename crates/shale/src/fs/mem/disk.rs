@@ -12,7 +12,7 @@ use crate::base::sync::{Arc, Mutex};
 use crate::fs::DirEntry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// What a crash makes of bytes and names that were not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,16 +127,24 @@ impl Content {
     }
 }
 
+/// A directory, whatever its name: as on a real disk it stays the same when it is renamed, and a
+/// new one of the name of a removed one is another.
+type DirId = u32;
+
+/// The directories that are there from the start: `/`, and where relative paths begin.
+const ROOT: DirId = 0;
+const HERE: DirId = 1;
+
 #[derive(Clone)]
 enum Entry {
     File(Arc<Node>),
-    Dir,
+    Dir(DirId),
 }
 
-type Names = BTreeMap<PathBuf, BTreeMap<String, Entry>>;
+type Names = BTreeMap<DirId, BTreeMap<String, Entry>>;
 
 /// A full name: the directory and the name in it.
-type Name = (PathBuf, String);
+type Name = (DirId, String);
 
 /// A change of names that is not durable yet.
 #[derive(Clone)]
@@ -159,9 +167,9 @@ impl Change {
     }
 
     /// The directory whose sync makes the change durable.
-    fn dir(&self) -> &Path {
+    fn dir(&self) -> DirId {
         match self {
-            Change::Set(name, _) | Change::Unset(name) | Change::Move(_, name, _) => &name.0,
+            Change::Set(name, _) | Change::Unset(name) | Change::Move(_, name, _) => name.0,
         }
     }
 
@@ -178,16 +186,15 @@ impl Change {
 }
 
 fn set(names: &mut Names, (dir, name): Name, entry: Entry) {
-    if matches!(entry, Entry::Dir) {
-        names.entry(dir.join(&name)).or_default();
+    if let Entry::Dir(id) = entry {
+        names.entry(id).or_default();
     }
     names.entry(dir).or_default().insert(name, entry);
 }
 
 fn unset(names: &mut Names, (dir, name): &Name) {
-    let gone = names.get_mut(dir).and_then(|entries| entries.remove(name));
-    if matches!(gone, Some(Entry::Dir)) {
-        names.remove(&dir.join(name));
+    if let Some(entries) = names.get_mut(dir) {
+        entries.remove(name);
     }
 }
 
@@ -195,6 +202,7 @@ pub(super) struct Disk {
     live: Names,
     durable: Names,
     pending: Vec<Change>,
+    next_dir: DirId,
     pub(super) locks: BTreeSet<PathBuf>,
     pub(super) capacity: Option<u64>,
     pub(super) used: u64,
@@ -204,41 +212,61 @@ pub(super) fn io_error(op: &'static str, path: &Path, kind: ErrorKind) -> Error 
     Error::io(op, path, io::Error::from(kind))
 }
 
-/// Cuts a path into its directory and its name. Roots have no name.
-fn split(op: &'static str, path: &Path) -> Result<Name> {
-    let name = path.file_name().and_then(|name| name.to_str());
-    match (path.parent(), name) {
-        (Some(dir), Some(name)) => Ok((dir.to_owned(), name.to_owned())),
-        _ => Err(io_error(op, path, ErrorKind::InvalidInput)),
-    }
-}
-
 impl Disk {
     pub(super) fn new() -> Disk {
-        let roots: Names = ["/", ""].map(|root| (PathBuf::from(root), BTreeMap::new())).into();
+        let roots: Names = [ROOT, HERE].map(|root| (root, BTreeMap::new())).into();
         Disk {
             durable: roots.clone(),
             live: roots,
             pending: Vec::new(),
+            next_dir: HERE + 1,
             locks: BTreeSet::new(),
             capacity: None,
             used: 0,
         }
     }
 
+    /// The directory of this path, if there is one.
+    fn dir(&self, path: &Path) -> Option<DirId> {
+        let mut at = HERE;
+        for part in path.components() {
+            at = match part {
+                Component::RootDir => ROOT,
+                Component::Normal(name) => match self.live.get(&at)?.get(name.to_str()?)? {
+                    Entry::Dir(id) => *id,
+                    Entry::File(_) => return None,
+                },
+                _ => return None,
+            };
+        }
+        Some(at)
+    }
+
+    /// Cuts a path into its directory, which must exist, and its name. Roots have no name.
+    fn split(&self, op: &'static str, path: &Path) -> Result<Name> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let (Some(parent), Some(name)) = (path.parent(), name) else {
+            return Err(io_error(op, path, ErrorKind::InvalidInput));
+        };
+        match self.dir(parent) {
+            Some(dir) => Ok((dir, name.to_owned())),
+            None => Err(io_error(op, path, ErrorKind::NotFound)),
+        }
+    }
+
     fn entry(&self, path: &Path) -> Option<&Entry> {
         let name = path.file_name()?.to_str()?;
-        self.live.get(path.parent()?)?.get(name)
+        self.live.get(&self.dir(path.parent()?)?)?.get(name)
     }
 
     pub(super) fn exists(&self, path: &Path) -> bool {
-        self.live.contains_key(path) || self.entry(path).is_some()
+        self.dir(path).is_some() || self.entry(path).is_some()
     }
 
     pub(super) fn file(&self, op: &'static str, path: &Path) -> Result<Arc<Node>> {
         match self.entry(path) {
             Some(Entry::File(node)) => Ok(node.clone()),
-            Some(Entry::Dir) => Err(io_error(op, path, ErrorKind::IsADirectory)),
+            Some(Entry::Dir(_)) => Err(io_error(op, path, ErrorKind::IsADirectory)),
             None => Err(io_error(op, path, ErrorKind::NotFound)),
         }
     }
@@ -248,13 +276,10 @@ impl Disk {
         self.pending.push(change);
     }
 
-    /// Splits the path of a name to be made: its directory must exist, and it must not be one.
+    /// Splits the path of a file's name to be made: there must not be a directory of the name.
     fn place(&self, op: &'static str, path: &Path) -> Result<Name> {
-        let name = split(op, path)?;
-        if !self.live.contains_key(&name.0) {
-            return Err(io_error(op, path, ErrorKind::NotFound));
-        }
-        if self.live.contains_key(path) {
+        let name = self.split(op, path)?;
+        if self.dir(path).is_some() {
             return Err(io_error(op, path, ErrorKind::IsADirectory));
         }
         Ok(name)
@@ -321,6 +346,9 @@ impl Disk {
     }
 
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> Result<()> {
+        if self.dir(from).is_some() {
+            return self.rename_dir(from, to);
+        }
         let node = self.file("rename", from)?;
         let target = self.place("rename", to)?;
         if from == to {
@@ -328,26 +356,42 @@ impl Disk {
         }
         let replaced = self.entry(to).cloned();
         self.unlinked(replaced);
-        self.change(Change::Move(split("rename", from)?, target, Entry::File(node)));
+        self.change(Change::Move(self.split("rename", from)?, target, Entry::File(node)));
         Ok(())
+    }
+
+    fn rename_dir(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let (source, target) = (self.split("rename", from)?, self.split("rename", to)?);
+        let kind = match (self.dir(from), self.entry(to)) {
+            (None, _) => ErrorKind::NotFound,
+            _ if to.starts_with(from) => ErrorKind::InvalidInput,
+            (_, Some(Entry::File(_))) => ErrorKind::NotADirectory,
+            (_, Some(Entry::Dir(there))) if !self.live[there].is_empty() => {
+                ErrorKind::DirectoryNotEmpty
+            }
+            (Some(dir), _) => {
+                self.change(Change::Move(source, target, Entry::Dir(dir)));
+                return Ok(());
+            }
+        };
+        Err(io_error("rename", from, kind))
     }
 
     pub(super) fn remove(&mut self, path: &Path) -> Result<()> {
         let node = self.file("remove", path)?;
-        self.change(Change::Unset(split("remove", path)?));
+        self.change(Change::Unset(self.split("remove", path)?));
         self.unlinked(Some(Entry::File(node)));
         Ok(())
     }
 
     pub(super) fn remove_dir(&mut self, path: &Path) -> Result<()> {
-        match self.live.get(path) {
-            None => return Err(io_error("remove", path, ErrorKind::NotFound)),
-            Some(names) if !names.is_empty() => {
-                return Err(io_error("remove", path, ErrorKind::DirectoryNotEmpty));
-            }
-            Some(_) => {}
+        let Some(dir) = self.dir(path) else {
+            return Err(io_error("remove", path, ErrorKind::NotFound));
+        };
+        if !self.live[&dir].is_empty() {
+            return Err(io_error("remove", path, ErrorKind::DirectoryNotEmpty));
         }
-        let name = split("remove", path)?;
+        let name = self.split("remove", path)?;
         self.change(Change::Unset(name));
         Ok(())
     }
@@ -364,7 +408,7 @@ impl Disk {
     }
 
     pub(super) fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
-        let Some(names) = self.live.get(dir) else {
+        let Some(names) = self.dir(dir).and_then(|dir| self.live.get(&dir)) else {
             return Err(io_error("list", dir, ErrorKind::NotFound));
         };
         let describe = |(name, entry): (&String, &Entry)| match entry {
@@ -372,17 +416,21 @@ impl Disk {
                 let bytes = node.data.lock().live.len() as u64;
                 DirEntry { name: name.clone(), bytes, is_dir: false }
             }
-            Entry::Dir => DirEntry { name: name.clone(), bytes: 0, is_dir: true },
+            Entry::Dir(_) => DirEntry { name: name.clone(), bytes: 0, is_dir: true },
         };
         Ok(names.iter().map(describe).collect())
     }
 
     pub(super) fn files(&self) -> Vec<(PathBuf, u64)> {
         let mut files = Vec::new();
-        for (dir, names) in &self.live {
-            for (name, entry) in names {
-                if let Entry::File(node) = entry {
-                    files.push((dir.join(name), node.data.lock().live.len() as u64));
+        let mut dirs = vec![(PathBuf::from("/"), ROOT), (PathBuf::new(), HERE)];
+        while let Some((path, dir)) = dirs.pop() {
+            for (name, entry) in &self.live[&dir] {
+                match entry {
+                    Entry::File(node) => {
+                        files.push((path.join(name), node.data.lock().live.len() as u64));
+                    }
+                    Entry::Dir(inner) => dirs.push((path.join(name), *inner)),
                 }
             }
         }
@@ -391,22 +439,25 @@ impl Disk {
     }
 
     pub(super) fn create_dir_all(&mut self, path: &Path) -> Result<()> {
-        if self.live.contains_key(path) {
+        if self.dir(path).is_some() {
             return Ok(());
         }
         if self.entry(path).is_some() {
             return Err(io_error("create directory", path, ErrorKind::AlreadyExists));
         }
-        let name = split("create directory", path)?;
-        self.create_dir_all(&name.0)?;
-        self.change(Change::Set(name, Entry::Dir));
+        if let Some(parent) = path.parent() {
+            self.create_dir_all(parent)?;
+        }
+        let name = self.split("create directory", path)?;
+        self.change(Change::Set(name, Entry::Dir(self.next_dir)));
+        self.next_dir += 1;
         Ok(())
     }
 
-    pub(super) fn sync_dir(&mut self, dir: &Path) -> Result<()> {
-        if !self.live.contains_key(dir) {
-            return Err(io_error("sync directory", dir, ErrorKind::NotFound));
-        }
+    pub(super) fn sync_dir(&mut self, path: &Path) -> Result<()> {
+        let Some(dir) = self.dir(path) else {
+            return Err(io_error("sync directory", path, ErrorKind::NotFound));
+        };
         for change in std::mem::take(&mut self.pending) {
             if change.dir() == dir {
                 change.apply(&mut self.durable);
@@ -421,7 +472,7 @@ impl Disk {
     pub(super) fn image(&self) -> Disk {
         let mut nodes: BTreeMap<*const Node, Arc<Node>> = BTreeMap::new();
         let mut copy = |entry: &Entry| match entry {
-            Entry::Dir => Entry::Dir,
+            Entry::Dir(id) => Entry::Dir(*id),
             Entry::File(old) => {
                 let node = nodes.entry(Arc::as_ptr(old)).or_insert_with(|| {
                     Arc::new(Node { data: Mutex::new(old.data.lock().clone()) })
@@ -431,7 +482,7 @@ impl Disk {
         };
         let mut copy_names = |names: &Names| -> Names {
             let copied = names.iter().map(|(dir, entries)| {
-                (dir.clone(), entries.iter().map(|(n, e)| (n.clone(), copy(e))).collect())
+                (*dir, entries.iter().map(|(n, e)| (n.clone(), copy(e))).collect())
             });
             copied.collect()
         };
@@ -442,8 +493,8 @@ impl Disk {
             Change::Move(from, to, entry) => Change::Move(from.clone(), to.clone(), copy(entry)),
         });
         let pending = pending.collect();
-        let (capacity, used) = (self.capacity, self.used);
-        Disk { live, durable, pending, locks: BTreeSet::new(), capacity, used }
+        let (capacity, used, next_dir) = (self.capacity, self.used, self.next_dir);
+        Disk { live, durable, pending, next_dir, locks: BTreeSet::new(), capacity, used }
     }
 
     /// The names after a crash.
@@ -476,18 +527,18 @@ impl Disk {
         let mut disk = Disk::new();
         // Old node (by address) -> new node, so that links stay links.
         let mut nodes: BTreeMap<*const Node, Arc<Node>> = BTreeMap::new();
-        // Only what can be reached from a root is there: `names` is sorted, so that a directory
-        // comes before those inside it.
-        for (dir, entries) in names {
-            if !disk.live.contains_key(&dir) {
-                continue;
-            }
-            for (name, entry) in entries {
-                let full = (dir.clone(), name);
+        // Only what can be reached from a root is there.
+        let mut dirs = vec![ROOT, HERE];
+        while let Some(dir) = dirs.pop() {
+            for (name, entry) in names.get(&dir).into_iter().flatten() {
+                let full = (dir, name.clone());
                 match entry {
-                    Entry::Dir => set(&mut disk.live, full, Entry::Dir),
+                    Entry::Dir(inner) => {
+                        dirs.push(*inner);
+                        set(&mut disk.live, full, Entry::Dir(*inner));
+                    }
                     Entry::File(old) => {
-                        let node = nodes.entry(Arc::as_ptr(&old)).or_insert_with(|| {
+                        let node = nodes.entry(Arc::as_ptr(old)).or_insert_with(|| {
                             let live = old.data.lock().crash(&mut random, mode);
                             disk.used += live.len() as u64;
                             let synced = live.len();
@@ -500,6 +551,7 @@ impl Disk {
                 }
             }
         }
+        disk.next_dir = self.next_dir;
         disk.durable = disk.live.clone();
         disk
     }

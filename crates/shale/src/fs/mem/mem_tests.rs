@@ -251,3 +251,52 @@ fn the_clock_moves_by_itself_and_by_sleeping() {
     clock.sleep_nanos(5_000);
     assert_eq!(clock.now_nanos(), now + 5_000 + LOOK_NANOS);
 }
+
+#[test]
+fn a_directory_is_the_same_under_another_name() {
+    let fs = MemFs::new();
+    let (old, new) = (Path::new("/db/old"), Path::new("/db/new"));
+    fs.create_dir_all(&dir(&fs).join("old")).unwrap();
+    fs.create(&old.join("synced")).unwrap().sync().unwrap();
+    fs.sync_dir(old).unwrap();
+    fs.create(&old.join("late")).unwrap().sync().unwrap();
+    fs.create_dir_all(new).unwrap();
+    fs.create(&new.join("file")).unwrap();
+    assert!(fs.rename(old, new).is_err(), "it is not empty");
+    assert!(fs.rename(old, &new.join("file")).is_err());
+    assert!(fs.rename(old, &old.join("inside")).is_err());
+    fs.remove(&new.join("file")).unwrap();
+    fs.rename(old, new).unwrap();
+    assert_eq!(names(&fs, "/db/new"), ["late", "synced"]);
+    assert!(!fs.exists(old).unwrap());
+    // Neither name is durable yet, nor is the late file.
+    assert_eq!(names(&fs.crash_clone(0, CrashMode::Lost), "/db"), [""; 0]);
+    // A new directory of the old name is another one.
+    fs.create_dir_all(old).unwrap();
+    fs.sync_dir(Path::new("/db")).unwrap();
+    let after = fs.crash_clone(0, CrashMode::Lost);
+    assert_eq!(names(&after, "/db/new"), ["synced"]);
+    assert_eq!(names(&after, "/db/old"), [""; 0]);
+    fs.sync_dir(new).unwrap();
+    assert_eq!(names(&fs.crash_clone(0, CrashMode::Lost), "/db/new"), ["late", "synced"]);
+}
+
+#[test]
+fn torn_renames_of_a_directory_leave_it_under_one_name() {
+    let fs = MemFs::new();
+    let (old, new) = (Path::new("/db/old"), Path::new("/db/new"));
+    fs.create_dir_all(&dir(&fs).join("old")).unwrap();
+    fs.create(&old.join("file")).unwrap().sync().unwrap();
+    fs.sync_dir(old).unwrap();
+    fs.sync_dir(Path::new("/db")).unwrap();
+    fs.rename(old, new).unwrap();
+    let mut seen = [0; 2];
+    for seed in 0..100 {
+        let after = fs.crash_clone(seed, CrashMode::Torn);
+        let found = names(&after, "/db");
+        assert!(found == ["new"] || found == ["old"], "{found:?}");
+        seen[usize::from(found == ["new"])] += 1;
+        assert_eq!(names(&after, &format!("/db/{}", found[0])), ["file"]);
+    }
+    assert!(seen[0] > 0 && seen[1] > 0);
+}
