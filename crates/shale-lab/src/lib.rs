@@ -16,7 +16,11 @@ pub mod engine;
 pub mod generate;
 pub mod measure;
 pub mod options;
+pub mod pace;
 pub mod report;
+pub mod row;
+pub mod setup;
+pub mod store;
 pub mod units;
 #[cfg(feature = "shale")]
 pub mod shale;

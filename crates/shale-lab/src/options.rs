@@ -1,8 +1,9 @@
 //! The flags of a run, the same for every engine.
 
+use crate::setup::{Durability, Setup};
 use crate::units::{parse_bytes, parse_count};
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -87,7 +88,7 @@ impl std::fmt::Display for ValueBytes {
 }
 
 /// The codec of the small levels, of those in the middle and of the last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodecNames {
     /// Level 0 and the two below it that are in use.
     pub small: String,
@@ -249,6 +250,19 @@ impl BenchOptions {
     /// Operations of a benchmark over all keys.
     pub fn ops_or_num(&self) -> u64 {
         self.ops.unwrap_or(self.num)
+    }
+
+    /// What the engine is given.
+    pub fn setup(&self) -> Setup {
+        Setup {
+            memory: self.memory,
+            memtable: self.memtable,
+            codecs: self.codecs.clone(),
+            filter_bits: self.filter_bits,
+            block_bytes: self.block_bytes,
+            background_threads: self.background_threads,
+            durability: if self.sync { Durability::Power } else { Durability::Process },
+        }
     }
 }
 

@@ -5,20 +5,30 @@
 
 use crate::stats;
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, DataBlockIndexType, FlushOptions, Options,
-    ReadOptions, WaitForCompactOptions, WriteOptions,
+    BlockBasedOptions, BoundColumnFamily, Cache, ColumnFamilyDescriptor, DBCompressionType,
+    DBWithThreadMode, DataBlockIndexType, FlushOptions, MultiThreaded, Options, ReadOptions,
+    WaitForCompactOptions, WriteBatch, WriteOptions,
 };
-use shale_lab::engine::{Engine, Handle, Metrics, Result};
-use shale_lab::options::BenchOptions;
+use shale_lab::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
+use shale_lab::setup::{Durability, Setup};
 use std::path::Path;
 use std::sync::Arc;
 
 const MEMTABLES: u64 = 4;
 const LEVELS: usize = 7;
+const SUBCOMPACTIONS: u32 = 2;
+const LEVEL_BASE_BYTES: u64 = 256 << 20;
+const FILE_BYTES: u64 = 64 << 20;
+/// The library's own default; the crate's documentation lags behind it.
+const FORMAT_VERSION: i32 = 7;
 
-/// An open RocksDB.
+type Db = DBWithThreadMode<MultiThreaded>;
+
+/// An open RocksDB: a column family per tree.
 pub(crate) struct RocksDb {
-    db: Arc<DB>,
+    db: Arc<Db>,
+    names: Vec<String>,
+    family: Options,
     sync: bool,
 }
 
@@ -35,16 +45,24 @@ fn codec(name: &str) -> (DBCompressionType, Option<i32>) {
     }
 }
 
-fn settings(options: &BenchOptions) -> Options {
+/// What the memtables leave of the memory.
+fn cache_bytes(setup: &Setup) -> u64 {
+    setup.memory.saturating_sub(MEMTABLES * setup.memtable).max(8 << 20)
+}
+
+fn settings(options: &Setup) -> Options {
     let mut settings = Options::default();
     settings.create_if_missing(true);
+    settings.create_missing_column_families(true);
     settings.set_write_buffer_size(options.memtable as usize);
     settings.set_max_write_buffer_number(MEMTABLES as i32);
+    // All column families together.
+    settings.set_db_write_buffer_size((MEMTABLES * options.memtable) as usize);
     settings.set_max_background_jobs(options.background_threads as i32);
-    settings.set_max_subcompactions(2);
+    settings.set_max_subcompactions(SUBCOMPACTIONS);
     settings.set_level_compaction_dynamic_level_bytes(true);
-    settings.set_max_bytes_for_level_base(256 << 20);
-    settings.set_target_file_size_base(64 << 20);
+    settings.set_max_bytes_for_level_base(LEVEL_BASE_BYTES);
+    settings.set_target_file_size_base(FILE_BYTES);
     settings.set_num_levels(LEVELS as i32);
 
     // With dynamic levels, entry 0 is level 0, entry 1 the first level in use below it, and so on.
@@ -66,8 +84,7 @@ fn settings(options: &BenchOptions) -> Options {
 
     let mut table = BlockBasedOptions::default();
     table.set_block_size(options.block_bytes as usize);
-    let cache_bytes = options.memory.saturating_sub(MEMTABLES * options.memtable).max(8 << 20);
-    table.set_block_cache(&Cache::new_hyper_clock_cache(cache_bytes as usize, 0));
+    table.set_block_cache(&Cache::new_hyper_clock_cache(cache_bytes(options) as usize, 0));
     if options.filter_bits > 0 {
         table.set_bloom_filter(f64::from(options.filter_bits), false);
     }
@@ -75,8 +92,7 @@ fn settings(options: &BenchOptions) -> Options {
     table.set_cache_index_and_filter_blocks_with_high_priority(true);
     table.set_pin_l0_filter_and_index_blocks_in_cache(true);
     table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
-    // The library's own default; the crate's documentation lags behind it.
-    table.set_format_version(7);
+    table.set_format_version(FORMAT_VERSION);
     settings.set_block_based_table_factory(&table);
     settings
 }
@@ -89,21 +105,78 @@ impl Engine for RocksDb {
         "11.8.1".to_owned()
     }
 
-    fn open(dir: &Path, options: &BenchOptions) -> Result<RocksDb> {
-        let db = DB::open(&settings(options), dir)?;
-        Ok(RocksDb { db: Arc::new(db), sync: options.sync })
+    fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<RocksDb> {
+        let settings = settings(setup);
+        let names: Vec<String> = trees.iter().map(|&name| name.to_owned()).collect();
+        // RocksDB insists on opening every family that is there, its own `default` among them.
+        let mut all = vec!["default".to_owned()];
+        if dir.join("CURRENT").exists() {
+            all.extend(Db::list_cf(&settings, dir)?);
+        }
+        all.extend(names.iter().cloned());
+        all.sort();
+        all.dedup();
+        let families =
+            all.into_iter().map(|name| ColumnFamilyDescriptor::new(name, settings.clone()));
+        let db = Db::open_cf_descriptors(&settings, dir, families)?;
+        let sync = setup.durability == Durability::Power;
+        Ok(RocksDb { db: Arc::new(db), names, family: settings, sync })
+    }
+
+    fn configuration(setup: &Setup) -> Vec<(String, String)> {
+        let codecs = &setup.codecs;
+        let pair = |name: &str, value: String| (name.to_owned(), value);
+        vec![
+            pair("write_buffer_size", setup.memtable.to_string()),
+            pair("max_write_buffer_number", MEMTABLES.to_string()),
+            pair("max_background_jobs", setup.background_threads.to_string()),
+            pair("max_subcompactions", SUBCOMPACTIONS.to_string()),
+            pair("level_compaction_dynamic_level_bytes", "true".to_owned()),
+            pair("max_bytes_for_level_base", LEVEL_BASE_BYTES.to_string()),
+            pair("target_file_size_base", FILE_BYTES.to_string()),
+            pair("compression_per_level", format!("{0},{0},{0},{1}", codecs.small, codecs.middle)),
+            pair("bottommost_compression", codecs.last.clone()),
+            pair("block_size", setup.block_bytes.to_string()),
+            pair("block_cache (HyperClockCache)", cache_bytes(setup).to_string()),
+            pair("filter_policy", format!("bloomfilter:{}", setup.filter_bits)),
+            pair("cache_index_and_filter_blocks", "true, high priority, level 0 pinned".to_owned()),
+            pair("data_block_index_type", "kDataBlockBinaryAndHash".to_owned()),
+            pair("format_version", FORMAT_VERSION.to_string()),
+            pair("WriteOptions::sync", (setup.durability == Durability::Power).to_string()),
+        ]
     }
 
     fn handle(&self) -> Result<RocksHandle> {
         let mut write = WriteOptions::default();
         write.set_sync(self.sync);
-        Ok(RocksHandle { db: self.db.clone(), write, read: ReadOptions::default() })
+        let families = self
+            .names
+            .iter()
+            .map(|name| self.db.cf_handle(name).map(lasting).ok_or("a column family is missing"))
+            .collect::<std::result::Result<_, _>>()?;
+        let batch = WriteBatch::default();
+        Ok(RocksHandle {
+            families,
+            write,
+            read: ReadOptions::default(),
+            batch,
+            db: self.db.clone(),
+        })
+    }
+
+    fn clear_tree(&self, tree: TreeId) -> Result<()> {
+        self.db.drop_cf(&self.names[tree])?;
+        self.db.create_cf(&self.names[tree], &self.family)?;
+        Ok(())
     }
 
     fn settle(&self) -> Result<()> {
         let mut flush = FlushOptions::default();
         flush.set_wait(true);
-        self.db.flush_opt(&flush)?;
+        for name in &self.names {
+            let family = self.db.cf_handle(name).ok_or("a column family is missing")?;
+            self.db.flush_cf_opt(&family, &flush)?;
+        }
         let mut wait = WaitForCompactOptions::default();
         wait.set_flush(true);
         self.db.wait_for_compact(&wait)?;
@@ -112,9 +185,13 @@ impl Engine for RocksDb {
 
     fn metrics(&self) -> Result<Metrics> {
         let database = self.db.property_value("rocksdb.dbstats")?.unwrap_or_default();
-        let levels =
-            self.db.property_value("rocksdb.cfstats-no-file-histogram")?.unwrap_or_default();
-        Ok(stats::metrics(&database, &levels))
+        let mut families = Vec::new();
+        for name in &self.names {
+            let family = self.db.cf_handle(name).ok_or("a column family is missing")?;
+            let text = self.db.property_value_cf(&family, "rocksdb.cfstats-no-file-histogram")?;
+            families.push((name.as_str(), text.unwrap_or_default()));
+        }
+        Ok(stats::metrics(&database, &families))
     }
 
     fn close(self) -> Result<()> {
@@ -124,22 +201,32 @@ impl Engine for RocksDb {
     }
 }
 
-/// One thread's view of it.
+/// One thread's view of it. The families come before the database, so that they go first.
 pub(crate) struct RocksHandle {
-    db: Arc<DB>,
+    families: Vec<Arc<BoundColumnFamily<'static>>>,
     write: WriteOptions,
     read: ReadOptions,
+    batch: WriteBatch,
+    db: Arc<Db>,
+}
+
+/// A family without the lifetime of its database: looking it up by name at each operation would cost
+/// RocksDB a lock and a search that a program in C++ does not pay.
+fn lasting(family: Arc<BoundColumnFamily<'_>>) -> Arc<BoundColumnFamily<'static>> {
+    // SAFETY: only the lifetime changes. The one place that keeps the result, RocksHandle, owns the
+    // database as well and lets the families go before it.
+    unsafe { std::mem::transmute(family) }
 }
 
 impl Handle for RocksHandle {
     #[inline]
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.db.put_opt(key, value, &self.write).map_err(Into::into)
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.db.put_cf_opt(&self.families[tree], key, value, &self.write).map_err(Into::into)
     }
 
     #[inline]
-    fn get(&mut self, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
-        match self.db.get_pinned_opt(key, &self.read)? {
+    fn get(&mut self, tree: TreeId, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
+        match self.db.get_pinned_cf_opt(&self.families[tree], key, &self.read)? {
             Some(value) => {
                 found(&value);
                 Ok(true)
@@ -149,18 +236,31 @@ impl Handle for RocksHandle {
     }
 
     #[inline]
-    fn delete(&mut self, key: &[u8]) -> Result<()> {
-        self.db.delete_opt(key, &self.write).map_err(Into::into)
+    fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        self.db.delete_cf_opt(&self.families[tree], key, &self.write).map_err(Into::into)
+    }
+
+    #[inline]
+    fn write(&mut self, batch: &Batch) -> Result<()> {
+        self.batch.clear();
+        for op in batch.iter() {
+            match op {
+                Op::Put(tree, key, value) => self.batch.put_cf(&self.families[tree], key, value),
+                Op::Delete(tree, key) => self.batch.delete_cf(&self.families[tree], key),
+            }
+        }
+        self.db.write_opt(&self.batch, &self.write).map_err(Into::into)
     }
 
     #[inline]
     fn scan(
         &mut self,
+        tree: TreeId,
         from: &[u8],
         rows: u64,
         row: &mut impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64> {
-        let mut cursor = self.db.raw_iterator();
+        let mut cursor = self.db.raw_iterator_cf(&self.families[tree]);
         if from.is_empty() {
             cursor.seek_to_first();
         } else {
@@ -185,6 +285,7 @@ impl Handle for RocksHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shale_lab::options::BenchOptions;
 
     #[derive(clap::Parser)]
     struct Command {

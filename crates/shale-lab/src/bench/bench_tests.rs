@@ -1,6 +1,7 @@
 use super::*;
-use crate::engine::{Handle, Metrics};
+use crate::engine::{Batch, Handle, Metrics, Op, TreeId};
 use crate::options::Benchmark;
+use crate::setup::Setup;
 use clap::Parser;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +19,7 @@ impl Engine for Map {
         "1".to_owned()
     }
 
-    fn open(dir: &Path, _: &BenchOptions) -> Result<Map> {
+    fn open(dir: &Path, _: &Setup, _: &[&str]) -> Result<Map> {
         std::fs::create_dir_all(dir)?;
         let path = dir.join("pairs.json");
         let pairs: Vec<(Vec<u8>, Vec<u8>)> = match std::fs::read(&path) {
@@ -30,6 +31,15 @@ impl Engine for Map {
 
     fn handle(&self) -> Result<MapHandle> {
         Ok(MapHandle(self.0.clone()))
+    }
+
+    fn configuration(_: &Setup) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn clear_tree(&self, _: TreeId) -> Result<()> {
+        self.0.write().unwrap().clear();
+        Ok(())
     }
 
     fn settle(&self) -> Result<()> {
@@ -48,22 +58,34 @@ impl Engine for Map {
 }
 
 impl Handle for MapHandle {
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn put(&mut self, _: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
         self.0.write().unwrap().insert(key.to_vec(), value.to_vec());
         Ok(())
     }
 
-    fn get(&mut self, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
+    fn get(&mut self, _: TreeId, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
         Ok(self.0.read().unwrap().get(key).map(|value| found(value)).is_some())
     }
 
-    fn delete(&mut self, key: &[u8]) -> Result<()> {
+    fn delete(&mut self, _: TreeId, key: &[u8]) -> Result<()> {
         self.0.write().unwrap().remove(key);
+        Ok(())
+    }
+
+    fn write(&mut self, batch: &Batch) -> Result<()> {
+        let mut map = self.0.write().unwrap();
+        for op in batch.iter() {
+            match op {
+                Op::Put(_, key, value) => map.insert(key.to_vec(), value.to_vec()),
+                Op::Delete(_, key) => map.remove(key),
+            };
+        }
         Ok(())
     }
 
     fn scan(
         &mut self,
+        _: TreeId,
         from: &[u8],
         rows: u64,
         row: &mut impl FnMut(&[u8], &[u8]) -> bool,

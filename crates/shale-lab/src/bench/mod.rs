@@ -15,6 +15,9 @@ use crate::report::{Opened, Row, Screen};
 use folder::Folder;
 use std::time::Instant;
 
+/// The one tree of these benchmarks.
+const TREE: &str = "bench";
+
 /// Runs the benchmarks of `options` on one engine, prints them and gives their rows.
 pub fn run<E: Engine>(options: &BenchOptions) -> Result<Vec<Row>> {
     let mut folder = Folder::prepare(options, E::NAME)?;
@@ -40,7 +43,7 @@ pub fn run<E: Engine>(options: &BenchOptions) -> Result<Vec<Row>> {
             None => {
                 folder.need_data(benchmark)?;
                 let (start, before) = (Instant::now(), Usage::now());
-                let open = E::open(folder.path(), options)?;
+                let open = E::open(folder.path(), &options.setup(), &[TREE])?;
                 let usage = Usage::now().since(&before);
                 opened = Some(Opened {
                     seconds: start.elapsed().as_secs_f64(),

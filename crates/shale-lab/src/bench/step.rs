@@ -3,9 +3,7 @@
 use super::work::{Done, Job};
 use crate::engine::{Engine, Handle, Metrics, Null, Result};
 use crate::generate::Values;
-use crate::measure::{
-    Counter, Latencies, RateSummary, Usage, disk_bytes, reset_peak, resident_bytes,
-};
+use crate::measure::{Counter, Latencies, Processes, RateSummary, Usage, disk_bytes};
 use crate::options::{BenchOptions, Benchmark};
 use crate::report::{Cpu, Opened, Row, SCHEMA, Screen, Writer};
 use std::path::Path;
@@ -23,7 +21,7 @@ pub(super) fn run<E: Engine>(
     opened: Option<Opened>,
 ) -> Result<Row> {
     let values = values_of(options);
-    reset_peak();
+    Processes::new(Vec::new()).reset_peak();
     // What the engine flushed while it opened is owed to this step: only some engines flush then.
     let metrics_before = match opened {
         Some(_) => Metrics::default(),
@@ -226,7 +224,7 @@ fn row<E: Engine>(
 ) -> Row {
     let written = total.written + total.writer.as_ref().map_or(0, |writer| writer.written);
     let tables = metrics.flush_bytes + metrics.compaction_bytes;
-    let (rss, peak) = resident_bytes();
+    let resident = Processes::new(Vec::new()).resident();
     let per_op = |amount: f64| amount / total.ops.max(1) as f64;
     Row {
         schema: SCHEMA,
@@ -262,15 +260,15 @@ fn row<E: Engine>(
         write_amp: (written > 0).then(|| tables as f64 / written as f64),
         stall_percent: 100.0 * metrics.stall_seconds / seconds.max(1e-9),
         size_bytes: disk_bytes(dir),
-        rss_bytes: rss,
-        rss_peak_bytes: peak,
+        rss_bytes: resident.bytes,
+        rss_peak_bytes: resident.peak_bytes,
         writer: total.writer.map(|writer| Writer {
             ops: writer.ops,
             rate: writer.ops as f64 / seconds.max(1e-9),
             mb_per_second: writer.written as f64 / f64::from(1 << 20) / seconds.max(1e-9),
             latency_us: writer.latencies.summary(),
         }),
-        compaction_table: metrics.compaction_table,
+        compaction_table: metrics.table,
     }
 }
 

@@ -98,7 +98,7 @@ impl Job<'_> {
             let key = keys.key(first + at);
             let value = values.next(&mut random);
             done.written += (key.len() + value.len()) as u64;
-            handle.put(key, value)
+            handle.put(0, key, value)
         })?;
         Ok(done)
     }
@@ -112,7 +112,7 @@ impl Job<'_> {
             let key = keys.key(random.below(self.options.num));
             let value = values.next(&mut random);
             done.written += (key.len() + value.len()) as u64;
-            handle.put(key, value)
+            handle.put(0, key, value)
         })?;
         Ok(done)
     }
@@ -124,7 +124,7 @@ impl Job<'_> {
         self.repeat(&mut done, |_, done| {
             let key = keys.key(random.below(self.options.num));
             let mut bytes = 0;
-            if handle.get(key, &mut |value| bytes = value.len())? {
+            if handle.get(0, key, &mut |value| bytes = value.len())? {
                 done.found += 1;
                 done.read += (key.len() + bytes) as u64;
             }
@@ -140,7 +140,7 @@ impl Job<'_> {
         self.repeat(&mut done, |_, done| {
             let key = keys.key(random.below(self.options.num));
             let mut bytes = 0;
-            let rows = handle.scan(key, SEEK_NEXTS + 1, &mut |key, value| {
+            let rows = handle.scan(0, key, SEEK_NEXTS + 1, &mut |key, value| {
                 bytes += key.len() + value.len();
                 true
             })?;
@@ -158,7 +158,7 @@ impl Job<'_> {
         let mut last = Instant::now();
         let mut seen = 0u64;
         let mut bytes = 0usize;
-        handle.scan(b"", rows, &mut |key, value| {
+        handle.scan(0, b"", rows, &mut |key, value| {
             bytes += key.len() + value.len();
             seen += 1;
             if !seen.is_multiple_of(ROWS_TIMED) {
@@ -184,7 +184,7 @@ impl Job<'_> {
         self.repeat(&mut done, |_, done| {
             let key = keys.key(random.below(self.options.num));
             done.written += key.len() as u64;
-            handle.delete(key)
+            handle.delete(0, key)
         })?;
         Ok(done)
     }
@@ -215,7 +215,7 @@ impl Job<'_> {
             let key = keys.key(random.below(self.options.num));
             let value = values.next(&mut random);
             let bytes = (key.len() + value.len()) as u64;
-            handle.put(key, value)?;
+            handle.put(0, key, value)?;
             let end = Instant::now();
             done.latencies.record(end.saturating_duration_since(due.max(woken)));
             done.written += bytes;
