@@ -1,15 +1,16 @@
 //! Workloads, measures and reports for Shale and its peers.
 //!
-//! `shale bench kv` and each peer's binary are the same code: [`bench::run`] is generic over
-//! [`engine::Engine`], so that nothing but the engine differs between two rows of a comparison.
+//! A step of a workload on an engine is one process, so that steps do not inherit each other's
+//! memory; all engines share the client's code, so that nothing but the engine differs between two
+//! rows of a comparison. Each module uses only those above it:
 //!
-//! - [`options`]: the flags, the same for every engine.
+//! - [`units`], [`options`], [`setup`]: what the user says, the same for every engine.
 //! - [`generate`]: keys, values and chance, nearly free, so that the client does not hide the
 //!   engine.
-//! - [`engine`]: what a store must do to be measured.
 //! - [`measure`]: CPU, bytes, memory and size, as the system counts them; latencies and rates.
-//! - [`bench`](mod@bench): the benchmarks.
-//! - [`report`]: rows as tables and as JSON lines.
+//! - [`engine`], [`store`]: what a key-value engine, and what any store must do to be measured.
+//! - [`pace`], [`row`], [`step`]: a client's loop, the measures of a step, the step itself.
+//! - [`bench`](mod@bench), [`report`]: the db_bench pattern.
 
 pub mod bench;
 pub mod engine;
@@ -20,7 +21,8 @@ pub mod pace;
 pub mod report;
 pub mod row;
 pub mod setup;
-pub mod store;
-pub mod units;
 #[cfg(feature = "shale")]
 pub mod shale;
+pub mod step;
+pub mod store;
+pub mod units;

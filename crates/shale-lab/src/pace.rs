@@ -48,6 +48,8 @@ pub struct Bounds {
     pub deadline: Option<Instant>,
     /// Operations per second of this client; `None` is as fast as it goes.
     pub rate: Option<f64>,
+    /// What ends before this moment is done but not counted: it warms caches up.
+    pub warm: Option<Instant>,
 }
 
 /// See the module.
@@ -56,6 +58,8 @@ pub struct Pace<'a> {
     stop: &'a AtomicBool,
     seen: &'a Seen,
     start: Instant,
+    /// Operations done, those included that were not counted.
+    all: u64,
     /// When the present operation began or was due.
     from: Instant,
     woken: Instant,
@@ -102,7 +106,8 @@ impl<'a> Pace<'a> {
     /// A loop that begins now.
     pub fn new(bounds: Bounds, stop: &'a AtomicBool, seen: &'a Seen) -> Pace<'a> {
         let now = Instant::now();
-        Pace { bounds, stop, seen, start: now, from: now, woken: now, total: Total::default() }
+        let total = Total::default();
+        Pace { bounds, stop, seen, start: now, all: 0, from: now, woken: now, total }
     }
 
     /// Waits until the next operation is due; false if the step is over.
@@ -121,7 +126,7 @@ impl<'a> Pace<'a> {
     }
 
     fn wait(&mut self, rate: f64) -> bool {
-        let due = self.start + Duration::from_secs_f64(self.total.ops as f64 / rate);
+        let due = self.start + Duration::from_secs_f64(self.all as f64 / rate);
         loop {
             let now = Instant::now();
             if self.bounds.deadline.is_some_and(|deadline| now >= deadline)
@@ -151,8 +156,15 @@ impl<'a> Pace<'a> {
     pub fn end_many(&mut self, kind: usize, count: u64, did: Did) {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.from) / count.max(1) as u32;
-        self.total.latencies(kind).record(took);
         self.from = now;
+        self.all += count;
+        if let Some(warm) = self.bounds.warm {
+            if now < warm {
+                return;
+            }
+            self.bounds.warm = None;
+        }
+        self.total.latencies(kind).record_many(took, count);
         self.total.ops += count;
         self.total.found += if did.found { count } else { 0 };
         self.total.written += did.written;
@@ -207,6 +219,34 @@ mod tests {
         // Nineteen operations were due while the first slept: the wait of most of them shows.
         let summary = pace.total.latencies[0].summary();
         assert!(summary.p50 > 20_000.0, "{summary:?}");
+    }
+
+    #[test]
+    fn the_time_to_warm_up_is_not_counted() {
+        let (stop, seen) = (AtomicBool::new(false), Seen::default());
+        let warm = Some(Instant::now() + Duration::from_millis(20));
+        let bounds = Bounds { ops: Some(5), warm, ..Bounds::default() };
+        let mut pace = Pace::new(bounds, &stop, &seen);
+        let mut done = 0;
+        while pace.begin() {
+            std::thread::sleep(Duration::from_millis(1));
+            done += 1;
+            pace.end(0, Did::default());
+        }
+        assert_eq!((pace.done(), seen.ops.get()), (5, 5));
+        assert_eq!(pace.total.latencies[0].count(), 5);
+        assert!(done > 5, "{done}");
+    }
+
+    #[test]
+    fn operations_done_as_one_share_their_time() {
+        let (stop, seen) = (AtomicBool::new(false), Seen::default());
+        let mut pace = Pace::new(Bounds { ops: Some(200), ..Bounds::default() }, &stop, &seen);
+        while pace.begin() {
+            pace.end_many(0, 100, Did { read: 7, ..Did::default() });
+        }
+        assert_eq!((pace.done(), pace.total.read), (200, 14));
+        assert_eq!(pace.total.latencies[0].count(), 200);
     }
 
     #[test]

@@ -149,6 +149,8 @@ pub struct Io {
 pub struct Counted {
     /// Keys and values that the client wrote (counted by the client).
     pub user_bytes: u64,
+    /// Keys and values that the client read (counted by the client).
+    pub read_bytes: u64,
     /// Written to logs.
     pub wal_bytes: u64,
     /// Written by flushes.
@@ -204,6 +206,8 @@ pub struct Writer {
     pub wanted: f64,
     /// Whether it held at least 95 % of that.
     pub held: bool,
+    /// Keys and values that it wrote.
+    pub written_bytes: u64,
     /// From when each was due.
     pub latency: Latency,
 }

@@ -1,7 +1,9 @@
 //! What every system under test gives the driver of a step, be it a library in this process or a
 //! server beside it. Each workload adds the operations that it needs as a trait of its own.
 
-use crate::engine::{Metrics, Result};
+use crate::engine::{Engine, Metrics, Result};
+use crate::setup::Setup;
+use std::path::{Path, PathBuf};
 
 /// An open store.
 pub trait Store: Send + Sync + Sized {
@@ -14,6 +16,10 @@ pub trait Store: Send + Sync + Sized {
     /// Its whole configuration as name and value, in its own words.
     fn configuration(&self) -> Vec<(String, String)>;
 
+    /// Where its files are: their size and their device are measured. `None` if they are elsewhere,
+    /// as those of a server at a given address.
+    fn folder(&self) -> Option<PathBuf>;
+
     /// The processes, this one not among them, whose CPU, I/O and memory are the engine's. Empty for
     /// a library: then this process is measured, and the client's own share told apart.
     fn processes(&self) -> Vec<u32> {
@@ -23,9 +29,59 @@ pub trait Store: Send + Sync + Sized {
     /// Flushes everything and waits until the engine has nothing more to do.
     fn settle(&self) -> Result<()>;
 
-    /// What the engine counted so far.
+    /// What the engine counted so far. Asked for once a second during a step.
     fn metrics(&self) -> Result<Metrics>;
 
     /// Closes it; everything that was written is there at the next open.
     fn close(self) -> Result<()>;
+}
+
+/// A key-value engine as a store.
+pub struct KvStore<E> {
+    engine: E,
+    folder: PathBuf,
+    setup: Setup,
+}
+
+impl<E: Engine> KvStore<E> {
+    /// Opens it in `folder`, or makes it there; see [`Engine::open`].
+    pub fn open(folder: &Path, setup: &Setup, trees: &[&str]) -> Result<KvStore<E>> {
+        let engine = E::open(folder, setup, trees)?;
+        Ok(KvStore { engine, folder: folder.to_owned(), setup: setup.clone() })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+}
+
+impl<E: Engine> Store for KvStore<E> {
+    fn name(&self) -> String {
+        E::NAME.to_owned()
+    }
+
+    fn version(&self) -> String {
+        E::version()
+    }
+
+    fn configuration(&self) -> Vec<(String, String)> {
+        E::configuration(&self.setup)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.folder.clone())
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.engine.settle()
+    }
+
+    fn metrics(&self) -> Result<Metrics> {
+        self.engine.metrics()
+    }
+
+    fn close(self) -> Result<()> {
+        self.engine.close()
+    }
 }

@@ -1,0 +1,276 @@
+//! One step of a workload on one store: its clients on threads, a look at everything once a second,
+//! and the [`Row`] that comes of it.
+//!
+//! The step's own clients run until their operations or their time are used up. Clients that are
+//! held at a rate may run beside them; they end when the others do, and the row says whether they
+//! held their rate.
+
+mod meter;
+mod series;
+
+use crate::engine::Result;
+use crate::measure::{Latencies, thread_cpu_seconds};
+use crate::pace::{Bounds, Client, Did, Pace, Seen, Total};
+use crate::row::{Latency, Opened, Row, Writer};
+use crate::store::Store;
+use meter::Meter;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How often everything is looked at.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A rate of writes counts as held from this share of it on.
+const HELD_SHARE: f64 = 0.95;
+
+/// What a step is.
+#[derive(Clone, Debug, Default)]
+pub struct StepSpec<'a> {
+    /// The workload's name.
+    pub workload: &'a str,
+    /// The step's name.
+    pub step: &'a str,
+    /// What an operation is: insert, transaction, query, read, write, row.
+    pub unit: &'a str,
+    /// The kinds of operation, by the number that the clients give [`Pace::end`].
+    pub kinds: &'a [&'a str],
+    /// Operations of all foreground clients together; `None` if they know themselves or time ends
+    /// the step.
+    pub ops: Option<u64>,
+    /// How long it takes, the time to warm up not included; `None` if operations end the step.
+    pub duration: Option<Duration>,
+    /// How long the clients run before anything is measured.
+    pub warm_up: Duration,
+    /// Operations per second of all foreground clients together, if they are held at a rate.
+    pub rate: Option<f64>,
+    /// Operations to expect, for the display of progress, where `ops` does not tell.
+    pub expected_ops: Option<u64>,
+    /// CPU microseconds per operation of a client itself, as [`client_cost`] found.
+    pub client_us_per_op: f64,
+    /// What opening the store took, if that is part of the step.
+    pub opened: Option<Opened>,
+}
+
+/// Clients beside those of the step, held at a rate.
+pub struct Held<'a> {
+    /// The clients.
+    pub clients: Vec<Box<dyn Client + 'a>>,
+    /// Operations per second of all of them together.
+    pub rate: f64,
+    /// CPU microseconds per operation of such a client itself.
+    pub client_us_per_op: f64,
+}
+
+/// How far a step is: what [`run`] tells once a second.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Seconds since the step's beginning, the time to warm up included.
+    pub seconds: f64,
+    /// Operations done.
+    pub ops: u64,
+    /// Operations per second in the last second.
+    pub rate: f64,
+    /// What is done, 0 to 1; `None` if it is not known.
+    pub share: Option<f64>,
+    /// CPU seconds of the engine's processes so far.
+    pub cpu_seconds: f64,
+    /// Bytes that they read and wrote so far.
+    pub io_bytes: u64,
+}
+
+/// The part of `ops` that client number `client` of `clients` does.
+pub fn share(ops: u64, clients: usize, client: usize) -> u64 {
+    let (clients, client) = (clients.max(1) as u64, client as u64);
+    ops / clients + u64::from(client < ops % clients)
+}
+
+/// A client that waits until the store has nothing more to do.
+pub struct Settle<'a, S>(pub &'a S);
+
+impl<S: Store> Client for Settle<'_, S> {
+    fn run(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        if pace.begin() {
+            self.0.settle()?;
+            pace.end(0, Did { found: true, ..Did::default() });
+        }
+        Ok(())
+    }
+}
+
+/// Runs a step. `tell` is called once a second.
+pub fn run<'a, S: Store>(
+    store: &S,
+    spec: &StepSpec<'_>,
+    foreground: Vec<Box<dyn Client + 'a>>,
+    background: Option<Held<'a>>,
+    tell: &mut dyn FnMut(&Progress),
+) -> Result<Row> {
+    let wanted = background.as_ref().map(|held| held.rate);
+    let held_us = background.as_ref().map_or(0.0, |held| held.client_us_per_op);
+    let clients = foreground.len();
+    let mut meter = Meter::new(store, spec);
+    let done = threads(spec, foreground, background, &mut meter, tell)?;
+    let client_us = done.foreground.ops as f64 * spec.client_us_per_op
+        + done.background.as_ref().map_or(0.0, |total| total.ops as f64 * held_us);
+    let mut row = meter.finish(&done, client_us / 1e6)?;
+    row.clients = clients as u64;
+    if let (Some(total), Some(wanted)) = (&done.background, wanted) {
+        let writer = writer(total, wanted, row.seconds);
+        if !writer.held {
+            row.notes.push(format!(
+                "the writer did not hold its rate: {:.0}/s of {wanted:.0}/s",
+                writer.rate
+            ));
+        }
+        row.writer = Some(writer);
+    }
+    Ok(row)
+}
+
+/// CPU microseconds per operation of a client itself: `client` works on a store that does nothing,
+/// as fast as it goes, or at `rate` if it is to be held at one (waiting costs too).
+pub fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<f64> {
+    const OPS: u64 = 100_000;
+    const ROUNDS: usize = 3;
+    let (stop, seen) = (AtomicBool::new(false), Seen::default());
+    let mut best = f64::MAX;
+    // The first round warms caches and page tables up; of the others the cheaper one was disturbed
+    // less.
+    for round in 0..ROUNDS {
+        let deadline = Some(Instant::now() + Duration::from_millis(200));
+        let mut pace =
+            Pace::new(Bounds { ops: Some(OPS), deadline, rate, warm: None }, &stop, &seen);
+        let before = thread_cpu_seconds();
+        client.run(&mut pace)?;
+        let after = thread_cpu_seconds();
+        let used = after.0 + after.1 - before.0 - before.1;
+        if round > 0 && pace.done() > 0 {
+            best = best.min(used * 1e6 / pace.done() as f64);
+        }
+    }
+    // A client that has nothing to do but once was not seen again.
+    Ok(if best == f64::MAX { 0.0 } else { best })
+}
+
+fn writer(total: &Total, wanted: f64, seconds: f64) -> Writer {
+    let mut all = Latencies::new();
+    total.latencies.iter().for_each(|latencies| all.merge(latencies));
+    let rate = total.ops as f64 / seconds.max(1e-9);
+    Writer {
+        ops: total.ops,
+        rate,
+        wanted,
+        held: rate >= HELD_SHARE * wanted,
+        written_bytes: total.written,
+        latency: Latency { count: all.count(), us: all.summary() },
+    }
+}
+
+/// What the clients of a step did.
+#[derive(Default)]
+struct Done {
+    foreground: Total,
+    background: Option<Total>,
+}
+
+/// A client's last word.
+struct End {
+    foreground: bool,
+    total: Result<Total>,
+}
+
+fn threads<'a, S: Store>(
+    spec: &StepSpec<'_>,
+    foreground: Vec<Box<dyn Client + 'a>>,
+    background: Option<Held<'a>>,
+    meter: &mut Meter<'_, S>,
+    tell: &mut dyn FnMut(&Progress),
+) -> Result<Done> {
+    let stop = AtomicBool::new(false);
+    let (count, held_rate) = (foreground.len(), background.as_ref().map(|held| held.rate));
+    let beside = background.map_or_else(Vec::new, |held| held.clients);
+    let seen: Vec<Seen> = (0..count + beside.len()).map(|_| Seen::default()).collect();
+    let begin = Instant::now();
+    let warm = Some(begin + spec.warm_up).filter(|_| !spec.warm_up.is_zero());
+    let bounds = |client: usize| Bounds {
+        ops: spec.ops.map(|ops| share(ops, count, client)),
+        deadline: spec.duration.map(|duration| begin + spec.warm_up + duration),
+        rate: spec.rate.map(|rate| rate / count as f64),
+        warm,
+    };
+    let held_bounds = Bounds {
+        rate: held_rate.map(|rate| rate / beside.len() as f64),
+        warm,
+        ..Bounds::default()
+    };
+    std::thread::scope(|scope| {
+        let (sender, ends) = channel::<End>();
+        for (at, mut client) in foreground.into_iter().chain(beside).enumerate() {
+            let is_foreground = at < count;
+            let bounds = if is_foreground { bounds(at) } else { held_bounds };
+            let (sender, stop, seen) = (sender.clone(), &stop, &seen[at]);
+            scope.spawn(move || {
+                let mut pace = Pace::new(bounds, stop, seen);
+                let outcome = catch_unwind(AssertUnwindSafe(|| client.run(&mut pace)));
+                let total = match outcome {
+                    Ok(Ok(())) => Ok(pace.total),
+                    Ok(Err(error)) => Err(error),
+                    Err(_) => Err("a client thread panicked".into()),
+                };
+                let _ = sender.send(End { foreground: is_foreground, total });
+            });
+        }
+        drop(sender);
+        if let Some(warm) = warm {
+            // A client that fails meanwhile is heard of in the first second that is measured.
+            std::thread::sleep(warm.saturating_duration_since(Instant::now()));
+        }
+        let outcome = meter.begin().and_then(|()| watch(&ends, count, &seen[..count], meter, tell));
+        // The others stop too, whatever happened; the scope waits for them.
+        stop.store(true, Ordering::Relaxed);
+        let mut done = outcome?;
+        meter.end();
+        for end in ends {
+            let total = end.total?;
+            done.background.get_or_insert_with(Total::default).add(&total);
+        }
+        Ok(done)
+    })
+}
+
+/// Looks at everything once a second until the foreground's clients are done or one client failed.
+fn watch<S: Store>(
+    ends: &Receiver<End>,
+    clients: usize,
+    seen: &[Seen],
+    meter: &mut Meter<'_, S>,
+    tell: &mut dyn FnMut(&Progress),
+) -> Result<Done> {
+    let mut done = Done::default();
+    let mut running = clients;
+    let mut next = Instant::now() + TICK;
+    while running > 0 {
+        match ends.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(end) if end.foreground => {
+                running -= 1;
+                done.foreground.add(&end.total?);
+            }
+            Ok(end) => {
+                end.total?;
+                return Err("the clients held at a rate ended before the others".into());
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                next += TICK;
+                tell(&meter.tick(seen)?);
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err("a client thread is missing".into()),
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+#[path = "step_tests.rs"]
+mod tests;
