@@ -192,6 +192,10 @@ fn threads<'a, S: Store>(
     let (count, held_rate) = (foreground.len(), background.as_ref().map(|held| held.rate));
     let beside = background.map_or_else(Vec::new, |held| held.clients);
     let seen: Vec<Seen> = (0..count + beside.len()).map(|_| Seen::default()).collect();
+    if spec.warm_up.is_zero() {
+        // Before any client does anything.
+        meter.begin()?;
+    }
     let begin = Instant::now();
     let warm = Some(begin + spec.warm_up).filter(|_| !spec.warm_up.is_zero());
     let bounds = |client: usize| Bounds {
@@ -223,11 +227,13 @@ fn threads<'a, S: Store>(
             });
         }
         drop(sender);
-        if let Some(warm) = warm {
-            // A client that fails meanwhile is heard of in the first second that is measured.
-            std::thread::sleep(warm.saturating_duration_since(Instant::now()));
-        }
-        let outcome = meter.begin().and_then(|()| watch(&ends, count, &seen[..count], meter, tell));
+        let outcome = warm
+            .map_or(Ok(()), |warm| {
+                // A client that fails meanwhile is heard of when that time is over.
+                std::thread::sleep(warm.saturating_duration_since(Instant::now()));
+                meter.begin()
+            })
+            .and_then(|()| watch(&ends, count, &seen[..count], meter, tell));
         // The others stop too, whatever happened; the scope waits for them.
         stop.store(true, Ordering::Relaxed);
         let mut done = outcome?;
