@@ -27,7 +27,7 @@ impl Found {
     /// The value itself.
     fn resolve(self, blobs: &dyn BlobSource) -> Result<Value> {
         match self.kind {
-            Kind::Blob => blobs.read(&self.value).map(Value::Owned),
+            Kind::Blob => blobs.read(&self.value).map(Value::owned),
             _ => Ok(self.value),
         }
     }
@@ -180,7 +180,7 @@ fn find_in_memtables(
             return Some(live.then(|| Found {
                 seq: entry.seq,
                 kind: entry.kind,
-                value: Value::Owned(entry.value.to_vec()),
+                value: Value::owned(entry.value.to_vec()),
             }));
         }
     }
@@ -201,7 +201,7 @@ fn find_in_table(
     Ok(Some(live.then_some(Found {
         seq: entry.seq,
         kind: entry.kind,
-        value: Value::Block(entry.value),
+        value: Value::block(entry.value),
     })))
 }
 

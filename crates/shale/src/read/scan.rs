@@ -192,8 +192,29 @@ fn add_level<'a>(
     }
 }
 
-/// A cursor over the rows of a range. Not at a row until one of the four seeks; as an iterator it
-/// begins with the first row by itself.
+/// A cursor over the rows of a range, of one moment: what is committed later is not seen. Not at a
+/// row until one of the four seeks; as an iterator it begins with the first row by itself.
+///
+/// After an error it is at no row, and can be sought again.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+/// let mut scan = tree.scan::<&[u8]>(..)?;
+/// scan.seek(b"b")?; // as a cursor, without copying rows
+/// while scan.valid() {
+///     println!("{} {}", scan.key().escape_ascii(), scan.value()?.escape_ascii());
+///     scan.next()?;
+/// }
+///
+/// for row in tree.scan::<&[u8]>(..)? {
+///     let (key, value) = row?; // as an iterator, of copies
+/// #   assert_eq!((key.len(), value.len()), (1, 1));
+/// }
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub struct Scan {
     rows: Visible<ScanSource>,
     blobs: Arc<dyn BlobSource>,
@@ -215,6 +236,7 @@ enum Progress {
 
 impl Scan {
     /// A scan of `range` in `state` as a reader at `seq` sees it.
+    #[doc(hidden)]
     pub fn new(
         state: &TreeState,
         range: ScanRange,
@@ -260,30 +282,88 @@ impl Scan {
     }
 
     /// Goes to the first row.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_first()?;
+    /// assert_eq!(scan.key(), b"a");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn seek_first(&mut self) -> Result<()> {
         self.leave();
         self.rows.seek_first()
     }
 
     /// Goes to the last row.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_last()?;
+    /// assert_eq!(scan.key(), b"c");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn seek_last(&mut self) -> Result<()> {
         self.leave();
         self.rows.seek_last()
     }
 
-    /// Goes to the first row at or after `key`.
+    /// Goes to the first row at or after `key` (and inside the bounds of the scan).
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek(b"aa")?;
+    /// assert_eq!(scan.key(), b"b");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.leave();
         self.rows.seek(key)
     }
 
-    /// Goes to the last row at or before `key`.
+    /// Goes to the last row at or before `key` (and inside the bounds of the scan).
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_back(b"bb")?;
+    /// assert_eq!(scan.key(), b"b");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
         self.leave();
         self.rows.seek_back(key)
     }
 
-    /// Goes to the next row; nothing happens if there is no current one.
+    /// Goes to the next row, or to none after the last; nothing happens if there is no current one.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek(b"b")?;
+    /// scan.next()?;
+    /// assert_eq!(scan.key(), b"c");
+    /// scan.next()?;
+    /// assert!(!scan.valid());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     #[expect(clippy::should_implement_trait, reason = "a cursor first; the iterator is on top")]
     #[inline]
     pub fn next(&mut self) -> Result<()> {
@@ -291,7 +371,20 @@ impl Scan {
         self.rows.next()
     }
 
-    /// Goes to the previous row; nothing happens if there is no current one.
+    /// Goes to the previous row, or to none before the first; nothing happens if there is no
+    /// current one.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_last()?;
+    /// scan.prev()?;
+    /// assert_eq!(scan.key(), b"b");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.leave();
@@ -299,19 +392,59 @@ impl Scan {
     }
 
     /// Whether there is a current row.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// assert!(!scan.valid()); // not sought yet
+    /// scan.seek(b"b")?;
+    /// assert!(scan.valid());
+    /// scan.seek(b"x")?; // after the last row
+    /// assert!(!scan.valid());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     #[inline]
     pub fn valid(&self) -> bool {
         self.rows.valid()
     }
 
-    /// The row's key. Only while valid.
+    /// The row's key. To be asked for only while [`Scan::valid`]; otherwise it panics or gives
+    /// some key that is not of the scan.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_first()?;
+    /// assert_eq!(scan.key(), b"a");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.rows.key()
     }
 
-    /// The row's value; a large one is read from its file the first time it is asked for. Only
-    /// while valid.
+    /// The row's value; a large one is read from its file, whole, the first time it is asked for.
+    /// Only while [`Scan::valid`], as [`Scan::key`].
+    ///
+    /// # Errors
+    /// What reading a large value fails with; others do not fail.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_first()?;
+    /// assert_eq!(scan.value()?, b"1");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     #[inline]
     pub fn value(&self) -> Result<&[u8]> {
         if self.rows.kind() == Kind::Blob { self.large_value() } else { Ok(self.rows.value()) }
@@ -326,8 +459,23 @@ impl Scan {
         Ok(self.blob.get_or_init(|| value))
     }
 
-    /// The reference to the row's value if it is a large one in a file of its own. Only while
-    /// valid.
+    /// The reference to the row's value if it is a large one in a file of its own: so values can
+    /// be told that [`Scan::value`] would have to read. Only while [`Scan::valid`], as
+    /// [`Scan::key`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"small", b"1")?;
+    /// tree.put(b"video", &vec![7; 2 << 20])?;
+    /// let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_first()?;
+    /// assert!(scan.blob_ref().is_none());
+    /// scan.next()?;
+    /// assert!(scan.blob_ref().is_some()); // `Tree::get_reader` reads it in parts
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn blob_ref(&self) -> Option<&[u8]> {
         (self.rows.kind() == Kind::Blob).then(|| self.rows.value())
     }

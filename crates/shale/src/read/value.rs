@@ -11,9 +11,27 @@ pub trait BlobSource: Send + Sync {
     fn read(&self, blob_ref: &[u8]) -> Result<Vec<u8>>;
 }
 
-/// A value. It holds on to the block it lies in; keep a copy instead of many of these for long.
+/// A value as a read gives it: derefs to its bytes, and compares with bytes. It may be a part of a
+/// cached block without a copy, and then holds on to the block (about [`TreeConfig::block_bytes`]):
+/// keep a copy instead of many of these for long.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// tree.put(b"greeting", b"hello")?;
+/// let value: shale::Value = tree.get(b"greeting")?.unwrap();
+/// assert_eq!(value, b"hello");
+/// assert!(value.starts_with(b"he"));
+/// # Ok::<(), shale::Error>(())
+/// ```
+///
+/// [`TreeConfig::block_bytes`]: crate::TreeConfig::block_bytes
 #[derive(Clone)]
-pub enum Value {
+pub struct Value(Bytes);
+
+#[derive(Clone)]
+enum Bytes {
     /// A part of a block.
     Block(BlockSlice),
     /// Bytes of its own.
@@ -21,11 +39,29 @@ pub enum Value {
 }
 
 impl Value {
+    pub(crate) fn block(slice: BlockSlice) -> Value {
+        Value(Bytes::Block(slice))
+    }
+
+    pub(crate) fn owned(bytes: Vec<u8>) -> Value {
+        Value(Bytes::Owned(bytes))
+    }
+
     /// The bytes, copied only if they are part of a block.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"greeting", b"hello")?;
+    /// let bytes: Vec<u8> = tree.get(b"greeting")?.unwrap().into_vec();
+    /// assert_eq!(String::from_utf8(bytes).unwrap(), "hello");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn into_vec(self) -> Vec<u8> {
-        match self {
-            Value::Block(slice) => slice.to_vec(),
-            Value::Owned(bytes) => bytes,
+        match self.0 {
+            Bytes::Block(slice) => slice.to_vec(),
+            Bytes::Owned(bytes) => bytes,
         }
     }
 }
@@ -35,9 +71,9 @@ impl Deref for Value {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        match self {
-            Value::Block(slice) => slice,
-            Value::Owned(bytes) => bytes,
+        match &self.0 {
+            Bytes::Block(slice) => slice,
+            Bytes::Owned(bytes) => bytes,
         }
     }
 }
