@@ -1,7 +1,7 @@
 //! The public interface, on a real directory, with background threads.
 
 use shale::{
-    Batch, Codec, Codecs, Config, Db, Error, OpenOptions, Result, ScanOptions, TreeConfig,
+    Batch, Codec, Codecs, Config, Db, Env, Error, OpenOptions, Result, ScanOptions, TreeConfig,
     WriteOptions,
 };
 use std::io::Read;
@@ -357,5 +357,97 @@ fn bad_arguments_are_refused_with_a_reason() -> Result<()> {
         Db::open(dir.path(), Config { memory_bytes: 1, ..small() }),
         Err(Error::Config { .. })
     ));
+    Ok(())
+}
+
+#[test]
+fn a_database_in_memory_is_there_until_the_last_clone_of_its_world_is_gone() -> Result<()> {
+    let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    const N: u64 = 5_000;
+    for round in 0..2 {
+        let db = Db::open_in("/db", small(), options.clone())?;
+        let tree = db.tree_or_create("t")?;
+        for n in (round..N).step_by(2) {
+            tree.put(&key(n), &value(n))?;
+        }
+        db.wait_idle()?;
+    }
+    let db = Db::open_in("/db", small(), options)?;
+    for n in 0..N {
+        assert_eq!(db.tree("t")?.get(&key(n))?.unwrap(), value(n));
+    }
+    let other = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    assert!(Db::open_in("/db", small(), other)?.tree_names().is_empty());
+    Ok(())
+}
+
+#[test]
+fn bounds_with_nothing_between_give_no_rows() -> Result<()> {
+    let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    let db = Db::open_in("/db", small(), options)?;
+    let tree = db.tree_or_create("t")?;
+    for flushed in [true, false] {
+        for n in 0..100u8 {
+            tree.put(&[b'k', n], b"")?;
+        }
+        if flushed {
+            db.compact()?;
+        }
+    }
+    let bound = |n: u8| Some(vec![b'k', n]);
+    for (lower, upper, prefix) in [
+        (bound(7), bound(7), None),
+        (bound(8), bound(7), None),
+        (bound(200), None, None),
+        (None, Some(Vec::new()), None),
+        (None, None, Some(b"x".to_vec())),
+        (bound(7), None, bound(3)),
+    ] {
+        let options = ScanOptions { lower, upper, prefix, ..ScanOptions::default() };
+        let mut scan = tree.scan_with(options.clone())?;
+        for to in [b"".to_vec(), vec![b'k', 7], vec![b'k', 99], b"z".to_vec()] {
+            scan.seek(&to)?;
+            assert!(!scan.valid(), "{options:?}");
+            scan.seek_back(&to)?;
+            assert!(!scan.valid(), "{options:?}");
+        }
+        scan.seek_first()?;
+        assert!(!scan.valid(), "{options:?}");
+        scan.seek_last()?;
+        assert!(!scan.valid(), "{options:?}");
+        assert_eq!(tree.scan_with(options)?.count(), 0);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_call_on_a_dropped_tree_is_refused() -> Result<()> {
+    let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    let db = Db::open_in("/db", small(), options)?;
+    let tree = db.tree_or_create("t")?;
+    db.drop_tree("t")?;
+    db.tree_or_create("t")?.put(b"a", b"of another")?;
+    let mut batch = Batch::new();
+    batch.put(&tree, b"a", b"1");
+    let answers = [
+        tree.put(b"a", b"1"),
+        tree.delete(b"a"),
+        tree.delete_range(b"a", b"b"),
+        tree.put_reader(b"a", &mut &b"1"[..], WriteOptions::default()),
+        db.write(&batch, WriteOptions::default()),
+        tree.get(b"a").map(drop),
+        tree.multi_get(&["a"]).map(drop),
+        tree.get_reader(b"a").map(drop),
+        tree.contains(b"a").map(drop),
+        tree.scan::<&[u8]>(..).map(drop),
+        tree.ingest().map(drop),
+        tree.flush(),
+        tree.compact(),
+        tree.compact_range(b"a", None),
+        tree.approximate_bytes(b"a", None).map(drop),
+    ];
+    for (at, answer) in answers.into_iter().enumerate() {
+        assert!(matches!(answer, Err(Error::NoSuchTree(_))), "{at}: {answer:?}");
+    }
     Ok(())
 }

@@ -2,10 +2,7 @@
 
 use crate::exit::{Exit, Outcome};
 use serde_json::json;
-use shale::db::inspect::{ManifestLine, WalLine};
-use shale::version::Edit;
-use shale::version::manifest::ManifestDump;
-use shale::wal::inspect::WalDump;
+use shale::inspect::{Edit, ManifestDump, ManifestLine, WalDump, WalLine};
 use shale_lab::units::{bytes, grouped};
 use std::io::Write;
 

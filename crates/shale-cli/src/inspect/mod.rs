@@ -8,7 +8,7 @@ use crate::args::InspectOptions;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::screen;
 use serde_json::json;
-use shale::db::inspect::{self, BlobInspection, DirectoryInspection, Inspection, Standing};
+use shale::inspect::{self, BlobInspection, DirectoryInspection, Inspection, Standing};
 use shale_lab::report::plain_table;
 use shale_lab::units::{bytes, grouped};
 

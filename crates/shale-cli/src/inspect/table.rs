@@ -8,7 +8,7 @@ use shale::Env;
 use shale::base::cursor::Cursor;
 use shale::base::key::Kind;
 use shale::base::stats::Recorder;
-use shale::db::inspect::{TableInspection, key_text};
+use shale::inspect::{TableInspection, key_text};
 use shale::table::{Table, TableEnv};
 use shale_lab::report::plain_table;
 use shale_lab::units::{bytes, grouped, three_digits};

@@ -8,7 +8,16 @@ use serde::{Deserialize, Serialize};
 pub const LEVELS: usize = 7;
 
 /// How the blocks of one level are compressed. A block that does not shrink by an eighth is stored
-/// plain.
+/// plain. As text a codec is `none`, `lz4`, `zlib:6` or `zstd:3`.
+///
+/// ```
+/// use shale::Codec;
+///
+/// assert_eq!("zstd:3".parse::<Codec>()?, Codec::Zstd(3));
+/// assert_eq!(Codec::Lz4.to_string(), "lz4");
+/// assert!("zstd:99".parse::<Codec>().is_err());
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Codec {
@@ -16,14 +25,25 @@ pub enum Codec {
     None,
     /// LZ4: the cheapest to read and write.
     Lz4,
-    /// zlib at a level from 1 to 9.
+    /// zlib at a level from 1 (fast) to 9 (small). For data that must be zlib; zstd decompresses
+    /// faster.
     Zlib(u8),
-    /// zstd at a level from -5 to 19.
+    /// zstd at a level from -5 (fast) to 19 (small), but not 0.
     Zstd(i8),
 }
 
 impl Codec {
     /// Checks that the level is in the codec's range.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the range.
+    ///
+    /// ```
+    /// use shale::Codec;
+    ///
+    /// assert!(Codec::Zlib(6).validate().is_ok());
+    /// assert!(Codec::Zlib(10).validate().is_err());
+    /// ```
     pub fn validate(self) -> Result<()> {
         let wrong = |what: &str| Err(Error::Config { setting: "codecs", what: what.to_owned() });
         match self {
@@ -50,7 +70,8 @@ impl std::fmt::Display for Codec {
 impl std::str::FromStr for Codec {
     type Err = Error;
 
-    /// Reads `none`, `lz4`, `zlib`, `zlib:6`, `zstd` or `zstd:3`.
+    /// Reads `none`, `lz4`, `zlib:6` or `zstd:3`; without a level `zlib` is `zlib:6` and `zstd` is
+    /// `zstd:3`.
     fn from_str(text: &str) -> Result<Codec> {
         let (name, level) = match text.split_once(':') {
             Some((name, level)) => (name, Some(level)),
@@ -78,6 +99,14 @@ impl std::str::FromStr for Codec {
 ///
 /// Levels are counted by their distance from the top as data moves: `small` serves level 0 and the
 /// two levels below it that are in use, `last` the last level, `middle` those between.
+///
+/// ```
+/// use shale::{Codec, Codecs, TreeConfig};
+///
+/// let smaller = Codecs { last: Codec::Zstd(9), ..Codecs::default() };
+/// let config = TreeConfig { codecs: smaller, ..TreeConfig::default() };
+/// assert!(config.validate().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Codecs {
     /// For level 0 and the next two levels in use, unless one of them is the last.
@@ -90,6 +119,13 @@ pub struct Codecs {
 
 impl Codecs {
     /// The same codec everywhere.
+    ///
+    /// ```
+    /// use shale::{Codec, Codecs};
+    ///
+    /// let codecs = Codecs::all(Codec::Lz4);
+    /// assert!([codecs.small, codecs.middle, codecs.last].iter().all(|c| *c == Codec::Lz4));
+    /// ```
     pub fn all(codec: Codec) -> Codecs {
         Codecs { small: codec, middle: codec, last: codec }
     }
@@ -103,6 +139,22 @@ impl Default for Codecs {
 }
 
 /// The settings of one tree, fixed when it is created and kept with it.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// use shale::{Codec, Codecs, TreeConfig};
+///
+/// // Read one by one, at random: small blocks that are cheap to decompress.
+/// let config = TreeConfig {
+///     block_bytes: 4096,
+///     codecs: Codecs::all(Codec::Lz4),
+///     ..TreeConfig::default()
+/// };
+/// let tree = db.create_tree("sessions", config.clone())?;
+/// assert_eq!(tree.config(), &config);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TreeConfig {
@@ -131,7 +183,17 @@ impl Default for TreeConfig {
 }
 
 impl TreeConfig {
-    /// Refuses values out of range.
+    /// Refuses values out of range; [`Db::create_tree`](crate::Db::create_tree) does it too.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the setting and its range.
+    ///
+    /// ```
+    /// use shale::TreeConfig;
+    ///
+    /// let config = TreeConfig { block_bytes: 100, ..TreeConfig::default() };
+    /// assert!(config.validate().unwrap_err().to_string().contains("`block_bytes`"));
+    /// ```
     pub fn validate(&self) -> Result<()> {
         self.codecs.small.validate()?;
         self.codecs.middle.validate()?;
@@ -143,38 +205,68 @@ impl TreeConfig {
 }
 
 /// How commits that do not ask for a sync become durable.
+///
+/// ```
+/// use shale::{Config, SyncPolicy};
+///
+/// // After a crash of the machine at most about the last 100 ms of commits are lost.
+/// let config = Config { sync: SyncPolicy::EveryMillis(100), ..Config::default() };
+/// assert!(config.validate().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncPolicy {
-    /// Only when a commit asks. After a crash of the machine, what survives is a prefix of the
-    /// commit order; a crash of the process loses nothing.
+    /// Only when a commit asks ([`WriteOptions::SYNC`](crate::WriteOptions::SYNC)) or
+    /// [`Db::sync`](crate::Db::sync) is called. After a crash of the machine, what survives is a
+    /// prefix of the commit order; a crash of the process loses nothing. The default.
     OnRequest,
     /// As `OnRequest`, and every so many milliseconds (1 to 60,000) by a background thread.
     EveryMillis(u32),
-    /// With every commit.
+    /// With every commit, before it returns: one sync for each group of commits of threads that
+    /// commit at the same time.
     Always,
 }
 
-/// The settings of a database.
+/// The settings of a database, given at every open; none of them is kept on disk. With serde they
+/// can be read from a file: what is left out has its default, an unknown name is refused.
+///
+/// ```
+/// use shale::{Config, Env, OpenOptions, SyncPolicy};
+///
+/// let config = Config {
+///     memory_bytes: 256 << 20,
+///     sync: SyncPolicy::Always,
+///     ..Config::default()
+/// };
+/// # let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+/// # let path = "/db";
+/// let db = shale::Db::open_in(path, config, options)?;
+/// assert_eq!(db.stats().memory_bytes, 256 << 20);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The bound on block cache, memtables, indexes and filters together, in bytes: 8 MiB or
-    /// more; 0 (the default) takes a quarter of the machine's (or its cgroup's) memory.
+    /// The bound on block cache, memtables, indexes and filters together, in bytes: 8 MiB to
+    /// 64 TiB; 0 (the default) takes a quarter of the machine's (or its cgroup's) memory, but at
+    /// least 64 MiB. It is taken as it is used.
     pub memory_bytes: u64,
-    /// The size at which a memtable is sealed and flushed, in bytes: 64 KiB to 1 GiB; 0 (the
-    /// default) takes a sixteenth of `memory_bytes`, at most 64 MiB.
+    /// The size at which a memtable is sealed and flushed, in bytes: 64 KiB to 1 GiB and at most a
+    /// quarter of `memory_bytes`; 0 (the default) takes a sixteenth of that, at most 64 MiB.
     pub memtable_bytes: u64,
     /// The aim for the size of a table file, in bytes: 64 KiB to 1 GiB, default 64 MiB.
     pub table_bytes: u64,
     /// Background threads for flush and compaction, 1 to 64; 0 (the default) takes one per core,
     /// at least 2 and at most 8.
     pub background_threads: u32,
-    /// When commits that do not ask for a sync reach the disk.
+    /// When commits that do not ask for a sync become durable. Default
+    /// [`SyncPolicy::OnRequest`].
     pub sync: SyncPolicy,
-    /// Create the database if there is none. Default true.
+    /// Create the database if there is none. Default true; otherwise opening what does not exist
+    /// is [`Error::NoDatabase`].
     pub create: bool,
-    /// The settings of trees created without settings of their own.
+    /// The settings of trees created without settings of their own, by
+    /// [`Db::tree_or_create`](crate::Db::tree_or_create).
     pub tree: TreeConfig,
 }
 
@@ -193,7 +285,18 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Refuses values that are out of range or contradict each other.
+    /// Refuses values that are out of range or contradict each other; opening does it too.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the setting and what would be right.
+    ///
+    /// ```
+    /// use shale::Config;
+    ///
+    /// assert!(Config::default().validate().is_ok());
+    /// let config = Config { memory_bytes: 1000, ..Config::default() };
+    /// assert!(config.validate().unwrap_err().to_string().contains("`memory_bytes`"));
+    /// ```
     pub fn validate(&self) -> Result<()> {
         if self.memory_bytes != 0 {
             check("memory_bytes", self.memory_bytes, 8 << 20, 1 << 46)?;

@@ -6,11 +6,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The result of every fallible call of this crate.
+///
+/// ```
+/// fn count(tree: &shale::Tree) -> shale::Result<usize> {
+///     let mut rows = 0;
+///     for row in tree.scan::<&[u8]>(..)? {
+///         row?;
+///         rows += 1;
+///     }
+///     Ok(rows)
+/// }
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// assert_eq!(count(&db.tree_or_create("t")?)?, 0);
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What went wrong, where, and what to do about it.
 ///
-/// Cheap to clone, so that one failed background job can be reported to every writer.
+/// Cheap to clone, so that one failed background job can be reported to every writer. As text it
+/// is a sentence for people, with the file or the setting that it is about.
+///
+/// ```
+/// use shale::{Config, Db, Env, Error, OpenOptions};
+///
+/// let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+/// let config = Config { create: false, ..Config::default() };
+/// match Db::open_in("/db", config, options) {
+///     Err(Error::NoDatabase(path)) => println!("nothing at {}", path.display()),
+///     Err(Error::Locked { .. }) => println!("in use elsewhere"),
+///     Err(error) if error.is_corruption() => println!("damaged: {error}"),
+///     other => panic!("{other:?}"),
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,10 +49,11 @@ pub enum Error {
         op: &'static str,
         /// The file it was tried on.
         path: PathBuf,
-        /// The system's own answer.
+        /// The system's own answer (or that of the reader that a value was read from).
         source: Arc<io::Error>,
     },
-    /// There is no space left on the device. Reads go on; writes resume once there is space.
+    /// There is no space left on the device. A write that gets this has had no effect. Reads go
+    /// on; writes tried again succeed once there is space, without a reopen.
     DiskFull {
         /// The file that could not grow.
         path: PathBuf,
@@ -57,7 +87,8 @@ pub enum Error {
     TreeExists(String),
     /// There is no database at this path and none was to be created.
     NoDatabase(PathBuf),
-    /// An earlier failure (such as a failed sync) makes further writes unsafe. Reopen the database.
+    /// An earlier failure (such as a failed sync) makes further writes unsafe. Reads go on. Close
+    /// and reopen the database: what was durable before is there.
     Poisoned(Arc<Error>),
     /// The database was opened for reading only.
     ReadOnly,
@@ -66,7 +97,20 @@ pub enum Error {
 }
 
 impl Error {
-    /// An I/O error on `path`; a full disk becomes [`Error::DiskFull`].
+    /// An I/O error on `path`; a full disk becomes [`Error::DiskFull`]. For an [`Fs`] of one's own.
+    ///
+    /// ```
+    /// use std::io;
+    ///
+    /// let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+    /// let error = shale::Error::io("open", "/db/CURRENT".as_ref(), refused);
+    /// assert!(error.to_string().starts_with("could not open /db/CURRENT"));
+    ///
+    /// let full = io::Error::from(io::ErrorKind::StorageFull);
+    /// assert!(shale::Error::io("write", "/db/000001.wal".as_ref(), full).is_disk_full());
+    /// ```
+    ///
+    /// [`Fs`]: crate::Env
     pub fn io(op: &'static str, path: &Path, source: io::Error) -> Error {
         if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
             Error::DiskFull { path: path.to_owned() }
@@ -75,12 +119,24 @@ impl Error {
         }
     }
 
-    /// Damage found in `path` at `offset`.
+    /// Damage found in `path` at byte `offset`.
+    ///
+    /// ```
+    /// let path = "/db/000001.table".as_ref();
+    /// let error = shale::Error::corruption(path, 4096, "the checksum is wrong");
+    /// assert!(error.to_string().contains("000001.table is damaged at byte 4096"));
+    /// ```
     pub fn corruption(path: &Path, offset: u64, what: impl Into<String>) -> Error {
         Error::Corruption { path: path.to_owned(), offset, what: what.into() }
     }
 
     /// Whether this is [`Error::Corruption`].
+    ///
+    /// ```
+    /// let error = shale::Error::corruption("/db/CURRENT".as_ref(), 0, "it is empty");
+    /// assert!(error.is_corruption());
+    /// assert!(!shale::Error::Closed.is_corruption());
+    /// ```
     pub fn is_corruption(&self) -> bool {
         matches!(self, Error::Corruption { .. })
     }
@@ -91,6 +147,11 @@ impl Error {
     }
 
     /// Whether this is [`Error::DiskFull`].
+    ///
+    /// ```
+    /// let error = shale::Error::DiskFull { path: "/db/000001.wal".into() };
+    /// assert!(error.is_disk_full());
+    /// ```
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Error::DiskFull { .. })
     }

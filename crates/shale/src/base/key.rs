@@ -6,7 +6,18 @@
 
 use std::cmp::Ordering;
 
-/// A position in the commit order. Every operation gets the next one.
+/// A position in the commit order, from 1 on. Every operation gets the next one.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// let before: shale::SeqNo = db.snapshot().seq();
+/// tree.put(b"a", b"1")?;
+/// tree.delete(b"a")?;
+/// assert_eq!(db.snapshot().seq(), before + 2);
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub type SeqNo = u64;
 
 /// The largest sequence number; as a read position it means "the newest of everything".

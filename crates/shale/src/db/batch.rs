@@ -9,19 +9,20 @@ use crate::write::ops::Ops;
 /// whole or not at all.
 ///
 /// A later operation on a key wins over an earlier one. The batch is held in memory until it is
-/// written; [`Batch::bytes`] says how much that is.
+/// written; [`Batch::bytes`] says how much that is. It may take 512 MiB, not counting values that
+/// go to blob files. Operations that a batch cannot take are reported when it is written: see
+/// [`Db::write`](crate::Db::write).
 ///
 /// ```
-/// # fn main() -> shale::Result<()> {
-/// # let dir = tempfile::tempdir().unwrap();
-/// let db = shale::Db::open(dir.path(), shale::Config::default())?;
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
 /// let (users, emails) = (db.tree_or_create("users")?, db.tree_or_create("emails")?);
 /// let mut batch = shale::Batch::new();
 /// batch.put(&users, b"7", b"ada@example.org");
 /// batch.put(&emails, b"ada@example.org", b"7");
-/// db.write(&batch, shale::WriteOptions { sync: true })?;
+/// db.write(&batch, shale::WriteOptions::SYNC)?;
 /// assert_eq!(emails.get(b"ada@example.org")?.unwrap(), b"7");
-/// # Ok(()) }
+/// # Ok::<(), shale::Error>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Batch {
@@ -42,42 +43,58 @@ impl std::fmt::Debug for Batch {
 
 impl Batch {
     /// An empty batch.
+    ///
+    /// ```
+    /// assert!(shale::Batch::new().is_empty());
+    /// ```
     pub fn new() -> Batch {
         Batch::default()
     }
 
     /// Sets `key` to `value`. A key or value longer than its bound (64 KiB, 4 GiB) makes
     /// [`Db::write`](crate::Db::write) refuse the whole batch.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut batch = shale::Batch::new();
+    /// batch.put(&tree, b"a", b"1");
+    /// batch.put(&tree, b"a", b"2"); // later, so it wins
+    /// db.write(&batch, shale::WriteOptions::default())?;
+    /// assert_eq!(tree.get(b"a")?.unwrap(), b"2");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) {
         self.has_large |= value.len() as u64 >= u64::from(tree.config().blob_bytes);
         self.push(tree, Kind::Put, key, value);
     }
 
-    /// Removes `key`, if it is there.
+    /// Removes `key`, if it is there. A key longer than 64 KiB makes
+    /// [`Db::write`](crate::Db::write) refuse the whole batch.
     ///
     /// ```
-    /// # fn main() -> shale::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
     /// # let tree = db.tree_or_create("t")?;
     /// let mut batch = shale::Batch::new();
     /// batch.put(&tree, b"a", b"1");
     /// batch.delete(&tree, b"a"); // later, so it wins
     /// db.write(&batch, shale::WriteOptions::SYNC)?;
     /// assert!(tree.get(b"a")?.is_none());
-    /// # Ok(()) }
+    /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
         self.push(tree, Kind::Delete, key, b"");
     }
 
     /// Removes every key from `start` up to, not including, `end`. Its cost does not depend on how
-    /// many keys that are. An empty range does nothing.
+    /// many keys that are. An empty range does nothing; a bound longer than 64 KiB makes
+    /// [`Db::write`](crate::Db::write) refuse the whole batch.
     ///
     /// ```
-    /// # fn main() -> shale::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
     /// # let tree = db.tree_or_create("t")?;
     /// let mut batch = shale::Batch::new();
     /// batch.put(&tree, b"a", b"1");
@@ -86,7 +103,7 @@ impl Batch {
     /// db.write(&batch, shale::WriteOptions::SYNC)?;
     /// assert!(tree.get(b"a")?.is_none());
     /// assert!(tree.get(b"c")?.is_some());
-    /// # Ok(()) }
+    /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn delete_range(&mut self, tree: &Tree, start: &[u8], end: &[u8]) {
         if start < end {
@@ -116,33 +133,71 @@ impl Batch {
     }
 
     /// How many operations it holds.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut batch = shale::Batch::new();
+    /// batch.put(&tree, b"a", b"1");
+    /// batch.delete(&tree, b"a");
+    /// assert_eq!(batch.len(), 2);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.ops.count() as usize
     }
 
-    /// Whether it holds none.
+    /// Whether it holds no operation.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut batch = shale::Batch::new();
+    /// batch.delete_range(&tree, b"b", b"a"); // an empty range
+    /// assert!(batch.is_empty());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
 
-    /// The memory its operations take, in bytes; also what they will take in the log.
+    /// The memory its operations take, in bytes; also what they will take in the log (values that
+    /// go to blob files apart).
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut batch = shale::Batch::new();
+    /// for n in 0..10_000u32 {
+    ///     batch.put(&tree, &n.to_be_bytes(), b"value");
+    ///     if batch.bytes() >= 64 << 10 {
+    ///         db.write(&batch, shale::WriteOptions::default())?;
+    ///         batch.clear();
+    ///     }
+    /// }
+    /// db.write(&batch, shale::WriteOptions::default())?;
+    /// assert_eq!(tree.scan::<&[u8]>(..)?.count(), 10_000);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn bytes(&self) -> usize {
         self.ops.bytes().len()
     }
 
-    /// Forgets all operations, so that the memory can be used for the next batch.
+    /// Forgets all operations, so that the memory (up to 1 MiB) can be used for the next batch.
     ///
     /// ```
-    /// # fn main() -> shale::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
     /// # let tree = db.tree_or_create("t")?;
     /// let mut batch = shale::Batch::new();
     /// batch.put(&tree, b"a", b"1");
     /// assert!(batch.len() == 1 && batch.bytes() > 0);
     /// batch.clear();
     /// assert!(batch.is_empty());
-    /// # Ok(()) }
+    /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn clear(&mut self) {
         self.ops.clear();

@@ -43,7 +43,22 @@ impl NewBlob {
     }
 }
 
-/// Reads a value in parts; see [`Tree::get_reader`](crate::Tree::get_reader).
+/// Reads a value in parts, checking each; see [`Tree::get_reader`](crate::Tree::get_reader). What a
+/// read fails with is an [`io::Error`] around an [`Error`].
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// use std::io::Read;
+///
+/// # tree.put(b"video", &vec![7; 2 << 20])?;
+/// let mut reader = tree.get_reader(b"video")?.unwrap();
+/// let mut start = [0; 16];
+/// reader.read_exact(&mut start).unwrap();
+/// assert_eq!(start, [7; 16]);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ValueReader(Source);
 
@@ -54,7 +69,16 @@ enum Source {
 }
 
 impl ValueReader {
-    /// The length of the whole value in bytes.
+    /// The length of the whole value in bytes, however much of it has been read.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"video", &vec![7; 2 << 20])?;
+    /// assert_eq!(tree.get_reader(b"video")?.unwrap().len(), 2 << 20);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn len(&self) -> u64 {
         match &self.0 {
             Source::Value { value, .. } => value.len() as u64,
@@ -63,6 +87,15 @@ impl ValueReader {
     }
 
     /// Whether the value is empty.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"")?;
+    /// assert!(tree.get_reader(b"a")?.unwrap().is_empty());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

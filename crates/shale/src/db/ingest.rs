@@ -23,12 +23,13 @@ use std::io::Read;
 use std::sync::Arc;
 
 /// A bulk load under way: rows in strictly ascending order of their keys. Nothing is visible
-/// before [`Ingest::finish`], and then everything is; dropping it instead leaves no trace.
+/// before [`Ingest::finish`], and then everything is; dropping it instead leaves no trace. It takes
+/// little memory, however many rows there are. Rows replace those that the tree has of the same
+/// keys.
 ///
 /// ```
-/// # fn main() -> shale::Result<()> {
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
 /// let tree = db.tree_or_create("squares")?;
 /// let mut ingest = tree.ingest()?;
 /// for n in 0..1000u32 {
@@ -36,7 +37,7 @@ use std::sync::Arc;
 /// }
 /// assert_eq!(ingest.finish()?, 1000);
 /// assert_eq!(tree.get(&7u32.to_be_bytes())?.unwrap(), 49u32.to_le_bytes());
-/// # Ok(()) }
+/// # Ok::<(), shale::Error>(())
 /// ```
 pub struct Ingest {
     tree: Tree,
@@ -83,8 +84,20 @@ impl Ingest {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the key is not greater than the one before; the load can go
-    /// on with another row.
+    /// [`Error::InvalidArgument`] if the key is not greater than the one before or longer than
+    /// 64 KiB; the load can go on with another row. After any other error drop it.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut ingest = tree.ingest()?;
+    /// ingest.add(b"b", b"2")?;
+    /// assert!(ingest.add(b"a", b"1").is_err());
+    /// ingest.add(b"c", b"3")?;
+    /// assert_eq!(ingest.finish()?, 2);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check(key)?;
         let large = value.len() as u64 >= u64::from(self.tree.config().blob_bytes);
@@ -95,10 +108,22 @@ impl Ingest {
         self.push(key, Row::Value(value), value.len() as u64)
     }
 
-    /// Adds a row whose value is read from `value`, in bounded memory; answers its length.
+    /// Adds a row whose value is read from `value`, in bounded memory; answers its length in bytes.
     ///
     /// # Errors
     /// As [`Ingest::add`]; and what reading fails with.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut ingest = tree.ingest()?;
+    /// let mut file = std::io::Cursor::new("any reader");
+    /// assert_eq!(ingest.add_reader(b"text", &mut file)?, 10);
+    /// ingest.finish()?;
+    /// assert_eq!(tree.get(b"text")?.unwrap(), b"any reader");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn add_reader(&mut self, key: &[u8], value: &mut dyn Read) -> Result<u64> {
         self.check(key)?;
         let large = u64::from(self.tree.config().blob_bytes);
@@ -179,7 +204,24 @@ impl Ingest {
         Ok(())
     }
 
-    /// Makes all rows visible and durable, together, and answers how many they are.
+    /// Makes all rows visible and durable, together, and answers how many they are. Memtables of
+    /// the tree are flushed first, and writers wait meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTree`] if the tree has been dropped, and what the disk fails with; then no
+    /// row is visible.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut ingest = tree.ingest()?;
+    /// ingest.add(b"a", b"1")?;
+    /// assert!(!tree.contains(b"a")?);
+    /// assert_eq!(ingest.finish()?, 1);
+    /// assert!(tree.contains(b"a")?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn finish(mut self) -> Result<u64> {
         self.tree.check()?;
         self.end_table()?;

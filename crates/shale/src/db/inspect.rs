@@ -1,6 +1,10 @@
 //! What is in the files of a database, for people and tools: nothing is changed and no lock is
 //! taken, so that a database in use, or one too damaged to be opened, can be looked at too. (Of one
 //! in use the answer may mix two moments.)
+//!
+//! [`directory`] tells which files there are and what each is for, [`open`] what is in one of them.
+//! What they answer with can be written as JSON (serde). Names of fields may change with any
+//! version of the format.
 
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
@@ -8,10 +12,9 @@ use crate::base::key::{Kind, SeqNo};
 use crate::fs::{DirEntry, Env};
 use crate::table::blob::{BlobReader, BlobRef};
 use crate::table::format::{FileKind, file_name, parse_file_name};
-use crate::table::meta::FileId;
 use crate::version::TreeId;
-use crate::version::manifest::{self, ManifestDump, Recovered};
-use crate::wal::inspect::{WalDump, salvage};
+use crate::version::manifest::{self, Recovered};
+use crate::wal::inspect::salvage;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,10 +22,33 @@ use std::path::{Path, PathBuf};
 pub use crate::table::inspect::{
     BlockInspection, CodecTotal, RangeDeleteInspection, TableInspection, key_text,
 };
-pub use crate::version::manifest::ManifestLine;
-pub use crate::wal::inspect::WalLine;
+pub use crate::table::meta::{FileId, TableMeta};
+pub use crate::version::edit::{Edit, LogStart, TreeEdit};
+pub use crate::version::manifest::{ManifestDump, ManifestLine};
+pub use crate::wal::inspect::{WalDump, WalLine};
 
-/// What is in one file.
+/// What is in one file; see [`open`].
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// use shale::inspect::{Inspection, directory_in, open_in};
+///
+/// for file in directory_in(&env, dir)?.files.iter().filter(|file| file.name != "LOCK") {
+///     match open_in(&env, &dir.join(&file.name))? {
+///         Inspection::Table(table) => println!("{} entries", table.meta.entries),
+///         Inspection::Wal(records) => println!("{} records", records.count()),
+///         Inspection::Manifest(edits) => println!("{} edits", edits.count()),
+///         Inspection::Blob(blob) => println!("a value of {} bytes", blob.value_bytes),
+///         Inspection::Current { manifest } => println!("{manifest} is in force"),
+///     }
+/// }
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Debug)]
 pub enum Inspection {
     /// A table, read already.
@@ -41,28 +67,66 @@ pub enum Inspection {
 }
 
 /// A blob file, described.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let dir = std::path::Path::new("/db");
+/// use shale::inspect::{Inspection, directory_in, open_in};
+///
+/// db.tree_or_create("t")?.put(b"video", &vec![7; 2 << 20])?;
+/// let files = directory_in(&env, dir)?.files;
+/// let file = files.iter().find(|file| file.name.ends_with(".blob")).unwrap();
+/// let Inspection::Blob(blob) = open_in(&env, &dir.join(&file.name))? else { panic!() };
+/// assert_eq!((blob.value_bytes, blob.damage), (2 << 20, None));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct BlobInspection {
     /// Its number.
     pub id: FileId,
-    /// Its length.
+    /// Its length in bytes.
     pub file_bytes: u64,
-    /// The length of the value in it, as its own length tells.
+    /// The length of the value in it in bytes, as its own length tells.
     pub value_bytes: u64,
     /// What is wrong with it, if anything.
     pub damage: Option<String>,
 }
 
-/// Reads a file of a database, of whatever kind its name says it is.
+/// Reads a file of a database, of whatever kind its name says it is. Tables and blobs are read
+/// whole and checked; of logs and manifests only the start is read before they are iterated over.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] if no file of a database has such a name; [`Error::Corruption`] if it
 /// is damaged so that nothing can be said of it.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("people.db");
+/// # shale::Db::open(&path, shale::Config::default())?;
+/// use shale::inspect::{Inspection, open};
+///
+/// let Inspection::Current { manifest } = open(&path.join("CURRENT"))? else { panic!() };
+/// assert!(manifest.starts_with("MANIFEST-"));
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub fn open(path: &Path) -> Result<Inspection> {
     open_in(&Env::os(), path)
 }
 
 /// As [`open`], in a world of the caller's choice.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// use shale::inspect::{Inspection, open_in};
+///
+/// let found = open_in(&env, "/db/CURRENT".as_ref())?;
+/// assert!(matches!(found, Inspection::Current { .. }));
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub fn open_in(env: &Env, path: &Path) -> Result<Inspection> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let fs = &*env.fs;
@@ -101,6 +165,22 @@ fn inspect_blob(env: &Env, path: &Path, id: FileId) -> Result<BlobInspection> {
 }
 
 /// What a file is to its database.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// use shale::inspect::{Standing, directory_in};
+///
+/// env.fs.create("/db/999999.table".as_ref())?; // as a crash may leave it
+/// env.fs.create("/db/notes".as_ref())?;
+/// let files = directory_in(&env, "/db".as_ref())?.files;
+/// let standing = |name| files.iter().find(|file| file.name == name).unwrap().standing;
+/// assert_eq!(standing("CURRENT"), Standing::Needed);
+/// assert_eq!(standing("999999.table"), Standing::Orphan);
+/// assert_eq!(standing("notes"), Standing::Foreign);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -117,15 +197,30 @@ pub enum Standing {
 }
 
 /// A file of a directory.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// for file in shale::inspect::directory_in(&env, dir)?.files {
+///     let tree = file.tree.as_deref().unwrap_or("");
+///     println!("{:>10} {} {tree} {:?}", file.bytes, file.name, file.standing);
+///     assert_eq!(file.damage, None);
+/// }
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct FileInspection {
     /// Its name.
     pub name: String,
-    /// Its length in bytes.
+    /// Its length in bytes; of a missing table what it should be, of other missing files 0.
     pub bytes: u64,
     /// What it is to the database.
     pub standing: Standing,
-    /// The tree that a table belongs to.
+    /// The name of the tree that a table or blob belongs to.
     pub tree: Option<String>,
     /// The level that a table is in.
     pub level: Option<usize>,
@@ -134,6 +229,18 @@ pub struct FileInspection {
 }
 
 /// A tree by the manifest.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// let tree = &shale::inspect::directory_in(&env, dir)?.trees[0];
+/// assert_eq!((tree.name.as_str(), tree.tables, tree.entries), ("t", 1, 1));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeInspection {
     /// Its number.
@@ -153,6 +260,20 @@ pub struct TreeInspection {
 }
 
 /// A database's directory, described.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// let found = shale::inspect::directory_in(&env, dir)?;
+/// assert!(found.damage.is_none());
+/// let bytes: u64 = found.files.iter().map(|file| file.bytes).sum();
+/// println!("{} trees, {bytes} bytes", found.trees.len());
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct DirectoryInspection {
     /// The directory.
@@ -169,11 +290,31 @@ pub struct DirectoryInspection {
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if it has no file of a database.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("people.db");
+/// # shale::Db::open(&path, shale::Config::default())?;
+/// let found = shale::inspect::directory(&path)?;
+/// assert!(found.files.iter().any(|file| file.name == "CURRENT"));
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub fn directory(path: &Path) -> Result<DirectoryInspection> {
     directory_in(&Env::os(), path)
 }
 
 /// As [`directory`], in a world of the caller's choice.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// assert_eq!(shale::inspect::directory_in(&env, dir)?.trees[0].name, "t");
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub fn directory_in(env: &Env, path: &Path) -> Result<DirectoryInspection> {
     let fs = &*env.fs;
     if !fs.exists(path)? {

@@ -13,7 +13,9 @@ mod ingest;
 pub mod inspect;
 mod install;
 mod open;
+mod options;
 pub mod repair;
+mod scan;
 mod sched;
 mod snapshot;
 mod stats;
@@ -26,73 +28,35 @@ mod work;
 pub use batch::Batch;
 pub use blobs::ValueReader;
 pub use ingest::Ingest;
+pub use options::{Background, OpenOptions, ScanOptions, WriteOptions};
 pub use snapshot::Snapshot;
-pub use stats::{CodecBytes, LevelStats, OperationStats, Stats, TreeStats};
-pub use tree::{ScanOptions, Tree};
+pub use stats::{LevelStats, OperationStats, Stats, TreeStats};
+pub use tree::Tree;
 pub use verify::{VerifyProgress, VerifyReport};
 
 use self::core::Core;
 use crate::base::config::{Config, TreeConfig};
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Arc, Mutex};
-use crate::fs::Env;
 use std::path::Path;
-
-/// How one commit is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteOptions {
-    /// Whether the commit, and with it every earlier one, is durable when the call returns.
-    /// Default false: it survives a crash of the process, and after a crash of the machine what
-    /// survives is a prefix of the commit order.
-    pub sync: bool,
-}
-
-impl WriteOptions {
-    /// Durable when the call returns.
-    pub const SYNC: WriteOptions = WriteOptions { sync: true };
-}
-
-/// Who runs flushes and compactions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Background {
-    /// Threads of the database.
-    #[default]
-    Threads,
-    /// The caller, one piece at a time, with [`Db::step`]; a writer that must wait for room steps
-    /// too. For simulations.
-    Stepped,
-}
-
-/// The world and the manner in which a database is opened.
-#[derive(Clone, Debug)]
-pub struct OpenOptions {
-    /// Disk and clock.
-    pub env: Env,
-    /// Who does the background work.
-    pub background: Background,
-    /// Whether nothing on disk may be changed.
-    pub read_only: bool,
-}
-
-impl Default for OpenOptions {
-    fn default() -> OpenOptions {
-        OpenOptions { env: Env::os(), background: Background::Threads, read_only: false }
-    }
-}
 
 /// A database: named trees over one log, one commit order, one memory bound. Cheap to clone; any
 /// number of threads may use it at once. It is closed when the last handle to it or to one of its
-/// trees is dropped, or by [`Db::close`].
+/// trees is dropped, or by [`Db::close`]; snapshots and scans do not keep it open.
+///
+/// Every call that writes or waits may answer, besides what is said there, with [`Error::Io`] or
+/// [`Error::DiskFull`] from the disk, [`Error::Poisoned`] after a failure that may have lost data,
+/// [`Error::ReadOnly`] and [`Error::Closed`]; every call that reads tables with [`Error::Io`],
+/// [`Error::Corruption`] and [`Error::Closed`].
 ///
 /// ```
-/// # fn main() -> shale::Result<()> {
 /// # let dir = tempfile::tempdir().unwrap();
 /// let db = shale::Db::open(dir.path(), shale::Config::default())?;
 /// let tree = db.tree_or_create("greetings")?;
 /// tree.put(b"en", b"hello")?;
 /// assert_eq!(tree.get(b"en")?.unwrap(), b"hello");
 /// assert!(tree.get(b"xx")?.is_none());
-/// # Ok(()) }
+/// # Ok::<(), shale::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Db {
@@ -157,19 +121,59 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::Locked`] if it is open already, here or in another process;
-    /// [`Error::Corruption`] if files are damaged; [`Error::Config`] for a setting out of range.
+    /// [`Error::NoDatabase`] if there is none to open; [`Error::Corruption`] if files are damaged
+    /// ([`repair`] salvages them); [`Error::Config`] for a setting out of range.
+    ///
+    /// ```
+    /// use shale::{Config, Db, Error};
+    ///
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("people.db");
+    /// let db = Db::open(&path, Config::default())?;
+    /// assert!(matches!(Db::open(&path, Config::default()), Err(Error::Locked { .. })));
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Db> {
         Db::open_in(path, config, OpenOptions::default())
     }
 
-    /// Opens an existing database for reading: nothing on disk is changed, what the log holds is
-    /// replayed into memory. It must not be open elsewhere.
+    /// Opens an existing database for reading: nothing on disk is changed; what the log holds is
+    /// replayed into memory, however much it is. It must not be open elsewhere: to read beside a
+    /// writer, take a [`Db::checkpoint`].
+    ///
+    /// # Errors
+    /// As [`Db::open`]. Writes are then refused with [`Error::ReadOnly`].
+    ///
+    /// ```
+    /// use shale::{Config, Db, Error};
+    ///
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("people.db");
+    /// # Db::open(&path, Config::default())?.tree_or_create("people")?.put(b"ada", b"1815")?;
+    /// let db = Db::open_read_only(&path, Config::default())?;
+    /// let people = db.tree("people")?;
+    /// assert_eq!(people.get(b"ada")?.unwrap(), b"1815");
+    /// assert!(matches!(people.delete(b"ada"), Err(Error::ReadOnly)));
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn open_read_only(path: impl AsRef<Path>, config: Config) -> Result<Db> {
         let options = OpenOptions { read_only: true, ..OpenOptions::default() };
         Db::open_in(path, config, options)
     }
 
-    /// Opens a database in a world of the caller's choice.
+    /// Opens a database in a world and a manner of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    ///
+    /// ```
+    /// use shale::{Config, Db, Env, OpenOptions};
+    ///
+    /// let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    /// let db = Db::open_in("/db", Config::default(), options)?;
+    /// assert_eq!(db.tree_or_create("t")?.get(b"a")?, None);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn open_in(path: impl AsRef<Path>, config: Config, options: OpenOptions) -> Result<Db> {
         let background = options.background;
         let core = open::open(path.as_ref(), &config, options)?;
@@ -184,7 +188,14 @@ impl Db {
         &self.handle.core
     }
 
-    /// The directory it is in.
+    /// The directory it is in, as given when it was opened.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = shale::Db::open(dir.path(), shale::Config::default())?;
+    /// assert_eq!(db.path(), dir.path());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn path(&self) -> &Path {
         self.handle.path()
     }
@@ -197,6 +208,15 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::NoSuchTree`] if there is none.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// assert!(db.tree("users").is_err());
+    /// db.tree_or_create("users")?;
+    /// assert_eq!(db.tree("users")?.name(), "users");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn tree(&self, name: &str) -> Result<Tree> {
         self.core().check_open()?;
         match self.core().trees.load().by_name.get(name) {
@@ -205,15 +225,40 @@ impl Db {
         }
     }
 
-    /// Creates a tree; durable on return.
+    /// Creates a tree with a name of 1 to 1024 bytes; durable on return, and with it every earlier
+    /// commit.
     ///
     /// # Errors
-    /// [`Error::TreeExists`] if there is one of this name.
+    /// [`Error::TreeExists`] if there is one of this name; [`Error::InvalidArgument`] if the name
+    /// is empty or too long; [`Error::Config`] for a setting out of range.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// use shale::{Codec, Codecs, TreeConfig};
+    ///
+    /// let config = TreeConfig { codecs: Codecs::all(Codec::Lz4), ..TreeConfig::default() };
+    /// let logs = db.create_tree("logs", config)?;
+    /// assert_eq!(logs.config().codecs.last, Codec::Lz4);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn create_tree(&self, name: &str, config: TreeConfig) -> Result<Tree> {
         Ok(self.handle_to(self.core().create_tree(name, config)?))
     }
 
-    /// The tree of this name; created with [`Config::tree`] if there is none.
+    /// The tree of this name; created with [`Config::tree`] if there is none. One that exists
+    /// keeps the settings that it has.
+    ///
+    /// # Errors
+    /// As [`Db::create_tree`], but for [`Error::TreeExists`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// db.tree_or_create("users")?.put(b"ada", b"1815")?;
+    /// assert!(db.tree_or_create("users")?.contains(b"ada")?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn tree_or_create(&self, name: &str) -> Result<Tree> {
         loop {
             match self.tree(name) {
@@ -228,38 +273,128 @@ impl Db {
     }
 
     /// Drops a tree: its space is free at once (or when the last scan of it ends), at a cost that
-    /// does not depend on its size. Durable on return.
+    /// does not depend on its size. Durable on return. Handles to it that are left answer with
+    /// [`Error::NoSuchTree`] from now on, also if a tree of the same name is created.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTree`] if there is none of this name.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// let old = db.tree_or_create("sessions")?;
+    /// db.drop_tree("sessions")?;
+    /// assert!(matches!(old.get(b"a"), Err(shale::Error::NoSuchTree(_))));
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn drop_tree(&self, name: &str) -> Result<()> {
         self.core().drop_tree(name)
     }
 
     /// The names of all trees, sorted.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// db.tree_or_create("users")?;
+    /// db.tree_or_create("emails")?;
+    /// assert_eq!(db.tree_names(), ["emails", "users"]);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn tree_names(&self) -> Vec<String> {
         self.core().trees.load().by_name.keys().cloned().collect()
     }
 
-    /// Applies a batch: all of it or nothing.
+    /// Applies a batch: all of it or nothing. It may wait while background work is behind.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the batch is too large (see [`Batch`]), has a key or value
+    /// that is, or names a tree of another database; [`Error::NoSuchTree`] if a tree of it has been
+    /// dropped. Nothing of the batch is done then.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut batch = shale::Batch::new();
+    /// batch.put(&tree, b"a", b"1");
+    /// batch.put(&tree, b"b", b"2");
+    /// db.write(&batch, shale::WriteOptions::SYNC)?;
+    /// assert_eq!(tree.get(b"b")?.unwrap(), b"2");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn write(&self, batch: &Batch, options: WriteOptions) -> Result<()> {
         self.handle.write(batch, options)
     }
 
     /// A snapshot of all trees, as of now.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let snapshot = db.snapshot();
+    /// tree.put(b"a", b"1")?;
+    /// assert_eq!(tree.get_at(b"a", &snapshot)?, None);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(self.core())
     }
 
     /// Makes every commit that has returned durable.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// for n in 0..1000u32 {
+    ///     tree.put(&n.to_be_bytes(), b"")?;
+    /// }
+    /// db.sync()?; // one sync for all of them
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn sync(&self) -> Result<()> {
         self.core().commit(&crate::write::ops::Ops::new(), true)
     }
 
-    /// Writes all memtables to tables and waits for it.
+    /// Writes all memtables to tables and waits for it. Seldom needed: memtables are written by
+    /// themselves as they fill, and what is only in them is in the log too.
+    ///
+    /// # Errors
+    /// What background work fails with meanwhile.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// db.flush()?;
+    /// let tables: u64 = db.stats().trees[0].levels.iter().map(|level| level.tables).sum();
+    /// assert_eq!(tables, 1);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn flush(&self) -> Result<()> {
         self.core().check_open()?;
         self.core().flush(None)
     }
 
-    /// Brings all data of all trees to the last level and waits for it.
+    /// Brings all data of all trees to the last level, tree by tree, and waits for it. It rewrites
+    /// what is not there yet; afterwards deleted rows take no space (unless a snapshot sees them).
+    ///
+    /// # Errors
+    /// What background work fails with meanwhile.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// tree.delete(b"a")?;
+    /// db.compact()?;
+    /// assert_eq!(db.stats().trees[0].levels.iter().map(|level| level.entries).sum::<u64>(), 0);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn compact(&self) -> Result<()> {
         for name in self.tree_names() {
             match self.tree(&name).and_then(|tree| tree.compact()) {
@@ -271,34 +406,105 @@ impl Db {
     }
 
     /// Flushes, and waits until background work has brought every tree into its best shape for
-    /// reading, as it would by itself some time after the last write.
+    /// reading, as it would by itself from one second after the last write on. For benchmarks and
+    /// before a checkpoint; it may not return while others write.
+    ///
+    /// # Errors
+    /// What background work fails with meanwhile.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// db.wait_idle()?;
+    /// assert_eq!(db.stats().trees[0].memtables_sealed, 0);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn wait_idle(&self) -> Result<()> {
         self.core().wait_idle()
     }
 
     /// Makes a second database of the present state in the new directory `dir`, which must be on
-    /// the same file system: tables are hard links, so it costs little time and space. It is made
-    /// beside, in `dir` with `.unfinished` after its name, and renamed when it is complete.
+    /// the same file system: tables are hard links, so it costs little time and space. Memtables
+    /// are flushed first; commits go on meanwhile. It is made beside, in `dir` with `.unfinished`
+    /// after its name, and renamed when it is complete.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if `dir` is not empty; [`Error::Locked`] if another checkpoint of
     /// this name is being made. After any error `dir` is not there, unless only its name could not
     /// be made durable: then it is complete, and may be gone after a crash of the machine.
+    ///
+    /// ```
+    /// # use shale::{Config, Db};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let (path, copy) = (dir.path().join("people.db"), dir.path().join("people.backup"));
+    /// let db = Db::open(&path, Config::default())?;
+    /// let people = db.tree_or_create("people")?;
+    /// people.put(b"ada", b"1815")?;
+    /// db.checkpoint(&copy)?;
+    /// people.delete(b"ada")?;
+    ///
+    /// let copy = Db::open(&copy, Config::default())?;
+    /// assert!(copy.tree("people")?.contains(b"ada")?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.core().checkpoint(dir.as_ref())
     }
 
-    /// Reads and checks every byte of every table and blob.
+    /// Reads and checks every byte of every table and blob (the log is checked by every open), past
+    /// the cache. `progress` is called after every file.
+    ///
+    /// # Errors
+    /// What keeps a file from being read. Damage is no error: it is in the report.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// db.flush()?;
+    /// let report = db.verify(&mut |at| eprintln!("{} of {}", at.bytes_done, at.bytes_total))?;
+    /// assert!(report.damage.is_empty());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn verify(&self, progress: &mut dyn FnMut(VerifyProgress)) -> Result<VerifyReport> {
         self.core().verify(progress)
     }
 
-    /// What the database has done and what it looks like. Its `Display` is a set of tables.
+    /// What the database has done and what it looks like. Its `Display` is a set of tables. Cheap
+    /// enough to be asked for every second, not for every operation.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// let stats = db.stats();
+    /// println!("{stats}");
+    /// assert_eq!(stats.user_bytes, 2);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn stats(&self) -> Stats {
         self.core().stats()
     }
 
-    /// With [`Background::Stepped`]: does one piece of background work; false if there was none.
+    /// With [`Background::Stepped`]: does one piece of background work; false if there was none to
+    /// do now.
+    ///
+    /// # Errors
+    /// What the work fails with; it is tried again by a later step.
+    ///
+    /// ```
+    /// # use shale::{Background, Config, Db, Env, OpenOptions};
+    /// let options =
+    ///     OpenOptions { env: Env::memory(), background: Background::Stepped, read_only: false };
+    /// let db = Db::open_in("/db", Config::default(), options)?;
+    /// while db.step()? {}
+    /// assert!(!db.step()?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn step(&self) -> Result<bool> {
         match self.core().next_job() {
             Some(job) => self.core().run_job(job).map(|()| true),
@@ -307,7 +513,21 @@ impl Db {
     }
 
     /// Ends background work, makes the log durable and closes; other handles get
-    /// [`Error::Closed`] from now on.
+    /// [`Error::Closed`] from now on. The same happens when the last handle is dropped, but an
+    /// error is then only logged.
+    ///
+    /// # Errors
+    /// What keeps the log from being made durable.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// db.close()?;
+    /// assert!(matches!(tree.get(b"a"), Err(shale::Error::Closed)));
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn close(self) -> Result<()> {
         self.handle.close()
     }

@@ -39,12 +39,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How to repair.
+///
+/// ```
+/// use shale::repair::RepairOptions;
+/// use shale::{Config, TreeConfig};
+///
+/// // If the settings of a tree are lost, it gets those.
+/// let tree = TreeConfig { block_bytes: 4096, ..TreeConfig::default() };
+/// let config = Config { tree, ..Config::default() };
+/// let options = RepairOptions { config, ..RepairOptions::default() };
+/// assert!(options.config.validate().is_ok());
+/// ```
 #[derive(Clone, Debug)]
 pub struct RepairOptions {
     /// The settings of the new database; [`Config::tree`] is used for trees whose own settings are
     /// lost.
     pub config: Config,
-    /// Disk and clock, of both databases.
+    /// Disk and clock, of both databases. Default [`Env::os`].
     pub env: Env,
 }
 
@@ -55,6 +66,24 @@ impl Default for RepairOptions {
 }
 
 /// What a repair is doing.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # db.close()?;
+/// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+/// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+/// use shale::repair::{RepairStep, repair};
+///
+/// let mut steps = Vec::new();
+/// repair(from, to, &options, &mut |at| steps.push(at.step))?;
+/// assert_eq!(steps.first(), Some(&RepairStep::Reading));
+/// assert_eq!(steps.last(), Some(&RepairStep::Writing));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RepairStep {
@@ -65,6 +94,23 @@ pub enum RepairStep {
 }
 
 /// How far a repair has come.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.close()?;
+/// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+/// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+/// use shale::repair::{RepairProgress, repair};
+///
+/// let mut show = |at: RepairProgress| {
+///     println!("{:?} {}: {} of {} bytes", at.step, at.name, at.bytes_done, at.bytes_total);
+/// };
+/// repair(from, to, &options, &mut show)?;
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct RepairProgress {
     /// What it is doing.
@@ -84,10 +130,35 @@ type Files = BTreeMap<(FileKind, FileId), u64>;
 
 /// Writes what can be salvaged of the database in `from` to a new one in `to`, which must be empty
 /// or absent. See the module for what that is. `from` is locked meanwhile and not changed.
+/// `progress` is called now and then.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if `from` has no file of a database; [`Error::InvalidArgument`] if `to`
-/// is not empty; [`Error::Locked`] if `from` is in use. Damage is no error: it is reported.
+/// is not empty; [`Error::Locked`] if `from` is in use; [`Error::Config`] for a setting out of
+/// range. Damage is no error: it is reported.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # tree.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # db.close()?;
+/// # let name = &files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # let path = std::path::Path::new("/db").join(name);
+/// # let mut bytes = shale::fs::read_all(&*env.fs, &path)?;
+/// # bytes[10] ^= 1; // in its only block
+/// # env.fs.create(&path)?.append(&bytes)?;
+/// use shale::repair::{RepairOptions, repair};
+///
+/// let options = RepairOptions { env, ..RepairOptions::default() };
+/// let report = repair("/db".as_ref(), "/saved".as_ref(), &options, &mut |_| ())?;
+/// print!("{report}"); // what was damaged, what was saved
+/// assert!(!report.is_clean());
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub fn repair(
     from: &Path,
     to: &Path,

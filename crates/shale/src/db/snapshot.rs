@@ -6,7 +6,23 @@ use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 
 /// A view of all trees of a database as of one moment. Versions of keys that it can see are kept
-/// until its last clone is dropped; long-lived snapshots cost space.
+/// until its last clone is dropped; long-lived snapshots cost space. Reads at it end with
+/// [`Db::close`](crate::Db::close).
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// tree.put(b"a", b"1")?;
+/// let snapshot = db.snapshot();
+/// tree.put(b"a", b"2")?;
+/// assert_eq!(tree.get_at(b"a", &snapshot)?.unwrap(), b"1");
+///
+/// let options = shale::ScanOptions { snapshot: Some(&snapshot), ..Default::default() };
+/// let values: Vec<_> = tree.scan_with(options)?.map(|row| row.unwrap().1).collect();
+/// assert_eq!(values, [b"1"]);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Snapshot(Arc<Held>);
 
@@ -33,6 +49,16 @@ impl Snapshot {
     }
 
     /// Its place in the commit order: it sees every operation up to this one.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let before = db.snapshot();
+    /// tree.put(b"a", b"1")?;
+    /// assert!(db.snapshot().seq() > before.seq());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn seq(&self) -> SeqNo {
         self.0.seq
     }

@@ -62,10 +62,22 @@ impl LevelCounters {
     }
 }
 
-/// One level of a tree: its shape, and the jobs that wrote to it.
+/// One level of a tree: its shape now, and the jobs that wrote to it since the database was opened.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// tree.put(b"a", b"1")?;
+/// tree.flush()?;
+/// for level in &db.stats().trees[0].levels {
+///     println!("level {}: {} tables, {} bytes", level.level, level.tables, level.bytes);
+/// }
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LevelStats {
-    /// The level's number.
+    /// The level's number: 0, where flushes write to, to 6, the last.
     pub level: usize,
     /// Table files.
     pub tables: u64,
@@ -73,11 +85,12 @@ pub struct LevelStats {
     pub bytes: u64,
     /// The size that the level should have, in bytes; 0 if it should be empty.
     pub target_bytes: u64,
-    /// Entries, deletes included.
+    /// Entries, deletes and older versions included.
     pub entries: u64,
     /// Entries that are deletes.
     pub deletes: u64,
-    /// Bytes of data blocks before compression divided by their bytes in the files.
+    /// Bytes of data blocks before compression divided by their bytes in the files; 0 if there are
+    /// none.
     pub ratio: f64,
     /// The codec that the level's tables are written with now.
     pub codec: String,
@@ -89,29 +102,37 @@ pub struct LevelStats {
     pub read_bytes: u64,
     /// Bytes written by those jobs.
     pub write_bytes: u64,
-    /// Bytes moved.
+    /// Bytes of tables moved here without reading.
     pub moved_bytes: u64,
-    /// Bytes written divided by the bytes that arrived from the level above.
+    /// Bytes written divided by the bytes that arrived from the level above; 0 if none did.
     pub write_amp: f64,
     /// Wall seconds of the jobs.
     pub seconds: f64,
-    /// Wall seconds a job.
+    /// Wall seconds for each job, on average.
     pub seconds_per_job: f64,
     /// CPU seconds of the jobs.
     pub cpu_seconds: f64,
-    /// Entries that the jobs dropped.
+    /// Entries that the jobs dropped: overwritten or deleted ones, and deletes with nothing below.
     pub dropped: u64,
 }
 
-/// Bytes per codec, for callers that sum up levels.
-pub type CodecBytes = BTreeMap<String, u64>;
-
-/// One tree.
+/// One tree, as of one moment. Counts are since the database was opened.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// tree.put(b"a", b"1")?;
+/// let stats = db.stats();
+/// let tree = stats.trees.iter().find(|tree| tree.name == "t").unwrap();
+/// println!("{tree}"); // one line for each level
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TreeStats {
     /// Its name.
     pub name: String,
-    /// Its levels in use.
+    /// Its levels that have tables, or had jobs, from level 0 on.
     pub levels: Vec<LevelStats>,
     /// Bytes that flushes of this tree have written.
     pub flush_bytes: u64,
@@ -123,13 +144,26 @@ pub struct TreeStats {
     pub compactions: BTreeMap<String, u64>,
     /// Bytes that compaction has yet to rewrite to reach the target shape.
     pub debt_bytes: u64,
-    /// Bytes of its blob files' tables' references: blob files in use.
+    /// Blob files that its tables refer to.
     pub blob_files: u64,
     /// Table bytes divided by the bytes of the last level: about how much space is not final.
     pub space_amp: f64,
 }
 
-/// Latencies of one operation, sampled, in microseconds.
+/// Latencies of one operation in microseconds, since the database was opened: of one call in 32
+/// (of waits and syncs: of all), to within an eighth; 0 if none was timed.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// for n in 0..100u32 {
+///     tree.put(&n.to_be_bytes(), b"")?;
+/// }
+/// let writes = &db.stats().latencies["write"];
+/// assert!(writes.samples > 0 && writes.p50_us <= writes.max_us);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct OperationStats {
     /// Calls timed.
@@ -146,7 +180,19 @@ pub struct OperationStats {
     pub max_us: f64,
 }
 
-/// A whole database, as of one moment. Counts are since it was opened.
+/// A whole database, as of one moment. Counts are since it was opened. It prints as text tables
+/// (`Display`) and as JSON (serde).
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// tree.put(b"key", b"value")?;
+/// let stats = db.stats();
+/// assert_eq!((stats.user_bytes, stats.counters["commits"]), (8, 1));
+/// println!("{stats}");
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stats {
     /// Seconds since it was opened.
@@ -165,17 +211,19 @@ pub struct Stats {
     pub flush_bytes: u64,
     /// Bytes written by compactions.
     pub compact_bytes: u64,
-    /// (flush + compaction + ingest + blob bytes) / user bytes; the log is not in it.
+    /// (flush + compaction + ingest + blob bytes) / user bytes; the log is not in it. 0 if nothing
+    /// was written by the user.
     pub write_amp: f64,
-    /// Seconds that writers waited, by cause.
+    /// Seconds that writers waited, of all threads together, by cause: `memtables` (flushes are
+    /// behind), `level0` and `debt` (compactions are).
     pub stall_seconds: BTreeMap<String, f64>,
     /// CPU seconds by activity.
     pub cpu_seconds: BTreeMap<String, f64>,
     /// The bound on memory in bytes.
     pub memory_bytes: u64,
-    /// Bytes in memtables, in indexes and filters, and in the block cache.
+    /// Bytes in `memtables`, in `indexes_and_filters` and in the `block_cache`.
     pub memory_used: BTreeMap<String, u64>,
-    /// Log files in use and their bytes.
+    /// Log files in use.
     pub wal_files: u64,
     /// Open snapshots.
     pub snapshots: u64,

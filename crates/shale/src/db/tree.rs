@@ -1,4 +1,5 @@
-//! A handle to one tree: point writes, point reads, scans.
+//! A handle to one tree: point writes, point reads, what is done to it as a whole. (Its scans are
+//! in `scan`.)
 
 use super::core::{Core, TreeCore};
 use super::ingest::Ingest;
@@ -7,21 +8,37 @@ use super::work::Manual;
 use super::{Handle, WriteOptions};
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
-use crate::base::key::{Kind, SeqNo, prefix_end};
+use crate::base::key::{Kind, SeqNo};
 use crate::base::stats::{Counter, Timed};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
-use crate::read::{self, BlobSource, Scan, ScanRange, Value};
+use crate::read::{self, Value};
 use crate::state::TreeState;
-use crate::table::CursorOptions;
 use crate::version::TreeId;
 use crate::write::ops::Ops;
 use std::cell::RefCell;
 use std::io::Read;
-use std::ops::{Bound, RangeBounds};
 
-/// One tree of a database: an ordered map from keys to values. Cheap to clone; any number of
-/// threads may use it at once.
+/// One tree of a database: an ordered map from keys of 0 to 64 KiB to values of 0 to 4 GiB, in the
+/// order of the keys' bytes. Cheap to clone; any number of threads may use it at once.
+///
+/// Every call answers with [`Error::NoSuchTree`] once the tree has been dropped, with
+/// [`Error::Closed`] once the database has been closed, and with what its disk fails with: see
+/// [`Db`](crate::Db). Calls that write may wait while background work is behind; those without
+/// options are durable as the database's [`SyncPolicy`](crate::SyncPolicy) says.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// let tree = db.tree_or_create("fruit")?;
+/// tree.put(b"apple", b"red")?;
+/// tree.put(b"banana", b"yellow")?;
+/// assert_eq!(tree.get(b"apple")?.unwrap(), b"red");
+/// tree.delete(b"apple")?;
+/// let left: Vec<_> = tree.scan::<&[u8]>(..)?.map(|row| row.unwrap().0).collect();
+/// assert_eq!(left, [b"banana"]);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Tree {
     pub(crate) handle: Arc<Handle>,
@@ -34,47 +51,13 @@ impl std::fmt::Debug for Tree {
     }
 }
 
-/// What a scan covers and how it reads.
-#[derive(Clone, Debug)]
-pub struct ScanOptions<'a> {
-    /// The first key; `None` starts at the beginning.
-    pub lower: Option<Vec<u8>>,
-    /// The first key past the end; `None` goes to the end.
-    pub upper: Option<Vec<u8>>,
-    /// Only keys with this prefix (inside the bounds, if there are any).
-    pub prefix: Option<Vec<u8>>,
-    /// The moment to read at; `None` is now.
-    pub snapshot: Option<&'a Snapshot>,
-    /// Whether blocks that had to be read are kept in the cache. Default true; false suits a scan
-    /// of much that will not be read again soon.
-    pub fill_cache: bool,
-}
-
-impl Default for ScanOptions<'_> {
-    fn default() -> Self {
-        ScanOptions { lower: None, upper: None, prefix: None, snapshot: None, fill_cache: true }
-    }
-}
-
-/// Where a scan reads large values; holding the state keeps their files there.
-struct PinnedBlobs {
-    core: Arc<Core>,
-    _state: Arc<TreeState>,
-}
-
-impl BlobSource for PinnedBlobs {
-    fn read(&self, reference: &[u8]) -> Result<Vec<u8>> {
-        BlobSource::read(&*self.core, reference)
-    }
-}
-
 thread_local! {
     /// Where a single operation is encoded, so that a put allocates nothing.
     static SCRATCH: RefCell<Ops> = const { RefCell::new(Ops::new()) };
 }
 
 impl Tree {
-    fn core(&self) -> &Arc<Core> {
+    pub(super) fn core(&self) -> &Arc<Core> {
         &self.handle.core
     }
 
@@ -83,16 +66,40 @@ impl Tree {
     }
 
     /// Its name.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// assert_eq!(db.tree_or_create("users")?.name(), "users");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
     /// Its number, which no other tree of the database will ever have.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// let old = db.tree_or_create("t")?.id();
+    /// db.drop_tree("t")?;
+    /// assert_ne!(db.tree_or_create("t")?.id(), old);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn id(&self) -> TreeId {
         self.inner.id
     }
 
     /// The settings it was created with.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// assert_eq!(tree.config(), &shale::TreeConfig::default());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn config(&self) -> &TreeConfig {
         &self.inner.config
     }
@@ -106,12 +113,32 @@ impl Tree {
         Ok(())
     }
 
-    /// Sets `key` to `value`; durable as the database's [`SyncPolicy`](crate::SyncPolicy) says.
+    /// Sets `key` to `value`, replacing what it had.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the key or the value is too long.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"ada", b"1815")?;
+    /// assert_eq!(tree.get(b"ada")?.unwrap(), b"1815");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.put_with(key, value, WriteOptions::default())
     }
 
-    /// Sets `key` to `value`.
+    /// Sets `key` to `value`, durable on return if the options say so. As [`Tree::put`] otherwise.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put_with(b"paid", b"100", shale::WriteOptions::SYNC)?;
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn put_with(&self, key: &[u8], value: &[u8], options: WriteOptions) -> Result<()> {
         if value.len() as u64 >= u64::from(self.inner.config.blob_bytes) {
             let mut reader = value;
@@ -121,22 +148,67 @@ impl Tree {
     }
 
     /// Removes `key`, if it is there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the key is too long.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"ada", b"1815")?;
+    /// tree.delete(b"ada")?;
+    /// tree.delete(b"nobody")?; // no error
+    /// assert_eq!(tree.get(b"ada")?, None);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn delete(&self, key: &[u8]) -> Result<()> {
         self.delete_with(key, WriteOptions::default())
     }
 
-    /// Removes `key`, if it is there.
+    /// Removes `key`, durable on return if the options say so. As [`Tree::delete`] otherwise.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.delete_with(b"secret", shale::WriteOptions::SYNC)?;
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn delete_with(&self, key: &[u8], options: WriteOptions) -> Result<()> {
         self.write_one(Kind::Delete, key, b"", options)
     }
 
     /// Removes every key from `start` up to, not including, `end`, at a cost that does not depend
-    /// on how many they are.
+    /// on how many they are. An empty range does nothing.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if a bound is longer than a key may be.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"2025-12", b"2026-01", b"2026-02"] { tree.put(key, b"")?; }
+    /// tree.delete_range(b"2025", b"2026")?; // all of 2025
+    /// assert_eq!(tree.scan::<&[u8]>(..)?.count(), 2);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<()> {
         self.delete_range_with(start, end, WriteOptions::default())
     }
 
-    /// See [`Tree::delete_range`].
+    /// As [`Tree::delete_range`], durable on return if the options say so.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"a1", b"")?;
+    /// tree.delete_range_with(b"a", b"b", shale::WriteOptions::SYNC)?;
+    /// assert!(!tree.contains(b"a1")?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn delete_range_with(&self, start: &[u8], end: &[u8], options: WriteOptions) -> Result<()> {
         let mut batch = super::Batch::new();
         batch.delete_range(self, start, end);
@@ -153,8 +225,24 @@ impl Tree {
     }
 
     /// Sets `key` to everything that `reader` gives, up to 4 GiB, holding a small part of it in
-    /// memory at a time. A short value is stored like any other; a longer one goes to a blob file,
-    /// which is synced before the commit.
+    /// memory at a time. A value shorter than [`TreeConfig::blob_bytes`] is stored like any other;
+    /// a longer one goes to a blob file, which is synced before the commit.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the key or the value is too long; [`Error::Io`] with what the
+    /// reader fails with. Then `key` keeps what it had.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// use std::io::Read;
+    ///
+    /// let mut video = std::io::repeat(7).take(5 << 20); // or a file
+    /// tree.put_reader(b"video", &mut video, shale::WriteOptions::default())?;
+    /// assert_eq!(tree.get_reader(b"video")?.unwrap().len(), 5 << 20);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn put_reader(
         &self,
         key: &[u8],
@@ -179,7 +267,18 @@ impl Tree {
         result
     }
 
-    /// The value of `key`.
+    /// The value of `key`, as of now. A large one is read into memory whole; see
+    /// [`Tree::get_reader`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"ada", b"1815")?;
+    /// assert_eq!(tree.get(b"ada")?.unwrap(), b"1815");
+    /// assert_eq!(tree.get(b"nobody")?, None);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn get(&self, key: &[u8]) -> Result<Option<Value>> {
         // The state first: a later sequence number sees nothing that it lacks, but for what was
         // committed since to a newer memtable, and then the answer is as of the seal.
@@ -189,6 +288,20 @@ impl Tree {
     }
 
     /// The value that `key` had when the snapshot was taken.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the snapshot is of another database.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"balance", b"10")?;
+    /// let before = db.snapshot();
+    /// tree.put(b"balance", b"20")?;
+    /// assert_eq!(tree.get_at(b"balance", &before)?.unwrap(), b"10");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn get_at(&self, key: &[u8], snapshot: &Snapshot) -> Result<Option<Value>> {
         self.check_snapshot(snapshot)?;
         self.get_in(&self.inner.state.load(), key, snapshot.seq())
@@ -207,7 +320,19 @@ impl Tree {
     }
 
     /// The values of several keys, as of one moment, in the order of the keys. Cheaper than as
-    /// many calls of [`Tree::get`]: blocks are asked for together.
+    /// many calls of [`Tree::get`]: blocks are asked for together. All values are held at once.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// tree.put(b"c", b"3")?;
+    /// let found = tree.multi_get(&["a", "b", "c"])?;
+    /// assert!(found[1].is_none());
+    /// assert_eq!(found[2].as_ref().unwrap(), b"3");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Value>>> {
         self.check()?;
         let core = self.core();
@@ -220,7 +345,19 @@ impl Tree {
         Ok(found)
     }
 
-    /// A reader of the value of `key`, for values too large to hold.
+    /// A reader of the value of `key`, as of now, for values too large to hold. It goes on reading
+    /// that value if the key is written or deleted meanwhile.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"big", &vec![7; 3 << 20])?;
+    /// let mut reader = tree.get_reader(b"big")?.unwrap();
+    /// let copied = std::io::copy(&mut reader, &mut std::io::sink()).unwrap();
+    /// assert_eq!(copied, 3 << 20);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn get_reader(&self, key: &[u8]) -> Result<Option<super::blobs::ValueReader>> {
         self.check()?;
         let state = self.inner.state.load();
@@ -229,7 +366,16 @@ impl Tree {
         found.map(|found| self.core().value_reader(found.kind, found.value)).transpose()
     }
 
-    /// Whether `key` has a value.
+    /// Whether `key` has a value, as of now. A large value is not read.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"ada", b"")?;
+    /// assert!(tree.contains(b"ada")? && !tree.contains(b"nobody")?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
         self.check()?;
         let state = self.inner.state.load();
@@ -237,75 +383,7 @@ impl Tree {
         Ok(read::find(&state, key, seq)?.is_some())
     }
 
-    /// A scan of a range of keys, as of now. It is at no row until it is sought; as an iterator it
-    /// starts at the first.
-    ///
-    /// ```
-    /// # fn main() -> shale::Result<()> {
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = shale::Db::open(dir.path(), shale::Config::default())?;
-    /// let tree = db.tree_or_create("fruit")?;
-    /// for key in ["apple", "banana", "cherry"] {
-    ///     tree.put(key.as_bytes(), b"")?;
-    /// }
-    /// let keys: shale::Result<Vec<_>> =
-    ///     tree.scan("b".."d")?.map(|row| row.map(|(key, _)| key)).collect();
-    /// assert_eq!(keys?, [b"banana".to_vec(), b"cherry".to_vec()]);
-    ///
-    /// let mut scan = tree.scan::<&[u8]>(..)?;
-    /// scan.seek_last()?;
-    /// assert_eq!(scan.key(), b"cherry");
-    /// # Ok(()) }
-    /// ```
-    pub fn scan<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Scan> {
-        let after = |key: &K| [key.as_ref(), &[0]].concat();
-        let lower = match range.start_bound() {
-            Bound::Included(key) => Some(key.as_ref().to_vec()),
-            Bound::Excluded(key) => Some(after(key)),
-            Bound::Unbounded => None,
-        };
-        let upper = match range.end_bound() {
-            Bound::Included(key) => Some(after(key)),
-            Bound::Excluded(key) => Some(key.as_ref().to_vec()),
-            Bound::Unbounded => None,
-        };
-        self.scan_with(ScanOptions { lower, upper, ..ScanOptions::default() })
-    }
-
-    /// A scan of all keys that start with `prefix`, as of now.
-    pub fn scan_prefix(&self, prefix: &[u8]) -> Result<Scan> {
-        self.scan_with(ScanOptions { prefix: Some(prefix.to_vec()), ..ScanOptions::default() })
-    }
-
-    /// A scan as the options say.
-    pub fn scan_with(&self, options: ScanOptions<'_>) -> Result<Scan> {
-        self.check()?;
-        let (mut lower, mut upper) = (options.lower, options.upper);
-        if let Some(prefix) = options.prefix {
-            let end = prefix_end(&prefix);
-            lower = Some(lower.map_or(prefix.clone(), |lower| lower.max(prefix)));
-            upper = match (upper, end) {
-                (Some(upper), Some(end)) => Some(upper.min(end)),
-                (upper, end) => upper.or(end),
-            };
-        }
-        if let Some(snapshot) = options.snapshot {
-            self.check_snapshot(snapshot)?;
-        }
-        let core = self.core();
-        let state = self.inner.state.load_full();
-        let seq = match options.snapshot {
-            Some(snapshot) => snapshot.seq(),
-            None => core.visible.load(Ordering::Acquire),
-        };
-        let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
-        let range = ScanRange { lower: lower.unwrap_or_default(), upper, cursor };
-        let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });
-        core.recorder.add(Counter::Seeks, 1);
-        Scan::new(&state, range, seq, blobs)
-    }
-
-    fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+    pub(super) fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
         if snapshot.is_of(self.core()) {
             Ok(())
         } else {
@@ -315,31 +393,91 @@ impl Tree {
 
     /// Starts a bulk load: rows given in ascending order become tables of the tree directly,
     /// without the log and the memtable, so that each byte is written once.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut rows = tree.ingest()?;
+    /// rows.add(b"a", b"1")?;
+    /// rows.add(b"b", b"2")?;
+    /// assert_eq!(rows.finish()?, 2);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn ingest(&self) -> Result<Ingest> {
         self.check()?;
         Ingest::new(self.clone())
     }
 
-    /// Writes this tree's memtables to tables and waits for it.
+    /// Writes this tree's memtables to tables and waits for it. See
+    /// [`Db::flush`](crate::Db::flush).
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// tree.flush()?;
+    /// let tables: u64 = db.stats().trees[0].levels.iter().map(|level| level.tables).sum();
+    /// assert_eq!(tables, 1);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn flush(&self) -> Result<()> {
         self.check()?;
         self.core().flush(Some(&self.inner))
     }
 
-    /// Brings all data to the last level and waits for it.
+    /// Brings all data to the last level and waits for it. See
+    /// [`Db::compact`](crate::Db::compact).
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// tree.delete_range(b"a", b"z")?;
+    /// tree.compact()?; // nothing is left of either
+    /// assert_eq!(tree.approximate_bytes(b"", None)?, 0);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn compact(&self) -> Result<()> {
+        self.check()?;
         self.core().compact(&self.inner, Manual::default())
     }
 
     /// Brings the keys from `lower` up to, not including, `upper` to the last level and waits for
-    /// it. Tables that reach over the bounds are compacted whole.
+    /// it; `None` goes to the end. Tables that reach over the bounds are compacted whole.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"2025-12-31", b"")?;
+    /// tree.delete_range(b"2025", b"2026")?;
+    /// tree.compact_range(b"2025", Some(b"2026"))?; // its space is free now
+    /// assert_eq!(tree.approximate_bytes(b"2025", Some(b"2026"))?, 0);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn compact_range(&self, lower: &[u8], upper: Option<&[u8]>) -> Result<()> {
         self.check()?;
         let (lower, upper) = (Some(lower.to_vec()), upper.map(<[u8]>::to_vec));
         self.core().compact(&self.inner, Manual { lower, upper })
     }
 
-    /// About how many bytes of table files hold the keys of a range.
+    /// About how many bytes of table files, compressed, hold the keys from `lower` up to, not
+    /// including, `upper`; `None` goes to the end. Right to about a block at either end for each
+    /// table. Memtables and blob files do not count.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", &[7; 1000])?;
+    /// tree.flush()?;
+    /// assert!(tree.approximate_bytes(b"a", Some(b"b"))? > 0);
+    /// assert_eq!(tree.approximate_bytes(b"b", None)?, 0);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn approximate_bytes(&self, lower: &[u8], upper: Option<&[u8]>) -> Result<u64> {
         self.check()?;
         let version = self.inner.state.load().version.clone();

@@ -11,16 +11,43 @@ use crate::table::meta::FileId;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// How far a verification has come.
+/// How far a verification has come; see [`Db::verify`](crate::Db::verify).
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # tree.put(b"a", b"1")?;
+/// # db.flush()?;
+/// let mut last = None;
+/// db.verify(&mut |progress: shale::VerifyProgress| last = Some(progress))?;
+/// let last = last.unwrap();
+/// assert_eq!(last.bytes_done, last.bytes_total);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct VerifyProgress {
     /// Bytes read so far.
     pub bytes_done: u64,
-    /// Bytes to read in all.
+    /// Bytes to read in all. It grows when a table turns out to refer to blob files.
     pub bytes_total: u64,
 }
 
-/// What a verification has found.
+/// What a verification has found; see [`Db::verify`](crate::Db::verify).
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// tree.put(b"a", b"1")?;
+/// tree.flush()?;
+/// let report: shale::VerifyReport = db.verify(&mut |_| ())?;
+/// assert_eq!((report.tables, report.entries), (1, 1));
+/// for damage in &report.damage {
+///     eprintln!("{damage}"); // names file and offset
+/// }
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct VerifyReport {
     /// Tables read.

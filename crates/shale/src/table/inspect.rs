@@ -14,6 +14,10 @@ use serde::Serialize;
 use std::path::Path;
 
 /// A key as text: bytes that are not printable ASCII are escaped.
+///
+/// ```
+/// assert_eq!(shale::inspect::key_text(b"user\x00\xff"), r"user\x00\xff");
+/// ```
 pub fn key_text(key: &[u8]) -> String {
     key.escape_ascii().to_string()
 }
@@ -30,6 +34,24 @@ pub fn codec_name(codec: u8) -> &'static str {
 }
 
 /// A table file, described.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// # let found = shale::inspect::directory_in(&env, dir)?;
+/// # let name = &found.files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # let path = dir.join(name);
+/// use shale::inspect::{Inspection, open_in};
+///
+/// let Inspection::Table(table) = open_in(&env, &path)? else { panic!() };
+/// assert_eq!((table.meta.entries, table.blocks.len()), (1, 1));
+/// assert!(table.damage.is_empty());
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct TableInspection {
     /// The version of its format.
@@ -54,11 +76,31 @@ pub struct TableInspection {
     pub codecs: Vec<CodecTotal>,
     /// The data blocks, in order.
     pub blocks: Vec<BlockInspection>,
-    /// What is wrong with the file.
+    /// What is wrong with the file; empty if nothing is.
     pub damage: Vec<String>,
 }
 
 /// Range deletes that cover the same keys.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # let snapshot = db.snapshot(); // so that the flush keeps both
+/// # db.tree("t")?.delete_range(b"a", b"c")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// # let found = shale::inspect::directory_in(&env, dir)?;
+/// # let name = &found.files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # let path = dir.join(name);
+/// use shale::inspect::{Inspection, open_in};
+///
+/// let Inspection::Table(table) = open_in(&env, &path)? else { panic!() };
+/// let range = &table.range_deletes[0];
+/// assert_eq!((range.start.as_str(), range.end.as_str(), range.seqs.len()), ("a", "c", 1));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct RangeDeleteInspection {
     /// The first key covered, as text.
@@ -70,6 +112,26 @@ pub struct RangeDeleteInspection {
 }
 
 /// What one codec made of the blocks that it was used for.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// # let found = shale::inspect::directory_in(&env, dir)?;
+/// # let name = &found.files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # let path = dir.join(name);
+/// use shale::inspect::{Inspection, open_in};
+///
+/// let Inspection::Table(table) = open_in(&env, &path)? else { panic!() };
+/// for total in &table.codecs {
+///     println!("{}: {} blocks, {:.2} times smaller", total.codec, total.blocks, total.ratio);
+/// }
+/// assert_eq!(table.codecs[0].codec, "none");
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct CodecTotal {
     /// The codec's name.
@@ -80,18 +142,36 @@ pub struct CodecTotal {
     pub raw_bytes: u64,
     /// Their bytes in the file.
     pub bytes: u64,
-    /// How many times smaller they became.
+    /// `raw_bytes` divided by `bytes`.
     pub ratio: f64,
 }
 
 /// A data block, described.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let dir = std::path::Path::new("/db");
+/// # let found = shale::inspect::directory_in(&env, dir)?;
+/// # let name = &found.files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # let path = dir.join(name);
+/// use shale::inspect::{Inspection, open_in};
+///
+/// let Inspection::Table(table) = open_in(&env, &path)? else { panic!() };
+/// let block = &table.blocks[0];
+/// assert_eq!((block.offset, block.entries, block.damage.as_deref()), (0, 1, None));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct BlockInspection {
     /// Its first byte in the file.
     pub offset: u64,
-    /// Its length in the file.
+    /// Its length in the file, in bytes.
     pub bytes: u64,
-    /// Its length before compression, or 0 if it is damaged.
+    /// Its length before compression, in bytes; 0 if it is damaged.
     pub raw_bytes: u64,
     /// The name of its codec.
     pub codec: &'static str,
@@ -108,10 +188,28 @@ pub struct BlockInspection {
 }
 
 impl TableInspection {
-    /// Reads the table file at `path`.
+    /// Reads the table file with the number `id` at `path`; [`open`](crate::inspect::open) takes
+    /// the number from the name.
     ///
     /// # Errors
     /// [`Error::Corruption`] if its footer, index or properties cannot be read.
+    ///
+    /// ```
+    /// # let env = shale::Env::memory();
+    /// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # db.tree_or_create("t")?.put(b"a", b"1")?;
+    /// # db.flush()?;
+    /// # let dir = std::path::Path::new("/db");
+    /// # let found = shale::inspect::directory_in(&env, dir)?;
+    /// # let name = &found.files.iter().find(|file| file.level.is_some()).unwrap().name;
+    /// # let path = dir.join(name);
+    /// use shale::inspect::TableInspection;
+    ///
+    /// let id = name.trim_end_matches(".table").parse().unwrap();
+    /// assert_eq!(TableInspection::open(&env, &path, id)?.meta.entries, 1);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn open(env: &Env, path: &Path, id: FileId) -> Result<TableInspection> {
         let file = &*env.fs.open(path)?;
         let file_bytes = file.len()?;

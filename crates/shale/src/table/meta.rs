@@ -4,9 +4,23 @@ use crate::base::key::SeqNo;
 use serde::{Serialize, Serializer};
 
 /// The number of a file in a database; never used twice.
+///
+/// ```
+/// let id: shale::inspect::FileId = 123;
+/// let name = format!("{id:06}.table");
+/// assert_eq!(name, "000123.table");
+/// ```
 pub type FileId = u64;
 
 /// One table file, described.
+///
+/// ```
+/// use shale::inspect::TableMeta;
+///
+/// let (smallest, largest) = (b"a".to_vec(), b"m".to_vec());
+/// let table = TableMeta { smallest, largest, entries: 3, ..TableMeta::default() };
+/// assert!(table.covers(b"b") && !table.covers(b"x"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableMeta {
     /// The file's number.
@@ -55,12 +69,26 @@ fn as_text<S: Serializer>(key: &[u8], to: S) -> Result<S::Ok, S::Error> {
 
 impl TableMeta {
     /// Whether `key` lies in the table's key range.
+    ///
+    /// ```
+    /// # use shale::inspect::TableMeta;
+    /// # let (smallest, largest) = (b"a".to_vec(), b"m".to_vec());
+    /// let table = TableMeta { smallest, largest, ..TableMeta::default() };
+    /// assert!(table.covers(b"a") && table.covers(b"m") && !table.covers(b"mm"));
+    /// ```
     #[inline]
     pub fn covers(&self, key: &[u8]) -> bool {
         self.smallest.as_slice() <= key && !self.is_before(key)
     }
 
     /// Whether all of the table lies before `key`.
+    ///
+    /// ```
+    /// # use shale::inspect::TableMeta;
+    /// # let (smallest, largest) = (b"a".to_vec(), b"m".to_vec());
+    /// let table = TableMeta { smallest, largest, ..TableMeta::default() };
+    /// assert!(table.is_before(b"n") && !table.is_before(b"m"));
+    /// ```
     #[inline]
     pub fn is_before(&self, key: &[u8]) -> bool {
         if self.largest_exclusive {
@@ -71,6 +99,17 @@ impl TableMeta {
     }
 
     /// Whether the key ranges of the two tables have a key in common.
+    ///
+    /// ```
+    /// # use shale::inspect::TableMeta;
+    /// # let table = |smallest: &[u8], largest: &[u8]| TableMeta {
+    /// #     smallest: smallest.to_vec(),
+    /// #     largest: largest.to_vec(),
+    /// #     ..TableMeta::default()
+    /// # };
+    /// let (a_to_m, m_to_z, n_to_z) = (table(b"a", b"m"), table(b"m", b"z"), table(b"n", b"z"));
+    /// assert!(a_to_m.overlaps(&m_to_z) && !a_to_m.overlaps(&n_to_z));
+    /// ```
     pub fn overlaps(&self, other: &TableMeta) -> bool {
         !self.is_before(&other.smallest) && !other.is_before(&self.smallest)
     }

@@ -17,6 +17,15 @@ use crate::table::meta::{FileId, TableMeta};
 use serde::Serialize;
 
 /// The number of a tree in a database; never used twice.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// let id: shale::TreeId = tree.id();
+/// assert!(id > 0);
+/// # Ok::<(), shale::Error>(())
+/// ```
 pub type TreeId = u32;
 
 /// What is wrong with bytes that should be an edit.
@@ -29,6 +38,29 @@ const VERSION: u8 = 1;
 pub const TREE_NAME_BYTES_MAX: usize = 1024;
 
 /// Where the log starts: what is in older WALs is in tables.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # let names = files.iter().map(|file| &file.name);
+/// # let name = names.filter(|name| name.starts_with("MANIFEST")).next().unwrap();
+/// # let path = std::path::Path::new("/db").join(name);
+/// # use shale::inspect::{Inspection, ManifestLine, open_in};
+/// #
+/// # let Inspection::Manifest(lines) = open_in(&env, &path)? else { panic!() };
+/// # let edits: Vec<_> = lines
+/// #     .filter_map(|line| match line {
+/// #         Ok(ManifestLine::Edit { edit, .. }) => Some(edit),
+/// #         _ => None,
+/// #     })
+/// #     .collect();
+/// let log = edits.iter().rev().find_map(|edit| edit.log).unwrap();
+/// println!("recovery starts with {:06}.wal, after {}", log.file, log.seq);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogStart {
     /// The oldest WAL that is needed; those with smaller numbers are obsolete.
@@ -38,6 +70,29 @@ pub struct LogStart {
 }
 
 /// A change of the catalog: applied as a whole or not at all, in the order of the fields.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # let names = files.iter().map(|file| &file.name);
+/// # let name = names.filter(|name| name.starts_with("MANIFEST")).next().unwrap();
+/// # let path = std::path::Path::new("/db").join(name);
+/// use shale::inspect::{Inspection, ManifestLine, open_in};
+///
+/// let Inspection::Manifest(lines) = open_in(&env, &path)? else { panic!() };
+/// let edits: Vec<_> = lines
+///     .filter_map(|line| match line {
+///         Ok(ManifestLine::Edit { edit, .. }) => Some(edit),
+///         _ => None,
+///     })
+///     .collect();
+/// let (_, name, config) = edits.iter().flat_map(|edit| &edit.trees_created).next().unwrap();
+/// assert_eq!((name.as_str(), config.block_bytes), ("t", 16384));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Edit {
     /// Trees that are no more, with all their tables.
@@ -57,6 +112,31 @@ pub struct Edit {
 }
 
 /// A change of one tree.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # let names = files.iter().map(|file| &file.name);
+/// # let name = names.filter(|name| name.starts_with("MANIFEST")).next().unwrap();
+/// # let path = std::path::Path::new("/db").join(name);
+/// # use shale::inspect::{Inspection, ManifestLine, open_in};
+/// #
+/// # let Inspection::Manifest(lines) = open_in(&env, &path)? else { panic!() };
+/// # let edits: Vec<_> = lines
+/// #     .filter_map(|line| match line {
+/// #         Ok(ManifestLine::Edit { edit, .. }) => Some(edit),
+/// #         _ => None,
+/// #     })
+/// #     .collect();
+/// let flush = edits.iter().flat_map(|edit| &edit.trees).next().unwrap();
+/// let (level, table) = &flush.added[0];
+/// assert_eq!((*level, table.entries), (0, 1));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TreeEdit {
     /// The tree.

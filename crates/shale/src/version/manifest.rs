@@ -341,6 +341,27 @@ fn resync(reader: &mut RecordReader, place: u64) -> Result<bool> {
 }
 
 /// One line of a dump of a manifest.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # let names = files.iter().map(|file| &file.name);
+/// # let name = names.filter(|name| name.starts_with("MANIFEST")).next().unwrap();
+/// # let path = std::path::Path::new("/db").join(name);
+/// use shale::inspect::{Inspection, ManifestLine, open_in};
+///
+/// let Inspection::Manifest(edits) = open_in(&env, &path)? else { panic!() };
+/// for line in edits {
+///     match line? {
+///         ManifestLine::Edit { place, edit, .. } => println!("{place}: {edit:?}"),
+///         ManifestLine::Damage { offset, what, .. } => panic!("at byte {offset}: {what}"),
+///     }
+/// }
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ManifestLine {
@@ -366,12 +387,45 @@ pub enum ManifestLine {
     },
 }
 
-/// The lines of a dump of a manifest, damaged or not.
+/// The lines of a dump of a manifest, damaged or not, read one by one.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # let names = files.iter().map(|file| &file.name);
+/// # let name = names.filter(|name| name.starts_with("MANIFEST")).next().unwrap();
+/// # let path = std::path::Path::new("/db").join(name);
+/// use shale::inspect::{Inspection, ManifestDump, open_in};
+///
+/// let Inspection::Manifest(dump) = open_in(&env, &path)? else { panic!() };
+/// let dump: ManifestDump = dump;
+/// assert!(dump.count() > 0);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ManifestDump(Option<Pieces>);
 
 impl ManifestDump {
-    /// Opens the manifest with this number.
+    /// Opens the manifest with this number; [`open`](crate::inspect::open) takes it from the name.
+    ///
+    /// ```
+    /// # let env = shale::Env::memory();
+    /// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # db.tree_or_create("t")?.put(b"a", b"1")?;
+    /// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+    /// # let names = files.iter().map(|file| &file.name);
+    /// # let name = names.filter(|name| name.starts_with("MANIFEST")).next().unwrap();
+    /// # let path = std::path::Path::new("/db").join(name);
+    /// use shale::inspect::ManifestDump;
+    ///
+    /// let id = name.trim_start_matches("MANIFEST-").parse().unwrap();
+    /// assert!(ManifestDump::open(&*env.fs, &path, id)?.count() > 0);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn open(fs: &dyn Fs, path: &Path, id: FileId) -> Result<ManifestDump> {
         Ok(ManifestDump(Some(Pieces::open(fs, path, id, MANIFEST, |_| true)?)))
     }

@@ -100,14 +100,33 @@ impl Pieces {
 }
 
 /// One line of a dump of a WAL.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # let names = files.iter().map(|file| &file.name);
+/// # let name = names.filter(|name| name.ends_with(".wal")).next().unwrap();
+/// # let path = std::path::Path::new("/db").join(name);
+/// use shale::inspect::{Inspection, WalLine, open_in};
+///
+/// let Inspection::Wal(mut records) = open_in(&env, &path)? else { panic!() };
+/// match records.next().unwrap()? {
+///     WalLine::Record { first_seq, puts, .. } => assert_eq!((first_seq, puts), (1, 1)),
+///     WalLine::Damage { offset, what, .. } => panic!("damaged at byte {offset}: {what}"),
+/// }
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WalLine {
     /// A sound record.
     Record {
-        /// Where it starts.
+        /// Its first byte in the file.
         offset: u64,
-        /// Its length with its header.
+        /// Its length with its header, in bytes.
         bytes: u64,
         /// The sequence number of its first operation.
         first_seq: SeqNo,
@@ -135,12 +154,45 @@ pub enum WalLine {
     },
 }
 
-/// The lines of a dump of a WAL.
+/// The lines of a dump of a WAL, read one by one. What damage hides is passed over.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # let names = files.iter().map(|file| &file.name);
+/// # let name = names.filter(|name| name.ends_with(".wal")).next().unwrap();
+/// # let path = std::path::Path::new("/db").join(name);
+/// use shale::inspect::{Inspection, WalDump, open_in};
+///
+/// let Inspection::Wal(dump) = open_in(&env, &path)? else { panic!() };
+/// let dump: WalDump = dump;
+/// assert_eq!(dump.count(), 1);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct WalDump(Pieces);
 
 impl WalDump {
-    /// Opens the WAL with this number.
+    /// Opens the WAL with this number; [`open`](crate::inspect::open) takes it from the name.
+    ///
+    /// ```
+    /// # let env = shale::Env::memory();
+    /// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # db.tree_or_create("t")?.put(b"a", b"1")?;
+    /// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+    /// # let names = files.iter().map(|file| &file.name);
+    /// # let name = names.filter(|name| name.ends_with(".wal")).next().unwrap();
+    /// # let path = std::path::Path::new("/db").join(name);
+    /// use shale::inspect::WalDump;
+    ///
+    /// let id = name.trim_end_matches(".wal").parse().unwrap();
+    /// assert_eq!(WalDump::open(&*env.fs, &path, id)?.count(), 1);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn open(fs: &dyn Fs, path: &Path, id: u64) -> Result<WalDump> {
         Ok(WalDump(Pieces::open(fs, path, id, WAL, is_batch)?))
     }

@@ -7,6 +7,21 @@ use serde::Serialize;
 use std::fmt;
 
 /// How much was left of the manifest.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.close()?;
+/// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+/// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+/// use shale::repair::{CatalogStanding, repair};
+///
+/// let report = repair(from, to, &options, &mut |_| ())?;
+/// assert_eq!(report.catalog, CatalogStanding::Sound);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CatalogStanding {
@@ -20,6 +35,20 @@ pub enum CatalogStanding {
 }
 
 /// A tree of the repaired database.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.close()?;
+/// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+/// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+/// let report = shale::repair::repair(from, to, &options, &mut |_| ())?;
+/// let tree = &report.trees[0];
+/// assert_eq!((tree.name.as_str(), tree.named, tree.rows, tree.log_ops), ("t", true, 1, 1));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RepairedTree {
     /// Its name: its own, or `recovered-` and its number.
@@ -41,11 +70,34 @@ pub struct RepairedTree {
 }
 
 /// A part of a file that is lost.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # tree.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # db.close()?;
+/// # let name = &files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # let path = std::path::Path::new("/db").join(name);
+/// # let mut bytes = shale::fs::read_all(&*env.fs, &path)?;
+/// # bytes[10] ^= 1; // in its only block
+/// # env.fs.create(&path)?.append(&bytes)?;
+/// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+/// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+/// let report = shale::repair::repair(from, to, &options, &mut |_| ())?;
+/// let lost = &report.files[0].lost[0];
+/// assert_eq!((lost.offset, lost.entries), (0, Some(1)));
+/// println!("{lost}");
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct LostRange {
     /// Its first byte in the file.
     pub offset: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
     /// What is wrong with it.
     pub what: String,
@@ -71,6 +123,29 @@ impl From<&LostPart> for LostRange {
 }
 
 /// A file with damage.
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # tree.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # db.close()?;
+/// # let name = &files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # let path = std::path::Path::new("/db").join(name);
+/// # let mut bytes = shale::fs::read_all(&*env.fs, &path)?;
+/// # bytes[10] ^= 1; // in its only block
+/// # env.fs.create(&path)?.append(&bytes)?;
+/// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+/// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+/// let report = shale::repair::repair(from, to, &options, &mut |_| ())?;
+/// let damaged = &report.files[0];
+/// assert_eq!(damaged.tree.as_deref(), Some("t"));
+/// println!("{}: {}", damaged.name, damaged.what);
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct FileDamage {
     /// Its name.
@@ -83,7 +158,23 @@ pub struct FileDamage {
     pub lost: Vec<LostRange>,
 }
 
-/// What a repair found and did.
+/// What a repair found and did. It prints as text (`Display`) and as JSON (serde).
+///
+/// ```
+/// # let env = shale::Env::memory();
+/// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # db.tree_or_create("t")?.put(b"a", b"1")?;
+/// # db.close()?;
+/// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+/// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+/// use shale::repair::{RepairReport, repair};
+///
+/// let report: RepairReport = repair(from, to, &options, &mut |_| ())?;
+/// println!("{report}");
+/// assert_eq!((report.trees.len(), report.files.len()), (1, 0));
+/// # Ok::<(), shale::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RepairReport {
     /// How much was left of the manifest.
@@ -96,16 +187,63 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// Whether there was no damage, so that the new database has all that the old one had.
+    ///
+    /// ```
+    /// # let env = shale::Env::memory();
+    /// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # db.tree_or_create("t")?.put(b"a", b"1")?;
+    /// # db.close()?;
+    /// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+    /// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+    /// let report = shale::repair::repair(from, to, &options, &mut |_| ())?;
+    /// assert!(report.is_clean());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn is_clean(&self) -> bool {
         self.files.is_empty() && self.catalog == CatalogStanding::Sound
     }
 
     /// Rows salvaged, of all trees.
+    ///
+    /// ```
+    /// # let env = shale::Env::memory();
+    /// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # db.tree_or_create("t")?.put(b"a", b"1")?;
+    /// # db.close()?;
+    /// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+    /// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+    /// let report = shale::repair::repair(from, to, &options, &mut |_| ())?;
+    /// assert_eq!(report.rows(), 1);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn rows(&self) -> u64 {
         self.trees.iter().map(|tree| tree.rows).sum()
     }
 
-    /// Bytes of files that could not be read.
+    /// Bytes of files that could not be read or made no sense.
+    ///
+    /// ```
+    /// # let env = shale::Env::memory();
+    /// # let options = shale::OpenOptions { env: env.clone(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"a", b"1")?;
+    /// # db.flush()?;
+    /// # let files = shale::inspect::directory_in(&env, "/db".as_ref())?.files;
+    /// # db.close()?;
+    /// # let name = &files.iter().find(|file| file.level.is_some()).unwrap().name;
+    /// # let path = std::path::Path::new("/db").join(name);
+    /// # let mut bytes = shale::fs::read_all(&*env.fs, &path)?;
+    /// # bytes[10] ^= 1; // in its only block
+    /// # env.fs.create(&path)?.append(&bytes)?;
+    /// # let (from, to) = ("/db".as_ref(), "/saved".as_ref());
+    /// # let options = shale::repair::RepairOptions { env, ..Default::default() };
+    /// let report = shale::repair::repair(from, to, &options, &mut |_| ())?;
+    /// assert!(report.lost_bytes() > 0);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
     pub fn lost_bytes(&self) -> u64 {
         self.files.iter().flat_map(|file| &file.lost).map(|lost| lost.bytes).sum()
     }

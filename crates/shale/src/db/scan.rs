@@ -1,0 +1,122 @@
+//! Scans of a tree: from what the caller asks for to a [`Scan`] of what is visible now or was then.
+
+use super::core::Core;
+use super::options::ScanOptions;
+use super::tree::Tree;
+use crate::base::error::Result;
+use crate::base::key::prefix_end;
+use crate::base::stats::Counter;
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::read::{BlobSource, Scan, ScanRange};
+use crate::state::TreeState;
+use crate::table::CursorOptions;
+use std::ops::{Bound, RangeBounds};
+
+/// Where a scan reads large values; holding the state keeps their files there.
+struct PinnedBlobs {
+    core: Arc<Core>,
+    _state: Arc<TreeState>,
+}
+
+impl BlobSource for PinnedBlobs {
+    fn read(&self, reference: &[u8]) -> Result<Vec<u8>> {
+        BlobSource::read(&*self.core, reference)
+    }
+}
+
+impl Tree {
+    /// A scan of a range of keys, as of now. It is at no row until it is sought; as an iterator it
+    /// starts at the first. It reads tables as it comes to them, and keeps what it reads from being
+    /// removed as long as it lives.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// let tree = db.tree_or_create("fruit")?;
+    /// for key in ["apple", "banana", "cherry"] {
+    ///     tree.put(key.as_bytes(), b"")?;
+    /// }
+    /// let keys: shale::Result<Vec<_>> =
+    ///     tree.scan("b".."d")?.map(|row| row.map(|(key, _)| key)).collect();
+    /// assert_eq!(keys?, [b"banana".to_vec(), b"cherry".to_vec()]);
+    ///
+    /// let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_last()?;
+    /// assert_eq!(scan.key(), b"cherry");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn scan<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Scan> {
+        let after = |key: &K| [key.as_ref(), &[0]].concat();
+        let lower = match range.start_bound() {
+            Bound::Included(key) => Some(key.as_ref().to_vec()),
+            Bound::Excluded(key) => Some(after(key)),
+            Bound::Unbounded => None,
+        };
+        let upper = match range.end_bound() {
+            Bound::Included(key) => Some(after(key)),
+            Bound::Excluded(key) => Some(key.as_ref().to_vec()),
+            Bound::Unbounded => None,
+        };
+        self.scan_with(ScanOptions { lower, upper, ..ScanOptions::default() })
+    }
+
+    /// A scan of all keys that start with `prefix`, as of now.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in ["user/1", "user/2", "video/1"] { tree.put(key.as_bytes(), b"")?; }
+    /// assert_eq!(tree.scan_prefix(b"user/")?.count(), 2);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn scan_prefix(&self, prefix: &[u8]) -> Result<Scan> {
+        self.scan_with(ScanOptions { prefix: Some(prefix.to_vec()), ..ScanOptions::default() })
+    }
+
+    /// A scan as the options say.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the snapshot is of another
+    /// database.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// use shale::ScanOptions;
+    ///
+    /// let snapshot = db.snapshot();
+    /// tree.put(b"later", b"")?;
+    /// let options = ScanOptions { snapshot: Some(&snapshot), ..ScanOptions::default() };
+    /// assert_eq!(tree.scan_with(options)?.count(), 0);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn scan_with(&self, options: ScanOptions<'_>) -> Result<Scan> {
+        self.check()?;
+        let (mut lower, mut upper) = (options.lower, options.upper);
+        if let Some(prefix) = options.prefix {
+            let end = prefix_end(&prefix);
+            lower = Some(lower.map_or(prefix.clone(), |lower| lower.max(prefix)));
+            upper = match (upper, end) {
+                (Some(upper), Some(end)) => Some(upper.min(end)),
+                (upper, end) => upper.or(end),
+            };
+        }
+        if let Some(snapshot) = options.snapshot {
+            self.check_snapshot(snapshot)?;
+        }
+        let core = self.core();
+        let state = self.inner.state.load_full();
+        let seq = match options.snapshot {
+            Some(snapshot) => snapshot.seq(),
+            None => core.visible.load(Ordering::Acquire),
+        };
+        let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
+        let range = ScanRange { lower: lower.unwrap_or_default(), upper, cursor };
+        let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });
+        core.recorder.add(Counter::Seeks, 1);
+        Scan::new(&state, range, seq, blobs)
+    }
+}
