@@ -7,7 +7,6 @@
 //! ```
 //! use shale::{Batch, Config, Db, WriteOptions};
 //!
-//! # fn main() -> shale::Result<()> {
 //! # let dir = tempfile::tempdir().unwrap();
 //! let db = Db::open(dir.path(), Config::default())?;
 //! let users = db.tree_or_create("users")?;
@@ -25,7 +24,7 @@
 //!     let (key, value) = row?;
 //!     println!("{} {}", key.escape_ascii(), value.escape_ascii());
 //! }
-//! # Ok(()) }
+//! # Ok::<(), shale::Error>(())
 //! ```
 //!
 //! # Durability
@@ -34,22 +33,36 @@
 //! crash of the machine is a prefix of the commit order: never a hole, never half a batch.
 //!
 //! # How it is built
-//! The `mod` list below is the architecture: a module uses only modules above it, which the test
-//! `tests/tidy.rs` proves. What users need is re-exported here; the modules are public for the
-//! tools that read files (`inspect`, fuzzing, the simulator) and may change with any version.
+//! The `mod` list of this file is the architecture: a module uses only modules above it, which the
+//! test `tests/tidy.rs` proves. What users need is shown here and has examples, which the test
+//! `tests/examples.rs` proves. The other modules are public for the tools that come with the
+//! engine (fuzzing, the simulator, benchmarks) and may change with any version.
 
+// Compiled without `cfg(doc)`, and so asked for documentation like all that is public.
+#[cfg_attr(doc, doc(hidden))]
 pub mod base;
 pub mod fs;
+#[cfg_attr(doc, doc(hidden))]
 pub mod cache;
+#[cfg_attr(doc, doc(hidden))]
 pub mod wal;
+#[cfg_attr(doc, doc(hidden))]
 pub mod memtable;
+#[cfg_attr(doc, doc(hidden))]
 pub mod table;
+#[cfg_attr(doc, doc(hidden))]
 pub mod version;
+#[cfg_attr(doc, doc(hidden))]
 pub mod state;
+#[cfg_attr(doc, doc(hidden))]
 pub mod iter;
+#[cfg_attr(doc, doc(hidden))]
 pub mod read;
+#[cfg_attr(doc, doc(hidden))]
 pub mod write;
+#[cfg_attr(doc, doc(hidden))]
 pub mod compaction;
+#[cfg_attr(doc, doc(hidden))]
 pub mod db;
 #[doc(hidden)]
 pub mod fuzz;
@@ -63,5 +76,12 @@ pub use db::{
     Background, Batch, Db, Ingest, LevelStats, OpenOptions, OperationStats, ScanOptions, Snapshot,
     Stats, Tree, TreeStats, ValueReader, VerifyProgress, VerifyReport, WriteOptions,
 };
+#[doc(inline)]
 pub use fs::Env;
 pub use read::{Scan, Value};
+pub use version::TreeId;
+
+/// The README's example, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
