@@ -210,7 +210,7 @@ impl Sources {
                 let rest = line.strip_prefix("pub ").unwrap_or(line);
                 declared(rest).is_some_and(|(kind, name)| name == of.name && kind != "mod")
             };
-            if *file != of.file && lines.iter().any(|line| is_other(line)) {
+            if *file != of.file && lines.iter().any(is_other) {
                 continue;
             }
             for (at, line) in lines.iter().enumerate() {
