@@ -110,7 +110,7 @@ impl Error {
     /// assert!(shale::Error::io("write", "/db/000001.wal".as_ref(), full).is_disk_full());
     /// ```
     ///
-    /// [`Fs`]: crate::Env
+    /// [`Fs`]: crate::fs::Fs
     pub fn io(op: &'static str, path: &Path, source: io::Error) -> Error {
         if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
             Error::DiskFull { path: path.to_owned() }

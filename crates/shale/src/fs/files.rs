@@ -1,4 +1,4 @@
-//! What takes several calls of a file system: small files and directories that a crash leaves whole.
+//! What takes several calls of a file system: files and directories that a crash leaves whole.
 
 use super::Fs;
 use crate::base::error::Result;
