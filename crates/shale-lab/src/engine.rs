@@ -1,8 +1,8 @@
 //! What a key-value store must do to be measured: a narrow interface, used by static dispatch only.
 //!
-//! One [`Engine`] per run, one [`Handle`] per thread, a few trees (named key spaces) in each. Values
-//! are shown to a closure where they lie, because that is the cheapest way of every engine worth
-//! measuring.
+//! One [`Engine`] per run, one [`Handle`] per thread, a few trees (named key spaces) in each.
+//! Values are shown to a closure where they lie, because that is the cheapest way of every engine
+//! worth measuring.
 
 use crate::setup::Setup;
 use serde::{Deserialize, Serialize};

@@ -20,8 +20,8 @@ pub trait Store: Send + Sync + Sized {
     /// as those of a server at a given address.
     fn folder(&self) -> Option<PathBuf>;
 
-    /// The processes, this one not among them, whose CPU, I/O and memory are the engine's. Empty for
-    /// a library: then this process is measured, and the client's own share told apart.
+    /// The processes, this one not among them, whose CPU, I/O and memory are the engine's. Empty
+    /// for a library: then this process is measured, and the client's own share told apart.
     fn processes(&self) -> Vec<u32> {
         Vec::new()
     }
