@@ -21,6 +21,8 @@ const LEVEL_BASE_BYTES: u64 = 256 << 20;
 const FILE_BYTES: u64 = 64 << 20;
 /// The library's own default; the crate's documentation lags behind it.
 const FORMAT_VERSION: i32 = 7;
+/// What RocksDB adds to the key and the value of an operation in a batch, at most.
+const OP_BYTES: usize = 16;
 
 type Db = DBWithThreadMode<MultiThreaded>;
 
@@ -154,14 +156,7 @@ impl Engine for RocksDb {
             .iter()
             .map(|name| self.db.cf_handle(name).map(lasting).ok_or("a column family is missing"))
             .collect::<std::result::Result<_, _>>()?;
-        let batch = WriteBatch::default();
-        Ok(RocksHandle {
-            families,
-            write,
-            read: ReadOptions::default(),
-            batch,
-            db: self.db.clone(),
-        })
+        Ok(RocksHandle { families, write, read: ReadOptions::default(), db: self.db.clone() })
     }
 
     fn clear_tree(&self, tree: TreeId) -> Result<()> {
@@ -206,7 +201,6 @@ pub(crate) struct RocksHandle {
     families: Vec<Arc<BoundColumnFamily<'static>>>,
     write: WriteOptions,
     read: ReadOptions,
-    batch: WriteBatch,
     db: Arc<Db>,
 }
 
@@ -242,14 +236,16 @@ impl Handle for RocksHandle {
 
     #[inline]
     fn write(&mut self, batch: &Batch) -> Result<()> {
-        self.batch.clear();
+        // The crate takes the batch away: one with room enough is one allocation.
+        let bytes = batch.user_bytes() as usize + OP_BYTES * batch.len();
+        let mut ours = WriteBatch::with_capacity_bytes(bytes);
         for op in batch.iter() {
             match op {
-                Op::Put(tree, key, value) => self.batch.put_cf(&self.families[tree], key, value),
-                Op::Delete(tree, key) => self.batch.delete_cf(&self.families[tree], key),
+                Op::Put(tree, key, value) => ours.put_cf(&self.families[tree], key, value),
+                Op::Delete(tree, key) => ours.delete_cf(&self.families[tree], key),
             }
         }
-        self.db.write_opt(&self.batch, &self.write).map_err(Into::into)
+        self.db.write_opt(ours, &self.write).map_err(Into::into)
     }
 
     #[inline]
