@@ -10,12 +10,14 @@
 //! - [`measure`]: CPU, bytes, memory and size, as the system counts them; latencies and rates.
 //! - [`engine`], [`store`]: what a key-value engine, and what any store must do to be measured.
 //! - [`pace`], [`row`], [`step`]: a client's loop, the measures of a step, the step itself.
+//! - [`tables`]: rows and secondary indexes over a key-value engine. [`model`]: one in memory.
 //! - [`bench`](mod@bench), [`report`]: the db_bench pattern.
 
 pub mod bench;
 pub mod engine;
 pub mod generate;
 pub mod measure;
+pub mod model;
 pub mod options;
 pub mod pace;
 pub mod report;
@@ -25,4 +27,5 @@ pub mod setup;
 pub mod shale;
 pub mod step;
 pub mod store;
+pub mod tables;
 pub mod units;
