@@ -11,11 +11,13 @@
 //! - [`engine`], [`store`]: what a key-value engine, and what any store must do to be measured.
 //! - [`pace`], [`row`], [`step`]: a client's loop, the measures of a step, the step itself.
 //! - [`tables`]: rows and secondary indexes over a key-value engine. [`model`]: one in memory.
+//! - [`linkbench`]: the social graph.
 //! - [`bench`](mod@bench), [`report`]: the db_bench pattern.
 
 pub mod bench;
 pub mod engine;
 pub mod generate;
+pub mod linkbench;
 pub mod measure;
 pub mod model;
 pub mod options;

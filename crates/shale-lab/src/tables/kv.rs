@@ -54,6 +54,10 @@ impl<E: Engine> Store for Kv<E> {
         E::configuration(&self.setup)
     }
 
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.dir.clone())
+    }
+
     fn settle(&self) -> Result<()> {
         self.engine.settle()
     }
