@@ -9,7 +9,7 @@ mod meter;
 mod series;
 
 use crate::engine::Result;
-use crate::measure::{Latencies, thread_cpu_seconds};
+use crate::measure::{Latencies, thread_cpu_time};
 use crate::pace::{Bounds, Client, Did, Pace, Seen, Total};
 use crate::row::{Latency, Opened, Row, Writer};
 use crate::store::Store;
@@ -142,12 +142,11 @@ pub fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<f64> {
         let deadline = Some(Instant::now() + Duration::from_millis(200));
         let mut pace =
             Pace::new(Bounds { ops: Some(OPS), deadline, rate, warm: None }, &stop, &seen);
-        let before = thread_cpu_seconds();
+        let before = thread_cpu_time();
         client.run(&mut pace)?;
-        let after = thread_cpu_seconds();
-        let used = after.0 + after.1 - before.0 - before.1;
+        let used = thread_cpu_time() - before;
         if round > 0 && pace.done() > 0 {
-            best = best.min(used * 1e6 / pace.done() as f64);
+            best = best.min(used.as_secs_f64() * 1e6 / pace.done() as f64);
         }
     }
     // A client that has nothing to do but once was not seen again.

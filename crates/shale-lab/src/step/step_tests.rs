@@ -1,6 +1,6 @@
 use super::*;
 use crate::engine::{Engine, Handle, Level, Metrics, Null};
-use crate::measure::Usage;
+use crate::measure::{Usage, thread_cpu_seconds};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
