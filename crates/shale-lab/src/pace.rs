@@ -154,8 +154,21 @@ impl<'a> Pace<'a> {
     /// Notes the end of `count` operations that were done as one, each of which took its share.
     #[inline]
     pub fn end_many(&mut self, kind: usize, count: u64, did: Did) {
+        self.finish(kind, count, count, did);
+    }
+
+    /// Notes the end of `count` operations that were done as one, such as the rows of a commit: one
+    /// response time, that of the whole. A `count` of 0 is a part of what went before, of which
+    /// only the response time is noted.
+    #[inline]
+    pub fn end_group(&mut self, kind: usize, count: u64, did: Did) {
+        self.finish(kind, count, 1, did);
+    }
+
+    #[inline]
+    fn finish(&mut self, kind: usize, count: u64, parts: u64, did: Did) {
         let now = Instant::now();
-        let took = now.saturating_duration_since(self.from) / count.max(1) as u32;
+        let took = now.saturating_duration_since(self.from) / parts.max(1) as u32;
         self.from = now;
         self.all += count;
         if let Some(warm) = self.bounds.warm {
@@ -164,7 +177,7 @@ impl<'a> Pace<'a> {
             }
             self.bounds.warm = None;
         }
-        self.total.latencies(kind).record_many(took, count);
+        self.total.latencies(kind).record_many(took, parts);
         self.total.ops += count;
         self.total.found += if did.found { count } else { 0 };
         self.total.written += did.written;
@@ -247,6 +260,20 @@ mod tests {
         }
         assert_eq!((pace.done(), pace.total.read), (200, 14));
         assert_eq!(pace.total.latencies[0].count(), 200);
+    }
+
+    #[test]
+    fn a_group_counts_its_operations_and_takes_its_whole_time() {
+        let (stop, seen) = (AtomicBool::new(false), Seen::default());
+        let mut pace = Pace::new(Bounds { ops: Some(100), ..Bounds::default() }, &stop, &seen);
+        while pace.begin() {
+            std::thread::sleep(Duration::from_millis(2));
+            pace.end_group(0, 50, Did { written: 1, read: 0, found: true });
+            pace.end_group(1, 0, Did { written: 1, read: 0, found: true });
+        }
+        assert_eq!((pace.total.ops, pace.total.found, pace.total.written), (100, 100, 4));
+        assert_eq!((pace.total.latencies[0].count(), pace.total.latencies[1].count()), (2, 2));
+        assert!(pace.total.latencies[0].summary().p50 >= 1_990.0);
     }
 
     #[test]
