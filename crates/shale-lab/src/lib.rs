@@ -9,7 +9,8 @@
 //!   engine.
 //! - [`measure`]: CPU, bytes, memory and size, as the system counts them; latencies and rates.
 //! - [`engine`], [`store`]: what a key-value engine, and what any store must do to be measured.
-//! - [`pace`], [`row`], [`step`]: a client's loop, the measures of a step, the step itself.
+//! - [`pace`], [`row`], [`step`], [`work`]: a client's loop, the measures of a step, the step
+//!   itself, what a workload gives it.
 //! - [`tables`]: rows and secondary indexes over a key-value engine. [`model`]: one in memory.
 //! - [`linkbench`]: the social graph.
 //! - [`bench`](mod@bench), [`report`]: the db_bench pattern.
@@ -31,3 +32,4 @@ pub mod step;
 pub mod store;
 pub mod tables;
 pub mod units;
+pub mod work;

@@ -2,8 +2,12 @@
 //!
 //! - [`key`]: columns to bytes and back, in an order that `memcmp` keeps.
 //! - [`sequence`]: primary keys that count up.
+//! - [`ids`]: the least and the greatest primary key of one of several tables in a tree.
+//! - [`sort`]: many keys in order, for creating an index.
 //! - [`kv`]: an engine as a store.
 
+pub mod ids;
 pub mod key;
 pub mod kv;
 pub mod sequence;
+pub mod sort;

@@ -1,0 +1,95 @@
+//! What a workload hands to [`step::run`](crate::step::run): a step's clients, what they are called
+//! and how far they go.
+
+use crate::engine::Result;
+use crate::pace::Client;
+use crate::row::{Opened, Row};
+use crate::step::{Held, Progress, StepSpec, client_cost, run};
+use crate::store::Store;
+use std::time::Duration;
+
+/// The clients of one step.
+pub struct Work<'s> {
+    /// What an operation is: insert, transaction, query.
+    pub unit: &'static str,
+    /// The names of the clients' kinds of operation, by number.
+    pub kinds: &'static [&'static str],
+    /// The clients, one thread each, as fast as they go.
+    pub clients: Vec<Box<dyn Client + 's>>,
+    /// How many operations all of them do, if that is known; they stop by themselves.
+    pub ops: Option<u64>,
+    /// How long the step takes, if it is bound by time.
+    pub seconds: Option<f64>,
+    /// Who writes beside them, one thread each.
+    pub writers: Vec<Box<dyn Client + 's>>,
+    /// Operations per second of all writers together.
+    pub writer_rate: f64,
+}
+
+impl<'s> Work<'s> {
+    /// Clients that do so many operations, or go on until they are done.
+    pub fn of_ops(
+        unit: &'static str,
+        kinds: &'static [&'static str],
+        clients: Vec<Box<dyn Client + 's>>,
+        ops: Option<u64>,
+    ) -> Work<'s> {
+        let writers = Vec::new();
+        Work { unit, kinds, clients, ops, seconds: None, writers, writer_rate: 0.0 }
+    }
+
+    /// CPU microseconds per operation of the first client and of the first writer themselves, on a
+    /// store that does nothing.
+    pub fn client_costs(mut self) -> Result<(f64, f64)> {
+        let cost = |client: Option<&mut Box<dyn Client + 's>>, rate| match client {
+            Some(client) => client_cost(client.as_mut(), rate),
+            None => Ok(0.0),
+        };
+        let rate = self.writer_rate / self.writers.len().max(1) as f64;
+        let clients = cost(self.clients.first_mut(), None)?;
+        Ok((clients, cost(self.writers.first_mut(), Some(rate))?))
+    }
+}
+
+/// A step as a report names it, and what is known before it begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Named<'a> {
+    /// The workload's name.
+    pub workload: &'a str,
+    /// The step's name.
+    pub step: &'a str,
+    /// How long the clients run before anything is measured.
+    pub warm_up: Duration,
+    /// What opening the store took, if that is part of the step.
+    pub opened: Option<Opened>,
+}
+
+/// Runs a step; `costs` is of [`Work::client_costs`], `tell` is called once a second.
+pub fn run_work<S: Store>(
+    store: &S,
+    named: &Named<'_>,
+    work: Work<'_>,
+    costs: (f64, f64),
+    tell: &mut dyn FnMut(&Progress),
+) -> Result<Row> {
+    let spec = StepSpec {
+        workload: named.workload,
+        step: named.step,
+        unit: work.unit,
+        kinds: work.kinds,
+        ops: None,
+        duration: work.seconds.map(Duration::from_secs_f64),
+        // What has to be done is done once: there is nothing to warm up with.
+        warm_up: if work.seconds.is_some() { named.warm_up } else { Duration::ZERO },
+        rate: None,
+        expected_ops: work.ops,
+        client_us_per_op: costs.0,
+        opened: named.opened,
+    };
+    let held = (!work.writers.is_empty()).then_some(Held {
+        clients: work.writers,
+        rate: work.writer_rate,
+        client_us_per_op: costs.1,
+    });
+    run(store, &spec, work.clients, held, tell)
+}
