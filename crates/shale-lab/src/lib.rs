@@ -12,12 +12,13 @@
 //! - [`pace`], [`row`], [`step`], [`work`]: a client's loop, the measures of a step, the step
 //!   itself, what a workload gives it.
 //! - [`tables`]: rows and secondary indexes over a key-value engine. [`model`]: one in memory.
-//! - [`linkbench`]: the social graph.
+//! - [`linkbench`]: the social graph. [`insert`]: the insert benchmark.
 //! - [`bench`](mod@bench), [`report`]: the db_bench pattern.
 
 pub mod bench;
 pub mod engine;
 pub mod generate;
+pub mod insert;
 pub mod linkbench;
 pub mod measure;
 pub mod model;

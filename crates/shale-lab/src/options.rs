@@ -55,7 +55,7 @@ impl Benchmark {
 }
 
 /// The least and the most bytes of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueBytes {
     /// The least.
     pub least: usize,
@@ -150,7 +150,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
         _ => Err(format!("`{text}` is not a number above 0")),
