@@ -12,7 +12,7 @@
 //! - [`pace`], [`row`], [`step`], [`work`]: a client's loop, the measures of a step, the step
 //!   itself, what a workload gives it.
 //! - [`tables`]: rows and secondary indexes over a key-value engine. [`model`]: one in memory.
-//! - [`linkbench`]: the social graph. [`insert`]: the insert benchmark.
+//! - [`linkbench`]: the social graph. [`insert`]: the insert benchmark. [`sysbench`]: its pattern.
 //! - [`bench`](mod@bench), [`report`]: the db_bench pattern.
 
 pub mod bench;
@@ -31,6 +31,7 @@ pub mod setup;
 pub mod shale;
 pub mod step;
 pub mod store;
+pub mod sysbench;
 pub mod tables;
 pub mod units;
 pub mod work;
