@@ -12,6 +12,7 @@
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::{Fragment, RangeDelete, RangeDeletes};
 use crate::table::meta::{FileId, TableMeta};
+use crate::table::{Block, RawBlock};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -61,6 +62,15 @@ impl Bottom {
         levels.iter().any(|tables| {
             let first = tables.partition_point(|table| table.is_before(start));
             tables.get(first).is_some_and(|table| table.smallest.as_slice() < end)
+        })
+    }
+
+    /// Whether a table below may have `key`.
+    fn may_have(&self, key: &[u8]) -> bool {
+        let Bottom::Levels(levels) = self else { return true };
+        levels.iter().any(|tables| {
+            let first = tables.partition_point(|table| table.is_before(key));
+            tables.get(first).is_some_and(|table| table.smallest.as_slice() <= key)
         })
     }
 }
@@ -149,6 +159,58 @@ impl<'a> DropRule<'a> {
             Kind::Put | Kind::Blob if self.bottom_is_empty && !in_range => Verdict::KeepAsSeqZero,
             _ => Verdict::Keep,
         }
+    }
+
+    /// Whether a whole block that comes next may be kept as it is: each of its entries would be,
+    /// its sequence number included. May be wrong in saying no.
+    pub fn keeps_block(&self, raw: &RawBlock<'_>) -> bool {
+        let block = raw.block;
+        // The last entry may make one of its key needless, and two tables must not have that key.
+        if block.key_is(0, &self.last_key) || self.has_fragments_in(block) {
+            return false;
+        }
+        let mut done = usize::MAX;
+        // Where all entries are alike and no key is there twice, the first one stands for all.
+        let entries = if block.is_uniform() { 1 } else { block.entries() };
+        for index in 0..entries {
+            let (stored, kind) = block.tag(index);
+            let seq = stored.max(raw.ingest_seq);
+            let stratum = stratum(&self.snapshots, seq);
+            if stratum == done && block.suffix(index) == block.suffix(index - 1) {
+                return false;
+            }
+            done = if kind == Kind::Merge { usize::MAX } else { stratum };
+            let stays = match kind {
+                Kind::Put | Kind::Blob if stratum == 0 && self.bottom_is_empty => stored == 0,
+                Kind::Delete if stratum == 0 => {
+                    stored == seq && self.bottom.may_have(&block.key(index))
+                }
+                _ => stored == seq,
+            };
+            if !stays {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Notes that a block for which [`DropRule::keeps_block`] said yes has been kept.
+    pub fn kept_block(&mut self, raw: &RawBlock<'_>) {
+        let Some(last) = raw.block.entries().checked_sub(1) else { return };
+        let (seq, kind) = raw.block.tag(last);
+        let stratum = stratum(&self.snapshots, seq.max(raw.ingest_seq));
+        raw.block.key_into(last, &mut self.last_key);
+        self.done = if kind == Kind::Merge { usize::MAX } else { stratum };
+    }
+
+    /// Whether a fragment may cover a key of the block, which has one.
+    fn has_fragments_in(&self, block: &Block) -> bool {
+        if self.fragments.is_empty() {
+            return false;
+        }
+        let (first, last) = (block.key(0), block.key(block.entries() - 1));
+        let at = self.fragments.partition_point(|fragment| fragment.end <= first);
+        self.fragments.get(at).is_some_and(|fragment| fragment.start <= last)
     }
 
     /// The fragment that covers `key`.

@@ -2,11 +2,16 @@
 //!
 //! The hottest loop of the engine. Every input is scanned forward in large reads, past the block
 //! cache; the merge compares eight-byte heads; rows go from the decoded input block to the output
-//! block with one copy and no allocation.
+//! block with one copy and no allocation. A block whose keys no other input has, and of which
+//! nothing is dropped or changed, is carried over as it lies in its file: it is decompressed for
+//! its keys (the filter needs them), but not taken apart and not compressed again.
+//! Measured in docs/decisions/0005-moving-blocks.md.
 
 use super::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
 use super::plan::Plan;
+use super::policy;
 use super::split::{OutputCut, Part};
+use crate::base::config::Codecs;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{self, Kind, SeqNo};
@@ -15,13 +20,15 @@ use crate::fs::Env;
 use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::table::meta::{FileId, TableMeta};
-use crate::table::{Table, TableOptions, TableScan, TableWriter};
+use crate::table::{RawBlock, Table, TableOptions, TableScan, TableWriter};
 use crate::version::TreeId;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How many rows are merged between two looks at whether the job has been cancelled.
 const ROWS_PER_LOOK: u32 = 4096;
+/// As how many rows a block that is carried over counts there.
+const ROWS_PER_BLOCK: u32 = 64;
 
 /// What a job works on and with.
 pub struct Context<'a> {
@@ -35,6 +42,8 @@ pub struct Context<'a> {
     pub snapshots: &'a [SeqNo],
     /// The number of the tree, which goes into the outputs.
     pub tree: TreeId,
+    /// The codecs of the tree's levels.
+    pub codecs: &'a Codecs,
     /// The size of output blocks before compression.
     pub block_bytes: usize,
     /// The number and path of a new table file.
@@ -52,11 +61,55 @@ pub struct Done {
     pub entries_in: u64,
     /// Rows written.
     pub entries_out: u64,
+    /// Blocks carried over whole; their rows count as read and written.
+    pub carried_blocks: u64,
+    /// Bytes of those in the files.
+    pub carried_bytes: u64,
     /// CPU used, if the caller measured it.
     pub cpu_nanos: u64,
 }
 
 type RunScan = Concat<TableScan>;
+
+/// The rows of a compaction, and the blocks in which they lie.
+trait Rows: Cursor {
+    /// The scan whose row is the current one.
+    fn scan(&self) -> &TableScan;
+    /// The first key that another run has from here on.
+    fn rival_key(&self) -> Option<&[u8]>;
+    /// Goes on behind the block of the current row.
+    fn skip_block(&mut self) -> Result<()>;
+}
+
+impl Rows for RunScan {
+    #[inline]
+    fn scan(&self) -> &TableScan {
+        self.current()
+    }
+
+    fn rival_key(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn skip_block(&mut self) -> Result<()> {
+        self.advance_current(TableScan::skip_block)
+    }
+}
+
+impl Rows for Merge<RunScan> {
+    #[inline]
+    fn scan(&self) -> &TableScan {
+        self.current().current()
+    }
+
+    fn rival_key(&self) -> Option<&[u8]> {
+        self.rival().map(Cursor::key)
+    }
+
+    fn skip_block(&mut self) -> Result<()> {
+        self.advance_current(RunScan::skip_block)
+    }
+}
 
 /// Merges one part of a plan into new tables. The numbers of all files created are added to
 /// `written`, so that the caller can remove them if this fails.
@@ -72,6 +125,7 @@ pub fn merge(context: &Context<'_>, part: &Part, written: &mut Vec<FileId>) -> R
         surviving: &surviving,
         writer: None,
         start: part.start.clone(),
+        carries: policy::tells_codec(context.codecs, context.plan),
         done: Done::default(),
     };
     let range = &context.plan.range;
@@ -88,11 +142,10 @@ pub fn merge(context: &Context<'_>, part: &Part, written: &mut Vec<FileId>) -> R
     outputs.finish(part)
 }
 
-fn copy(mut rows: impl Cursor, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_>) -> Result<()> {
+fn copy(mut rows: impl Rows, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_>) -> Result<()> {
     rows.seek_first()?;
     let mut look = ROWS_PER_LOOK;
     while rows.valid() {
-        let key = rows.key();
         look -= 1;
         if look == 0 {
             look = ROWS_PER_LOOK;
@@ -100,6 +153,11 @@ fn copy(mut rows: impl Cursor, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_
                 return Err(Error::Closed);
             }
         }
+        if rows.scan().begins_block() && carry(&mut rows, rule, outputs)? {
+            look = look.saturating_sub(ROWS_PER_BLOCK).max(1);
+            continue;
+        }
+        let key = rows.key();
         outputs.done.entries_in += 1;
         let (seq, kind) = (rows.seq(), rows.kind());
         match rule.judge(key, seq, kind) {
@@ -110,6 +168,20 @@ fn copy(mut rows: impl Cursor, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_
         rows.next()?;
     }
     Ok(())
+}
+
+/// Carries the block at whose first row the merge is over, if that is possible.
+#[inline(never)]
+fn carry(rows: &mut impl Rows, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_>) -> Result<bool> {
+    let Some(raw) = rows.scan().raw_block() else { return Ok(false) };
+    let is_alone = rows.rival_key().is_none_or(|rival| raw.block.is_before(rival));
+    if !is_alone || !outputs.takes(&raw) || !rule.keeps_block(&raw) {
+        return Ok(false);
+    }
+    rule.kept_block(&raw);
+    outputs.add_block(&raw)?;
+    rows.skip_block()?;
+    Ok(true)
 }
 
 /// The tables that the part needs, each run as one cursor, newest first.
@@ -156,6 +228,8 @@ struct Outputs<'a> {
     /// The first key that belongs to the present table (or comes before it and to no other):
     /// range deletes are clipped here.
     start: Option<Vec<u8>>,
+    /// Whether blocks may be carried over at all.
+    carries: bool,
     done: Done,
 }
 
@@ -175,6 +249,27 @@ impl Outputs<'_> {
         };
         writer.add(key, seq, kind, value)?;
         self.done.entries_out += 1;
+        Ok(())
+    }
+
+    /// Whether the block is as the present table would write it.
+    fn takes(&self, raw: &RawBlock<'_>) -> bool {
+        self.carries && self.writer.as_ref().is_some_and(|writer| writer.takes_block(raw))
+    }
+
+    /// Adds a block as it is. Its first key is a new one, as [`DropRule::keeps_block`] has seen to.
+    fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
+        let first = raw.block.key(0);
+        let writer = match &mut self.writer {
+            Some(writer) if !self.cut.before(&first, writer.estimated_bytes()) => writer,
+            _ => self.begin(&first)?,
+        };
+        writer.add_block(raw)?;
+        let entries = raw.block.entries() as u64;
+        self.done.entries_in += entries;
+        self.done.entries_out += entries;
+        self.done.carried_blocks += 1;
+        self.done.carried_bytes += raw.bytes.len() as u64;
         Ok(())
     }
 
@@ -220,3 +315,7 @@ impl Outputs<'_> {
         Ok(self.done)
     }
 }
+
+#[cfg(test)]
+#[path = "job_tests.rs"]
+mod tests;

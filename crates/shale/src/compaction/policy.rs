@@ -8,9 +8,10 @@
 //! tables moved so are rewritten ([`Reason::Recode`](super::plan::Reason::Recode)) once the load
 //! has ended.
 
-use super::plan::Settings;
+use super::plan::{Plan, Settings};
 use crate::base::config::{Codec, Codecs, LEVELS};
 use crate::base::key::SeqNo;
+use crate::table::compress::id_of;
 use crate::table::filter::bits_for_level;
 use crate::table::meta::TableMeta;
 
@@ -27,6 +28,15 @@ pub fn codec(codecs: &Codecs, level: usize, base: usize) -> Codec {
     } else {
         codecs.middle
     }
+}
+
+/// Whether the codec in a block's frame tells that the block is compressed as the outputs of `plan`
+/// are to be: the frame does not tell the level of zlib and zstd. In the last level it does in any
+/// case, as whatever was written for another level is given sequence number 0 there, by this
+/// compaction or (if a snapshot is in the way) by a later one.
+pub fn tells_codec(codecs: &Codecs, plan: &Plan) -> bool {
+    let same = |codec: Codec| codec == plan.codec || id_of(codec) != id_of(plan.codec);
+    plan.output_level == LAST || [codecs.small, codecs.middle, codecs.last].into_iter().all(same)
 }
 
 /// Filter bits per key for tables of `level`: more for smaller levels, whose filters cost little

@@ -218,6 +218,7 @@ impl Core {
             inputs: &inputs,
             snapshots: &run.snapshots,
             tree: run.tree.id,
+            codecs: &run.tree.config.codecs,
             block_bytes: run.tree.config.block_bytes as usize,
             new_file: &|| {
                 let id = self.new_file();
@@ -260,7 +261,9 @@ impl Core {
         let cpu = done.iter().map(|(_, done)| done.cpu_nanos).sum();
         let dropped = done.iter().map(|(_, done)| done.entries_in - done.entries_out).sum();
         self.throttle.note_compaction(run.plan.input_bytes, nanos);
-        run.tree.levels.lock().merged(&run.plan, written, nanos, cpu, dropped);
+        let mut levels = run.tree.levels.lock();
+        levels.merged(&run.plan, written, nanos, cpu, dropped);
+        done.iter().for_each(|(_, done)| levels.carried(&run.plan, done));
         Ok(())
     }
 

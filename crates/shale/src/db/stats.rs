@@ -3,6 +3,7 @@
 use super::core::{Core, TreeCore};
 use crate::base::config::LEVELS;
 use crate::base::stats::{Counter, Timed, Totals};
+use crate::compaction::job::Done;
 use crate::compaction::plan::{Action, Plan};
 use crate::compaction::policy;
 use crate::compaction::score::Targets;
@@ -25,6 +26,8 @@ struct LevelCounter {
     read_bytes: u64,
     write_bytes: u64,
     moved_bytes: u64,
+    carried_blocks: u64,
+    carried_bytes: u64,
     wall_nanos: u64,
     cpu_nanos: u64,
     dropped: u64,
@@ -49,6 +52,13 @@ impl LevelCounters {
         level.wall_nanos += wall;
         level.cpu_nanos += cpu;
         level.dropped += dropped;
+    }
+
+    /// Notes what a part of a compaction has carried over.
+    pub fn carried(&mut self, plan: &Plan, part: &Done) {
+        let level = &mut self.levels[plan.output_level];
+        level.carried_blocks += part.carried_blocks;
+        level.carried_bytes += part.carried_bytes;
     }
 
     pub fn moved(&mut self, plan: &Plan, wall_nanos: u64) {
@@ -104,6 +114,10 @@ pub struct LevelStats {
     pub write_bytes: u64,
     /// Bytes of tables moved here without reading.
     pub moved_bytes: u64,
+    /// Blocks that those jobs carried over as they were: not taken apart, not compressed again.
+    pub carried_blocks: u64,
+    /// Bytes of those blocks in the files; they count as read and as written, too.
+    pub carried_bytes: u64,
     /// Bytes written divided by the bytes that arrived from the level above; 0 if none did.
     pub write_amp: f64,
     /// Wall seconds of the jobs.
@@ -315,6 +329,8 @@ impl Core {
                 read_bytes: done.read_bytes,
                 write_bytes: done.write_bytes,
                 moved_bytes: done.moved_bytes,
+                carried_blocks: done.carried_blocks,
+                carried_bytes: done.carried_bytes,
                 write_amp: ratio(done.write_bytes, arrived),
                 seconds: done.wall_nanos as f64 / 1e9,
                 seconds_per_job: ratio(done.wall_nanos, done.jobs.max(1)) / 1e9,
@@ -378,7 +394,8 @@ impl fmt::Display for TreeStats {
         )?;
         writeln!(
             f,
-            "{:>5} {:>6} {:>10} {:>10} {:>6} {:>8} {:>9} {:>9} {:>9} {:>6} {:>6} {:>6} {:>8} {:>9}",
+            "{:>5} {:>6} {:>10} {:>10} {:>6} {:>8} {:>9} {:>9} {:>10} {:>9} {:>6} {:>6} {:>6} \
+             {:>8} {:>9}",
             "level",
             "files",
             "MB",
@@ -387,6 +404,7 @@ impl fmt::Display for TreeStats {
             "codec",
             "read MB",
             "write MB",
+            "carried MB",
             "moved MB",
             "w-amp",
             "jobs",
@@ -397,8 +415,8 @@ impl fmt::Display for TreeStats {
         for l in &self.levels {
             writeln!(
                 f,
-                "{:>5} {:>6} {:>10.1} {:>10.1} {:>6.2} {:>8} {:>9.1} {:>9.1} {:>9.1} {:>6.2} \
-                 {:>6} {:>6} {:>8.3} {:>9.2}",
+                "{:>5} {:>6} {:>10.1} {:>10.1} {:>6.2} {:>8} {:>9.1} {:>9.1} {:>10.1} {:>9.1} \
+                 {:>6.2} {:>6} {:>6} {:>8.3} {:>9.2}",
                 l.level,
                 l.tables,
                 l.bytes as f64 / MB,
@@ -407,6 +425,7 @@ impl fmt::Display for TreeStats {
                 l.codec,
                 l.read_bytes as f64 / MB,
                 l.write_bytes as f64 / MB,
+                l.carried_bytes as f64 / MB,
                 l.moved_bytes as f64 / MB,
                 l.write_amp,
                 l.jobs,

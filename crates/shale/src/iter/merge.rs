@@ -110,8 +110,13 @@ impl<C: Cursor> Merge<C> {
     /// it likes, such as to the next block. Only while going forward.
     pub fn advance_current(&mut self, step: impl FnOnce(&mut C) -> Result<()>) -> Result<()> {
         debug_assert!(!self.reverse && self.winner.live);
-        let moved = step(&mut self.children[self.winner.child as usize]);
-        self.settle::<false>(moved)
+        if let Err(error) = step(&mut self.children[self.winner.child as usize]) {
+            return self.fail(error);
+        }
+        // Not by `settle`, which would then no longer be inlined into `next`.
+        let slot = self.slot::<false>(self.winner.child);
+        self.replay::<false>(slot);
+        Ok(())
     }
 
     /// The children, in the order given.

@@ -177,6 +177,13 @@ impl Block {
         self.entries
     }
 
+    /// Whether all entries are puts with one and the same sequence number, so that no key is there
+    /// twice.
+    #[inline]
+    pub fn is_uniform(&self) -> bool {
+        self.tag_width == 0
+    }
+
     /// Whether any entry is other than a put with sequence number 0.
     #[inline]
     pub fn tagged(&self) -> bool {
@@ -285,6 +292,16 @@ impl Block {
             return 0;
         }
         (0..self.entries).filter(|&index| self.tag(index).1 == Kind::Delete).count() as u64
+    }
+
+    /// Whether all keys come before `key`.
+    #[inline]
+    pub fn is_before(&self, key: &[u8]) -> bool {
+        let Some(last) = self.entries.checked_sub(1) else { return true };
+        match key.strip_prefix(self.prefix()) {
+            Some(rest) => self.suffix(last) < rest,
+            None => self.prefix() < key,
+        }
     }
 
     /// The first eight bytes of a suffix as a big-endian number, zero-padded.

@@ -49,6 +49,10 @@ fn check(entries: &[Entry]) {
             }
         }
     }
+    for (key, _) in &probes {
+        let before = entries.last().is_none_or(|last| last.0 < *key);
+        assert_eq!(block.is_before(key), before, "{key:?}");
+    }
     for (key, seq) in probes {
         let naive = entries.partition_point(|e| compare(&e.0, e.1, &key, seq).is_lt());
         assert_eq!(block.lower_bound(&key, seq), naive, "{key:?} {seq}");

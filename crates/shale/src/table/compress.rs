@@ -26,6 +26,16 @@ pub mod id {
     pub const ZSTD: u8 = 3;
 }
 
+/// The id of a block that `codec` made smaller. Its level is not told by the block.
+pub fn id_of(codec: Codec) -> u8 {
+    match codec {
+        Codec::None => id::NONE,
+        Codec::Lz4 => id::LZ4,
+        Codec::Zlib(_) => id::ZLIB,
+        Codec::Zstd(_) => id::ZSTD,
+    }
+}
+
 /// Compresses blocks with one codec; keeps the codec's working memory from block to block.
 pub struct Compressor {
     method: Method,

@@ -91,6 +91,11 @@ pub fn open_frame(bytes: &[u8]) -> Result<Frame<'_>, &'static str> {
     Ok(Frame { payload, raw_len: u32::from_le_bytes([a, b, c, d]) as usize, codec })
 }
 
+/// The codec of a frame; `None` if it is too short to be one.
+pub fn frame_codec(bytes: &[u8]) -> Option<u8> {
+    bytes.len().checked_sub(5).map(|at| bytes[at])
+}
+
 /// Checks a frame and puts its decompressed content into `out`, replacing what was there.
 pub fn decode_frame(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
     let frame = open_frame(bytes)?;

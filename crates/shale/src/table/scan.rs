@@ -66,23 +66,16 @@ impl TableScan {
         &self.table
     }
 
-    /// If the scan is at the first entry of a block that lies before the end as a whole: the first
-    /// and the last key of that block.
-    pub fn block_bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        let last = self.block.entries().checked_sub(1)?;
-        self.at_whole_block().then(|| (self.block.key(0), self.block.key(last)))
-    }
-
-    /// If the scan is at the first entry of a block that lies before the end as a whole: whether
-    /// the last key of that block is before `key`.
-    pub fn block_ends_before(&self, key: &[u8]) -> bool {
-        self.at_whole_block() && self.block.lower_bound(key, SEQ_MAX) == self.limit
+    /// Whether the scan is at the first entry of a block (or at no entry).
+    #[inline]
+    pub fn begins_block(&self) -> bool {
+        self.entry == 0
     }
 
     /// If the scan is at the first entry of a block that lies before the end as a whole: the block
     /// as it is in the file. [`TableScan::skip_block`] goes on behind it.
     pub fn raw_block(&self) -> Option<RawBlock<'_>> {
-        if !self.at_whole_block() {
+        if !self.begins_block() || self.limit == 0 || self.limit < self.block.entries() {
             return None;
         }
         let handle = self.index.as_ref()?.index.info(self.block_at).handle;
@@ -94,10 +87,6 @@ impl TableScan {
     /// The block in which the scan is.
     pub(super) fn block(&self) -> &Block {
         &self.block
-    }
-
-    fn at_whole_block(&self) -> bool {
-        self.entry == 0 && self.limit > 0 && self.limit == self.block.entries()
     }
 
     /// Goes to the first entry of the next block. After an error that is the block after the one

@@ -7,9 +7,9 @@
 use super::blob::BlobRef;
 use super::block::Block;
 use super::block_builder::BlockBuilder;
-use super::compress::Compressor;
+use super::compress::{self, Compressor};
 use super::filter;
-use super::format::{BlockInfo, Footer, Handle, put_frame, put_plain_frame};
+use super::format::{BlockInfo, Footer, Handle, frame_codec, put_frame, put_plain_frame};
 use super::index::{IndexBuilder, separator};
 use super::meta::{FileId, TableMeta};
 use super::properties;
@@ -27,6 +27,9 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 const HINT_BYTES: u64 = 4 << 20;
 /// The longest value that fits a table; larger ones belong into blobs.
 const VALUE_BYTES_MAX: usize = 1 << 30;
+
+/// After a block that did not shrink: how many plain ones are believed to shrink no more.
+const PLAIN_BELIEVED: u32 = 16;
 
 /// How a table is to be written.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +73,8 @@ pub struct TableWriter {
     last_seq: SeqNo,
     hashes: Vec<u64>,
     ranges: Vec<RangeDeletes>,
+    /// How many more plain blocks [`TableWriter::takes_block`] takes without a try to compress one.
+    plain_believed: u32,
     output: Vec<u8>,
     written: u64,
     hinted: u64,
@@ -97,6 +102,7 @@ impl TableWriter {
             last_seq: 0,
             hashes: Vec::new(),
             ranges: Vec::new(),
+            plain_believed: 0,
             output: Vec::with_capacity(OUTPUT_BYTES + OUTPUT_BYTES / 4),
             written: 0,
             hinted: 0,
@@ -156,6 +162,27 @@ impl TableWriter {
         }
     }
 
+    /// Whether the block is as this table would write it, so that it may be added as it is.
+    ///
+    /// - It was made by this table's codec, whatever the level. A plain block is taken if blocks
+    ///   that were tried lately did not shrink, as it may come from a level without compression.
+    /// - Its size is that of a block here, and blocks stay on average at least half full: the one
+    ///   that is open ends early for this one.
+    pub fn takes_block(&self, raw: &RawBlock<'_>) -> bool {
+        let wanted = compress::id_of(self.options.codec);
+        let made_here = match frame_codec(raw.bytes) {
+            Some(compress::id::NONE) => wanted == compress::id::NONE || self.plain_believed > 0,
+            codec => codec == Some(wanted),
+        };
+        let (image, open) = (raw.block.image().len(), u64::from(!self.builder.is_empty()));
+        let block_bytes = self.options.block_bytes;
+        let blocks = self.meta.blocks + open + 1;
+        let bytes = self.meta.raw_bytes + open * self.builder.size() as u64 + image as u64;
+        made_here
+            && (image <= 2 * block_bytes || raw.block.entries() == 1)
+            && bytes >= blocks * block_bytes as u64 / 2
+    }
+
     /// Adds a block as it is. Its entries must come after all those before it.
     pub fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
         let block = raw.block;
@@ -173,12 +200,14 @@ impl TableWriter {
             }
         }
         self.begin_block(&first);
-        self.note_entries(block, new_key)?;
+        let deletes = self.note_entries(block, new_key)?;
+        if frame_codec(raw.bytes) == Some(compress::id::NONE) {
+            self.plain_believed = self.plain_believed.saturating_sub(1);
+        }
         let handle = self.next_handle(raw.bytes.len());
         self.output.extend_from_slice(raw.bytes);
         block.key_into(last, &mut self.last_key);
         self.last_seq = block.seq(last);
-        let deletes = block.count_deletes();
         self.meta.entries += block.entries() as u64;
         self.meta.deletes += deletes;
         self.end_block(
@@ -193,31 +222,41 @@ impl TableWriter {
         )
     }
 
-    /// Takes what the table must know of each entry of a block that is carried over.
-    fn note_entries(&mut self, block: &Block, mut new_key: bool) -> Result<()> {
-        let filter = self.options.filter_bits > 0;
-        let mut key = Vec::new();
-        let prefix_len = block.prefix().len();
-        key.extend_from_slice(block.prefix());
-        for index in 0..block.entries() {
+    /// Takes what the table must know of each entry of a block that is carried over. Answers how
+    /// many are deletes.
+    fn note_entries(&mut self, block: &Block, new_key: bool) -> Result<u64> {
+        let mut deletes = 0;
+        let tags = if block.is_uniform() { 1 } else { block.entries() };
+        for index in 0..tags {
             let (seq, kind) = block.tag(index);
             self.meta.min_seq = self.meta.min_seq.min(seq);
             self.meta.max_seq = self.meta.max_seq.max(seq);
+            deletes += u64::from(kind == Kind::Delete);
             if kind == Kind::Blob {
                 self.add_blob(block.value(index))?;
             }
-            if filter {
-                let suffix = block.suffix(index);
-                new_key |= index > 0 && key[prefix_len..] != *suffix;
-                if new_key {
-                    key.truncate(prefix_len);
-                    key.extend_from_slice(suffix);
-                    self.hashes.push(hash(&key));
-                }
-                new_key = false;
+        }
+        if self.options.filter_bits > 0 {
+            self.note_keys(block, new_key);
+        }
+        Ok(deletes)
+    }
+
+    /// Notes the keys of a block for the filter; the first one only if it is a `new_key`.
+    fn note_keys(&mut self, block: &Block, mut new_key: bool) {
+        self.hashes.reserve(block.entries());
+        let mut key = block.prefix().to_vec();
+        for index in 0..block.entries() {
+            let suffix = block.suffix(index);
+            if index > 0 {
+                new_key = block.is_uniform() || block.suffix(index - 1) != suffix;
+            }
+            if new_key {
+                key.truncate(block.prefix().len());
+                key.extend_from_slice(suffix);
+                self.hashes.push(hash(&key));
             }
         }
-        Ok(())
     }
 
     /// Files the pending block in the index, now that the first key after it is known.
@@ -253,6 +292,8 @@ impl TableWriter {
         let image = self.builder.finish();
         let raw_bytes = image.len();
         info.handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
+        let shrank = frame_codec(&self.output) != Some(compress::id::NONE);
+        self.plain_believed = if shrank { 0 } else { PLAIN_BELIEVED };
         self.builder.reset();
         self.end_block(info, (key_bytes, value_bytes), raw_bytes)
     }
