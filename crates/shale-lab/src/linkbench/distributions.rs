@@ -12,7 +12,8 @@ use crate::generate::Random;
 
 /// Numbers from 0 to `count - 1`; number k has a weight of 1 / (k + 1)^shape. Shape 0 is uniform.
 ///
-/// Drawn by rejection-inversion (Hoermann and Derflinger, 1996): exact, in constant time and memory.
+/// Drawn by rejection-inversion (Hoermann and Derflinger, 1996): exact, in constant time and
+/// memory.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     count: f64,

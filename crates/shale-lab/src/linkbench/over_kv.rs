@@ -1,13 +1,14 @@
 //! LinkBench over a key-value engine: a tree for each table and one for the secondary index.
 //!
 //! ```text
-//! linktable   link_type u64, id1 u64, id2 u64 -> visibility u8, time u64, version u32, data
-//! id1_type    id1 u64, link_type u64, visibility u8, time u64 falling, id2 u64 -> version u32, data
-//! counttable  id u64, link_type u64 -> count u32, time u64, version u64
-//! nodetable   id u64 -> type u32, version u64, time u32, data
+//! linktable   link_type, id1, id2 -> visibility, time, version, data
+//! id1_type    id1, link_type, visibility, time (falling), id2 -> version, data
+//! counttable  id, link_type -> count, time, version
+//! nodetable   id -> type, version, time, data
 //! ```
 //!
-//! Time falls in the index, because every range query wants the newest links first. The links of
+//! Ids, types of links and times of links and counts are u64, as are the versions of counts and
+//! nodes; visibility is u8, the rest u32. Time falls in the index, because every range query wants the newest links first. The links of
 //! one type of a node, their index entries and their count change under one latch and by one batch.
 
 use super::graph::{Count, Graph, GraphSession, Link, LinkRange, LinkRows, Node, NodeRows};

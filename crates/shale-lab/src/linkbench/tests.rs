@@ -257,25 +257,9 @@ fn a_query_step_has_the_bounds_that_were_given() {
 #[test]
 #[ignore = "prints a measurement; nothing is asserted about time"]
 fn client_cost_on_a_graph_that_does_nothing() {
-    use crate::engine::Null;
-    let flags = ["--maxid1", "1M", "--clients", "1", "--requests", "3M", "--load-clients", "1"];
-    let options = options(&flags);
-    let choice = Choice::new(1, &options);
-    let dir = tempfile::tempdir().unwrap();
-    let tables = Kv::<Null>::open(dir.path(), &Setup::default(), &TREES).unwrap();
+    let options = options(&["--maxid1", "1M"]);
     for step in [Step::Load, Step::Query(1)] {
-        for (name, total, seconds) in [
-            timed("client", || drive(&NullGraph, &choice, &options, step)),
-            timed("client and table layer", || drive(&tables, &choice, &options, step)),
-        ] {
-            let per = seconds * 1e9 / total.ops as f64;
-            println!("{step}: {name}: {per:.0} ns of CPU per {} ({})", step.unit(), total.ops);
-        }
+        let cost = client_us_per_op(&options, 1, step).unwrap();
+        println!("{step}: {cost:.3} us of CPU per {}", step.unit());
     }
-}
-
-fn timed(name: &str, work: impl FnOnce() -> Total) -> (&str, Total, f64) {
-    let before = crate::measure::Usage::now();
-    let total = work();
-    (name, total, crate::measure::Usage::now().since(&before).cpu_seconds())
 }
