@@ -2,7 +2,6 @@
 //! each other after several clients worked at once.
 
 use super::graph::{GraphSession, LINK_TYPE, LinkRange, NODE_TYPE};
-use super::null::NullGraph;
 use super::over_kv::{Checked, TREES, check};
 use super::*;
 use crate::engine::{Engine, Handle};
@@ -240,6 +239,35 @@ fn rows_of_all_steps_are_whole() {
     assert_eq!((drop.ops, drop.unit.as_str()), (1, "drop"));
     assert!(drop.extra["drop_seconds"] > 0.0);
     assert_eq!(check(&store).unwrap(), Checked::default());
+}
+
+/// The same on Shale, whose trees are flushed and compacted meanwhile.
+#[cfg(feature = "shale")]
+#[test]
+fn rows_on_shale_agree_and_are_there_after_it_was_closed() {
+    use crate::shale::Shale;
+    use crate::store::Store;
+    let flags = ["--maxid1", "4k", "--clients", "4", "--requests", "20k", "--range-limit", "50"];
+    let options = options(&flags);
+    let choice = Choice::new(1, &options);
+    let setup = Setup { memory: 8 << 20, memtable: 1 << 20, ..Setup::default() };
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Kv::<Shale>::open(dir.path(), &setup, &TREES).unwrap();
+    let store = open();
+    drive(&store, &choice, &options, Step::Load);
+    drive(&store, &choice, &options, Step::Query(1));
+    let checked = check(&store).unwrap();
+    assert!(checked.visible > 10_000 && checked.visible < checked.links, "{checked:?}");
+    store.close().unwrap();
+
+    let store = open();
+    assert_eq!(check(&store).unwrap(), checked);
+    let node = graph::Node { id: 0, node_type: NODE_TYPE, version: 1, time: 0, data: b"" };
+    let added = store.session().unwrap().add_node(&node).unwrap();
+    assert!(added > 4400 && added <= 4001 + 20_000, "{added}");
+    drive(&store, &choice, &options, Step::Drop);
+    assert_eq!(check(&store).unwrap(), Checked::default());
+    store.close().unwrap();
 }
 
 #[test]
