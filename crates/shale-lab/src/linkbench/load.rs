@@ -13,8 +13,10 @@ use crate::engine::Result;
 use crate::generate::Random;
 use crate::pace::{Client, Did, Pace};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a batch of rows is of: the kinds of operation of the step. An operation is one row.
+/// What a batch of rows is of: the kinds of operation of the step. An operation is one row; a
+/// response time is that of a batch.
 pub const KINDS: [&str; 3] = ["nodes", "links", "counts"];
 
 const NODES: usize = 0;
@@ -27,9 +29,21 @@ const CHUNK: u64 = 2048;
 /// what the query steps write is newer.
 pub(super) const LOADED_BEFORE: u64 = 1_700_000_000_000;
 
+/// How many rows were loaded, by [`KINDS`], by all clients.
+#[derive(Debug, Default)]
+pub struct Rows([AtomicU64; KINDS.len()]);
+
+impl Rows {
+    /// Names and numbers.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        KINDS.into_iter().zip(self.0.iter().map(|rows| rows.load(Ordering::Relaxed)))
+    }
+}
+
 /// A client of the load step.
 pub struct LoadClient<'a, S> {
     session: S,
+    rows: &'a Rows,
     loaded: &'a Loaded,
     random: Random,
     node_data: Motif,
@@ -46,6 +60,7 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
     /// Client `client` of those that load.
     pub fn new(
         session: S,
+        rows: &'a Rows,
         loaded: &'a Loaded,
         options: &LinkbenchOptions,
         seed: u64,
@@ -54,6 +69,7 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
         let mut random = Random::named(seed, "linkbench load", client);
         LoadClient {
             session,
+            rows,
             loaded,
             node_data: Motif::new(NODE_LOOK, &mut random),
             link_data: Motif::new(LINK_LOOK, &mut random),
@@ -65,6 +81,11 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
             links: LinkRows::default(),
             counts: Vec::new(),
         }
+    }
+
+    fn end(&self, pace: &mut Pace<'_>, kind: usize, rows: usize, did: Did) {
+        pace.end_group(kind, rows as u64, did);
+        self.rows.0[kind].fetch_add(rows as u64, Ordering::Relaxed);
     }
 
     fn load_nodes(&mut self, ids: Range<u64>, pace: &mut Pace<'_>) -> Result<bool> {
@@ -80,7 +101,7 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
                 self.session.load_nodes(&self.nodes)?;
                 let written = self.nodes.iter().map(|node| node.bytes()).sum();
                 let did = Did { written, read: 0, found: true };
-                pace.end_many(NODES, self.nodes.len() as u64, did);
+                self.end(pace, NODES, self.nodes.len(), did);
                 self.nodes.clear();
             }
         }
@@ -123,7 +144,7 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
         self.session.load_links(&self.links)?;
         let written = self.links.iter().map(|link| link.bytes()).sum();
         let did = Did { written, read: 0, found: true };
-        pace.end_many(LINKS, self.links.len() as u64, did);
+        self.end(pace, LINKS, self.links.len(), did);
         self.links.clear();
         Ok(true)
     }
@@ -136,9 +157,8 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
                 return Ok(false);
             }
             self.session.load_counts(counts)?;
-            let count = counts.len() as u64;
-            let did = Did { written: count * Count::BYTES, read: 0, found: true };
-            pace.end_many(COUNTS, count, did);
+            let did = Did { written: counts.len() as u64 * Count::BYTES, read: 0, found: true };
+            self.end(pace, COUNTS, counts.len(), did);
         }
         Ok(true)
     }

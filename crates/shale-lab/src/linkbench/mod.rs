@@ -33,13 +33,13 @@ mod fit;
 
 use crate::engine;
 use crate::pace::{Client, Did, Pace};
-use crate::row::Row;
+use crate::row::{Opened, Row};
 use crate::step::{self, Progress, StepSpec};
 use crate::units::parse_count;
 use choice::Choice;
 use clap::Args;
 use graph::Graph;
-use load::LoadClient;
+use load::{LoadClient, Rows};
 use null::NullGraph;
 use query::QueryClient;
 use serde::{Deserialize, Serialize};
@@ -235,7 +235,8 @@ impl LinkbenchOptions {
     }
 }
 
-/// The clients of a step. `choice` is made of the same options and seed.
+/// The clients of a step. `choice` is made of the same options and seed; `rows` counts what the
+/// load has done.
 ///
 /// # Errors
 ///
@@ -243,6 +244,7 @@ impl LinkbenchOptions {
 pub fn clients<'a, G: Graph>(
     graph: &'a G,
     choice: &'a Choice,
+    rows: &'a Rows,
     options: &LinkbenchOptions,
     seed: u64,
     step: Step,
@@ -253,7 +255,8 @@ pub fn clients<'a, G: Graph>(
             for client in 0..u64::from(options.load_clients) {
                 let session = graph.session()?;
                 let loaded = &choice.loaded;
-                clients.push(Box::new(LoadClient::new(session, loaded, options, seed, client)));
+                clients
+                    .push(Box::new(LoadClient::new(session, rows, loaded, options, seed, client)));
             }
         }
         Step::Query(_) => {
@@ -269,8 +272,8 @@ pub fn clients<'a, G: Graph>(
     Ok(clients)
 }
 
-/// Runs a step on a graph that is in the state the steps before it left. `tell` is called once a
-/// second.
+/// Runs a step on a graph that is in the state the steps before it left. `client_us_per_op` is of
+/// [`client_us_per_op`]; `tell` is called once a second.
 ///
 /// # Errors
 ///
@@ -278,22 +281,20 @@ pub fn clients<'a, G: Graph>(
 pub fn run<G: Graph>(
     graph: &G,
     options: &LinkbenchOptions,
-    seed: u64,
-    step: Step,
+    (step, seed): (Step, u64),
+    client_us_per_op: f64,
+    opened: Option<Opened>,
     tell: &mut dyn FnMut(&Progress),
 ) -> engine::Result<Row> {
     let name = step.to_string();
-    let choice = Choice::new(seed, options);
-    let client_us_per_op = client_us_per_op(options, seed, step)?;
-    let spec = StepSpec { client_us_per_op, ..options.spec(step, &name) };
-    let clients = clients(graph, &choice, options, seed, step)?;
+    let (choice, rows) = (Choice::new(seed, options), Rows::default());
+    let spec = StepSpec { client_us_per_op, opened, ..options.spec(step, &name) };
+    let clients = clients(graph, &choice, &rows, options, seed, step)?;
     let mut row = step::run(graph, &spec, clients, None, tell)?;
     row.parameters = serde_json::to_value(options)?;
     match step {
         Step::Load => {
-            for (kind, latency) in &row.latency_us {
-                row.extra.insert(kind.clone(), latency.count as f64);
-            }
+            row.extra.extend(rows.named().map(|(name, rows)| (name.to_owned(), rows as f64)));
         }
         Step::Query(_) => {}
         Step::Drop => {
@@ -309,17 +310,20 @@ pub fn run<G: Graph>(
 /// # Errors
 ///
 /// None that is known.
-pub fn client_us_per_op(options: &LinkbenchOptions, seed: u64, step: Step) -> engine::Result<f64> {
+pub fn client_us_per_op(
+    options: &LinkbenchOptions,
+    (step, seed): (Step, u64),
+) -> engine::Result<f64> {
     // Enough nodes to load that the measurement does not come to their end.
     let nodes = options.maxid1.max(1_000_000);
     let alone = LinkbenchOptions { maxid1: nodes, clients: 1, load_clients: 1, ..options.clone() };
-    let choice = Choice::new(seed, &alone);
+    let (choice, rows) = (Choice::new(seed, &alone), Rows::default());
     let rate = match step {
         Step::Query(_) => options.rate.map(|rate| rate / f64::from(options.clients)),
         Step::Load => None,
         Step::Drop => return Ok(0.0),
     };
-    match clients(&NullGraph, &choice, &alone, seed, step)?.first_mut() {
+    match clients(&NullGraph, &choice, &rows, &alone, seed, step)?.first_mut() {
         Some(client) => step::client_cost(client.as_mut(), rate),
         None => Ok(0.0),
     }
