@@ -18,9 +18,13 @@ fn small() -> Config {
 
 /// A database on a disk in memory, whose background work is stepped.
 fn stepped(fs: &MemFs, clock: &Arc<MemClock>) -> Result<Db> {
+    stepped_with(fs, clock, small())
+}
+
+fn stepped_with(fs: &MemFs, clock: &Arc<MemClock>, config: Config) -> Result<Db> {
     let env = Env { fs: Arc::new(fs.clone()), clock: clock.clone() };
     let options = OpenOptions { env, background: Background::Stepped, ..OpenOptions::default() };
-    Db::open_in("/db", small(), options)
+    Db::open_in("/db", config, options)
 }
 
 #[test]
@@ -122,5 +126,34 @@ fn closing_does_not_wait_for_the_next_sync() -> Result<()> {
     let started = Instant::now();
     db.close()?;
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    Ok(())
+}
+
+#[test]
+fn many_small_trees_are_flushed_together() -> Result<()> {
+    const TREES: u64 = 300;
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    // So large that nothing is sealed before the end.
+    let config = Config { memtable_bytes: 2 << 20, ..small() };
+    let db = stepped_with(&fs, &clock, config)?;
+    let trees: Vec<_> =
+        (0..TREES).map(|n| db.tree_or_create(&format!("tree {n}"))).collect::<Result<_>>()?;
+    for round in 0..3u64 {
+        for tree in &trees {
+            tree.put(&round.to_be_bytes(), b"a little")?;
+        }
+    }
+    let before = fs.counts();
+    db.flush()?;
+    let made = |call| fs.counts().of(call) - before.of(call);
+    // A table each must be synced; the log, the directory and the manifest once for many trees.
+    assert!((TREES..TREES + 60).contains(&made(Call::Sync)), "{}", made(Call::Sync));
+    assert!(made(Call::SyncDir) < 40, "{}", made(Call::SyncDir));
+    // And it is durable.
+    let crashed = fs.crash_clone(1, shale::fs::mem::CrashMode::Lost);
+    let db = stepped(&crashed, &clock)?;
+    for n in 0..TREES {
+        assert_eq!(db.tree(&format!("tree {n}"))?.scan::<&[u8]>(..)?.count(), 3);
+    }
     Ok(())
 }

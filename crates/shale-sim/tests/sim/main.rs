@@ -5,6 +5,7 @@ mod checkpoint;
 mod corrupt;
 mod crash;
 mod fault;
+mod flush;
 mod metamorphic;
 mod model;
 mod threads;

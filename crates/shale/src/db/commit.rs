@@ -5,7 +5,7 @@
 //! operations, and publishes. A group that fails before it is published has no effect: the log was
 //! cut back (full disk), or the database is poisoned (anything else).
 
-use super::core::{Core, Leader, LiveWal, TreeCore, Trees};
+use super::core::{Core, FlushedOf, Leader, LiveWal, TreeCore, Trees};
 use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
@@ -16,6 +16,7 @@ use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::table::format::FileKind;
 use crate::table::meta::FileId;
+use crate::version::TreeId;
 use crate::wal::{OpIter, WalWriter, payload};
 use crate::write::ops::Ops;
 use crate::write::queue::Group;
@@ -119,17 +120,19 @@ impl Core {
         }
     }
 
-    /// Makes the log durable up to `through`, if other trees have operations in it that no table
-    /// holds: a table made durable before them would break the promise that what survives a crash
-    /// is a prefix of the commit order (and newer ones may be of the same batch as the last one of
-    /// the table). Commits go on meanwhile.
-    pub fn sync_before_flush(&self, tree: &TreeCore, through: SeqNo) -> Result<()> {
+    /// Makes the log durable up to `through`, the last operation of what is to be flushed, if there
+    /// are operations in it that no table will hold then: a table made durable before them would
+    /// break the promise that what survives a crash is a prefix of the commit order (and newer ones
+    /// may be of the same batch as the last one of the table). Newer ones of the same tree do not
+    /// matter if it is flushed alone: memtables are sealed between batches. Commits go on meanwhile.
+    pub fn sync_before_flush(&self, flushed: &FlushedOf<'_>, through: SeqNo) -> Result<()> {
         if self.durable.load(Ordering::Acquire) >= through {
             return Ok(());
         }
         let trees = self.trees.load();
-        let mut others = trees.by_id.values().filter(|other| other.id != tree.id);
-        if !others.any(|other| other.first_unflushed().is_some()) {
+        let alone = |tree: &TreeCore| flushed.len() == 1 && flushed.contains_key(&tree.id);
+        let mut others = trees.by_id.values().filter(|tree| !alone(tree));
+        if !others.any(|tree| tree.first_unflushed_but(flushed).is_some()) {
             return Ok(());
         }
         let (syncers, reached) = {
@@ -203,11 +206,12 @@ impl Core {
     /// Seals the memtables that are full, the largest one while all active ones together take more
     /// than half of what memtables may, and those that hold back the removal of old logs.
     fn seal_full(&self, leader: &mut Leader, trees: &Trees) {
-        let mut active: Vec<(u64, &Arc<TreeCore>)> = Vec::new();
+        let mut active: Vec<(u64, &TreeCore)> = Vec::new();
+        let mut full: Vec<&TreeCore> = Vec::new();
         for tree in trees.by_id.values() {
             let memtable = tree.state.load().active.clone();
             if self.is_full(&memtable) {
-                self.seal(leader, tree);
+                full.push(tree);
             } else if !memtable.is_empty() {
                 active.push((memtable.bytes() as u64, tree));
             }
@@ -217,16 +221,14 @@ impl Core {
         while total > self.settings.memtables_bytes_max / 2
             && let Some((bytes, tree)) = active.pop()
         {
-            self.seal(leader, tree);
+            full.push(tree);
             total -= bytes;
         }
         if let Some(oldest) = self.oldest_log_to_free() {
-            for (_, tree) in active {
-                if tree.first_unflushed().is_some_and(|seq| seq <= oldest) {
-                    self.seal(leader, tree);
-                }
-            }
+            let old = |tree: &&TreeCore| tree.first_unflushed().is_some_and(|seq| seq <= oldest);
+            full.extend(active.into_iter().map(|(_, tree)| tree).filter(old));
         }
+        self.seal(leader, full);
         self.update_pressure();
     }
 
@@ -238,12 +240,20 @@ impl Core {
         (bytes > 8 * self.settings.memtable_bytes).then_some(oldest)
     }
 
-    /// Seals a tree's active memtable, so that it gets flushed; the log goes on in a new file once
-    /// the present one is worth a memtable. The caller updates the pressure, once for all trees.
-    pub fn seal(&self, leader: &mut Leader, tree: &TreeCore) {
-        if tree.state.load().active.is_empty() {
-            return;
+    /// Seals the active memtables of trees, so that they get flushed. The caller updates the
+    /// pressure.
+    pub fn seal<'a>(&self, leader: &mut Leader, trees: impl IntoIterator<Item = &'a TreeCore>) {
+        let trees = trees.into_iter().filter(|tree| !tree.state.load().active.is_empty());
+        // All of them are wanted at once, so that they are flushed together.
+        let sealed: Vec<TreeId> =
+            trees.inspect(|tree| self.seal_one(leader, tree)).map(|tree| tree.id).collect();
+        if !sealed.is_empty() {
+            self.sched.want_flushes(sealed);
         }
+    }
+
+    /// The log goes on in a new file once the present one is worth a memtable.
+    fn seal_one(&self, leader: &mut Leader, tree: &TreeCore) {
         self.swap_state(tree, |state| {
             let mut sealed = Vec::with_capacity(state.sealed.len() + 1);
             sealed.push(state.active.clone());
@@ -253,7 +263,6 @@ impl Core {
         if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= self.settings.memtable_bytes / 2) {
             self.rotate_log(leader);
         }
-        self.sched.want_flush(tree.id);
     }
 
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
@@ -343,12 +352,8 @@ impl Core {
         let mut leader = self.leader.lock();
         self.check_writable()?;
         match only {
-            Some(tree) => self.seal(&mut leader, tree),
-            None => {
-                for tree in self.trees.load().by_id.values() {
-                    self.seal(&mut leader, tree);
-                }
-            }
+            Some(tree) => self.seal(&mut leader, [tree]),
+            None => self.seal(&mut leader, self.trees.load().by_id.values().map(|tree| &**tree)),
         }
         self.update_pressure();
         Ok(())

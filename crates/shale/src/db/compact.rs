@@ -1,4 +1,4 @@
-//! Running compactions and flushes: from a plan to an installed edit.
+//! Running compactions: from a plan to an installed edit.
 //!
 //! A compaction is cut into parts by key range, at every level, so that idle threads share it. The
 //! parts of one compaction are installed together by whichever ends last: readers see all of it or
@@ -6,11 +6,9 @@
 
 use super::core::{Core, TreeCore};
 use crate::base::error::{Error, Result};
-use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
 use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex};
-use crate::compaction::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
 use crate::compaction::job::{self, Context, Done};
 use crate::compaction::plan::{Action, Busy, Plan};
 use crate::compaction::policy;
@@ -18,9 +16,8 @@ use crate::compaction::score::Targets;
 use crate::compaction::split::{self, Cuts, Part};
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
-use crate::table::{Table, TableOptions, TableWriter};
+use crate::table::{Table, TableOptions};
 use crate::version::edit::TreeEdit;
-use crate::write::flush;
 
 /// A compaction is worth a second thread from this many input bytes on.
 const PART_BYTES_MIN: u64 = 8 << 20;
@@ -43,58 +40,6 @@ pub(crate) struct Run {
 }
 
 impl Core {
-    /// Writes a tree's sealed memtables to one table of level 0.
-    pub fn run_flush(&self, tree: &TreeCore) -> Result<()> {
-        let memtables = tree.state.load().sealed.clone();
-        let Some(newest) = memtables.first() else { return Ok(()) };
-        let clock = &*self.env.clock;
-        let (started, cpu) = (clock.now_nanos(), clock.thread_cpu_nanos());
-        let options = self.table_options(tree, 0);
-        let snapshots = self.reader_seqs();
-        let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
-        let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
-        let surviving = surviving_range_deletes(&deletes, &snapshots, &Bottom::Unknown);
-        let id = self.new_file();
-        let path = self.path(FileKind::Table, id);
-        let attempt = || -> Result<Option<TableMeta>> {
-            let file = self.env.fs.create(&path)?;
-            let writer = TableWriter::new(file, id, options);
-            let mut rule = DropRule::new(&snapshots, Bottom::Unknown, &deletes);
-            let keep = |key: &[u8], seq, kind| rule.judge(key, seq, kind) != Verdict::Drop;
-            let meta = flush::flush(&memtables, keep, &surviving, writer)?;
-            self.env.fs.sync_dir(&self.dir)?;
-            Ok(meta)
-        };
-        let outcome = attempt().and_then(|meta| {
-            if meta.is_none() {
-                self.env.fs.remove(&path)?;
-            }
-            self.sync_before_flush(tree, newest.last_seq())?;
-            let written = meta.as_ref().map_or(0, |meta| meta.file_bytes);
-            let edit = TreeEdit {
-                tree: tree.id,
-                added: meta.into_iter().map(|meta| (0, meta)).collect(),
-                removed: Vec::new(),
-                flushed_seq: Some(newest.last_seq()),
-            };
-            self.install(tree, edit, &memtables)?;
-            Ok(written)
-        });
-        let written = match outcome {
-            Ok(written) => written,
-            Err(error) => {
-                self.discard(&[id]);
-                return if tree.is_dropped() { Ok(()) } else { Err(error) };
-            }
-        };
-        let nanos = clock.now_nanos() - started;
-        let cpu_nanos = clock.thread_cpu_nanos() - cpu;
-        self.recorder.add(Counter::FlushCpuNanos, cpu_nanos);
-        tree.levels.lock().flushed(written, nanos, cpu_nanos);
-        self.throttle.note_flush(memtables.iter().map(|m| m.bytes() as u64).sum(), nanos);
-        Ok(())
-    }
-
     /// How tables of a level of this tree are written.
     pub fn table_options(&self, tree: &TreeCore, level: usize) -> TableOptions {
         let settings = self.pick_settings(tree);

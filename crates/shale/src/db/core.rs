@@ -89,11 +89,12 @@ impl TreeCore {
 
     /// The first sequence number that is in a memtable only, if any.
     pub fn first_unflushed(&self) -> Option<SeqNo> {
-        self.first_unflushed_but(&[])
+        self.first_unflushed_but(&FlushedOf::new())
     }
 
-    /// As [`TreeCore::first_unflushed`], leaving out some sealed memtables.
-    pub fn first_unflushed_but(&self, but: &[Arc<Memtable>]) -> Option<SeqNo> {
+    /// As [`TreeCore::first_unflushed`], leaving out what is being flushed.
+    pub fn first_unflushed_but(&self, flushed: &FlushedOf<'_>) -> Option<SeqNo> {
+        let but = flushed.get(&self.id).copied().unwrap_or_default();
         let state = self.state.load();
         let mut oldest_first = state.sealed.iter().rev().chain([&state.active]);
         oldest_first.find_map(|memtable| {
@@ -102,6 +103,9 @@ impl TreeCore {
         })
     }
 }
+
+/// The memtables that a flush writes, by tree, newest first.
+pub(crate) type FlushedOf<'a> = BTreeMap<TreeId, &'a [Arc<Memtable>]>;
 
 /// All trees. Replaced as a whole when one is created or dropped.
 #[derive(Clone, Default)]

@@ -295,12 +295,12 @@ impl Core {
     ) -> Result<()> {
         let mut leader = self.leader.lock();
         self.check_writable()?;
-        self.seal(&mut leader, tree);
+        self.seal(&mut leader, [tree]);
         if !tree.state.load().sealed.is_empty() {
             // With the log durable the flush does not ask for the lock that is held here.
             let through = leader.next_seq - 1;
             self.sync_log(&mut leader, through)?;
-            self.run_flush(tree)?;
+            self.run_flush(&[tree])?;
         }
         let seq = leader.next_seq;
         // A log whose numbers have a gap would count as damaged: the number gets a record.

@@ -1,7 +1,7 @@
 //! The only place where what readers see changes: an edit becomes durable in the manifest, then
 //! the tree's state is replaced, then files that nobody needs any more are let go.
 
-use super::core::{Core, TreeCore};
+use super::core::{Core, FlushedOf, TreeCore};
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
@@ -13,7 +13,28 @@ use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Blob, Table};
 use crate::version::edit::{Edit, LogStart, TreeEdit};
+use crate::version::{TreeId, Version};
 use std::collections::BTreeSet;
+
+/// A change of one tree: an edit, and the memtables whose content is in it.
+pub(crate) struct Change<'a> {
+    pub tree: &'a TreeCore,
+    pub edit: TreeEdit,
+    pub flushed: &'a [Arc<Memtable>],
+}
+
+/// What a tree is to be, and what it no longer needs then.
+struct Next {
+    version: Arc<Version>,
+    removed: Vec<Arc<Table>>,
+    kept_blobs: BTreeSet<FileId>,
+    lost_blobs: Vec<FileId>,
+}
+
+fn without(sealed: &[Arc<Memtable>], flushed: &[Arc<Memtable>]) -> Vec<Arc<Memtable>> {
+    let left = |memtable: &&Arc<Memtable>| !flushed.iter().any(|done| Arc::ptr_eq(done, memtable));
+    sealed.iter().filter(left).cloned().collect()
+}
 
 impl Core {
     /// Replaces what readers of a tree see.
@@ -42,27 +63,31 @@ impl Core {
         flushed: &[Arc<Memtable>],
         publish: impl FnOnce(),
     ) -> Result<()> {
+        self.install_all(vec![Change { tree, edit, flushed }], publish).map(drop)
+    }
+
+    /// Makes changes of several trees durable together, and visible tree by tree. Trees that have
+    /// been dropped are left out; an error if all have. Answers with those that were there.
+    pub fn install_all(
+        &self,
+        mut changes: Vec<Change<'_>>,
+        publish: impl FnOnce(),
+    ) -> Result<BTreeSet<TreeId>> {
         let mut manifest = self.manifest.lock();
-        if tree.is_dropped() {
-            return Err(Error::NoSuchTree(tree.name.clone()));
+        let first = changes.first().map(|change| change.tree.name.clone()).unwrap_or_default();
+        changes.retain(|change| !change.tree.is_dropped());
+        if changes.is_empty() {
+            return Err(Error::NoSuchTree(first));
         }
-        let before = tree.state.load_full().version.clone();
-        let after = before.apply(&edit, &|meta| self.open_table(meta))?;
-        let removed: Vec<Arc<Table>> = edit
-            .removed
+        let next: Vec<Next> = changes.iter().map(|c| self.next(c)).collect::<Result<_>>()?;
+        let flushed: FlushedOf<'_> = changes
             .iter()
-            .filter(|(_, id)| !edit.added.iter().any(|(_, meta)| meta.id == *id))
-            .filter_map(|(level, id)| before.table(*level, *id).cloned())
+            .filter(|change| !change.flushed.is_empty())
+            .map(|change| (change.tree.id, change.flushed))
             .collect();
-        let kept_blobs: BTreeSet<FileId> =
-            edit.added.iter().flat_map(|(_, meta)| meta.blobs.iter().copied()).collect();
-        let lost_blobs = dropped_blobs(
-            removed.iter().map(|table| &*table.meta),
-            edit.added.iter().map(|(_, meta)| meta),
-        );
-        let log = if flushed.is_empty() { None } else { self.log_start(tree, flushed) };
+        let log = if flushed.is_empty() { None } else { self.log_start(&flushed) };
         let whole = Edit {
-            trees: vec![edit],
+            trees: changes.iter_mut().map(|change| std::mem::take(&mut change.edit)).collect(),
             next_file: Some(self.next_file.load(Ordering::Relaxed)),
             log,
             ..Edit::default()
@@ -72,38 +97,64 @@ impl Core {
             self.covered.fetch_max(log.seq, Ordering::AcqRel);
             self.log_file.fetch_max(log.file, Ordering::AcqRel);
         }
-
-        let version = Arc::new(after);
-        self.swap_state(tree, |state| TreeState {
-            active: state.active.clone(),
-            sealed: state
-                .sealed
-                .iter()
-                .filter(|memtable| !flushed.iter().any(|done| Arc::ptr_eq(done, memtable)))
-                .cloned()
-                .collect(),
-            version,
-        });
+        for (change, next) in changes.iter().zip(&next) {
+            self.swap_state(change.tree, |state| TreeState {
+                active: state.active.clone(),
+                sealed: without(&state.sealed, change.flushed),
+                version: next.version.clone(),
+            });
+        }
         publish();
         drop(manifest);
 
-        for table in &removed {
-            table.mark_obsolete();
+        for (change, next) in changes.iter().zip(&next) {
+            self.let_go(change, next);
         }
-        for blob in flushed.iter().flat_map(|memtable| memtable.attached::<Blob>()) {
-            if !kept_blobs.contains(&blob.id()) {
-                blob.mark_obsolete();
-            }
-        }
-        for id in lost_blobs {
-            self.blob(id).mark_obsolete();
-        }
-        self.recorder.add(Counter::FilesRemoved, removed.len() as u64);
+        // Whoever learns of the end finds the files gone.
+        drop(next);
         if !flushed.is_empty() {
             self.remove_old_logs();
         }
-        self.note_shape(tree);
-        Ok(())
+        self.note_shapes(changes.iter().map(|change| change.tree));
+        Ok(changes.iter().map(|change| change.tree.id).collect())
+    }
+
+    /// What a change makes of its tree.
+    fn next(&self, change: &Change<'_>) -> Result<Next> {
+        let edit = &change.edit;
+        let before = change.tree.state.load_full().version.clone();
+        let after = before.apply(edit, &|meta| self.open_table(meta))?;
+        let removed: Vec<Arc<Table>> = edit
+            .removed
+            .iter()
+            .filter(|(_, id)| !edit.added.iter().any(|(_, meta)| meta.id == *id))
+            .filter_map(|(level, id)| before.table(*level, *id).cloned())
+            .collect();
+        Ok(Next {
+            version: Arc::new(after),
+            kept_blobs: edit.added.iter().flat_map(|(_, meta)| meta.blobs.clone()).collect(),
+            lost_blobs: dropped_blobs(
+                removed.iter().map(|table| &*table.meta),
+                edit.added.iter().map(|(_, meta)| meta),
+            ),
+            removed,
+        })
+    }
+
+    /// Lets the files go that a change has made obsolete.
+    fn let_go(&self, change: &Change<'_>, next: &Next) {
+        for table in &next.removed {
+            table.mark_obsolete();
+        }
+        for blob in change.flushed.iter().flat_map(|memtable| memtable.attached::<Blob>()) {
+            if !next.kept_blobs.contains(&blob.id()) {
+                blob.mark_obsolete();
+            }
+        }
+        for id in &next.lost_blobs {
+            self.blob(*id).mark_obsolete();
+        }
+        self.recorder.add(Counter::FilesRemoved, next.removed.len() as u64);
     }
 
     /// Appends an edit to the manifest. A full disk is reported and nothing has changed; any
@@ -140,15 +191,13 @@ impl Core {
         table
     }
 
-    /// Where the log will start once `flushed`, of `tree`, are in tables: everything before is in
-    /// tables everywhere. `None` while the log is being replayed.
-    fn log_start(&self, tree: &TreeCore, flushed: &[Arc<Memtable>]) -> Option<LogStart> {
+    /// Where the log will start once `flushed` are in tables: everything before is in tables
+    /// everywhere. `None` while the log is being replayed.
+    fn log_start(&self, flushed: &FlushedOf<'_>) -> Option<LogStart> {
         // The visible position first: what is at or before it is in memtables or tables by now.
         let visible = self.visible.load(Ordering::Acquire);
         let trees = self.trees.load();
-        let unflushed = trees.by_id.values().filter_map(|other| {
-            other.first_unflushed_but(if other.id == tree.id { flushed } else { &[] })
-        });
+        let unflushed = trees.by_id.values().filter_map(|tree| tree.first_unflushed_but(flushed));
         let covered = unflushed.min().map_or(visible, |seq| visible.min(seq - 1));
         let seq = covered.max(self.covered.load(Ordering::Acquire));
         let wals = self.wals.lock();
@@ -173,14 +222,20 @@ impl Core {
         }
     }
 
-    /// Tells scheduler and back-pressure that a tree's tables have changed.
-    pub fn note_shape(&self, tree: &TreeCore) {
-        // Read now, so that the scheduler need not read them under its lock. Damage is reported by
-        // whoever reads the table.
-        let _ = tree.state.load().version.range_deletes();
-        self.note_debt(tree);
+    /// Tells scheduler and back-pressure that the tables of trees have changed.
+    fn note_shapes<'a>(&self, trees: impl Iterator<Item = &'a TreeCore> + Clone) {
+        for tree in trees.clone() {
+            // Read now, so that the scheduler need not read them under its lock. Damage is reported
+            // by whoever reads the table.
+            let _ = tree.state.load().version.range_deletes();
+            self.note_debt(tree);
+        }
         self.update_pressure();
-        self.sched.want_look(tree.id);
+        self.sched.want_looks(trees.map(|tree| tree.id));
         self.sched.wake_all();
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "install_tests.rs"]
+mod tests;

@@ -9,6 +9,7 @@ mod checkpoint;
 mod commit;
 mod compact;
 mod core;
+mod flush;
 mod ingest;
 pub mod inspect;
 mod install;

@@ -245,10 +245,10 @@ fn apply(
         }
         if state.active.bytes() as u64 >= core.settings.memtable_bytes && !core.read_only {
             drop(state);
-            core.seal(&mut core.leader.lock(), tree);
+            core.seal(&mut core.leader.lock(), [&**tree]);
             core.update_pressure();
             if core.memtable_bytes().0 > core.settings.memtables_bytes_max {
-                core.run_flush(tree)?;
+                core.run_flush(&[&**tree])?;
             }
         }
     }
@@ -269,9 +269,9 @@ fn seal_largest(core: &Core, trees: &Trees) -> Result<()> {
     }
     let bytes = |tree: &&Arc<TreeCore>| tree.state.load().active.bytes();
     let Some(largest) = trees.by_id.values().max_by_key(bytes) else { return Ok(()) };
-    core.seal(&mut leader, largest);
+    core.seal(&mut leader, [&**largest]);
     drop(leader);
-    core.run_flush(largest)
+    core.run_flush(&[&**largest])
 }
 
 /// Makes what was recovered durable, clears away the rest, and starts a new log file.
@@ -300,7 +300,7 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
         core.note_debt(tree);
         core.sched.want_look(tree.id);
         if !tree.state.load().sealed.is_empty() {
-            core.sched.want_flush(tree.id);
+            core.sched.want_flushes([tree.id]);
         }
     }
     core.update_pressure();

@@ -129,8 +129,8 @@ impl Scheduler {
         self.writes.store(writes + 1, Ordering::Relaxed);
     }
 
-    pub fn want_flush(&self, tree: TreeId) {
-        self.state.lock().flush.insert(tree);
+    pub fn want_flushes(&self, trees: impl IntoIterator<Item = TreeId>) {
+        self.state.lock().flush.extend(trees);
         self.work.notify_one();
     }
 

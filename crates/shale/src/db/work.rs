@@ -8,6 +8,7 @@ use crate::base::sync::Arc;
 use crate::compaction::manual::{self, Step};
 use crate::compaction::picker;
 use crate::compaction::plan::{self, Load, Plan};
+use crate::memtable::Memtable;
 
 /// A range of a tree that is to be brought down to the last level: its first key and the first one
 /// past it; `None` means no bound.
@@ -17,10 +18,19 @@ pub(crate) struct Manual {
     pub upper: Option<Vec<u8>>,
 }
 
+/// The most trees that are flushed together: each has a file open until it is synced.
+const FLUSH_TREES_MAX: usize = 128;
+
+/// The bytes of a tree's sealed memtables; 0 if it has none.
+fn sealed_bytes(tree: &TreeCore) -> u64 {
+    let bytes = |memtable: &Arc<Memtable>| memtable.bytes().max(1) as u64;
+    tree.state.load().sealed.iter().map(bytes).sum()
+}
+
 /// One piece of background work.
 pub(crate) enum Job {
-    /// Writes a tree's sealed memtables to level 0.
-    Flush(Arc<TreeCore>),
+    /// Writes the sealed memtables of some trees to level 0.
+    Flush(Vec<Arc<TreeCore>>),
     /// Starts a compaction and does its first part.
     Compact(Arc<TreeCore>, Box<Plan>),
     /// Does one more part of a compaction.
@@ -74,22 +84,33 @@ impl Core {
         if state.idle_wanted > 0 { threads } else { (threads - 1).max(1) }
     }
 
+    /// One tree that has much in sealed memtables, or some that have little.
     fn next_flush(&self, state: &mut State) -> Option<Job> {
         let trees = self.trees.load();
         let wanted: Vec<_> = state.flush.difference(&state.flushing).copied().collect();
+        let mut chosen = Vec::new();
+        let mut bytes = 0;
         for id in wanted {
             let Some(tree) = trees.by_id.get(&id) else {
                 state.flush.remove(&id);
                 continue;
             };
+            let own = sealed_bytes(tree);
+            if own > 0 && !chosen.is_empty() && bytes + own > self.settings.memtable_bytes {
+                continue;
+            }
             state.flush.remove(&id);
-            if tree.state.load().sealed.is_empty() {
+            if own == 0 {
                 continue;
             }
             state.flushing.insert(id);
-            return Some(Job::Flush(tree.clone()));
+            chosen.push(tree.clone());
+            bytes += own;
+            if bytes >= self.settings.memtable_bytes || chosen.len() == FLUSH_TREES_MAX {
+                break;
+            }
         }
-        None
+        (!chosen.is_empty()).then_some(Job::Flush(chosen))
     }
 
     /// Trees whose last compaction has failed come last, and not at all while failures wait for
@@ -171,12 +192,14 @@ impl Core {
             _ => None,
         };
         let result = match job {
-            Job::Flush(tree) => {
-                let result = self.run_flush(&tree);
+            Job::Flush(trees) => {
+                let result = self.run_flush(&trees.iter().map(|tree| &**tree).collect::<Vec<_>>());
                 let mut state = self.sched.lock();
-                state.flushing.remove(&tree.id);
-                if !tree.is_dropped() && !tree.state.load().sealed.is_empty() {
-                    state.flush.insert(tree.id);
+                for tree in trees {
+                    state.flushing.remove(&tree.id);
+                    if !tree.is_dropped() && !tree.state.load().sealed.is_empty() {
+                        state.flush.insert(tree.id);
+                    }
                 }
                 result
             }

@@ -361,7 +361,14 @@ impl TableWriter {
     }
 
     /// Completes the file and makes it durable. (Its name is durable once its directory is synced.)
-    pub fn finish(mut self) -> Result<TableMeta> {
+    pub fn finish(self) -> Result<TableMeta> {
+        let (meta, mut file) = self.complete()?;
+        file.sync()?;
+        Ok(meta)
+    }
+
+    /// Completes the file; whoever gets it makes it durable.
+    pub fn complete(mut self) -> Result<(TableMeta, Box<dyn WriteFile>)> {
         if self.is_empty() {
             return Err(Error::InvalidArgument("a table needs an entry".to_owned()));
         }
@@ -378,9 +385,8 @@ impl TableWriter {
         let footer = self.put_sections(&ranges);
         self.output.extend_from_slice(&footer.encode());
         self.flush_output()?;
-        self.file.sync()?;
         self.meta.file_bytes = self.written;
-        Ok(self.meta)
+        Ok((self.meta, self.file))
     }
 
     /// Puts all that follows the data blocks, but for the footer, into the output buffer.

@@ -5,13 +5,14 @@ use crate::base::error::Result;
 use crate::base::key::SeqNo;
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
+use crate::fs::WriteFile;
 use crate::iter::Merge;
 use crate::memtable::{MemCursor, Memtable};
 use crate::table::TableWriter;
 use crate::table::meta::TableMeta;
 
-/// Writes what snapshots and the newest reader can see of `memtables` with `writer`, and makes the
-/// file durable. `None` if nothing is left to write; the file is then of no use.
+/// Writes what snapshots and the newest reader can see of `memtables` with `writer`. Whoever gets
+/// the file makes it durable. `None` if nothing is left to write; the file is then of no use.
 ///
 /// Entries are judged as in a compaction whose output lies on everything else: older versions go,
 /// deletes stay. (The judge itself is in `compaction`, above this module, so it is passed in.)
@@ -20,7 +21,7 @@ pub fn flush(
     mut judge: impl FnMut(&[u8], SeqNo, crate::base::key::Kind) -> bool,
     range_deletes: &RangeDeletes,
     mut writer: TableWriter,
-) -> Result<Option<TableMeta>> {
+) -> Result<Option<(TableMeta, Box<dyn WriteFile>)>> {
     let cursors: Vec<MemCursor> = memtables.iter().map(|memtable| memtable.cursor()).collect();
     if let Ok([cursor]) = <[MemCursor; 1]>::try_from(cursors) {
         copy(cursor, &mut judge, &mut writer)?;
@@ -32,7 +33,7 @@ pub fn flush(
         return Ok(None);
     }
     writer.add_range_deletes(range_deletes);
-    writer.finish().map(Some)
+    writer.complete().map(Some)
 }
 
 fn copy(
