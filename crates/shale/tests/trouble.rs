@@ -157,3 +157,35 @@ fn many_small_trees_are_flushed_together() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn opening_for_reading_only_keeps_to_the_bound_on_memory() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let large = Config { memory_bytes: 256 << 20, memtable_bytes: 64 << 20, ..Config::default() };
+    let little = Config { memory_bytes: 16 << 20, ..Config::default() };
+    {
+        let db = Db::open(dir.path(), large.clone())?;
+        let tree = db.tree_or_create("t")?;
+        for n in 0..24u64 {
+            tree.put(&n.to_be_bytes(), &vec![n as u8; 1 << 19])?;
+        }
+    }
+    let count = |db: &Db| Result::Ok(db.tree("t")?.scan::<&[u8]>(..)?.count());
+    let files = || {
+        let names = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = files();
+    match Db::open_read_only(dir.path(), little.clone()) {
+        Err(Error::Config { setting: "memory_bytes", what }) => {
+            assert!(what.contains("open the database once for writing"), "{what}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(count(&Db::open_read_only(dir.path(), large)?)?, 24);
+    assert_eq!(files(), before, "nothing on disk is changed");
+    // What the message says helps: also if the database is closed at once.
+    drop(Db::open(dir.path(), little.clone())?);
+    assert_eq!(count(&Db::open_read_only(dir.path(), little)?)?, 24);
+    Ok(())
+}

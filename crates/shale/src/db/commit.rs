@@ -124,7 +124,8 @@ impl Core {
     /// are operations in it that no table will hold then: a table made durable before them would
     /// break the promise that what survives a crash is a prefix of the commit order (and newer ones
     /// may be of the same batch as the last one of the table). Newer ones of the same tree do not
-    /// matter if it is flushed alone: memtables are sealed between batches. Commits go on meanwhile.
+    /// matter if it is flushed alone: memtables are sealed between batches. Commits go on
+    /// meanwhile.
     pub fn sync_before_flush(&self, flushed: &FlushedOf<'_>, through: SeqNo) -> Result<()> {
         if self.durable.load(Ordering::Acquire) >= through {
             return Ok(());

@@ -139,11 +139,12 @@ impl Db {
     }
 
     /// Opens an existing database for reading: nothing on disk is changed; what the log holds is
-    /// replayed into memory, however much it is. It must not be open elsewhere: to read beside a
-    /// writer, take a [`Db::checkpoint`].
+    /// replayed into memory. It must not be open elsewhere: to read beside a writer, take a
+    /// [`Db::checkpoint`].
     ///
     /// # Errors
-    /// As [`Db::open`]. Writes are then refused with [`Error::ReadOnly`].
+    /// As [`Db::open`]; [`Error::Config`] naming `memory_bytes` if what the log holds and tables do
+    /// not would take more than half of it. Writes are then refused with [`Error::ReadOnly`].
     ///
     /// ```
     /// use shale::{Config, Db, Error};

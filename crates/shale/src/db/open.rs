@@ -27,7 +27,7 @@ use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, CURRENT, Manifest, Recovered, RecoveredTree};
 use crate::version::{TreeId, Version};
 use crate::wal::replay::{self, ReplayEnd, ReplayStart};
-use crate::wal::{WalBatch, WalWriter};
+use crate::wal::{Op as LogOp, WalWriter};
 use crate::write::queue::CommitQueue;
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,19 +193,17 @@ fn tree_core(core: &Core, id: TreeId, tree: &RecoveredTree) -> Result<Arc<TreeCo
 /// Puts what is in the log and not in tables into memtables.
 fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<ReplayEnd> {
     let start = ReplayStart { covered: recovered.log.seq, durable: recovered.last_seq };
-    let trees = core.trees.load_full();
-    let flushed: BTreeMap<TreeId, SeqNo> =
-        recovered.trees.iter().map(|(id, tree)| (*id, tree.flushed_seq)).collect();
     let wals = log_files(core, recovered.log.file, files);
     let first = recovered.log.file;
     if first != 0 && wals.first().is_none_or(|(id, _)| *id != first) {
         let what = "the manifest says that the log starts with it, but it is missing";
         return Err(Error::corruption(&core.path(FileKind::Wal, first), 0, what));
     }
+    let mut replay = Replay::new(core, recovered);
     let end = replay::replay(&*core.env.fs, &core.dir, &wals, start, &mut |batch| {
-        apply(core, &trees, &flushed, &batch)?;
-        seal_largest(core, &trees)
+        batch.ops.into_iter().try_for_each(|op| replay.apply(&op))
     })?;
+    core.update_pressure();
     core.leader.lock().next_seq = end.last_seq + 1;
     core.visible.store(end.last_seq, Ordering::Release);
     core.durable.store(end.durable_seq, Ordering::Release);
@@ -220,18 +218,41 @@ fn log_files(core: &Core, first: FileId, files: &Files) -> Vec<(FileId, PathBuf)
         .collect()
 }
 
-fn apply(
-    core: &Core,
-    trees: &Trees,
-    flushed: &BTreeMap<TreeId, SeqNo>,
-    batch: &WalBatch<'_>,
-) -> Result<()> {
-    for op in batch.ops {
+/// Puts operations of the log into memtables, within the bound on these.
+struct Replay<'a> {
+    core: &'a Core,
+    trees: Arc<Trees>,
+    /// Every operation of a tree up to this one is in its tables.
+    flushed: BTreeMap<TreeId, SeqNo>,
+    /// The most that all memtables may take.
+    bound: u64,
+    /// About how many bytes they have grown by since they were last counted.
+    grown: u64,
+}
+
+/// All memtables are counted when they may have grown by this part of their bound.
+const COUNT_SHARE: u64 = 64;
+/// What an entry takes in a memtable beside key and value, about.
+const ENTRY_BYTES: usize = 40;
+
+impl Replay<'_> {
+    fn new<'a>(core: &'a Core, recovered: &Recovered) -> Replay<'a> {
+        let flushed = recovered.trees.iter().map(|(id, tree)| (*id, tree.flushed_seq)).collect();
+        let settings = &core.settings;
+        // Who only reads needs no room for more to come. Half of the memory is always as much as
+        // what memtables take when the database is open for writing.
+        let bound =
+            if core.read_only { settings.memory_bytes / 2 } else { settings.memtables_bytes_max };
+        Replay { core, trees: core.trees.load_full(), flushed, bound, grown: 0 }
+    }
+
+    fn apply(&mut self, op: &LogOp<'_>) -> Result<()> {
         // A tree that is not there has been dropped since.
-        let Some(tree) = trees.by_id.get(&op.tree) else { continue };
-        if flushed.get(&op.tree).is_some_and(|&seq| op.seq <= seq) {
-            continue;
+        let Some(tree) = self.trees.by_id.get(&op.tree) else { return Ok(()) };
+        if self.flushed.get(&op.tree).is_some_and(|&seq| op.seq <= seq) {
+            return Ok(());
         }
+        let core = self.core;
         let state = tree.state.load();
         match op.kind {
             Kind::RangeDelete => state.active.delete_range(op.key, op.value, op.seq),
@@ -243,35 +264,47 @@ fn apply(
             }
             _ => state.active.insert(op.key, op.seq, op.kind, op.value),
         }
-        if state.active.bytes() as u64 >= core.settings.memtable_bytes && !core.read_only {
-            drop(state);
+        if !core.read_only && state.active.bytes() as u64 >= core.settings.memtable_bytes {
             core.seal(&mut core.leader.lock(), [&**tree]);
-            core.update_pressure();
-            if core.memtable_bytes().0 > core.settings.memtables_bytes_max {
-                core.run_flush(&[&**tree])?;
-            }
         }
+        self.grown += (op.key.len() + op.value.len() + ENTRY_BYTES) as u64;
+        if self.grown < self.bound / COUNT_SHARE {
+            return Ok(());
+        }
+        self.grown = 0;
+        self.keep_bound()
     }
-    Ok(())
-}
 
-/// Many trees with a little each may together hold more than memtables may: then the largest is
-/// written to a table. (Nothing is written when the database is opened for reading only.)
-fn seal_largest(core: &Core, trees: &Trees) -> Result<()> {
-    let mut leader = core.leader.lock();
-    leader.bytes_since_check += 1;
-    // A look at all trees now and then is enough.
-    if core.read_only || !leader.bytes_since_check.is_multiple_of(1024) {
-        return Ok(());
+    /// While memtables take more than they may, the tree with most in them is written to a table;
+    /// or the open is refused if nothing may be written.
+    fn keep_bound(&self) -> Result<()> {
+        let core = self.core;
+        core.update_pressure();
+        while core.memtable_bytes().0 > self.bound {
+            if core.read_only {
+                let (dir, bound) = (core.dir.display(), self.bound);
+                return Err(Error::Config {
+                    setting: "memory_bytes",
+                    what: format!(
+                        "the log of {dir} has more than half of it ({bound} bytes) that is in no \
+                         table yet, and to open it for reading only all of that must be in memory; \
+                         raise it, or open the database once for writing, which writes tables"
+                    ),
+                });
+            }
+            let bytes = |tree: &&Arc<TreeCore>| -> usize {
+                let state = tree.state.load();
+                state.memtables().map(|memtable| memtable.bytes()).sum()
+            };
+            let Some(largest) = self.trees.by_id.values().max_by_key(bytes) else { break };
+            core.seal(&mut core.leader.lock(), [&**largest]);
+            if largest.state.load().sealed.is_empty() {
+                break;
+            }
+            core.run_flush(&[largest])?;
+        }
+        Ok(())
     }
-    if core.memtable_bytes().0 <= core.settings.memtables_bytes_max {
-        return Ok(());
-    }
-    let bytes = |tree: &&Arc<TreeCore>| tree.state.load().active.bytes();
-    let Some(largest) = trees.by_id.values().max_by_key(bytes) else { return Ok(()) };
-    core.seal(&mut leader, [&**largest]);
-    drop(leader);
-    core.run_flush(&[&**largest])
 }
 
 /// Makes what was recovered durable, clears away the rest, and starts a new log file.
