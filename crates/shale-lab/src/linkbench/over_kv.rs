@@ -335,7 +335,7 @@ impl<E: Engine> GraphSession for KvGraph<'_, E> {
 
     fn get_link_list(&mut self, range: &LinkRange, row: &mut impl FnMut(&Link<'_>)) -> Result<u64> {
         let from = self.key.start().u64(range.id1).u64(range.link_type).u8(1);
-        let from = from.u64_descending(range.newest).bytes();
+        let from = from.u64_descending(range.newest).u64(0).bytes();
         // Node, type and visibility: the first bytes of all keys of the range.
         let prefix = &from[..17];
         let (mut seen, mut shown, mut whole) = (0, 0, true);
