@@ -9,8 +9,8 @@ use crate::peers::{self, Programs};
 use crate::table;
 use crate::{Outcome, tools};
 use clap::Args;
-use shale_lab::options::Benchmark;
-use shale_lab::report::Row;
+use shale_lab::kv::Benchmark;
+use shale_lab::row::Row;
 use shale_lab::units::parse_count;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -142,7 +142,7 @@ impl Compare<'_> {
                 let row = self.one(shale, test, codecs, folder)?;
                 eprintln!(
                     "{name:>6} {:>17} {:>8}: {:>10.0}/s {:>8.2} CPU us/op",
-                    row.benchmark, row.engine, row.rate, row.cpu.us_per_op
+                    row.step, row.engine, row.rate, row.cpu.us_per_op
                 );
                 rows.push((shale, row));
             }
@@ -166,13 +166,13 @@ impl Compare<'_> {
         Ok(())
     }
 
-    /// Runs one benchmark of one engine as a process and gives its row.
+    /// Runs one benchmark of one engine and gives its row. The peer's program is found by the lab
+    /// in its folder.
     fn one(&self, shale: bool, test: Benchmark, codecs: &str, folder: &Path) -> Outcome<Row> {
-        let program = if shale { &self.programs.shale } else { &self.programs.rocksdb };
+        let program = &self.programs.shale;
+        let run = self.out.join(format!("run-{}", std::process::id()));
+        let peers = self.programs.rocksdb.parent().unwrap_or(Path::new("."));
         let mut command = Command::new(program);
-        if shale {
-            command.args(["bench", "kv"]);
-        }
         match test {
             // Every key once on average, so that what compaction owes is mostly paid in the step.
             Benchmark::Overwrite => command.args(["--ops", &self.num().to_string()]),
@@ -182,15 +182,21 @@ impl Compare<'_> {
                 .args(["--ops", if test == Benchmark::Readseq { "1000G" } else { "100G" }]),
         };
         command
+            .args(["bench", "kv", "--engines", if shale { "shale" } else { "rocksdb" }])
             .args(["--benchmarks", test.name(), "--codecs", codecs, "--keep", "--json-to", "-"])
             .args(["--num", &self.num().to_string()])
             .arg("--db")
             .arg(folder)
+            .arg("--run")
+            .arg(&run)
             .args(&self.options.flags)
+            .env("SHALE_PEERS", peers)
             .stderr(Stdio::inherit());
         let output = command
             .output()
             .map_err(|error| format!("could not run {}: {error}", program.display()))?;
+        // Its row is kept with all others; what is left of it says nothing more.
+        let _ = std::fs::remove_dir_all(&run);
         if !output.status.success() {
             return Err(format!(
                 "{} {} failed ({})",
@@ -225,7 +231,7 @@ impl Compare<'_> {
             shale_lab::units::grouped(self.num()),
             self.seconds(Benchmark::Readrandom),
             self.options.repeat.max(1),
-            table::machine()
+            shale_lab::measure::machine()
         );
         println!("\n{heading}\nRatios are Shale / RocksDB 11.\n\n{}", table::terminal(&self.steps));
         let write = |name: &str, text: String| {

@@ -9,11 +9,11 @@ use crate::Outcome;
 use crate::tools::{cargo, root, run, works};
 use std::path::{Path, PathBuf};
 
-/// The two programs that take the same flags.
+/// The two programs.
 pub(crate) struct Programs {
     /// `shale`, to be called with `bench kv`.
     pub(crate) shale: PathBuf,
-    /// The peer.
+    /// The peer, by this name: `shale-peer-rocksdb`.
     pub(crate) rocksdb: PathBuf,
 }
 

@@ -2,7 +2,9 @@
 
 use crate::compare::Step;
 use serde_json::{Value, json};
-use shale_lab::report::{Row, plain_table};
+use shale_lab::measure::LatencySummary;
+use shale_lab::report::plain_table;
+use shale_lab::row::Row;
 use shale_lab::units::{bytes, count, micros, three_digits};
 
 /// One measure: its name, how to take it from a row, how to print it.
@@ -12,33 +14,42 @@ struct Measure {
     print: fn(f64) -> String,
 }
 
+fn is_settle(row: &Row) -> bool {
+    row.unit == "settle"
+}
+
 fn unless_settle(row: &Row, value: f64) -> Option<f64> {
-    (row.benchmark != "settle").then_some(value)
+    (!is_settle(row)).then_some(value)
+}
+
+/// Response times; a step of the db_bench pattern has one kind of operation.
+fn latency(row: &Row) -> LatencySummary {
+    row.latency_us.values().next().copied().unwrap_or_default().us
 }
 
 const MEASURES: [Measure; 9] = [
     Measure { name: "rate", of: |row| unless_settle(row, row.rate), print: count },
     Measure {
         name: "CPU us/op",
-        of: |row| Some(if row.benchmark == "settle" { row.cpu.seconds } else { row.cpu.us_per_op }),
+        of: |row| Some(if is_settle(row) { row.cpu.seconds } else { row.cpu.us_per_op }),
         print: three_digits,
     },
     Measure {
         name: "KB written/op",
         of: |row| {
             let opened = row.open.as_ref().map_or(0, |open| open.written_bytes);
-            Some(match row.benchmark.as_str() {
-                "settle" => (row.written_bytes + opened) as f64 / 1e3,
-                _ => row.written_kb_per_op,
+            Some(match is_settle(row) {
+                true => (row.io.written_bytes + opened) as f64 / 1e3,
+                false => row.io.written_kb_per_op,
             })
         },
         print: three_digits,
     },
-    Measure { name: "w-amp", of: |row| row.write_amp, print: three_digits },
+    Measure { name: "w-amp", of: |row| row.counted.write_amp, print: three_digits },
     Measure { name: "size", of: |row| Some(row.size_bytes as f64), print: |v| bytes(v as u64) },
-    Measure { name: "p99", of: |row| unless_settle(row, row.latency_us.p99), print: micros },
-    Measure { name: "p99.9", of: |row| unless_settle(row, row.latency_us.p999), print: micros },
-    Measure { name: "max", of: |row| unless_settle(row, row.latency_us.max), print: micros },
+    Measure { name: "p99", of: |row| unless_settle(row, latency(row).p99), print: micros },
+    Measure { name: "p99.9", of: |row| unless_settle(row, latency(row).p999), print: micros },
+    Measure { name: "max", of: |row| unless_settle(row, latency(row).max), print: micros },
     Measure {
         name: "peak rss",
         of: |row| Some(row.rss_peak_bytes as f64),
@@ -87,8 +98,8 @@ fn whole_amp(steps: &[&Step], shale: bool) -> Option<f64> {
     });
     let (mut tables, mut user) = (0, 0);
     for row in rows {
-        tables += row.flush_bytes + row.compaction_bytes;
-        user += row.user_written_bytes;
+        tables += row.counted.flush_bytes + row.counted.compaction_bytes;
+        user += row.counted.user_bytes;
     }
     (user > 0).then(|| tables as f64 / user as f64)
 }
@@ -198,21 +209,4 @@ pub(crate) fn json(steps: &[Step], heading: &str) -> Value {
         })
         .collect();
     json!({ "schema": 1, "what": heading, "steps": list })
-}
-
-/// The machine in a few words.
-pub(crate) fn machine() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let cpuinfo = read("/proc/cpuinfo");
-    let model = cpuinfo
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name))
-        .unwrap_or("unknown CPU");
-    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
-    let memory = read("/proc/meminfo")
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok())
-        .map_or_else(String::new, |kib: u64| bytes(kib * 1024));
-    let kernel = read("/proc/sys/kernel/osrelease");
-    format!("{cores} x {model}, {memory}, Linux {}", kernel.trim())
 }

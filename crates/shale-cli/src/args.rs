@@ -1,9 +1,10 @@
 //! What the user may say.
 
+use crate::bench::BenchKind;
 use crate::exit::CODES;
 use crate::text::Form;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use shale_lab::options::{BenchOptions, CodecNames};
+use shale_lab::options::CodecNames;
 use shale_lab::units::{parse_bytes, parse_count};
 use std::path::PathBuf;
 
@@ -53,7 +54,7 @@ pub(crate) enum Action {
     Checkpoint(CheckpointOptions),
     /// Write what a damaged database still has to a new one, and tell what was lost
     Repair(RepairOptions),
-    /// Measure
+    /// Measure engines side by side
     Bench {
         #[command(subcommand)]
         kind: BenchKind,
@@ -65,18 +66,6 @@ pub(crate) enum Action {
         /// Which shell
         shell: clap_complete::Shell,
     },
-}
-
-#[derive(Subcommand)]
-pub(crate) enum BenchKind {
-    /// The db_bench pattern: fills, overwrites, reads, scans, reads while writing
-    #[command(after_help = "\
-Every benchmark prints its rate, percentiles of the response time, CPU (the process's; `client` is \
-what of it the benchmark itself costs), KB written and read per operation, write amplification, \
-the share of time in which the engine delayed writers, size on disk and resident memory. The \
-benchmarks run in one process and on one database, in the order given; to run each in a process \
-of its own, name the same folder with --db and --keep.")]
-    Kv(Box<BenchOptions>),
 }
 
 /// Which database.

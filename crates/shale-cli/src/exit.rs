@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     DiskFull = 8,
     /// Anything else.
     Other = 9,
+    /// The user stopped it.
+    Stopped = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -48,6 +50,7 @@ Exit codes:
   7  a line of the input is bad
   8  no space is left on the device
   9  anything else
+  130  stopped by Ctrl-C
 
 Keys and values are bytes. In arguments and in lines that are printed, \\xNN is a byte in
 hexadecimal, \\t, \\n and \\r are what they are in most languages, and \\\\ is a backslash; --hex

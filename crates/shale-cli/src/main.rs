@@ -4,6 +4,7 @@
 
 mod admin;
 mod args;
+mod bench;
 mod demo;
 mod exit;
 mod import;
@@ -15,7 +16,7 @@ mod screen;
 mod text;
 mod write;
 
-use args::{Action, BenchKind, Shale};
+use args::{Action, Shale};
 use clap::{CommandFactory, Parser};
 use exit::{Exit, Outcome};
 use std::process::ExitCode;
@@ -57,14 +58,7 @@ fn run(arguments: Shale) -> Outcome<Exit> {
         Action::Compact(options) => admin::compact(&options, json),
         Action::Checkpoint(options) => admin::checkpoint(&options, json),
         Action::Repair(options) => repair::repair(&options, json),
-        Action::Bench { kind: BenchKind::Kv(options) } => {
-            let mut options = *options;
-            if json && options.json_to.is_none() {
-                options.json_to = Some("-".into());
-            }
-            shale_lab::bench::run::<shale_lab::shale::Shale>(&options)?;
-            Ok(Exit::Done)
-        }
+        Action::Bench { kind } => bench::bench(kind, json),
         Action::Demo(options) => demo::demo(&options, json),
         Action::Completions { shell } => {
             let mut text = Vec::new();

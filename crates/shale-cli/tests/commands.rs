@@ -332,13 +332,15 @@ fn the_bench_and_the_demo_run() {
             "64M",
             "--memtable",
             "1M",
+            "--run",
+            "run",
             "--benchmarks",
             "fillrandom,fillseq,overwrite,settle,readrandom,seekrandom,readseq,readwhilewriting,\
              deleterandom",
         ],
     );
     assert_eq!(rows.lines().count(), 9, "{rows}");
-    assert!(rows.lines().all(|row| row.starts_with("{\"schema\":1,\"engine\":\"shale\"")));
+    assert!(rows.lines().all(|row| row.starts_with("{\"schema\":2,\"workload\":\"kv\"")));
     std::fs::write(dir.join("lines"), "one\ntwo\n".repeat(500)).unwrap();
     let shown = done(dir, &["demo", "lines", "--dir", "demo", "--keep"]);
     assert!(shown.contains("default mix") && shown.contains("10,000 comparisons"), "{shown}");

@@ -13,12 +13,16 @@
 //!   itself, what a workload gives it.
 //! - [`tables`]: rows and secondary indexes over a key-value engine. [`model`]: one in memory.
 //! - [`linkbench`]: the social graph. [`insert`]: the insert benchmark. [`sysbench`]: its pattern.
-//! - [`bench`](mod@bench), [`report`]: the db_bench pattern.
+//! - [`kv`]: the db_bench pattern. [`workload`]: all workloads, as a plan names them.
+//! - [`driver`]: the process that runs one step. [`campaign`]: all steps of all engines, in turns.
+//! - [`report`]: rows as tables.
 
-pub mod bench;
+pub mod campaign;
+pub mod driver;
 pub mod engine;
 pub mod generate;
 pub mod insert;
+pub mod kv;
 pub mod linkbench;
 pub mod measure;
 pub mod model;
@@ -35,3 +39,4 @@ pub mod sysbench;
 pub mod tables;
 pub mod units;
 pub mod work;
+pub mod workload;

@@ -192,7 +192,13 @@ impl<'a> Pace<'a> {
     /// Whether the step is over, for a client that is in the middle of a long operation.
     pub fn over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+            || self.left() == Some(0)
             || self.bounds.deadline.is_some_and(|deadline| self.from >= deadline)
+    }
+
+    /// Operations that are left; `None` if their number is not what ends the step.
+    pub fn left(&self) -> Option<u64> {
+        self.bounds.ops.map(|ops| ops.saturating_sub(self.total.ops))
     }
 
     /// Operations done so far.

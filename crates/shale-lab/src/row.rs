@@ -11,6 +11,7 @@ pub const SCHEMA: u32 = 2;
 
 /// One step of a workload on one engine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Row {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -48,6 +49,8 @@ pub struct Row {
     pub latency_us: BTreeMap<String, Latency>,
     /// The writer beside the step's own clients, held at a rate.
     pub writer: Option<Writer>,
+    /// The bound on the memory of the engine's processes, page cache included, if there was one.
+    pub memory_bound: Option<u64>,
     /// CPU.
     pub cpu: Cpu,
     /// Storage.

@@ -101,6 +101,28 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// The present moment (UTC) as part of a file's name: `20261121-195517`.
+pub fn time_stamp() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    stamp(since.map_or(0, |since| since.as_secs()))
+}
+
+fn stamp(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Counted from 1 March of year 0, so that a leap day is the last of its year; 400 years have
+    // 146,097 days.
+    let from_march = days + 719_468;
+    let (era, day) = (from_march / 146_097, from_march % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, more) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + era * 400 + more;
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +138,15 @@ mod tests {
         assert_eq!(parse_bytes("4096"), Ok(4096));
         assert!(parse_bytes("4 cats").is_err());
         assert!(parse_bytes("99999999T").is_err());
+    }
+
+    #[test]
+    fn days_have_dates() {
+        assert_eq!(stamp(0), "19700101-000000");
+        assert_eq!(stamp(951_782_399), "20000228-235959");
+        assert_eq!(stamp(951_782_400), "20000229-000000");
+        assert_eq!(stamp(1_795_290_917), "20261121-195517");
+        assert_eq!(stamp(4_107_542_400), "21000301-000000");
     }
 
     #[test]

@@ -281,36 +281,74 @@ impl Handle for RocksHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shale_lab::options::BenchOptions;
 
-    #[derive(clap::Parser)]
-    struct Command {
-        #[command(flatten)]
-        options: BenchOptions,
+    fn pairs(handle: &mut RocksHandle, tree: TreeId) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut all = Vec::new();
+        let row = &mut |key: &[u8], value: &[u8]| {
+            all.push((key.to_vec(), value.to_vec()));
+            true
+        };
+        handle.scan(tree, b"", u64::MAX, row).unwrap();
+        all
     }
 
     #[test]
-    fn every_benchmark_runs() {
+    fn trees_batches_and_scans() {
         let dir = tempfile::tempdir().unwrap();
-        let work = dir.path().join("work");
-        let flags = [
-            "x",
-            "--num",
-            "20k",
-            "--memory",
-            "64M",
-            "--memtable",
-            "1M",
-            "--benchmarks",
-            "fillseq,overwrite,settle,readrandom,seekrandom,readseq,deleterandom",
-            "--db",
-        ];
-        let command: Command =
-            clap::Parser::parse_from(flags.into_iter().chain([work.to_str().unwrap()]));
-        let rows = shale_lab::bench::run::<RocksDb>(&command.options).unwrap();
-        assert_eq!(rows[3].found, 20_000);
-        assert_eq!(rows[5].ops, 20_000);
-        assert!(rows[1].flush_bytes > 0, "{:?}", rows[1]);
-        assert!(rows[0].size_bytes > 1_000_000);
+        let setup = Setup { memory: 64 << 20, memtable: 1 << 20, ..Setup::default() };
+        let pair = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
+        {
+            let store = RocksDb::open(dir.path(), &setup, &["a", "b"]).unwrap();
+            let mut handle = store.handle().unwrap();
+            let mut batch = Batch::new();
+            batch.put(0, b"k1", b"one");
+            batch.put(0, b"k2", b"two");
+            batch.put(1, b"k1", b"other");
+            batch.delete(0, b"k2");
+            handle.write(&batch).unwrap();
+            handle.put(0, b"k3", b"three").unwrap();
+            handle.put(1, b"k4", b"four").unwrap();
+            handle.delete(1, b"k4").unwrap();
+            drop(handle);
+            store.close().unwrap();
+        }
+        let store = RocksDb::open(dir.path(), &setup, &["a", "b", "c"]).unwrap();
+        let mut handle = store.handle().unwrap();
+        assert_eq!(pairs(&mut handle, 0), [pair("k1", "one"), pair("k3", "three")]);
+        assert_eq!(pairs(&mut handle, 1), [pair("k1", "other")]);
+        assert!(!handle.get(0, b"k2", &mut |_| ()).unwrap());
+        let mut seen = Vec::new();
+        let from = &mut |key: &[u8], _: &[u8]| {
+            seen.push(key.to_vec());
+            false
+        };
+        assert_eq!(handle.scan(0, b"k2", 10, from).unwrap(), 1);
+        assert_eq!(seen, [b"k3".to_vec()]);
+        drop(handle);
+        store.clear_tree(0).unwrap();
+        let mut handle = store.handle().unwrap();
+        assert!(pairs(&mut handle, 0).is_empty());
+        handle.put(0, b"k9", b"nine").unwrap();
+        assert_eq!(pairs(&mut handle, 0), [pair("k9", "nine")]);
+        assert_eq!(pairs(&mut handle, 1).len(), 1);
+    }
+
+    #[test]
+    fn flushes_and_levels_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = Setup { memory: 64 << 20, memtable: 1 << 20, ..Setup::default() };
+        let store = RocksDb::open(dir.path(), &setup, &["a", "b"]).unwrap();
+        let mut handle = store.handle().unwrap();
+        for n in 0..20_000u64 {
+            let key = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes();
+            handle.put((n % 2) as usize, &key, &[n as u8; 200]).unwrap();
+        }
+        store.settle().unwrap();
+        let metrics = store.metrics().unwrap();
+        assert!(metrics.user_bytes > 4_000_000 && metrics.wal_bytes > 4_000_000);
+        assert!(metrics.flush_bytes > 10_000, "{metrics:?}");
+        assert!(metrics.levels.iter().map(|level| level.files).sum::<u64>() > 0, "{metrics:?}");
+        assert!(metrics.table.contains("[a]") && metrics.table.contains("[b]"));
+        assert!(!RocksDb::configuration(&setup).is_empty());
     }
 }

@@ -8,6 +8,7 @@ mod bound;
 mod device;
 mod hardware;
 mod latency;
+mod machine;
 mod size;
 mod usage;
 
@@ -15,6 +16,7 @@ pub use bound::{Bound, drop_page_cache};
 pub use device::{BlockDevice, Device};
 pub use hardware::{Counters, Counts};
 pub use latency::{Counter, Latencies, LatencySummary, RateSummary};
+pub use machine::machine;
 pub use size::{disk_bytes, free_bytes};
 pub use usage::{Processes, Resident, Usage, thread_cpu_seconds, thread_cpu_time};
 

@@ -40,8 +40,8 @@ pub(super) struct Meter<'a, S> {
     client_before: Usage,
     device_before: Option<Device>,
     metrics_before: Metrics,
-    /// CPU seconds of this thread, which only looks: outside the system and inside it.
-    looking_before: (f64, f64),
+    /// CPU seconds of this thread, which only looks.
+    looking_before: f64,
     last: Moment,
     /// How long the step's own clients took.
     seconds: f64,
@@ -67,7 +67,7 @@ impl<'a, S: Store> Meter<'a, S> {
             client_before: Usage::default(),
             device_before: None,
             metrics_before: Metrics::default(),
-            looking_before: (0.0, 0.0),
+            looking_before: 0.0,
             last: Moment { time: now, usage: Usage::default(), ops: 0, stall_seconds: 0.0 },
             seconds: 0.0,
             series: Series::new(long),
@@ -159,9 +159,8 @@ impl<'a, S: Store> Meter<'a, S> {
         let mut usage = self.processes.usage().since(&self.before);
         let client = Usage::now().since(&self.client_before);
         if self.processes.is_own() {
-            let looking = thread_cpu_seconds();
-            usage.user_seconds -= looking.0 - self.looking_before.0;
-            usage.system_seconds -= looking.1 - self.looking_before.1;
+            let looking = thread_cpu_seconds() - self.looking_before;
+            usage.user_seconds = (usage.user_seconds - looking).max(0.0);
         }
         let device = self.device.and_then(|device| device.counts());
         let device = device.zip(self.device_before.as_ref());

@@ -14,6 +14,7 @@ use crate::pace::{Bounds, Client, Did, Pace, Seen, Total};
 use crate::row::{Latency, Opened, Row, Writer};
 use crate::store::Store;
 use meter::Meter;
+use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -64,7 +65,7 @@ pub struct Held<'a> {
 }
 
 /// How far a step is: what [`run`] tells once a second.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Seconds since the step's beginning, the time to warm up included.
     pub seconds: f64,

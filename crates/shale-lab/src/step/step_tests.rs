@@ -73,7 +73,7 @@ fn silent(_: &Progress) {}
 
 fn burn(seconds: f64) {
     let before = thread_cpu_seconds();
-    while thread_cpu_seconds().0 + thread_cpu_seconds().1 - before.0 - before.1 < seconds {
+    while thread_cpu_seconds() - before < seconds {
         std::hint::black_box((0..1000u64).fold(0, |a, b| a ^ b));
     }
 }

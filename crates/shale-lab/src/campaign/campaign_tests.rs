@@ -1,0 +1,257 @@
+use super::*;
+use crate::kv::KvOptions;
+use clap::Parser;
+
+#[derive(Parser)]
+struct Flags {
+    #[command(flatten)]
+    kv: KvOptions,
+    #[command(flatten)]
+    campaign: CampaignOptions,
+}
+
+/// A driver that is a shell script. Its store is one file with a line for each step that was done
+/// to it; the row has that file's lines as operations. A step that is named in `$dir/fail` fails
+/// after it wrote half a line, one that is named in `$dir/wait` goes on for ever.
+const DRIVER: &str = r#"
+read -r job
+field() { echo "$job" | sed "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/"; }
+engine=$(field engine); step=$(field step); folder=$(field folder); repeat=$(field repeat)
+echo "$engine $step $repeat" >>"$dir/log"
+mkdir -p "$folder"
+grep -q "^$engine $step$" "$dir/fail" 2>/dev/null && { printf half >>"$folder/steps"; exit 5; }
+grep -q "^$engine $step$" "$dir/wait" 2>/dev/null && { printf half >>"$folder/steps"; \
+    echo >"$dir/waiting"; while :; do sleep 1; done; }
+echo "$step" >>"$folder/steps"
+ops=$(($(wc -l <"$folder/steps")))
+echo "{\"row\":{\"schema\":2,\"workload\":\"kv\",\"step\":\"$step\",\"engine\":\"$engine\",\
+\"repeat\":$repeat,\"ops\":$ops}}"
+"#;
+
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    fn new() -> Lab {
+        Lab(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn log(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("log")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn plan(&self, flags: &str) -> Plan {
+        let words = ["x", "--engines", "a,b", "--patience", "100"];
+        let flags = Flags::parse_from(words.into_iter().chain(flags.split_whitespace()));
+        let options = CampaignOptions { db: Some(self.path("db")), ..flags.campaign };
+        let group = options.group(Workload::Kv(flags.kv), &Setup::default());
+        let plan = options.plan(vec![group]);
+        plan.check().unwrap();
+        plan
+    }
+
+    /// A sitting on the run's folder.
+    fn sit(&self, plan: &Plan, stopped: &dyn Fn() -> bool) -> Outcome {
+        std::fs::create_dir_all(self.path("run")).unwrap();
+        let dir = self.0.path().to_owned();
+        let driver = move |_: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", DRIVER]).env("dir", &dir);
+            Ok(command)
+        };
+        let folder = self.path("run");
+        Campaign::open(folder, plan.clone(), None, &driver, stopped).unwrap().all().unwrap()
+    }
+}
+
+fn never() -> bool {
+    false
+}
+
+fn ops(outcome: &Outcome, engine: &str) -> Vec<(String, u64)> {
+    let rows = outcome.rows.iter().filter(|row| row.engine == engine);
+    rows.map(|row| (row.step.clone(), row.ops)).collect()
+}
+
+#[test]
+fn engines_take_turns() {
+    let lab = Lab::new();
+    let plan = lab.plan("--benchmarks fillseq,overwrite,readrandom --repeats 2");
+    let outcome = lab.sit(&plan, &never);
+    assert_eq!((outcome.rows.len(), outcome.failed.len(), outcome.stopped), (12, 0, false));
+    let log = lab.log();
+    assert_eq!(log[..4], ["a fillseq 0", "b fillseq 0", "b overwrite 0", "a overwrite 0"]);
+    assert_eq!(log[6..8], ["b fillseq 1", "a fillseq 1"]);
+    // Each repeat begins with an empty store.
+    let steps = ["fillseq", "overwrite", "readrandom"];
+    let wanted: Vec<(String, u64)> = (0..2)
+        .flat_map(|_| steps.iter().zip(1..).map(|(step, ops)| ((*step).to_owned(), ops)))
+        .collect();
+    assert_eq!(ops(&outcome, "a"), wanted);
+    assert_eq!(ops(&outcome, "b"), wanted);
+    assert!(!lab.path("db").exists(), "the folder of stores that the run made is removed");
+    // All is done: another sitting does nothing.
+    let again = lab.sit(&plan, &never);
+    assert_eq!((again.rows.len(), lab.log().len()), (12, 12));
+}
+
+#[test]
+fn one_engine_fails_alone() {
+    let lab = Lab::new();
+    lab.write("fail", "b overwrite\n");
+    let plan = lab.plan("--benchmarks fillseq,overwrite,readrandom,fillrandom");
+    let outcome = lab.sit(&plan, &never);
+    assert_eq!(outcome.failed.len(), 1, "{:?}", outcome.failed);
+    assert!(outcome.failed[0].contains("overwrite of b") && outcome.failed[0].contains("next 1"));
+    assert_eq!(ops(&outcome, "a").len(), 4);
+    // What would find a broken store is left out; what begins anew is not.
+    assert_eq!(ops(&outcome, "b"), [("fillseq".to_owned(), 1), ("fillrandom".to_owned(), 1)]);
+    let text = std::fs::read_to_string(lab.path("run/failed.jsonl")).unwrap();
+    assert!(text.contains("\"engine\":\"b\"") && text.contains("exit status: 5"), "{text}");
+
+    // Mended, it is tried again, on a store that has gone through what it should.
+    std::fs::remove_file(lab.path("fail")).unwrap();
+    let outcome = lab.sit(&plan, &never);
+    assert!(outcome.failed.is_empty());
+    let of_b = ops(&outcome, "b");
+    assert!(of_b.contains(&("overwrite".to_owned(), 2)), "{of_b:?}");
+    assert!(of_b.contains(&("readrandom".to_owned(), 3)), "{of_b:?}");
+}
+
+#[test]
+fn a_run_that_was_stopped_goes_on() {
+    let lab = Lab::new();
+    lab.write("wait", "b overwrite\n");
+    let plan = lab.plan("--benchmarks fillseq,overwrite,readrandom");
+    let waiting = lab.path("waiting");
+    let outcome = lab.sit(&plan, &|| waiting.exists());
+    assert!(outcome.stopped);
+    assert_eq!(outcome.rows.len(), 2);
+    std::fs::remove_file(lab.path("wait")).unwrap();
+
+    let outcome = lab.sit(&plan, &never);
+    assert_eq!((outcome.rows.len(), outcome.stopped), (6, false));
+    for engine in ["a", "b"] {
+        let mut all = ops(&outcome, engine);
+        all.sort();
+        let wanted = [("fillseq", 1), ("overwrite", 2), ("readrandom", 3)];
+        assert_eq!(all, wanted.map(|(step, ops)| (step.to_owned(), ops)));
+    }
+    // The store that a step was working on is filled again; the other one is as it was left.
+    let fills = |engine: &str| {
+        let line = format!("{engine} fillseq 0");
+        lab.log().iter().filter(|known| **known == line).count()
+    };
+    assert_eq!((fills("a"), fills("b")), (1, 2));
+}
+
+#[test]
+fn a_line_that_was_cut_off_is_done_again() {
+    let lab = Lab::new();
+    let plan = lab.plan("--benchmarks fillseq,readrandom");
+    let first = lab.sit(&plan, &never);
+    let rows = std::fs::read_to_string(lab.path("run/rows.jsonl")).unwrap();
+    lab.write("run/rows.jsonl", &rows[..rows.len() - 10]);
+    let outcome = lab.sit(&plan, &never);
+    assert_eq!(outcome.rows.len(), first.rows.len());
+    let again = std::fs::read_to_string(lab.path("run/rows.jsonl")).unwrap();
+    assert_eq!(again.lines().count(), 4);
+    lab.write("run/rows.jsonl", "{\"schema\":2}\nnoise\n");
+    let error = read_rows(&lab.path("run/rows.jsonl")).unwrap_err().to_string();
+    assert!(error.contains("line 2"), "{error}");
+}
+
+#[test]
+fn stores_may_be_kept_and_read_by_another_run() {
+    let lab = Lab::new();
+    lab.sit(&lab.plan("--benchmarks fillseq --keep"), &never);
+    assert!(lab.path("db/a/steps").exists());
+    std::fs::remove_dir_all(lab.path("run")).unwrap();
+    let outcome = lab.sit(&lab.plan("--benchmarks readrandom --keep"), &never);
+    assert_eq!(ops(&outcome, "a"), [("readrandom".to_owned(), 2)]);
+
+    let other = Lab::new();
+    let outcome = other.sit(&other.plan("--benchmarks readrandom"), &never);
+    assert_eq!(outcome.failed.len(), 2);
+    assert!(outcome.failed[0].contains("there is none in"), "{:?}", outcome.failed);
+}
+
+#[test]
+fn too_small_a_disk_is_refused() {
+    let lab = Lab::new();
+    let plan = lab.plan("--num 1000000G");
+    let Room::Short(text) = room(&Plan { stores: lab.path(""), ..plan }).unwrap() else {
+        panic!("a disk of more than an exabyte");
+    };
+    assert!(text.contains("which has"), "{text}");
+    let small = lab.plan("--num 1000");
+    // Two engines, the data and as much again.
+    assert_eq!(small.disk_bytes(), 2 * 2 * 270_000);
+}
+
+#[test]
+fn memory_is_bounded_or_a_note_says_why() {
+    let lab = Lab::new();
+    let plan = lab.plan("--benchmarks fillseq --memory-bound 100M");
+    assert!(plan.cold);
+    let outcome = lab.sit(&plan, &never);
+    let row = &outcome.rows[0];
+    match Bound::new(1 << 30) {
+        Ok(_) => assert_eq!(row.memory_bound, Some(100 << 20)),
+        Err(_) => assert!(row.notes[0].contains("not bounded"), "{:?}", row.notes),
+    }
+}
+
+#[test]
+fn copies_are_saved_for_those_that_come_later() {
+    let step = |name: &str, start: Start| PlannedStep { name: name.to_owned(), start };
+    let after = |name: &str| Start::After(name.to_owned());
+    let steps = [
+        step("load", Start::Fresh),
+        step("q1", after("load")),
+        step("q2", after("load")),
+        step("q3", after("q2")),
+    ];
+    let wanted: Vec<bool> = (0..4).map(|at| plan::is_wanted_later(&steps, at)).collect();
+    // The step that just follows finds its store as it is.
+    assert_eq!(wanted, [true, false, false, false]);
+}
+
+#[test]
+fn plans_are_read_back_and_newer_ones_refused() {
+    let lab = Lab::new();
+    let plan = lab.plan("--repeats 3");
+    let text = serde_json::to_string(&plan).unwrap();
+    lab.write("plan.json", &text);
+    assert_eq!(read_plan(lab.0.path()).unwrap().repeats, 3);
+    lab.write("plan.json", &text.replacen("\"schema\":1", "\"schema\":9", 1));
+    let error = read_plan(lab.0.path()).unwrap_err().to_string();
+    assert!(error.contains("schema 9"), "{error}");
+    assert!(read_plan(&lab.path("none")).unwrap_err().to_string().contains("not the folder"));
+}
+
+#[test]
+fn the_same_engine_twice_is_refused() {
+    let lab = Lab::new();
+    let mut plan = lab.plan("");
+    plan.groups[0].subjects[1].engine = "a".to_owned();
+    assert!(plan.check().unwrap_err().contains("named twice"));
+    plan.groups[0].subjects[1].setting = "lz4, small".to_owned();
+    plan.check().unwrap();
+    assert_eq!(plan.groups[0].folder(1), "a-lz4__small");
+}
+
+#[test]
+fn drivers_that_are_missing_are_named() {
+    let missing = driver("no-such-engine").unwrap_err().to_string();
+    assert!(missing.contains("none of the engines shale"), "{missing}");
+    assert!(driver("shale").is_ok());
+}

@@ -1,0 +1,127 @@
+use super::*;
+use crate::kv::KvOptions;
+use crate::setup::Setup;
+use crate::workload::Workload;
+use clap::Parser;
+
+#[derive(Parser)]
+struct Flags {
+    #[command(flatten)]
+    kv: KvOptions,
+}
+
+fn job() -> Job {
+    Job {
+        engine: "fake".to_owned(),
+        folder: "/nowhere".into(),
+        setup: Setup::default(),
+        workload: Workload::Kv(Flags::parse_from(["x"]).kv),
+        step: "fillseq".to_owned(),
+        setting: String::new(),
+        repeat: 0,
+        seed: 1,
+    }
+}
+
+/// A driver that is a shell script; `$job` is the job's line.
+fn script(text: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("read -r job; {text}"));
+    command
+}
+
+fn outcome(text: &str, patience: f64, stopped: &dyn Fn() -> bool) -> Result<Row, Trouble> {
+    let mut hear = |_: &str, _: Option<&Progress>| ();
+    let mut attention = Attention { patience, stopped, hear: &mut hear };
+    run(script(text), &job(), None, &mut attention)
+}
+
+fn why(outcome: Result<Row, Trouble>) -> String {
+    match outcome {
+        Err(Trouble::Failed(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn row_line() -> String {
+    let row = Row { step: "fillseq".to_owned(), ops: 7, ..Row::default() };
+    serde_json::to_string(&Event::Row(Box::new(row))).unwrap()
+}
+
+#[test]
+fn a_row_is_taken_over() {
+    let text = format!(
+        "case \"$job\" in *fillseq*) ;; *) exit 1;; esac; echo noise; echo '{{\"doing\":\"x\"}}'; \
+         echo '{}'",
+        row_line()
+    );
+    assert_eq!(outcome(&text, 60.0, &|| false).unwrap().ops, 7);
+}
+
+#[test]
+fn failures_are_explained() {
+    let never = || false;
+    let told = outcome("echo '{\"failed\":\"the disk is full\"}'; exit 1", 60.0, &never);
+    assert_eq!(why(told), "the disk is full");
+    let silent = why(outcome("echo 'Abort: page 3' >&2; exit 7", 60.0, &never));
+    assert!(silent.contains("exit status: 7") && silent.contains("page 3"), "{silent}");
+    let killed = why(outcome("kill -9 $$", 60.0, &never));
+    assert!(killed.contains("signal 9"), "{killed}");
+    let late = why(outcome(&format!("echo '{}'; exit 2", row_line()), 60.0, &never));
+    assert!(late.contains("then failed"), "{late}");
+    let missing = Command::new("/no/such/program");
+    let mut hear = |_: &str, _: Option<&Progress>| ();
+    let mut attention = Attention { patience: 60.0, stopped: &never, hear: &mut hear };
+    assert!(why(run(missing, &job(), None, &mut attention)).contains("/no/such/program"));
+}
+
+#[test]
+fn a_driver_that_hangs_is_ended_with_what_it_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("child");
+    // The grandchild would keep the pipes open for long.
+    let text = format!("sleep 1000 & echo $! >{}; wait", file.display());
+    let why = why(outcome(&text, 0.5, &|| false));
+    assert!(why.contains("did nothing") && why.contains("--patience"), "{why}");
+    assert_gone(&file);
+}
+
+#[test]
+fn work_is_a_sign_of_life() {
+    // Steps of half a second for two seconds, with a patience of one.
+    let progress = |ops: u64| {
+        let progress = Progress { ops, ..Progress::default() };
+        serde_json::to_string(&Event::Progress(progress)).unwrap()
+    };
+    let steps: String =
+        (1..=4).map(|ops| format!("sleep 0.5; echo '{}';", progress(ops))).collect();
+    let text = format!("{steps} echo '{}'", row_line());
+    assert!(outcome(&text, 1.9, &|| false).is_ok());
+    // The same, but nothing is done.
+    let text = format!("while sleep 0.1; do echo '{}'; done", progress(0));
+    assert!(why(outcome(&text, 1.0, &|| false)).contains("did nothing"));
+}
+
+#[test]
+fn a_stop_ends_it_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("child");
+    let text = format!("sleep 1000 & echo $! >{}; wait", file.display());
+    let there = || std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n'));
+    assert!(matches!(outcome(&text, 60.0, &there), Err(Trouble::Stopped)));
+    assert_gone(&file);
+}
+
+fn assert_gone(file: &std::path::Path) {
+    let id = std::fs::read_to_string(file).unwrap();
+    let stat = std::path::PathBuf::from(format!("/proc/{}/stat", id.trim()));
+    // Whoever inherited it may not have waited for it yet: then it is a zombie.
+    for _ in 0..500 {
+        let text = std::fs::read_to_string(&stat).unwrap_or_default();
+        if text.is_empty() || text.contains(") Z ") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("process {} goes on", id.trim());
+}

@@ -1,0 +1,170 @@
+//! The driver: a process that runs one step of a workload on one engine and ends, so that steps do
+//! not inherit each other's memory.
+//!
+//! A [`Job`] comes as one line of JSON on the standard input, which stays open: when it closes, the
+//! campaign is gone and so is the driver, with all that it started. [`Event`]s go to the standard
+//! output, a line of JSON each, the row last.
+
+use crate::engine::{Engine, Failure, Result};
+use crate::kv;
+use crate::measure::Usage;
+use crate::row::{Opened, Row};
+use crate::setup::Setup;
+use crate::step::Progress;
+use crate::store::{KvStore, Store};
+use crate::workload::Workload;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// One step of a workload on one engine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// The engine's name.
+    pub engine: String,
+    /// Where its files are, or will be.
+    pub folder: PathBuf,
+    /// What every engine gets.
+    pub setup: Setup,
+    /// The workload and its parameters.
+    pub workload: Workload,
+    /// The step's name.
+    pub step: String,
+    /// What tells apart rows of one engine in one run.
+    pub setting: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Where chance begins.
+    pub seed: u64,
+}
+
+/// What a driver tells.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Event {
+    /// What it is doing now, such as `opening`.
+    Doing(String),
+    /// How far the step is.
+    Progress(Progress),
+    /// The result: the last event of a step that went well.
+    Row(Box<Row>),
+    /// Why there is none.
+    Failed(String),
+}
+
+/// The main function of a driver of a key-value engine.
+pub fn main_kv<E: Engine>() -> ExitCode {
+    serve(|job, tell| run_kv::<E>(job, tell))
+}
+
+/// Reads a job, runs it by `run`, tells what happens.
+pub fn serve(run: impl FnOnce(&Job, &mut dyn FnMut(Event)) -> Result<Row>) -> ExitCode {
+    let mut tell = |event: Event| {
+        let Ok(text) = serde_json::to_string(&event) else { return };
+        let mut out = std::io::stdout().lock();
+        // Whoever listened is gone if this fails: then the standard input has ended too.
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    };
+    let outcome = read_job().and_then(|job| {
+        end_with_the_campaign();
+        run(&job, &mut tell)
+    });
+    match outcome {
+        Ok(row) => {
+            tell(Event::Row(Box::new(row)));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            tell(Event::Failed(error.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read_job() -> Result<Job> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    serde_json::from_str(&line).map_err(|error| {
+        Failure::from(format!(
+            "the standard input does not begin with a job ({error}): this program is started by \
+             `shale bench`, not by hand"
+        ))
+    })
+}
+
+/// Ends this process, and those that it started, when the standard input closes.
+fn end_with_the_campaign() {
+    std::thread::spawn(|| {
+        let mut rest = Vec::new();
+        let _ = std::io::stdin().lock().read_to_end(&mut rest);
+        // SAFETY: these calls take and give numbers only. Group 0 is this process's own; it is the
+        // group's leader if a campaign started it, and then nobody else's processes are in it.
+        unsafe {
+            if libc::getpgrp() == libc::getpid() {
+                libc::kill(0, libc::SIGKILL);
+            }
+        }
+        std::process::exit(3);
+    });
+}
+
+/// Runs a job on a key-value engine.
+///
+/// # Errors
+///
+/// The store cannot be opened, or fails.
+pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> {
+    let mut row = match &job.workload {
+        Workload::Kv(options) => {
+            tell(Event::Doing("measuring the client".to_owned()));
+            let costs = kv::client_costs(options, &job.step, job.seed)?;
+            let (store, opened) =
+                open(job, tell, |folder| KvStore::<E>::open(folder, &job.setup, &kv::TREES))?;
+            let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
+            let opened = Some(opened);
+            let row = kv::run(&store, options, &job.step, job.seed, costs, opened, tell)?;
+            store.close()?;
+            row
+        }
+    };
+    finish(&mut row, job);
+    Ok(row)
+}
+
+/// Opens a store and measures what that took.
+///
+/// # Errors
+///
+/// It cannot be opened.
+pub fn open<S: Store>(
+    job: &Job,
+    tell: &mut dyn FnMut(Event),
+    open: impl FnOnce(&Path) -> Result<S>,
+) -> Result<(S, Opened)> {
+    tell(Event::Doing("opening the store".to_owned()));
+    std::fs::create_dir_all(&job.folder)
+        .map_err(|error| format!("could not make {}: {error}", job.folder.display()))?;
+    let (start, before) = (Instant::now(), Usage::now());
+    let store = open(&job.folder)?;
+    let usage = Usage::now().since(&before);
+    let opened = Opened {
+        seconds: start.elapsed().as_secs_f64(),
+        cpu_seconds: usage.cpu_seconds(),
+        written_bytes: usage.written_bytes,
+    };
+    tell(Event::Doing(job.step.clone()));
+    Ok((store, opened))
+}
+
+/// What the job knows of a row and the step does not.
+pub fn finish(row: &mut Row, job: &Job) {
+    row.setting = job.setting.clone();
+    row.repeat = job.repeat;
+    row.parameters = serde_json::json!({
+        job.workload.name(): job.workload.parameters(),
+        "setup": job.setup,
+        "seed": job.seed,
+    });
+}

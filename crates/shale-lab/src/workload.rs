@@ -1,0 +1,64 @@
+//! The workloads, as a plan names them: parameters, steps, and what they need.
+
+use crate::kv::KvOptions;
+use serde::{Deserialize, Serialize};
+
+/// What a step finds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// An empty store.
+    Fresh,
+    /// The store as the step before left it; of the first step, the store that is there.
+    Continue,
+    /// The store as this earlier step left it, whatever was done to it since.
+    After(String),
+}
+
+/// One step of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedStep {
+    /// Its name, of which there is only one in a workload.
+    pub name: String,
+    /// What it finds.
+    pub start: Start,
+}
+
+/// A workload with its parameters.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// The db_bench pattern.
+    Kv(KvOptions),
+}
+
+impl Workload {
+    /// Its name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Workload::Kv(_) => "kv",
+        }
+    }
+
+    /// Its steps, in order.
+    pub fn steps(&self) -> Vec<PlannedStep> {
+        match self {
+            Workload::Kv(options) => options.steps(),
+        }
+    }
+
+    /// The bytes of what the largest step leaves, before compression.
+    pub fn data_bytes(&self) -> u64 {
+        match self {
+            Workload::Kv(options) => options.data_bytes(),
+        }
+    }
+
+    /// Its parameters, as a row keeps them.
+    pub fn parameters(&self) -> serde_json::Value {
+        let value = match self {
+            Workload::Kv(options) => serde_json::to_value(options),
+        };
+        value.unwrap_or_default()
+    }
+}
