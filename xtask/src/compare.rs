@@ -173,6 +173,7 @@ impl Compare<'_> {
         let run = self.out.join(format!("run-{}", std::process::id()));
         let peers = self.programs.rocksdb.parent().unwrap_or(Path::new("."));
         let mut command = Command::new(program);
+        command.args(["bench", "kv", "--engines", if shale { "shale" } else { "rocksdb" }]);
         match test {
             // Every key once on average, so that what compaction owes is mostly paid in the step.
             Benchmark::Overwrite => command.args(["--ops", &self.num().to_string()]),
@@ -182,7 +183,6 @@ impl Compare<'_> {
                 .args(["--ops", if test == Benchmark::Readseq { "1000G" } else { "100G" }]),
         };
         command
-            .args(["bench", "kv", "--engines", if shale { "shale" } else { "rocksdb" }])
             .args(["--benchmarks", test.name(), "--codecs", codecs, "--keep", "--json-to", "-"])
             .args(["--num", &self.num().to_string()])
             .arg("--db")

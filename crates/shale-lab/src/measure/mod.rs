@@ -18,7 +18,7 @@ pub use hardware::{Counters, Counts};
 pub use latency::{Counter, Latencies, LatencySummary, RateSummary};
 pub use machine::machine;
 pub use size::{disk_bytes, free_bytes};
-pub use usage::{Processes, Resident, Usage, thread_cpu_seconds, thread_cpu_time};
+pub use usage::{Processes, Resident, Usage, thread_cpu_seconds};
 
 /// The first number after `name` at the start of a line.
 fn field(text: &str, name: &str) -> Option<u64> {

@@ -9,7 +9,7 @@ mod meter;
 mod series;
 
 use crate::engine::Result;
-use crate::measure::{Latencies, thread_cpu_time};
+use crate::measure::{Latencies, thread_cpu_seconds};
 use crate::pace::{Bounds, Client, Did, Pace, Seen, Total};
 use crate::row::{Latency, Opened, Row, Writer};
 use crate::store::Store;
@@ -143,11 +143,11 @@ pub fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<f64> {
         let deadline = Some(Instant::now() + Duration::from_millis(200));
         let mut pace =
             Pace::new(Bounds { ops: Some(OPS), deadline, rate, warm: None }, &stop, &seen);
-        let before = thread_cpu_time();
+        let before = thread_cpu_seconds();
         client.run(&mut pace)?;
-        let used = thread_cpu_time() - before;
+        let used = thread_cpu_seconds() - before;
         if round > 0 && pace.done() > 0 {
-            best = best.min(used.as_secs_f64() * 1e6 / pace.done() as f64);
+            best = best.min(used * 1e6 / pace.done() as f64);
         }
     }
     // A client that has nothing to do but once was not seen again.
