@@ -3,8 +3,8 @@
 use super::choose::View;
 use super::plan::{Action, Plan, Reason};
 use super::policy;
-use super::range::KeyRange;
-use super::score::LEVEL0_TABLES;
+use super::range::{KeyRange, bytes_of};
+use super::score::{LEVEL0_TABLES, LEVEL0_TABLES_MAX};
 use crate::table::meta::TableMeta;
 use std::sync::Arc;
 
@@ -57,9 +57,20 @@ pub(super) fn move_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
     None
 }
 
+/// Whether level 0, filled with tables of the size of these, would have more tables when it goes
+/// down than it should: only then is merging them with each other worth what it writes.
+pub(super) fn too_small(view: &View<'_>, tables: &[Arc<TableMeta>]) -> bool {
+    let each = bytes_of(tables) / (tables.len() as u64).max(1);
+    view.targets.level0 / each.max(1) > LEVEL0_TABLES_MAX as u64
+}
+
 /// Merges neighbours in age of level 0 with each other: the newest `count` or more that are of
-/// about one size, so that each byte is merged once in each tier.
-pub(super) fn merge_level0(view: &View<'_>, count: usize) -> Option<Plan> {
+/// about one size, so that each byte is merged once in each tier. Only tables that are `wanted`.
+pub(super) fn merge_level0(
+    view: &View<'_>,
+    count: usize,
+    wanted: impl Fn(&[Arc<TableMeta>]) -> bool,
+) -> Option<Plan> {
     let tables = view.level(0);
     if view.busy.writes(0, &KeyRange::hull(tables)?) {
         return None;
@@ -73,7 +84,7 @@ pub(super) fn merge_level0(view: &View<'_>, count: usize) -> Option<Plan> {
         let taken = tables[first..].iter().take_while(alike).count();
         let chosen = &tables[first..first + taken];
         // Tables that overlap no other (a sequential load) cost a read nothing side by side.
-        if taken >= count && overlap_somewhere(chosen) {
+        if taken >= count && wanted(chosen) && overlap_somewhere(chosen) {
             return view.plan(Reason::Level0Merge, Action::Merge, &[(0, chosen)], 0);
         }
         first += taken.max(1);

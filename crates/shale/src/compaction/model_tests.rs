@@ -284,15 +284,19 @@ impl Model {
 
     /// Feeds flushes, with `budget` bytes of compaction for each byte flushed.
     fn load(&mut self, bytes: u64, budget: u64) {
-        let memtable = self.settings.memtable_bytes;
+        self.load_of(bytes, self.settings.memtable_bytes, budget);
+    }
+
+    /// As [`Model::load`], where a memtable becomes a table of `table` bytes.
+    fn load_of(&mut self, bytes: u64, table: u64, budget: u64) {
         let end = self.flushed + bytes;
         while self.flushed < end {
             if self.shape.levels[0].len() < 36 {
-                self.flush(0, u64::MAX - 1, memtable);
+                self.flush(0, u64::MAX - 1, table);
             } else {
                 self.stalls += 1;
             }
-            self.work(budget * memtable, false);
+            self.work(budget * table, false);
         }
     }
 }
@@ -313,4 +317,30 @@ fn random_inserts() {
     assert!(above as f64 <= 0.15 * held[LAST] as f64, "{held:?}");
     model.settle(true);
     model.report("  then idle");
+}
+
+/// Overwriting trees of some size, where a memtable of 64 MiB becomes a table of 64 MiB without
+/// compression and of 35 MiB with it: what is written for each byte flushed, and how many tables
+/// level 0 has at most.
+#[test]
+fn overwrites() {
+    for (tree, table, amp_max, tables_max) in [
+        (300, 35, 2.0, 8),
+        (1_400, 35, 6.0, 9),
+        (2_700, 64, 8.8, 6),
+        (6_000, 35, 8.7, 8),
+        (6_000, 64, 7.8, 11),
+        (12_000, 64, 8.4, 8),
+        (40_000, 35, 12.4, 14),
+    ] {
+        let mut model = Model::new(64 * MIB, 64 * MIB, Some((tree * MIB) as f64));
+        model.load_of(3 * tree * MIB, table * MIB, 30);
+        (model.flushed, model.written) = (0, [0; LEVELS]);
+        model.reasons.clear();
+        model.level0_max = 0;
+        model.load_of(2 * tree * MIB, table * MIB, 30);
+        let amp = model.report(&format!("overwriting {tree} MiB by tables of {table} MiB"));
+        assert!(amp < amp_max && model.stalls == 0, "{amp}");
+        assert!(model.level0_max <= tables_max, "{}", model.level0_max);
+    }
 }

@@ -4,12 +4,13 @@
 //! furthest over its target is relieved; then tables full of deletes are taken down; then, if the
 //! load has ended, the tree is brought into a better shape for reading.
 //!
-//! Level 0 goes into the base level when it has gathered enough bytes. Until then, and while jobs
-//! that hold the base level keep it from that, tables of about one size are merged with each
-//! other, four into one, so that a read does not have to look into ever more of them.
+//! Level 0 goes into the base level when it has gathered enough bytes. Until then, if it would take
+//! many tables of the present size, and while jobs that hold the base level keep it from that,
+//! tables of about one size are merged with each other, four into one, so that a read does not have
+//! to look into ever more of them.
 
 use super::choose::View;
-use super::level0::{level0, merge_level0, move_level0};
+use super::level0::{level0, merge_level0, move_level0, too_small};
 use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
 use super::policy::LAST;
 use super::score::{LEVEL0_TABLES, LEVEL0_TABLES_MAX, Scores, Targets};
@@ -35,8 +36,8 @@ fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
     let mut level0_waits = false;
     if scores.0[0] < 1.0 && view.level(0).len() >= LEVEL0_TABLES {
         // What can go down as it is costs nothing; what overlaps is gathered.
-        let plan = move_level0(view, Reason::Level0);
-        if let Some(plan) = plan.or_else(|| merge_level0(view, LEVEL0_TABLES)) {
+        let merge = || merge_level0(view, LEVEL0_TABLES, |chosen| too_small(view, chosen));
+        if let Some(plan) = move_level0(view, Reason::Level0).or_else(merge) {
             return Some(plan);
         }
     }
@@ -44,7 +45,7 @@ fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
         if level == 0 {
             let plan = level0(view, Reason::Level0);
             let crowded = view.level(0).len() > LEVEL0_TABLES_MAX;
-            let merge = || if crowded { merge_level0(view, LEVEL0_TABLES) } else { None };
+            let merge = || if crowded { merge_level0(view, LEVEL0_TABLES, |_| true) } else { None };
             if let Some(plan) = plan.or_else(merge) {
                 return Some(plan);
             }

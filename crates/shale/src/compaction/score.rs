@@ -7,9 +7,10 @@
 //! A level costs about 1 + r/2 bytes written for each byte that passes it, where r is the factor
 //! to the level below. Growth by a factor e so costs (1 + r/2) / ln r, which is least for factors
 //! of 3 to 8; a tier of level 0, four tables merged into one, costs 1. So level 0 gathers
-//! [`LEVEL0_MEMTABLES`] memtables in two tiers before they are merged with the base level, which in
-//! a large tree is as large as that; the levels between the base and the second to last have equal
-//! factors, and one more level is used when the factor would exceed [`RATIO_UPPER`].
+//! [`LEVEL0_MEMTABLES`] memtables before they are merged with the base level, which in a large tree
+//! is as large as that, and in tiers as far as it would else have more than [`LEVEL0_TABLES_MAX`]
+//! tables; the levels between the base and the second to last have equal factors, and one more
+//! level is used when the factor would exceed [`RATIO_UPPER`].
 
 use super::plan::{Busy, Settings, Shape};
 use super::policy::LAST;
