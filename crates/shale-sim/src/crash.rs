@@ -15,6 +15,8 @@ pub struct Recorded {
     pub points: Vec<CrashPoint>,
     /// How many changes the run made to its disk.
     pub changes: u64,
+    /// See [`World::early_installs`].
+    pub early_installs: u64,
 }
 
 /// Runs a program and keeps a crash point before every `every`-th change.
@@ -28,7 +30,8 @@ pub fn record(program: &[Op], config: &Config, every: u64) -> Outcome<Recorded> 
     let (low, high) = (world.model.durable(), world.model.now());
     let image = shale::fs::mem::Image { changes: world.fs.changes(), fs: world.fs.fork() };
     points.push(CrashPoint { image, low, high });
-    Ok(Recorded { model: world.model.clone(), points, changes: world.fs.changes() })
+    let (changes, early_installs) = (world.fs.changes(), world.early_installs()?);
+    Ok(Recorded { model: world.model.clone(), points, changes, early_installs })
 }
 
 /// What became of the crashes looked at.

@@ -200,6 +200,19 @@ impl World {
         self.db.as_ref().ok_or(Failure::Engine(Error::Closed))
     }
 
+    /// How many parts of merges were installed before the rest, in the trees that are there, since
+    /// the database was opened.
+    pub fn early_installs(&self) -> Outcome<u64> {
+        let trees = self.db()?.stats().trees;
+        Ok(trees.iter().flat_map(|tree| &tree.levels).map(|level| level.early_installs).sum())
+    }
+
+    /// The bytes of the tables of all trees.
+    pub fn table_bytes(&self) -> Outcome<u64> {
+        let trees = self.db()?.stats().trees;
+        Ok(trees.iter().flat_map(|tree| &tree.levels).map(|level| level.bytes).sum())
+    }
+
     /// Gives up all handles without closing, as a process that is killed.
     pub fn kill(mut self) -> (MemFs, Model) {
         // Whatever the handles do when they are dropped, they do it to a disk that is gone.

@@ -153,6 +153,18 @@ impl Generator {
         Generator { random, profile, trees, held, scans, values: 0 }
     }
 
+    /// A generator of programs that write much and step the background work between: their trees
+    /// outgrow level 0 time and again, and merges take many steps, with all else in between.
+    pub fn heavy(seed: u64) -> Generator {
+        let mut heavy = Generator::new(seed);
+        heavy.profile.keys = KEYS;
+        heavy.profile.value_bytes = 3_000;
+        heavy.profile.range_deletes = [0, 2, 5][heavy.random.random_range(0..3)];
+        heavy.profile.weights =
+            [60, 2, 1, 4, 1, 6, 1, 1, 4, 3, 1, 1, 4, 1, 1, 2, 30, 0, 1, 2, 3, 0];
+        heavy
+    }
+
     /// A generator for a database that has these trees, and no snapshots.
     pub fn resuming(seed: u64, trees: BTreeSet<u8>) -> Generator {
         // Values unlike those of the program before.

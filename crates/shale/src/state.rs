@@ -14,6 +14,10 @@
 //!   sequence number, given out after everything older was sealed, so it does not lie within the
 //!   span of a flushed table.
 //! - A compaction takes, with a version of a key, all older versions of that key in its levels.
+//!
+//! While a compaction is installed in stages, and after one that ended between two, lower sources
+//! may have copies of entries of higher ones: see [`crate::compaction::stages`]. The first version
+//! that a reader may see is still the newest such.
 
 use crate::base::sync::Arc;
 use crate::memtable::Memtable;

@@ -8,6 +8,7 @@ mod fault;
 mod flush;
 mod metamorphic;
 mod model;
+mod stages;
 mod threads;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -270,15 +270,18 @@ pub fn surviving_range_deletes(
     RangeDeletes::new(kept)
 }
 
-/// The blob files that the inputs of a compaction refer to and its outputs do not: nothing needs
-/// them once the outputs are in place. Ascending.
+/// The blob files that `removed` tables refer to and the tables that `stay`, or come, do not:
+/// nothing needs them any more. Ascending.
 pub fn dropped_blobs<'a>(
-    inputs: impl IntoIterator<Item = &'a TableMeta>,
-    outputs: impl IntoIterator<Item = &'a TableMeta>,
+    removed: impl IntoIterator<Item = &'a TableMeta>,
+    stay: impl IntoIterator<Item = &'a TableMeta>,
 ) -> Vec<FileId> {
-    let kept: BTreeSet<FileId> =
-        outputs.into_iter().flat_map(|table| table.blobs.iter().copied()).collect();
-    let before: BTreeSet<FileId> =
-        inputs.into_iter().flat_map(|table| table.blobs.iter().copied()).collect();
-    before.difference(&kept).copied().collect()
+    let mut dropped: BTreeSet<FileId> =
+        removed.into_iter().flat_map(|table| table.blobs.iter().copied()).collect();
+    if !dropped.is_empty() {
+        for blob in stay.into_iter().flat_map(|table| &table.blobs) {
+            dropped.remove(blob);
+        }
+    }
+    dropped.into_iter().collect()
 }

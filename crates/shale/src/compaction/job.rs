@@ -36,7 +36,8 @@ pub struct Context<'a> {
     pub env: &'a Env,
     /// What to do.
     pub plan: &'a Plan,
-    /// The tables of the plan's inputs, by level; level 0 newest first, others sorted.
+    /// The tables of the plan's inputs, or those of them that the part meets, by level; level 0
+    /// newest first, others sorted.
     pub inputs: &'a [(usize, Vec<Arc<Table>>)],
     /// The sequence numbers of open snapshots, ascending.
     pub snapshots: &'a [SeqNo],
@@ -65,8 +66,6 @@ pub struct Done {
     pub carried_blocks: u64,
     /// Bytes of those in the files.
     pub carried_bytes: u64,
-    /// CPU used, if the caller measured it.
-    pub cpu_nanos: u64,
 }
 
 type RunScan = Concat<TableScan>;
@@ -186,18 +185,14 @@ fn carry(rows: &mut impl Rows, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_
 
 /// The tables that the part needs, each run as one cursor, newest first.
 fn inputs(context: &Context<'_>, part: &Part) -> Vec<RunScan> {
-    let needed = |table: &&Arc<Table>| {
-        let meta = &table.meta;
-        !part.start.as_deref().is_some_and(|start| meta.is_before(start))
-            && part.end.as_deref().is_none_or(|end| meta.smallest.as_slice() < end)
-    };
     let run = |tables| {
         let scan = ScanPart { start: part.start.clone(), end: part.end.clone() };
         Concat::new(Run::Tables(tables), scan)
     };
     let mut runs = Vec::new();
     for (level, tables) in context.inputs {
-        let tables: Vec<Arc<Table>> = tables.iter().filter(needed).cloned().collect();
+        let tables: Vec<Arc<Table>> =
+            tables.iter().filter(|table| part.meets(&table.meta)).cloned().collect();
         if *level == 0 {
             runs.extend(tables.into_iter().map(|table| run(vec![table])));
         } else if !tables.is_empty() {

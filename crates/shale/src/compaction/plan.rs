@@ -192,9 +192,14 @@ impl Busy {
         }
     }
 
-    /// Notes that a job which is not a plan reads the table.
+    /// Notes that a job holds the table, which is not an input of a plan.
     pub fn take(&mut self, table: FileId) {
         self.files.insert(table);
+    }
+
+    /// Takes back one [`Busy::take`].
+    pub fn give_back(&mut self, table: FileId) {
+        self.files.remove(&table);
     }
 
     /// Whether no job runs.

@@ -13,6 +13,14 @@ pub struct Part {
     pub end: Option<Vec<u8>>,
 }
 
+impl Part {
+    /// Whether the table may have keys of this part.
+    pub fn meets(&self, table: &TableMeta) -> bool {
+        !self.start.as_deref().is_some_and(|start| table.is_before(start))
+            && self.end.as_deref().is_none_or(|end| table.smallest.as_slice() < end)
+    }
+}
+
 /// One input table as [`parts`] sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cuts<'a> {
@@ -22,38 +30,58 @@ pub struct Cuts<'a> {
     pub keys: Vec<Vec<u8>>,
 }
 
-/// Cuts a compaction into at most `count` parts of about equal bytes, each of at least
-/// `bytes_min`. Parts meet at user keys, so that no key is in two of them.
-pub fn parts(tables: &[Cuts<'_>], count: usize, bytes_min: u64) -> Vec<Part> {
+/// Cuts a compaction into parts of about `bytes` each, if possible where one of the tables that
+/// begin at the keys `aligned` (ascending) begins. Parts meet at user keys, so that no key is in
+/// two of them.
+pub fn parts(tables: &[Cuts<'_>], aligned: &[&[u8]], bytes: u64) -> Vec<Part> {
     // The bytes of a piece count where the piece ends.
     let mut ends: Vec<(&[u8], u64)> = Vec::new();
-    let mut total = 0u64;
     for cuts in tables {
         let piece = cuts.table.file_bytes / (cuts.keys.len() as u64 + 1);
-        total += cuts.table.file_bytes;
         ends.extend(cuts.keys.iter().map(|key| (key.as_slice(), piece)));
         ends.push((&cuts.table.largest, cuts.table.file_bytes - piece * cuts.keys.len() as u64));
     }
+    ends.extend(aligned.iter().map(|key| (*key, 0)));
     ends.sort_unstable();
-    let count = (count as u64).min(total / bytes_min.max(1)).max(1);
+    let mut left: u64 = tables.iter().map(|cuts| cuts.table.file_bytes).sum();
+    let (quarter, mut here) = (bytes / 4, 0u64);
     let mut parts = Vec::new();
     let mut start: Option<Vec<u8>> = None;
-    let mut before = 0u64;
-    for (key, bytes) in &ends {
-        before += bytes;
-        let due = total as u128 * (parts.len() as u128 + 1) / u128::from(count);
-        let moves_on = start.as_deref().is_none_or(|start| start < *key);
-        if u128::from(before) >= due && moves_on && before < total {
-            let part = Part { start: start.take(), end: Some(key.to_vec()) };
-            parts.push(part);
-            start = Some(key.to_vec());
+    for (index, &(key, bytes_here)) in ends.iter().enumerate() {
+        here += bytes_here;
+        left -= bytes_here;
+        if ends.get(index + 1).is_some_and(|next| next.0 == key) {
+            continue;
         }
-        if parts.len() as u64 + 1 == count {
-            break;
+        // An aligned cut is worth a part that is smaller, and waiting for it one that is larger.
+        let is_aligned = aligned.binary_search(&key).is_ok();
+        let due = if is_aligned { bytes - quarter } else { bytes + quarter };
+        let moves_on = start.as_deref().is_none_or(|start| start < key);
+        if here >= due.max(1) && left > quarter && moves_on {
+            parts.push(Part { start: start.take(), end: Some(key.to_vec()) });
+            start = Some(key.to_vec());
+            here = 0;
         }
     }
     parts.push(Part { start, end: None });
     parts
+}
+
+/// The number of the group of each part: parts that one of the `outputs` level's tables reaches
+/// into are of one group, and can be installed only together. Groups are numbered from 0 in
+/// order.
+pub fn groups(parts: &[Part], outputs: &[Arc<TableMeta>]) -> Vec<usize> {
+    let mut group = 0;
+    let mut groups = Vec::with_capacity(parts.len());
+    for part in parts {
+        groups.push(group);
+        let Some(end) = part.end.as_deref() else { continue };
+        let at = outputs.partition_point(|table| table.is_before(end));
+        if outputs.get(at).is_none_or(|table| table.smallest.as_slice() >= end) {
+            group += 1;
+        }
+    }
+    groups
 }
 
 /// Decides where the output of a compaction is cut into tables.

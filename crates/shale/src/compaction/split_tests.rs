@@ -29,22 +29,57 @@ fn cuts(parts: &[Part]) -> String {
 
 #[test]
 fn parts_are_even() {
-    let (wide, narrow) = (table("a", "z", 100), table("a", "c", 100));
+    let (wide, narrow) = (table("a", "z", 80), table("a", "c", 80));
     let wide = Cuts { table: &wide, keys: keys("d g j m p s v") };
     let narrow = Cuts { table: &narrow, keys: keys("aa b bb") };
-    assert_eq!(cuts(&parts(std::slice::from_ref(&wide), 4, MIB)), "g m s");
-    assert_eq!(cuts(&parts(&[wide.clone(), narrow], 2, MIB)), "c");
+    assert_eq!(cuts(&parts(std::slice::from_ref(&wide), &[], 16 * MIB)), "g m s");
+    assert_eq!(cuts(&parts(&[wide.clone(), narrow], &[], 64 * MIB)), "c");
     // Too little work is not worth cutting.
-    assert_eq!(parts(&[wide], 4, 80 * MIB), [Part::default()]);
-    assert_eq!(parts(&[], 4, MIB), [Part::default()]);
+    assert_eq!(parts(&[wide], &[], 80 * MIB), [Part::default()]);
+    assert_eq!(parts(&[], &[], 80 * MIB), [Part::default()]);
+}
+
+#[test]
+fn parts_begin_where_tables_do() {
+    let upper = table("a", "z", 80);
+    let upper = Cuts { table: &upper, keys: keys("c e g i k m o q s") };
+    let lower = [table("b", "f", 2), table("h", "l", 2), table("n", "x", 2)];
+    let mut tables = vec![upper];
+    tables.extend(lower.iter().map(|table| Cuts { table, keys: Vec::new() }));
+    let at = |bytes| cuts(&parts(&tables, &[b"b", b"h", b"n"], bytes * MIB));
+    assert_eq!(at(30), "h n");
+    assert_eq!(at(45), "n");
+    // A cut is not put off for ever.
+    assert_eq!(at(16), "g m s");
+    assert_eq!(at(1000), "");
 }
 
 #[test]
 fn parts_of_one_key_are_one() {
     let one = table("k", "k", 100);
     let cut = Cuts { table: &one, keys: keys("k k k") };
-    let parts = parts(&[cut.clone(), cut], 4, MIB);
-    assert!(parts.len() <= 2, "{parts:?}");
+    let parts = parts(&[cut.clone(), cut], &[b"k"], MIB);
+    assert_eq!(parts, [Part::default()]);
+}
+
+#[test]
+fn parts_that_share_a_table_are_one_group() {
+    let lower: Vec<Arc<TableMeta>> =
+        [("b", "f"), ("h", "l"), ("n", "x")].map(|(a, b)| Arc::new(table(a, b, 1))).to_vec();
+    let groups = |text: &str| {
+        let mut parts = Vec::new();
+        let mut start = None;
+        for key in keys(text) {
+            parts.push(Part { start: start.take(), end: Some(key.clone()) });
+            start = Some(key);
+        }
+        parts.push(Part { start, end: None });
+        super::groups(&parts, &lower)
+    };
+    assert_eq!(groups("h n"), [0, 1, 2]);
+    assert_eq!(groups("a g h l n"), [0, 1, 2, 3, 3, 4]);
+    assert_eq!(groups("c d z"), [0, 0, 0, 1]);
+    assert_eq!(groups(""), [0]);
 }
 
 /// The keys of one MiB each at which tables begin.

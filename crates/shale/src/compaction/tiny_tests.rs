@@ -1,12 +1,14 @@
 //! A tree of a few hundred entries held in vectors, whose flushes and compactions do what the
-//! picker, the drop rule and the splitter say, several at once and ending in any order. After every
-//! step each key is read at each snapshot and compared with a plain history of the operations.
+//! picker, the drop rule and the splitter say, several at once, installed in stages, ending in any
+//! order, some of them early. After every step each key is read at each snapshot and compared with
+//! a plain history of the operations.
 
 use super::drop::{Bottom, DropRule, Verdict, dropped_blobs, surviving_range_deletes};
 use super::manual::{Step, pick_manual};
 use super::plan::{Action, Busy, Load, Plan, Settings, Shape};
 use super::policy::LAST;
 use super::split::{Cuts, OutputCut, Part, parts};
+use super::stages::{Stage, Stages};
 use super::{check, picker::pick};
 use crate::base::config::{Codec, Codecs, LEVELS};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, compare};
@@ -14,7 +16,7 @@ use crate::base::ranges::{RangeDelete, RangeDeletes};
 use crate::table::meta::{FileId, TableMeta};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const KEYS: u16 = 150;
@@ -73,6 +75,15 @@ impl Content {
 struct Job {
     plan: Plan,
     snapshots: Vec<SeqNo>,
+    parts: Vec<Part>,
+    stages: Stages,
+    /// The parts that have not been done.
+    left: Vec<usize>,
+    /// The outputs of parts done and not installed.
+    made: Vec<(usize, Content)>,
+    /// The outputs of stages installed.
+    held: Vec<FileId>,
+    inputs: Vec<Arc<TableMeta>>,
 }
 
 struct Tiny {
@@ -88,6 +99,11 @@ struct Tiny {
     jobs: Vec<Job>,
     snapshots: Vec<SeqNo>,
     next_id: FileId,
+    /// Blobs that were let go.
+    lost: BTreeSet<FileId>,
+    /// Stages installed before the end of their job; jobs that ended early after one.
+    early: u64,
+    broken: u64,
 }
 
 fn key(at: u16) -> Vec<u8> {
@@ -114,6 +130,9 @@ impl Tiny {
             jobs: Vec::new(),
             snapshots: Vec::new(),
             next_id: 1,
+            lost: BTreeSet::new(),
+            early: 0,
+            broken: 0,
         }
     }
 
@@ -175,84 +194,114 @@ impl Tiny {
         self.busy.start(&plan);
         let mut snapshots = self.snapshots.clone();
         snapshots.push(self.seq);
-        self.jobs.push(Job { plan, snapshots });
+        let mut inputs = Vec::new();
+        for (level, ids) in &plan.inputs {
+            let tables = self.shape.levels[*level].iter();
+            inputs.extend(tables.filter(|t| ids.contains(&t.id)).map(|t| (*level, t.clone())));
+        }
+        let tables: Vec<Arc<TableMeta>> = inputs.iter().map(|(_, table)| table.clone()).collect();
+        let parts = match plan.action {
+            Action::Merge => self.cut(&plan, &inputs),
+            _ => vec![Part::default()],
+        };
+        let stages = Stages::new(&plan, &parts, inputs);
+        let left = (0..parts.len()).collect();
+        let (made, held) = (Vec::new(), Vec::new());
+        let job = Job { plan, snapshots, parts, stages, left, made, held, inputs: tables };
+        self.jobs.push(job);
     }
 
-    fn finish(&mut self) {
+    fn cut(&mut self, plan: &Plan, inputs: &[(usize, Arc<TableMeta>)]) -> Vec<Part> {
+        let mut cuts = Vec::new();
+        for (_, table) in inputs {
+            let entries = &self.content[&table.id].entries;
+            let keys = entries.iter().skip(1).step_by(3).map(|e| e.key.clone()).collect();
+            cuts.push(Cuts { table, keys });
+        }
+        let of_output = inputs.iter().filter(|(level, _)| *level == plan.output_level);
+        let aligned: Vec<&[u8]> = of_output.map(|(_, table)| table.smallest.as_slice()).collect();
+        if plan.output_level == 0 {
+            return vec![Part::default()];
+        }
+        let parts = parts(&cuts, &aligned, [300, 1000, 3000][self.rng.random_range(0..3)]);
+        check_parts(&parts);
+        parts
+    }
+
+    /// Does one part of a job; one that completes a stage is installed. `breaks` ends the job
+    /// there, as a failure would.
+    fn advance(&mut self, breaks: bool) {
         if self.jobs.is_empty() {
             return;
         }
         let index = self.rng.random_range(0..self.jobs.len());
-        let Job { plan, snapshots } = self.jobs.remove(index);
-        self.busy.finish(&plan);
-        let mut inputs: Vec<Arc<TableMeta>> = Vec::new();
-        for (level, ids) in &plan.inputs {
+        let mut job = self.jobs.remove(index);
+        let part = job.left.swap_remove(self.rng.random_range(0..job.left.len()));
+        match job.plan.action {
+            Action::Merge => job.made.extend(self.merge(&job, part).into_iter().map(|c| (part, c))),
+            Action::Move => {
+                let moved = job.inputs.iter().map(|table| self.content[&table.id].clone());
+                job.made.extend(moved.map(|content| (part, content)));
+            }
+            Action::DropFiles => {}
+        }
+        if let Some(stage) = job.stages.done(part) {
+            self.install(&mut job, &stage);
+            self.early += u64::from(!stage.is_last);
+        }
+        let ends = breaks && job.plan.action == Action::Merge;
+        if !job.left.is_empty() && !ends {
+            self.jobs.push(job);
+            return;
+        }
+        self.broken += u64::from(!job.left.is_empty() && !job.held.is_empty());
+        assert!(!job.left.is_empty() || job.stages.rest().is_empty());
+        self.busy.finish(&job.plan);
+        job.held.iter().for_each(|&id| self.busy.give_back(id));
+    }
+
+    fn install(&mut self, job: &mut Job, stage: &Stage) {
+        let mut removed = Vec::new();
+        for (level, id) in &stage.removed {
             let tables = &mut self.shape.levels[*level];
-            inputs.extend(tables.iter().filter(|t| ids.contains(&t.id)).cloned());
-            tables.retain(|table| !ids.contains(&table.id));
+            let at = tables.iter().position(|table| table.id == *id).expect("it is there");
+            removed.push(tables.remove(at));
         }
-        let outputs = match plan.action {
-            Action::Move => inputs,
-            Action::DropFiles => Vec::new(),
-            Action::Merge => self.merge(&plan, &inputs, &snapshots),
-        };
-        for table in &outputs {
-            assert!(plan.range.spans(table), "outputs stay in the range");
+        let (added, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut job.made).into_iter().partition(|(p, _)| stage.parts.contains(p));
+        job.made = rest;
+        let added: Vec<Arc<TableMeta>> = added.into_iter().map(|(_, c)| self.add(c)).collect();
+        for table in &added {
+            assert!(job.plan.range.spans(table), "outputs stay in the range");
+            job.held.push(table.id);
+            self.busy.take(table.id);
         }
-        let tables = &mut self.shape.levels[plan.output_level];
-        tables.extend(outputs);
-        if plan.output_level == 0 {
+        let tables = &mut self.shape.levels[job.plan.output_level];
+        tables.extend(added);
+        if job.plan.output_level == 0 {
             tables.sort_by_key(|table| std::cmp::Reverse(table.max_seq));
         } else {
             tables.sort_by(|a, b| a.smallest.cmp(&b.smallest));
         }
+        let held = self.shape.levels.iter().flatten().map(|table| &**table);
+        self.lost.extend(dropped_blobs(removed.iter().map(|table| &**table), held));
+        job.stages.installed(stage);
         check::shape(&self.shape);
     }
 
-    fn merge(
-        &mut self,
-        plan: &Plan,
-        inputs: &[Arc<TableMeta>],
-        snapshots: &[SeqNo],
-    ) -> Vec<Arc<TableMeta>> {
-        let mut all = Content {
-            entries: Vec::new(),
-            deletes: RangeDeletes::union(inputs.iter().map(|t| &self.content[&t.id].deletes)),
-        };
-        let mut cuts = Vec::new();
-        for table in inputs {
-            let entries = &self.content[&table.id].entries;
-            all.entries.extend(entries.iter().cloned());
-            let keys = entries.iter().skip(1).step_by(3).map(|e| e.key.clone()).collect();
-            cuts.push(Cuts { table, keys });
+    fn merge(&mut self, job: &Job, part: usize) -> Vec<Content> {
+        let part = &job.parts[part];
+        let (start, end) = (part.start.clone().unwrap_or_default(), part.end.as_deref());
+        let inputs = || job.inputs.iter().filter(|table| part.meets(table));
+        let deletes = RangeDeletes::union(inputs().map(|t| &self.content[&t.id].deletes));
+        let mut piece = Content { entries: Vec::new(), deletes: deletes.clip(&start, end) };
+        for table in inputs() {
+            let entries = self.content[&table.id].entries.iter();
+            piece.entries.extend(entries.filter(|e| inside(&e.key, &start, end)).cloned());
         }
-        all.sort();
-        let count = if plan.output_level == 0 { 1 } else { self.rng.random_range(1..4) };
-        let mut outputs = Vec::new();
-        let work = parts(&cuts, count, 300);
-        check_parts(&work, count);
-        for part in work {
-            let start = part.start.unwrap_or_default();
-            let end = part.end.as_deref();
-            let piece = Content {
-                entries: all
-                    .entries
-                    .iter()
-                    .filter(|e| inside(&e.key, &start, end))
-                    .cloned()
-                    .collect(),
-                deletes: all.deletes.clip(&start, end),
-            };
-            let kept = filter(&piece, snapshots, Bottom::of(plan));
-            outputs.extend(cut(plan, &kept, start, part.end));
-        }
-        let outputs: Vec<Arc<TableMeta>> = outputs.into_iter().map(|c| self.add(c)).collect();
-        let plain = |tables: &'_ [Arc<TableMeta>]| tables.iter().map(|t| (**t).clone()).collect();
-        let (before, after): (Vec<TableMeta>, Vec<TableMeta>) = (plain(inputs), plain(&outputs));
-        for blob in dropped_blobs(&before, &after) {
-            assert!(!after.iter().any(|table| table.blobs.contains(&blob)));
-        }
-        outputs
+        piece.sort();
+        let kept = filter(&piece, &job.snapshots, Bottom::of(&job.plan));
+        cut(&job.plan, &kept, start, part.end.clone())
     }
 
     /// The value of `key` at `seq`: levels from the top, the first one with an entry decides.
@@ -267,11 +316,15 @@ impl Tiny {
                 hits.extend(newest(&self.content[&table.id].entries));
             }
         }
-        assert!(hits.is_sorted_by(|a, b| a.seq > b.seq), "newer is above older: {hits:?}");
         let entry = hits.first()?;
-        if entry.kind == Kind::Delete || deletes.newest_covering(key, seq) > entry.seq {
+        // By when they were written: a copy of an entry above may have sequence number 0.
+        let covering = deletes.newest_covering(key, seq);
+        let hidden = entry.value.max(covering);
+        assert!(hits.iter().all(|hit| hit.value <= hidden), "the newest is on top: {hits:?}");
+        if entry.kind == Kind::Delete || covering > entry.seq {
             return None;
         }
+        assert!(entry.kind != Kind::Blob || !self.lost.contains(&entry.value), "{entry:?}");
         Some(entry.value)
     }
 
@@ -307,8 +360,7 @@ fn inside(key: &[u8], start: &[u8], end: Option<&[u8]>) -> bool {
     start <= key && end.is_none_or(|end| key < end)
 }
 
-fn check_parts(parts: &[Part], count: usize) {
-    assert!(parts.len() <= count);
+fn check_parts(parts: &[Part]) {
     assert!(parts[0].start.is_none() && parts.last().unwrap().end.is_none());
     for pair in parts.windows(2) {
         assert!(pair[0].end.is_some() && pair[0].end == pair[1].start);
@@ -355,7 +407,7 @@ fn cut(plan: &Plan, kept: &Content, start: Vec<u8>, end: Option<Vec<u8>>) -> Vec
     tables
 }
 
-fn scenario(seed: u64) {
+fn scenario(seed: u64) -> Tiny {
     let mut tiny = Tiny::new(seed);
     for _ in 0..1500 {
         match tiny.rng.random_range(0..100) {
@@ -367,7 +419,10 @@ fn scenario(seed: u64) {
                     tiny.start(idle);
                 }
             }
-            88..97 => tiny.finish(),
+            88..97 => {
+                let breaks = tiny.rng.random_bool(0.1);
+                tiny.advance(breaks);
+            }
             97 => tiny.snapshots.push(tiny.seq),
             _ => {
                 if !tiny.snapshots.is_empty() {
@@ -382,6 +437,7 @@ fn scenario(seed: u64) {
         }
     }
     ends(&mut tiny);
+    tiny
 }
 
 /// Lets all work end, then compacts everything: only what can be seen is left.
@@ -392,7 +448,7 @@ fn ends(tiny: &mut Tiny) {
         if !tiny.start(true) && tiny.jobs.is_empty() {
             break;
         }
-        tiny.finish();
+        tiny.advance(false);
     }
     tiny.check();
     tiny.snapshots.clear();
@@ -401,10 +457,10 @@ fn ends(tiny: &mut Tiny) {
         let load = Load { range_deletes: Some(&deletes), ..Load::default() };
         match pick_manual(&tiny.shape, &tiny.settings, &tiny.busy, &load, (None, None)) {
             Step::Run(plan) => tiny.run(*plan),
-            Step::Wait => panic!("nothing runs"),
+            Step::Wait => assert!(!tiny.jobs.is_empty(), "nothing runs"),
             Step::Done => break,
         }
-        tiny.finish();
+        tiny.advance(false);
     }
     tiny.check();
     let tables: Vec<&Arc<TableMeta>> = tiny.shape.levels.iter().flatten().collect();
@@ -419,8 +475,13 @@ fn ends(tiny: &mut Tiny) {
 fn reads_are_right_whatever_runs() {
     let first: u64 = std::env::var("SHALE_SEED").map_or(0, |text| text.parse().unwrap());
     let count: u64 = std::env::var("SHALE_SEEDS").map_or(12, |text| text.parse().unwrap());
+    let (mut early, mut broken) = (0, 0);
     for seed in first..first + count {
         println!("SHALE_SEED={seed}");
-        scenario(seed);
+        let tiny = scenario(seed);
+        early += tiny.early;
+        broken += tiny.broken;
     }
+    println!("{early} stages before the end of a job, {broken} jobs that ended after one");
+    assert!(count < 12 || early > 100 && broken > 10, "{early} {broken}");
 }

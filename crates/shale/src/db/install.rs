@@ -130,13 +130,15 @@ impl Core {
             .filter(|(_, id)| !edit.added.iter().any(|(_, meta)| meta.id == *id))
             .filter_map(|(level, id)| before.table(*level, *id).cloned())
             .collect();
+        // Not if a table that stays refers to it: stages of a merge leave copies of references.
+        let lost_blobs = dropped_blobs(
+            removed.iter().map(|table| &*table.meta),
+            after.tables().map(|(_, table)| &*table.meta),
+        );
         Ok(Next {
             version: Arc::new(after),
             kept_blobs: edit.added.iter().flat_map(|(_, meta)| meta.blobs.clone()).collect(),
-            lost_blobs: dropped_blobs(
-                removed.iter().map(|table| &*table.meta),
-                edit.added.iter().map(|(_, meta)| meta),
-            ),
+            lost_blobs,
             removed,
         })
     }

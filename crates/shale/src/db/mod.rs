@@ -1,6 +1,7 @@
 //! The database: opening it, its trees, its background work. Reads as the architecture: a write
-//! goes through [`commit`], a flush or compaction through [`work`] and [`compact`] to [`install`],
-//! the only place where what readers see changes. [`threads`] is the only file that spawns.
+//! goes through [`commit`], a flush or compaction through [`work`] and [`compact`] (and [`merge`])
+//! to [`install`], the only place where what readers see changes. [`threads`] is the only file that
+//! spawns.
 
 mod admin;
 mod batch;
@@ -13,6 +14,7 @@ mod flush;
 mod ingest;
 pub mod inspect;
 mod install;
+mod merge;
 mod open;
 mod options;
 pub mod repair;

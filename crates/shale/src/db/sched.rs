@@ -66,7 +66,7 @@ pub(crate) struct State {
     /// What running compactions hold, by tree.
     pub busy: BTreeMap<TreeId, Busy>,
     /// Parts of compactions that wait for a thread.
-    pub parts: VecDeque<(Arc<super::compact::Run>, usize)>,
+    pub parts: VecDeque<(Arc<super::merge::Run>, usize)>,
     pub running_compactions: usize,
     pub debts: BTreeMap<TreeId, TreeDebt>,
     pub flush_failure: Failure,

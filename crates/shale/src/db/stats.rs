@@ -31,6 +31,7 @@ struct LevelCounter {
     wall_nanos: u64,
     cpu_nanos: u64,
     dropped: u64,
+    early_installs: u64,
 }
 
 impl LevelCounters {
@@ -59,6 +60,10 @@ impl LevelCounters {
         let level = &mut self.levels[plan.output_level];
         level.carried_blocks += part.carried_blocks;
         level.carried_bytes += part.carried_bytes;
+    }
+
+    pub fn installed_early(&mut self, plan: &Plan) {
+        self.levels[plan.output_level].early_installs += 1;
     }
 
     pub fn moved(&mut self, plan: &Plan, wall_nanos: u64) {
@@ -128,6 +133,8 @@ pub struct LevelStats {
     pub cpu_seconds: f64,
     /// Entries that the jobs dropped: overwritten or deleted ones, and deletes with nothing below.
     pub dropped: u64,
+    /// Times that a part of a job was installed before the rest of it was done.
+    pub early_installs: u64,
 }
 
 /// One tree, as of one moment. Counts are since the database was opened.
@@ -336,6 +343,7 @@ impl Core {
                 seconds_per_job: ratio(done.wall_nanos, done.jobs.max(1)) / 1e9,
                 cpu_seconds: done.cpu_nanos as f64 / 1e9,
                 dropped: done.dropped,
+                early_installs: done.early_installs,
             });
             if level > 0 {
                 arrived = done.write_bytes + done.moved_bytes;

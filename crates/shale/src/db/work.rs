@@ -1,14 +1,15 @@
 //! What to do next. Looks at the scheduler's state and at the trees' shapes, marks the job it
 //! chooses as running, and answers with it. Threads and the stepping caller run what they get.
 
-use super::compact::Run;
 use super::core::{Core, TreeCore};
+use super::merge::Run;
 use super::sched::State;
 use crate::base::sync::Arc;
 use crate::compaction::manual::{self, Step};
 use crate::compaction::picker;
 use crate::compaction::plan::{self, Load, Plan};
 use crate::memtable::Memtable;
+use crate::version::TreeId;
 
 /// A range of a tree that is to be brought down to the last level: its first key and the first one
 /// past it; `None` means no bound.
@@ -201,40 +202,47 @@ impl Core {
                         state.flush.insert(tree.id);
                     }
                 }
-                result
+                result.map(|()| true)
             }
             Job::Compact(tree, plan) => self.run_compaction(tree, *plan),
             Job::Part(run, index) => self.run_part(&run, index),
-            Job::SealAll => self.seal_all(None),
+            Job::SealAll => self.seal_all(None).map(|()| true),
             Job::Log => {
                 if let Err(error) = self.prepare_log() {
                     tracing::debug!(%error, "no log file could be made in advance");
                 }
-                Ok(())
+                Ok(false)
             }
         };
-        {
-            let mut state = self.sched.lock();
-            let closing = state.closing;
-            if let Err(error) = &result
-                && !closing
-            {
-                tracing::warn!(%error, flush, "background work failed and is tried again");
-            }
-            match compacts {
-                Some(tree) if result.is_err() => drop(state.failed.insert(tree)),
-                Some(tree) => drop(state.failed.remove(&tree)),
-                None => {}
-            }
-            if result.is_ok() || !closing {
-                let now = self.env.clock.now_nanos();
-                let kind =
-                    if flush { &mut state.flush_failure } else { &mut state.compaction_failure };
-                kind.note(&result, now);
-            }
+        // How a compaction fares is known when its last part has ended; a log tells nothing.
+        let ended = !matches!(result, Ok(false));
+        let result = result.map(|_| ());
+        if ended {
+            self.note_outcome(&result, flush, compacts);
         }
         self.update_pressure();
         self.sched.wake_all();
         result
+    }
+
+    /// Notes how a job has ended, for its next try and for who asks.
+    fn note_outcome(&self, result: &crate::Result<()>, flush: bool, compacts: Option<TreeId>) {
+        let mut state = self.sched.lock();
+        let closing = state.closing;
+        if let Err(error) = result
+            && !closing
+        {
+            tracing::warn!(%error, flush, "background work failed and is tried again");
+        }
+        match compacts {
+            Some(tree) if result.is_err() => drop(state.failed.insert(tree)),
+            Some(tree) => drop(state.failed.remove(&tree)),
+            None => {}
+        }
+        if result.is_ok() || !closing {
+            let now = self.env.clock.now_nanos();
+            let kind = if flush { &mut state.flush_failure } else { &mut state.compaction_failure };
+            kind.note(result, now);
+        }
     }
 }
