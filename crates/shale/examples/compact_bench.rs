@@ -71,7 +71,7 @@ fn above(pattern: &str, rows: u64, random: &mut Random) -> Vec<u64> {
     let spot = rows / 20 / SPOTS;
     let mut number = |at: u64| match pattern {
         "clustered" => random.below(SPOTS) * (rows / SPOTS) + random.below(spot.max(1)),
-        "append" if at % 20 != 0 => rows + at,
+        "append" if !at.is_multiple_of(20) => rows + at,
         _ => random.below(rows),
     };
     let mut numbers: Vec<u64> = (0..count).map(&mut number).collect();

@@ -28,7 +28,7 @@ struct Entry {
 
 fn key(number: u32) -> Vec<u8> {
     // Two lengths.
-    format!("key/{number:06}{}", if number % 3 == 0 { "/x" } else { "" }).into_bytes()
+    format!("key/{number:06}{}", if number.is_multiple_of(3) { "/x" } else { "" }).into_bytes()
 }
 
 fn put(number: u32, seq: SeqNo, value: Vec<u8>) -> Entry {
