@@ -18,6 +18,7 @@ use crate::table::Table;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::version::edit::TreeEdit;
+use std::cell::Cell;
 
 /// A compaction is worth a second thread from this many input bytes on.
 const PART_BYTES_MIN: u64 = 8 << 20;
@@ -113,7 +114,7 @@ impl Core {
     fn cut(&self, plan: &Plan, inputs: &Inputs) -> Result<Vec<Part>> {
         let free = {
             let state = self.sched.lock();
-            self.compactions_max(&state).saturating_sub(state.running_compactions) + 1
+            self.compactions_max().saturating_sub(state.running_compactions) + 1
         };
         let share = (plan.input_bytes / free as u64).max(PART_BYTES_MIN);
         let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
@@ -145,8 +146,11 @@ impl Core {
         let clock = &*self.env.clock;
         let cpu = clock.thread_cpu_nanos();
         let failed = run.progress.lock().error.is_some();
-        let outcome = if failed { Err(Error::Closed) } else { self.merge_part(run, index) };
-        let cpu = clock.thread_cpu_nanos() - cpu;
+        // What flushes take that are done in between is theirs.
+        let flushes = Cell::new(0);
+        let outcome =
+            if failed { Err(Error::Closed) } else { self.merge_part(run, index, &flushes) };
+        let cpu = clock.thread_cpu_nanos() - cpu - flushes.get();
         self.recorder.add(Counter::CompactCpuNanos, cpu);
         let stage = {
             let mut progress = run.progress.lock();
@@ -179,7 +183,7 @@ impl Core {
         if run.tree.is_dropped() { Ok(true) } else { result.map(|()| true) }
     }
 
-    fn merge_part(&self, run: &Run, index: usize) -> Result<Done> {
+    fn merge_part(&self, run: &Run, index: usize, flushes: &Cell<u64>) -> Result<Done> {
         let part = &run.parts[index];
         // Not more than it needs, so that the files of others go while it runs.
         let inputs: Inputs = {
@@ -201,7 +205,10 @@ impl Core {
                 let id = self.new_file();
                 (id, self.path(FileKind::Table, id))
             },
-            cancelled: &|| self.sched.cancel.load(Ordering::Relaxed) || run.tree.is_dropped(),
+            cancelled: &|| {
+                flushes.set(flushes.get() + self.flush_first());
+                self.sched.cancel.load(Ordering::Relaxed) || run.tree.is_dropped()
+            },
         };
         let mut written = Vec::new();
         job::merge(&context, part, &mut written).inspect_err(|_| self.discard(&written))
@@ -306,3 +313,7 @@ impl Progress {
         gone
     }
 }
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

@@ -66,7 +66,7 @@ impl Core {
             state.look.extend(self.trees.load().by_id.keys());
             return Some(Job::SealAll);
         }
-        if state.running_compactions >= self.compactions_max(&state) {
+        if state.running_compactions >= self.compactions_max() {
             return None;
         }
         if let Some((run, index)) = state.parts.pop_front() {
@@ -77,12 +77,32 @@ impl Core {
         self.next_compaction(&mut state, idle, waits)
     }
 
-    /// One thread is kept free for flushes, so that no writer waits for the end of a compaction
-    /// (also of one that was begun while nothing was written); unless a caller waits for the end
-    /// of all work.
-    pub fn compactions_max(&self, state: &State) -> usize {
-        let threads = self.settings.background_threads;
-        if state.idle_wanted > 0 { threads } else { (threads - 1).max(1) }
+    /// Every thread may compact: a merge stops for a flush that waits ([`Core::flush_first`]), so
+    /// no thread need be kept free for one.
+    pub fn compactions_max(&self) -> usize {
+        self.settings.background_threads
+    }
+
+    /// Does a flush that waits for a thread, if there is one: called by a merge every few thousand
+    /// rows, so that no writer waits for the end of it. Answers with the CPU time that it took,
+    /// in nanoseconds.
+    pub fn flush_first(&self) -> u64 {
+        let job = {
+            let mut state = self.sched.lock();
+            if state.flush.is_empty()
+                || state.closing
+                || self.env.clock.now_nanos() < state.flush_failure.again
+                || self.is_poisoned()
+            {
+                return 0;
+            }
+            self.next_flush(&mut state)
+        };
+        let Some(job) = job else { return 0 };
+        let before = self.env.clock.thread_cpu_nanos();
+        // A failure is noted with the scheduler, which tries again; it is none of the merge's.
+        let _ = self.run_job(job);
+        self.env.clock.thread_cpu_nanos() - before
     }
 
     /// One tree that has much in sealed memtables, or some that have little.

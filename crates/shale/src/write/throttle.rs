@@ -23,7 +23,7 @@ const RATE_MIN: u64 = 1 << 20;
 const FACTOR_MAX: f64 = 64.0;
 
 /// Tables in level 0 up to which nothing is slowed.
-pub const LEVEL0_SOFT: usize = 12;
+pub const LEVEL0_SOFT: usize = 20;
 
 /// Tables in level 0 at which slowing is at its full.
 pub const LEVEL0_HARD: usize = 36;

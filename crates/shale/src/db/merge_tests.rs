@@ -1,0 +1,101 @@
+use super::*;
+use crate::base::config::Config;
+use crate::db::{Background, Db, OpenOptions};
+use crate::fs::mem::{MemClock, MemFs};
+use crate::fs::{DirEntry, Env, Fs, Lock, ReadFile, WriteFile};
+use std::path::Path;
+
+/// A disk in memory that does something once, when the next table file is made.
+struct Hooked {
+    fs: MemFs,
+    hook: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Fs for Hooked {
+    fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        let is_table = path.extension().is_some_and(|extension| extension == "table");
+        let hook = if is_table { self.hook.lock().take() } else { None };
+        if let Some(hook) = hook {
+            hook();
+        }
+        self.fs.create(path)
+    }
+    fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        self.fs.append(path)
+    }
+    fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        self.fs.open(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.fs.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.fs.remove(path)
+    }
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.fs.remove_dir(path)
+    }
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.fs.link(from, to)
+    }
+    fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
+        self.fs.list(dir)
+    }
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.fs.exists(path)
+    }
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        self.fs.create_dir_all(path)
+    }
+    fn sync_dir(&self, dir: &Path) -> Result<()> {
+        self.fs.sync_dir(dir)
+    }
+    fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        self.fs.lock(path)
+    }
+    fn free_bytes(&self, dir: &Path) -> Result<u64> {
+        self.fs.free_bytes(dir)
+    }
+    fn allocated_bytes(&self, path: &Path) -> Result<u64> {
+        self.fs.allocated_bytes(path)
+    }
+}
+
+fn key(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+#[test]
+fn a_memtable_that_is_sealed_while_a_merge_runs_does_not_wait_for_its_end() {
+    let disk = Arc::new(Hooked { fs: MemFs::new(), hook: Mutex::new(None) });
+    let env = Env { fs: disk.clone(), clock: Arc::new(MemClock::new()) };
+    let options = OpenOptions { env, background: Background::Stepped, read_only: false };
+    let db = Db::open_in("/db", Config::default(), options).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    // Two tables that overlap and that a merge takes several looks for.
+    for round in 0..2u8 {
+        for number in 0..20_000 {
+            tree.put(&key(number), &[round; 8]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    let core = db.core().clone();
+    let (inner, other) = (core.clone(), tree.clone());
+    *disk.hook.lock() = Some(Box::new(move || {
+        other.put(&key(1_000_000), b"new").unwrap();
+        inner.seal_all(None).unwrap();
+    }));
+    let trees = core.trees.load_full();
+    let tree_core = trees.by_id.values().next().unwrap();
+    let state = || tree_core.state.load_full();
+    db.core().sched.lock().idle_wanted += 1;
+    db.core().sched.lock().look.insert(tree_core.id);
+    // A log file in advance, then the merge.
+    while disk.hook.lock().is_some() && db.step().unwrap() {}
+    assert!(disk.hook.lock().is_none(), "no table was made: there was no merge");
+    db.core().sched.lock().idle_wanted -= 1;
+    assert!(state().sealed.is_empty(), "the memtable waited for the merge to end");
+    assert_eq!(state().version.shape().levels[0].len(), 1);
+    assert_eq!(tree.get(&key(1_000_000)).unwrap().as_deref(), Some(&b"new"[..]));
+    assert_eq!(tree.get(&key(7)).unwrap().as_deref(), Some(&[1u8; 8][..]));
+}
