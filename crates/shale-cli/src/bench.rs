@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use shale_lab::campaign::{self, CampaignOptions};
 use shale_lab::engine::Null;
 use shale_lab::kv::KvOptions;
+use shale_lab::linkbench::LinkbenchOptions;
 use shale_lab::setup::{Durability, Setup};
 use shale_lab::shale::Shale;
 use shale_lab::workload::Workload;
@@ -29,6 +30,16 @@ Examples:
   shale bench kv --num 10M
   shale bench kv --engines shale,rocksdb --repeats 3 --num 10M --memory-bound 2G")]
     Kv(Box<KvCommand>),
+    /// LinkBench: a social graph, loaded and then queried by ten operations
+    #[command(after_help = "\
+The steps are load, q1, q2, ... and drop; the last query step is the one to report. Each has the \
+measures of `shale bench kv`, response times by operation, and for the drop its time.
+
+Examples:
+  shale bench linkbench
+  shale bench linkbench --engines shale,rocksdb --maxid1 1M --memory-bound 1G
+  shale bench linkbench --maxid1 40M --clients 16 --loops 24 --seconds 3600")]
+    Linkbench(Box<LinkbenchCommand>),
     /// Go on with a run that was interrupted; steps that failed are tried again
     Resume {
         /// The folder of the run
@@ -62,6 +73,18 @@ pub(crate) struct KvCommand {
     sync: bool,
 }
 
+#[derive(Args)]
+pub(crate) struct LinkbenchCommand {
+    #[command(flatten)]
+    linkbench: LinkbenchOptions,
+
+    #[command(flatten)]
+    setup: Setup,
+
+    #[command(flatten)]
+    campaign: CampaignOptions,
+}
+
 pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
     let json_to = |asked: Option<PathBuf>| asked.or_else(|| json.then(|| "-".into()));
     match kind {
@@ -71,9 +94,12 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
                 setup.durability = Durability::Power;
             }
             campaign.json_to = json_to(campaign.json_to);
-            let group = campaign.group(Workload::Kv(kv), &setup);
-            let outcome = campaign::run(&campaign, vec![group], &interrupted()?)?;
-            finish(&outcome, campaign.json_to.as_deref())
+            one(Workload::Kv(kv), &setup, &campaign)
+        }
+        BenchKind::Linkbench(command) => {
+            let LinkbenchCommand { linkbench, setup, mut campaign } = *command;
+            campaign.json_to = json_to(campaign.json_to);
+            one(Workload::Linkbench(linkbench), &setup, &campaign)
         }
         BenchKind::Resume { folder, json_to: asked } => {
             let json_to = json_to(asked);
@@ -88,6 +114,13 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
             Ok(if code == ExitCode::SUCCESS { Exit::Done } else { Exit::Other })
         }
     }
+}
+
+/// Runs one workload on each of the engines.
+fn one(workload: Workload, setup: &Setup, campaign: &CampaignOptions) -> Outcome<Exit> {
+    let group = campaign.group(workload, setup);
+    let outcome = campaign::run(campaign, vec![group], &interrupted()?)?;
+    finish(&outcome, campaign.json_to.as_deref())
 }
 
 /// Whether the user wants to stop. The first Ctrl-C ends the step that runs and keeps what is done,

@@ -7,11 +7,14 @@
 
 use crate::engine::{Engine, Failure, Result};
 use crate::kv;
+use crate::linkbench::graph::Graph;
+use crate::linkbench::{self, LinkbenchOptions, over_kv};
 use crate::measure::Usage;
 use crate::row::{Opened, Row};
 use crate::setup::Setup;
 use crate::step::Progress;
 use crate::store::{KvStore, Store};
+use crate::tables::kv::Kv;
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
@@ -128,8 +131,33 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
             store.close()?;
             row
         }
+        Workload::Linkbench(options) => {
+            let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &over_kv::TREES);
+            run_linkbench(job, options, tell, open)?
+        }
     };
     finish(&mut row, job);
+    Ok(row)
+}
+
+/// Runs a step of LinkBench on a store that `open` opens.
+///
+/// # Errors
+///
+/// There is no such step, or the store cannot be opened, or fails.
+pub fn run_linkbench<G: Graph>(
+    job: &Job,
+    options: &LinkbenchOptions,
+    tell: &mut dyn FnMut(Event),
+    open_graph: impl FnOnce(&Path) -> Result<G>,
+) -> Result<Row> {
+    let step = job.step.parse()?;
+    tell(Event::Doing("measuring the client".to_owned()));
+    let cost = linkbench::client_us_per_op(options, step, job.seed)?;
+    let (graph, opened) = open(job, tell, open_graph)?;
+    let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
+    let row = linkbench::run(&graph, options, step, job.seed, cost, Some(opened), tell)?;
+    graph.close()?;
     Ok(row)
 }
 

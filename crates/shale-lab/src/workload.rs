@@ -1,6 +1,7 @@
 //! The workloads, as a plan names them: parameters, steps, and what they need.
 
 use crate::kv::KvOptions;
+use crate::linkbench::LinkbenchOptions;
 use serde::{Deserialize, Serialize};
 
 /// What a step finds.
@@ -30,6 +31,8 @@ pub struct PlannedStep {
 pub enum Workload {
     /// The db_bench pattern.
     Kv(KvOptions),
+    /// The social graph.
+    Linkbench(LinkbenchOptions),
 }
 
 impl Workload {
@@ -37,6 +40,7 @@ impl Workload {
     pub fn name(&self) -> &'static str {
         match self {
             Workload::Kv(_) => "kv",
+            Workload::Linkbench(_) => "linkbench",
         }
     }
 
@@ -44,6 +48,7 @@ impl Workload {
     pub fn steps(&self) -> Vec<PlannedStep> {
         match self {
             Workload::Kv(options) => options.steps(),
+            Workload::Linkbench(options) => options.steps(),
         }
     }
 
@@ -51,6 +56,7 @@ impl Workload {
     pub fn data_bytes(&self) -> u64 {
         match self {
             Workload::Kv(options) => options.data_bytes(),
+            Workload::Linkbench(options) => options.data_bytes(),
         }
     }
 
@@ -58,6 +64,7 @@ impl Workload {
     pub fn parameters(&self) -> serde_json::Value {
         let value = match self {
             Workload::Kv(options) => serde_json::to_value(options),
+            Workload::Linkbench(options) => serde_json::to_value(options),
         };
         value.unwrap_or_default()
     }

@@ -36,6 +36,7 @@ use crate::pace::{Client, Did, Pace};
 use crate::row::{Opened, Row};
 use crate::step::{self, Progress, StepSpec};
 use crate::units::parse_count;
+use crate::workload::{PlannedStep, Start};
 use choice::Choice;
 use clap::Args;
 use graph::Graph;
@@ -197,11 +198,16 @@ impl Step {
 }
 
 impl LinkbenchOptions {
-    /// The steps, in order.
-    pub fn steps(&self) -> Vec<Step> {
+    /// The steps, in order; each query step goes on with what the one before left.
+    pub fn steps(&self) -> Vec<PlannedStep> {
         let queries = (1..=self.loops).map(Step::Query);
         let end = (!self.keep_tables).then_some(Step::Drop);
-        std::iter::once(Step::Load).chain(queries).chain(end).collect()
+        let all = std::iter::once(Step::Load).chain(queries).chain(end);
+        all.map(|step| PlannedStep {
+            name: step.to_string(),
+            start: if step == Step::Load { Start::Fresh } else { Start::Continue },
+        })
+        .collect()
     }
 
     /// What a step is.
@@ -227,11 +233,11 @@ impl LinkbenchOptions {
         }
     }
 
-    /// About how many bytes the loaded columns have, index entries included: for the question
-    /// whether there is room.
-    pub fn loaded_bytes(&self) -> u64 {
-        // A node's row, 4.3 links of 50 bytes twice, and 0.8 counts.
-        self.maxid1 * 750
+    /// About how many bytes all columns have after the last query step, index entries included.
+    pub fn data_bytes(&self) -> u64 {
+        // A node's row, 4.26 links of 50 bytes, twice, and 0.8 counts; the query steps add to it,
+        // and nobody knows how fast before they ran.
+        self.maxid1 * 750 * 3 / 2
     }
 }
 
@@ -281,7 +287,8 @@ pub fn clients<'a, G: Graph>(
 pub fn run<G: Graph>(
     graph: &G,
     options: &LinkbenchOptions,
-    (step, seed): (Step, u64),
+    step: Step,
+    seed: u64,
     client_us_per_op: f64,
     opened: Option<Opened>,
     tell: &mut dyn FnMut(&Progress),
@@ -310,10 +317,7 @@ pub fn run<G: Graph>(
 /// # Errors
 ///
 /// None that is known.
-pub fn client_us_per_op(
-    options: &LinkbenchOptions,
-    (step, seed): (Step, u64),
-) -> engine::Result<f64> {
+pub fn client_us_per_op(options: &LinkbenchOptions, step: Step, seed: u64) -> engine::Result<f64> {
     // Enough nodes to load that the measurement does not come to their end.
     let nodes = options.maxid1.max(1_000_000);
     let alone = LinkbenchOptions { maxid1: nodes, clients: 1, load_clients: 1, ..options.clone() };
