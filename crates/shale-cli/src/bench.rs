@@ -3,12 +3,16 @@
 use crate::exit::{Exit, Failure, Outcome};
 use crate::screen;
 use clap::{Args, Subcommand};
-use shale_lab::campaign::{self, CampaignOptions};
+use shale_lab::campaign::{self, CampaignOptions, Group};
+use shale_lab::compress::{self, CompressOptions};
 use shale_lab::engine::Null;
+use shale_lab::insert::InsertOptions;
 use shale_lab::kv::KvOptions;
 use shale_lab::linkbench::LinkbenchOptions;
+use shale_lab::row::Row;
 use shale_lab::setup::{Durability, Setup};
 use shale_lab::shale::Shale;
+use shale_lab::sysbench::SysbenchOptions;
 use shale_lab::workload::Workload;
 use shale_lab::{driver, report};
 use std::path::{Path, PathBuf};
@@ -40,6 +44,32 @@ Examples:
   shale bench linkbench --engines shale,rocksdb --maxid1 1M --memory-bound 1G
   shale bench linkbench --maxid1 40M --clients 16 --loops 24 --seconds 3600")]
     Linkbench(Box<LinkbenchCommand>),
+    /// The insert benchmark: inserts in key order with three secondary indexes, queries beside a writer
+    #[command(after_help = "\
+The steps are l.i0 (load), l.x (create the secondary indexes), l.i1 and l.i2 (insert, and delete as \
+many), qrN and qpN (range and point queries beside N inserts per second); docs/workloads.md says what \
+each does. A row notes a writer that did not hold its rate.
+
+Examples:
+  shale bench insert
+  shale bench insert --engines shale,rocksdb --rows 10M --inserts 4M --seconds 60
+  shale bench insert --large-objects --codecs none,none,zlib:6")]
+    Insert(Box<InsertCommand>),
+    /// The sysbench pattern: eight tables with an index; updates, transactions, reads, inserts
+    #[command(after_help = "\
+Each step is repeated for each number of clients; docs/workloads.md says what each does.
+
+Examples:
+  shale bench sysbench --clients 1,2,4,8
+  shale bench sysbench --rows 1M --seconds 180 --steps load,read-write,read-only.100")]
+    Sysbench(Box<SysbenchCommand>),
+    /// Codec choices for small levels, middle and last level, on several workloads, as one matrix
+    #[command(after_help = "\
+Examples:
+  shale bench compress
+  shale bench compress --small none --last zstd:3,zlib:1,zlib:6 --workloads linkbench --scale 10
+  shale bench compress --small none,lz4 --last lz4 --workloads kv --scale 10 --seconds 60")]
+    Compress(Box<CompressCommand>),
     /// Go on with a run that was interrupted; steps that failed are tried again
     Resume {
         /// The folder of the run
@@ -85,6 +115,47 @@ pub(crate) struct LinkbenchCommand {
     campaign: CampaignOptions,
 }
 
+#[derive(Args)]
+pub(crate) struct InsertCommand {
+    #[command(flatten)]
+    insert: InsertOptions,
+
+    /// The large-object variant instead: values of 100-1000 and 10,000-20,000 bytes, of which 20,
+    /// 45, 75 and 95 % are random; as many bytes as --rows times 200
+    #[arg(long)]
+    large_objects: bool,
+
+    #[command(flatten)]
+    setup: Setup,
+
+    #[command(flatten)]
+    campaign: CampaignOptions,
+}
+
+#[derive(Args)]
+pub(crate) struct SysbenchCommand {
+    #[command(flatten)]
+    sysbench: SysbenchOptions,
+
+    #[command(flatten)]
+    setup: Setup,
+
+    #[command(flatten)]
+    campaign: CampaignOptions,
+}
+
+#[derive(Args)]
+pub(crate) struct CompressCommand {
+    #[command(flatten)]
+    compress: CompressOptions,
+
+    #[command(flatten)]
+    setup: Setup,
+
+    #[command(flatten)]
+    campaign: CampaignOptions,
+}
+
 pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
     let json_to = |asked: Option<PathBuf>| asked.or_else(|| json.then(|| "-".into()));
     match kind {
@@ -101,10 +172,41 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
             campaign.json_to = json_to(campaign.json_to);
             one(Workload::Linkbench(linkbench), &setup, &campaign)
         }
+        BenchKind::Insert(command) => {
+            let InsertCommand { insert, large_objects, setup, mut campaign } = *command;
+            campaign.json_to = json_to(campaign.json_to);
+            let variants = match large_objects {
+                true => insert.large_objects(),
+                false => vec![(String::new(), insert)],
+            };
+            let mut groups = Vec::new();
+            for (variant, insert) in variants {
+                insert.check().map_err(|why| Failure::new(Exit::Usage, why))?;
+                let mut group = campaign.group(Workload::Insert(insert), &setup);
+                for subject in &mut group.subjects {
+                    subject.setting.clone_from(&variant);
+                }
+                groups.push(group);
+            }
+            several(groups, &campaign, report::table)
+        }
+        BenchKind::Sysbench(command) => {
+            let SysbenchCommand { sysbench, setup, mut campaign } = *command;
+            campaign.json_to = json_to(campaign.json_to);
+            sysbench.check().map_err(|why| Failure::new(Exit::Usage, why))?;
+            one(Workload::Sysbench(sysbench), &setup, &campaign)
+        }
+        BenchKind::Compress(command) => {
+            let CompressCommand { compress: choices, setup, mut campaign } = *command;
+            campaign.json_to = json_to(campaign.json_to);
+            let groups =
+                choices.groups(&campaign, &setup).map_err(|why| Failure::new(Exit::Usage, why))?;
+            several(groups, &campaign, compress::matrix)
+        }
         BenchKind::Resume { folder, json_to: asked } => {
             let json_to = json_to(asked);
             let outcome = campaign::resume(&folder, json_to.as_deref(), &interrupted()?)?;
-            finish(&outcome, json_to.as_deref())
+            finish(&outcome, json_to.as_deref(), report::table)
         }
         BenchKind::Job { engine } => {
             let code = match engine.as_str() {
@@ -118,9 +220,17 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
 
 /// Runs one workload on each of the engines.
 fn one(workload: Workload, setup: &Setup, campaign: &CampaignOptions) -> Outcome<Exit> {
-    let group = campaign.group(workload, setup);
-    let outcome = campaign::run(campaign, vec![group], &interrupted()?)?;
-    finish(&outcome, campaign.json_to.as_deref())
+    several(vec![campaign.group(workload, setup)], campaign, report::table)
+}
+
+/// Runs workloads one after another; `table` shows all rows at the end.
+fn several(
+    groups: Vec<Group>,
+    campaign: &CampaignOptions,
+    table: fn(&[Row]) -> String,
+) -> Outcome<Exit> {
+    let outcome = campaign::run(campaign, groups, &interrupted()?)?;
+    finish(&outcome, campaign.json_to.as_deref(), table)
 }
 
 /// Whether the user wants to stop. The first Ctrl-C ends the step that runs and keeps what is done,
@@ -137,11 +247,15 @@ fn interrupted() -> Outcome<impl Fn() -> bool> {
 }
 
 /// The table of all rows, and how the run ended.
-fn finish(outcome: &campaign::Outcome, json_to: Option<&Path>) -> Outcome<Exit> {
+fn finish(
+    outcome: &campaign::Outcome,
+    json_to: Option<&Path>,
+    table: fn(&[Row]) -> String,
+) -> Outcome<Exit> {
     let folder = outcome.folder.display();
     if json_to != Some(Path::new("-")) {
         if !outcome.rows.is_empty() {
-            screen::out(format!("\n{}\n", report::table(&outcome.rows)).as_bytes())?;
+            screen::out(format!("\n{}\n", table(&outcome.rows)).as_bytes())?;
         }
         screen::out(format!("Results: {folder}\n").as_bytes())?;
     }

@@ -6,6 +6,8 @@
 //! output, a line of JSON each, the row last.
 
 use crate::engine::{Engine, Failure, Result};
+use crate::insert::store::Sales;
+use crate::insert::{self, InsertOptions};
 use crate::kv;
 use crate::linkbench::graph::Graph;
 use crate::linkbench::{self, LinkbenchOptions, over_kv};
@@ -14,7 +16,10 @@ use crate::row::{Opened, Row};
 use crate::setup::Setup;
 use crate::step::Progress;
 use crate::store::{KvStore, Store};
+use crate::sysbench::store::Oltp;
+use crate::sysbench::{self, SysbenchOptions};
 use crate::tables::kv::Kv;
+use crate::work::Named;
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
@@ -135,6 +140,14 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
             let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &over_kv::TREES);
             run_linkbench(job, options, tell, open)?
         }
+        Workload::Insert(options) => {
+            let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &insert::over_kv::TREES);
+            run_insert(job, options, tell, open)?
+        }
+        Workload::Sysbench(options) => {
+            let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &sysbench::over_kv::TREES);
+            run_sysbench(job, options, tell, open)?
+        }
     };
     finish(&mut row, job);
     Ok(row)
@@ -158,6 +171,54 @@ pub fn run_linkbench<G: Graph>(
     let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
     let row = linkbench::run(&graph, options, step, job.seed, cost, Some(opened), tell)?;
     graph.close()?;
+    Ok(row)
+}
+
+/// Runs a step of the insert benchmark on a store that `open` opens.
+///
+/// # Errors
+///
+/// There is no such step, or the store cannot be opened, or fails.
+pub fn run_insert<S: Sales>(
+    job: &Job,
+    options: &InsertOptions,
+    tell: &mut dyn FnMut(Event),
+    open_sales: impl FnOnce(&Path) -> Result<S>,
+) -> Result<Row> {
+    let step = options.step(&job.step)?;
+    tell(Event::Doing("measuring the client".to_owned()));
+    let costs = insert::clients::client_costs(options, step, job.seed)?;
+    let (store, opened) = open(job, tell, open_sales)?;
+    let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
+    let named =
+        Named { workload: "insert", step: &job.step, opened: Some(opened), ..Named::default() };
+    let mut row = insert::clients::run(&store, options, step, job.seed, costs, &named, tell)?;
+    let compressed = job.setup.codecs.last != "none";
+    row.extra = insert::clients::extra(&store, options, compressed, row.size_bytes)?;
+    store.close()?;
+    Ok(row)
+}
+
+/// Runs a step of the sysbench pattern on a store that `open` opens.
+///
+/// # Errors
+///
+/// There is no such step, or the store cannot be opened, or fails.
+pub fn run_sysbench<S: Oltp>(
+    job: &Job,
+    options: &SysbenchOptions,
+    tell: &mut dyn FnMut(Event),
+    open_tables: impl FnOnce(&Path) -> Result<S>,
+) -> Result<Row> {
+    let step = options.step(&job.step)?;
+    tell(Event::Doing("measuring the client".to_owned()));
+    let costs = sysbench::clients::client_costs(options, step.0, job.seed)?;
+    let (store, opened) = open(job, tell, open_tables)?;
+    let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
+    let named =
+        Named { workload: "sysbench", step: &job.step, opened: Some(opened), ..Named::default() };
+    let row = sysbench::clients::run(&store, options, step, job.seed, costs, &named, tell)?;
+    store.close()?;
     Ok(row)
 }
 

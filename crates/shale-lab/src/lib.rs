@@ -15,9 +15,10 @@
 //! - [`linkbench`]: the social graph. [`insert`]: the insert benchmark. [`sysbench`]: its pattern.
 //! - [`kv`]: the db_bench pattern. [`workload`]: all workloads, as a plan names them.
 //! - [`driver`]: the process that runs one step. [`campaign`]: all steps of all engines, in turns.
-//! - [`report`]: rows as tables.
+//! - [`report`]: rows as tables. [`compress`]: codec choices on several workloads, as one matrix.
 
 pub mod campaign;
+pub mod compress;
 pub mod driver;
 pub mod engine;
 pub mod generate;

@@ -1,8 +1,11 @@
 //! The workloads, as a plan names them: parameters, steps, and what they need.
 
+use crate::insert::InsertOptions;
 use crate::kv::KvOptions;
 use crate::linkbench::LinkbenchOptions;
+use crate::sysbench::SysbenchOptions;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a step finds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +28,21 @@ pub struct PlannedStep {
     pub start: Start,
 }
 
+/// Steps by name and whether they begin with an empty store; the second of a name is called
+/// `name (2)`.
+pub fn planned(steps: impl Iterator<Item = (String, bool)>) -> Vec<PlannedStep> {
+    let mut planned = Vec::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, fresh) in steps {
+        let count = seen.entry(name.clone()).or_default();
+        *count += 1;
+        let name = if *count == 1 { name } else { format!("{name} ({count})") };
+        planned
+            .push(PlannedStep { name, start: if fresh { Start::Fresh } else { Start::Continue } });
+    }
+    planned
+}
+
 /// A workload with its parameters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,6 +51,10 @@ pub enum Workload {
     Kv(KvOptions),
     /// The social graph.
     Linkbench(LinkbenchOptions),
+    /// The insert benchmark.
+    Insert(InsertOptions),
+    /// The sysbench pattern.
+    Sysbench(SysbenchOptions),
 }
 
 impl Workload {
@@ -41,6 +63,8 @@ impl Workload {
         match self {
             Workload::Kv(_) => "kv",
             Workload::Linkbench(_) => "linkbench",
+            Workload::Insert(_) => "insert",
+            Workload::Sysbench(_) => "sysbench",
         }
     }
 
@@ -49,6 +73,8 @@ impl Workload {
         match self {
             Workload::Kv(options) => options.steps(),
             Workload::Linkbench(options) => options.steps(),
+            Workload::Insert(options) => options.planned(),
+            Workload::Sysbench(options) => options.planned(),
         }
     }
 
@@ -57,6 +83,8 @@ impl Workload {
         match self {
             Workload::Kv(options) => options.data_bytes(),
             Workload::Linkbench(options) => options.data_bytes(),
+            Workload::Insert(options) => options.data_bytes(),
+            Workload::Sysbench(options) => options.data_bytes(),
         }
     }
 
@@ -65,6 +93,8 @@ impl Workload {
         let value = match self {
             Workload::Kv(options) => serde_json::to_value(options),
             Workload::Linkbench(options) => serde_json::to_value(options),
+            Workload::Insert(options) => serde_json::to_value(options),
+            Workload::Sysbench(options) => serde_json::to_value(options),
         };
         value.unwrap_or_default()
     }

@@ -10,6 +10,7 @@ use crate::row::Row;
 use crate::setup::Setup;
 use crate::tables::kv::Kv;
 use crate::work::Named;
+use crate::workload::Start;
 use clap::Parser;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,7 +46,11 @@ fn open<E: Engine>() -> Opened<E> {
 
 fn try_run<S: Sales>(store: &S, options: &InsertOptions, step: &str) -> Result<Row> {
     let named = Named { workload: "insert", step, ..Named::default() };
-    clients::run(store, options, step.parse()?, 1, true, &named, &mut |_| {})
+    let at = step.parse()?;
+    let costs = clients::client_costs(options, at, 1)?;
+    let mut row = clients::run(store, options, at, 1, costs, &named, &mut |_| {})?;
+    row.extra = extra(store, options, true, row.size_bytes)?;
+    Ok(row)
 }
 
 fn run<S: Sales>(store: &S, options: &InsertOptions, step: &str) -> Row {
@@ -137,6 +142,22 @@ fn commits_have_the_rows_that_the_steps_say() {
     assert_eq!(of("l.i1"), (200, Some(1000)));
     assert_eq!(of("l.i2"), (20, Some(250)));
     assert_eq!((of("qr100"), of("qp500"), of("qr0")), ((100, None), (200, None), (1, None)));
+}
+
+#[test]
+fn a_plan_has_each_step_under_a_name_of_its_own() {
+    let some = options(&["--steps", "l.i0,settle,l.x,settle,qr100", "--rows", "1000"]);
+    let planned = some.planned();
+    let names: Vec<&str> = planned.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["l.i0", "settle", "l.x", "settle (2)", "qr100"]);
+    assert_eq!((&planned[0].start, &planned[3].start), (&Start::Fresh, &Start::Continue));
+    assert_eq!(some.step("settle (2)"), Ok(Step::Settle));
+    assert!(some.step("drop").is_err());
+    // 32 bytes of columns, 15 of data, 72 of index entries.
+    assert_eq!(some.data_bytes(), 1000 * 119);
+    let growing = options(&["--rows", "1000", "--inserts", "400", "--no-deletes"]);
+    assert_eq!(growing.data_bytes(), (1000 + 400 + 100 + 2 * 16_000) * 119);
+    assert_eq!(options(&["--steps", "l.i0", "--rows", "1000"]).data_bytes(), 47_000);
 }
 
 /// Pearson's sum over cells that are equally likely; its mean is the number of cells less one, its

@@ -32,6 +32,7 @@ pub mod store;
 
 use crate::options::ValueBytes;
 use crate::units::parse_count;
+use crate::workload::{PlannedStep, planned};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -215,6 +216,40 @@ impl InsertOptions {
             Step::Insert { few: true } => Some(self.inserts / 4),
             _ => None,
         }
+    }
+
+    /// The steps as a plan has them; the second `settle` is called `settle (2)`.
+    pub fn planned(&self) -> Vec<PlannedStep> {
+        planned(self.steps.iter().map(|step| (step.to_string(), matches!(step, Step::Load { .. }))))
+    }
+
+    /// The step of a plan's name.
+    ///
+    /// # Errors
+    ///
+    /// There is no such step.
+    pub fn step(&self, name: &str) -> Result<Step, String> {
+        name.split(' ').next().unwrap_or(name).parse()
+    }
+
+    /// The bytes of what the largest step leaves, before compression.
+    pub fn data_bytes(&self) -> u64 {
+        let indexed = |step: &Step| matches!(step, Step::Index | Step::Load { indexed: true });
+        let index = if self.steps.iter().any(indexed) { over_kv::INDEX_BYTES } else { 0 };
+        let data = (self.data_bytes.least + self.data_bytes.most) as u64 / 2;
+        let mut rows = self.rows;
+        if self.no_deletes {
+            for &step in &self.steps {
+                rows += match step {
+                    Step::Load { .. } | Step::Index | Step::Settle => 0,
+                    Step::Insert { .. } => self.rows_of(step).unwrap_or(0),
+                    Step::Query { rate, .. } => {
+                        (f64::from(rate) * f64::from(self.clients) * self.seconds) as u64
+                    }
+                };
+            }
+        }
+        rows.saturating_mul(rows::COLUMN_BYTES + data + index)
     }
 
     /// What does not fit together, with what to do.

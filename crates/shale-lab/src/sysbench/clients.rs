@@ -276,26 +276,38 @@ pub fn work<'s, S: Oltp>(
     Ok(Work { seconds, ..Work::of_ops(unit, TRANSACTIONS, work, None) })
 }
 
-/// Runs a step on an open store, with so many clients.
+/// CPU microseconds per operation of a step's client itself, measured on a store that does nothing,
+/// and 0 for a writer, since there is none.
+///
+/// # Errors
+///
+/// None that is known.
+pub fn client_costs(options: &SysbenchOptions, step: Step, seed: u64) -> Result<(f64, f64)> {
+    if step == Step::Settle {
+        return Ok((0.0, 0.0));
+    }
+    work(&NullOltp, options, step, 1, seed)?.client_costs()
+}
+
+/// Runs a step, with so many clients, on a store that is in the state the steps before it left.
+/// `costs` is of [`client_costs`]; `tell` is called once a second.
+///
+/// # Errors
+///
+/// The store fails.
 pub fn run<S: Oltp>(
     store: &S,
     options: &SysbenchOptions,
-    step: Step,
-    clients: u32,
+    (step, clients): (Step, u32),
     seed: u64,
+    costs: (f64, f64),
     named: &Named<'_>,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Row> {
-    let costs = if step == Step::Settle {
-        (0.0, 0.0)
-    } else {
-        work(&NullOltp, options, step, 1, seed)?.client_costs()?
-    };
     let work = work(store, options, step, clients, seed)?;
     let before = store.metrics()?;
     let mut row = run_work(store, named, work, costs, tell)?;
     row.extra = extra(step, &before);
-    row.parameters = serde_json::to_value(options)?;
     Ok(row)
 }
 

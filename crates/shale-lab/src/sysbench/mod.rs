@@ -30,6 +30,7 @@ pub mod rows;
 pub mod store;
 
 use crate::units::parse_count;
+use crate::workload::{PlannedStep, planned};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -206,6 +207,36 @@ impl SysbenchOptions {
             }
         }
         plan
+    }
+
+    /// The steps as a plan has them: `update-index.c4` is that of four clients.
+    pub fn planned(&self) -> Vec<PlannedStep> {
+        let name = |(step, clients): (Step, u32)| match step.is_once() {
+            true => (step.to_string(), step == Step::Load),
+            false => (format!("{step}.c{clients}"), false),
+        };
+        planned(self.plan().into_iter().map(name))
+    }
+
+    /// The step of a plan's name, and its number of clients.
+    ///
+    /// # Errors
+    ///
+    /// There is no such step.
+    pub fn step(&self, name: &str) -> Result<(Step, u32), String> {
+        let name = name.split(' ').next().unwrap_or(name);
+        let (step, clients) = name.rsplit_once(".c").unwrap_or((name, ""));
+        let step: Step = step.parse()?;
+        let of = |&(planned, clients): &(Step, u32)| (planned == step).then_some(clients);
+        let clients = clients.parse().ok().or_else(|| self.plan().iter().find_map(of));
+        Ok((step, clients.ok_or_else(|| format!("the sysbench pattern has no step `{name}`"))?))
+    }
+
+    /// The bytes of what the load leaves and the inserts may add, before compression.
+    pub fn data_bytes(&self) -> u64 {
+        let loaded = self.rows * u64::from(self.tables) * (rows::ROW_BYTES + rows::ENTRY_BYTES);
+        // How many rows the inserts add is not known; as many as are there is a lot.
+        if self.steps.contains(&Step::Insert) { 2 * loaded } else { loaded }
     }
 
     /// What does not fit together, with what to do.

@@ -11,6 +11,7 @@ use crate::setup::Setup;
 use crate::store::Store;
 use crate::tables::kv::Kv;
 use crate::work::Named;
+use crate::workload::Start;
 use clap::Parser;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -39,7 +40,9 @@ fn open<E: Engine>() -> Opened<E> {
 
 fn try_run<S: Oltp>(store: &S, options: &SysbenchOptions, step: &str, clients: u32) -> Result<Row> {
     let named = Named { workload: "sysbench", step, ..Named::default() };
-    clients::run(store, options, step.parse()?, clients, 1, &named, &mut |_| {})
+    let at = step.parse()?;
+    let costs = clients::client_costs(options, at, 1)?;
+    clients::run(store, options, (at, clients), 1, costs, &named, &mut |_| {})
 }
 
 fn run<S: Oltp>(store: &S, options: &SysbenchOptions, step: &str, clients: u32) -> Row {
@@ -95,6 +98,17 @@ fn steps_are_read_written_and_planned() {
     assert_eq!(plan.len(), 21);
     assert_eq!(plan[..3], ["loadx4", "update-indexx1", "update-indexx4"]);
     assert_eq!(plan[17..], ["selectx1", "selectx4", "insertx1", "insertx4"]);
+    let planned = defaults.planned();
+    assert_eq!((planned[0].name.as_str(), &planned[0].start), ("load", &Start::Fresh));
+    assert_eq!(
+        (planned[10].name.as_str(), &planned[10].start),
+        ("read-only.100.c4", &Start::Continue)
+    );
+    for (planned, wanted) in planned.iter().zip(defaults.plan()) {
+        assert_eq!(defaults.step(&planned.name), Ok(wanted));
+    }
+    assert!(defaults.step("settle").is_err() && defaults.step("drop.c1").is_err());
+    assert_eq!(defaults.data_bytes(), 2 * 8 * 50_000 * 202);
     let json = serde_json::to_string(&defaults).unwrap();
     assert!(json.contains("\"read-only.10000\"") && json.contains("\"read-write\""), "{json}");
     assert_eq!(serde_json::from_str::<SysbenchOptions>(&json).unwrap(), defaults);

@@ -5,6 +5,9 @@ use super::key::{Decoder, Encoder};
 use crate::engine::{Handle, Result, TreeId};
 use std::ops::RangeInclusive;
 
+/// What counts up from 1 ends far before this.
+const LAST: u64 = 1 << 62;
+
 /// The first row of `table` whose number is at least `from`.
 fn first<H: Handle>(handle: &mut H, tree: TreeId, table: u32, from: u64) -> Result<Option<u64>> {
     let mut key = Encoder::new();
@@ -27,8 +30,8 @@ pub fn ids<H: Handle>(
     table: u32,
 ) -> Result<Option<RangeInclusive<u64>>> {
     let Some(least) = first(handle, tree, table, 0)? else { return Ok(None) };
-    // There is a row at or after `low`, and none at or after `high`, unless it is the last number.
-    let (mut low, mut high) = (least, u64::MAX);
+    // There is a row at or after `low`, and none after `high`.
+    let (mut low, mut high) = (least, LAST);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         match first(handle, tree, table, middle)? {
@@ -37,4 +40,27 @@ pub fn ids<H: Handle>(
         }
     }
     Ok(Some(least..=low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::model::Model;
+    use crate::setup::Setup;
+
+    #[test]
+    fn each_table_has_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let model = Model::open(dir.path(), &Setup::default(), &["rows"]).unwrap();
+        let mut handle = model.handle().unwrap();
+        assert_eq!(ids(&mut handle, 0, 0).unwrap(), None);
+        for (table, id) in [(1, 7), (1, 8), (1, 1 << 40), (2, 1), (4, 0), (4, LAST)] {
+            let mut key = Encoder::new();
+            handle.put(0, key.u32(table).u64(id).bytes(), b"").unwrap();
+        }
+        let of = |table| ids(&mut model.handle().unwrap(), 0, table).unwrap();
+        assert_eq!((of(0), of(1), of(2)), (None, Some(7..=1 << 40), Some(1..=1)));
+        assert_eq!((of(3), of(4)), (None, Some(0..=LAST)));
+    }
 }

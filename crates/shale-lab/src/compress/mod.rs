@@ -1,0 +1,246 @@
+//! Codec choices side by side: each choice for the small levels, the middle and the last level is a
+//! column of one matrix, each measure of each step of each workload a line.
+//!
+//! A tree without levels between the small ones and the last does not show what the middle's
+//! codec does; how many levels there are depends on the amount of data (`--scale`).
+
+use crate::campaign::{CampaignOptions, Group, Subject};
+use crate::insert::{InsertOptions, Step};
+use crate::kv::{Benchmark, KvOptions};
+use crate::linkbench::LinkbenchOptions;
+use crate::options::{CodecNames, ValueBytes, positive};
+use crate::report::plain_table;
+use crate::row::Row;
+use crate::setup::Setup;
+use crate::units::{bytes, count, three_digits};
+use crate::workload::Workload;
+use clap::{Args, FromArgMatches, ValueEnum};
+use std::collections::BTreeMap;
+
+/// What the codecs are tried on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lowercase")]
+pub enum Kind {
+    /// The social graph: a load and one loop of queries
+    Linkbench,
+    /// The insert benchmark: l.i0, l.x, l.i1, qr100
+    Insert,
+    /// The insert benchmark with large objects of two sizes and four shares of random bytes
+    Large,
+    /// The db_bench pattern: fillseq, readwhilewriting, overwrite, settle
+    Kv,
+}
+
+/// The choices and what they are tried on.
+#[derive(Args, Clone, Debug)]
+pub struct CompressOptions {
+    /// What the codecs are tried on
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "linkbench,insert,kv")]
+    pub workloads: Vec<Kind>,
+
+    /// Codecs for the small levels; each is tried with each of the middle and each of the last
+    #[arg(long, value_delimiter = ',', default_value = "none,lz4")]
+    pub small: Vec<String>,
+
+    /// Codecs for the levels between
+    #[arg(long, value_delimiter = ',', default_value = "lz4")]
+    pub middle: Vec<String>,
+
+    /// Codecs for the last level
+    #[arg(long, value_delimiter = ',', default_value = "zstd:3,zlib:1,zlib:6")]
+    pub last: Vec<String>,
+
+    /// How much data; 1 is 100 to 400 MB before compression, by workload
+    #[arg(long, default_value_t = 1.0, value_parser = positive)]
+    pub scale: f64,
+
+    /// How long each step takes that is bound by time, in whole seconds
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: u64,
+}
+
+/// A workload's parameters as its own command has them by default.
+fn defaults<A: Args + FromArgMatches>() -> Result<A, String> {
+    let command = A::augment_args(clap::Command::new("defaults"));
+    A::from_arg_matches(&command.get_matches_from(["defaults"])).map_err(|error| error.to_string())
+}
+
+impl CompressOptions {
+    /// All choices, those of one small codec together.
+    ///
+    /// # Errors
+    ///
+    /// A codec has no such name.
+    pub fn choices(&self) -> Result<Vec<CodecNames>, String> {
+        let mut choices = Vec::new();
+        for small in &self.small {
+            for middle in &self.middle {
+                for last in &self.last {
+                    choices.push(format!("{small},{middle},{last}").parse()?);
+                }
+            }
+        }
+        Ok(choices)
+    }
+
+    fn scaled(&self, rows: u64) -> u64 {
+        ((rows as f64 * self.scale) as u64).max(2000)
+    }
+
+    /// The workloads of a kind, each with what names it beside the codecs.
+    fn workloads_of(&self, kind: Kind) -> Result<Vec<(String, Workload)>, String> {
+        let seconds = self.seconds as f64;
+        let one = |workload| Ok(vec![(String::new(), workload)]);
+        match kind {
+            Kind::Linkbench => {
+                let options = defaults::<LinkbenchOptions>()?;
+                let maxid1 = self.scaled(options.maxid1);
+                one(Workload::Linkbench(LinkbenchOptions {
+                    maxid1,
+                    loops: 1,
+                    seconds: self.seconds,
+                    ..options
+                }))
+            }
+            Kind::Insert => {
+                let options = defaults::<InsertOptions>()?;
+                one(Workload::Insert(InsertOptions {
+                    steps: vec![
+                        Step::Load { indexed: false },
+                        Step::Index,
+                        Step::Insert { few: false },
+                        Step::Query { point: false, rate: 100 },
+                    ],
+                    rows: self.scaled(options.rows),
+                    inserts: self.scaled(options.inserts),
+                    seconds,
+                    ..options
+                }))
+            }
+            Kind::Large => {
+                let options = defaults::<InsertOptions>()?;
+                let rows = self.scaled(options.rows);
+                let variants = InsertOptions { rows, seconds, ..options }.large_objects();
+                let insert = |(name, options)| (name, Workload::Insert(options));
+                Ok(variants.into_iter().map(insert).collect())
+            }
+            Kind::Kv => {
+                let options = defaults::<KvOptions>()?;
+                one(Workload::Kv(KvOptions {
+                    benchmarks: vec![
+                        Benchmark::Fillseq,
+                        Benchmark::Readwhilewriting,
+                        Benchmark::Overwrite,
+                        Benchmark::Settle,
+                    ],
+                    num: self.scaled(options.num),
+                    value_bytes: ValueBytes { least: 400, most: 400 },
+                    duration: Some(seconds),
+                    // Time ends the steps, not a number of operations.
+                    ops: Some(u64::MAX >> 1),
+                    ..options
+                }))
+            }
+        }
+    }
+
+    /// A group for each workload, in which all choices on all engines take turns at each step.
+    ///
+    /// # Errors
+    ///
+    /// A codec has no such name.
+    pub fn groups(&self, campaign: &CampaignOptions, setup: &Setup) -> Result<Vec<Group>, String> {
+        let choices = self.choices()?;
+        let mut groups = Vec::new();
+        for &kind in &self.workloads {
+            for (variant, workload) in self.workloads_of(kind)? {
+                let mut subjects = Vec::new();
+                for engine in &campaign.engines {
+                    for codecs in &choices {
+                        subjects.push(Subject {
+                            engine: engine.clone(),
+                            setting: setting(codecs, &variant),
+                            setup: Setup { codecs: codecs.clone(), ..setup.clone() },
+                        });
+                    }
+                }
+                groups.push(Group { workload, subjects });
+            }
+        }
+        Ok(groups)
+    }
+}
+
+/// What separates the codecs of a setting from the workload's variant.
+const VARIANT: &str = "; ";
+
+/// The codecs, always all three, and the variant of the workload.
+fn setting(codecs: &CodecNames, variant: &str) -> String {
+    let codecs = format!("{},{},{}", codecs.small, codecs.middle, codecs.last);
+    if variant.is_empty() { codecs } else { format!("{codecs}{VARIANT}{variant}") }
+}
+
+/// A measure of the matrix: its name, its figure in a row, how that is written.
+type Measure = (&'static str, fn(&Row) -> Option<f64>, fn(f64) -> String);
+
+const MEASURES: [Measure; 8] = [
+    ("rate/s", |row| Some(row.rate), count),
+    ("rate p95", |row| (row.rates.intervals > 0).then_some(row.rates.p95), count),
+    ("Mcpu/op", |row| Some(row.cpu.us_per_op), three_digits),
+    ("wKB/op", |row| Some(row.io.written_kb_per_op), three_digits),
+    ("size", |row| Some(row.size_bytes as f64), |size| bytes(size as u64)),
+    ("w-amp", |row| row.counted.write_amp, three_digits),
+    ("c.csecs", |row| row.counted.compaction_cpu_seconds, three_digits),
+    ("stall%", |row| Some(row.counted.stall_percent), three_digits),
+];
+
+/// The rows of a run as one matrix: a column for each engine and choice, a line for each measure of
+/// each step; in brackets the ratio to the first column. Repeats are averaged.
+pub fn matrix(rows: &[Row]) -> String {
+    let mut columns: Vec<String> = Vec::new();
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    let mut cells: BTreeMap<(String, usize, usize), (f64, u32)> = BTreeMap::new();
+    for row in rows {
+        let (codecs, variant) = row.setting.split_once(VARIANT).unwrap_or((&row.setting, ""));
+        let name = format!("{} {codecs}", row.engine);
+        let column = columns.iter().position(|known| *known == name).unwrap_or_else(|| {
+            columns.push(name);
+            columns.len() - 1
+        });
+        let step = format!("{} {} {variant}", row.workload, row.step).trim_end().to_owned();
+        for (at, (_, figure, _)) in MEASURES.iter().enumerate() {
+            let Some(figure) = figure(row) else { continue };
+            let line = (step.clone(), at);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+            let cell = cells.entry((step.clone(), at, column)).or_default();
+            *cell = (cell.0 + figure, cell.1 + 1);
+        }
+    }
+    let header: Vec<&str> =
+        ["step", "measure"].into_iter().chain(columns.iter().map(String::as_str)).collect();
+    let mut table = plain_table(&header);
+    for (step, at) in lines {
+        let (measure, _, text) = MEASURES[at];
+        let mean = |column| {
+            let (sum, count) = cells.get(&(step.clone(), at, column))?;
+            Some(sum / f64::from(*count))
+        };
+        let first = mean(0);
+        let cell = |column| match (mean(column), first) {
+            (None, _) => String::new(),
+            (Some(mean), Some(first)) if column > 0 && first > 0.0 => {
+                format!("{} ({:.2})", text(mean), mean / first)
+            }
+            (Some(mean), _) => text(mean),
+        };
+        let figures = (0..columns.len()).map(cell);
+        table.add_row([step.clone(), measure.to_owned()].into_iter().chain(figures));
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+#[path = "compress_tests.rs"]
+mod tests;
