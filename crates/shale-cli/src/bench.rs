@@ -26,8 +26,9 @@ pub(crate) enum BenchKind {
     #[command(after_help = "\
 Each benchmark is a process of its own on the store that the one before left, and the engines take \
 turns at each of them. Every row has its rate, percentiles of the response time, CPU per operation \
-(`client`: what the benchmark itself costs, which is taken off), KB written and read per operation, \
-write amplification, the share of time in which the engine delayed writers, size on disk and \
+(`client`: what the benchmark itself costs, which is taken off), KB written and read per \
+operation, write amplification, the share of time in which the engine delayed writers, size on \
+disk and \
 resident memory.
 
 Examples:
@@ -44,10 +45,12 @@ Examples:
   shale bench linkbench --engines shale,rocksdb --maxid1 1M --memory-bound 1G
   shale bench linkbench --maxid1 40M --clients 16 --loops 24 --seconds 3600")]
     Linkbench(Box<LinkbenchCommand>),
-    /// The insert benchmark: inserts in key order with three secondary indexes, queries beside a writer
+    /// The insert benchmark: inserts in key order with three secondary indexes, queries beside a
+    /// writer
     #[command(after_help = "\
-The steps are l.i0 (load), l.x (create the secondary indexes), l.i1 and l.i2 (insert, and delete as \
-many), qrN and qpN (range and point queries beside N inserts per second); docs/workloads.md says what \
+The steps are l.i0 (load), l.x (create the secondary indexes), l.i1 and l.i2 (insert, and delete \
+as many), qrN and qpN (range and point queries beside N inserts per second); docs/workloads.md \
+says what \
 each does. A row notes a writer that did not hold its rate.
 
 Examples:

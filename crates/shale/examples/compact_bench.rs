@@ -1,5 +1,5 @@
 //! What a compaction costs, and what carrying whole blocks over saves:
-//! `cargo run --release -p shale --example compact_bench -- [rows] [value bytes] [rounds] [pattern]`.
+//! `cargo run --release -p shale --example compact_bench -- [rows] [bytes] [rounds] [pattern]`.
 //!
 //! A run of `rows` rows in the last level is merged with a tenth as many rows from above. Keys are
 //! of 20 bytes, half of each value is noise. The rows from above are

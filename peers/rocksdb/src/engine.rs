@@ -204,8 +204,8 @@ pub(crate) struct RocksHandle {
     db: Arc<Db>,
 }
 
-/// A family without the lifetime of its database: looking it up by name at each operation would cost
-/// RocksDB a lock and a search that a program in C++ does not pay.
+/// A family without the lifetime of its database: looking it up by name at each operation would
+/// cost RocksDB a lock and a search that a program in C++ does not pay.
 fn lasting(family: Arc<BoundColumnFamily<'_>>) -> Arc<BoundColumnFamily<'static>> {
     // SAFETY: only the lifetime changes. The one place that keeps the result, RocksHandle, owns the
     // database as well and lets the families go before it.

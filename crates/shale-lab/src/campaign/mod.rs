@@ -1,10 +1,10 @@
 //! The campaign: steps x engines x repeats, each a driver process of its own, in turns.
 //!
-//! A run has a folder with `plan.json` (what is to be done), `rows.jsonl` (a line for each step that
-//! is done), `failed.jsonl` (a line for each that failed) and `state.json` (what the stores are left
-//! by). A run that was interrupted, even by a loss of power, is resumed from it: what is done is not
-//! done again, and a store that a step was working on is put back first, from a saved copy or by
-//! doing the steps before it once more, whose rows are then thrown away.
+//! A run has a folder with `plan.json` (what is to be done), `rows.jsonl` (a line for each step
+//! that is done), `failed.jsonl` (a line for each that failed) and `state.json` (what the stores
+//! are left by). A run that was interrupted, even by a loss of power, is resumed from it: what is
+//! done is not done again, and a store that a step was working on is put back first, from a saved
+//! copy or by doing the steps before it once more, whose rows are then thrown away.
 
 mod child;
 mod plan;

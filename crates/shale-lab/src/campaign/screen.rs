@@ -14,8 +14,8 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Nothing is shown on the standard output if `quiet`; the bar is on the standard error, if that
-    /// is a terminal.
+    /// Nothing is shown on the standard output if `quiet`; the bar is on the standard error, if
+    /// that is a terminal.
     pub(super) fn new(quiet: bool) -> Screen {
         if !std::io::stderr().is_terminal() {
             return Screen { bar: ProgressBar::hidden(), quiet };

@@ -203,7 +203,8 @@ fn columns_are_even_and_data_is_as_random_as_asked() {
         let share = 100.0 * noisy as f64 / total as f64;
         // Lengths are cut to whole bytes, at most one of the ten to twenty.
         assert!((share - percent.parse::<f64>().unwrap()).abs() < 3.5, "{share}");
-        // The noise is drawn once and goes round, so only its bytes' evenness is a matter of chance.
+        // The noise is drawn once and goes round, so only its bytes' evenness is a matter of
+        // chance.
         let mean = seen.iter().sum::<u64>() as f64 / 256.0;
         assert!(seen.iter().all(|count| (*count as f64 / mean - 1.0).abs() < 0.05), "{seen:?}");
     }

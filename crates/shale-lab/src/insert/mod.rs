@@ -156,7 +156,11 @@ pub struct InsertOptions {
     pub seconds: f64,
 
     /// Rows to a commit of the load
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(
+        long,
+        default_value_t = 1000,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000)
+    )]
     pub rows_per_load_commit: u64,
 
     /// Rows to a commit of l.i1 and of the writer beside the queries
@@ -192,7 +196,11 @@ pub struct InsertOptions {
     pub products: u32,
 
     /// The price that none reaches; prices have two digits after the point
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(
+        long,
+        default_value_t = 500,
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000)
+    )]
     pub max_price: u32,
 }
 

@@ -4,7 +4,8 @@
 //! it, told apart by their number:
 //!
 //! ```text
-//! purchases                table u32, id u64 -> time u64, register, customer, product, price u32, data
+//! purchases                table u32, id u64 -> time u64, register, customer, product,
+//!                          price u32, data
 //! price_customer           table u32, price u32, customer u32, id u64 -> nothing
 //! register_price_customer  table u32, register u32, price u32, customer u32, id u64 -> nothing
 //! price_time_customer      table u32, price u32, time u64, customer u32, id u64 -> nothing

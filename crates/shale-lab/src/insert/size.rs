@@ -1,6 +1,6 @@
 //! The size that a table of purchases without secondary indexes should have under leveled
-//! compaction: 1.1 times what its rows compress to. What is one character again and again compresses
-//! to nearly nothing, random bytes not at all.
+//! compaction: 1.1 times what its rows compress to. What is one character again and again
+//! compresses to nearly nothing, random bytes not at all.
 
 use super::InsertOptions;
 use super::rows::{COLUMN_BYTES, prices};

@@ -69,7 +69,8 @@ pub struct Start {
 /// An open store with tables of purchases, numbered from 0.
 ///
 /// `purchases(transactionid, dateandtime, cashregisterid, customerid, productid, price, data)`; the
-/// client gives transactionid, so that all engines have the same rows; `data` is bytes of any value.
+/// client gives transactionid, so that all engines have the same rows; `data` is bytes of any
+/// value.
 pub trait Sales: Store {
     /// What one client works with.
     type Session<'s>: SalesSession

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Ids, types of links and times of links and counts are u64, as are the versions of counts and
-//! nodes; visibility is u8, the rest u32. Time falls in the index, because every range query wants the newest links first. The links of
-//! one type of a node, their index entries and their count change under one latch and by one batch.
+//! nodes; visibility is u8, the rest u32. Time falls in the index, because every range query wants
+//! the newest links first. The links of one type of a node, their index entries and their count
+//! change under one latch and by one batch.
 
 use super::graph::{Count, Graph, GraphSession, Link, LinkRange, LinkRows, Node, NodeRows};
 use crate::engine::{Batch, Engine, Handle, Result, TreeId};

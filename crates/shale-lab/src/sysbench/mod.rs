@@ -1,11 +1,12 @@
-//! The sysbench pattern: eight tables `sbtest(id, k, c, pad)` with an index on `k`; steps that write
-//! come before those that only read, so that these find the store as writes leave it.
+//! The sysbench pattern: eight tables `sbtest(id, k, c, pad)` with an index on `k`; steps that
+//! write come before those that only read, so that these find the store as writes leave it.
 //!
 //! ```text
 //! load             the rows of all tables in the order of id, then the index of each
 //! update-index     update sbtest set k = k + 1 where id = ?
 //! update-nonindex  update sbtest set c = ? where id = ?
-//! read-write       begin; 10 x select c where id = ?; select c, select sum(k), select c order by c,
+//! read-write       begin; 10 x select c where id = ?; select c, select sum(k), select c order by
+//! c,
 //!                  select distinct c order by c, each where id between ? and ? + range - 1; then
 //!                  the two updates, and delete where id = ? and insert of the same id; commit
 //! read-only.N      begin; the selects of read-write with ranges of N rows; commit
