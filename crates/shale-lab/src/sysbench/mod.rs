@@ -6,7 +6,7 @@
 //! update-index     update sbtest set k = k + 1 where id = ?
 //! update-nonindex  update sbtest set c = ? where id = ?
 //! read-write       begin; 10 x select c where id = ?; select c, select sum(k), select c order by
-//! c,
+//!                  c,
 //!                  select distinct c order by c, each where id between ? and ? + range - 1; then
 //!                  the two updates, and delete where id = ? and insert of the same id; commit
 //! read-only.N      begin; the selects of read-write with ranges of N rows; commit
