@@ -292,6 +292,12 @@ fn copies_and_statistics() {
     assert!(done(dir, &["stats", "copy"]).contains("level"));
     let stats = done(dir, &["--json", "stats", "copy"]);
     assert!(stats.starts_with('{') && stats.contains("\"trees\""), "{stats}");
+    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+    for (group, name) in [("cpu", "get"), ("cpu", "compaction"), ("codec_cpu", "read_decompress")] {
+        for field in ["seconds", "error_seconds", "us_per_call", "samples", "every"] {
+            assert!(stats[group][name][field].is_number(), "{group} {name} {field}: {stats}");
+        }
+    }
     let again = shale(dir, &["checkpoint", "db", "copy"]);
     assert_ne!(code(&again), 0);
 }
@@ -341,6 +347,13 @@ fn the_bench_and_the_demo_run() {
     );
     assert_eq!(rows.lines().count(), 9, "{rows}");
     assert!(rows.lines().all(|row| row.starts_with("{\"schema\":2,\"workload\":\"kv\"")));
+    for row in rows.lines() {
+        let row: serde_json::Value = serde_json::from_str(row).unwrap();
+        let seconds = row["cpu"]["engine_seconds"].as_object().unwrap();
+        assert!(
+            ["write", "get", "flush", "read_decompress"].iter().all(|n| seconds.contains_key(*n))
+        );
+    }
     std::fs::write(dir.join("lines"), "one\ntwo\n".repeat(500)).unwrap();
     let shown = done(dir, &["demo", "lines", "--dir", "demo", "--keep"]);
     assert!(shown.contains("default mix") && shown.contains("10,000 comparisons"), "{shown}");

@@ -6,6 +6,7 @@
 
 use crate::setup::Setup;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Any engine's error.
@@ -30,6 +31,8 @@ pub struct Metrics {
     pub stall_seconds: f64,
     /// CPU seconds of flush and compaction, where the engine knows.
     pub background_cpu_seconds: Option<f64>,
+    /// CPU seconds by activity, as far as the engine knows; estimates where it samples.
+    pub cpu_seconds: BTreeMap<String, f64>,
     /// Wall seconds of compactions (c.wsecs), where the engine knows.
     pub compaction_seconds: Option<f64>,
     /// CPU seconds of compactions (c.csecs), where the engine knows.
@@ -76,6 +79,14 @@ impl Metrics {
                 self.background_cpu_seconds,
                 earlier.background_cpu_seconds,
             ),
+            cpu_seconds: self
+                .cpu_seconds
+                .iter()
+                .map(|(name, now)| {
+                    let before = earlier.cpu_seconds.get(name).copied().unwrap_or(0.0);
+                    (name.clone(), (now - before).max(0.0))
+                })
+                .collect(),
             compaction_seconds: less(self.compaction_seconds, earlier.compaction_seconds),
             compaction_cpu_seconds: less(
                 self.compaction_cpu_seconds,

@@ -130,6 +130,9 @@ pub struct Cpu {
     pub seconds: f64,
     /// Seconds of flush and compaction, where the engine tells.
     pub background_seconds: Option<f64>,
+    /// Seconds by the engine's activities, where it tells: estimates where it samples.
+    #[serde(default)]
+    pub engine_seconds: BTreeMap<String, f64>,
 }
 
 /// Storage of a step.

@@ -3,6 +3,7 @@
 use crate::engine::{Batch, Engine, Failure, Handle, Level, Metrics, Op, Result, TreeId};
 use crate::setup::{Durability, Setup};
 use shale::{Codecs, Config, Db, ScanOptions, SyncPolicy, Tree, TreeConfig, WriteOptions};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -101,7 +102,9 @@ impl Engine for Shale {
 }
 
 fn metrics(stats: &shale::Stats) -> Metrics {
-    let background = ["flush", "compaction"].map(|name| stats.cpu_seconds.get(name).copied());
+    let cpu = stats.cpu.iter().chain(&stats.codec_cpu);
+    let cpu: BTreeMap<String, f64> = cpu.map(|(name, cpu)| (name.clone(), cpu.seconds)).collect();
+    let background = ["flush", "compaction"].map(|name| cpu.get(name).copied());
     let levels = levels(stats);
     Metrics {
         user_bytes: stats.user_bytes,
@@ -110,6 +113,7 @@ fn metrics(stats: &shale::Stats) -> Metrics {
         compaction_bytes: stats.compact_bytes,
         stall_seconds: stats.stall_seconds.values().sum(),
         background_cpu_seconds: Some(background.into_iter().flatten().sum()),
+        cpu_seconds: cpu,
         // The jobs of level 0 are flushes.
         compaction_seconds: Some(levels.iter().skip(1).map(|level| level.seconds).sum()),
         compaction_cpu_seconds: background[1],

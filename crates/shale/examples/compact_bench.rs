@@ -146,6 +146,7 @@ impl Bench {
             .collect();
         let context = Context {
             env: &self.env,
+            meter: &self.shared.meter,
             plan: &plan,
             inputs: &inputs,
             snapshots: &[],

@@ -73,8 +73,8 @@ pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
 pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
 pub use db::{
-    Background, Batch, Db, Ingest, LevelStats, OpenOptions, OperationStats, ScanOptions, Snapshot,
-    Stats, Tree, TreeStats, ValueReader, VerifyProgress, VerifyReport, WriteOptions,
+    Background, Batch, CpuStats, Db, Ingest, LevelStats, OpenOptions, OperationStats, ScanOptions,
+    Snapshot, Stats, Tree, TreeStats, ValueReader, VerifyProgress, VerifyReport, WriteOptions,
 };
 #[doc(inline)]
 pub use fs::Env;

@@ -10,7 +10,7 @@ use crate::row::Row;
 use crate::setup::Setup;
 use crate::tables::kv::Kv;
 use crate::work::Named;
-use crate::workload::Start;
+use crate::workload::Start as Begin;
 use clap::Parser;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -150,7 +150,7 @@ fn a_plan_has_each_step_under_a_name_of_its_own() {
     let planned = some.planned();
     let names: Vec<&str> = planned.iter().map(|step| step.name.as_str()).collect();
     assert_eq!(names, ["l.i0", "settle", "l.x", "settle (2)", "qr100"]);
-    assert_eq!((&planned[0].start, &planned[3].start), (&Start::Fresh, &Start::Continue));
+    assert_eq!((&planned[0].start, &planned[3].start), (&Begin::Fresh, &Begin::Continue));
     assert_eq!(some.step("settle (2)"), Ok(Step::Settle));
     assert!(some.step("drop").is_err());
     // 32 bytes of columns, 15 of data, 72 of index entries.

@@ -209,6 +209,7 @@ impl<'a, S: Store> Meter<'a, S> {
         };
         row.cpu = cpu(usage, self.processes.is_own(), client_seconds, total.ops);
         row.cpu.background_seconds = metrics.background_cpu_seconds;
+        row.cpu.engine_seconds = metrics.cpu_seconds.clone();
         row.counted = counted(metrics, counts_itself, done, self.seconds);
         row.intervals = self.series.finish();
         let rates: Vec<f64> = row.intervals.iter().map(|interval| interval.rate).collect();
@@ -230,6 +231,7 @@ fn cpu(usage: Usage, is_own: bool, client_seconds: f64, ops: u64) -> Cpu {
         client_us_per_op: per_op(client_seconds),
         seconds,
         background_seconds: None,
+        engine_seconds: BTreeMap::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The vocabulary that every other module speaks. Uses nothing.
 
+pub mod activity;
 pub mod coding;
 pub mod config;
 pub mod cursor;

@@ -1,15 +1,13 @@
 //! What the engine did, counted where it happens and read by nobody on the way.
 //!
 //! Every thread has counters of its own, so that counting on a hot path is a plain load and store
-//! of memory that no other core touches. [`Recorder::totals`] adds them up. Latencies are sampled
-//! (one call in [`SAMPLE_EVERY`] per thread), since reading the clock twice costs as much as a
-//! cached read; waits for back-pressure are always timed.
+//! of memory that no other core touches. [`Recorder::totals`] adds them up. Latencies and CPU are
+//! sampled ([`super::activity`] says how), since reading a clock twice costs as much as a cached
+//! read; waits for back-pressure and for the log's syncs are always timed.
 
+use super::activity::{ACTIVITIES, Activity, Dice, Measured, Spent};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use thread_local::ThreadLocal;
-
-/// One call in this many is timed.
-pub const SAMPLE_EVERY: u32 = 32;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident => $text:literal,)*) => {
@@ -49,16 +47,18 @@ counters! {
     BlobBytes => "blob_bytes",
     /// Bytes written by ingest.
     IngestBytes => "ingest_bytes",
-    /// Point reads.
+    /// Keys looked up by point reads.
     Gets => "gets",
-    /// Point reads that found a value.
+    /// Keys that point reads found a value for.
     GetHits => "get_hits",
-    /// Point reads answered by a memtable.
-    GetMemtable => "get_memtable",
+    /// Point reads of several keys at once.
+    MultiGets => "multi_gets",
+    /// Scans made.
+    Scans => "scans",
     /// Seeks of scans.
     Seeks => "seeks",
-    /// Rows that scans gave.
-    ScanRows => "scan_rows",
+    /// Steps of scans from row to row; a scan counts them when it is dropped, or before.
+    ScanSteps => "scan_steps",
     /// Data blocks found in the cache.
     DataHits => "data_block_hits",
     /// Data blocks read from files.
@@ -75,10 +75,6 @@ counters! {
     FilterFalse => "filter_false_positives",
     /// Bytes of tables read by users' reads.
     ReadBytes => "read_bytes",
-    /// Nanoseconds of CPU in flushes.
-    FlushCpuNanos => "flush_cpu_ns",
-    /// Nanoseconds of CPU in compactions.
-    CompactCpuNanos => "compact_cpu_ns",
     /// Nanoseconds writers waited for room in the memtables.
     StallMemtableNanos => "stall_memtable_ns",
     /// Nanoseconds writers were slowed for level 0.
@@ -99,6 +95,8 @@ pub enum Timed {
     Write,
     /// A point read.
     Get,
+    /// A point read of several keys.
+    MultiGet,
     /// The seek of a scan.
     Seek,
     /// A sync of the write-ahead log.
@@ -109,11 +107,12 @@ pub enum Timed {
 
 impl Timed {
     /// All timed operations, in order.
-    pub const ALL: [Timed; 5] = [Timed::Write, Timed::Get, Timed::Seek, Timed::Sync, Timed::Stall];
+    pub const ALL: [Timed; 6] =
+        [Timed::Write, Timed::Get, Timed::MultiGet, Timed::Seek, Timed::Sync, Timed::Stall];
 
     /// The name used in texts and JSON.
     pub fn name(self) -> &'static str {
-        ["write", "get", "seek", "sync", "stall"][self as usize]
+        ["write", "get", "multi_get", "seek", "sync", "stall"][self as usize]
     }
 }
 
@@ -125,18 +124,96 @@ struct Local {
     counters: [AtomicU64; COUNTERS],
     latencies: [[AtomicU64; BUCKETS]; Timed::ALL.len()],
     max: [AtomicU64; Timed::ALL.len()],
-    tick: AtomicU32,
+    /// How many calls until the next one that is looked at, that one included; 0: not drawn yet.
+    due: [AtomicU32; ACTIVITIES],
+    /// Activities whose next sample has its CPU measured in any case, a bit each.
+    postponed: AtomicU32,
+    dice: AtomicU64,
+    short: [Cpu; ACTIVITIES],
+    long: [Cpu; ACTIVITIES],
 }
 
-impl Default for Local {
-    fn default() -> Local {
+/// What was measured of one activity by one clock.
+#[derive(Default)]
+struct Cpu {
+    samples: AtomicU64,
+    nanos: AtomicU64,
+    /// The bits of an f64: squares of a second in nanoseconds would soon overflow a sum.
+    squares: AtomicU64,
+}
+
+impl Cpu {
+    fn add_to(&self, sum: &mut Measured) {
+        sum.samples += self.samples.load(Relaxed);
+        sum.nanos += self.nanos.load(Relaxed);
+        sum.squares += f64::from_bits(self.squares.load(Relaxed));
+    }
+}
+
+impl Local {
+    fn new(seed: u64) -> Local {
         Local {
             counters: [const { AtomicU64::new(0) }; COUNTERS],
             latencies: [const { [const { AtomicU64::new(0) }; BUCKETS] }; Timed::ALL.len()],
             max: [const { AtomicU64::new(0) }; Timed::ALL.len()],
-            tick: AtomicU32::new(0),
+            due: [const { AtomicU32::new(0) }; ACTIVITIES],
+            postponed: AtomicU32::new(0),
+            dice: AtomicU64::new(Dice::new(seed).state()),
+            short: std::array::from_fn(|_| Cpu::default()),
+            long: std::array::from_fn(|_| Cpu::default()),
         }
     }
+
+    #[inline]
+    fn sample(&self, activity: Activity) -> Option<Sample> {
+        let due = &self.due[activity as usize];
+        match due.load(Relaxed) {
+            left @ 0..=1 => self.come_due(activity, left == 1),
+            left => {
+                due.store(left - 1, Relaxed);
+                None
+            }
+        }
+    }
+
+    fn roll<T>(&self, draw: impl FnOnce(&mut Dice) -> T) -> T {
+        let mut dice = Dice::resume(self.dice.load(Relaxed));
+        let drawn = draw(&mut dice);
+        self.dice.store(dice.state(), Relaxed);
+        drawn
+    }
+
+    /// The call that a countdown has come to, or whose countdown has yet to be drawn.
+    #[cold]
+    fn come_due(&self, activity: Activity, drawn: bool) -> Option<Sample> {
+        let left = if drawn { 1 } else { self.roll(|dice| dice.gap(activity.every())) };
+        let (sample, next) = match left {
+            1 => {
+                let (sample, next) = self.draw(activity);
+                (Some(sample), next)
+            }
+            left => (None, left - 1),
+        };
+        self.due[activity as usize].store(next, Relaxed);
+        sample
+    }
+
+    /// How a call that is due is sampled, and how many calls it is to the next one.
+    fn draw(&self, activity: Activity) -> (Sample, u32) {
+        let (postponed, own) = (self.postponed.load(Relaxed), 1 << activity as u32);
+        self.postponed.store(postponed & !own, Relaxed);
+        self.roll(|dice| {
+            let cpu = dice.one_in(activity.every_of_those()) || postponed & own != 0;
+            (Sample { cpu }, dice.gap(activity.every()))
+        })
+    }
+}
+
+/// A call that is to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Whether its CPU is to be measured, not only how long it takes.
+    pub cpu: bool,
 }
 
 /// Only the owning thread writes, so a load and a store do.
@@ -164,6 +241,8 @@ fn bucket_nanos(index: usize) -> u64 {
 #[derive(Default)]
 pub struct Recorder {
     locals: ThreadLocal<Box<Local>>,
+    /// How many threads have counted so far.
+    threads: AtomicU64,
 }
 
 impl std::fmt::Debug for Recorder {
@@ -180,7 +259,15 @@ impl Recorder {
 
     #[inline]
     fn local(&self) -> &Local {
-        self.locals.get_or_default()
+        match self.locals.get() {
+            Some(local) => local,
+            None => self.new_local(),
+        }
+    }
+
+    #[cold]
+    fn new_local(&self) -> &Local {
+        self.locals.get_or(|| Box::new(Local::new(self.threads.fetch_add(1, Relaxed))))
     }
 
     /// Adds to a counter.
@@ -198,13 +285,77 @@ impl Recorder {
         }
     }
 
-    /// Whether this call is one that is to be timed.
+    /// To be asked before each call of an activity: whether this one is to be looked at.
     #[inline]
-    pub fn sample(&self) -> bool {
+    pub fn sample(&self, activity: Activity) -> Option<Sample> {
+        self.local().sample(activity)
+    }
+
+    /// As [`Recorder::sample`], and adds 1 to a counter.
+    #[inline]
+    pub fn sample_and_count(&self, activity: Activity, counter: Counter) -> Option<Sample> {
         let local = self.local();
-        let tick = local.tick.load(Relaxed).wrapping_add(1);
-        local.tick.store(tick, Relaxed);
-        tick.is_multiple_of(SAMPLE_EVERY)
+        bump(&local.counters[counter as usize], 1);
+        local.sample(activity)
+    }
+
+    /// Has the CPU of the next sampled call measured, since that of this one could not be.
+    pub fn postpone(&self, activity: Activity) {
+        let local = self.local();
+        local.postponed.store(local.postponed.load(Relaxed) | 1 << activity as u32, Relaxed);
+    }
+
+    /// For a caller that counts calls down itself: how many there are until the next one that is to
+    /// be looked at, that one included. What is left in the end goes to [`Recorder::put_back`].
+    pub fn take_due(&self, activity: Activity) -> u32 {
+        let local = self.local();
+        match local.due[activity as usize].load(Relaxed) {
+            0 => local.roll(|dice| dice.gap(activity.every())),
+            left => {
+                local.due[activity as usize].store(0, Relaxed);
+                left
+            }
+        }
+    }
+
+    /// For such a caller: how a call that has come due is sampled, and how many it is to the next.
+    pub fn sample_taken(&self, activity: Activity) -> (Sample, u32) {
+        self.local().draw(activity)
+    }
+
+    /// Gives back what is left of a countdown. As a geometric distribution has no memory it is as
+    /// good as one drawn anew; so nothing is lost if another countdown has been put back already.
+    pub fn put_back(&self, activity: Activity, left: u32) {
+        self.local().due[activity as usize].store(left, Relaxed);
+    }
+
+    /// As [`Recorder::put_back`], and adds to a counter.
+    pub fn put_back_and_count(&self, activity: Activity, left: u32, counter: Counter, by: u64) {
+        let local = self.local();
+        local.due[activity as usize].store(left, Relaxed);
+        bump(&local.counters[counter as usize], by);
+    }
+
+    /// Records the CPU of a sampled call: whether the CPU clock was looked at for it, and whether it
+    /// was too short to have waited, in which case `nanos` is by the wall clock.
+    pub fn spent(&self, activity: Activity, nanos: u64, looked: bool, short: bool) {
+        let local = self.local();
+        let cpu = match short {
+            // Those that were looked at are slower than others.
+            true if looked && activity.every_of_those() > 1 => return,
+            true => &local.short[activity as usize],
+            false if looked => &local.long[activity as usize],
+            false => return,
+        };
+        bump(&cpu.samples, 1);
+        bump(&cpu.nanos, nanos);
+        let squares = f64::from_bits(cpu.squares.load(Relaxed)) + (nanos as f64).powi(2);
+        cpu.squares.store(squares.to_bits(), Relaxed);
+    }
+
+    /// Records the CPU of a call of an activity all of whose calls are measured.
+    pub fn spent_exactly(&self, activity: Activity, nanos: u64) {
+        self.spent(activity, nanos, true, false);
     }
 
     /// Records how long an operation took.
@@ -223,8 +374,13 @@ impl Recorder {
             counters: [0; COUNTERS],
             latencies: std::array::from_fn(|_| vec![0; BUCKETS]),
             max: [0; Timed::ALL.len()],
+            cpu: Activity::ALL.map(Spent::none),
         };
         for local in &self.locals {
+            for (index, sum) in totals.cpu.iter_mut().enumerate() {
+                local.short[index].add_to(&mut sum.short);
+                local.long[index].add_to(&mut sum.long);
+            }
             for (sum, cell) in totals.counters.iter_mut().zip(&local.counters) {
                 *sum += cell.load(Relaxed);
             }
@@ -247,12 +403,18 @@ pub struct Totals {
     counters: [u64; COUNTERS],
     latencies: [Vec<u64>; Timed::ALL.len()],
     max: [u64; Timed::ALL.len()],
+    cpu: [Spent; ACTIVITIES],
 }
 
 impl Totals {
     /// The value of a counter.
     pub fn get(&self, counter: Counter) -> u64 {
         self.counters[counter as usize]
+    }
+
+    /// The CPU of an activity.
+    pub fn cpu(&self, activity: Activity) -> Spent {
+        self.cpu[activity as usize]
     }
 
     /// How many calls of an operation were timed.

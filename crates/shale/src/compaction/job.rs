@@ -11,12 +11,14 @@ use super::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
 use super::plan::Plan;
 use super::policy;
 use super::split::{OutputCut, Part};
+use crate::base::activity::Activity;
 use crate::base::config::Codecs;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{self, Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::fs::Env;
+use crate::fs::meter::Meter;
 use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::table::meta::{FileId, TableMeta};
@@ -34,6 +36,8 @@ const ROWS_PER_BLOCK: u32 = 64;
 pub struct Context<'a> {
     /// Where files are created.
     pub env: &'a Env,
+    /// What measures compressing.
+    pub meter: &'a Arc<Meter>,
     /// What to do.
     pub plan: &'a Plan,
     /// The tables of the plan's inputs, or those of them that the part meets, by level; level 0
@@ -288,7 +292,9 @@ impl Outputs<'_> {
             filter_bits: self.context.plan.filter_bits,
             tree: self.context.tree,
         };
-        Ok(self.writer.insert(TableWriter::new(file, id, options)))
+        let writer = TableWriter::new(file, id, options);
+        let writer = writer.counted_as(Activity::CompactionCompress, self.context.meter);
+        Ok(self.writer.insert(writer))
     }
 
     /// Finishes the present table; it ends before `end`.

@@ -129,6 +129,7 @@ impl Job<'_> {
     fn merge_until(&self, part: &Part, cancelled: &dyn Fn() -> bool) -> Result<Done> {
         let context = Context {
             env: &self.world.env,
+            meter: &self.world.shared.meter,
             plan: &self.plan,
             inputs: &self.inputs,
             snapshots: &self.snapshots,

@@ -6,6 +6,7 @@
 //! cut back (full disk), or the database is poisoned (anything else).
 
 use super::core::{Core, FlushedOf, Leader, LiveWal, TreeCore, Trees};
+use crate::base::activity::Activity;
 use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
@@ -34,7 +35,7 @@ impl Core {
                 ops.bytes().len()
             )));
         }
-        let started = self.recorder.sample().then(|| self.env.clock.now_nanos());
+        let started = self.tables.meter.begin(Activity::Write);
         if !ops.is_empty() {
             self.wait_for_room(ops.bytes().len() as u64)?;
         }
@@ -45,9 +46,7 @@ impl Core {
             (Counter::WriteOps, ops.count().into()),
             (Counter::UserBytes, ops.user_bytes()),
         ]);
-        if let Some(started) = started {
-            self.recorder.time(Timed::Write, self.env.clock.now_nanos() - started);
-        }
+        self.tables.meter.end(Activity::Write, started);
         Ok(())
     }
 
@@ -143,9 +142,11 @@ impl Core {
             syncers.push(Arc::new(wal.syncer()?));
             (syncers, leader.next_seq - 1)
         };
+        let started = self.env.clock.now_nanos();
         for syncer in &syncers {
             syncer.sync().map_err(|error| self.poison(error))?;
         }
+        self.note_sync(started);
         let mut leader = self.leader.lock();
         leader.unsynced.retain(|kept| !syncers.iter().any(|done| Arc::ptr_eq(done, kept)));
         self.durable.fetch_max(reached, Ordering::AcqRel);
@@ -342,10 +343,14 @@ impl Core {
         run().map_err(|error| self.poison(error))?;
         leader.dirty = false;
         self.durable.fetch_max(through, Ordering::AcqRel);
+        self.note_sync(started);
+        Ok(())
+    }
+
+    fn note_sync(&self, started: u64) {
         let nanos = self.env.clock.now_nanos() - started;
         self.recorder.add_all([(Counter::WalSyncs, 1), (Counter::WalSyncNanos, nanos)]);
         self.recorder.time(Timed::Sync, nanos);
-        Ok(())
     }
 
     /// Seals every memtable that holds anything; `only` narrows it to one tree.

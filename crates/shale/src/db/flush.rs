@@ -6,9 +6,9 @@
 
 use super::core::{Core, FlushedOf, TreeCore};
 use super::install::Change;
+use crate::base::activity::Activity;
 use crate::base::error::Result;
 use crate::base::ranges::RangeDeletes;
-use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::compaction::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
 use crate::fs::WriteFile;
@@ -84,7 +84,7 @@ impl Core {
             part.table = self.write_table(part)?;
             part.nanos = clock.now_nanos() - started;
             part.cpu_nanos = clock.thread_cpu_nanos() - cpu;
-            self.recorder.add(Counter::FlushCpuNanos, part.cpu_nanos);
+            self.recorder.spent_exactly(Activity::Flush, part.cpu_nanos);
         }
         // After all have been written: the first sync lets a journal commit what all of them need.
         for (_, file) in parts.iter_mut().filter_map(|part| part.table.as_mut()) {
@@ -101,7 +101,8 @@ impl Core {
         let surviving = surviving_range_deletes(&deletes, &snapshots, &Bottom::Unknown);
         let path = self.path(FileKind::Table, part.id);
         let file = self.env.fs.create(&path)?;
-        let writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0));
+        let writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
+            .counted_as(Activity::FlushCompress, &self.tables.meter);
         let mut rule = DropRule::new(&snapshots, Bottom::Unknown, &deletes);
         let keep = |key: &[u8], seq, kind| rule.judge(key, seq, kind) != Verdict::Drop;
         let table = flush::flush(memtables, keep, &surviving, writer)?;

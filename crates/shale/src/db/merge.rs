@@ -6,8 +6,9 @@
 //! may see a merge that is half done.
 
 use super::core::{Core, TreeCore};
+use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
-use crate::base::stats::Counter;
+
 use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{self, Context, Done};
@@ -151,7 +152,7 @@ impl Core {
         let outcome =
             if failed { Err(Error::Closed) } else { self.merge_part(run, index, &flushes) };
         let cpu = clock.thread_cpu_nanos() - cpu - flushes.get();
-        self.recorder.add(Counter::CompactCpuNanos, cpu);
+        self.recorder.spent_exactly(Activity::Compaction, cpu);
         let stage = {
             let mut progress = run.progress.lock();
             progress.cpu_nanos += cpu;
@@ -195,6 +196,7 @@ impl Core {
         };
         let context = Context {
             env: &self.env,
+            meter: &self.tables.meter,
             plan: &run.plan,
             inputs: &inputs,
             snapshots: &run.snapshots,

@@ -33,7 +33,7 @@ pub use blobs::ValueReader;
 pub use ingest::Ingest;
 pub use options::{Background, OpenOptions, ScanOptions, WriteOptions};
 pub use snapshot::Snapshot;
-pub use stats::{LevelStats, OperationStats, Stats, TreeStats};
+pub use stats::{CpuStats, LevelStats, OperationStats, Stats, TreeStats};
 pub use tree::Tree;
 pub use verify::{VerifyProgress, VerifyReport};
 

@@ -3,11 +3,13 @@
 use super::core::Core;
 use super::options::ScanOptions;
 use super::tree::Tree;
+use crate::base::activity::Activity;
 use crate::base::error::Result;
 use crate::base::key::prefix_end;
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
+use crate::fs::meter::Meter;
 use crate::read::{BlobSource, Scan, ScanRange};
 use crate::state::TreeState;
 use crate::table::CursorOptions;
@@ -22,6 +24,10 @@ struct PinnedBlobs {
 impl BlobSource for PinnedBlobs {
     fn read(&self, reference: &[u8]) -> Result<Vec<u8>> {
         BlobSource::read(&*self.core, reference)
+    }
+
+    fn meter(&self) -> Option<&Meter> {
+        Some(&self.core.tables.meter)
     }
 }
 
@@ -95,6 +101,7 @@ impl Tree {
     /// ```
     pub fn scan_with(&self, options: ScanOptions<'_>) -> Result<Scan> {
         self.check()?;
+        let _measured = self.core().tables.meter.scope(Activity::ScanOpen, Counter::Scans);
         let (mut lower, mut upper) = (options.lower, options.upper);
         if let Some(prefix) = options.prefix {
             let end = prefix_end(&prefix);
@@ -116,7 +123,6 @@ impl Tree {
         let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
         let range = ScanRange { lower: lower.unwrap_or_default(), upper, cursor };
         let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });
-        core.recorder.add(Counter::Seeks, 1);
         Scan::new(&state, range, seq, blobs)
     }
 }

@@ -1,6 +1,7 @@
 //! What a database has done and what it looks like: as values, as text tables, as JSON (by serde).
 
 use super::core::{Core, TreeCore};
+use crate::base::activity::Activity;
 use crate::base::config::LEVELS;
 use crate::base::stats::{Counter, Timed, Totals};
 use crate::compaction::job::Done;
@@ -201,6 +202,41 @@ pub struct OperationStats {
     pub max_us: f64,
 }
 
+/// CPU of one activity, user and system. Flushes and compactions are measured as a whole; of the
+/// rest a random sample of calls is, one in [`every`](Self::every), and scaled up. So the figure is
+/// an estimate: no pattern of calls biases it, and it is within twice its standard error of the
+/// truth in 19 cases of 20 (some 1 % after a million gets). A measured call finds caches a little
+/// colder than others do, so that what costs less than a microsecond may be shown a tenth too dear
+/// and a step of a scan within a block still more.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// for number in 0..10_000u32 {
+///     tree.put(&number.to_be_bytes(), b"value")?;
+/// }
+/// let cpu: shale::CpuStats = db.stats().cpu["write"];
+/// println!("{:.2} us a put, {:.3} s +- {:.3}", cpu.us_per_call, cpu.seconds, cpu.error_seconds);
+/// assert!(cpu.samples > 0 && cpu.seconds > 0.0);
+/// # Ok::<(), shale::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CpuStats {
+    /// CPU seconds of all calls.
+    pub seconds: f64,
+    /// The standard error of `seconds`, from the spread of what was measured; 0 where every call
+    /// is.
+    pub error_seconds: f64,
+    /// CPU microseconds a call.
+    pub us_per_call: f64,
+    /// Calls measured.
+    pub samples: u64,
+    /// One call in this many is sampled: timed by the wall clock or, one in four of the sampled,
+    /// by the CPU clock, which alone counts for calls of more than four microseconds.
+    pub every: u32,
+}
+
 /// A whole database, as of one moment. Counts are since it was opened. It prints as text tables
 /// (`Display`) and as JSON (serde).
 ///
@@ -238,8 +274,15 @@ pub struct Stats {
     /// Seconds that writers waited, of all threads together, by cause: `memtables` (flushes are
     /// behind), `level0` and `debt` (compactions are).
     pub stall_seconds: BTreeMap<String, f64>,
-    /// CPU seconds by activity.
-    pub cpu_seconds: BTreeMap<String, f64>,
+    /// Seconds that syncs of the log took; a commit that asks for one waits for it.
+    pub wal_sync_seconds: f64,
+    /// CPU by activity, each on its own: `write` (commits, but not bulk loads), `get`, `multi_get`,
+    /// `scan_open`, `seek`, `scan_step` (scans: without values in files of their own and without
+    /// the copies that the iterator makes), `flush`, `compaction`.
+    pub cpu: BTreeMap<String, CpuStats>,
+    /// CPU in codecs, which is part of the above: `read_decompress` (of all reads),
+    /// `flush_compress`, `compaction_compress`, `compaction_decompress`. A call is a data block.
+    pub codec_cpu: BTreeMap<String, CpuStats>,
     /// The bound on memory in bytes.
     pub memory_bytes: u64,
     /// Bytes in `memtables`, in `indexes_and_filters` and in the `block_cache`.
@@ -291,12 +334,9 @@ impl Core {
             ]
             .map(|(name, value)| (name.to_owned(), value))
             .into(),
-            cpu_seconds: [
-                ("flush", seconds(Counter::FlushCpuNanos)),
-                ("compaction", seconds(Counter::CompactCpuNanos)),
-            ]
-            .map(|(name, value)| (name.to_owned(), value))
-            .into(),
+            wal_sync_seconds: seconds(Counter::WalSyncNanos),
+            cpu: cpu_stats(&totals, |activity| !activity.is_codec()),
+            codec_cpu: cpu_stats(&totals, Activity::is_codec),
             memory_bytes: self.settings.memory_bytes,
             memory_used: memory.map(|(name, value)| (name.to_owned(), value)).into(),
             wal_files: self.wals.lock().len() as u64,
@@ -375,6 +415,21 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
+fn cpu_stats(totals: &Totals, wanted: impl Fn(Activity) -> bool) -> BTreeMap<String, CpuStats> {
+    let of = |activity: Activity| {
+        let spent = totals.cpu(activity);
+        let stats = CpuStats {
+            seconds: spent.nanos() / 1e9,
+            error_seconds: spent.error_nanos() / 1e9,
+            us_per_call: spent.nanos_per_call() / 1e3,
+            samples: spent.samples(),
+            every: activity.every(),
+        };
+        (activity.name().to_owned(), stats)
+    };
+    Activity::ALL.into_iter().filter(|activity| wanted(*activity)).map(of).collect()
+}
+
 fn latency(totals: &Totals, what: Timed) -> OperationStats {
     let at = |percent| totals.percentile(what, percent) as f64 / 1e3;
     OperationStats {
@@ -446,6 +501,16 @@ impl fmt::Display for TreeStats {
     }
 }
 
+impl fmt::Display for CpuStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} s", self.seconds)?;
+        if self.every > 1 {
+            write!(f, " (+-{:.2}, {:.2} us each)", self.error_seconds, self.us_per_call)?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for tree in &self.trees {
@@ -466,9 +531,22 @@ impl fmt::Display for Stats {
         writeln!(f, "memory: {} of {:.1} MB", memory.join(", "), self.memory_bytes as f64 / MB)?;
         let stalls = self.stall_seconds.iter().map(|(k, v)| format!("{k} {v:.3} s"));
         let stalls: Vec<String> = stalls.collect();
-        writeln!(f, "stalls: {} in {:.1} s up", stalls.join(", "), self.uptime_seconds)?;
-        let cpu = self.cpu_seconds.iter().map(|(k, v)| format!("{k} {v:.2} s"));
-        writeln!(f, "CPU: {}", cpu.collect::<Vec<_>>().join(", "))?;
+        writeln!(
+            f,
+            "stalls: {} in {:.1} s up; log syncs: {:.3} s",
+            stalls.join(", "),
+            self.uptime_seconds,
+            self.wal_sync_seconds
+        )?;
+        for (title, cpu) in [("CPU", &self.cpu), ("of it codecs", &self.codec_cpu)] {
+            let used: Vec<String> = cpu
+                .iter()
+                .filter(|(_, cpu)| cpu.samples > 0)
+                .map(|(name, cpu)| format!("{name} {cpu}"))
+                .collect();
+            let none = if used.is_empty() { "none measured" } else { "" };
+            writeln!(f, "{title}: {none}{}", used.join(", "))?;
+        }
         let count = |name: &str| self.counters.get(name).copied().unwrap_or(0);
         let share = |hits: u64, misses: u64| 100.0 * ratio(hits, hits + misses);
         writeln!(
@@ -484,7 +562,7 @@ impl fmt::Display for Stats {
         for (name, l) in self.latencies.iter().filter(|(_, l)| l.samples > 0) {
             writeln!(
                 f,
-                "{name:>6}: p50 {:.1} us, p99 {:.1}, p99.9 {:.1}, max {:.1} ({} timed)",
+                "{name:>9}: p50 {:.1} us, p99 {:.1}, p99.9 {:.1}, max {:.1} ({} timed)",
                 l.p50_us, l.p99_us, l.p999_us, l.max_us, l.samples
             )?;
         }

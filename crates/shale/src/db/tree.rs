@@ -6,10 +6,11 @@ use super::ingest::Ingest;
 use super::snapshot::Snapshot;
 use super::work::Manual;
 use super::{Handle, WriteOptions};
+use crate::base::activity::Activity;
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
-use crate::base::stats::{Counter, Timed};
+use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::read::{self, Value};
@@ -280,11 +281,7 @@ impl Tree {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn get(&self, key: &[u8]) -> Result<Option<Value>> {
-        // The state first: a later sequence number sees nothing that it lacks, but for what was
-        // committed since to a newer memtable, and then the answer is as of the seal.
-        let state = self.inner.state.load();
-        let seq = self.core().visible.load(Ordering::Acquire);
-        self.get_in(&state, key, seq)
+        self.point_read(|core, state, seq| read::get(state, key, seq, &**core))
     }
 
     /// The value that `key` had when the snapshot was taken.
@@ -304,18 +301,25 @@ impl Tree {
     /// ```
     pub fn get_at(&self, key: &[u8], snapshot: &Snapshot) -> Result<Option<Value>> {
         self.check_snapshot(snapshot)?;
-        self.get_in(&self.inner.state.load(), key, snapshot.seq())
+        self.point_read(|core, state, _| read::get(state, key, snapshot.seq(), &**core))
     }
 
-    fn get_in(&self, state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Value>> {
+    /// Makes a point read as of now, measured and counted.
+    #[inline]
+    fn point_read<T>(
+        &self,
+        read: impl FnOnce(&Arc<Core>, &TreeState, SeqNo) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         self.check()?;
         let core = self.core();
-        let started = core.recorder.sample().then(|| core.env.clock.now_nanos());
-        let found = read::get(state, key, seq, &**core)?;
+        let started = core.tables.meter.begin(Activity::Get);
+        // The state first: a later sequence number sees nothing that it lacks, but for what was
+        // committed since to a newer memtable, and then the answer is as of the seal.
+        let state = self.inner.state.load();
+        let seq = core.visible.load(Ordering::Acquire);
+        let found = read(core, &state, seq)?;
         core.recorder.add_all([(Counter::Gets, 1), (Counter::GetHits, u64::from(found.is_some()))]);
-        if let Some(started) = started {
-            core.recorder.time(Timed::Get, core.env.clock.now_nanos() - started);
-        }
+        core.tables.meter.end(Activity::Get, started);
         Ok(found)
     }
 
@@ -336,12 +340,18 @@ impl Tree {
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Value>>> {
         self.check()?;
         let core = self.core();
+        let started = core.tables.meter.begin(Activity::MultiGet);
         let state = self.inner.state.load();
         let seq = core.visible.load(Ordering::Acquire);
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let found = read::multi_get(&state, &keys, seq, &**core)?;
         let hits = found.iter().filter(|value| value.is_some()).count() as u64;
-        core.recorder.add_all([(Counter::Gets, keys.len() as u64), (Counter::GetHits, hits)]);
+        core.recorder.add_all([
+            (Counter::MultiGets, 1),
+            (Counter::Gets, keys.len() as u64),
+            (Counter::GetHits, hits),
+        ]);
+        core.tables.meter.end(Activity::MultiGet, started);
         Ok(found)
     }
 
@@ -359,10 +369,7 @@ impl Tree {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn get_reader(&self, key: &[u8]) -> Result<Option<super::blobs::ValueReader>> {
-        self.check()?;
-        let state = self.inner.state.load();
-        let seq = self.core().visible.load(Ordering::Acquire);
-        let found = read::find(&state, key, seq)?;
+        let found = self.point_read(|_, state, seq| read::find(state, key, seq))?;
         found.map(|found| self.core().value_reader(found.kind, found.value)).transpose()
     }
 
@@ -377,10 +384,7 @@ impl Tree {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
-        self.check()?;
-        let state = self.inner.state.load();
-        let seq = self.core().visible.load(Ordering::Acquire);
-        Ok(read::find(&state, key, seq)?.is_some())
+        Ok(self.point_read(|_, state, seq| read::find(state, key, seq))?.is_some())
     }
 
     pub(super) fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {

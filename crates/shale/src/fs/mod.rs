@@ -11,6 +11,8 @@ mod files;
 #[cfg_attr(doc, doc(hidden))]
 pub mod mem;
 #[cfg_attr(doc, doc(hidden))]
+pub mod meter;
+#[cfg_attr(doc, doc(hidden))]
 pub mod os;
 
 pub use files::{create_dirs, read_all, remove_dirs, replace};

@@ -2,6 +2,7 @@
 //! and closed when it leaves, so a run of thousands costs a seek no more than a single table.
 
 use super::Source;
+use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
@@ -37,7 +38,9 @@ pub struct ScanPart {
 impl OpenTable for TableScan {
     type Options = ScanPart;
     fn open(table: &Arc<Table>, part: &ScanPart) -> TableScan {
-        table.scan(part.start.as_deref(), part.end.as_deref())
+        table
+            .scan(part.start.as_deref(), part.end.as_deref())
+            .counted_as(Activity::CompactionDecompress)
     }
 }
 

@@ -6,9 +6,11 @@
 //! seek. A scan owns what it reads: memtables and tables stay until it is dropped.
 
 use super::value::BlobSource;
+use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
+use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::iter::concat::{Concat, Run};
 use crate::iter::{Merge, Source, Visible};
@@ -221,6 +223,35 @@ pub struct Scan {
     /// The row's large value, once it has been read.
     blob: OnceCell<Vec<u8>>,
     progress: Progress,
+    steps: Steps,
+}
+
+/// Counts steps down to the next one that is to be measured: a step is too short for a look at
+/// what belongs to the thread.
+#[derive(Clone, Copy)]
+struct Steps {
+    /// How many steps until the one to be measured, that one included.
+    due: u32,
+    /// What `due` was when steps were counted last.
+    counted_at: u32,
+}
+
+impl Steps {
+    fn until(due: u32) -> Steps {
+        Steps { due, counted_at: due }
+    }
+
+    /// Whether the step to come is to be measured.
+    #[inline]
+    fn is_due(&mut self) -> bool {
+        self.due = self.due.wrapping_sub(1);
+        self.due == 0
+    }
+
+    /// The steps since they were counted last.
+    fn uncounted(self) -> u64 {
+        self.counted_at.wrapping_sub(self.due).into()
+    }
 }
 
 /// What the iterator's next call has to do first.
@@ -263,13 +294,43 @@ impl Scan {
         for level in 0..state.version.levels.len() {
             add_level(&mut sources, &mut prefix, state, level, &range);
         }
+        let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
+        let steps = Steps::until(due);
         let merge = Merge::new(sources).with_prefix(prefix.get());
         Ok(Scan {
             rows: Visible::new(merge, seq, deletes, range.lower, range.upper),
             blobs,
             blob: OnceCell::new(),
             progress: Progress::New,
+            steps,
         })
+    }
+
+    /// Makes a seek, measured and counted.
+    fn measured_seek(
+        &mut self,
+        seek: impl FnOnce(&mut Visible<ScanSource>) -> Result<()>,
+    ) -> Result<()> {
+        self.leave();
+        let Some(meter) = self.blobs.meter() else { return seek(&mut self.rows) };
+        let started = meter.begin_and_count(Activity::Seek, Counter::Seeks);
+        seek(&mut self.rows)?;
+        meter.end(Activity::Seek, started);
+        Ok(())
+    }
+
+    #[cold]
+    fn measured_step(
+        &mut self,
+        step: impl FnOnce(&mut Visible<ScanSource>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(meter) = self.blobs.meter() else { return step(&mut self.rows) };
+        meter.recorder().add(Counter::ScanSteps, self.steps.uncounted());
+        let (started, due) = meter.begin_taken(Activity::ScanStep);
+        self.steps = Steps::until(due);
+        step(&mut self.rows)?;
+        meter.end(Activity::ScanStep, started);
+        Ok(())
     }
 
     /// Notes that the row is about to change.
@@ -294,8 +355,7 @@ impl Scan {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn seek_first(&mut self) -> Result<()> {
-        self.leave();
-        self.rows.seek_first()
+        self.measured_seek(Visible::seek_first)
     }
 
     /// Goes to the last row.
@@ -311,8 +371,7 @@ impl Scan {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn seek_last(&mut self) -> Result<()> {
-        self.leave();
-        self.rows.seek_last()
+        self.measured_seek(Visible::seek_last)
     }
 
     /// Goes to the first row at or after `key` (and inside the bounds of the scan).
@@ -328,8 +387,7 @@ impl Scan {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.leave();
-        self.rows.seek(key)
+        self.measured_seek(|rows| rows.seek(key))
     }
 
     /// Goes to the last row at or before `key` (and inside the bounds of the scan).
@@ -345,8 +403,7 @@ impl Scan {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
-        self.leave();
-        self.rows.seek_back(key)
+        self.measured_seek(|rows| rows.seek_back(key))
     }
 
     /// Goes to the next row, or to none after the last; nothing happens if there is no current one.
@@ -368,6 +425,9 @@ impl Scan {
     #[inline]
     pub fn next(&mut self) -> Result<()> {
         self.leave();
+        if self.steps.is_due() {
+            return self.measured_step(Visible::next);
+        }
         self.rows.next()
     }
 
@@ -388,6 +448,9 @@ impl Scan {
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.leave();
+        if self.steps.is_due() {
+            return self.measured_step(Visible::prev);
+        }
         self.rows.prev()
     }
 
@@ -478,6 +541,17 @@ impl Scan {
     /// ```
     pub fn blob_ref(&self) -> Option<&[u8]> {
         (self.rows.kind() == Kind::Blob).then(|| self.rows.value())
+    }
+}
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        if let Some(meter) = self.blobs.meter() {
+            let Steps { due, .. } = self.steps;
+            let (activity, counter) = (Activity::ScanStep, Counter::ScanSteps);
+            let steps = self.steps.uncounted();
+            meter.recorder().put_back_and_count(activity, due, counter, steps);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A value as a read returns it: a part of a cached block without a copy, or bytes of its own.
 
 use crate::base::error::Result;
+use crate::fs::meter::Meter;
 use crate::table::BlockSlice;
 use std::fmt;
 use std::ops::Deref;
@@ -9,6 +10,12 @@ use std::ops::Deref;
 pub trait BlobSource: Send + Sync {
     /// Reads the whole value that `blob_ref` (the value of such an entry) names.
     fn read(&self, blob_ref: &[u8]) -> Result<Vec<u8>>;
+
+    /// What measures and counts the reads of a scan, if anything does. Asked here so that a scan
+    /// need not hold one thing more that all threads share.
+    fn meter(&self) -> Option<&Meter> {
+        None
+    }
 }
 
 /// A value as a read gives it: derefs to its bytes, and compares with bytes. It may be a part of a

@@ -9,9 +9,12 @@
 //!
 //! Measured in docs/decisions/0002-codecs.md.
 
+use crate::base::activity::Activity;
 use crate::base::config::Codec;
+use crate::fs::meter::Meter;
 use std::cell::RefCell;
 use std::ffi::c_int;
+use std::sync::Arc;
 use zstd_safe::{CCtx, CParameter, DCtx, WriteBuf};
 
 /// The codec ids in block trailers. They are part of the format: never change one.
@@ -39,6 +42,8 @@ pub fn id_of(codec: Codec) -> u8 {
 /// Compresses blocks with one codec; keeps the codec's working memory from block to block.
 pub struct Compressor {
     method: Method,
+    /// What measures it, and what its work counts for.
+    meter: Option<(Arc<Meter>, Activity)>,
 }
 
 enum Method {
@@ -64,16 +69,33 @@ impl Compressor {
                 None => Method::None,
             },
         };
-        Compressor { method }
+        Compressor { method, meter: None }
+    }
+
+    /// Has what the compressor does counted for `activity`.
+    pub fn count_as(&mut self, activity: Activity, meter: &Arc<Meter>) {
+        if !matches!(self.method, Method::None) {
+            self.meter = Some((Arc::clone(meter), activity));
+        }
     }
 
     /// Appends the compressed image of `raw` to `out` and returns the id of the codec used; if
     /// the image would not be at least an eighth smaller, appends `raw` itself and returns
     /// [`id::NONE`].
     pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> u8 {
+        let Some((meter, activity)) = &self.meter else { return self.method.compress(raw, out) };
+        let started = meter.begin(*activity);
+        let used = self.method.compress(raw, out);
+        meter.end(*activity, started);
+        used
+    }
+}
+
+impl Method {
+    fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> u8 {
         let start = out.len();
         let limit = raw.len() - raw.len().div_ceil(8);
-        let used = match &mut self.method {
+        let used = match self {
             Method::None => None,
             Method::Lz4 => lz4_compress(raw, out, limit).map(|()| id::LZ4),
             Method::Zlib(context) => zlib_compress(context, raw, out, limit).map(|()| id::ZLIB),

@@ -9,6 +9,7 @@
 use super::block::{Block, BlockSlice};
 use super::format::Handle;
 use super::reader::{Table, TableIndex};
+use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
@@ -154,7 +155,7 @@ impl TableCursor {
             Some(block) => std::mem::take(block).into_bytes(),
             None => Vec::new(),
         };
-        let block = self.table.decode_block(frame, &info, image)?;
+        let block = self.table.decode_block(frame, &info, image, Some(Activity::ReadDecompress))?;
         match Arc::get_mut(&mut self.block) {
             Some(slot) => *slot = block,
             None => self.block = Arc::new(block),

@@ -11,6 +11,7 @@ use crate::base::stats::Recorder;
 use crate::base::sync::Mutex;
 use crate::cache::{Cache, Memory};
 use crate::fs::Env;
+use crate::fs::meter::Meter;
 use std::sync::{Arc, Weak};
 
 /// How many table files are open at once, at most.
@@ -29,6 +30,8 @@ pub struct TableEnv {
     pub memory: Arc<Memory>,
     /// Where reads are counted.
     pub recorder: Arc<Recorder>,
+    /// What measures calls, into `recorder`.
+    pub meter: Arc<Meter>,
     files: Mutex<Ring>,
     indexes: Mutex<Ring>,
     files_open_max: usize,
@@ -58,7 +61,8 @@ impl TableEnv {
         let cache = Arc::new(Cache::new(memory_bytes));
         let memory = Arc::new(Memory::new(memory_bytes, Arc::clone(&cache)));
         let (files, indexes) = (Mutex::default(), Mutex::default());
-        Arc::new(TableEnv { env, cache, memory, recorder, files, indexes, files_open_max })
+        let meter = Arc::new(Meter::new(Arc::clone(&env.clock), Arc::clone(&recorder)));
+        Arc::new(TableEnv { env, cache, memory, recorder, meter, files, indexes, files_open_max })
     }
 
     /// Bytes that indexes and filters may take.

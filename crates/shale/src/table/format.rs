@@ -96,15 +96,21 @@ pub fn frame_codec(bytes: &[u8]) -> Option<u8> {
     bytes.len().checked_sub(5).map(|at| bytes[at])
 }
 
+impl Frame<'_> {
+    /// Puts the decompressed content into `out`, replacing what was there.
+    pub fn unpack(&self, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        out.clear();
+        compress::decompress(self.codec, self.payload, self.raw_len, out)?;
+        if out.len() != self.raw_len {
+            return Err("a block has another length than stated");
+        }
+        Ok(())
+    }
+}
+
 /// Checks a frame and puts its decompressed content into `out`, replacing what was there.
 pub fn decode_frame(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
-    let frame = open_frame(bytes)?;
-    out.clear();
-    compress::decompress(frame.codec, frame.payload, frame.raw_len, out)?;
-    if out.len() != frame.raw_len {
-        return Err("a block has another length than stated");
-    }
-    Ok(())
+    open_frame(bytes)?.unpack(out)
 }
 
 /// The end of a table file: where its sections are.

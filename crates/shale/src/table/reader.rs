@@ -7,14 +7,16 @@
 
 use super::blob::Blob;
 use super::block::{Block, BlockSlice};
+use super::compress::id;
 use super::cursor::{CursorOptions, TableCursor};
 use super::env::TableEnv;
 use super::filter;
-use super::format::{self, BlockInfo, FOOTER_BYTES, Footer, Handle};
+use super::format::{self, BlockInfo, FOOTER_BYTES, Footer, Frame, Handle};
 use super::index::Index;
 use super::meta::{FileId, TableMeta};
 use super::properties;
 use super::scan::TableScan;
+use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDeletes;
@@ -275,7 +277,7 @@ impl Table {
         }
         let frame = &mut scratch[..length];
         self.read_at(info.handle.offset, frame)?;
-        let block = self.decode_block(frame, info, Vec::new())?;
+        let block = self.decode_block(frame, info, Vec::new(), Some(Activity::ReadDecompress))?;
         if scratch.len() <= SCRATCH_BYTES_MAX {
             SCRATCH.set(scratch);
         }
@@ -285,14 +287,26 @@ impl Table {
         Ok(block)
     }
 
-    /// Checks and decodes a data block into the memory of `image`.
+    /// Checks and decodes a data block into the memory of `image`; what decompressing it costs
+    /// counts for `activity`.
     pub(super) fn decode_block(
         &self,
         frame: &[u8],
         info: &BlockInfo,
         mut image: Vec<u8>,
+        activity: Option<Activity>,
     ) -> Result<Block> {
-        format::decode_frame(frame, &mut image)
+        let unpack = |frame: Frame<'_>| match activity {
+            Some(activity) if frame.codec != id::NONE => {
+                let started = self.shared.meter.begin(activity);
+                frame.unpack(&mut image)?;
+                self.shared.meter.end(activity, started);
+                Ok(())
+            }
+            _ => frame.unpack(&mut image),
+        };
+        format::open_frame(frame)
+            .and_then(unpack)
             .and_then(|()| Block::parse(image))
             .and_then(|block| {
                 let expected = block.entries() == info.entries as usize;

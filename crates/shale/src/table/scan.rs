@@ -4,6 +4,7 @@
 use super::block::Block;
 use super::reader::{Table, TableIndex};
 use super::writer::RawBlock;
+use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
@@ -29,6 +30,8 @@ pub struct TableScan {
     key: Vec<u8>,
     window: Vec<u8>,
     window_offset: u64,
+    /// What decompressing counts for.
+    activity: Option<Activity>,
 }
 
 impl std::fmt::Debug for TableScan {
@@ -52,6 +55,7 @@ impl TableScan {
             key: Vec::new(),
             window: Vec::new(),
             window_offset: 0,
+            activity: None,
         }
     }
 
@@ -59,6 +63,11 @@ impl TableScan {
     pub(super) fn over(table: Arc<Table>, index: Arc<TableIndex>) -> TableScan {
         let last_block = index.index.blocks().saturating_sub(1);
         TableScan { index: Some(index), last_block, ..TableScan::new(table, None, None) }
+    }
+
+    /// The same, with the cost of decompressing counted for `activity`.
+    pub fn counted_as(self, activity: Activity) -> TableScan {
+        TableScan { activity: Some(activity), ..self }
     }
 
     /// The table.
@@ -125,7 +134,7 @@ impl TableScan {
         let start = (handle.offset - self.window_offset) as usize;
         let frame = &self.window[start..start + handle.bytes as usize];
         let image = std::mem::take(&mut self.block).into_bytes();
-        self.block = self.table.decode_block(frame, &info, image)?;
+        self.block = self.table.decode_block(frame, &info, image, self.activity)?;
         self.limit = match &self.end {
             Some(end) if at == self.last_block => self.block.lower_bound(end, SEQ_MAX),
             _ => self.block.entries(),

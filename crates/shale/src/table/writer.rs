@@ -13,13 +13,16 @@ use super::format::{BlockInfo, Footer, Handle, frame_codec, put_frame, put_plain
 use super::index::{IndexBuilder, separator};
 use super::meta::{FileId, TableMeta};
 use super::properties;
+use crate::base::activity::Activity;
 use crate::base::coding::hash;
 use crate::base::config::Codec;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::fs::WriteFile;
+use crate::fs::meter::Meter;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// How many bytes are collected before they are handed to the file.
 const OUTPUT_BYTES: usize = 256 * 1024;
@@ -107,6 +110,12 @@ impl TableWriter {
             written: 0,
             hinted: 0,
         }
+    }
+
+    /// The same, with the cost of compressing its blocks counted for `activity`.
+    pub fn counted_as(mut self, activity: Activity, meter: &Arc<Meter>) -> TableWriter {
+        self.compressor.count_as(activity, meter);
+        self
     }
 
     /// Adds an entry, which must come after all those before it.
