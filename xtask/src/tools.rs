@@ -63,8 +63,21 @@ fn need_nightly(component: Option<&str>) -> Outcome {
         Some("miri") if !works("rustup", &["run", "nightly", "cargo", "miri", "--version"]) => {
             Err("Miri is missing: rustup component add --toolchain nightly miri rust-src".into())
         }
+        Some("rust-src") if !has_nightly_source() => Err("the source of the standard library is \
+             missing: rustup component add --toolchain nightly rust-src"
+            .into()),
         _ => Ok(()),
     }
+}
+
+/// Whether the nightly toolchain can build the standard library.
+fn has_nightly_source() -> bool {
+    let output =
+        Command::new("rustup").args(["run", "nightly", "rustc", "--print", "sysroot"]).output();
+    output.is_ok_and(|output| {
+        let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Path::new(&sysroot).join("lib/rustlib/src/rust/library/std").exists()
+    })
 }
 
 /// Format, lints and documentation; `./test` runs the tests.
@@ -91,8 +104,7 @@ pub(crate) fn miri(filters: &[String]) -> Outcome {
 }
 
 /// The interleavings of threads that shuttle explores, in a build of its own: the locks and
-/// atomics of
-/// `base::sync` are other types there.
+/// atomics of `base::sync` are other types there.
 pub(crate) fn shuttle(filters: &[String]) -> Outcome {
     let mut command = cargo();
     command.env("RUSTFLAGS", "--cfg shuttle");
@@ -107,7 +119,7 @@ pub(crate) fn shuttle(filters: &[String]) -> Outcome {
 
 /// Data races, with the standard library instrumented too.
 pub(crate) fn tsan(filters: &[String]) -> Outcome {
-    need_nightly(None)?;
+    need_nightly(Some("rust-src"))?;
     let target = "x86_64-unknown-linux-gnu";
     let mut command = nightly();
     command.env("RUSTFLAGS", "-Zsanitizer=thread");
@@ -119,16 +131,14 @@ pub(crate) fn tsan(filters: &[String]) -> Outcome {
     } else {
         command.args(filters);
     }
-    run(
-        &mut command,
-        "ThreadSanitizer (it needs rust-src: rustup component add --toolchain nightly rust-src)",
-    )
+    run(&mut command, "ThreadSanitizer")
 }
 
-/// Every fuzz target for some time.
+/// Every fuzz target for some time. What is new goes into `fuzz/target/corpus`; the corpora that
+/// the tests replay are read and not changed.
 pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
     need_nightly(None)?;
-    if !works("cargo", &["fuzz", "--version"]) {
+    if !works("cargo", &["fuzz", "--help"]) {
         return Err("cargo-fuzz is missing: cargo install cargo-fuzz".into());
     }
     let folder = root().join("fuzz/fuzz_targets");
@@ -144,8 +154,19 @@ pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
         return Err(format!("there is no such target in {}", folder.display()));
     }
     for target in targets {
-        let limit = format!("-max_total_time={seconds}");
-        run(nightly().args(["fuzz", "run", &target, "--", &limit]), &format!("fuzzing {target}"))?;
+        let found = root().join("fuzz/target/corpus").join(&target);
+        std::fs::create_dir_all(&found)
+            .map_err(|error| format!("could not make {}: {error}", found.display()))?;
+        let (found, kept) = (format!("target/corpus/{target}"), format!("corpus/{target}"));
+        let limits = [format!("-max_total_time={seconds}"), "-timeout=60".to_owned()];
+        let mut command = nightly();
+        command
+            .current_dir(root().join("fuzz"))
+            // libdeflate builds one static table per template.
+            .env("ASAN_OPTIONS", "detect_odr_violation=0")
+            .args(["fuzz", "run", &target, &found, &kept, "--"])
+            .args(limits);
+        run(&mut command, &format!("fuzzing {target}"))?;
     }
     Ok(())
 }
