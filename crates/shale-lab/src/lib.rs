@@ -12,6 +12,7 @@
 //! - [`pace`], [`row`], [`step`], [`work`]: a client's loop, the measures of a step, the step
 //!   itself, what a workload gives it.
 //! - [`tables`]: rows and secondary indexes over a key-value engine. [`model`]: one in memory.
+//! - [`conformance`]: what every engine must do, as checks that its tests call.
 //! - [`linkbench`]: the social graph. [`insert`]: the insert benchmark. [`sysbench`]: its pattern.
 //! - [`kv`]: the db_bench pattern. [`workload`]: all workloads, as a plan names them.
 //! - [`driver`]: the process that runs one step. [`campaign`]: all steps of all engines, in turns.
@@ -19,6 +20,7 @@
 
 pub mod campaign;
 pub mod compress;
+pub mod conformance;
 pub mod driver;
 pub mod engine;
 pub mod generate;

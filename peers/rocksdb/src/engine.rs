@@ -293,6 +293,15 @@ mod tests {
     }
 
     #[test]
+    fn does_what_every_engine_must() {
+        use shale_lab::conformance;
+        let dir = tempfile::tempdir().unwrap();
+        let setup = conformance::setup();
+        conformance::check::<RocksDb>(dir.path(), &setup, 1, 4000).unwrap();
+        conformance::check_threads::<RocksDb>(dir.path(), &setup, 50).unwrap();
+    }
+
+    #[test]
     fn trees_batches_and_scans() {
         let dir = tempfile::tempdir().unwrap();
         let setup = Setup { memory: 64 << 20, memtable: 1 << 20, ..Setup::default() };
