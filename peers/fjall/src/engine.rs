@@ -1,0 +1,320 @@
+//! fjall: a keyspace per tree, its makers' defaults for all that the lab does not give every
+//! engine. Some calls are outside its documented interface, for want of others: waiting for a
+//! flush, running the compactions that are due, the sizes of the levels.
+
+use fjall::config::{
+    BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
+};
+use fjall::{
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable,
+};
+use shale_lab::engine::{Batch, Engine, Handle, Level, Metrics, Op, Result, TreeId};
+use shale_lab::setup::{Durability, Setup};
+use std::ops::Bound;
+use std::path::Path;
+use std::time::Duration;
+
+/// As many memtables of the size that was asked for as RocksDB gets; the cache has the rest.
+const MEMTABLES: u64 = 4;
+/// Those of one tree that may wait to be flushed before its writers wait as well.
+const SEALED: u64 = 3;
+const LEVELS: usize = 7;
+
+/// An open database.
+pub(crate) struct Fjall {
+    db: Database,
+    trees: Vec<Keyspace>,
+    sync: bool,
+}
+
+/// LZ4 is the only codec that fjall has.
+fn codec(name: &str) -> CompressionType {
+    if name == "none" { CompressionType::None } else { CompressionType::Lz4 }
+}
+
+/// Levels 0 and 1 are the small ones, as in fjall's own default.
+fn codecs(setup: &Setup) -> [CompressionType; LEVELS] {
+    let mut codecs = [codec(&setup.codecs.middle); LEVELS];
+    codecs[..2].fill(codec(&setup.codecs.small));
+    codecs[LEVELS - 1] = codec(&setup.codecs.last);
+    codecs
+}
+
+/// What the memtables leave of the memory.
+fn cache_bytes(setup: &Setup) -> u64 {
+    setup.memory.saturating_sub(MEMTABLES * setup.memtable).max(8 << 20)
+}
+
+/// All trees' memtables together have the bytes of [`MEMTABLES`]: the active one of each tree and
+/// the sealed ones of one.
+fn memtable_bytes(setup: &Setup, trees: usize) -> u64 {
+    (MEMTABLES * setup.memtable / (trees as u64 + SEALED)).min(setup.memtable).max(1 << 20)
+}
+
+/// The filters of level 0 are fjall's own choice: they are small and asked often.
+fn filters(setup: &Setup) -> FilterPolicy {
+    if setup.filter_bits == 0 {
+        return FilterPolicy::disabled();
+    }
+    let bits = f32::from(setup.filter_bits);
+    FilterPolicy::new([
+        FilterPolicyEntry::Bloom(BloomConstructionPolicy::FalsePositiveRate(0.0001)),
+        FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(bits)),
+    ])
+}
+
+fn options(setup: &Setup, trees: usize) -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(memtable_bytes(setup, trees))
+        .data_block_size_policy(BlockSizePolicy::all(setup.block_bytes as u32))
+        .data_block_compression_policy(CompressionPolicy::new(codecs(setup)))
+        .filter_policy(filters(setup))
+}
+
+impl Engine for Fjall {
+    type Handle = FjallHandle;
+    const NAME: &'static str = "fjall";
+
+    fn version() -> String {
+        "3.1.13".to_owned()
+    }
+
+    fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Fjall> {
+        let db = Database::builder(dir)
+            .cache_size(cache_bytes(setup))
+            .worker_threads(setup.background_threads as usize)
+            .open()?;
+        let count = trees.len();
+        let trees = trees
+            .iter()
+            .map(|name| db.keyspace(name, || options(setup, count)))
+            .collect::<fjall::Result<_>>()?;
+        Ok(Fjall { db, trees, sync: setup.durability == Durability::Power })
+    }
+
+    fn configuration(setup: &Setup) -> Vec<(String, String)> {
+        let pair = |name: &str, value: String| (name.to_owned(), value);
+        let sync = setup.durability == Durability::Power;
+        let most = setup.memtable;
+        let filter = match setup.filter_bits {
+            0 => "none".to_owned(),
+            bits => format!("level 0 false positives 0.0001, others {bits} bits per key"),
+        };
+        vec![
+            pair("cache_size", cache_bytes(setup).to_string()),
+            pair(
+                "max_memtable_size",
+                format!("{} / (trees + {SEALED}), at most {most}", MEMTABLES * setup.memtable),
+            ),
+            pair("worker_threads", setup.background_threads.to_string()),
+            pair("data_block_size_policy", setup.block_bytes.to_string()),
+            pair("data_block_compression_policy", format!("{:?}", codecs(setup))),
+            pair("filter_policy", filter),
+            pair("manual_journal_persist", "false".to_owned()),
+            pair("max_journaling_size", (512 << 20).to_string()),
+            pair("compaction_strategy", "Leveled".to_owned()),
+            pair("persist", if sync { "SyncData" } else { "Buffer" }.to_owned()),
+        ]
+    }
+
+    fn handle(&self) -> Result<FjallHandle> {
+        Ok(FjallHandle { db: self.db.clone(), trees: self.trees.clone(), sync: self.sync })
+    }
+
+    fn clear_tree(&self, tree: TreeId) -> Result<()> {
+        self.trees[tree].clear()?;
+        Ok(())
+    }
+
+    fn settle(&self) -> Result<()> {
+        for tree in &self.trees {
+            tree.rotate_memtable_and_wait()?;
+        }
+        self.wait_idle();
+        for tree in &self.trees {
+            // One call is one compaction, if one is due. The workers start them at flushes only.
+            loop {
+                let before = tree.tree.current_version().id();
+                let oldest = self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
+                tree.tree.compact(tree.config.compaction_strategy.clone(), oldest)?;
+                self.wait_idle();
+                if tree.tree.current_version().id() == before {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn metrics(&self) -> Result<Metrics> {
+        let levels = self.levels();
+        let table = levels.iter().filter(|level| level.files > 0).map(|level| {
+            let Level { level, files, bytes, .. } = level;
+            format!("level {level}: {files} tables, {bytes} bytes\n")
+        });
+        Ok(Metrics {
+            compaction_seconds: Some(self.db.time_compacting().as_secs_f64()),
+            table: format!(
+                "{}compactions {}, journals {}\n",
+                table.collect::<String>(),
+                self.db.compactions_completed(),
+                self.db.journal_count()
+            ),
+            levels,
+            ..Metrics::default()
+        })
+    }
+
+    fn close(self) -> Result<()> {
+        self.db.persist(PersistMode::Buffer)?;
+        // Handles are gone by now: the drop of the last owner stops the workers and closes it.
+        Ok(())
+    }
+}
+
+impl Fjall {
+    fn wait_idle(&self) {
+        while self.db.outstanding_flushes() > 0 || self.db.active_compactions() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The levels of all trees together.
+    fn levels(&self) -> Vec<Level> {
+        let numbers = 0..LEVELS as u32;
+        let mut levels: Vec<Level> =
+            numbers.map(|level| Level { level, ..Level::default() }).collect();
+        for tree in &self.trees {
+            let version = tree.tree.current_version();
+            for (sum, level) in levels.iter_mut().zip(version.iter_levels()) {
+                sum.files += level.table_count() as u64;
+                sum.bytes += level.size();
+            }
+        }
+        levels
+    }
+}
+
+/// One thread's view of it.
+pub(crate) struct FjallHandle {
+    db: Database,
+    trees: Vec<Keyspace>,
+    sync: bool,
+}
+
+impl FjallHandle {
+    #[inline]
+    fn synced(&self) -> Result<()> {
+        if self.sync {
+            self.db.persist(PersistMode::SyncData)?;
+        }
+        Ok(())
+    }
+}
+
+impl Handle for FjallHandle {
+    #[inline]
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.trees[tree].insert(key, value)?;
+        self.synced()
+    }
+
+    #[inline]
+    fn get(&mut self, tree: TreeId, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
+        match self.trees[tree].get(key)? {
+            Some(value) => {
+                found(&value);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    #[inline]
+    fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        self.trees[tree].remove(key)?;
+        self.synced()
+    }
+
+    #[inline]
+    fn write(&mut self, batch: &Batch) -> Result<()> {
+        let mode = if self.sync { PersistMode::SyncData } else { PersistMode::Buffer };
+        let mut ours = fjall::OwnedWriteBatch::with_capacity(self.db.clone(), batch.len())
+            .durability(Some(mode));
+        for op in batch.iter() {
+            match op {
+                Op::Put(tree, key, value) => ours.insert(&self.trees[tree], key, value),
+                Op::Delete(tree, key) => ours.remove(&self.trees[tree], key),
+            }
+        }
+        ours.commit().map_err(Into::into)
+    }
+
+    #[inline]
+    fn scan(
+        &mut self,
+        tree: TreeId,
+        from: &[u8],
+        rows: u64,
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        // `Keyspace::range` reads the newest rows, not those of one moment.
+        let range = (Bound::Included(from), Bound::Unbounded);
+        let mut found = self.db.snapshot().range::<&[u8], _>(&self.trees[tree], range);
+        let mut done = 0;
+        while done < rows {
+            let Some(pair) = found.next() else { break };
+            let (key, value) = pair.into_inner()?;
+            done += 1;
+            if !row(&key, &value) {
+                break;
+            }
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shale_lab::conformance;
+
+    #[test]
+    fn does_what_every_engine_must() {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = conformance::setup();
+        conformance::check::<Fjall>(dir.path(), &setup, 1, 4000).unwrap();
+        conformance::check_threads::<Fjall>(dir.path(), &setup, 50).unwrap();
+    }
+
+    #[test]
+    fn commits_can_be_synced() {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = Setup { durability: Durability::Power, ..conformance::setup() };
+        conformance::check::<Fjall>(dir.path(), &setup, 2, 400).unwrap();
+    }
+
+    #[test]
+    fn what_is_settled_is_in_levels() {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = conformance::setup();
+        let store = Fjall::open(dir.path(), &setup, &["a", "b"]).unwrap();
+        let mut handle = store.handle().unwrap();
+        for n in 0..20_000u64 {
+            let key = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes();
+            handle.put((n % 2) as usize, &key, &[n as u8; 200]).unwrap();
+        }
+        store.settle().unwrap();
+        let metrics = store.metrics().unwrap();
+        assert!(metrics.levels.iter().map(|level| level.bytes).sum::<u64>() > 10_000);
+        assert!(metrics.table.contains("tables"), "{}", metrics.table);
+        assert!(!Fjall::configuration(&setup).is_empty());
+    }
+
+    #[test]
+    fn memtables_share_what_they_get() {
+        let setup = Setup::default();
+        assert_eq!(memtable_bytes(&setup, 1), setup.memtable);
+        assert_eq!(memtable_bytes(&setup, 5), setup.memtable / 2);
+    }
+}
