@@ -1,0 +1,10 @@
+//! SQLite behind the workloads of the lab: a driver that `shale bench` starts.
+
+mod engine;
+
+use engine::Sqlite;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    shale_lab::driver::main_kv::<Sqlite>()
+}
