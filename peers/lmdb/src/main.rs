@@ -1,0 +1,10 @@
+//! LMDB behind the workloads of the lab: a driver that `shale bench` starts.
+
+mod engine;
+
+use engine::Lmdb;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    shale_lab::driver::main_kv::<Lmdb>()
+}
