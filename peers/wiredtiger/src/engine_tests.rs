@@ -1,0 +1,50 @@
+use super::*;
+use shale_lab::conformance;
+
+#[test]
+fn does_what_every_engine_must() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = conformance::setup();
+    conformance::check::<WiredTiger>(dir.path(), &setup, 1, 4000).unwrap();
+    conformance::check_threads::<WiredTiger>(dir.path(), &setup, 50).unwrap();
+}
+
+#[test]
+fn commits_can_be_synced() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = Setup { durability: Durability::Power, ..conformance::setup() };
+    conformance::check::<WiredTiger>(dir.path(), &setup, 2, 400).unwrap();
+}
+
+#[test]
+fn every_codec_opens_and_settled_bytes_are_counted() {
+    let mut sizes = Vec::new();
+    for codec in ["none", "lz4", "zlib:1", "zlib", "zstd:3"] {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = Setup { codecs: codec.parse().unwrap(), ..conformance::setup() };
+        let store = WiredTiger::open(dir.path(), &setup, &["a"]).unwrap();
+        let mut handle = store.handle().unwrap();
+        for n in 0..5_000u64 {
+            let key = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes();
+            handle.put(0, &key, &[n as u8; 200]).unwrap();
+        }
+        store.settle().unwrap();
+        let metrics = store.metrics().unwrap();
+        assert!(metrics.wal_bytes > 1_000_000, "{metrics:?}");
+        assert!(metrics.table.contains("block-manager:"), "{}", metrics.table);
+        sizes.push(metrics.flush_bytes);
+        drop(handle);
+        store.close().unwrap();
+    }
+    assert!(sizes[0] > 1_000_000 && sizes[1..].iter().all(|size| *size < sizes[0]), "{sizes:?}");
+}
+
+#[test]
+fn a_tree_is_cleared_beside_a_handle_that_nobody_uses() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = WiredTiger::open(dir.path(), &conformance::setup(), &["a"]).unwrap();
+    let mut handle = store.handle().unwrap();
+    handle.put(0, b"k", b"v").unwrap();
+    store.clear_tree(0).unwrap();
+    assert!(!handle.get(0, b"k", &mut |_| ()).unwrap());
+}

@@ -1,0 +1,11 @@
+//! WiredTiger behind the workloads of the lab: a driver that `shale bench` starts.
+
+mod api;
+mod engine;
+
+use engine::WiredTiger;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    shale_lab::driver::main_kv::<WiredTiger>()
+}
