@@ -50,8 +50,7 @@ Examples:
     #[command(after_help = "\
 The steps are l.i0 (load), l.x (create the secondary indexes), l.i1 and l.i2 (insert, and delete \
 as many), qrN and qpN (range and point queries beside N inserts per second); docs/workloads.md \
-says what \
-each does. A row notes a writer that did not hold its rate.
+says what each does. A row notes a writer that did not hold its rate.
 
 Examples:
   shale bench insert

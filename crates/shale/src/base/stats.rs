@@ -336,8 +336,8 @@ impl Recorder {
         bump(&local.counters[counter as usize], by);
     }
 
-    /// Records the CPU of a sampled call: whether the CPU clock was looked at for it, and whether it
-    /// was too short to have waited, in which case `nanos` is by the wall clock.
+    /// Records the CPU of a sampled call: whether the CPU clock was looked at for it, and whether
+    /// it was too short to have waited, in which case `nanos` is by the wall clock.
     pub fn spent(&self, activity: Activity, nanos: u64, looked: bool, short: bool) {
         let local = self.local();
         let cpu = match short {
