@@ -1,6 +1,7 @@
 //! Tasks of the developers: `cargo xtask --help`.
 //!
-//! Nothing is installed by a task; what is missing is named, with the command that brings it.
+//! Only `peers` installs anything; the others name what is missing, with the command that brings
+//! it.
 
 mod compare;
 mod peers;
@@ -28,6 +29,12 @@ struct Command {
 enum Task {
     /// Measure Shale beside RocksDB: the same work, step by step in turns, and a table of ratios
     Compare(compare::CompareOptions),
+    /// Build the drivers of the peers that `shale bench --engines` runs, after installing the
+    /// Debian packages that they need
+    Peers {
+        /// Which, such as rocksdb [default: all that there are]
+        names: Vec<String>,
+    },
     /// What every change has to pass besides ./test: format, lints, documentation
     Ci,
     /// Run the unit tests of the files with `unsafe` under Miri (needs a nightly toolchain)
@@ -65,6 +72,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Command::parse().task {
         Task::Compare(options) => compare::run(&options),
+        Task::Peers { names } => peers::peers(&names),
         Task::Ci => tools::ci(),
         Task::Miri { filters } => tools::miri(&filters),
         Task::Shuttle { filters } => tools::shuttle(&filters),

@@ -1,15 +1,16 @@
-//! Building both sides of a comparison, and saying what is missing for it.
+//! Building the drivers of the peers, and saying or installing what they need.
 //!
-//! RocksDB is C++ and takes minutes to build, so it is built once into a cache folder:
-//! `$SHALE_CACHE`, else `~/.cache/shale/peers`. It is built for this machine's CPU, which gives it
-//! hardware checksums; `SHALE_PEER_RUSTFLAGS` replaces that, and a prebuilt library named by
-//! `ROCKSDB_LIB_DIR` is taken as it is.
+//! They go into a cache folder, `$SHALE_CACHE` or `~/.cache/shale/peers`, where `shale bench` looks
+//! for them, so that C++ that takes minutes is built once. They are built for this machine's CPU,
+//! which gives RocksDB hardware checksums; `SHALE_PEER_RUSTFLAGS` replaces that, and a prebuilt
+//! RocksDB named by `ROCKSDB_LIB_DIR` is taken as it is.
 
 use crate::Outcome;
 use crate::tools::{cargo, root, run, works};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// The two programs.
+/// The two programs of a comparison.
 pub(crate) struct Programs {
     /// `shale`, to be called with `bench kv`.
     pub(crate) shale: PathBuf,
@@ -17,33 +18,87 @@ pub(crate) struct Programs {
     pub(crate) rocksdb: PathBuf,
 }
 
-/// Builds both in release.
+/// What a peer needs of Debian to be built and to run, besides a C compiler.
+const PACKAGES: [(&str, &[&str]); 3] = [
+    ("rocksdb", &["g++", "clang", "libclang-dev"]),
+    ("wiredtiger", &["libwiredtiger-dev"]),
+    ("mariadb", &["mariadb-server", "mariadb-plugin-rocksdb"]),
+];
+
+/// Builds both programs of a comparison in release.
 pub(crate) fn build() -> Outcome<Programs> {
     run(cargo().args(["build", "--release", "-p", "shale-cli"]), "building shale")?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let shale = root().join(target).join("release/shale");
+    let missing = missing("rocksdb");
+    if !missing.is_empty() && !program("rocksdb")?.exists() {
+        return Err(format!(
+            "RocksDB cannot be built without {}: cargo xtask peers rocksdb",
+            missing.join(", ")
+        ));
+    }
+    Ok(Programs { shale, rocksdb: build_one("rocksdb")? })
+}
 
-    let cache = cache()?;
-    let rocksdb = cache.join("release/shale-peer-rocksdb");
-    let library = std::env::var_os("ROCKSDB_LIB_DIR");
-    if !rocksdb.exists() {
-        missing()?;
-        if library.is_none() {
-            eprintln!("xtask: RocksDB is compiled once into {} (minutes)", cache.display());
+/// `cargo xtask peers`: installs what is missing, builds these peers, or all that there are.
+pub(crate) fn peers(names: &[String]) -> Outcome {
+    let known = known()?;
+    let wanted = if names.is_empty() { &known[..] } else { names };
+    if let Some(other) = wanted.iter().find(|name| !known.contains(name)) {
+        return Err(format!("`{other}` is none of the peers {}", known.join(", ")));
+    }
+    let mut packages: Vec<&str> = wanted.iter().flat_map(|name| missing(name)).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    install(&packages)?;
+    let mut failed = Vec::new();
+    for name in wanted {
+        // One that cannot be built does not keep the others from it.
+        match build_one(name) {
+            Ok(program) => println!("{name}: {}", program.display()),
+            Err(error) => failed.push(format!("{name}: {error}")),
         }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
+/// The packages under `peers/`.
+fn known() -> Outcome<Vec<String>> {
+    let folder = root().join("peers");
+    let entries = std::fs::read_dir(&folder)
+        .map_err(|error| format!("could not read {}: {error}", folder.display()))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().join("Cargo.toml").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Builds one peer in release; its program.
+fn build_one(name: &str) -> Outcome<PathBuf> {
+    let (cache, program) = (cache()?, program(name)?);
+    let library = std::env::var_os("ROCKSDB_LIB_DIR").filter(|_| name == "rocksdb");
+    if name == "rocksdb" && !program.exists() && library.is_none() {
+        eprintln!("xtask: RocksDB is compiled once into {} (minutes)", cache.display());
     }
     let mut command = cargo();
     command
-        .current_dir(root().join("peers/rocksdb"))
+        .current_dir(root().join("peers").join(name))
         .args(["build", "--release", "--locked"])
         .env("CARGO_TARGET_DIR", &cache);
     if library.is_none() {
         let flags = std::env::var("SHALE_PEER_RUSTFLAGS");
         command.env("RUSTFLAGS", flags.as_deref().unwrap_or("-Ctarget-cpu=native"));
     }
-    run(&mut command, "building the RocksDB peer")?;
-    Ok(Programs { shale, rocksdb })
+    run(&mut command, &format!("building the {name} peer"))?;
+    Ok(program)
+}
+
+fn program(name: &str) -> Outcome<PathBuf> {
+    Ok(cache()?.join(format!("release/shale-peer-{name}")))
 }
 
 fn cache() -> Outcome<PathBuf> {
@@ -54,26 +109,51 @@ fn cache() -> Outcome<PathBuf> {
     Ok(Path::new(&home).join(".cache/shale/peers"))
 }
 
-/// Says which of the tools that RocksDB's build needs are not there.
-fn missing() -> Outcome {
-    let mut packages = Vec::new();
-    if !works("c++", &["--version"]) {
-        packages.push("g++");
+/// Those of a peer's packages whose work nothing on this machine does.
+fn missing(name: &str) -> Vec<&'static str> {
+    let packages = PACKAGES.iter().find(|(known, _)| *known == name);
+    let more = packages.map_or(&[][..], |(_, packages)| *packages);
+    std::iter::once("gcc").chain(more.iter().copied()).filter(|one| !is_there(one)).collect()
+}
+
+fn is_there(package: &str) -> bool {
+    match package {
+        "gcc" => works("cc", &["--version"]),
+        "g++" => works("c++", &["--version"]),
+        "clang" => works("clang", &["--version"]),
+        "libclang-dev" => has_libclang(),
+        _ => {
+            let asked = Command::new("dpkg-query")
+                .args(["--show", "--showformat=${db:Status-Status}", package])
+                .output();
+            asked.is_ok_and(|answer| answer.stdout == b"installed")
+        }
     }
-    if !works("clang", &["--version"]) {
-        packages.push("clang");
-    }
-    if !has_libclang() {
-        packages.push("libclang-dev");
-    }
+}
+
+/// Installs Debian packages, or says how.
+fn install(packages: &[&str]) -> Outcome {
     if packages.is_empty() {
         return Ok(());
     }
-    Err(format!(
-        "RocksDB cannot be built without {}: apt-get install {}",
-        packages.join(", "),
-        packages.join(" ")
-    ))
+    let list = packages.join(" ");
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt;
+        own.uid() == 0
+    });
+    if !works("apt-get", &["--version"]) || !is_root {
+        return Err(format!(
+            "these packages are missing (named as Debian names them): {list}. As root: apt-get \
+             install {list}"
+        ));
+    }
+    eprintln!("xtask: installing {list}");
+    let mut command = Command::new("apt-get");
+    command
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args(["install", "--yes", "--no-install-recommends"])
+        .args(packages);
+    run(&mut command, "installing packages (`apt-get update` brings their list up to date)")
 }
 
 fn has_libclang() -> bool {
