@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn an_engine_that_forgets_or_tears_is_found() {
         let dir = tempfile::tempdir().unwrap();
-        let wrong = check::<Wrong>(dir.path(), &setup(), 1, 400).unwrap_err().to_string();
+        let wrong = check::<Wrong>(dir.path(), &setup(), 1, 4000).unwrap_err().to_string();
         assert!(wrong.starts_with("wrong, seed 1, step "), "{wrong}");
         // The model writes its file when it is closed: that is not what is to be found here.
         assert!(!wrong.contains("copy"), "{wrong}");

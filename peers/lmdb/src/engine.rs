@@ -3,7 +3,7 @@
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions};
-use shale_lab::engine::{Batch, Engine, Failure, Handle, Metrics, Op, Result, TreeId};
+use shale_lab::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use shale_lab::setup::{Durability, Setup};
 use std::ops::Bound;
 use std::path::Path;
@@ -48,13 +48,14 @@ impl Engine for Lmdb {
         // lab's own, and no other program changes its files while it is open.
         let env = unsafe { options.flags(flags(setup)).open(dir)? };
         let names = trees.iter().map(|&name| name.to_owned()).collect();
-        let write = env.write_txn()?;
-        let made = env.create_databases_and_commit(write, |opener, write| {
-            let trees = trees.iter().map(|name| opener.create_database(write, Some(name)));
-            let trees = trees.collect::<heed::Result<Vec<_>>>()?;
-            Ok::<_, Failure>(CommitOrAbort::<_, ()>::Commit(trees))
-        })?;
-        let trees: Vec<Tree> = made.commit().ok_or("LMDB made no databases")?;
+        let make = |name: &&str| -> Result<Tree> {
+            let made = env.create_databases_and_commit(env.write_txn()?, |opener, write| {
+                let tree = opener.create_database::<Bytes, Bytes>(write, Some(name))?;
+                Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(tree))
+            })?;
+            made.commit().ok_or_else(|| "LMDB made no database".into())
+        };
+        let trees = trees.iter().map(make).collect::<Result<_>>()?;
         Ok(Lmdb { env, names, trees })
     }
 

@@ -60,7 +60,7 @@ fn large_objects_are_groups_of_their_own_and_scale() {
         let command = parse(&["--workloads", "large", "--last", "zlib:6", "--scale", scale]);
         command.compress.groups(&command.campaign, &Setup::default()).unwrap()
     };
-    let (small, large) = (groups("0.1"), groups("2"));
+    let (small, large) = (groups("1"), groups("20"));
     assert_eq!(small.len(), 8);
     assert_eq!(small[0].subjects[1].setting, "lz4,lz4,zlib:6; 100-1000 B, 20 % random");
     for (small, large) in small.iter().zip(&large) {
