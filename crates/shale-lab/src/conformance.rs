@@ -352,7 +352,7 @@ mod tests {
     use crate::engine::{Metrics, Op};
     use crate::model::Model;
 
-    /// Forgets the twentieth delete of a handle and the end of long batches.
+    /// Forgets every fifth delete of a handle and the end of long batches.
     struct Wrong(Model);
 
     struct WrongHandle(<Model as Engine>::Handle, u32);
@@ -405,7 +405,7 @@ mod tests {
 
         fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
             self.1 += 1;
-            if self.1 == 20 { Ok(()) } else { self.0.delete(tree, key) }
+            if self.1.is_multiple_of(5) { Ok(()) } else { self.0.delete(tree, key) }
         }
 
         fn write(&mut self, batch: &Batch) -> Result<()> {
