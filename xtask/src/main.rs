@@ -3,7 +3,6 @@
 //! Only `peers` installs anything; the others name what is missing, with the command that brings
 //! it.
 
-mod assets;
 mod compare;
 mod peers;
 mod table;
@@ -35,12 +34,6 @@ enum Task {
     Peers {
         /// Which, such as rocksdb [default: all that there are]
         names: Vec<String>,
-    },
-    /// Get the plotting library of the reports as it was published, and put it in its place
-    Assets {
-        /// Only compare: fail if what is here is not as published
-        #[arg(long)]
-        check: bool,
     },
     /// What every change has to pass besides ./test: format, lints, documentation
     Ci,
@@ -80,7 +73,6 @@ fn main() -> ExitCode {
     let outcome = match Command::parse().task {
         Task::Compare(options) => compare::run(&options),
         Task::Peers { names } => peers::peers(&names),
-        Task::Assets { check } => assets::run_assets(check),
         Task::Ci => tools::ci(),
         Task::Miri { filters } => tools::miri(&filters),
         Task::Shuttle { filters } => tools::shuttle(&filters),

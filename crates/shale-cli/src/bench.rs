@@ -9,7 +9,6 @@ use shale_lab::engine::Null;
 use shale_lab::insert::InsertOptions;
 use shale_lab::kv::KvOptions;
 use shale_lab::linkbench::LinkbenchOptions;
-use shale_lab::report::ReportOptions;
 use shale_lab::row::Row;
 use shale_lab::setup::{Durability, Setup};
 use shale_lab::shale::Shale;
@@ -81,17 +80,6 @@ Examples:
         #[arg(long, value_name = "FILE")]
         json_to: Option<PathBuf>,
     },
-    /// Show the results of runs: tables, ratios, a page of HTML; compare runs by a statistical test
-    #[command(after_help = "\
-One run is shown: a table for each step, ratios against one engine, sentences on the figures that \
-differ together. Of two or more, each later one is compared with the first: the Mann-Whitney U test \
-over four repeats or more, else a block bootstrap over the intervals; docs/results.md says what \
-these can tell. With --fail-on-regression the exit code is 10 if a figure regressed.
-
-Examples:
-  shale bench report RUN --html page.html
-  shale bench report BEFORE AFTER --fail-on-regression")]
-    Report(Box<ReportOptions>),
     /// Run one step, as a campaign asks on the standard input
     #[command(hide = true)]
     Job {
@@ -221,13 +209,6 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
             let json_to = json_to(asked);
             let outcome = campaign::resume(&folder, json_to.as_deref(), &interrupted()?)?;
             finish(&outcome, json_to.as_deref(), report::table)
-        }
-        BenchKind::Report(options) => {
-            let mut text = Vec::new();
-            let regressions = report::run(&options, json, &mut text)?;
-            screen::out(&text)?;
-            let fail = options.fail_on_regression && regressions > 0;
-            Ok(if fail { Exit::Regressed } else { Exit::Done })
         }
         BenchKind::Job { engine } => {
             let code = match engine.as_str() {

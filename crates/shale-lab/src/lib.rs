@@ -17,7 +17,6 @@
 //! - [`kv`]: the db_bench pattern. [`workload`]: all workloads, as a plan names them.
 //! - [`driver`]: the process that runs one step. [`campaign`]: all steps of all engines, in turns.
 //! - [`report`]: rows as tables. [`compress`]: codec choices on several workloads, as one matrix.
-//! - [`report`]: tables, sentences, comparisons of runs, one page of HTML.
 
 pub mod campaign;
 pub mod compress;

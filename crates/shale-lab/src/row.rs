@@ -6,8 +6,7 @@ use crate::measure::{Device, LatencySummary, RateSummary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of [`Row`]'s fields; it grows when a field changes its meaning. A field may be added
-/// without that: rows that lack it read as its default.
+/// The version of [`Row`]'s fields; it grows when a field changes its meaning.
 pub const SCHEMA: u32 = 2;
 
 /// One step of a workload on one engine.
@@ -81,7 +80,6 @@ pub struct Row {
 
 /// Response times of one kind of operation, from when each was due if the step is held at a rate.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Latency {
     /// How many there were.
     pub count: u64,
@@ -92,7 +90,6 @@ pub struct Latency {
 
 /// One interval of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Interval {
     /// Seconds from the step's beginning to the interval's end.
     pub at: f64,
@@ -118,7 +115,6 @@ pub struct Interval {
 
 /// CPU of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Cpu {
     /// Microseconds per operation of the engine: of its process, or of this process less what the
     /// client costs.
@@ -141,7 +137,6 @@ pub struct Cpu {
 
 /// Storage of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Io {
     /// Bytes that the engine's process had written to storage, or that will be written back.
     pub written_bytes: u64,
@@ -157,7 +152,6 @@ pub struct Io {
 
 /// What the engine counts itself, in this step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Counted {
     /// Keys and values that the client wrote (counted by the client).
     pub user_bytes: u64,
@@ -187,7 +181,6 @@ pub struct Counted {
 
 /// Hardware counters per operation.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Hardware {
     /// Instructions.
     pub instructions_per_op: f64,
@@ -199,7 +192,6 @@ pub struct Hardware {
 
 /// What it took to open the store, its recovery included.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Opened {
     /// How long.
     pub seconds: f64,
@@ -211,7 +203,6 @@ pub struct Opened {
 
 /// A writer held at a rate beside the step's own clients.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Writer {
     /// Writes done.
     pub ops: u64,
