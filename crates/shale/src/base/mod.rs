@@ -5,6 +5,7 @@ pub mod config;
 pub mod cursor;
 pub mod error;
 pub mod key;
+pub mod pages;
 pub mod ranges;
 pub mod stats;
 pub mod sync;

@@ -26,13 +26,19 @@ const NAME_BYTES_MAX: usize = 1024;
 const WAIT: Duration = Duration::from_millis(100);
 
 impl TreeCore {
-    pub fn new(id: TreeId, name: String, config: TreeConfig, version: Version) -> Arc<TreeCore> {
+    pub fn new(
+        id: TreeId,
+        name: String,
+        config: TreeConfig,
+        version: Version,
+        memtable: Memtable,
+    ) -> Arc<TreeCore> {
         Arc::new(TreeCore {
             id,
             name,
             config,
             state: ArcSwap::from_pointee(TreeState {
-                active: Arc::new(Memtable::new()),
+                active: Arc::new(memtable),
                 sealed: Vec::new(),
                 version: Arc::new(version),
             }),
@@ -78,7 +84,8 @@ impl Core {
         let edit =
             Edit { trees_created: vec![(id, name.to_owned(), config.clone())], ..Edit::default() };
         self.append_edit(&mut manifest, &edit)?;
-        let tree = TreeCore::new(id, name.to_owned(), config, Version::new());
+        let memtable = Memtable::in_pool(&self.chunks);
+        let tree = TreeCore::new(id, name.to_owned(), config, Version::new(), memtable);
         self.trees.store(Arc::new(self.trees.load().with(tree.clone())));
         Ok(tree)
     }

@@ -259,7 +259,8 @@ impl Core {
             let mut sealed = Vec::with_capacity(state.sealed.len() + 1);
             sealed.push(state.active.clone());
             sealed.extend(state.sealed.iter().cloned());
-            TreeState { active: Arc::new(Memtable::new()), sealed, version: state.version.clone() }
+            let active = Arc::new(Memtable::in_pool(&self.chunks));
+            TreeState { active, sealed, version: state.version.clone() }
         });
         if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= self.settings.memtable_bytes / 2) {
             self.rotate_log(leader);

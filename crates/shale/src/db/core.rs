@@ -13,7 +13,7 @@ use crate::base::stats::Recorder;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::fs::{Env, Lock};
-use crate::memtable::Memtable;
+use crate::memtable::{ChunkPool, Memtable};
 use crate::state::TreeState;
 use crate::table::TableEnv;
 use crate::table::format::{FileKind, file_name};
@@ -163,6 +163,8 @@ pub(crate) struct Core {
     /// Whether background work is stepped by the caller instead of threads.
     pub stepped: bool,
     pub tables: Arc<TableEnv>,
+    /// What flushed memtables leave for the next ones.
+    pub chunks: Arc<ChunkPool>,
     pub recorder: Arc<Recorder>,
     pub trees: ArcSwap<Trees>,
     pub queue: CommitQueue,

@@ -20,6 +20,7 @@ use crate::base::stats::Recorder;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::fs::{DirEntry, Env, os};
+use crate::memtable::{ChunkPool, Memtable};
 use crate::table::TableEnv;
 use crate::table::format::{FileKind, parse_file_name};
 use crate::table::meta::FileId;
@@ -135,10 +136,13 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
     let recorder = Arc::new(Recorder::new());
     let tables = TableEnv::new(env.clone(), settings.memory_bytes, recorder.clone());
     let opened_at = env.clock.now_nanos();
+    // As much as one flush leaves.
+    let chunks = Arc::new(ChunkPool::new(settings.memtable_bytes));
     Core {
         env,
         dir: dir.to_owned(),
         settings,
+        chunks,
         read_only: false,
         stepped: false,
         tables,
@@ -187,7 +191,8 @@ fn tree_core(core: &Core, id: TreeId, tree: &RecoveredTree) -> Result<Arc<TreeCo
     let open = |meta: &crate::table::meta::TableMeta| core.open_table(meta.clone());
     let levels = tree.levels.iter().map(|level| level.iter().map(open).collect()).collect();
     let version = Version::from_levels(levels)?;
-    Ok(TreeCore::new(id, tree.name.clone(), tree.config.clone(), version))
+    let memtable = Memtable::in_pool(&core.chunks);
+    Ok(TreeCore::new(id, tree.name.clone(), tree.config.clone(), version, memtable))
 }
 
 /// Puts what is in the log and not in tables into memtables.

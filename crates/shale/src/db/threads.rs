@@ -77,6 +77,7 @@ fn work(core: &Core) {
                 }
             }
             None => {
+                core.give_back_chunks();
                 let state = core.sched.lock();
                 if state.closing {
                     return;

@@ -170,10 +170,26 @@ impl Core {
         (bytes, sealed)
     }
 
+    /// Once no write has come for a while, what is kept for the next memtable goes back too.
+    pub fn give_back_chunks(&self) {
+        if self.chunks.bytes() == 0 {
+            return;
+        }
+        let now = self.env.clock.now_nanos();
+        let quiet = {
+            let mut state = self.sched.lock();
+            self.sched.is_quiet(&mut state, now)
+        };
+        if quiet {
+            self.chunks.clear();
+            self.update_pressure();
+        }
+    }
+
     /// Works out anew how much writers are slowed.
     pub fn update_pressure(&self) {
         let (memtable_bytes, sealed) = self.memtable_bytes();
-        self.tables.memory.set_memtables(memtable_bytes);
+        self.tables.memory.set_memtables(memtable_bytes + self.chunks.bytes());
         let mut pressure = Pressure {
             memtable_bytes,
             memtable_limit: self.settings.memtables_bytes_max,

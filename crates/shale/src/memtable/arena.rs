@@ -8,12 +8,17 @@
 //! chunk of its own, of exactly its size. Each chunk begins with its header; the headers form a
 //! list, which is all there is to free. Invariant: memory handed out is never moved, handed out
 //! twice, or freed before the arena is dropped.
+//!
+//! Chunks that are not small are mapped from the system, so that they go back to it. Those of 2 MiB
+//! are kept in a [`ChunkPool`], up to its bound, for the next memtable: clearing pages for it anew
+//! took more time than anything else that a write does but for the search.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 
-use crate::base::sync::Mutex;
+use crate::base::pages::Pages;
 use crate::base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::base::sync::{Arc, Mutex};
 
 /// The alignment of everything handed out; every size is rounded up to it.
 const ALIGN: usize = align_of::<ChunkHeader>();
@@ -23,6 +28,66 @@ const CHUNK_BYTES_MIN: usize = 4 * 1024;
 
 /// The size that chunks grow to: that of a huge page.
 const CHUNK_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Chunks of at least this size are mapped, smaller ones allocated.
+const MAP_BYTES_MIN: usize = 128 * 1024;
+
+/// Full-size chunks that wait to be used again.
+#[derive(Debug)]
+pub struct ChunkPool {
+    free: Mutex<Vec<Pages>>,
+    held: AtomicUsize,
+    chunks_max: usize,
+}
+
+impl ChunkPool {
+    /// An empty pool that keeps at most `bytes`.
+    pub fn new(bytes: u64) -> ChunkPool {
+        let chunks_max = usize::try_from(bytes).unwrap_or(usize::MAX) / CHUNK_BYTES_MAX;
+        ChunkPool { free: Mutex::new(Vec::new()), held: AtomicUsize::new(0), chunks_max }
+    }
+
+    /// The bytes that it holds now.
+    pub fn bytes(&self) -> u64 {
+        (self.held.load(Ordering::Relaxed) * CHUNK_BYTES_MAX) as u64
+    }
+
+    /// Gives all that it holds back to the system.
+    pub fn clear(&self) {
+        let chunks = {
+            let mut free = self.free.lock();
+            self.held.store(0, Ordering::Relaxed);
+            std::mem::take(&mut *free)
+        };
+        drop(chunks);
+    }
+
+    /// A chunk; its content is anything.
+    fn take(&self) -> Pages {
+        if self.held.load(Ordering::Relaxed) > 0 {
+            let mut free = self.free.lock();
+            if let Some(chunk) = free.pop() {
+                self.held.store(free.len(), Ordering::Relaxed);
+                return chunk;
+            }
+        }
+        let chunk = Pages::map(CHUNK_BYTES_MAX, CHUNK_BYTES_MAX);
+        chunk.ask_huge();
+        chunk
+    }
+
+    fn put(&self, chunk: Pages) {
+        let mut free = self.free.lock();
+        if free.len() < self.chunks_max {
+            free.push(chunk);
+            self.held.store(free.len(), Ordering::Relaxed);
+        } else {
+            // Unmapped after the lock is released.
+            drop(free);
+            drop(chunk);
+        }
+    }
+}
 
 /// What a chunk begins with. `used` counts from the chunk's start, this header included.
 struct ChunkHeader {
@@ -43,6 +108,8 @@ pub(super) struct Arena {
     allocated: AtomicUsize,
     /// The bytes used in all chunks but the current one.
     retired: AtomicUsize,
+    /// Where full-size chunks come from and go to.
+    pool: Arc<ChunkPool>,
 }
 
 struct Chunks {
@@ -59,8 +126,9 @@ unsafe impl Sync for Arena {}
 
 impl Arena {
     /// An arena without a chunk.
-    pub(super) fn new() -> Arena {
+    pub(super) fn new(pool: Arc<ChunkPool>) -> Arena {
         Arena {
+            pool,
             current: AtomicPtr::new(ptr::null_mut()),
             chunks: Mutex::new(Chunks { last: ptr::null_mut(), next_bytes: CHUNK_BYTES_MIN }),
             allocated: AtomicUsize::new(0),
@@ -150,18 +218,7 @@ impl Arena {
 
     /// Allocates a chunk of `bytes`, header included, and puts it in the list.
     fn add_chunk(&self, chunks: &mut Chunks, bytes: usize) -> *mut ChunkHeader {
-        let layout = chunk_layout(bytes);
-        // SAFETY: the layout is not empty: `bytes` includes a header.
-        let chunk = unsafe { alloc(layout) }.cast::<ChunkHeader>();
-        if chunk.is_null() {
-            handle_alloc_error(layout);
-        }
-        #[cfg(all(target_os = "linux", not(miri)))]
-        if bytes == CHUNK_BYTES_MAX {
-            // A hint: nothing depends on whether the kernel follows it.
-            // SAFETY: the whole range was just allocated.
-            unsafe { libc::madvise(chunk.cast(), bytes, libc::MADV_HUGEPAGE) };
-        }
+        let chunk = self.chunk_memory(bytes).cast::<ChunkHeader>().as_ptr();
         let used = AtomicUsize::new(size_of::<ChunkHeader>());
         // SAFETY: fresh memory, aligned for a header and at least as large.
         unsafe { chunk.write(ChunkHeader { used, bytes, previous: chunks.last }) };
@@ -169,19 +226,52 @@ impl Arena {
         self.allocated.fetch_add(bytes, Ordering::Relaxed);
         chunk
     }
+
+    /// Memory for a chunk, aligned for its header.
+    fn chunk_memory(&self, bytes: usize) -> NonNull<u8> {
+        if bytes == CHUNK_BYTES_MAX {
+            return self.pool.take().into_raw().0;
+        }
+        if bytes >= MAP_BYTES_MIN {
+            return Pages::map(bytes, ALIGN).into_raw().0;
+        }
+        let layout = chunk_layout(bytes);
+        // SAFETY: the layout is not empty: `bytes` includes a header.
+        match NonNull::new(unsafe { alloc(layout) }) {
+            Some(memory) => memory,
+            None => handle_alloc_error(layout),
+        }
+    }
+
+    /// Lets the memory of a chunk go.
+    ///
+    /// # Safety
+    /// It is from `chunk_memory` with this size, and no longer used.
+    unsafe fn free_chunk(&self, memory: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's word; mappings are of whole pages.
+        unsafe {
+            if bytes == CHUNK_BYTES_MAX {
+                self.pool.put(Pages::from_raw(memory, bytes));
+            } else if bytes >= MAP_BYTES_MIN {
+                drop(Pages::from_raw(memory, Pages::round_up(bytes)));
+            } else {
+                dealloc(memory.as_ptr(), chunk_layout(bytes));
+            }
+        }
+    }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
         let mut chunk = self.chunks.lock().last;
-        while !chunk.is_null() {
-            // SAFETY: the list holds each chunk once, each allocated in `add_chunk` with the
-            // layout of its size, and nobody else can use the arena any more.
+        while let Some(memory) = NonNull::new(chunk) {
+            // SAFETY: the list holds each chunk once, each of the size in its header, and nobody
+            // else can use the arena any more.
             unsafe {
                 let bytes = (*chunk).bytes;
                 let previous = (*chunk).previous;
                 ptr::drop_in_place(chunk);
-                dealloc(chunk.cast(), chunk_layout(bytes));
+                self.free_chunk(memory.cast(), bytes);
                 chunk = previous;
             }
         }
@@ -189,8 +279,7 @@ impl Drop for Arena {
 }
 
 fn chunk_layout(bytes: usize) -> Layout {
-    let align = if bytes == CHUNK_BYTES_MAX { CHUNK_BYTES_MAX } else { ALIGN };
-    Layout::from_size_align(bytes, align).expect("no chunk is larger than the address space")
+    Layout::from_size_align(bytes, ALIGN).expect("no chunk is larger than the address space")
 }
 
 #[cfg(all(test, not(shuttle)))]

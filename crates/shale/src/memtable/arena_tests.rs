@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn an_empty_arena_takes_nothing_and_chunks_grow() {
-    let arena = Arena::new();
+    let arena = Arena::new(Arc::new(ChunkPool::new(0)));
     assert_eq!((arena.bytes(), arena.used_bytes()), (0, 0));
     arena.allocate(10);
     assert_eq!(arena.bytes(), CHUNK_BYTES_MIN);
@@ -20,7 +20,7 @@ fn an_empty_arena_takes_nothing_and_chunks_grow() {
 
 #[test]
 fn a_large_request_gets_a_chunk_of_its_own() {
-    let arena = Arena::new();
+    let arena = Arena::new(Arc::new(ChunkPool::new(0)));
     arena.allocate(8);
     let before = (arena.bytes(), arena.used_bytes());
     let large = 3 * CHUNK_BYTES_MAX / 8 * 8;
@@ -35,7 +35,7 @@ fn a_large_request_gets_a_chunk_of_its_own() {
 
 #[test]
 fn no_two_requests_share_memory() {
-    let arena = Arena::new();
+    let arena = Arena::new(Arc::new(ChunkPool::new(0)));
     let rounds = if cfg!(miri) { 50 } else { 2000 };
     let fill = |thread: u8| {
         let mut mine = Vec::new();
@@ -60,4 +60,28 @@ fn no_two_requests_share_memory() {
     assert!(all.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
     let total: usize = all.iter().map(|&(_, bytes)| bytes.next_multiple_of(ALIGN)).sum();
     assert!(arena.used_bytes() >= total && arena.used_bytes() <= arena.bytes());
+}
+
+#[test]
+fn full_chunks_are_used_again_up_to_the_bound() {
+    let pool = Arc::new(ChunkPool::new(2 * CHUNK_BYTES_MAX as u64 + 5));
+    let fill = || {
+        let arena = Arena::new(Arc::clone(&pool));
+        while arena.bytes() < 6 * CHUNK_BYTES_MAX {
+            let memory = arena.allocate(400 * 1024);
+            // SAFETY: so many bytes at `memory` are ours.
+            unsafe { memory.write_bytes(0xab, 400 * 1024) };
+        }
+        arena
+    };
+    let arena = fill();
+    assert_eq!(pool.bytes(), 0);
+    drop(arena);
+    assert_eq!(pool.bytes(), 2 * CHUNK_BYTES_MAX as u64);
+    let (one, other) = (fill(), fill());
+    assert_eq!(pool.bytes(), 0);
+    drop((one, other));
+    assert_eq!(pool.bytes(), 2 * CHUNK_BYTES_MAX as u64);
+    pool.clear();
+    assert_eq!(pool.bytes(), 0);
 }

@@ -24,6 +24,7 @@ use ranges::RangeLog;
 use skiplist::{ListCursor, SkipList};
 use std::any::Any;
 
+pub use arena::ChunkPool;
 pub use node::MemEntry;
 
 /// A sorted, growing set of entries in memory.
@@ -42,10 +43,15 @@ impl Default for Memtable {
 }
 
 impl Memtable {
-    /// An empty memtable.
+    /// An empty memtable whose memory goes back to the system in the end.
     pub fn new() -> Memtable {
+        Memtable::in_pool(&Arc::new(ChunkPool::new(0)))
+    }
+
+    /// An empty memtable that takes large pieces of memory from `pool` and leaves them to it.
+    pub fn in_pool(pool: &Arc<ChunkPool>) -> Memtable {
         Memtable {
-            list: Arc::new(SkipList::new()),
+            list: Arc::new(SkipList::new(Arc::clone(pool))),
             ranges: RangeLog::new(),
             first_seq: AtomicU64::new(u64::MAX),
             last_seq: AtomicU64::new(0),

@@ -26,7 +26,7 @@ use std::cell::UnsafeCell;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::ptr::{self, NonNull};
 
-use super::arena::Arena;
+use super::arena::{Arena, ChunkPool};
 use super::node::{
     HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, VALUE_SHIFT, height_of, kind_of, link,
     node_entry, node_key, prefetch,
@@ -114,7 +114,7 @@ unsafe impl Sync for SkipList {}
 
 impl SkipList {
     /// An empty list.
-    pub(super) fn new() -> SkipList {
+    pub(super) fn new(pool: Arc<ChunkPool>) -> SkipList {
         let layout = tower_layout();
         // SAFETY: the layout is not empty.
         let memory = unsafe { alloc(layout) }.cast::<Link>();
@@ -124,7 +124,7 @@ impl SkipList {
             unsafe { tower.add(level).write(Link::nowhere()) };
         }
         SkipList {
-            arena: Arena::new(),
+            arena: Arena::new(pool),
             tower,
             height: AtomicUsize::new(1),
             count: AtomicU64::new(0),

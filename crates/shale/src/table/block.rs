@@ -17,6 +17,7 @@
 //! bounds once; after that no access can leave the image.
 
 use super::block_builder::TRAILER_BYTES;
+use super::images::Image;
 use super::prefetch;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, head};
 use crate::cache::Weigh;
@@ -40,7 +41,7 @@ enum Ends {
 /// A checked block. See the module for its layout.
 #[derive(Debug)]
 pub struct Block {
-    bytes: Vec<u8>,
+    bytes: Image,
     entries: usize,
     prefix_start: usize,
     suffix_start: usize,
@@ -55,7 +56,7 @@ impl Default for Block {
     /// A block without entries.
     fn default() -> Block {
         Block {
-            bytes: Vec::new(),
+            bytes: Image::default(),
             entries: 0,
             prefix_start: 0,
             suffix_start: 0,
@@ -80,7 +81,8 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<usize> {
 
 impl Block {
     /// Checks an image and takes it over. The error says what is wrong with it.
-    pub fn parse(bytes: Vec<u8>) -> Result<Block, &'static str> {
+    pub fn parse(bytes: impl Into<Image>) -> Result<Block, &'static str> {
+        let bytes = bytes.into();
         let trailer_start = bytes.len().checked_sub(TRAILER_BYTES).ok_or("a block is too short")?;
         let trailer = &bytes[trailer_start..];
         let field = |at: usize| u32_at(trailer, at).ok_or("a block is too short");
@@ -162,7 +164,7 @@ impl Block {
     }
 
     /// Gives the image back, so that its memory can be used again.
-    pub fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Image {
         self.bytes
     }
 

@@ -101,6 +101,14 @@ fn raw_len_max(codec: u8, bytes: usize) -> usize {
     }
 }
 
+/// Refuses an image that is too short to stand for `raw_len` bytes: before memory is taken for it.
+pub fn check_raw_len(codec: u8, input: &[u8], raw_len: usize) -> Result<(), &'static str> {
+    if raw_len > raw_len_max(codec, input.len()) {
+        return Err("a block is too short for its raw length");
+    }
+    Ok(())
+}
+
 /// Replaces the content of `out` with the `raw_len` bytes that `input`, an image by `codec`, stands
 /// for; on an error `out` holds nothing of use. Allocates no more than `raw_len` bytes, and nothing
 /// if the image is too short for so many.
@@ -110,20 +118,26 @@ pub fn decompress(
     raw_len: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
-    if raw_len > raw_len_max(codec, input.len()) {
-        return Err("a block is too short for its raw length");
-    }
+    check_raw_len(codec, input, raw_len)?;
+    // What is there already need not be cleared.
+    out.truncate(raw_len);
+    out.reserve_exact(raw_len - out.len());
+    out.resize(raw_len, 0);
+    decompress_into(codec, input, out)
+}
+
+/// Fills `out` with what `input`, an image by `codec`, stands for: exactly so many bytes, or an
+/// error.
+pub fn decompress_into(codec: u8, input: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
     match codec {
-        id::NONE if input.len() != raw_len => Err("a plain block is not of its raw length"),
+        id::NONE if input.len() != out.len() => Err("a plain block is not of its raw length"),
         id::NONE => {
-            out.clear();
-            out.reserve_exact(raw_len);
-            out.extend_from_slice(input);
+            out.copy_from_slice(input);
             Ok(())
         }
-        id::LZ4 => lz4_decompress(input, raw_len, out),
-        id::ZLIB => zlib_decompress(input, raw_len, out),
-        id::ZSTD => zstd_decompress(input, raw_len, out),
+        id::LZ4 => lz4_decompress(input, out),
+        id::ZLIB => zlib_decompress(input, out),
+        id::ZSTD => zstd_decompress(input, out),
         _ => Err("an unknown codec"),
     }
 }
@@ -150,13 +164,11 @@ fn lz4_compress(raw: &[u8], out: &mut Vec<u8>, limit: usize) -> Option<()> {
     Some(())
 }
 
-fn lz4_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+fn lz4_decompress(input: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
     let too_long = |_| "an lz4 block too long for lz4";
     let input_len = c_int::try_from(input.len()).map_err(too_long)?;
-    let room = c_int::try_from(raw_len).map_err(too_long)?;
-    out.clear();
-    out.reserve_exact(raw_len);
-    // SAFETY: `input` is readable for `input_len` bytes and `out` writable for `raw_len` bytes;
+    let room = c_int::try_from(out.len()).map_err(too_long)?;
+    // SAFETY: `input` is readable for `input_len` bytes and `out` writable for `room` bytes;
     // the safe decoder of LZ4 stays within both whatever the input.
     let written = unsafe {
         lz4_sys::LZ4_decompress_safe(
@@ -166,12 +178,7 @@ fn lz4_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<(),
             room,
         )
     };
-    if written != room {
-        return Err("a damaged lz4 block");
-    }
-    // SAFETY: LZ4 says that it has written the first `raw_len` bytes.
-    unsafe { out.set_len(raw_len) };
-    Ok(())
+    if written == room { Ok(()) } else { Err("a damaged lz4 block") }
 }
 
 fn zlib_compress(
@@ -188,17 +195,13 @@ fn zlib_compress(
     Some(())
 }
 
-fn zlib_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+fn zlib_decompress(input: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
     thread_local! {
         static CONTEXT: RefCell<libdeflater::Decompressor> =
             RefCell::new(libdeflater::Decompressor::new());
     }
-    out.truncate(raw_len);
-    out.reserve_exact(raw_len - out.len());
-    out.resize(raw_len, 0);
-    let written =
-        CONTEXT.with_borrow_mut(|context| context.zlib_decompress(input, out.as_mut_slice()));
-    if written == Ok(raw_len) { Ok(()) } else { Err("a damaged zlib block") }
+    let written = CONTEXT.with_borrow_mut(|context| context.zlib_decompress(input, out));
+    if written == Ok(out.len()) { Ok(()) } else { Err("a damaged zlib block") }
 }
 
 fn zstd_context(level: i8) -> Option<CCtx<'static>> {
@@ -224,18 +227,15 @@ fn zstd_compress(context: &mut CCtx<'static>, raw: &[u8], out: &mut Vec<u8>) -> 
     Some(())
 }
 
-fn zstd_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+fn zstd_decompress(input: &[u8], out: &mut [u8]) -> Result<(), &'static str> {
     thread_local! {
         static CONTEXT: RefCell<Option<DCtx<'static>>> = RefCell::new(DCtx::try_create());
     }
-    out.clear();
-    out.reserve_exact(raw_len);
     let written = CONTEXT.with_borrow_mut(|context| {
         let context = context.as_mut().ok_or("no memory for a zstd context")?;
-        let mut tail = Tail { out, start: 0, room: raw_len };
-        context.decompress(&mut tail, input).map_err(|_| "a damaged zstd block")
+        context.decompress(&mut *out, input).map_err(|_| "a damaged zstd block")
     })?;
-    if written == raw_len { Ok(()) } else { Err("a zstd block is not of its raw length") }
+    if written == out.len() { Ok(()) } else { Err("a zstd block is not of its raw length") }
 }
 
 /// The spare capacity of a vector as a place for zstd to write to, so that nothing is cleared

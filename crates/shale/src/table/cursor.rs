@@ -8,10 +8,12 @@
 
 use super::block::{Block, BlockSlice};
 use super::format::Handle;
+use super::images::Image;
 use super::reader::{Table, TableIndex};
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
+use crate::base::pages::Buffer;
 use crate::base::stats::Counter;
 use crate::cache::CacheKey;
 use std::sync::Arc;
@@ -55,7 +57,7 @@ pub struct TableCursor {
 /// File bytes that have been read ahead.
 #[derive(Debug, Default)]
 struct Window {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     offset: u64,
     /// Blocks read in a row, without a jump.
     sequential: u32,
@@ -151,10 +153,13 @@ impl TableCursor {
         };
         // The memory of the last block is free unless the cache or a slice holds it.
         let image = match Arc::get_mut(&mut self.block) {
-            Some(block) => std::mem::take(block).into_bytes(),
-            None => Vec::new(),
+            Some(block) if !self.options.fill_cache => std::mem::take(block).into_bytes(),
+            _ => Image::default(),
         };
-        let block = self.table.decode_block(frame, &info, image)?;
+        let images = &self.table.shared().images;
+        let block = self.table.decode_block(frame, &info, |bytes| {
+            if self.options.fill_cache { images.image(bytes) } else { image.resized(bytes) }
+        })?;
         match Arc::get_mut(&mut self.block) {
             Some(slot) => *slot = block,
             None => self.block = Arc::new(block),
@@ -192,10 +197,10 @@ impl TableCursor {
             window.next_bytes = 0;
         }
         window.offset = start;
-        window.bytes.resize((end - start) as usize, 0);
+        window.bytes = std::mem::take(&mut window.bytes).resized((end - start) as usize);
         let read = self.table.read_at(start, &mut window.bytes);
         if read.is_err() {
-            window.bytes.clear();
+            window.bytes = Buffer::default();
         }
         self.table.shared().recorder.add(Counter::ReadBytes, end - start);
         read

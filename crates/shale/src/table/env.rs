@@ -6,6 +6,7 @@
 //! last passed.
 
 use super::block::Block;
+use super::images::Images;
 use super::reader::Table;
 use crate::base::stats::Recorder;
 use crate::base::sync::Mutex;
@@ -25,6 +26,8 @@ pub struct TableEnv {
     pub env: Env,
     /// Decoded data blocks.
     pub cache: Arc<Cache<Block>>,
+    /// The memory of the blocks in it.
+    pub images: Arc<Images>,
     /// The arbiter of memory.
     pub memory: Arc<Memory>,
     /// Where reads are counted.
@@ -57,8 +60,9 @@ impl TableEnv {
     ) -> Arc<TableEnv> {
         let cache = Arc::new(Cache::new(memory_bytes));
         let memory = Arc::new(Memory::new(memory_bytes, Arc::clone(&cache)));
+        let images = Images::new(memory_bytes);
         let (files, indexes) = (Mutex::default(), Mutex::default());
-        Arc::new(TableEnv { env, cache, memory, recorder, files, indexes, files_open_max })
+        Arc::new(TableEnv { env, cache, images, memory, recorder, files, indexes, files_open_max })
     }
 
     /// Bytes that indexes and filters may take.

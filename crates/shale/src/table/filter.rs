@@ -57,17 +57,56 @@ macro_rules! with_probes {
 /// Builds the filter over `hashes` (see [`crate::base::coding::hash`]) with about `bits_per_key`
 /// bits for each; with zero bits there is no filter, and no bytes. Equal hashes do no harm.
 pub fn build(hashes: &[u64], bits_per_key: u8) -> Vec<u8> {
+    build_of(std::iter::once(hashes), hashes.len(), bits_per_key)
+}
+
+/// The hashes of a table's keys, in parts: one vector of millions would be moved again and again as
+/// it grows.
+#[derive(Debug, Default)]
+pub struct Hashes {
+    parts: Vec<Vec<u64>>,
+}
+
+/// How many hashes a part has.
+const PART_HASHES: usize = 8 * 1024;
+
+impl Hashes {
+    /// Adds one.
+    #[inline]
+    pub fn push(&mut self, hash: u64) {
+        match self.parts.last_mut() {
+            Some(part) if part.len() < PART_HASHES => part.push(hash),
+            _ => self.parts.push(vec![hash]),
+        }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn count(&self) -> usize {
+        let full = self.parts.len().saturating_sub(1);
+        full * PART_HASHES + self.parts.last().map_or(0, Vec::len)
+    }
+
+    /// The filter over all of them.
+    pub fn build(&self, bits_per_key: u8) -> Vec<u8> {
+        build_of(self.parts.iter().map(Vec::as_slice), self.count(), bits_per_key)
+    }
+}
+
+fn build_of<'a>(parts: impl Iterator<Item = &'a [u64]>, count: usize, bits_per_key: u8) -> Vec<u8> {
     if bits_per_key == 0 {
         return Vec::new();
     }
     let probes = probes(bits_per_key);
-    let bits = hashes.len() * usize::from(bits_per_key);
+    let bits = count * usize::from(bits_per_key);
     let lines = bits.div_ceil(LINE_BYTES * 8);
     let mut filter = vec![0; lines * LINE_BYTES + probes];
     let (body, tail) = filter.split_at_mut(lines * LINE_BYTES);
     tail.fill(probes as u8);
     let (body, _) = body.as_chunks_mut::<LINE_BYTES>();
-    with_probes!(probes, set(body, hashes), unreachable!("probes() gives 1 to 12"));
+    for part in parts {
+        with_probes!(probes, set(body, part), unreachable!("probes() gives 1 to 12"));
+    }
     filter
 }
 

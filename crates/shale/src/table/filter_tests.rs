@@ -111,3 +111,14 @@ fn small_levels_get_more_bits() {
     assert_eq!(bits(20), [20; 5]);
     assert_eq!(bits_for_level(10, usize::MAX), 20);
 }
+
+#[test]
+fn hashes_in_parts_make_the_same_filter() {
+    for count in [0, 1, PART_HASHES as u64, PART_HASHES as u64 + 1, 3 * PART_HASHES as u64 - 1] {
+        let all = hashes(count, 7);
+        let mut parts = Hashes::default();
+        all.iter().for_each(|&hash| parts.push(hash));
+        assert_eq!(parts.count(), all.len());
+        assert_eq!(parts.build(10), build(&all, 10));
+    }
+}

@@ -12,6 +12,7 @@
 //! file is under a checksum (or is the magic number). An absent section has length 0.
 
 use super::compress::{self, Compressor};
+use super::images::Image;
 use super::meta::FileId;
 use crate::base::coding::{Decoder, checksum, put_varint};
 
@@ -99,12 +100,20 @@ pub fn frame_codec(bytes: &[u8]) -> Option<u8> {
 /// Checks a frame and puts its decompressed content into `out`, replacing what was there.
 pub fn decode_frame(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
     let frame = open_frame(bytes)?;
-    out.clear();
-    compress::decompress(frame.codec, frame.payload, frame.raw_len, out)?;
-    if out.len() != frame.raw_len {
-        return Err("a block has another length than stated");
-    }
-    Ok(())
+    compress::decompress(frame.codec, frame.payload, frame.raw_len, out)
+}
+
+/// Checks a frame and puts its decompressed content into the memory that `make` has for so many
+/// bytes. It is not asked before it is known that there may be as many.
+pub fn decode_frame_in(
+    bytes: &[u8],
+    make: impl FnOnce(usize) -> Image,
+) -> Result<Image, &'static str> {
+    let frame = open_frame(bytes)?;
+    compress::check_raw_len(frame.codec, frame.payload, frame.raw_len)?;
+    let mut image = make(frame.raw_len);
+    compress::decompress_into(frame.codec, frame.payload, image.bytes_mut())?;
+    Ok(image)
 }
 
 /// The end of a table file: where its sections are.

@@ -11,6 +11,7 @@ use super::cursor::{CursorOptions, TableCursor};
 use super::env::TableEnv;
 use super::filter;
 use super::format::{self, BlockInfo, FOOTER_BYTES, Footer, Handle};
+use super::images::Image;
 use super::index::Index;
 use super::meta::{FileId, TableMeta};
 use super::properties;
@@ -275,7 +276,7 @@ impl Table {
         }
         let frame = &mut scratch[..length];
         self.read_at(info.handle.offset, frame)?;
-        let block = self.decode_block(frame, info, Vec::new())?;
+        let block = self.decode_block(frame, info, |bytes| self.shared.images.image(bytes))?;
         if scratch.len() <= SCRATCH_BYTES_MAX {
             SCRATCH.set(scratch);
         }
@@ -285,15 +286,15 @@ impl Table {
         Ok(block)
     }
 
-    /// Checks and decodes a data block into the memory of `image`.
+    /// Checks and decodes a data block into memory from `make`.
     pub(super) fn decode_block(
         &self,
         frame: &[u8],
         info: &BlockInfo,
-        mut image: Vec<u8>,
+        make: impl FnOnce(usize) -> Image,
     ) -> Result<Block> {
-        format::decode_frame(frame, &mut image)
-            .and_then(|()| Block::parse(image))
+        format::decode_frame_in(frame, make)
+            .and_then(Block::parse)
             .and_then(|block| {
                 let expected = block.entries() == info.entries as usize;
                 expected.then_some(block).ok_or("a block has not as many entries as its index says")

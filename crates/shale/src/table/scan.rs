@@ -7,6 +7,7 @@ use super::writer::RawBlock;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
+use crate::base::pages::Buffer;
 use std::sync::Arc;
 
 /// How many bytes are read at once.
@@ -27,7 +28,7 @@ pub struct TableScan {
     /// Entries of the block that are before the end.
     limit: usize,
     key: Vec<u8>,
-    window: Vec<u8>,
+    window: Buffer,
     window_offset: u64,
 }
 
@@ -50,7 +51,7 @@ impl TableScan {
             entry: 0,
             limit: 0,
             key: Vec::new(),
-            window: Vec::new(),
+            window: Buffer::default(),
             window_offset: 0,
         }
     }
@@ -125,7 +126,7 @@ impl TableScan {
         let start = (handle.offset - self.window_offset) as usize;
         let frame = &self.window[start..start + handle.bytes as usize];
         let image = std::mem::take(&mut self.block).into_bytes();
-        self.block = self.table.decode_block(frame, &info, image)?;
+        self.block = self.table.decode_block(frame, &info, |bytes| image.resized(bytes))?;
         self.limit = match &self.end {
             Some(end) if at == self.last_block => self.block.lower_bound(end, SEQ_MAX),
             _ => self.block.entries(),
@@ -150,7 +151,7 @@ impl TableScan {
             end = after;
             next += 1;
         }
-        self.window.resize((end - start) as usize, 0);
+        self.window = std::mem::take(&mut self.window).resized((end - start) as usize);
         self.window_offset = start;
         let data_end = index.index.info(self.last_block).handle.end();
         let read = self.table.with_file(|file| {
@@ -161,7 +162,7 @@ impl TableScan {
             Ok(())
         });
         if read.is_err() {
-            self.window.clear();
+            self.window = Buffer::default();
         }
         read
     }

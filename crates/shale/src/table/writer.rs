@@ -8,7 +8,7 @@ use super::blob::BlobRef;
 use super::block::Block;
 use super::block_builder::BlockBuilder;
 use super::compress::{self, Compressor};
-use super::filter;
+use super::filter::Hashes;
 use super::format::{BlockInfo, Footer, Handle, frame_codec, put_frame, put_plain_frame};
 use super::index::{IndexBuilder, separator};
 use super::meta::{FileId, TableMeta};
@@ -71,7 +71,7 @@ pub struct TableWriter {
     /// The last entry of the pending block.
     last_key: Vec<u8>,
     last_seq: SeqNo,
-    hashes: Vec<u64>,
+    hashes: Hashes,
     ranges: Vec<RangeDeletes>,
     /// How many more plain blocks [`TableWriter::takes_block`] takes without a try to compress one.
     plain_believed: u32,
@@ -100,7 +100,7 @@ impl TableWriter {
             separator: Vec::new(),
             last_key: Vec::new(),
             last_seq: 0,
-            hashes: Vec::new(),
+            hashes: Hashes::default(),
             ranges: Vec::new(),
             plain_believed: 0,
             output: Vec::with_capacity(OUTPUT_BYTES + OUTPUT_BYTES / 4),
@@ -244,7 +244,6 @@ impl TableWriter {
 
     /// Notes the keys of a block for the filter; the first one only if it is a `new_key`.
     fn note_keys(&mut self, block: &Block, mut new_key: bool) {
-        self.hashes.reserve(block.entries());
         let mut key = block.prefix().to_vec();
         for index in 0..block.entries() {
             let suffix = block.suffix(index);
@@ -350,7 +349,7 @@ impl TableWriter {
     /// About how large the file would be if it ended here.
     #[inline]
     pub fn estimated_bytes(&self) -> u64 {
-        let filter = self.hashes.len() * usize::from(self.options.filter_bits) / 8;
+        let filter = self.hashes.count() * usize::from(self.options.filter_bits) / 8;
         let open = self.builder.size() as u64;
         let open = if self.meta.raw_bytes == 0 || self.builder.is_empty() {
             open
@@ -382,7 +381,7 @@ impl TableWriter {
         }
         let ranges = RangeDeletes::union(&self.ranges);
         properties::complete(&mut self.meta, &ranges);
-        let footer = self.put_sections(&ranges);
+        let footer = self.put_sections(&ranges)?;
         self.output.extend_from_slice(&footer.encode());
         self.flush_output()?;
         self.meta.file_bytes = self.written;
@@ -390,11 +389,16 @@ impl TableWriter {
     }
 
     /// Puts all that follows the data blocks, but for the footer, into the output buffer.
-    fn put_sections(&mut self, ranges: &RangeDeletes) -> Footer {
-        let filter = filter::build(&self.hashes, self.options.filter_bits);
+    fn put_sections(&mut self, ranges: &RangeDeletes) -> Result<Footer> {
+        let filter = self.hashes.build(self.options.filter_bits);
         let mut footer = Footer { filter: self.next_handle(0), ..Footer::default() };
-        if !self.hashes.is_empty() && !filter.is_empty() {
+        if self.hashes.count() > 0 && !filter.is_empty() {
             footer.filter.bytes = put_plain_frame(&filter, &mut self.output) as u32;
+        }
+        drop(filter);
+        // So that the buffer does not grow to the size of all sections.
+        if self.output.len() >= OUTPUT_BYTES {
+            self.flush_output()?;
         }
         footer.range_deletes = self.next_handle(0);
         if !ranges.is_empty() {
@@ -409,7 +413,7 @@ impl TableWriter {
         footer.properties = self.next_handle(0);
         let bytes = properties::encode(&self.meta, self.options.tree);
         footer.properties.bytes = put_plain_frame(&bytes, &mut self.output) as u32;
-        footer
+        Ok(footer)
     }
 }
 
