@@ -51,6 +51,13 @@ fn memtable_bytes(setup: &Setup, trees: usize) -> u64 {
     (MEMTABLES * setup.memtable / (trees as u64 + SEALED)).min(setup.memtable).max(1 << 20)
 }
 
+/// More than the background threads if there are as many trees: workers send themselves the flush
+/// of a tree over the bounded queue that writers fill, and stop for good when all of them wait in
+/// that (https://github.com/fjall-rs/fjall/pull/323).
+fn workers(setup: &Setup, trees: usize) -> usize {
+    (setup.background_threads as usize).max(trees + 1)
+}
+
 /// The filters of level 0 are fjall's own choice: they are small and asked often.
 fn filters(setup: &Setup) -> FilterPolicy {
     if setup.filter_bits == 0 {
@@ -82,7 +89,7 @@ impl Engine for Fjall {
     fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Fjall> {
         let db = Database::builder(dir)
             .cache_size(cache_bytes(setup))
-            .worker_threads(setup.background_threads as usize)
+            .worker_threads(workers(setup, trees.len()))
             .open()?;
         let count = trees.len();
         let trees = trees
@@ -106,7 +113,7 @@ impl Engine for Fjall {
                 "max_memtable_size",
                 format!("{} / (trees + {SEALED}), at most {most}", MEMTABLES * setup.memtable),
             ),
-            pair("worker_threads", setup.background_threads.to_string()),
+            pair("worker_threads", format!("{}, at least trees + 1", setup.background_threads)),
             pair("data_block_size_policy", setup.block_bytes.to_string()),
             pair("data_block_compression_policy", format!("{:?}", codecs(setup))),
             pair("filter_policy", filter),
