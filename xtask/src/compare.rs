@@ -56,7 +56,7 @@ pub(crate) struct CompareOptions {
     #[arg(long, default_value = "target/compare")]
     pub(crate) out: PathBuf,
 
-    /// Use these programs instead of building them
+    /// Use these programs instead of building them: `shale`, and `shale-peer-rocksdb` in any folder
     #[arg(long, num_args = 2, value_names = ["SHALE", "PEER"])]
     pub(crate) programs: Vec<PathBuf>,
 
@@ -84,7 +84,13 @@ pub(crate) fn run(options: &CompareOptions) -> Outcome {
         })
         .collect::<Outcome<_>>()?;
     let programs = match &options.programs[..] {
-        [shale, rocksdb] => Programs { shale: shale.clone(), rocksdb: rocksdb.clone() },
+        [shale, rocksdb] => {
+            // `shale bench` finds a peer's driver by its folder and this name.
+            if rocksdb.file_name() != Some("shale-peer-rocksdb".as_ref()) {
+                return Err(format!("{}: is not named shale-peer-rocksdb", rocksdb.display()));
+            }
+            Programs { shale: shale.clone(), rocksdb: rocksdb.clone() }
+        }
         _ => peers::build()?,
     };
     let work = options.work.clone().unwrap_or_else(|| {

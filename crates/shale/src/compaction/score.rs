@@ -29,6 +29,11 @@ pub const LEVEL0_TABLES: usize = 4;
 /// How many tables in level 0 start a compaction, however small they are.
 pub const LEVEL0_TABLES_MAX: usize = 12;
 
+/// How many tables of one memtable each level 0 of a small tree gathers. Of compressed ones there
+/// are so many in [`LEVEL0_TABLES`] memtables' bytes anyway; without compression level 0 would go
+/// down with four, and the last level would be written that much more often.
+pub const LEVEL0_TABLES_LEAST: u64 = 7;
+
 /// How many memtables' bytes level 0 gathers in a large tree.
 pub const LEVEL0_MEMTABLES: u64 = 16;
 
@@ -48,8 +53,9 @@ pub struct Targets {
     pub base: usize,
     /// The target of each level in bytes; 0 for levels that should be empty.
     pub bytes: [u64; LEVELS],
-    /// The bytes that level 0 gathers before it is merged with the base level: as many as
-    /// four memtables at least, and not more than a tenth of a small tree.
+    /// The bytes that level 0 gathers before it is merged with the base level: at least four
+    /// memtables' and seven of its tables', else a tenth of the tree, and not more than sixteen
+    /// memtables'.
     pub level0: u64,
 }
 
@@ -58,7 +64,12 @@ impl Targets {
     pub fn of(shape: &Shape, settings: &Settings) -> Targets {
         let held = level_bytes(shape);
         let largest = held[1..].iter().copied().max().unwrap_or(0);
-        Targets::for_bytes(&held, largest, settings.memtable_bytes.max(1))
+        let memtable = settings.memtable_bytes.max(1);
+        let mut targets = Targets::for_bytes(&held, largest, memtable);
+        let flushed = shape.levels[0].iter().map(|table| table.file_bytes.min(memtable)).max();
+        let tables = flushed.unwrap_or(0).saturating_mul(LEVEL0_TABLES_LEAST);
+        targets.level0 = targets.level0.max(tables);
+        targets
     }
 
     /// The targets when the last level has (or should have) `last` bytes.
