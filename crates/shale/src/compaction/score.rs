@@ -34,6 +34,10 @@ pub const LEVEL0_TABLES_MAX: usize = 12;
 /// down with four, and the last level would be written that much more often.
 pub const LEVEL0_TABLES_LEAST: u64 = 7;
 
+/// But not more than one part in so many of the largest level, which may be compressed where level
+/// 0 is not: space-amp grows by this share.
+pub const LEVEL0_SHARE: u64 = 4;
+
 /// How many memtables' bytes level 0 gathers in a large tree.
 pub const LEVEL0_MEMTABLES: u64 = 16;
 
@@ -54,8 +58,8 @@ pub struct Targets {
     /// The target of each level in bytes; 0 for levels that should be empty.
     pub bytes: [u64; LEVELS],
     /// The bytes that level 0 gathers before it is merged with the base level: at least four
-    /// memtables' and seven of its tables', else a tenth of the tree, and not more than sixteen
-    /// memtables'.
+    /// memtables', seven of its tables in a tree of some size, else a tenth of the tree, and not
+    /// more than sixteen memtables'.
     pub level0: u64,
 }
 
@@ -68,7 +72,7 @@ impl Targets {
         let mut targets = Targets::for_bytes(&held, largest, memtable);
         let flushed = shape.levels[0].iter().map(|table| table.file_bytes.min(memtable)).max();
         let tables = flushed.unwrap_or(0).saturating_mul(LEVEL0_TABLES_LEAST);
-        targets.level0 = targets.level0.max(tables);
+        targets.level0 = targets.level0.max(tables.min(largest / LEVEL0_SHARE));
         targets
     }
 
