@@ -196,7 +196,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let setup = conformance::setup();
         conformance::check::<Lmdb>(dir.path(), &setup, 1, 4000).unwrap();
-        conformance::check_threads::<Lmdb>(dir.path(), &setup, 50).unwrap();
+        let scans = conformance::Scans::OfOneMoment;
+        conformance::check_threads::<Lmdb>(dir.path(), &setup, 50, scans).unwrap();
     }
 
     #[test]

@@ -270,7 +270,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let setup = conformance::setup();
         conformance::check::<Sqlite>(dir.path(), &setup, 1, 4000).unwrap();
-        conformance::check_threads::<Sqlite>(dir.path(), &setup, 50).unwrap();
+        let scans = conformance::Scans::OfOneMoment;
+        conformance::check_threads::<Sqlite>(dir.path(), &setup, 50, scans).unwrap();
     }
 
     #[test]
