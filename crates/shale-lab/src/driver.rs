@@ -46,6 +46,9 @@ pub struct Job {
     pub repeat: u32,
     /// Where chance begins.
     pub seed: u64,
+    /// Bytes of live data that the step finds, before compression; `None` if nobody knows.
+    #[serde(default)]
+    pub live_bytes: Option<u64>,
 }
 
 /// What a driver tells.
@@ -251,6 +254,9 @@ pub fn open<S: Store>(
 pub fn finish(row: &mut Row, job: &Job) {
     row.setting = job.setting.clone();
     row.repeat = job.repeat;
+    row.live_bytes = job.live_bytes.map(|before| job.workload.live_bytes(row, before));
+    let live = row.live_bytes.filter(|&bytes| bytes > 0);
+    row.counted.space_amp = live.map(|bytes| row.size_bytes as f64 / bytes as f64);
     row.parameters = serde_json::json!({
         job.workload.name(): job.workload.parameters(),
         "setup": job.setup,

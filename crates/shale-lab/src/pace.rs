@@ -28,6 +28,9 @@ pub struct Did {
     pub read: u64,
     /// Whether something was found or changed.
     pub found: bool,
+    /// By how many bytes the live data grew, index entries included; negative if it shrank. A value
+    /// that takes the place of one of the same kind counts as nothing.
+    pub grown: i64,
 }
 
 /// What the threads of a step share: one per thread, alone on its cache line.
@@ -78,6 +81,8 @@ pub struct Total {
     pub written: u64,
     /// Keys and values read, bytes.
     pub read: u64,
+    /// By how many bytes the live data grew, while the clients warmed up as well.
+    pub grown: i64,
     /// Response times by kind of operation; a kind is an index into the step's list of names.
     pub latencies: Vec<Latencies>,
 }
@@ -89,6 +94,7 @@ impl Total {
         self.found += other.found;
         self.written += other.written;
         self.read += other.read;
+        self.grown += other.grown;
         for (kind, latencies) in other.latencies.iter().enumerate() {
             self.latencies(kind).merge(latencies);
         }
@@ -171,6 +177,7 @@ impl<'a> Pace<'a> {
         let took = now.saturating_duration_since(self.from) / parts.max(1) as u32;
         self.from = now;
         self.all += count;
+        self.total.grown += did.grown;
         if let Some(warm) = self.bounds.warm {
             if now < warm {
                 return;
@@ -217,7 +224,8 @@ mod tests {
         let bounds = Bounds { ops: Some(3), ..Bounds::default() };
         let mut pace = Pace::new(bounds, &stop, &seen);
         while pace.begin() {
-            pace.end(1, Did { written: 10, read: 0, found: pace.done() > 0 });
+            let found = pace.done() > 0;
+            pace.end(1, Did { written: 10, found, ..Did::default() });
         }
         assert_eq!((pace.total.ops, pace.total.found, pace.total.written), (3, 2, 30));
         assert_eq!(pace.total.latencies.len(), 2);
@@ -250,9 +258,10 @@ mod tests {
         while pace.begin() {
             std::thread::sleep(Duration::from_millis(1));
             done += 1;
-            pace.end(0, Did::default());
+            pace.end(0, Did { grown: -3, ..Did::default() });
         }
         assert_eq!((pace.done(), seen.ops.get()), (5, 5));
+        assert_eq!(pace.total.grown, -3 * done, "what is not counted is there all the same");
         assert_eq!(pace.total.latencies[0].count(), 5);
         assert!(done > 5, "{done}");
     }
@@ -274,8 +283,8 @@ mod tests {
         let mut pace = Pace::new(Bounds { ops: Some(100), ..Bounds::default() }, &stop, &seen);
         while pace.begin() {
             std::thread::sleep(Duration::from_millis(2));
-            pace.end_group(0, 50, Did { written: 1, read: 0, found: true });
-            pace.end_group(1, 0, Did { written: 1, read: 0, found: true });
+            pace.end_group(0, 50, Did { written: 1, found: true, ..Did::default() });
+            pace.end_group(1, 0, Did { written: 1, found: true, ..Did::default() });
         }
         assert_eq!((pace.total.ops, pace.total.found, pace.total.written), (100, 100, 4));
         assert_eq!((pace.total.latencies[0].count(), pace.total.latencies[1].count()), (2, 2));

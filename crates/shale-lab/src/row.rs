@@ -57,6 +57,13 @@ pub struct Row {
     pub io: Io,
     /// Bytes of allocated blocks at the end.
     pub size_bytes: u64,
+    /// Bytes of the keys and values, or columns, that are live at the end, index entries included,
+    /// before compression: as the client counts them, which does not know the size of each row
+    /// that it replaces or deletes and takes it for that of another. `None` if the step began with
+    /// a store that nobody counted.
+    pub live_bytes: Option<u64>,
+    /// By how many bytes the step made them more; negative if less.
+    pub live_grown_bytes: i64,
     /// Resident memory of the engine's process at the end.
     pub rss_bytes: u64,
     /// Its peak in this step.
@@ -88,14 +95,17 @@ pub struct Latency {
     pub us: LatencySummary,
 }
 
-/// One interval of a step.
+/// One interval of a step: a second, or ten seconds of a long step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Interval {
     /// Seconds from the step's beginning to the interval's end.
     pub at: f64,
     /// Operations per second.
     pub rate: f64,
-    /// The longest response time, microseconds.
+    /// Writes per second of the writer beside the step's own clients; 0 if there is none.
+    pub writer_rate: f64,
+    /// The longest response time of the step's own clients, microseconds.
     pub max_us: f64,
     /// CPU seconds per second, of the engine's process.
     pub cpu: f64,
@@ -165,7 +175,8 @@ pub struct Counted {
     pub compaction_bytes: u64,
     /// (flush + compaction) / user, if the client wrote and the engine counts.
     pub write_amp: Option<f64>,
-    /// Size / size of one compressed copy of the live data, where a settled size is known.
+    /// `size_bytes` / `live_bytes`: below 1 where compression saves more than stale versions, half
+    /// empty pages and logs cost. `None` if nothing is live or that is not known.
     pub space_amp: Option<f64>,
     /// The share of the time in which a writer was delayed or stopped.
     pub stall_percent: f64,
@@ -203,6 +214,7 @@ pub struct Opened {
 
 /// A writer held at a rate beside the step's own clients.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Writer {
     /// Writes done.
     pub ops: u64,
@@ -212,6 +224,9 @@ pub struct Writer {
     pub wanted: f64,
     /// Whether it held at least 95 % of that.
     pub held: bool,
+    /// Writes per second that it held in a share of the intervals: `p99` is the `ips.99` of the
+    /// insert benchmark's tables, the rate of all intervals but the worst hundredth.
+    pub rates: RateSummary,
     /// Keys and values that it wrote.
     pub written_bytes: u64,
     /// From when each was due.

@@ -3,6 +3,7 @@
 use crate::insert::InsertOptions;
 use crate::kv::KvOptions;
 use crate::linkbench::LinkbenchOptions;
+use crate::row::Row;
 use crate::sysbench::SysbenchOptions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -85,6 +86,17 @@ impl Workload {
             Workload::Linkbench(options) => options.data_bytes(),
             Workload::Insert(options) => options.data_bytes(),
             Workload::Sysbench(options) => options.data_bytes(),
+        }
+    }
+
+    /// Bytes of the live data after a step that found `before` of them, before compression.
+    pub fn live_bytes(&self, row: &Row, before: u64) -> u64 {
+        match self {
+            Workload::Kv(options) => options.live_bytes(row, before),
+            Workload::Linkbench(options) => options.live_bytes(row, before),
+            Workload::Insert(_) | Workload::Sysbench(_) => {
+                before.saturating_add_signed(row.live_grown_bytes)
+            }
         }
     }
 

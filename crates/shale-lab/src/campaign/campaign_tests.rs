@@ -11,8 +11,9 @@ struct Flags {
 }
 
 /// A driver that is a shell script. Its store is one file with a line for each step that was done
-/// to it; the row has that file's lines as operations. A step that is named in `$dir/fail` fails
-/// after it wrote half a line, one that is named in `$dir/wait` goes on for ever.
+/// to it; the row has that file's lines as operations, and a hundred bytes for each as live. A step
+/// that is named in `$dir/fail` fails after it wrote half a line, one that is named in `$dir/wait`
+/// goes on for ever.
 const DRIVER: &str = r#"
 read -r job
 field() { echo "$job" | sed "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/"; }
@@ -23,9 +24,10 @@ grep -q "^$engine $step$" "$dir/fail" 2>/dev/null && { printf half >>"$folder/st
 grep -q "^$engine $step$" "$dir/wait" 2>/dev/null && { printf half >>"$folder/steps"; \
     echo >"$dir/waiting"; while :; do sleep 1; done; }
 echo "$step" >>"$folder/steps"
-ops=$(($(wc -l <"$folder/steps")))
+ops=$(($(wc -l <"$folder/steps"))); live=$(field live_bytes)
+[ "$live" = null ] || live=$((live + 100))
 echo "{\"row\":{\"schema\":2,\"workload\":\"kv\",\"step\":\"$step\",\"engine\":\"$engine\",\
-\"repeat\":$repeat,\"ops\":$ops}}"
+\"repeat\":$repeat,\"ops\":$ops,\"live_bytes\":$live}}"
 "#;
 
 struct Lab(tempfile::TempDir);
@@ -68,7 +70,12 @@ impl Lab {
             Ok(command)
         };
         let folder = self.path("run");
-        Campaign::open(folder, plan.clone(), None, &driver, stopped).unwrap().all().unwrap()
+        let campaign = Campaign::open(folder, plan.clone(), None, &driver, stopped).unwrap();
+        let outcome = campaign.all().unwrap();
+        // Each step was told what the one before it left, whatever happened between them.
+        let live = |row: &Row| row.live_bytes.is_none_or(|bytes| bytes == 100 * row.ops);
+        assert!(outcome.rows.iter().all(live), "{:?}", outcome.rows);
+        outcome
     }
 }
 
@@ -87,6 +94,7 @@ fn engines_take_turns() {
     let plan = lab.plan("--benchmarks fillseq,overwrite,readrandom --repeats 2");
     let outcome = lab.sit(&plan, &never);
     assert_eq!((outcome.rows.len(), outcome.failed.len(), outcome.stopped), (12, 0, false));
+    assert!(outcome.rows.iter().all(|row| row.live_bytes.is_some()));
     let log = lab.log();
     assert_eq!(log[..4], ["a fillseq 0", "b fillseq 0", "b overwrite 0", "a overwrite 0"]);
     assert_eq!(log[6..8], ["b fillseq 1", "a fillseq 1"]);

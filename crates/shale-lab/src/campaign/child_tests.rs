@@ -20,6 +20,7 @@ fn job() -> Job {
         setting: String::new(),
         repeat: 0,
         seed: 1,
+        live_bytes: None,
     }
 }
 

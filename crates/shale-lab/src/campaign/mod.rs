@@ -275,6 +275,8 @@ struct Campaign<'a> {
     rows: Vec<Row>,
     done: BTreeSet<Key>,
     failed: Vec<String>,
+    /// Of stores, the bytes of live data that the last step left.
+    live: BTreeMap<String, Option<u64>>,
     /// Stores whose state is lost until a step begins anew: of them, the repeat.
     broken: BTreeMap<String, u32>,
     json_to: Option<PathBuf>,
@@ -302,6 +304,7 @@ impl<'a> Campaign<'a> {
             rows,
             done,
             failed: Vec::new(),
+            live: BTreeMap::new(),
             broken: BTreeMap::new(),
             json_to: json_to.map(Path::to_owned),
             drivers,
@@ -390,7 +393,10 @@ impl<'a> Campaign<'a> {
     fn prepare(&mut self, turn: Turn, name: &str, steps: &[PlannedStep], begin: &str) -> Tried<()> {
         let failed = |error: crate::engine::Failure| Trouble::Failed(error.to_string());
         let before = match &steps[turn.step].start {
-            Start::Fresh => return self.stores.clear(name).map_err(failed),
+            Start::Fresh => {
+                self.live.insert(name.to_owned(), Some(0));
+                return self.stores.clear(name).map_err(failed);
+            }
             Start::Continue if turn.step == 0 => {
                 let folder = self.stores.folder(name);
                 return if folder.exists() {
@@ -410,9 +416,14 @@ impl<'a> Campaign<'a> {
             }
         };
         let wanted = Left { group: turn.group, repeat: turn.repeat, step: before };
-        if self.stores.left(name) == Some(wanted)
-            || self.stores.restore(name, wanted).map_err(failed)?
-        {
+        let is_there = self.stores.left(name) == Some(wanted);
+        if is_there && self.live.contains_key(name) {
+            return Ok(());
+        }
+        if is_there || self.stores.restore(name, wanted).map_err(failed)? {
+            let left_by = self.key(Turn { step: before, ..turn });
+            let row = self.rows.iter().find(|row| key_of(row) == left_by);
+            self.live.insert(name.to_owned(), row.and_then(|row| row.live_bytes));
             return Ok(());
         }
         // The state is lost: the steps that lead to it are done again, their rows thrown away.
@@ -448,6 +459,7 @@ impl<'a> Campaign<'a> {
             setting: subject.setting.clone(),
             repeat: turn.repeat,
             seed: self.plan.seed,
+            live_bytes: self.live.get(name).copied().flatten(),
         };
         self.screen.begin(&format!("{begin} {} {name}", job.step));
         let command = (self.drivers)(&subject.engine).map_err(failed)?;
@@ -470,6 +482,7 @@ impl<'a> Campaign<'a> {
         let mut row = child::run(command, &job, bound.as_ref(), &mut attention)?;
         row.notes.append(&mut notes);
         row.memory_bound = bound.is_some().then_some(self.plan.memory_bound).flatten();
+        self.live.insert(name.to_owned(), row.live_bytes);
         Ok(row)
     }
 

@@ -80,7 +80,8 @@ impl<S: SalesSession> Client for Writer<S> {
             let count = next - first;
             self.left -= count;
             self.window.next.store(next, Ordering::Relaxed);
-            pace.end_group(INSERT, count, Did { written, read: 0, found: true });
+            let grown = written as i64;
+            pace.end_group(INSERT, count, Did { written, found: true, grown, ..Did::default() });
             if self.deletes {
                 // Before the rows go, so that a query beside this seldom asks for one that is gone.
                 self.window.oldest.store(oldest + count, Ordering::Relaxed);
@@ -92,7 +93,9 @@ impl<S: SalesSession> Client for Writer<S> {
                 oldest += count;
                 // What a delete writes is the keys.
                 let written = count * (KEY_BYTES + self.index_bytes);
-                pace.end_group(DELETE, 0, Did { written, read: 0, found: true });
+                // As many rows went as came; how large they were, those that came tell.
+                let did = Did { written, found: true, grown: -grown, ..Did::default() };
+                pace.end_group(DELETE, 0, did);
             }
         }
         Ok(())
@@ -148,7 +151,7 @@ impl<S: SalesSession> Client for RangeQueries<S> {
             let rows = self.session.range(start, self.limit, &mut |hit| sum ^= hit.id)?;
             std::hint::black_box(sum);
             let read = rows * std::mem::size_of::<Hit>() as u64;
-            pace.end(start.index as usize, Did { written: 0, read, found: rows > 0 });
+            pace.end(start.index as usize, Did { read, found: rows > 0, ..Did::default() });
         }
         Ok(())
     }
@@ -168,7 +171,7 @@ impl<S: SalesSession> Client for PointQueries<S> {
             let id = oldest + self.random.below((next - oldest).max(1));
             let mut read = 0;
             let found = self.session.point(id, &mut |row: &Purchase<'_>| read = row.bytes())?;
-            pace.end(POINT, Did { written: 0, read, found });
+            pace.end(POINT, Did { read, found, ..Did::default() });
         }
         Ok(())
     }
@@ -184,7 +187,8 @@ impl<S: Sales> Client for Indexer<'_, S> {
     fn run(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         if pace.begin() {
             let rows = self.store.create_indexes(self.table)?;
-            pace.end_group(0, rows, Did { written: rows * INDEX_BYTES, read: 0, found: true });
+            let (written, grown) = (rows * INDEX_BYTES, (rows * INDEX_BYTES) as i64);
+            pace.end_group(0, rows, Did { written, found: true, grown, ..Did::default() });
         }
         Ok(())
     }

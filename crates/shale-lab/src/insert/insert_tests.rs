@@ -274,6 +274,21 @@ fn indexes_are_as_the_table_is_after_clients_at_once() {
     assert!(ids.iter().all(|(oldest, _)| *oldest > 1001), "{ids:?}");
 }
 
+#[test]
+fn live_bytes_are_those_that_are_there() {
+    let options = options(&[&SMALL[..], &["--data-bytes", "10-200"]].concat());
+    let store = open::<Model>();
+    let mut live = 0;
+    for step in ["l.i0", "l.x", "l.i1", "qr3000", "settle"] {
+        live += run(&*store, &options, step).live_grown_bytes;
+        let of = |(key, value): (Vec<u8>, Vec<u8>)| key.len() + value.len();
+        let all = (0..TREES.len()).flat_map(|tree| pairs(&store, tree));
+        let right = all.map(of).sum::<usize>() as f64;
+        // A row's key has the table's number as well, which is none of its columns.
+        assert!((0.95..1.03).contains(&(live as f64 / right)), "{step}: {live} of {right}");
+    }
+}
+
 fn ids<S: Sales>(store: &S) -> Vec<(u64, u64)> {
     let ids = |table| store.ids(table).unwrap().unwrap().into_inner();
     (0..3).map(ids).collect()

@@ -95,7 +95,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
             let mut bytes = 0;
             let found = self.handle.get(0, key, &mut |value| bytes = value.len())?;
             let read = if found { (key.len() + bytes) as u64 } else { 0 };
-            pace.end(KIND, Did { written: 0, read, found });
+            pace.end(KIND, Did { read, found, ..Did::default() });
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
                 bytes += key.len() + value.len();
                 true
             })?;
-            pace.end(KIND, Did { written: 0, read: bytes as u64, found: rows > 0 });
+            pace.end(KIND, Did { read: bytes as u64, found: rows > 0, ..Did::default() });
         }
         Ok(())
     }
@@ -126,12 +126,12 @@ impl<'a, H: Handle> KvClient<'a, H> {
             if rows < ROWS_TIMED {
                 return true;
             }
-            pace.end_many(KIND, rows, Did { written: 0, read, found: true });
+            pace.end_many(KIND, rows, Did { read, found: true, ..Did::default() });
             (rows, read) = (0, 0);
             !pace.over()
         })?;
         if rows > 0 {
-            pace.end_many(KIND, rows, Did { written: 0, read, found: true });
+            pace.end_many(KIND, rows, Did { read, found: true, ..Did::default() });
         }
         Ok(())
     }

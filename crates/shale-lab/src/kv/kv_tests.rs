@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::Handle;
 use crate::model::Model;
 use crate::setup::Setup;
 use clap::Parser;
@@ -80,4 +81,32 @@ fn the_writer_has_its_bytes_a_second() {
     let options = options("--rate-limit 2 --key-bytes 20 --value-bytes 100-400");
     assert!((options.writer_rate() - 2.0 * 1048576.0 / 270.0).abs() < 1e-6);
     assert_eq!(options.data_bytes(), 270_000_000);
+}
+
+#[test]
+fn live_bytes_are_those_that_are_there() {
+    let options = options(
+        "--benchmarks fillseq,overwrite,deleterandom,readrandom,overwrite,readwhilewriting,\
+         fillrandom --num 3000 --ops 4000",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
+    let mut live = 0;
+    for step in options.steps() {
+        if step.start == Start::Fresh {
+            store.engine().clear_tree(0).unwrap();
+            live = 0;
+        }
+        let row = run(&store, &options, &step.name, 1, (0.0, 0.0), None, &mut |_| ()).unwrap();
+        live = options.live_bytes(&row, live);
+        let mut right = 0;
+        let mut handle = store.engine().handle().unwrap();
+        let add = &mut |key: &[u8], value: &[u8]| {
+            right += key.len() + value.len();
+            true
+        };
+        handle.scan(0, b"", u64::MAX, add).unwrap();
+        let share = live as f64 / right as f64;
+        assert!((0.96..1.04).contains(&share), "{}: {live} instead of {right}", step.name);
+    }
 }

@@ -147,6 +147,29 @@ impl KvOptions {
         self.num * self.pair_bytes() as u64
     }
 
+    /// Bytes of the live keys and values after a step that found `before` of them. Who writes
+    /// random keys does not know which were there: it is as many as chance lets expect.
+    pub fn live_bytes(&self, row: &Row, before: u64) -> u64 {
+        let (before, all) = (before as f64, self.data_bytes() as f64);
+        // The share of all keys that so many random ones leave out.
+        let missed = |keys: u64| (1.0 - 1.0 / self.num.max(1) as f64).powf(keys as f64);
+        let put = |keys: u64| all - (all - before).max(0.0) * missed(keys);
+        let live = match self.benchmark(&row.step) {
+            Ok(Benchmark::Fillseq) => row.counted.user_bytes as f64,
+            Ok(Benchmark::Fillrandom | Benchmark::Overwrite) => put(row.ops),
+            Ok(Benchmark::Readwhilewriting) => put(row.writer.as_ref().map_or(0, |all| all.ops)),
+            Ok(Benchmark::Deleterandom) => before * missed(row.ops),
+            Ok(
+                Benchmark::Readrandom
+                | Benchmark::Readseq
+                | Benchmark::Seekrandom
+                | Benchmark::Settle,
+            )
+            | Err(_) => before,
+        };
+        live as u64
+    }
+
     fn pair_bytes(&self) -> f64 {
         (self.key_bytes + (self.value_bytes.least + self.value_bytes.most) / 2) as f64
     }

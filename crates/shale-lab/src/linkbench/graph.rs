@@ -61,6 +61,11 @@ impl Link<'_> {
     pub fn bytes(&self) -> u64 {
         37 + self.data.len() as u64
     }
+
+    /// The same with those of its entry in the covering index, which has all columns once more.
+    pub fn stored_bytes(&self) -> u64 {
+        2 * self.bytes()
+    }
 }
 
 /// A row of `counttable`: how many links of a type that can be seen a node has.

@@ -99,8 +99,7 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
                     return Ok(false);
                 }
                 self.session.load_nodes(&self.nodes)?;
-                let written = self.nodes.iter().map(|node| node.bytes()).sum();
-                let did = Did { written, read: 0, found: true };
+                let did = added(self.nodes.iter().map(|node| node.bytes()).sum());
                 self.end(pace, NODES, self.nodes.len(), did);
                 self.nodes.clear();
             }
@@ -142,8 +141,7 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
             return Ok(false);
         }
         self.session.load_links(&self.links)?;
-        let written = self.links.iter().map(|link| link.bytes()).sum();
-        let did = Did { written, read: 0, found: true };
+        let did = added(self.links.iter().map(|link| link.stored_bytes()).sum());
         self.end(pace, LINKS, self.links.len(), did);
         self.links.clear();
         Ok(true)
@@ -157,11 +155,16 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
                 return Ok(false);
             }
             self.session.load_counts(counts)?;
-            let did = Did { written: counts.len() as u64 * Count::BYTES, read: 0, found: true };
+            let did = added(counts.len() as u64 * Count::BYTES);
             self.end(pace, COUNTS, counts.len(), did);
         }
         Ok(true)
     }
+}
+
+/// Rows of so many bytes that were not there before.
+fn added(written: u64) -> Did {
+    Did { written, found: true, grown: written as i64, ..Did::default() }
 }
 
 impl<S: GraphSession> Client for LoadClient<'_, S> {

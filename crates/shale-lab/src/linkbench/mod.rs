@@ -239,6 +239,14 @@ impl LinkbenchOptions {
         // and nobody knows how fast before they ran.
         self.maxid1 * 750 * 3 / 2
     }
+
+    /// Bytes of the columns of all rows and index entries after a step that found `before` of them.
+    pub fn live_bytes(&self, row: &Row, before: u64) -> u64 {
+        match row.step.parse() {
+            Ok(Step::Drop) => 0,
+            _ => before.saturating_add_signed(row.live_grown_bytes),
+        }
+    }
 }
 
 /// The clients of a step. `choice` is made of the same options and seed; `rows` counts what the

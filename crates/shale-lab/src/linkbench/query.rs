@@ -38,6 +38,8 @@ pub struct QueryClient<'a, S> {
     data: Vec<u8>,
     id2s: Vec<u64>,
     tails: Vec<Tail>,
+    /// Bytes of the node that was made last.
+    last_node_bytes: u64,
     limit: u64,
     history: f64,
 }
@@ -65,6 +67,7 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
             data: Vec::new(),
             id2s: Vec::new(),
             tails: Vec::new(),
+            last_node_bytes: 0,
             limit: options.range_limit,
             history: f64::from(options.history_percent) / 100.0,
         }
@@ -98,7 +101,9 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
         let (visible, time) = (true, milliseconds());
         let link = Link { id1, link_type, id2, visible, time, version: 0, data: &self.data };
         let added = self.session.add_link(&link)?;
-        Ok(Did { written: link.bytes(), read: 0, found: added == new })
+        let (written, found) = (link.stored_bytes(), added == new);
+        let grown = if added { written as i64 } else { 0 };
+        Ok(Did { written, found, grown, ..Did::default() })
     }
 
     fn delete_link(&mut self) -> Result<Did> {
@@ -115,7 +120,7 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
         let link_type = self.choice.link_type(&mut self.random);
         let count = self.session.count_links(id1, link_type)?;
         black_box(count);
-        Ok(Did { written: 0, read: 4, found: count.is_some() })
+        Ok(Did { read: 4, found: count.is_some(), ..Did::default() })
     }
 
     fn get_links(&mut self) -> Result<Did> {
@@ -128,7 +133,7 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
         let mut read = 0;
         let found =
             self.session.get_links(id1, link_type, &self.id2s, &mut |link| read += see(link))?;
-        Ok(Did { written: 0, read, found: found > 0 })
+        Ok(Did { read, found: found > 0, ..Did::default() })
     }
 
     fn get_link_list(&mut self) -> Result<Did> {
@@ -175,7 +180,7 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
             read += see(link);
             oldest = link.time;
         })?;
-        Ok((Did { written: 0, read, found: count > 0 }, count, oldest))
+        Ok((Did { read, found: count > 0, ..Did::default() }, count, oldest))
     }
 
     fn add_node(&mut self) -> Result<Did> {
@@ -184,7 +189,9 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
         let time = (milliseconds() / 1000) as u32;
         let node = Node { id: 0, node_type: NODE_TYPE, version: 1, time, data: &self.data };
         black_box(self.session.add_node(&node)?);
-        Ok(Did { written: node.bytes(), read: 0, found: true })
+        let written = node.bytes();
+        self.last_node_bytes = written;
+        Ok(Did { written, found: true, grown: written as i64, ..Did::default() })
     }
 
     fn update_node(&mut self) -> Result<Did> {
@@ -194,13 +201,17 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
         let time = (milliseconds() / 1000) as u32;
         let node = Node { id, node_type: NODE_TYPE, version: 2, time, data: &self.data };
         let found = self.session.update_node(&node)?;
-        Ok(Did { written: if found { node.bytes() } else { 0 }, read: 0, found })
+        let bytes = node.bytes();
+        self.last_node_bytes = bytes;
+        Ok(Did { written: if found { bytes } else { 0 }, found, ..Did::default() })
     }
 
     fn delete_node(&mut self) -> Result<Did> {
         let id = self.choice.delete_node(&mut self.random);
         let found = self.session.delete_node(NODE_TYPE, id)?;
-        Ok(Did { found, ..Did::default() })
+        // Nobody said how large it was: as large as any other node.
+        let grown = if found { -(self.last_node_bytes as i64) } else { 0 };
+        Ok(Did { found, grown, ..Did::default() })
     }
 
     fn get_node(&mut self) -> Result<Did> {
@@ -208,7 +219,7 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
         let mut read = 0;
         let found =
             self.session.get_node(NODE_TYPE, id, &mut |node| read += black_box(node).bytes())?;
-        Ok(Did { written: 0, read, found })
+        Ok(Did { read, found, ..Did::default() })
     }
 }
 

@@ -22,6 +22,8 @@ struct Moment {
     time: Instant,
     usage: Usage,
     ops: u64,
+    /// Those of the clients beside the step's own.
+    writes: u64,
     stall_seconds: f64,
 }
 
@@ -68,7 +70,13 @@ impl<'a, S: Store> Meter<'a, S> {
             device_before: None,
             metrics_before: Metrics::default(),
             looking_before: 0.0,
-            last: Moment { time: now, usage: Usage::default(), ops: 0, stall_seconds: 0.0 },
+            last: Moment {
+                time: now,
+                usage: Usage::default(),
+                ops: 0,
+                writes: 0,
+                stall_seconds: 0.0,
+            },
             seconds: 0.0,
             series: Series::new(long),
         }
@@ -94,6 +102,7 @@ impl<'a, S: Store> Meter<'a, S> {
             time: self.start,
             usage: self.before,
             ops: 0,
+            writes: 0,
             stall_seconds: self.metrics_before.stall_seconds,
         };
         Ok(())
@@ -103,14 +112,17 @@ impl<'a, S: Store> Meter<'a, S> {
         self.folder.as_deref().map_or(0, disk_bytes)
     }
 
-    pub(super) fn tick(&mut self, seen: &[Seen]) -> Result<Progress> {
+    /// A look at the step's own clients and those beside them.
+    pub(super) fn tick(&mut self, seen: &[Seen], beside: &[Seen]) -> Result<Progress> {
         let ops = seen.iter().map(|seen| seen.ops.get()).sum();
+        let writes = beside.iter().map(|seen| seen.ops.get()).sum();
         let longest = seen.iter().map(|seen| seen.longest.swap(0, Ordering::Relaxed)).max();
         let metrics = self.store.metrics()?;
         let now = Moment {
             time: Instant::now(),
             usage: self.processes.usage(),
             ops,
+            writes,
             stall_seconds: metrics.stall_seconds,
         };
         let seconds = (now.time - self.last.time).as_secs_f64().max(1e-9);
@@ -120,6 +132,7 @@ impl<'a, S: Store> Meter<'a, S> {
         self.series.push(Interval {
             at,
             rate,
+            writer_rate: (now.writes - self.last.writes) as f64 / seconds,
             max_us: longest.unwrap_or(0) as f64 / 1e3,
             cpu: used.cpu_seconds() / seconds,
             read_bytes: used.read_bytes,
@@ -196,6 +209,7 @@ impl<'a, S: Store> Meter<'a, S> {
                 device: device.map(|(after, before)| after.since(before)),
             },
             size_bytes: self.size(),
+            live_grown_bytes: total.grown + done.background.as_ref().map_or(0, |all| all.grown),
             rss_bytes: resident.bytes,
             rss_peak_bytes: resident.peak_bytes,
             hardware: counts.map(|counts| Hardware {
@@ -246,6 +260,7 @@ fn counted(metrics: Metrics, counts_itself: bool, done: &Done, seconds: f64) -> 
         flush_bytes: metrics.flush_bytes,
         compaction_bytes: metrics.compaction_bytes,
         write_amp: (user_bytes > 0 && counts_itself).then(|| tables as f64 / user_bytes as f64),
+        // Who knows what the store began with fills it in.
         space_amp: None,
         stall_percent: 100.0 * metrics.stall_seconds / seconds.max(1e-9),
         compaction_seconds: metrics.compaction_seconds,

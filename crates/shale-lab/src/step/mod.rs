@@ -9,7 +9,7 @@ mod meter;
 mod series;
 
 use crate::engine::Result;
-use crate::measure::{Latencies, thread_cpu_seconds};
+use crate::measure::{Latencies, RateSummary, thread_cpu_seconds};
 use crate::pace::{Bounds, Client, Did, Pace, Seen, Total};
 use crate::row::{Latency, Opened, Row, Writer};
 use crate::store::Store;
@@ -118,7 +118,7 @@ pub fn run<'a, S: Store>(
     let mut row = meter.finish(&done, client_us / 1e6)?;
     row.clients = clients as u64;
     if let (Some(total), Some(wanted)) = (&done.background, wanted) {
-        let writer = writer(total, wanted, row.seconds);
+        let writer = writer(total, wanted, &row);
         if !writer.held {
             row.notes.push(format!(
                 "the writer did not hold its rate: {:.0}/s of {wanted:.0}/s",
@@ -154,15 +154,17 @@ pub fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<f64> {
     Ok(if best == f64::MAX { 0.0 } else { best })
 }
 
-fn writer(total: &Total, wanted: f64, seconds: f64) -> Writer {
+fn writer(total: &Total, wanted: f64, row: &Row) -> Writer {
     let mut all = Latencies::new();
     total.latencies.iter().for_each(|latencies| all.merge(latencies));
-    let rate = total.ops as f64 / seconds.max(1e-9);
+    let rate = total.ops as f64 / row.seconds.max(1e-9);
+    let rates: Vec<f64> = row.intervals.iter().map(|interval| interval.writer_rate).collect();
     Writer {
         ops: total.ops,
         rate,
         wanted,
         held: rate >= HELD_SHARE * wanted,
+        rates: RateSummary::of(&rates),
         written_bytes: total.written,
         latency: Latency { count: all.count(), us: all.summary() },
     }
@@ -233,7 +235,7 @@ fn threads<'a, S: Store>(
                 std::thread::sleep(warm.saturating_duration_since(Instant::now()));
                 meter.begin()
             })
-            .and_then(|()| watch(&ends, count, &seen[..count], meter, tell));
+            .and_then(|()| watch(&ends, count, &seen, meter, tell));
         // The others stop too, whatever happened; the scope waits for them.
         stop.store(true, Ordering::Relaxed);
         let mut done = outcome?;
@@ -256,6 +258,7 @@ fn watch<S: Store>(
 ) -> Result<Done> {
     let mut done = Done::default();
     let mut running = clients;
+    let (seen, beside) = seen.split_at(clients);
     let mut next = Instant::now() + TICK;
     while running > 0 {
         match ends.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -269,7 +272,7 @@ fn watch<S: Store>(
             }
             Err(RecvTimeoutError::Timeout) => {
                 next += TICK;
-                tell(&meter.tick(seen)?);
+                tell(&meter.tick(seen, beside)?);
             }
             Err(RecvTimeoutError::Disconnected) => return Err("a client thread is missing".into()),
         }

@@ -63,6 +63,7 @@ fn join(parts: &[Interval]) -> Interval {
     let count = parts.len().max(1) as f64;
     let mean = |of: fn(&Interval) -> f64| parts.iter().map(of).sum::<f64>() / count;
     joined.rate = mean(|part| part.rate);
+    joined.writer_rate = mean(|part| part.writer_rate);
     joined.cpu = mean(|part| part.cpu);
     joined.max_us = parts.iter().map(|part| part.max_us).fold(0.0, f64::max);
     joined.stall_seconds = parts.iter().map(|part| part.stall_seconds).sum();
@@ -80,6 +81,7 @@ mod tests {
         Interval {
             at: at as f64,
             rate: at as f64,
+            writer_rate: 2.0 * at as f64,
             max_us: (at % 7) as f64,
             written_bytes: 1,
             size_bytes: at as u64,
@@ -107,6 +109,7 @@ mod tests {
             let all = series.finish();
             assert_eq!(all.len(), 100);
             assert_eq!((all[1].at, all[1].rate, all[1].max_us), (20.0, 15.5, 6.0));
+            assert_eq!(all[1].writer_rate, 31.0);
             assert_eq!((all[99].written_bytes, all[99].size_bytes), (10, 1000));
         }
     }

@@ -81,7 +81,7 @@ fn burn(seconds: f64) {
 #[test]
 fn operations_are_shared_and_summed_up() {
     let store = Fake::default();
-    let did = || Did { written: 10, read: 4, found: true };
+    let did = || Did { written: 10, read: 4, found: true, grown: 7 };
     let clients = (0..3).map(|_| each(move |_| Ok(did()))).collect();
     let row = run(&store, &spec(10), clients, None, &mut silent).unwrap();
     assert_eq!((row.ops, row.found, row.clients), (10, 10, 3));
@@ -217,8 +217,30 @@ fn intervals_are_seconds() {
     };
     let row = run(&store, &spec, vec![client], None, &mut tell).unwrap();
     assert_eq!((row.intervals.len(), row.rates.intervals), (told.len(), told.len()));
+    assert!(row.intervals.iter().all(|interval| interval.writer_rate == 0.0));
     assert!(row.intervals[0].max_us >= 30_000.0 && row.intervals[0].rate > 0.0);
     assert!(told[0].share.unwrap() < 0.1 && told[1].ops > told[0].ops, "{told:?}");
+}
+
+#[test]
+fn a_writer_beside_has_rates_of_its_own() {
+    let store = Fake::default();
+    let ticks = AtomicUsize::new(0);
+    let spec = StepSpec { ops: None, ..spec(0) };
+    let writer = each(|_| Ok(Did { grown: 2, ..Did::default() }));
+    let held = Held { clients: vec![writer], rate: 400.0, client_us_per_op: 0.0 };
+    let mut tell = |_: &Progress| {
+        ticks.fetch_add(1, Ordering::Relaxed);
+    };
+    let client = Box::new(Until(&ticks, 3));
+    let row = run(&store, &spec, vec![client], Some(held), &mut tell).unwrap();
+    let writer = row.writer.unwrap();
+    assert_eq!((writer.rates.intervals, row.live_grown_bytes), (3, 2 * writer.ops as i64));
+    let rates: Vec<f64> = row.intervals.iter().map(|interval| interval.writer_rate).collect();
+    // However a second is cut: no more than was due is done.
+    assert!(rates.iter().sum::<f64>() > 0.0 && writer.rates.p50 >= writer.rates.p99, "{rates:?}");
+    assert!(writer.rates.worst == rates.iter().copied().fold(f64::MAX, f64::min), "{rates:?}");
+    assert!(row.rates.p50 != writer.rates.p50, "the readers' rate is not the writer's");
 }
 
 /// A client that works until so many seconds were looked at; its first operation takes long.

@@ -482,3 +482,20 @@ fn shale_does_the_steps() {
     }
     check_index(&store.0);
 }
+
+#[test]
+fn live_bytes_are_those_that_are_there() {
+    let options = options(&SMALL);
+    let store = open::<Model>();
+    let mut live = 0;
+    for step in ["load", "update-index", "read-write", "insert", "settle"] {
+        let row = run(&store.0, &options, step, 2);
+        assert_eq!(row.live_grown_bytes > 0, ["load", "insert"].contains(&step), "{step}");
+        live += row.live_grown_bytes;
+        let of = |(key, value): (Vec<u8>, Vec<u8>)| key.len() + value.len();
+        let all = (0..TREES.len()).flat_map(|tree| pairs(&store.0, tree));
+        let right = all.map(of).sum::<usize>();
+        // The table's number is in each key and is none of the columns.
+        assert!((0.95..1.0).contains(&(live as f64 / right as f64)), "{step}: {live} of {right}");
+    }
+}
