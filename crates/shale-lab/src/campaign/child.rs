@@ -181,11 +181,11 @@ fn explained(
     let mut text = why;
     if let Some(signal) = status.and_then(|status| status.signal()) {
         text.push_str(&format!(" ended by signal {signal}"));
-        if signal == libc::SIGKILL && bound.is_some_and(|bound| bound.hits() > 0) {
-            text.push_str(": it wanted more memory than --memory-bound allows");
-        }
     } else if let (true, Some(status)) = (text.is_empty(), status) {
         text.push_str(&format!("no result ({status})"));
+    }
+    if bound.is_some_and(|bound| bound.kills() > 0) {
+        text.push_str(": it wanted more memory than --memory-bound allows");
     }
     if !last_words.is_empty() {
         text.push_str(&format!("\n{last_words}"));

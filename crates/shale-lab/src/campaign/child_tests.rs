@@ -32,9 +32,18 @@ fn script(text: &str) -> Command {
 }
 
 fn outcome(text: &str, patience: f64, stopped: &dyn Fn() -> bool) -> Result<Row, Trouble> {
+    bounded(text, patience, stopped, None)
+}
+
+fn bounded(
+    text: &str,
+    patience: f64,
+    stopped: &dyn Fn() -> bool,
+    bound: Option<&Bound>,
+) -> Result<Row, Trouble> {
     let mut hear = |_: &str, _: Option<&Progress>| ();
     let mut attention = Attention { patience, stopped, hear: &mut hear };
-    run(script(text), &job(), None, &mut attention)
+    run(script(text), &job(), bound, &mut attention)
 }
 
 fn why(outcome: Result<Row, Trouble>) -> String {
@@ -125,4 +134,65 @@ fn assert_gone(file: &std::path::Path) {
         std::thread::sleep(Duration::from_millis(10));
     }
     panic!("process {} goes on", id.trim());
+}
+
+/// A process and its parent, as the system lists it; `None` if it is gone.
+fn parent(id: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok()
+}
+
+#[test]
+fn only_the_driver_and_what_it_starts_are_bound() {
+    // Without the right to make groups there is nothing to try.
+    let Ok(bound) = Bound::new(256 << 20) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (told, seen) = (dir.path().join("told"), dir.path().join("seen"));
+    let mut bystander = Command::new("sleep").arg("1000").spawn().unwrap();
+    let text = format!(
+        "sleep 1000 & echo $$ $! >{}.tmp; mv {0}.tmp {0}; until [ -e {} ]; do sleep 0.05; done; \
+         kill $!; echo '{}'",
+        told.display(),
+        seen.display(),
+        row_line()
+    );
+    let family = std::cell::RefCell::new(Vec::new());
+    let look = || {
+        let Ok(ids) = std::fs::read_to_string(&told) else { return false };
+        if family.borrow().is_empty() {
+            let ids: Vec<u32> = ids.split_whitespace().map(|id| id.parse().unwrap()).collect();
+            let members = bound.processes().unwrap();
+            assert!(ids.iter().all(|id| members.contains(id)), "{ids:?} in {members:?}");
+            // Those that ended since they were listed have no parent any more.
+            for (member, parent) in members.iter().filter_map(|&id| Some((id, parent(id)?))) {
+                assert!(member == ids[0] || parent == ids[0], "{member} of {parent}, {ids:?}");
+            }
+            assert!(!members.contains(&std::process::id()) && !members.contains(&bystander.id()));
+            *family.borrow_mut() = ids;
+            std::fs::write(&seen, "").unwrap();
+        }
+        false
+    };
+    assert_eq!(bounded(&text, 60.0, &look, Some(&bound)).unwrap().ops, 7);
+    assert_eq!(family.borrow().len(), 2);
+    drop(bound);
+    assert!(bystander.try_wait().unwrap().is_none(), "it was ended with the group");
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+}
+
+#[test]
+fn a_kill_is_the_bounds_only_if_it_was() {
+    let never = || false;
+    let Ok(bound) = Bound::new(16 << 20) else { return };
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    // The page cache fills the group, which is no reason to end anything.
+    let text = format!("head -c 40000000 /dev/zero >{}/a; kill -9 $$", dir.path().display());
+    let other = why(bounded(&text, 60.0, &never, Some(&bound)));
+    assert!(other.contains("signal 9") && !other.contains("--memory-bound"), "{other}");
+    assert!(bound.hits() > 0);
+    let text = "head -c 64000000 /dev/zero | tail -n 1 | wc -c; kill -9 $$";
+    let hungry = why(bounded(text, 60.0, &never, Some(&bound)));
+    assert!(hungry.contains("--memory-bound"), "{hungry}");
 }

@@ -63,14 +63,41 @@ impl Bound {
         self.write("cgroup.procs", u64::from(pid))
     }
 
-    /// How often the system had to take memory back from the group, or end one of its processes,
-    /// because of the bound.
+    /// The processes in it.
+    ///
+    /// # Errors
+    ///
+    /// The system does not list them.
+    pub fn processes(&self) -> Result<Vec<u32>, String> {
+        let path = self.group.join("cgroup.procs");
+        let text = fs::read_to_string(&path)
+            .map_err(|error| format!("could not read {}: {error}", path.display()))?;
+        Ok(text.lines().filter_map(|line| line.trim().parse().ok()).collect())
+    }
+
+    /// How often the system had to take memory back from the group because of the bound, as it does
+    /// all the time once the page cache fills it.
     pub fn hits(&self) -> u64 {
-        let read = |file: &str| fs::read_to_string(self.group.join(file)).unwrap_or_default();
         match self.second_version {
-            true => super::field(&read("memory.events"), "max").unwrap_or(0),
-            false => read("memory.failcnt").trim().parse().unwrap_or(0),
+            true => self.count("memory.events", "max "),
+            false => self.read("memory.failcnt").trim().parse().unwrap_or(0),
         }
+    }
+
+    /// How many of its processes the system ended because of the bound.
+    pub fn kills(&self) -> u64 {
+        match self.second_version {
+            true => self.count("memory.events", "oom_kill "),
+            false => self.count("memory.oom_control", "oom_kill "),
+        }
+    }
+
+    fn count(&self, file: &str, name: &str) -> u64 {
+        super::field(&self.read(file), name).unwrap_or(0)
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.group.join(file)).unwrap_or_default()
     }
 }
 
@@ -196,10 +223,12 @@ mod tests {
     fn a_process_keeps_to_its_bound() {
         // Without the right to make groups there is nothing to try.
         let Ok(bound) = Bound::new(16 << 20) else { return };
+        assert_eq!((bound.processes().unwrap(), bound.kills()), (vec![], 0));
         let run = |bytes: &str| {
             let mut child = Command::new("sh")
                 .arg("-c")
-                // It waits until it is in the group, then `tail` keeps one long line in memory.
+                // It waits until it is in the group, then `tail` keeps one long line in memory. It
+                // is this `tail` that the system's log tells of as killed.
                 .arg(format!("read go; head -c {bytes} /dev/zero | tail -n 1 | wc -c"))
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
@@ -213,7 +242,7 @@ mod tests {
         };
         assert_eq!(run("1000000"), "1000000");
         assert_ne!(run("64000000"), "64000000", "four times the bound fitted in");
-        assert!(bound.hits() > 0);
+        assert!(bound.hits() > 0 && bound.kills() > 0);
         let group = bound.group.clone();
         drop(bound);
         assert!(!group.exists());
