@@ -1,5 +1,6 @@
 //! Reads RocksDB's statistics texts, the only form in which the C interface gives these counters.
-//! Their figures are rounded: gigabytes to three digits after the point at best.
+//! Their figures are rounded: the user's bytes and the log's to a hundredth of a GB, flushes and
+//! levels to a thousandth.
 
 use shale_lab::engine::{Level, Metrics};
 
