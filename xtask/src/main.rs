@@ -4,11 +4,13 @@
 //! it.
 
 mod compare;
+mod install;
 mod peers;
 mod table;
 mod tools;
 
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What a task says when it fails.
@@ -34,6 +36,12 @@ enum Task {
     Peers {
         /// Which, such as rocksdb [default: all that there are]
         names: Vec<String>,
+    },
+    /// Build the C library in release and install it: libraries, header, pkg-config file
+    InstallC {
+        /// Where lib/ and include/ are
+        #[arg(long, default_value = "/usr/local")]
+        prefix: PathBuf,
     },
     /// What every change has to pass besides ./test: format, lints, documentation
     Ci,
@@ -73,6 +81,7 @@ fn main() -> ExitCode {
     let outcome = match Command::parse().task {
         Task::Compare(options) => compare::run(&options),
         Task::Peers { names } => peers::peers(&names),
+        Task::InstallC { prefix } => install::install(&prefix),
         Task::Ci => tools::ci(),
         Task::Miri { filters } => tools::miri(&filters),
         Task::Shuttle { filters } => tools::shuttle(&filters),

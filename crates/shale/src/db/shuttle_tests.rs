@@ -9,6 +9,7 @@
 
 use super::*;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::fs::Env;
 use crate::fs::mem::{MemClock, MemFs};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::thread;

@@ -1,0 +1,472 @@
+/*
+ * Shale: an embedded log-structured merge tree.
+ *
+ * Conventions
+ *  1. A call that can fail returns an error object, or NULL if it did what it says. The caller frees
+ *     it with shale_error_free. What a failed call was to store through a pointer is left as it was,
+ *     unless the call says otherwise.
+ *  2. What a function named ..._new, ..._open or ..._create makes belongs to the caller, who ends it
+ *     by the function named ..._free (a database: shale_close), once. NULL may be freed.
+ *  3. Keys and values are bytes with a length, and may hold zeros; a pointer may be NULL if its length
+ *     is 0. Names, paths and settings are UTF-8 that ends with a zero. They are read during the call
+ *     and not kept.
+ *  4. Databases, trees and snapshots may be used by many threads at once. Batches, scans, readers,
+ *     bulk loads and configurations: by one at a time.
+ *  5. Handles of a database may be freed before or after it is closed; after that, calls with them
+ *     return SHALE_CLOSED.
+ *  6. NULL where a handle is asked for is SHALE_INVALID_ARGUMENT. No call throws, longjmps or
+ *     aborts: a defect of the library is returned as SHALE_PANIC.
+ *  7. The order of settings, kinds of errors and functions is stable; new ones are added at the end.
+ */
+
+
+#ifndef SHALE_H
+#define SHALE_H
+
+// Made by cbindgen from crates/shale-capi/src; changes here are lost.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#if defined(__GNUC__)
+#define SHALE_MUST_USE __attribute__((warn_unused_result))
+#else
+#define SHALE_MUST_USE
+#endif
+
+
+// What went wrong, by what a caller can do about it.
+typedef enum {
+  // Nothing: there is no error.
+  SHALE_OK = 0,
+  // The operating system refused an operation on a file; the text names both.
+  SHALE_IO = 1,
+  // No space on the device: the write has had no effect. Reads go on, and writes succeed again
+  // by themselves once there is space.
+  SHALE_DISK_FULL = 2,
+  // Bytes on disk are not what was written; the text names file and offset.
+  SHALE_CORRUPTION = 3,
+  // A setting is unknown, out of range, or contradicts another.
+  SHALE_CONFIG = 4,
+  // An argument is out of its bounds.
+  SHALE_INVALID_ARGUMENT = 5,
+  // The database is in use by another process or another handle.
+  SHALE_LOCKED = 6,
+  // There is no such tree, or it has been dropped.
+  SHALE_NO_SUCH_TREE = 7,
+  // A tree of that name exists.
+  SHALE_TREE_EXISTS = 8,
+  // There is no database at the path, and none was to be created.
+  SHALE_NO_DATABASE = 9,
+  // An earlier failure makes further writes unsafe: close and open anew.
+  SHALE_POISONED = 10,
+  // The database is open for reading only.
+  SHALE_READ_ONLY = 11,
+  // The database has been closed.
+  SHALE_CLOSED = 12,
+  // Something that this version of the interface has no kind for; see the text.
+  SHALE_OTHER = 98,
+  // A defect of the library; the text says where.
+  SHALE_PANIC = 99,
+} shale_error_kind;
+
+// Operations on any trees of one database. Of several on one key the last counts.
+typedef struct shale_batch shale_batch;
+
+// Bytes that belong to the caller: a value (often a part of a block in the cache, which stays
+// there while this lives), or a report.
+typedef struct shale_bytes shale_bytes;
+
+// The settings of a database, for shale_open.
+typedef struct shale_config shale_config;
+
+// An open database.
+typedef struct shale_db shale_db;
+
+// Why a call failed.
+typedef struct shale_error shale_error;
+
+// A bulk load that is under way. Its rows are seen when it is finished, all at once.
+typedef struct shale_ingest shale_ingest;
+
+// A value that is read in parts.
+typedef struct shale_reader shale_reader;
+
+// A position in the rows of a tree as they were at one moment.
+typedef struct shale_scan shale_scan;
+
+// A moment in the commit order at which reads can be repeated. What was there then is kept on disk
+// while the snapshot lives.
+typedef struct shale_snapshot shale_snapshot;
+
+// A named tree: an ordered map from keys to values.
+typedef struct shale_tree shale_tree;
+
+// The settings of a tree, for shale_tree_create.
+typedef struct shale_tree_config shale_tree_config;
+
+// Gives the next bytes of a value: up to `capacity` of them, to `buffer`. Answers how many, 0 at
+// the end, and a negative number to give up.
+typedef int64_t (*shale_read_fn)(void *context, void *buffer, size_t capacity);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The kind of an error; SHALE_OK of NULL.
+shale_error_kind shale_error_kind_of(const shale_error *error);
+
+// What went wrong, with which file or setting, and what to do: a sentence in English, valid until
+// the error is freed. Of NULL: an empty text.
+const char *shale_error_text(const shale_error *error);
+
+// Frees an error.
+void shale_error_free(shale_error *error);
+
+// Settings with their defaults.
+SHALE_MUST_USE shale_error *shale_config_new(shale_config **config);
+
+// Sets one of them. Names are those of docs/settings.md: `memory_bytes`, `memtable_bytes`,
+// `table_bytes`, `background_threads`, `sync` (`on_request`, `always`, `every_millis:100`),
+// `create`, and `tree.` before the name of a setting of new trees. Whether they agree with each
+// other is checked by shale_open.
+SHALE_MUST_USE
+shale_error *shale_config_set(shale_config *config,
+                              const char *name,
+                              const char *value);
+
+// Frees settings.
+void shale_config_free(shale_config *config);
+
+// Settings of a tree with their defaults.
+SHALE_MUST_USE shale_error *shale_tree_config_new(shale_tree_config **config);
+
+// Sets one of them: `block_bytes`, `filter_bits`, `blob_bytes`, `codecs.small`, `codecs.middle`,
+// `codecs.last` (`none`, `lz4`, `zlib:6`, `zstd:3`).
+SHALE_MUST_USE
+shale_error *shale_tree_config_set(shale_tree_config *config,
+                                   const char *name,
+                                   const char *value);
+
+// Frees settings of a tree.
+void shale_tree_config_free(shale_tree_config *config);
+
+// The version of the library, such as `0.1.0`.
+const char *shale_version(void);
+
+// Opens the database in the folder `path`, or creates it. `config` may be NULL: all defaults.
+SHALE_MUST_USE shale_error *shale_open(const char *path, const shale_config *config, shale_db **db);
+
+// Opens a database that nobody has open for writing, and changes nothing on disk. What its log
+// holds is read too.
+SHALE_MUST_USE
+shale_error *shale_open_read_only(const char *path,
+                                  const shale_config *config,
+                                  shale_db **db);
+
+// Closes a database and frees its handle, also if it fails. What was committed is there at the
+// next open, whether or not this succeeds; an error says that the last of it may not survive a
+// crash of the machine.
+SHALE_MUST_USE shale_error *shale_close(shale_db *db);
+
+// Commits a batch: all of it or nothing, over all its trees. With `sync` it is durable when the
+// call returns, and so is every commit before it. The batch stays as it is and can be used again.
+SHALE_MUST_USE shale_error *shale_write(const shale_db *db, const shale_batch *batch, bool sync);
+
+// Makes every commit so far durable.
+SHALE_MUST_USE shale_error *shale_sync(const shale_db *db);
+
+// Writes all memtables to tables, and returns when it is done.
+SHALE_MUST_USE shale_error *shale_flush(const shale_db *db);
+
+// Flushes, and compacts every tree into its last level. It is never needed: when writes stop the
+// engine by itself brings its trees into the best shape for reading.
+SHALE_MUST_USE shale_error *shale_compact(const shale_db *db);
+
+// Waits until background work has nothing left to do. Writes meanwhile make the wait longer.
+SHALE_MUST_USE shale_error *shale_wait_idle(const shale_db *db);
+
+// Makes a copy of the database in the folder `dir`, which must not exist, by hard links: it takes
+// no space for what both share, and opens as a database of its own. Complete, or not there.
+SHALE_MUST_USE shale_error *shale_checkpoint(const shale_db *db, const char *dir);
+
+// Reads and checks every byte of the database. `report` becomes JSON: tables, blobs, bytes,
+// entries, and damage, a list of texts. It fails if there is damage, and gives the report all the
+// same.
+// `report` may be NULL.
+SHALE_MUST_USE shale_error *shale_verify(const shale_db *db, shale_bytes **report);
+
+// The statistics: levels, compactions, stalls, cache, filters, latencies, CPU. As JSON, or as
+// tables to read.
+SHALE_MUST_USE shale_error *shale_stats(const shale_db *db, bool json, shale_bytes **stats);
+
+// The names of the trees, in order, each ended by a zero, one after the other; `count` becomes how
+// many there are.
+SHALE_MUST_USE
+shale_error *shale_tree_names(const shale_db *db,
+                              shale_bytes **names,
+                              size_t *count);
+
+// A snapshot of the database as it is now.
+SHALE_MUST_USE shale_error *shale_snapshot_new(const shale_db *db, shale_snapshot **snapshot);
+
+// The sequence number of a snapshot: its place in the commit order. Of NULL: 0.
+uint64_t shale_snapshot_seq(const shale_snapshot *snapshot);
+
+// Ends a snapshot.
+void shale_snapshot_free(shale_snapshot *snapshot);
+
+// The tree of this name, which must exist.
+SHALE_MUST_USE
+shale_error *shale_tree_open(const shale_db *db,
+                             const char *name,
+                             shale_tree **tree);
+
+// The tree of this name; if there is none it is created, with the settings that the database has
+// for new trees.
+SHALE_MUST_USE
+shale_error *shale_tree_open_or_create(const shale_db *db,
+                                       const char *name,
+                                       shale_tree **tree);
+
+// Creates a tree, which must not exist. `config` may be NULL: all defaults.
+SHALE_MUST_USE
+shale_error *shale_tree_create(const shale_db *db,
+                               const char *name,
+                               const shale_tree_config *config,
+                               shale_tree **tree);
+
+// Drops a tree, at the same cost whatever its size. Its space is free as soon as no scan and no
+// snapshot's read is in it; calls with its handles return SHALE_NO_SUCH_TREE.
+SHALE_MUST_USE shale_error *shale_tree_drop(const shale_db *db, const char *name);
+
+// A tree's name, valid until the handle is freed. Of NULL: an empty text.
+const char *shale_tree_name(const shale_tree *tree);
+
+// Frees a handle; the tree stays.
+void shale_tree_free(shale_tree *tree);
+
+// Writes the tree's memtables to tables, and returns when it is done.
+SHALE_MUST_USE shale_error *shale_tree_flush(const shale_tree *tree);
+
+// Flushes, and compacts the keys from `lower` up to but without `upper` into the last level. NULL
+// for either is no bound.
+SHALE_MUST_USE
+shale_error *shale_tree_compact(const shale_tree *tree,
+                                const void *lower,
+                                size_t lower_len,
+                                const void *upper,
+                                size_t upper_len);
+
+// About how many bytes on disk the keys from `lower` up to but without `upper` take. NULL for
+// either is no bound.
+SHALE_MUST_USE
+shale_error *shale_tree_approximate_bytes(const shale_tree *tree,
+                                          const void *lower,
+                                          size_t lower_len,
+                                          const void *upper,
+                                          size_t upper_len,
+                                          uint64_t *size);
+
+// Sets a key, which may be up to 64 KiB, to a value of up to 4 GiB. With `sync` it is durable when
+// the call returns, and so is every commit before it.
+SHALE_MUST_USE
+shale_error *shale_put(const shale_tree *tree,
+                       const void *key,
+                       size_t key_len,
+                       const void *value,
+                       size_t value_len,
+                       bool sync);
+
+// As shale_put, with a value that `read` gives in parts, so that a large one is never in memory
+// as a whole. If it gives up the key keeps what it had. `read` must not use the database.
+SHALE_MUST_USE
+shale_error *shale_put_stream(const shale_tree *tree,
+                              const void *key,
+                              size_t key_len,
+                              shale_read_fn read,
+                              void *context,
+                              bool sync);
+
+// Deletes a key, whether or not it is there. `sync` as of shale_put.
+SHALE_MUST_USE
+shale_error *shale_delete(const shale_tree *tree,
+                          const void *key,
+                          size_t key_len,
+                          bool sync);
+
+// Deletes all keys from `start` up to but without `end`, at the cost of one write. `sync` as of
+// shale_put.
+SHALE_MUST_USE
+shale_error *shale_delete_range(const shale_tree *tree,
+                                const void *start,
+                                size_t start_len,
+                                const void *end,
+                                size_t end_len,
+                                bool sync);
+
+// Where the bytes are; valid until they are freed. Of NULL: NULL.
+const void *shale_bytes_data(const shale_bytes *bytes);
+
+// How many they are. Of NULL: 0.
+size_t shale_bytes_len(const shale_bytes *bytes);
+
+// Frees them.
+void shale_bytes_free(shale_bytes *bytes);
+
+// The value of a key, at a snapshot or (NULL) as of now. `value` becomes NULL if there is none:
+// that is no error.
+SHALE_MUST_USE
+shale_error *shale_get(const shale_tree *tree,
+                       const shale_snapshot *snapshot,
+                       const void *key,
+                       size_t key_len,
+                       shale_bytes **value);
+
+// The values of `count` keys, all as of one moment: cheaper than one by one. `values` has room for
+// so many; those of keys that are not there become NULL.
+SHALE_MUST_USE
+shale_error *shale_multi_get(const shale_tree *tree,
+                             const void *const *keys,
+                             const size_t *key_lens,
+                             size_t count,
+                             shale_bytes **values);
+
+// Whether a key is there.
+SHALE_MUST_USE
+shale_error *shale_contains(const shale_tree *tree,
+                            const void *key,
+                            size_t key_len,
+                            bool *found);
+
+// Reads the value of a key in parts, so that a large one is never in memory as a whole. `reader`
+// becomes NULL if there is no such key.
+SHALE_MUST_USE
+shale_error *shale_reader_open(const shale_tree *tree,
+                               const void *key,
+                               size_t key_len,
+                               shale_reader **reader);
+
+// The length of the whole value. Of NULL: 0.
+uint64_t shale_reader_len(const shale_reader *reader);
+
+// Copies the next bytes, up to `capacity` of them, to `buffer`; `count` becomes how many, 0 at the
+// end.
+SHALE_MUST_USE
+shale_error *shale_reader_read(shale_reader *reader,
+                               void *buffer,
+                               size_t capacity,
+                               size_t *count);
+
+// Ends reading.
+void shale_reader_free(shale_reader *reader);
+
+// An empty batch.
+SHALE_MUST_USE shale_error *shale_batch_new(shale_batch **batch);
+
+// Sets a key.
+SHALE_MUST_USE
+shale_error *shale_batch_put(shale_batch *batch,
+                             const shale_tree *tree,
+                             const void *key,
+                             size_t key_len,
+                             const void *value,
+                             size_t value_len);
+
+// Deletes a key.
+SHALE_MUST_USE
+shale_error *shale_batch_delete(shale_batch *batch,
+                                const shale_tree *tree,
+                                const void *key,
+                                size_t key_len);
+
+// Deletes all keys from `start` up to but without `end`.
+SHALE_MUST_USE
+shale_error *shale_batch_delete_range(shale_batch *batch,
+                                      const shale_tree *tree,
+                                      const void *start,
+                                      size_t start_len,
+                                      const void *end,
+                                      size_t end_len);
+
+// How many operations are in it. Of NULL: 0.
+size_t shale_batch_count(const shale_batch *batch);
+
+// Empties it, and keeps its memory for what comes. Of NULL: nothing.
+void shale_batch_clear(shale_batch *batch);
+
+// Frees it.
+void shale_batch_free(shale_batch *batch);
+
+// Scans the keys from `lower` up to but without `upper` (NULL for either: no bound), at a snapshot
+// or (NULL) as of now. `fill_cache` keeps blocks that had to be read in the cache: say false for a
+// scan of much that will not be read again soon. It stands on no row until it is told where to go.
+SHALE_MUST_USE
+shale_error *shale_scan_new(const shale_tree *tree,
+                            const shale_snapshot *snapshot,
+                            const void *lower,
+                            size_t lower_len,
+                            const void *upper,
+                            size_t upper_len,
+                            bool fill_cache,
+                            shale_scan **scan);
+
+// Goes to the first row.
+SHALE_MUST_USE shale_error *shale_scan_seek_first(shale_scan *scan);
+
+// Goes to the last row.
+SHALE_MUST_USE shale_error *shale_scan_seek_last(shale_scan *scan);
+
+// Goes to the first row at or after a key, inside the bounds.
+SHALE_MUST_USE shale_error *shale_scan_seek(shale_scan *scan, const void *key, size_t key_len);
+
+// Goes to the last row at or before a key, inside the bounds.
+SHALE_MUST_USE shale_error *shale_scan_seek_back(shale_scan *scan, const void *key, size_t key_len);
+
+// Goes to the next row, or to none after the last. Without a row nothing happens.
+SHALE_MUST_USE shale_error *shale_scan_next(shale_scan *scan);
+
+// Goes to the previous row, or to none before the first. Without a row nothing happens.
+SHALE_MUST_USE shale_error *shale_scan_prev(shale_scan *scan);
+
+// Whether there is a row where the scan stands. Of NULL: no.
+bool shale_scan_valid(const shale_scan *scan);
+
+// The row's key, valid until the scan moves or is freed, with its length in `len`. NULL and 0
+// without a row.
+const void *shale_scan_key(const shale_scan *scan, size_t *len);
+
+// The row's value, valid until the scan moves or is freed. A large one is read from its file, as a
+// whole. Without a row: SHALE_INVALID_ARGUMENT.
+SHALE_MUST_USE
+shale_error *shale_scan_value(const shale_scan *scan,
+                              const void **value,
+                              size_t *len);
+
+// Ends a scan.
+void shale_scan_free(shale_scan *scan);
+
+// Begins a bulk load.
+SHALE_MUST_USE shale_error *shale_ingest_new(const shale_tree *tree, shale_ingest **ingest);
+
+// Adds a row; its key must be greater than that of the row before. If it is not, the load can go
+// on with another row; after any other error free it.
+SHALE_MUST_USE
+shale_error *shale_ingest_add(shale_ingest *ingest,
+                              const void *key,
+                              size_t key_len,
+                              const void *value,
+                              size_t value_len);
+
+// Makes the rows durable and seen, and ends the load, also if it fails: then none is. `rows`
+// becomes how many there are; it may be NULL.
+SHALE_MUST_USE shale_error *shale_ingest_finish(shale_ingest *ingest, uint64_t *rows);
+
+// Gives a load up: none of its rows is seen.
+void shale_ingest_free(shale_ingest *ingest);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SHALE_H */

@@ -1,0 +1,126 @@
+//! What every call shares: arguments from C, results to C, and no panic across the border.
+
+use crate::error::{Fail, shale_error};
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs a call. What it was doing when it panicked is not used again by this call; handles that it
+/// had are the engine's, which poisons what a panic left half done.
+pub(crate) fn guard(call: impl FnOnce() -> Result<(), Fail>) -> *mut shale_error {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => std::ptr::null_mut(),
+        Ok(Err(fail)) => shale_error::new(fail),
+        Err(panic) => shale_error::new(Fail::panic(&*panic)),
+    }
+}
+
+/// Runs what cannot fail and drops the result if it panics: for calls that return no error.
+pub(crate) fn quiet<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
+}
+
+/// A handle that is read.
+///
+/// # Safety
+/// NULL, or a live handle of this type that nobody frees or changes during the call.
+pub(crate) unsafe fn handle<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Fail> {
+    // SAFETY: the caller's word.
+    unsafe { pointer.as_ref() }.ok_or_else(|| Fail::null(name))
+}
+
+/// A handle that is changed.
+///
+/// # Safety
+/// NULL, or a live handle of this type that nobody else uses during the call.
+pub(crate) unsafe fn handle_mut<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Fail> {
+    // SAFETY: the caller's word.
+    unsafe { pointer.as_mut() }.ok_or_else(|| Fail::null(name))
+}
+
+/// A key or a value.
+///
+/// # Safety
+/// `data` is readable for `len` bytes during the call, or `len` is 0.
+pub(crate) unsafe fn bytes<'a>(
+    data: *const c_void,
+    len: usize,
+    name: &str,
+) -> Result<&'a [u8], Fail> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() {
+        return Err(Fail::null(name));
+    }
+    if isize::try_from(len).is_err() {
+        return Err(Fail::Argument(format!("the length of {name}, {len}, is no length")));
+    }
+    // SAFETY: the caller's word; not NULL and no longer than memory can be.
+    Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
+}
+
+/// A bound of a range: NULL means none.
+///
+/// # Safety
+/// As of [`bytes`].
+pub(crate) unsafe fn bound<'a>(data: *const c_void, len: usize) -> Result<Option<&'a [u8]>, Fail> {
+    if data.is_null() && len == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the caller's word.
+    unsafe { bytes(data, len, "bound") }.map(Some)
+}
+
+/// A name, a path or a setting.
+///
+/// # Safety
+/// NULL, or bytes that end with a zero and stay during the call.
+pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str, Fail> {
+    if text.is_null() {
+        return Err(Fail::null(name));
+    }
+    // SAFETY: the caller's word.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Fail::Argument(format!("{name} is not UTF-8: {text:?}")))
+}
+
+/// Stores a result through a pointer.
+///
+/// # Safety
+/// NULL, or writable for a `T`.
+pub(crate) unsafe fn store<T>(to: *mut T, name: &str, value: T) -> Result<(), Fail> {
+    if to.is_null() {
+        return Err(Fail::null(name));
+    }
+    // SAFETY: the caller's word.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Refuses to begin what could then not be handed over.
+pub(crate) fn can_store<T>(to: *mut T, name: &str) -> Result<(), Fail> {
+    if to.is_null() { Err(Fail::null(name)) } else { Ok(()) }
+}
+
+/// Hands a new handle over.
+///
+/// # Safety
+/// `to` is writable for a pointer.
+pub(crate) unsafe fn give<T>(to: *mut *mut T, name: &str, value: T) -> Result<(), Fail> {
+    can_store(to, name)?;
+    // SAFETY: the caller's word.
+    unsafe { store(to, name, Box::into_raw(Box::new(value))) }
+}
+
+/// Takes a handle back and ends it.
+///
+/// # Safety
+/// NULL, or a handle of this type that is not used from now on.
+pub(crate) unsafe fn free<T>(handle: *mut T) {
+    if !handle.is_null() {
+        quiet((), || {
+            // SAFETY: the caller's word; handles come from `Box::into_raw`.
+            drop(unsafe { Box::from_raw(handle) });
+        });
+    }
+}

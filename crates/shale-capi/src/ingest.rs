@@ -1,0 +1,72 @@
+//! Bulk loads: sorted rows that are written once, past the log and the memtables.
+
+use crate::error::{Fail, shale_error};
+use crate::guard::{bytes, can_store, free, give, guard, handle, handle_mut, store};
+use crate::tree::shale_tree;
+use std::ffi::c_void;
+
+/// A bulk load that is under way. Its rows are seen when it is finished, all at once.
+#[derive(Debug)]
+pub struct shale_ingest(shale::Ingest);
+
+/// Begins a bulk load.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_ingest_new(
+    tree: *const shale_tree,
+    ingest: *mut *mut shale_ingest,
+) -> *mut shale_error {
+    // SAFETY: a live handle and a place for a pointer.
+    guard(|| unsafe {
+        can_store(ingest, "ingest")?;
+        give(ingest, "ingest", shale_ingest(handle(tree, "tree")?.tree.ingest()?))
+    })
+}
+
+/// Adds a row; its key must be greater than that of the row before. If it is not, the load can go
+/// on with another row; after any other error free it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_ingest_add(
+    ingest: *mut shale_ingest,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle, and bytes with their lengths.
+    guard(|| unsafe {
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        Ok(handle_mut(ingest, "ingest")?.0.add(key, value)?)
+    })
+}
+
+/// Makes the rows durable and seen, and ends the load, also if it fails: then none is. `rows`
+/// becomes how many there are; it may be NULL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_ingest_finish(
+    ingest: *mut shale_ingest,
+    rows: *mut u64,
+) -> *mut shale_error {
+    guard(|| {
+        if ingest.is_null() {
+            return Err(Fail::null("ingest"));
+        }
+        // SAFETY: a handle from `Box::into_raw` that the caller gives back.
+        let ingest = unsafe { Box::from_raw(ingest) };
+        let count = ingest.0.finish()?;
+        if rows.is_null() {
+            return Ok(());
+        }
+        // SAFETY: a place for a number.
+        unsafe { store(rows, "rows", count) }
+    })
+}
+
+/// Gives a load up: none of its rows is seen.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_ingest_free(ingest: *mut shale_ingest) {
+    // SAFETY: NULL or a handle that the caller gives back.
+    unsafe { free(ingest) }
+}

@@ -1,0 +1,33 @@
+//! The C interface of Shale: `include/shale.h`, which is made from this crate.
+//!
+//! Bytes, numbers and opaque handles cross the border, nothing else. `guard` holds what all calls
+//! share: arguments are checked, panics end here, and errors become objects. The conventions that
+//! the callers keep (which pointers are valid for how long, and who frees what) are at the top of
+//! the header; each `unsafe` block relies on them.
+
+// The header states what callers owe, once for all functions.
+#![allow(clippy::missing_safety_doc)]
+// The names are those of C.
+#![allow(non_camel_case_types)]
+
+mod guard;
+
+// In the order of the header.
+
+pub mod error;
+
+pub mod config;
+
+pub mod db;
+
+pub mod tree;
+
+pub mod write;
+
+pub mod read;
+
+pub mod batch;
+
+pub mod scan;
+
+pub mod ingest;

@@ -1,0 +1,212 @@
+//! Reading single keys, and the bytes that reads give.
+
+use crate::db::shale_snapshot;
+use crate::error::{Fail, shale_error};
+use crate::guard::{bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
+use crate::tree::shale_tree;
+use serde::Serialize;
+use std::ffi::c_void;
+use std::io::Read;
+
+/// Bytes that belong to the caller: a value (often a part of a block in the cache, which stays
+/// there while this lives), or a report.
+#[derive(Debug)]
+pub struct shale_bytes(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
+    Value(shale::Value),
+    Owned(Vec<u8>),
+}
+
+impl shale_bytes {
+    pub(crate) fn owned(bytes: impl Into<Vec<u8>>) -> shale_bytes {
+        shale_bytes(Bytes::Owned(bytes.into()))
+    }
+
+    pub(crate) fn json(value: &impl Serialize) -> Result<shale_bytes, Fail> {
+        let text = serde_json::to_vec(value).map_err(|error| Fail::Panic(error.to_string()))?;
+        Ok(shale_bytes::owned(text))
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Value(value) => value,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Stores a value, or NULL if there is none.
+///
+/// # Safety
+/// `to` is writable for a pointer.
+unsafe fn give_value(to: *mut *mut shale_bytes, value: Option<shale::Value>) -> Result<(), Fail> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match value {
+            Some(value) => give(to, "value", shale_bytes(Bytes::Value(value))),
+            None => store(to, "value", std::ptr::null_mut()),
+        }
+    }
+}
+
+/// Where the bytes are; valid until they are freed. Of NULL: NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_bytes_data(bytes: *const shale_bytes) -> *const c_void {
+    quiet(std::ptr::null(), || {
+        // SAFETY: NULL or a live handle.
+        unsafe { bytes.as_ref() }.map_or(std::ptr::null(), |own| own.as_slice().as_ptr().cast())
+    })
+}
+
+/// How many they are. Of NULL: 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_bytes_len(bytes: *const shale_bytes) -> usize {
+    // SAFETY: NULL or a live handle.
+    quiet(0, || unsafe { bytes.as_ref() }.map_or(0, |own| own.as_slice().len()))
+}
+
+/// Frees them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_bytes_free(bytes: *mut shale_bytes) {
+    // SAFETY: NULL or a handle that the caller gives back.
+    unsafe { free(bytes) }
+}
+
+/// The value of a key, at a snapshot or (NULL) as of now. `value` becomes NULL if there is none:
+/// that is no error.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_get(
+    tree: *const shale_tree,
+    snapshot: *const shale_snapshot,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *mut shale_bytes,
+) -> *mut shale_error {
+    // SAFETY: a live handle, NULL or one, bytes with their length, a place for a pointer.
+    guard(|| unsafe {
+        can_store(value, "value")?;
+        let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
+        let found = match snapshot.as_ref() {
+            Some(snapshot) => tree.get_at(key, &snapshot.0)?,
+            None => tree.get(key)?,
+        };
+        give_value(value, found)
+    })
+}
+
+/// The values of `count` keys, all as of one moment: cheaper than one by one. `values` has room for
+/// so many; those of keys that are not there become NULL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_multi_get(
+    tree: *const shale_tree,
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    values: *mut *mut shale_bytes,
+) -> *mut shale_error {
+    // SAFETY: a live handle, and three arrays of `count`.
+    guard(|| unsafe {
+        let tree = &handle(tree, "tree")?.tree;
+        if count == 0 {
+            return Ok(());
+        }
+        can_store(values, "values")?;
+        if keys.is_null() || key_lens.is_null() {
+            return Err(Fail::null("keys or key_lens"));
+        }
+        let keys: Vec<&[u8]> = (0..count)
+            .map(|index| bytes(*keys.add(index), *key_lens.add(index), "a key"))
+            .collect::<Result<_, Fail>>()?;
+        for (index, value) in tree.multi_get(&keys)?.into_iter().enumerate() {
+            give_value(values.add(index), value)?;
+        }
+        Ok(())
+    })
+}
+
+/// Whether a key is there.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_contains(
+    tree: *const shale_tree,
+    key: *const c_void,
+    key_len: usize,
+    found: *mut bool,
+) -> *mut shale_error {
+    // SAFETY: a live handle, bytes with their length, a place for a truth.
+    guard(|| unsafe {
+        let is_there = handle(tree, "tree")?.tree.contains(bytes(key, key_len, "key")?)?;
+        store(found, "found", is_there)
+    })
+}
+
+/// A value that is read in parts.
+#[derive(Debug)]
+pub struct shale_reader(shale::ValueReader);
+
+/// Reads the value of a key in parts, so that a large one is never in memory as a whole. `reader`
+/// becomes NULL if there is no such key.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_reader_open(
+    tree: *const shale_tree,
+    key: *const c_void,
+    key_len: usize,
+    reader: *mut *mut shale_reader,
+) -> *mut shale_error {
+    // SAFETY: a live handle, bytes with their length, a place for a pointer.
+    guard(|| unsafe {
+        can_store(reader, "reader")?;
+        match handle(tree, "tree")?.tree.get_reader(bytes(key, key_len, "key")?)? {
+            Some(found) => give(reader, "reader", shale_reader(found)),
+            None => store(reader, "reader", std::ptr::null_mut()),
+        }
+    })
+}
+
+/// The length of the whole value. Of NULL: 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_reader_len(reader: *const shale_reader) -> u64 {
+    // SAFETY: NULL or a live handle.
+    quiet(0, || unsafe { reader.as_ref() }.map_or(0, |reader| reader.0.len()))
+}
+
+/// Copies the next bytes, up to `capacity` of them, to `buffer`; `count` becomes how many, 0 at the
+/// end.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_reader_read(
+    reader: *mut shale_reader,
+    buffer: *mut c_void,
+    capacity: usize,
+    count: *mut usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle, a buffer with its length, a place for a number.
+    guard(|| unsafe {
+        can_store(count, "count")?;
+        let reader = handle_mut(reader, "reader")?;
+        if capacity == 0 {
+            return store(count, "count", 0);
+        }
+        can_store(buffer, "buffer")?;
+        // So that no uninitialized byte is ever seen through a reference.
+        buffer.cast::<u8>().write_bytes(0, capacity);
+        let room = std::slice::from_raw_parts_mut(buffer.cast::<u8>(), capacity);
+        let read = reader.0.read(room).map_err(|error| match error.downcast::<shale::Error>() {
+            Ok(own) => Fail::Engine(own),
+            Err(other) => Fail::Engine(shale::Error::io("read", "a value".as_ref(), other)),
+        })?;
+        store(count, "count", read)
+    })
+}
+
+/// Ends reading.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_reader_free(reader: *mut shale_reader) {
+    // SAFETY: NULL or a handle that the caller gives back.
+    unsafe { free(reader) }
+}

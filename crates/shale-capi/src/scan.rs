@@ -1,0 +1,146 @@
+//! Scans: rows in order, forward and backward.
+
+use crate::db::shale_snapshot;
+use crate::error::{Fail, shale_error};
+use crate::guard::{bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
+use crate::tree::shale_tree;
+use std::ffi::c_void;
+
+/// A position in the rows of a tree as they were at one moment.
+pub struct shale_scan(shale::Scan);
+
+/// Scans the keys from `lower` up to but without `upper` (NULL for either: no bound), at a snapshot
+/// or (NULL) as of now. `fill_cache` keeps blocks that had to be read in the cache: say false for a
+/// scan of much that will not be read again soon. It stands on no row until it is told where to go.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_new(
+    tree: *const shale_tree,
+    snapshot: *const shale_snapshot,
+    lower: *const c_void,
+    lower_len: usize,
+    upper: *const c_void,
+    upper_len: usize,
+    fill_cache: bool,
+    scan: *mut *mut shale_scan,
+) -> *mut shale_error {
+    // SAFETY: a live handle, NULL or one, bytes with their lengths, a place for a pointer.
+    guard(|| unsafe {
+        can_store(scan, "scan")?;
+        let options = shale::ScanOptions {
+            lower: bound(lower, lower_len)?.map(<[u8]>::to_vec),
+            upper: bound(upper, upper_len)?.map(<[u8]>::to_vec),
+            prefix: None,
+            snapshot: snapshot.as_ref().map(|snapshot| &snapshot.0),
+            fill_cache,
+        };
+        give(scan, "scan", shale_scan(handle(tree, "tree")?.tree.scan_with(options)?))
+    })
+}
+
+/// Goes to the first row.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_seek_first(scan: *mut shale_scan) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.seek_first()?) })
+}
+
+/// Goes to the last row.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_seek_last(scan: *mut shale_scan) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.seek_last()?) })
+}
+
+/// Goes to the first row at or after a key, inside the bounds.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_seek(
+    scan: *mut shale_scan,
+    key: *const c_void,
+    key_len: usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle, and bytes with their length.
+    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.seek(bytes(key, key_len, "key")?)?) })
+}
+
+/// Goes to the last row at or before a key, inside the bounds.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_seek_back(
+    scan: *mut shale_scan,
+    key: *const c_void,
+    key_len: usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle, and bytes with their length.
+    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.seek_back(bytes(key, key_len, "key")?)?) })
+}
+
+/// Goes to the next row, or to none after the last. Without a row nothing happens.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_next(scan: *mut shale_scan) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.next()?) })
+}
+
+/// Goes to the previous row, or to none before the first. Without a row nothing happens.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_prev(scan: *mut shale_scan) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.prev()?) })
+}
+
+/// Whether there is a row where the scan stands. Of NULL: no.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_valid(scan: *const shale_scan) -> bool {
+    // SAFETY: NULL or a live handle.
+    quiet(false, || unsafe { scan.as_ref() }.is_some_and(|scan| scan.0.valid()))
+}
+
+/// The row's key, valid until the scan moves or is freed, with its length in `len`. NULL and 0
+/// without a row.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_key(scan: *const shale_scan, len: *mut usize) -> *const c_void {
+    let key = quiet(None, || {
+        // SAFETY: NULL or a live handle.
+        unsafe { scan.as_ref() }.filter(|scan| scan.0.valid()).map(|scan| scan.0.key())
+    });
+    // SAFETY: NULL or a place for a number.
+    if let Some(len) = unsafe { len.as_mut() } {
+        *len = key.map_or(0, <[u8]>::len);
+    }
+    key.map_or(std::ptr::null(), |key| key.as_ptr().cast())
+}
+
+/// The row's value, valid until the scan moves or is freed. A large one is read from its file, as a
+/// whole. Without a row: SHALE_INVALID_ARGUMENT.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_value(
+    scan: *const shale_scan,
+    value: *mut *const c_void,
+    len: *mut usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle, and two places.
+    guard(|| unsafe {
+        can_store(value, "value")?;
+        let scan = &handle(scan, "scan")?.0;
+        if !scan.valid() {
+            return Err(Fail::Argument("the scan stands on no row".to_owned()));
+        }
+        let bytes = scan.value()?;
+        store(len, "len", bytes.len())?;
+        store(value, "value", bytes.as_ptr().cast())
+    })
+}
+
+/// Ends a scan.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_free(scan: *mut shale_scan) {
+    // SAFETY: NULL or a handle that the caller gives back.
+    unsafe { free(scan) }
+}

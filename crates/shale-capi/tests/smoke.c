@@ -1,0 +1,318 @@
+/* Calls every function of shale.h, and says at which line something is not as it should be. */
+#include <shale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "smoke.c:%d: not so: %s\n", __LINE__, #condition);      \
+      exit(1);                                                                \
+    }                                                                         \
+  } while (0)
+
+/* It goes well. */
+#define OK(call) ok((call), #call, __LINE__)
+/* It fails with this kind of error. */
+#define FAILS(kind, call) fails((kind), (call), #call, __LINE__)
+
+static void ok(shale_error *error, const char *call, int line) {
+  CHECK(shale_error_kind_of(NULL) == SHALE_OK);
+  if (error == NULL) return;
+  fprintf(stderr, "smoke.c:%d: %s: %s\n", line, call, shale_error_text(error));
+  shale_error_free(error);
+  exit(1);
+}
+
+static void fails(shale_error_kind kind, shale_error *error, const char *call, int line) {
+  if (error == NULL || shale_error_kind_of(error) != kind || strlen(shale_error_text(error)) < 8) {
+    fprintf(stderr, "smoke.c:%d: %s: kind %d, not %d: %s\n", line, call,
+            (int)shale_error_kind_of(error), (int)kind, shale_error_text(error));
+    exit(1);
+  }
+  shale_error_free(error);
+}
+
+static bool is(const void *data, size_t len, const char *text) {
+  return len == strlen(text) && memcmp(data, text, len) == 0;
+}
+
+/* Whether a key has this value at a snapshot or now; NULL: whether it is not there. */
+static bool has(shale_tree *tree, shale_snapshot *snapshot, const char *key, const char *value) {
+  shale_bytes *found = NULL;
+  bool same, there;
+  OK(shale_get(tree, snapshot, key, strlen(key), &found));
+  OK(shale_contains(tree, key, strlen(key), &there));
+  if (snapshot == NULL) CHECK(there == (found != NULL));
+  same = found == NULL ? value == NULL
+                       : value != NULL && is(shale_bytes_data(found), shale_bytes_len(found), value);
+  shale_bytes_free(found);
+  return same;
+}
+
+static void put(shale_tree *tree, const char *key, const char *value) {
+  OK(shale_put(tree, key, strlen(key), value, strlen(value), false));
+}
+
+static void settings(shale_config **config, shale_tree_config **tree) {
+  OK(shale_config_new(config));
+  OK(shale_config_set(*config, "memory_bytes", "33554432"));
+  OK(shale_config_set(*config, "sync", "every_millis:50"));
+  OK(shale_config_set(*config, "tree.codecs.last", "zstd:5"));
+  FAILS(SHALE_CONFIG, shale_config_set(*config, "memory", "1"));
+  FAILS(SHALE_CONFIG, shale_config_set(*config, "memory_bytes", "much"));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_config_set(*config, NULL, "1"));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_config_set(NULL, "memory_bytes", "1"));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_config_set(*config, "memory_bytes", "\xff"));
+  OK(shale_tree_config_new(tree));
+  OK(shale_tree_config_set(*tree, "codecs.last", "lz4"));
+  OK(shale_tree_config_set(*tree, "block_bytes", "4096"));
+  FAILS(SHALE_CONFIG, shale_tree_config_set(*tree, "block_bytes", "1"));
+}
+
+static void trees(shale_db *db, shale_tree_config *config, shale_tree **a, shale_tree **b) {
+  shale_tree *again = NULL;
+  shale_bytes *names = NULL;
+  size_t count = 0;
+  OK(shale_tree_create(db, "a", config, a));
+  FAILS(SHALE_TREE_EXISTS, shale_tree_create(db, "a", NULL, &again));
+  FAILS(SHALE_NO_SUCH_TREE, shale_tree_open(db, "b", &again));
+  OK(shale_tree_open_or_create(db, "b", b));
+  OK(shale_tree_open(db, "b", &again));
+  CHECK(strcmp(shale_tree_name(again), "b") == 0);
+  CHECK(strcmp(shale_tree_name(NULL), "") == 0);
+  shale_tree_free(again);
+  OK(shale_tree_names(db, &names, &count));
+  CHECK(count == 2 && shale_bytes_len(names) == 4);
+  CHECK(memcmp(shale_bytes_data(names), "a\0b\0", 4) == 0);
+  shale_bytes_free(names);
+}
+
+static void reads_and_writes(shale_db *db, shale_tree *a) {
+  shale_snapshot *before = NULL;
+  const void *keys[3] = {"one", "none", "two"};
+  size_t lens[3] = {3, 4, 3};
+  shale_bytes *values[3] = {NULL, NULL, NULL};
+  put(a, "one", "1");
+  put(a, "two", "2");
+  OK(shale_snapshot_new(db, &before));
+  CHECK(shale_snapshot_seq(before) >= 2 && shale_snapshot_seq(NULL) == 0);
+  OK(shale_put(a, "one", 3, "uno", 3, true));
+  OK(shale_delete(a, "two", 3, false));
+  CHECK(has(a, NULL, "one", "uno") && has(a, NULL, "two", NULL));
+  CHECK(has(a, before, "one", "1") && has(a, before, "two", "2"));
+  shale_snapshot_free(before);
+  put(a, "two", "2");
+  OK(shale_multi_get(a, keys, lens, 3, values));
+  CHECK(is(shale_bytes_data(values[0]), shale_bytes_len(values[0]), "uno"));
+  CHECK(values[1] == NULL && shale_bytes_len(NULL) == 0 && shale_bytes_data(NULL) == NULL);
+  CHECK(is(shale_bytes_data(values[2]), shale_bytes_len(values[2]), "2"));
+  shale_bytes_free(values[0]);
+  shale_bytes_free(values[2]);
+  OK(shale_multi_get(a, NULL, NULL, 0, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_multi_get(a, NULL, lens, 3, values));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_put(a, NULL, 3, "", 0, false));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_put(NULL, "k", 1, "", 0, false));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_get(a, NULL, "k", 1, NULL));
+  OK(shale_put(a, "empty", 5, NULL, 0, false));
+  CHECK(has(a, NULL, "empty", ""));
+  OK(shale_delete_range(a, "e", 1, "f", 1, false));
+  CHECK(has(a, NULL, "empty", NULL));
+}
+
+static void batches(shale_db *db, shale_tree *a, shale_tree *b) {
+  shale_batch *batch = NULL;
+  OK(shale_batch_new(&batch));
+  OK(shale_batch_put(batch, a, "x", 1, "1", 1));
+  OK(shale_batch_put(batch, b, "x", 1, "2", 1));
+  OK(shale_batch_delete(batch, a, "one", 3));
+  OK(shale_batch_delete_range(batch, a, "t", 1, "u", 1));
+  CHECK(shale_batch_count(batch) == 4 && shale_batch_count(NULL) == 0);
+  CHECK(has(a, NULL, "x", NULL));
+  OK(shale_write(db, batch, true));
+  CHECK(has(a, NULL, "x", "1") && has(b, NULL, "x", "2"));
+  CHECK(has(a, NULL, "one", NULL) && has(a, NULL, "two", NULL));
+  shale_batch_clear(batch);
+  CHECK(shale_batch_count(batch) == 0);
+  OK(shale_write(db, batch, false));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_write(db, NULL, false));
+  shale_batch_free(batch);
+}
+
+static bool at(shale_scan *scan, const char *key) {
+  size_t len = 1;
+  const void *data = shale_scan_key(scan, &len);
+  CHECK(shale_scan_valid(scan) == (data != NULL));
+  return data == NULL ? key == NULL && len == 0 : key != NULL && is(data, len, key);
+}
+
+static void scans(shale_tree *b) {
+  shale_scan *scan = NULL;
+  const void *value = NULL;
+  size_t len = 0;
+  int i;
+  for (i = 0; i < 1000; i++) {
+    char key[16];
+    sprintf(key, "k%03d", i);
+    put(b, key, key + 1);
+  }
+  OK(shale_scan_new(b, NULL, "k", 1, "k500", 4, false, &scan));
+  CHECK(at(scan, NULL) && !shale_scan_valid(NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_scan_value(scan, &value, &len));
+  OK(shale_scan_seek_first(scan));
+  CHECK(at(scan, "k000"));
+  OK(shale_scan_next(scan));
+  CHECK(at(scan, "k001"));
+  OK(shale_scan_value(scan, &value, &len));
+  CHECK(is(value, len, "001"));
+  OK(shale_scan_prev(scan));
+  OK(shale_scan_prev(scan));
+  CHECK(at(scan, NULL));
+  OK(shale_scan_seek_last(scan));
+  CHECK(at(scan, "k499"));
+  OK(shale_scan_next(scan));
+  CHECK(at(scan, NULL));
+  OK(shale_scan_seek(scan, "k0105", 5));
+  CHECK(at(scan, "k011"));
+  OK(shale_scan_seek_back(scan, "k0105", 5));
+  CHECK(at(scan, "k010"));
+  shale_scan_free(scan);
+  FAILS(SHALE_INVALID_ARGUMENT, shale_scan_new(NULL, NULL, NULL, 0, NULL, 0, true, &scan));
+}
+
+struct pattern {
+  uint64_t at, end;
+};
+
+static int64_t next_of_pattern(void *context, void *buffer, size_t capacity) {
+  struct pattern *pattern = context;
+  size_t count = 0;
+  while (count < capacity && pattern->at < pattern->end)
+    ((unsigned char *)buffer)[count++] = (unsigned char)(pattern->at++ % 251);
+  return (int64_t)count;
+}
+
+static int64_t gives_up(void *context, void *buffer, size_t capacity) {
+  (void)context, (void)buffer, (void)capacity;
+  return -1;
+}
+
+static void large_values(shale_tree *a) {
+  struct pattern pattern = {0, 3 << 20};
+  unsigned char part[10000];
+  uint64_t read = 0;
+  size_t count = 0, i;
+  shale_reader *reader = NULL;
+  OK(shale_put_stream(a, "large", 5, next_of_pattern, &pattern, false));
+  FAILS(SHALE_IO, shale_put_stream(a, "large", 5, gives_up, NULL, false));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_put_stream(a, "large", 5, NULL, NULL, false));
+  OK(shale_reader_open(a, "large", 5, &reader));
+  CHECK(shale_reader_len(reader) == pattern.end && shale_reader_len(NULL) == 0);
+  do {
+    OK(shale_reader_read(reader, part, sizeof part, &count));
+    for (i = 0; i < count; i++) CHECK(part[i] == (read + i) % 251);
+    read += count;
+  } while (count > 0);
+  CHECK(read == pattern.end);
+  shale_reader_free(reader);
+  OK(shale_reader_open(a, "no such", 7, &reader));
+  CHECK(reader == NULL);
+}
+
+static void loads(shale_db *db) {
+  shale_tree *tree = NULL;
+  shale_ingest *ingest = NULL;
+  uint64_t rows = 0, size = 0;
+  OK(shale_tree_open_or_create(db, "loaded", &tree));
+  OK(shale_ingest_new(tree, &ingest));
+  OK(shale_ingest_add(ingest, "a", 1, "1", 1));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_ingest_add(ingest, "a", 1, "2", 1));
+  OK(shale_ingest_add(ingest, "b", 1, "2", 1));
+  CHECK(has(tree, NULL, "a", NULL));
+  OK(shale_ingest_finish(ingest, &rows));
+  CHECK(rows == 2 && has(tree, NULL, "a", "1") && has(tree, NULL, "b", "2"));
+  OK(shale_ingest_new(tree, &ingest));
+  OK(shale_ingest_add(ingest, "c", 1, "3", 1));
+  shale_ingest_free(ingest);
+  CHECK(has(tree, NULL, "c", NULL));
+  OK(shale_tree_flush(tree));
+  OK(shale_tree_approximate_bytes(tree, NULL, 0, NULL, 0, &size));
+  CHECK(size > 0);
+  OK(shale_tree_compact(tree, "a", 1, NULL, 0));
+  OK(shale_tree_drop(db, "loaded"));
+  FAILS(SHALE_NO_SUCH_TREE, shale_put(tree, "d", 1, "4", 1, false));
+  shale_tree_free(tree);
+}
+
+static void whole(shale_db *db, const char *path) {
+  shale_bytes *text = NULL;
+  shale_db *other = NULL;
+  shale_tree *tree = NULL;
+  char copy[4096];
+  OK(shale_sync(db));
+  OK(shale_flush(db));
+  OK(shale_compact(db));
+  OK(shale_wait_idle(db));
+  OK(shale_stats(db, true, &text));
+  CHECK(((const char *)shale_bytes_data(text))[0] == '{');
+  shale_bytes_free(text);
+  OK(shale_stats(db, false, &text));
+  CHECK(shale_bytes_len(text) > 100);
+  shale_bytes_free(text);
+  OK(shale_verify(db, &text));
+  CHECK(((const char *)shale_bytes_data(text))[0] == '{');
+  shale_bytes_free(text);
+  OK(shale_verify(db, NULL));
+  FAILS(SHALE_LOCKED, shale_open(path, NULL, &other));
+  snprintf(copy, sizeof copy, "%s.copy", path);
+  OK(shale_checkpoint(db, copy));
+  OK(shale_open_read_only(copy, NULL, &other));
+  OK(shale_tree_open(other, "a", &tree));
+  CHECK(has(tree, NULL, "x", "1"));
+  FAILS(SHALE_READ_ONLY, shale_put(tree, "x", 1, "2", 1, false));
+  OK(shale_close(other));
+  FAILS(SHALE_CLOSED, shale_get(tree, NULL, "x", 1, &text));
+  shale_tree_free(tree);
+}
+
+int main(int argc, char **argv) {
+  const char *path = argc > 1 ? argv[1] : "smoke.db";
+  shale_config *config = NULL;
+  shale_tree_config *tree_config = NULL;
+  shale_db *db = NULL;
+  shale_tree *a = NULL, *b = NULL;
+  CHECK(strlen(shale_version()) >= 5);
+  CHECK(strcmp(shale_error_text(NULL), "") == 0);
+  settings(&config, &tree_config);
+  OK(shale_config_set(config, "create", "false"));
+  FAILS(SHALE_NO_DATABASE, shale_open(path, config, &db));
+  OK(shale_config_set(config, "create", "true"));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_open(path, config, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_open(NULL, config, &db));
+  OK(shale_open(path, config, &db));
+  trees(db, tree_config, &a, &b);
+  reads_and_writes(db, a);
+  batches(db, a, b);
+  scans(b);
+  large_values(a);
+  loads(db);
+  whole(db, path);
+  OK(shale_close(db));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_close(NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_ingest_finish(NULL, NULL));
+  shale_tree_free(a);
+  shale_tree_free(b);
+  OK(shale_open(path, NULL, &db));
+  OK(shale_tree_open(db, "a", &a));
+  CHECK(has(a, NULL, "x", "1"));
+  shale_tree_free(a);
+  OK(shale_close(db));
+  shale_config_free(config);
+  shale_tree_config_free(tree_config);
+  shale_bytes_free(NULL);
+  shale_reader_free(NULL);
+  shale_error_free(NULL);
+  puts("all calls are as they should be");
+  return 0;
+}
