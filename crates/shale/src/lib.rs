@@ -63,6 +63,8 @@ pub mod write;
 #[cfg_attr(doc, doc(hidden))]
 pub mod compaction;
 #[cfg_attr(doc, doc(hidden))]
+pub mod txn;
+#[cfg_attr(doc, doc(hidden))]
 pub mod db;
 #[doc(hidden)]
 pub mod fuzz;

@@ -13,7 +13,7 @@
 use super::{Merge, Source};
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
-use crate::base::key::{Kind, SEQ_MAX, SeqNo};
+use crate::base::key::{Kind, OWN_FIRST, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
 
@@ -22,6 +22,25 @@ const STEPS: u32 = 16;
 
 /// How many covered entries of a range are stepped over before a jump is tried.
 const COVERED_STEPS: u32 = 4;
+
+/// The writes of the reader's own transaction, which are not committed: what he sees of them. Their
+/// entries are in a source of their own, with numbers from [`OWN_FIRST`] on.
+#[derive(Clone, Debug, Default)]
+pub struct OwnWrites {
+    /// The last number seen.
+    pub last: SeqNo,
+    /// Spans of numbers, first and last, of writes that were undone.
+    pub undone: Arc<[(SeqNo, SeqNo)]>,
+    /// Range deletes, without those undone.
+    pub deletes: Arc<RangeDeletes>,
+}
+
+impl OwnWrites {
+    /// Whether the write with this number is seen.
+    pub fn sees(&self, seq: SeqNo) -> bool {
+        seq <= self.last && !self.undone.iter().any(|span| (span.0..=span.1).contains(&seq))
+    }
+}
 
 /// Where a [`Visible`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +58,7 @@ enum Position {
 pub struct Visible<C> {
     merge: Merge<C>,
     seq: SeqNo,
+    own: Option<OwnWrites>,
     covers: Covers,
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
@@ -64,6 +84,7 @@ impl<C: Source> Visible<C> {
         Visible {
             merge,
             seq,
+            own: None,
             covers,
             lower,
             upper,
@@ -72,6 +93,32 @@ impl<C: Source> Visible<C> {
             value: Vec::new(),
             kind: Kind::Delete,
         }
+    }
+
+    /// Shows the reader's own writes as well, which are among the merge's sources.
+    pub fn with_own(mut self, own: OwnWrites) -> Visible<C> {
+        if !own.deletes.is_empty() {
+            self.covers.0.push(Cover::new(Arc::clone(&own.deletes), SEQ_MAX));
+        }
+        self.own = Some(own);
+        self
+    }
+
+    /// Whether the reader sees what was written at `seq`.
+    #[inline]
+    fn sees(&self, seq: SeqNo) -> bool {
+        seq <= self.seq || self.sees_own(seq)
+    }
+
+    #[inline]
+    fn sees_own(&self, seq: SeqNo) -> bool {
+        seq >= OWN_FIRST && self.own.as_ref().is_some_and(|own| own.sees(seq))
+    }
+
+    /// The number to seek the newest version of a key with that may be seen.
+    #[inline]
+    fn newest(&self) -> SeqNo {
+        if self.own.is_some() { SEQ_MAX } else { self.seq }
     }
 
     /// Whether there is a current row.
@@ -110,7 +157,7 @@ impl<C: Source> Visible<C> {
     /// Goes to the first row.
     pub fn seek_first(&mut self) -> Result<()> {
         self.position = Position::Nowhere;
-        self.merge.seek(&self.lower, self.seq)?;
+        self.merge.seek(&self.lower, self.newest())?;
         self.find_forward(false)
     }
 
@@ -127,7 +174,7 @@ impl<C: Source> Visible<C> {
     /// Goes to the first row at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         self.position = Position::Nowhere;
-        self.merge.seek(key.max(self.lower.as_slice()), self.seq)?;
+        self.merge.seek(key.max(self.lower.as_slice()), self.newest())?;
         self.find_forward(false)
     }
 
@@ -202,9 +249,10 @@ impl<C: Source> Visible<C> {
             if self.upper.as_ref().is_some_and(|upper| upper.as_slice() <= key) {
                 return Ok(());
             }
-            if seq > self.seq {
+            if seq > self.seq && !self.sees_own(seq) {
                 hidden += 1;
-                if hidden > STEPS {
+                // Below an own write that was undone there may be one that was not.
+                if hidden > STEPS && seq < OWN_FIRST {
                     hidden = 0;
                     self.key.clear();
                     self.key.extend_from_slice(key);
@@ -271,7 +319,7 @@ impl<C: Source> Visible<C> {
         let mut live = false;
         for _ in 0..STEPS {
             let seq = self.merge.seq();
-            if seq <= self.seq {
+            if self.sees(seq) {
                 live = self.take_value(seq);
             }
             self.merge.prev()?;
@@ -279,15 +327,34 @@ impl<C: Source> Visible<C> {
                 return Ok(live);
             }
         }
-        if self.merge.seq() <= self.seq {
+        if self.merge.seq() <= self.seq || self.own.is_some() {
             // Many versions: go to the newest visible one directly.
-            self.merge.seek(&self.key, self.seq)?;
-            live = self.merge.valid() && self.take_value(self.merge.seq());
+            self.seek_newest()?;
+            live = self.merge.valid()
+                && same(self.merge.key(), &self.key)
+                && self.take_value(self.merge.seq());
             self.merge.seek_back(&self.key, SEQ_MAX)?;
         } else {
             self.merge.retreat_to(&self.key, SEQ_MAX)?;
         }
         Ok(live)
+    }
+
+    /// Goes to the newest version of `self.key` that is seen, or behind all of them.
+    fn seek_newest(&mut self) -> Result<()> {
+        self.merge.seek(&self.key, self.newest())?;
+        while self.merge.valid() && same(self.merge.key(), &self.key) {
+            let seq = self.merge.seq();
+            if self.sees(seq) {
+                break;
+            }
+            if seq < OWN_FIRST {
+                self.merge.seek(&self.key, self.seq)?;
+            } else {
+                self.merge.next()?;
+            }
+        }
+        Ok(())
     }
 
     /// Keeps the value of the merge's entry; answers whether it is one to show.

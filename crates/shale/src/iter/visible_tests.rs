@@ -48,11 +48,16 @@ fn check_mix(seed: u64, ops: u64, keys: u64) {
     let (lower, upper) = (bound().unwrap_or_default(), bound());
     let mut rows = history.visible(seq);
     rows.retain(|(k, _)| *k >= lower && upper.as_ref().is_none_or(|upper| k < upper));
-    let mut model = Model { rows, at: None };
     let children = 1 + random.below(6);
     let merge = deal(&history, &mut random, children);
     let deletes = deal_deletes(&history, &mut random);
-    let mut rows = Visible::new(merge, seq, deletes, lower, upper);
+    let shown = Visible::new(merge, seq, deletes, lower, upper);
+    walk(shown, rows, &mut random, keys, seed);
+}
+
+/// Moves about and compares with the rows that should be seen.
+fn walk(mut rows: Visible<VecCursor>, model: Vec<Row>, random: &mut Random, keys: u64, seed: u64) {
+    let mut model = Model { rows: model, at: None };
     assert!(!rows.valid());
     for step in 0..150 {
         let key = random.key(keys + 4);
@@ -71,6 +76,53 @@ fn check_mix(seed: u64, ops: u64, keys: u64) {
         let found = rows.valid().then(|| (rows.key().to_vec(), rows.value().to_vec()));
         assert_eq!(found, expected, "seed {seed} step {step}");
         assert!(!rows.valid() || rows.kind() != Kind::Delete);
+    }
+}
+
+/// A history some of which is newer than the reader, and writes of his own on top, some undone.
+fn check_own(seed: u64, ops: u64, own_ops: u64, keys: u64) {
+    let mut random = Random::new(seed);
+    let history = History::random(&mut random, ops, keys, 1);
+    let seq = random.below(ops + 1);
+    let own = History::random(&mut random, own_ops, keys, OWN_FIRST);
+    let span = |first: u64, count: u64| (OWN_FIRST + first, OWN_FIRST + first + count);
+    let undone: Vec<(SeqNo, SeqNo)> = (0..random.below(4))
+        .map(|_| span(random.below(own_ops), random.below(own_ops / 4 + 1)))
+        .collect();
+    let last = OWN_FIRST + random.below(own_ops + own_ops / 4);
+    let seen = |seq: SeqNo| seq <= last && !undone.iter().any(|u| (u.0..=u.1).contains(&seq));
+
+    let mut both = History {
+        entries: history.entries.iter().filter(|e| e.seq <= seq).cloned().collect(),
+        deletes: history.deletes.iter().filter(|d| d.seq <= seq).cloned().collect(),
+    };
+    both.entries.extend(own.entries.iter().filter(|e| seen(e.seq)).cloned());
+    let own_deletes: Vec<RangeDelete> =
+        own.deletes.iter().filter(|d| seen(d.seq)).cloned().collect();
+    both.deletes.extend(own_deletes.iter().cloned());
+    let rows = both.visible(SEQ_MAX);
+
+    let children = 1 + random.below(4);
+    let mut all = vec![VecCursor::new(own.entries.clone())];
+    let mut dealt = vec![Vec::new(); children as usize];
+    for entry in &history.entries {
+        dealt[random.below(children) as usize].push(entry.clone());
+    }
+    all.extend(dealt.into_iter().map(VecCursor::new));
+    let deletes = deal_deletes(&history, &mut random);
+    let shown = Visible::new(Merge::new(all), seq, deletes, Vec::new(), None);
+    let deletes = Arc::new(RangeDeletes::new(own_deletes));
+    let shown = shown.with_own(OwnWrites { last, undone: undone.into(), deletes });
+    walk(shown, rows, &mut random, keys, seed);
+}
+
+#[test]
+fn own_writes_lie_on_top_of_what_is_committed() {
+    for seed in 0..300 {
+        check_own(seed, 200, 60, 60);
+    }
+    for seed in 1000..1200 {
+        check_own(seed, 200, 100, 4);
     }
 }
 

@@ -207,7 +207,10 @@ fn find_in_table(
 
 /// The tables whose key range has `key`, newest first.
 #[inline]
-fn tables_of<'a>(state: &'a TreeState, key: &'a [u8]) -> impl Iterator<Item = &'a Arc<Table>> {
+pub(super) fn tables_of<'a>(
+    state: &'a TreeState,
+    key: &'a [u8],
+) -> impl Iterator<Item = &'a Arc<Table>> {
     let (level_0, deeper) = match state.version.levels.split_first() {
         Some((first, deeper)) => (first.tables(), deeper),
         None => (&[][..], &[][..]),

@@ -13,8 +13,8 @@ use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::iter::concat::{Concat, Run};
-use crate::iter::{Merge, Source, Visible};
-use crate::memtable::MemCursor;
+use crate::iter::{Merge, OwnWrites, Source, Visible};
+use crate::memtable::{MemCursor, Memtable};
 use crate::state::TreeState;
 use crate::table::meta::TableMeta;
 use crate::table::{CursorOptions, Table, TableCursor};
@@ -274,8 +274,23 @@ impl Scan {
         seq: SeqNo,
         blobs: Arc<dyn BlobSource>,
     ) -> Result<Scan> {
+        Scan::with_own(state, None, range, seq, blobs)
+    }
+
+    /// As [`Scan::new`], with the reader's own writes: their memtable, and which are seen.
+    #[doc(hidden)]
+    pub fn with_own(
+        state: &TreeState,
+        own: Option<(&Memtable, OwnWrites)>,
+        range: ScanRange,
+        seq: SeqNo,
+        blobs: Arc<dyn BlobSource>,
+    ) -> Result<Scan> {
         let mut deletes = Vec::new();
         let mut sources = Vec::new();
+        if let Some((memtable, writes)) = &own {
+            sources.push(ScanSource::Memtable { cursor: memtable.cursor(), max_seq: writes.last });
+        }
         for memtable in state.memtables() {
             if memtable.has_range_deletes() {
                 deletes.push(memtable.range_deletes());
@@ -297,13 +312,11 @@ impl Scan {
         let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
         let steps = Steps::until(due);
         let merge = Merge::new(sources).with_prefix(prefix.get());
-        Ok(Scan {
-            rows: Visible::new(merge, seq, deletes, range.lower, range.upper),
-            blobs,
-            blob: OnceCell::new(),
-            progress: Progress::New,
-            steps,
-        })
+        let mut rows = Visible::new(merge, seq, deletes, range.lower, range.upper);
+        if let Some((_, writes)) = own {
+            rows = rows.with_own(writes);
+        }
+        Ok(Scan { rows, blobs, blob: OnceCell::new(), progress: Progress::New, steps })
     }
 
     /// Makes a seek, measured and counted.
@@ -333,7 +346,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Notes that the row is about to change.
+    /// The row is about to change.
     #[inline]
     fn leave(&mut self) {
         self.progress = Progress::Fresh;

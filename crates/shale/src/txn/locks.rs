@@ -1,0 +1,459 @@
+//! The lock table: shards behind mutexes, and those who wait.
+//!
+//! What nobody disputes costs one shard's mutex. Whoever has to wait takes the one mutex of the
+//! waits first, so that beginnings of waits come one after the other and each sees all earlier ones:
+//! then a deadlock is found when its last member begins to wait, and not later. Nobody holds a mutex
+//! while he waits. Mutexes are taken in this order: waits, a shard, a transaction's slot.
+//!
+//! A range is asked for in one shard after the other; what has been granted so far stays.
+//!
+//! Who has nobody to wait beside him (a simulation in one thread) asks with [`Wait::Step`]: the
+//! request stays in the queue, and asking for the same again tells what has become of it.
+
+use super::deadlock::{self, Edge, Report, Waiting};
+use super::shard::{Decision, Lock, Shard, Span, TxnId};
+use crate::base::coding;
+use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::base::sync::{Arc, Condvar, Mutex};
+use crate::fs::Clock;
+use crate::version::TreeId;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How many shards there are. A range is in all of them, so more would make ranges dear.
+const SHARDS: usize = 16;
+
+/// The longest wait without a look at the clock.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// What is done if others are in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing: the request is refused.
+    Never,
+    /// Wait for so many nanoseconds.
+    Nanos(u64),
+    /// The request waits, the caller does not.
+    Step,
+}
+
+/// Why a lock was not granted.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// Others were in the way for as long as was to be waited, among them this one.
+    Timeout {
+        /// A transaction that is in the way; 0 if it has just ended.
+        holder: TxnId,
+    },
+    /// The request waits: ask again when others have gone on.
+    Queued {
+        /// A transaction that is in the way.
+        holder: TxnId,
+    },
+    /// This transaction is to be rolled back, or some would wait for ever.
+    Deadlock(Arc<Report>),
+    /// The table may take no more memory.
+    Full {
+        /// What it takes, and may take, in bytes.
+        bytes_max: u64,
+    },
+}
+
+/// What has become of a request.
+#[derive(Debug, Default)]
+enum Outcome {
+    #[default]
+    Open,
+    Granted(Option<std::sync::Arc<[u8]>>),
+    Deadlock(Arc<Report>),
+}
+
+/// Where a transaction that waits is told.
+#[derive(Debug, Default)]
+struct Slot {
+    outcome: Mutex<Outcome>,
+    wake: Condvar,
+}
+
+impl Slot {
+    fn tell(&self, outcome: Outcome) {
+        *self.outcome.lock() = outcome;
+        self.wake.notify_all();
+    }
+}
+
+/// A transaction as the lock table knows it. [`LockTable::release`] it at its end.
+#[derive(Debug)]
+pub struct Owner {
+    id: TxnId,
+    /// How many writes it has made: what it would cost to undo it.
+    pub writes: u64,
+    keys: Vec<HeldKey>,
+    /// The trees with ranges that it holds.
+    ranges: Vec<TreeId>,
+    slot: Arc<Slot>,
+    pending: Option<Pending>,
+}
+
+#[derive(Debug)]
+struct HeldKey {
+    tree: TreeId,
+    shard: u8,
+    key: std::sync::Arc<[u8]>,
+}
+
+/// A request that waits.
+#[derive(Debug)]
+struct Pending {
+    waiting: Waiting,
+    shard: usize,
+}
+
+impl Owner {
+    /// Its number.
+    pub fn id(&self) -> TxnId {
+        self.id
+    }
+
+    /// How many keys it holds.
+    pub fn keys(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+/// A shard, and the slots of those who wait in it.
+#[derive(Debug, Default)]
+struct Cell {
+    shard: Shard,
+    slots: BTreeMap<TxnId, Arc<Slot>>,
+}
+
+impl Cell {
+    /// Wakes those whose requests can be granted now.
+    fn promote(&mut self, tree: TreeId) {
+        if self.shard.has_waiters(tree) {
+            for (owner, key) in self.shard.promote(tree) {
+                if let Some(slot) = self.slots.remove(&owner) {
+                    slot.tell(Outcome::Granted(key));
+                }
+            }
+        }
+    }
+
+    fn cancel(&mut self, owner: TxnId, tree: TreeId) -> bool {
+        self.slots.remove(&owner);
+        let was_there = self.shard.cancel(owner, tree);
+        self.promote(tree);
+        was_there
+    }
+}
+
+/// Who waits, where, and for what.
+type Waits = BTreeMap<TxnId, (usize, Waiting)>;
+
+/// All locks of a database.
+#[derive(Debug)]
+pub struct LockTable {
+    cells: Vec<Mutex<Cell>>,
+    waits: Mutex<Waits>,
+    next: AtomicU64,
+    /// What one shard may take.
+    shard_bytes_max: usize,
+    deadlocks: AtomicU64,
+    last_deadlock: Mutex<Option<Arc<Report>>>,
+}
+
+impl LockTable {
+    /// An empty table that may take so many bytes.
+    pub fn new(bytes_max: u64) -> LockTable {
+        LockTable {
+            cells: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            waits: Mutex::default(),
+            next: AtomicU64::new(1),
+            shard_bytes_max: (bytes_max as usize) / SHARDS,
+            deadlocks: AtomicU64::new(0),
+            last_deadlock: Mutex::new(None),
+        }
+    }
+
+    /// A new transaction, which holds nothing.
+    pub fn owner(&self) -> Owner {
+        Owner {
+            id: self.next.fetch_add(1, Ordering::Relaxed),
+            writes: 0,
+            keys: Vec::new(),
+            ranges: Vec::new(),
+            slot: Arc::default(),
+            pending: None,
+        }
+    }
+
+    fn shard_of(tree: TreeId, key: &[u8]) -> usize {
+        let hash = coding::hash(key) ^ u64::from(tree).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 32) as usize % SHARDS
+    }
+
+    /// Gets a lock for `owner`, or says why not. What is granted stays until [`Self::release`].
+    pub fn acquire(
+        &self,
+        owner: &mut Owner,
+        lock: Lock<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
+        if owner.pending.is_some() {
+            self.settle(owner, lock)?;
+        }
+        if let Span::Key(key) = lock.span {
+            return self.acquire_in(owner, Self::shard_of(lock.tree, key), lock, wait, clock);
+        }
+        // Noted before, so that what is granted in part is let go of at the end.
+        if !owner.ranges.contains(&lock.tree) {
+            owner.ranges.push(lock.tree);
+        }
+        (0..SHARDS).try_for_each(|shard| self.acquire_in(owner, shard, lock, wait, clock))
+    }
+
+    #[inline]
+    fn acquire_in(
+        &self,
+        owner: &mut Owner,
+        shard: usize,
+        lock: Lock<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
+        let decision = self.cells[shard].lock().shard.request(owner.id, lock, self.shard_bytes_max);
+        match self.note(owner, shard, lock.tree, decision) {
+            Some(result) => result,
+            None => self.wait(owner, shard, lock, wait, clock),
+        }
+    }
+
+    /// Notes what was granted; `None` if others are in the way.
+    fn note(
+        &self,
+        owner: &mut Owner,
+        shard: usize,
+        tree: TreeId,
+        decision: Decision,
+    ) -> Option<Result<(), Refusal>> {
+        match decision {
+            Decision::Busy => None,
+            Decision::Full => {
+                let bytes_max = (self.shard_bytes_max * SHARDS) as u64;
+                Some(Err(Refusal::Full { bytes_max }))
+            }
+            Decision::Held | Decision::Granted(None) => Some(Ok(())),
+            Decision::Granted(Some(key)) => {
+                owner.keys.push(HeldKey { tree, shard: shard as u8, key });
+                Some(Ok(()))
+            }
+        }
+    }
+
+    #[cold]
+    fn wait(
+        &self,
+        owner: &mut Owner,
+        shard: usize,
+        lock: Lock<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
+        let mut waits = self.waits.lock();
+        let holder = {
+            let mut cell = self.cells[shard].lock();
+            let decision = cell.shard.request(owner.id, lock, self.shard_bytes_max);
+            if let Some(result) = self.note(owner, shard, lock.tree, decision) {
+                return result;
+            }
+            *owner.slot.outcome.lock() = Outcome::Open;
+            cell.shard.enqueue(owner.id, lock);
+            let holder = cell.shard.blockers(owner.id, lock.tree).first().copied().unwrap_or(0);
+            if wait == Wait::Never {
+                cell.shard.cancel(owner.id, lock.tree);
+                return Err(Refusal::Timeout { holder });
+            }
+            cell.slots.insert(owner.id, owner.slot.clone());
+            holder
+        };
+        let waiting = Waiting::new(lock, owner.writes);
+        waits.insert(owner.id, (shard, waiting.clone()));
+        self.break_circles(owner.id, &mut waits);
+        drop(waits);
+        owner.pending = Some(Pending { waiting, shard });
+        match wait {
+            Wait::Nanos(nanos) => self.block(owner, nanos, clock, holder),
+            Wait::Step | Wait::Never => {
+                let open = matches!(*owner.slot.outcome.lock(), Outcome::Open);
+                if open { Err(Refusal::Queued { holder }) } else { self.end_wait(owner) }
+            }
+        }
+    }
+
+    /// While `start` is in a circle of waits, makes one of the circle give way.
+    fn break_circles(&self, start: TxnId, waits: &mut Waits) {
+        loop {
+            let blockers = |id: TxnId| match waits.get(&id) {
+                Some((shard, waiting)) => {
+                    self.cells[*shard].lock().shard.blockers(id, waiting.tree)
+                }
+                None => Vec::new(),
+            };
+            let Some(circle) = deadlock::find_circle(start, blockers) else { return };
+            let next = circle.iter().copied().cycle().skip(1);
+            let edges: Vec<Edge> = circle
+                .iter()
+                .zip(next)
+                .filter_map(|(&waiter, holder)| {
+                    let waiting = waits.get(&waiter)?.1.clone();
+                    Some(Edge { waiter, waiting, holder })
+                })
+                .collect();
+            let Some(victim) = deadlock::victim(&edges) else { return };
+            let Some((shard, waiting)) = waits.get(&victim).cloned() else { return };
+            let report = Arc::new(Report { edges, victim });
+            let mut cell = self.cells[shard].lock();
+            let slot = cell.slots.get(&victim).cloned();
+            // If it has been granted just now, there is no circle any more.
+            if cell.cancel(victim, waiting.tree)
+                && let Some(slot) = slot
+            {
+                slot.tell(Outcome::Deadlock(report.clone()));
+                waits.remove(&victim);
+                self.deadlocks.fetch_add(1, Ordering::Relaxed);
+                *self.last_deadlock.lock() = Some(report);
+            }
+        }
+    }
+
+    /// Waits until the owner's request is decided or the time is up.
+    fn block(
+        &self,
+        owner: &mut Owner,
+        nanos: u64,
+        clock: &dyn Clock,
+        holder: TxnId,
+    ) -> Result<(), Refusal> {
+        let mut before = clock.now_nanos();
+        let mut left = nanos;
+        loop {
+            let mut outcome = owner.slot.outcome.lock();
+            if matches!(*outcome, Outcome::Open) && left > 0 {
+                let slice = SLICE.min(Duration::from_nanos(left));
+                outcome = owner.slot.wake.wait_timeout(outcome, slice);
+                let now = clock.now_nanos();
+                // A clock that stands still would make this wait for ever.
+                let passed = if now > before { now - before } else { slice.as_nanos() as u64 };
+                (before, left) = (now, left.saturating_sub(passed));
+            }
+            let open = matches!(*outcome, Outcome::Open);
+            drop(outcome);
+            if !open {
+                return self.end_wait(owner);
+            }
+            if left == 0 {
+                // It may be granted at this very moment.
+                return match self.give_up(owner) {
+                    true => Err(Refusal::Timeout { holder }),
+                    false => self.end_wait(owner),
+                };
+            }
+        }
+    }
+
+    /// Takes the owner's request back; false if it has been decided meanwhile.
+    fn give_up(&self, owner: &mut Owner) -> bool {
+        let Some(pending) = &owner.pending else { return false };
+        let given_up = self.cells[pending.shard].lock().cancel(owner.id, pending.waiting.tree);
+        if given_up {
+            self.waits.lock().remove(&owner.id);
+            owner.pending = None;
+        }
+        given_up
+    }
+
+    /// Takes note of how the owner's request was decided.
+    fn end_wait(&self, owner: &mut Owner) -> Result<(), Refusal> {
+        let Some(pending) = owner.pending.take() else { return Ok(()) };
+        self.waits.lock().remove(&owner.id);
+        let outcome = std::mem::take(&mut *owner.slot.outcome.lock());
+        match outcome {
+            Outcome::Deadlock(report) => Err(Refusal::Deadlock(report)),
+            Outcome::Granted(Some(key)) => {
+                let (tree, shard) = (pending.waiting.tree, pending.shard as u8);
+                owner.keys.push(HeldKey { tree, shard, key });
+                Ok(())
+            }
+            Outcome::Granted(None) | Outcome::Open => Ok(()),
+        }
+    }
+
+    /// Looks after the request that an earlier call left in the queue; `lock` is asked for now.
+    fn settle(&self, owner: &mut Owner, lock: Lock<'_>) -> Result<(), Refusal> {
+        let Some(pending) = &owner.pending else { return Ok(()) };
+        if matches!(*owner.slot.outcome.lock(), Outcome::Open) {
+            let waiting = &pending.waiting;
+            let (tree, mode) = (waiting.tree, waiting.mode);
+            if (tree, waiting.span.get(), mode) == (lock.tree, lock.span, lock.mode) {
+                let cell = self.cells[pending.shard].lock();
+                let holder = cell.shard.blockers(owner.id, tree).first().copied().unwrap_or(0);
+                if holder != 0 {
+                    return Err(Refusal::Queued { holder });
+                }
+            }
+            if self.give_up(owner) {
+                return Ok(());
+            }
+        }
+        self.end_wait(owner)
+    }
+
+    /// Lets go of everything, and takes back what is waited for.
+    pub fn release(&self, owner: &mut Owner) {
+        if owner.pending.is_some() && !self.give_up(owner) {
+            // Decided meanwhile: what was granted is let go of with the rest.
+            let _ = self.end_wait(owner);
+        }
+        for held in owner.keys.drain(..) {
+            let mut cell = self.cells[usize::from(held.shard)].lock();
+            cell.shard.release(owner.id, held.tree, &held.key);
+            cell.promote(held.tree);
+        }
+        for tree in owner.ranges.drain(..) {
+            for cell in &self.cells {
+                let mut cell = cell.lock();
+                cell.shard.release_ranges(owner.id, tree);
+                cell.promote(tree);
+                cell.shard.tidy();
+            }
+        }
+    }
+
+    /// How many deadlocks there were, and the last one.
+    pub fn deadlocks(&self) -> (u64, Option<Arc<Report>>) {
+        (self.deadlocks.load(Ordering::Relaxed), self.last_deadlock.lock().clone())
+    }
+
+    /// How many keys and ranges are held, and how many requests wait. A range counts once.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let mut sums = (0, 0, 0);
+        for (index, cell) in self.cells.iter().enumerate() {
+            let (keys, ranges, waiting) = cell.lock().shard.counts();
+            sums.0 += keys;
+            sums.1 += if index == 0 { ranges } else { 0 };
+            sums.2 += waiting;
+        }
+        sums
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.cells.iter().map(|cell| cell.lock().shard.bytes()).sum()
+    }
+}
+
+#[cfg(test)]
+#[path = "locks_tests.rs"]
+mod tests;

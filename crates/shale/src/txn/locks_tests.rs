@@ -1,0 +1,249 @@
+//! The lock table under threads, stepped by one thread, and (with `--cfg shuttle`) under explored
+//! interleavings.
+
+use super::super::shard::Mode;
+use super::*;
+use crate::fs::mem::MemClock;
+
+fn write(key: &[u8]) -> Lock<'_> {
+    Lock { tree: 1, span: Span::Key(key), mode: Mode::Write }
+}
+
+fn gap<'a>(lower: &'a [u8], upper: &'a [u8]) -> Lock<'a> {
+    Lock { tree: 1, span: Span::Range(lower, Some(upper)), mode: Mode::Gap }
+}
+
+const LONG: Wait = Wait::Nanos(3_600_000_000_000);
+
+#[cfg(shuttle)]
+use shuttle::thread;
+#[cfg(not(shuttle))]
+use std::thread;
+
+/// Threads that lock two of three keys in orders of their own and then change what these guard:
+/// nobody else is ever in between, and nobody waits for ever.
+fn exclusion(threads: u64, rounds: u64) {
+    let table = Arc::new(LockTable::new(1 << 20));
+    let guarded = Arc::new([AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)]);
+    let run = |thread: u64| {
+        let (table, guarded) = (table.clone(), guarded.clone());
+        thread::spawn(move || {
+            let clock = MemClock::new();
+            let mut done = 0;
+            for round in 0..rounds {
+                let first = ((thread + round) % 3) as usize;
+                let second = ((thread * 2 + round + 1) % 3) as usize;
+                let mut owner = table.owner();
+                let got = [first, second].iter().try_for_each(|&key| {
+                    table.acquire(&mut owner, write(&[key as u8]), LONG, &clock)
+                });
+                match got {
+                    Ok(()) => {
+                        for key in [first, second] {
+                            let value = guarded[key].load(Ordering::Relaxed);
+                            guarded[key].store(value + 1, Ordering::Relaxed);
+                        }
+                        done += 2;
+                    }
+                    Err(Refusal::Deadlock(report)) => assert_eq!(report.victim, owner.id()),
+                    Err(other) => panic!("{other:?}"),
+                }
+                table.release(&mut owner);
+            }
+            done
+        })
+    };
+    let running: Vec<_> = (0..threads).map(run).collect();
+    let done: u64 = running.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(guarded.iter().map(|value| value.load(Ordering::Relaxed)).sum::<u64>(), done);
+    assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    assert!(table.waits.lock().is_empty());
+    assert!(table.cells.iter().all(|cell| cell.lock().slots.is_empty()));
+}
+
+#[cfg(not(shuttle))]
+#[test]
+fn threads_exclude_each_other() {
+    for _ in 0..20 {
+        exclusion(4, 50);
+    }
+}
+
+#[cfg(shuttle)]
+#[test]
+fn interleavings() {
+    shuttle::check_random(|| exclusion(3, 2), 1000);
+    shuttle::check_pct(|| exclusion(3, 2), 1000, 3);
+}
+
+/// A locking scan and a writer into its range: whoever is first, the other waits, and then goes on.
+#[cfg(shuttle)]
+#[test]
+fn interleavings_of_a_gap_and_a_writer() {
+    fn once() {
+        let table = Arc::new(LockTable::new(1 << 20));
+        let inside = Arc::new(AtomicU64::new(0));
+        let running: Vec<_> = (0..3u8)
+            .map(|n| {
+                let (table, inside) = (table.clone(), inside.clone());
+                thread::spawn(move || {
+                    let mut owner = table.owner();
+                    let key = [n];
+                    let lock = if n == 0 { gap(b"\0", b"\x09") } else { write(&key) };
+                    table.acquire(&mut owner, lock, LONG, &MemClock::new()).unwrap();
+                    let own = if n == 0 { 100 } else { 1 };
+                    let others = inside.fetch_add(own, Ordering::SeqCst);
+                    assert!(if n == 0 { others == 0 } else { others < 100 }, "{n} {others}");
+                    inside.fetch_sub(own, Ordering::SeqCst);
+                    table.release(&mut owner);
+                })
+            })
+            .collect();
+        running.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+    shuttle::check_random(once, 1000);
+}
+
+#[cfg(not(shuttle))]
+mod stepped {
+    use super::*;
+
+    fn ask(table: &LockTable, owner: &mut Owner, lock: Lock<'_>) -> Result<(), Refusal> {
+        table.acquire(owner, lock, Wait::Step, &MemClock::new())
+    }
+
+    #[track_caller]
+    fn queued(result: Result<(), Refusal>, by: &Owner) {
+        match result {
+            Err(Refusal::Queued { holder }) => assert_eq!(holder, by.id()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_stays_in_the_queue_until_it_is_asked_for_again() {
+        let table = LockTable::new(1 << 20);
+        let (mut a, mut b, mut c) = (table.owner(), table.owner(), table.owner());
+        ask(&table, &mut a, write(b"k")).unwrap();
+        queued(ask(&table, &mut b, write(b"k")), &a);
+        queued(ask(&table, &mut b, write(b"k")), &a);
+        queued(ask(&table, &mut c, write(b"k")), &a);
+        assert_eq!(table.counts(), (1, 0, 2));
+        table.release(&mut a);
+        // b was first, though c asks first.
+        queued(ask(&table, &mut c, write(b"k")), &b);
+        ask(&table, &mut b, write(b"k")).unwrap();
+        // Asking for something else takes the request back.
+        ask(&table, &mut c, write(b"other")).unwrap();
+        assert_eq!(table.counts(), (2, 0, 0));
+        table.release(&mut b);
+        table.release(&mut c);
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+
+    #[test]
+    fn what_was_granted_unasked_is_let_go_of() {
+        let table = LockTable::new(1 << 20);
+        let (mut a, mut b) = (table.owner(), table.owner());
+        ask(&table, &mut a, write(b"k")).unwrap();
+        queued(ask(&table, &mut b, write(b"k")), &a);
+        table.release(&mut a);
+        table.release(&mut b);
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+
+    #[test]
+    fn the_cheapest_of_a_circle_gives_way_and_is_told_why() {
+        let table = LockTable::new(1 << 20);
+        let mut owners: Vec<Owner> = (0..3).map(|_| table.owner()).collect();
+        for (n, owner) in owners.iter_mut().enumerate() {
+            owner.writes = [5, 1, 7][n];
+            ask(&table, owner, write(&[n as u8])).unwrap();
+        }
+        let ids: Vec<TxnId> = owners.iter().map(Owner::id).collect();
+        let [a, b, c] = &mut owners[..] else { panic!() };
+        queued(ask(&table, a, write(&[1])), b);
+        queued(ask(&table, b, write(&[2])), c);
+        // c closes the circle; b has written least.
+        queued(ask(&table, c, write(&[0])), a);
+        let Err(Refusal::Deadlock(report)) = ask(&table, b, write(&[2])) else { panic!() };
+        assert_eq!(report.victim, ids[1]);
+        let waits: Vec<(TxnId, TxnId)> =
+            report.edges.iter().map(|edge| (edge.waiter, edge.holder)).collect();
+        assert_eq!(waits, [(ids[2], ids[0]), (ids[0], ids[1]), (ids[1], ids[2])]);
+        assert_eq!(report.edges[0].waiting.span.get(), Span::Key(&[0]));
+        assert_eq!(table.deadlocks().0, 1);
+        assert_eq!(table.deadlocks().1.unwrap().victim, ids[1]);
+        table.release(b);
+        ask(&table, a, write(&[1])).unwrap();
+        table.release(a);
+        ask(&table, c, write(&[0])).unwrap();
+        table.release(c);
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+
+    #[test]
+    fn two_gaps_and_two_writers_are_a_deadlock() {
+        let table = LockTable::new(1 << 20);
+        let (mut a, mut b) = (table.owner(), table.owner());
+        ask(&table, &mut a, gap(b"a", b"m")).unwrap();
+        ask(&table, &mut b, gap(b"a", b"z")).unwrap();
+        queued(ask(&table, &mut a, write(b"c")), &b);
+        // Both have written nothing; the younger gives way, at once.
+        assert!(matches!(ask(&table, &mut b, write(b"d")), Err(Refusal::Deadlock(_))));
+        table.release(&mut b);
+        ask(&table, &mut a, write(b"c")).unwrap();
+        table.release(&mut a);
+    }
+
+    #[test]
+    fn a_range_waits_in_each_shard_in_turn() {
+        let table = LockTable::new(1 << 20);
+        let mut writers: Vec<Owner> = (0..40).map(|_| table.owner()).collect();
+        for (n, writer) in writers.iter_mut().enumerate() {
+            ask(&table, writer, write(&[n as u8])).unwrap();
+        }
+        let mut scan = table.owner();
+        let all = gap(b"", b"\xff");
+        let mut waits = 0;
+        for writer in &mut writers {
+            waits += usize::from(ask(&table, &mut scan, all).is_err());
+            table.release(writer);
+        }
+        ask(&table, &mut scan, all).unwrap();
+        assert!(waits == 40, "{waits}");
+        table.release(&mut scan);
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+
+    #[test]
+    fn who_does_not_wait_leaves_nothing_behind() {
+        let table = LockTable::new(1 << 20);
+        let (mut a, mut b) = (table.owner(), table.owner());
+        ask(&table, &mut a, write(b"k")).unwrap();
+        let clock = MemClock::new();
+        for wait in [Wait::Never, Wait::Nanos(0), Wait::Nanos(1_000)] {
+            let refused = table.acquire(&mut b, write(b"k"), wait, &clock);
+            assert!(matches!(refused, Err(Refusal::Timeout { holder }) if holder == a.id()));
+            assert_eq!(table.counts(), (1, 0, 0));
+            assert!(table.waits.lock().is_empty());
+        }
+        table.release(&mut a);
+        table.acquire(&mut b, write(b"k"), Wait::Never, &clock).unwrap();
+        table.release(&mut b);
+    }
+
+    #[test]
+    fn beyond_the_bound_locks_are_refused() {
+        let table = LockTable::new(64 << 10);
+        let mut owner = table.owner();
+        let refused = (0u32..10_000)
+            .find_map(|n| ask(&table, &mut owner, write(&n.to_be_bytes())).err().map(|e| (n, e)));
+        let Some((count, Refusal::Full { bytes_max })) = refused else { panic!() };
+        assert_eq!(bytes_max, 64 << 10);
+        assert!((200..1000).contains(&count), "{count}");
+        table.release(&mut owner);
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+}
