@@ -72,11 +72,14 @@ pub mod fuzz;
 pub use db::{inspect, repair};
 
 pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
+pub use base::conflict::{Deadlock, LockWait};
 pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
 pub use db::{
-    Background, Batch, CpuStats, Db, Ingest, LevelStats, OpenOptions, OperationStats, ScanOptions,
-    Snapshot, Stats, Tree, TreeStats, ValueReader, VerifyProgress, VerifyReport, WriteOptions,
+    Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LevelStats, LockMode,
+    LockingScan, OnConflict, OpenOptions, OperationStats, Savepoint, ScanOptions, Snapshot, Stats,
+    Transaction, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress, VerifyReport,
+    WriteOptions,
 };
 #[doc(inline)]
 pub use fs::Env;

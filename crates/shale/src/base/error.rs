@@ -1,5 +1,6 @@
 //! The one error type. Kinds are few and chosen by what the caller does about them.
 
+use super::conflict::Deadlock;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,46 @@ pub enum Error {
     /// An earlier failure (such as a failed sync) makes further writes unsafe. Reads go on. Close
     /// and reopen the database: what was durable before is there.
     Poisoned(Arc<Error>),
+    /// An optimistic transaction, or one that has a snapshot, and others have changed the same.
+    /// Roll it back and try it again from its beginning.
+    Conflict {
+        /// What was changed by others.
+        what: String,
+    },
+    /// A lock was not to be had in the time that the transaction may wait. The call has done
+    /// nothing; the transaction keeps what it has: try the call again, or roll back.
+    LockTimeout {
+        /// The lock asked for, in words.
+        lock: String,
+        /// A transaction that was in the way; 0 if it has just ended.
+        holder: u64,
+        /// For how long the call has waited, in milliseconds.
+        waited_millis: u64,
+    },
+    /// Only with [`Background::Stepped`](crate::Background::Stepped): the call has to wait for a
+    /// lock, and its place in the queue is kept. Make the same call again when others have gone on.
+    LockWait {
+        /// The lock asked for, in words.
+        lock: String,
+        /// A transaction that is in the way.
+        holder: u64,
+    },
+    /// Transactions waited for each other, and this one had to give way: it has been rolled back.
+    /// Try it again from its beginning.
+    Deadlock(Arc<Deadlock>),
+    /// Locks take as much memory as they may. The call has done nothing. Commit or roll back
+    /// transactions that hold many, or raise `memory_bytes`.
+    LocksFull {
+        /// What all locks together may take, in bytes: a sixteenth of `memory_bytes`.
+        bytes_max: u64,
+    },
+    /// The writes of a transaction take as much memory as they may. The call has done nothing.
+    TransactionFull {
+        /// What they may take, in bytes.
+        bytes_max: u64,
+    },
+    /// The transaction was rolled back before, because of this.
+    RolledBack(Arc<Error>),
     /// The database was opened for reading only.
     ReadOnly,
     /// The database has been closed.
@@ -146,6 +187,35 @@ impl Error {
         matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
+    /// Whether a transaction that gets this may succeed if it is tried again from its beginning:
+    /// others were in its way.
+    ///
+    /// ```
+    /// use shale::{Db, Error, Transaction, TransactionOptions, WriteOptions};
+    ///
+    /// fn run(db: &Db, work: impl Fn(&mut Transaction) -> shale::Result<()>) -> shale::Result<()> {
+    ///     loop {
+    ///         let mut txn = db.begin(TransactionOptions::default())?;
+    ///         match work(&mut txn).and_then(|()| txn.commit(WriteOptions::default())) {
+    ///             Err(error) if error.is_retryable() => {}
+    ///             other => return other,
+    ///         }
+    ///     }
+    /// }
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// run(&db, |txn| txn.put(&tree, b"a", b"1"))?;
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Error::Conflict { .. } | Error::LockTimeout { .. } | Error::Deadlock(_) => true,
+            Error::RolledBack(cause) => cause.is_retryable(),
+            _ => false,
+        }
+    }
+
     /// Whether this is [`Error::DiskFull`].
     ///
     /// ```
@@ -193,6 +263,35 @@ impl fmt::Display for Error {
                 "writes are refused because an earlier failure may have lost data ({cause}); \
                  close and reopen the database"
             ),
+            Error::Conflict { what } => {
+                write!(f, "{what}; roll the transaction back and try it again")
+            }
+            Error::LockTimeout { lock, holder, waited_millis } => write!(
+                f,
+                "no lock after {waited_millis} ms: transaction {holder} is in the way of {lock}; \
+                 nothing was done, try it again or roll back"
+            ),
+            Error::LockWait { lock, holder } => write!(
+                f,
+                "waiting for {lock}: transaction {holder} is in the way; make the same call again \
+                 when it has gone on"
+            ),
+            Error::Deadlock(deadlock) => {
+                write!(f, "deadlock: {deadlock} and was rolled back; try it again")
+            }
+            Error::LocksFull { bytes_max } => write!(
+                f,
+                "locks take the {bytes_max} bytes that they may; end transactions that hold many, \
+                 or raise `memory_bytes`, of which it is a sixteenth"
+            ),
+            Error::TransactionFull { bytes_max } => write!(
+                f,
+                "the writes of the transaction take the {bytes_max} bytes that they may; commit in \
+                 parts, bulk load, or raise its `memory_bytes`"
+            ),
+            Error::RolledBack(cause) => {
+                write!(f, "the transaction was rolled back before because of this: {cause}")
+            }
             Error::ReadOnly => f.write_str("the database is open for reading only"),
             Error::Closed => f.write_str("the database has been closed"),
         }
@@ -203,7 +302,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Io { source, .. } => Some(source),
-            Error::Poisoned(cause) => Some(cause),
+            Error::Poisoned(cause) | Error::RolledBack(cause) => Some(cause),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod coding;
 pub mod config;
+pub mod conflict;
 pub mod cursor;
 pub mod error;
 pub mod key;

@@ -204,6 +204,18 @@ impl Core {
 
     /// Commits a batch some of whose values go to blob files.
     pub fn commit_large(&self, batch: &Batch, sync: bool) -> Result<()> {
+        self.store_large(batch, |ops| self.commit(ops, sync))
+    }
+
+    /// Writes the large values of a batch to blob files and hands the operations to `commit`.
+    pub fn store_large(
+        &self,
+        batch: &Batch,
+        commit: impl FnOnce(&Ops) -> Result<()>,
+    ) -> Result<()> {
+        if !batch.has_large {
+            return commit(&batch.ops);
+        }
         self.check_writable()?;
         let mut ops = Ops::new();
         let mut blobs = Vec::new();
@@ -211,7 +223,7 @@ impl Core {
             let named = batch.trees.iter().find(|named| named.id() == tree);
             named.map_or(u32::MAX, |tree| tree.config().blob_bytes) as usize
         };
-        let mut write = || -> Result<()> {
+        let write = || -> Result<()> {
             for op in OpIter::new(batch.ops.bytes(), 0) {
                 if op.kind == Kind::Put && op.value.len() >= threshold(op.tree) {
                     let blob = self.write_blob(op.value, None)?;
@@ -221,7 +233,7 @@ impl Core {
                     ops.push(op.kind, op.tree, op.key, op.value)?;
                 }
             }
-            self.commit(&ops, sync)
+            commit(&ops)
         };
         let result = write();
         // A commit of unknown outcome may have left the references in the log.

@@ -28,6 +28,20 @@ const BATCH_BYTES_MAX: usize = 1 << 29;
 impl Core {
     /// Commits `ops`: atomic, in one place of the commit order, and durable on return if `sync`.
     pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
+        self.check_commit(ops)?;
+        let started = self.tables.meter.begin(Activity::Write);
+        if !ops.is_empty() {
+            self.wait_for_room(ops.bytes().len() as u64)?;
+        }
+        let sync = sync || self.settings.sync == SyncPolicy::Always;
+        self.queue.commit(ops, sync, |group| self.lead(group))?;
+        self.count_commit(ops);
+        self.tables.meter.end(Activity::Write, started);
+        Ok(())
+    }
+
+    /// Refuses what cannot be committed.
+    pub fn check_commit(&self, ops: &Ops) -> Result<()> {
         self.check_writable()?;
         if ops.bytes().len() > BATCH_BYTES_MAX {
             return Err(Error::InvalidArgument(format!(
@@ -35,19 +49,31 @@ impl Core {
                 ops.bytes().len()
             )));
         }
-        let started = self.tables.meter.begin(Activity::Write);
-        if !ops.is_empty() {
-            self.wait_for_room(ops.bytes().len() as u64)?;
-        }
-        let sync = sync || self.settings.sync == SyncPolicy::Always;
-        self.queue.commit(ops, sync, |group| self.lead(group))?;
+        Ok(())
+    }
+
+    fn count_commit(&self, ops: &Ops) {
         self.recorder.add_all([
             (Counter::Commits, 1),
             (Counter::WriteOps, ops.count().into()),
             (Counter::UserBytes, ops.user_bytes()),
         ]);
-        self.tables.meter.end(Activity::Write, started);
-        Ok(())
+    }
+
+    /// Commits `ops` as a group of its own, without a sync, under the lock that the caller holds.
+    pub fn lead_one(&self, leader: &mut Leader, ops: &Ops) -> Result<()> {
+        let unfinished = PoisonOnPanic(self);
+        let result = self.write_group(leader, &Group::of_one(ops));
+        std::mem::forget(unfinished);
+        if result.is_ok() {
+            self.count_commit(ops);
+        }
+        result
+    }
+
+    /// Makes all that was committed durable, with one sync for all who ask at the same time.
+    pub fn sync_commits(&self) -> Result<()> {
+        self.queue.commit(&Ops::new(), true, |group| self.lead(group))
     }
 
     fn lead(&self, group: &mut Group) -> Result<()> {

@@ -18,6 +18,7 @@ use crate::state::TreeState;
 use crate::table::TableEnv;
 use crate::table::format::{FileKind, file_name};
 use crate::table::meta::FileId;
+use crate::txn::LockTable;
 use crate::version::TreeId;
 use crate::version::manifest::Manifest;
 use crate::wal::{WalSyncer, WalWriter};
@@ -184,6 +185,8 @@ pub(crate) struct Core {
     pub log_file: AtomicU64,
     pub sched: Scheduler,
     pub throttle: ThrottleState,
+    /// The locks of transactions.
+    pub locks: LockTable,
     /// Blob files in use.
     pub blobs: Mutex<super::blobs::Blobs>,
     /// The failure after which no write is accepted any more.

@@ -24,6 +24,7 @@ mod snapshot;
 mod stats;
 mod threads;
 mod throttle_state;
+mod transaction;
 mod tree;
 mod verify;
 mod work;
@@ -34,6 +35,10 @@ pub use ingest::Ingest;
 pub use options::{Background, OpenOptions, ScanOptions, WriteOptions};
 pub use snapshot::Snapshot;
 pub use stats::{CpuStats, LevelStats, OperationStats, Stats, TreeStats};
+pub use transaction::{
+    Concurrency, Isolation, LockMode, LockingScan, OnConflict, Savepoint, Transaction,
+    TransactionOptions,
+};
 pub use tree::Tree;
 pub use verify::{VerifyProgress, VerifyReport};
 

@@ -23,6 +23,7 @@ use crate::fs::{DirEntry, Env, os};
 use crate::table::TableEnv;
 use crate::table::format::{FileKind, parse_file_name};
 use crate::table::meta::FileId;
+use crate::txn::LockTable;
 use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, CURRENT, Manifest, Recovered, RecoveredTree};
 use crate::version::{TreeId, Version};
@@ -135,6 +136,8 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
     let recorder = Arc::new(Recorder::new());
     let tables = TableEnv::new(env.clone(), settings.memory_bytes, recorder.clone());
     let opened_at = env.clock.now_nanos();
+    // A lock for every few hundred bytes of data that is in memory.
+    let locks = LockTable::new(settings.memory_bytes / 16);
     Core {
         env,
         dir: dir.to_owned(),
@@ -165,6 +168,7 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
         log_file: AtomicU64::new(recovered.log.file),
         sched: Scheduler::new(),
         throttle: ThrottleState::default(),
+        locks,
         blobs: Mutex::default(),
         poison: Mutex::new(None),
         poisoned: AtomicBool::new(false),

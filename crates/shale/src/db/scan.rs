@@ -10,6 +10,8 @@ use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::fs::meter::Meter;
+use crate::iter::OwnWrites;
+use crate::memtable::Memtable;
 use crate::read::{BlobSource, Scan, ScanRange};
 use crate::state::TreeState;
 use crate::table::CursorOptions;
@@ -28,6 +30,21 @@ impl BlobSource for PinnedBlobs {
 
     fn meter(&self) -> Option<&Meter> {
         Some(&self.core.tables.meter)
+    }
+}
+
+impl ScanOptions<'_> {
+    /// The bounds and the prefix as bounds.
+    pub(super) fn bounds(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let (mut lower, mut upper) = (self.lower.clone().unwrap_or_default(), self.upper.clone());
+        if let Some(prefix) = &self.prefix {
+            upper = match (upper, prefix_end(prefix)) {
+                (Some(upper), Some(end)) => Some(upper.min(end)),
+                (upper, end) => upper.or(end),
+            };
+            lower = lower.max(prefix.clone());
+        }
+        (lower, upper)
     }
 }
 
@@ -100,17 +117,18 @@ impl Tree {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn scan_with(&self, options: ScanOptions<'_>) -> Result<Scan> {
+        self.scan_as(options, None)
+    }
+
+    /// As [`Tree::scan_with`], with the writes of the reader's own transaction on top.
+    pub(super) fn scan_as(
+        &self,
+        options: ScanOptions<'_>,
+        own: Option<(std::sync::Arc<Memtable>, OwnWrites)>,
+    ) -> Result<Scan> {
         self.check()?;
         let _measured = self.core().tables.meter.scope(Activity::ScanOpen, Counter::Scans);
-        let (mut lower, mut upper) = (options.lower, options.upper);
-        if let Some(prefix) = options.prefix {
-            let end = prefix_end(&prefix);
-            lower = Some(lower.map_or(prefix.clone(), |lower| lower.max(prefix)));
-            upper = match (upper, end) {
-                (Some(upper), Some(end)) => Some(upper.min(end)),
-                (upper, end) => upper.or(end),
-            };
-        }
+        let (lower, upper) = options.bounds();
         if let Some(snapshot) = options.snapshot {
             self.check_snapshot(snapshot)?;
         }
@@ -121,8 +139,9 @@ impl Tree {
             None => core.visible.load(Ordering::Acquire),
         };
         let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
-        let range = ScanRange { lower: lower.unwrap_or_default(), upper, cursor };
+        let range = ScanRange { lower, upper, cursor };
         let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });
-        Scan::new(&state, range, seq, blobs)
+        let own = own.as_ref().map(|(memtable, writes)| (&**memtable, writes.clone()));
+        Scan::with_own(&state, own, range, seq, blobs)
     }
 }

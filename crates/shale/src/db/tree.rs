@@ -338,11 +338,21 @@ impl Tree {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Value>>> {
+        self.multi_get_as(keys, None)
+    }
+
+    /// As [`Tree::multi_get`], as of a snapshot of this database or as of now.
+    pub(super) fn multi_get_as<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Vec<Option<Value>>> {
         self.check()?;
         let core = self.core();
         let started = core.tables.meter.begin(Activity::MultiGet);
         let state = self.inner.state.load();
-        let seq = core.visible.load(Ordering::Acquire);
+        let newest = core.visible.load(Ordering::Acquire);
+        let seq = snapshot.map_or(newest, Snapshot::seq);
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let found = read::multi_get(&state, &keys, seq, &**core)?;
         let hits = found.iter().filter(|value| value.is_some()).count() as u64;

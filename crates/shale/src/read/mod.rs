@@ -1,6 +1,7 @@
 //! Reading a tree's state: one key, several keys, a range.
 
 pub mod get;
+pub mod newer;
 pub mod scan;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -4,7 +4,7 @@ use super::value::BlobSource;
 use crate::base::config::LEVELS;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
-use crate::base::ranges::RangeDeletes;
+use crate::base::ranges::{RangeDelete, RangeDeletes};
 use crate::base::sync::Arc;
 use crate::iter::testing::{Disk, Entry, History, Random};
 use crate::memtable::Memtable;
@@ -119,6 +119,21 @@ impl Tree {
         let seq = self.last_seq;
         self.history.entries.extend(entries.into_iter().map(|entry| Entry { seq, ..entry }));
         Table::new(meta, table.path().to_owned(), &self.disk.tables)
+    }
+
+    /// The number of the newest write to a key, deletes of all kinds included.
+    pub fn newest_write(&self, key: &[u8]) -> Option<SeqNo> {
+        let entries = self.history.entries.iter().filter(|e| e.key == key).map(|e| e.seq);
+        let covers = |d: &&RangeDelete| d.start.as_slice() <= key && key < d.end.as_slice();
+        entries.chain(self.history.deletes.iter().filter(covers).map(|d| d.seq)).max()
+    }
+
+    /// Whether a key of the range was written, or may have been deleted, after `since`.
+    pub fn is_written_after(&self, lower: &[u8], upper: Option<&[u8]>, since: SeqNo) -> bool {
+        let inside = |key: &[u8]| key >= lower && upper.is_none_or(|upper| key < upper);
+        let deletes = RangeDeletes::new(self.history.deletes.iter().cloned()).clip(lower, upper);
+        self.history.entries.iter().any(|e| inside(&e.key) && e.seq > since)
+            || deletes.fragments().iter().any(|part| part.newest_at(SeqNo::MAX) > since)
     }
 
     /// What a reader at `seq` sees: (key, value), sorted, large values read.

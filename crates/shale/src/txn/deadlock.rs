@@ -1,8 +1,8 @@
 //! Who waits for whom: finding a circle, and choosing who has to give way. Pure.
 //!
-//! A circle can only be closed by somebody who begins to wait, so it is looked for then, from there:
-//! whoever acquires something while others wait is not waiting himself, and a request goes to the
-//! end of the queue. See docs/decisions/0006-transactions.md.
+//! A circle can only be closed by somebody who begins to wait, so it is looked for then, from
+//! there: whoever acquires something while others wait is not waiting himself, and a request goes
+//! to the end of the queue. See docs/decisions/0006-transactions.md.
 
 use super::shard::{Lock, Mode, OwnedSpan, TxnId};
 use crate::version::TreeId;

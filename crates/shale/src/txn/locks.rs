@@ -1,9 +1,9 @@
 //! The lock table: shards behind mutexes, and those who wait.
 //!
 //! What nobody disputes costs one shard's mutex. Whoever has to wait takes the one mutex of the
-//! waits first, so that beginnings of waits come one after the other and each sees all earlier ones:
-//! then a deadlock is found when its last member begins to wait, and not later. Nobody holds a mutex
-//! while he waits. Mutexes are taken in this order: waits, a shard, a transaction's slot.
+//! waits first, so that beginnings of waits come one after the other and each sees all earlier
+//! ones: then a deadlock is found when its last member begins to wait, and not later. Nobody holds
+//! a mutex while he waits. Mutexes are taken in this order: waits, a shard, a transaction's slot.
 //!
 //! A range is asked for in one shard after the other; what has been granted so far stays.
 //!

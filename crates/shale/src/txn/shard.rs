@@ -1,8 +1,8 @@
 //! One shard of the lock table, as a value: who holds what, who waits for what, and what follows
 //! when somebody asks or lets go. It neither waits nor wakes: that is for [`super::locks`].
 //!
-//! A lock is on a key or on a range of keys of a tree, whether or not there are rows, and has one of
-//! four modes. Locks of two transactions whose spans overlap conflict as follows:
+//! A lock is on a key or on a range of keys of a tree, whether or not there are rows, and has one
+//! of four modes. Locks of two transactions whose spans overlap conflict as follows:
 //!
 //! ```text
 //!             gap   shared   exclusive   write
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A gap lock keeps others from writing in a range, so that a locking scan meets no phantoms; gap
-//! locks do not disturb each other, nor those who lock rows that are there. Keys are spread over the
-//! shards by hash and a range is in all of them, so each shard decides on its own.
+//! locks do not disturb each other, nor those who lock rows that are there. Keys are spread over
+//! the shards by hash and a range is in all of them, so each shard decides on its own.
 //!
 //! Requests are served in the order in which they came: one that conflicts with an earlier one that
 //! still waits has to wait as well, or a stream of shared locks would starve an exclusive one. But

@@ -182,6 +182,7 @@ fn random_requests() {
         let mut waiting: BTreeMap<TxnId, (OwnedSpan, Mode)> = BTreeMap::new();
         for _ in 0..300 {
             let owner = rng.random_range(1..6);
+            let waits_not = !waiting.contains_key(&owner);
             if rng.random_ratio(1, 6) {
                 if waiting.remove(&owner).is_some() {
                     assert!(shard.cancel(owner, 1));
@@ -197,7 +198,7 @@ fn random_requests() {
                     let (span, mode) = waiting.remove(&owner).unwrap();
                     note(&mut held, owner, span, mode);
                 }
-            } else if !waiting.contains_key(&owner) {
+            } else if waits_not {
                 let modes = [Mode::Gap, Mode::Shared, Mode::Exclusive, Mode::Write];
                 let mode = modes[rng.random_range(0..4)];
                 let (a, b) = (rng.random_range(0..8u8), rng.random_range(0..8u8));

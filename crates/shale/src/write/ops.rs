@@ -25,9 +25,7 @@ impl Ops {
     /// Appends an operation; the key and the value are checked against their bounds.
     #[inline]
     pub fn push(&mut self, kind: Kind, tree: u32, key: &[u8], value: &[u8]) -> Result<()> {
-        if key.len() > KEY_BYTES_MAX || value.len() as u64 > VALUE_BYTES_MAX {
-            return Err(too_long(key, value));
-        }
+        check_bounds(key, value)?;
         self.bytes.reserve(key.len() + value.len() + 24);
         self.bytes.push(kind as u8);
         put_varint(&mut self.bytes, tree.into());
@@ -77,6 +75,15 @@ impl Ops {
         self.count = 0;
         self.user_bytes = 0;
     }
+}
+
+/// Refuses a key or a value that is too long.
+#[inline]
+pub fn check_bounds(key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > KEY_BYTES_MAX || value.len() as u64 > VALUE_BYTES_MAX {
+        return Err(too_long(key, value));
+    }
+    Ok(())
 }
 
 #[cold]

@@ -35,6 +35,13 @@ impl Group {
         })
     }
 
+    /// A group of a single commit that asks for no sync.
+    pub fn of_one(ops: &Ops) -> Group {
+        let mut group = Group::default();
+        group.join(ops, false);
+        group
+    }
+
     fn join(&mut self, ops: &Ops, sync: bool) {
         if !ops.is_empty() {
             self.ops.append(ops);

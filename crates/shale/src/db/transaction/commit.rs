@@ -1,0 +1,181 @@
+//! The commit of a transaction. A pessimistic one holds locks on all that it writes and commits as
+//! a batch does. An optimistic one is checked, and the check and the commit are one step of the
+//! commit order: see docs/decisions/0006-transactions.md.
+
+use super::{Isolation, OnConflict, Transaction};
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::base::sync::atomic::Ordering;
+use crate::db::batch::Batch;
+use crate::db::core::Core;
+use crate::db::options::WriteOptions;
+use crate::db::tree::Tree;
+use crate::read::newer::Where;
+use crate::txn::{Mode, Span, Wait};
+use crate::version::TreeId;
+use crate::write::ops::Ops;
+use std::collections::BTreeSet;
+
+impl Transaction {
+    /// Makes all that was written visible, in one place of the commit order, and durable on return
+    /// if the options say so. Many that commit at once share a sync.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] for an optimistic transaction that others were in the way of;
+    /// [`Error::NoSuchTree`] if a tree was dropped that it has written to; what a write may fail
+    /// with. The transaction has then been rolled back, but for a failure after which its outcome
+    /// is not known ([`Error::Poisoned`]).
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let (users, emails) = (db.tree_or_create("users")?, db.tree_or_create("emails")?);
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&users, b"7", b"ada@example.org")?;
+    /// txn.put(&emails, b"ada@example.org", b"7")?;
+    /// txn.commit(shale::WriteOptions::SYNC)?;
+    /// assert_eq!(emails.get(b"ada@example.org")?.unwrap(), b"7");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn commit(mut self, options: WriteOptions) -> Result<()> {
+        self.alive()?;
+        if self.writes.is_empty() {
+            // What it has read was so at one moment: its snapshot, or now, since it holds locks.
+            return if options.sync { self.core().commit(&Ops::new(), true) } else { Ok(()) };
+        }
+        if !self.is_optimistic() {
+            return self.handle.clone().write(&self.batch()?, options);
+        }
+        self.lock_all()?;
+        let batch = self.batch()?;
+        for tree in &batch.trees {
+            tree.check()?;
+        }
+        let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
+        let core = self.core();
+        let check = |place, since: Option<SeqNo>| self.check_all(place, since);
+        let touched = self.touched();
+        let commit = |ops: &Ops| core.commit_checked(ops, options.sync, &touched, since, &check);
+        core.store_large(&batch, commit)
+    }
+
+    /// The trees that it has to do with.
+    fn touched(&self) -> BTreeSet<TreeId> {
+        let read = self.reads.keys().map(|(tree, _)| tree);
+        let ranges = self.reads.ranges().map(|(tree, _)| tree);
+        self.trees.keys().copied().chain(read).chain(ranges).collect()
+    }
+
+    fn batch(&self) -> Result<Batch> {
+        let trees: Vec<Tree> = self.trees.values().cloned().collect();
+        Ok(Batch { ops: self.writes.ops()?, trees, has_large: self.large, refused: None })
+    }
+
+    /// Locks what an optimistic transaction has written, so that those who rely on locks are not
+    /// overrun; without waiting.
+    fn lock_all(&mut self) -> Result<()> {
+        let mut wanted: Vec<(Tree, Kind, Vec<u8>, Vec<u8>)> = Vec::new();
+        self.writes.each(&mut |tree, kind, key, value| {
+            if let Some(tree) = self.trees.get(&tree) {
+                let end = if kind == Kind::RangeDelete { value.to_vec() } else { Vec::new() };
+                wanted.push((tree.clone(), kind, key.to_vec(), end));
+            }
+            Ok(())
+        })?;
+        for (tree, kind, key, end) in &wanted {
+            let span = match kind {
+                Kind::RangeDelete => Span::Range(key, Some(end)),
+                _ => Span::Key(key),
+            };
+            match self.lock_with(tree, span, Mode::Write, Wait::Never) {
+                Err(Error::LockTimeout { lock, holder, .. }) => {
+                    let what = format!("transaction {holder} is in the way of {lock}");
+                    return Err(Error::Conflict { what });
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether anything that counts was changed after `since`, or else after the snapshot.
+    fn check_all(&self, place: Where, since: Option<SeqNo>) -> Result<()> {
+        let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
+        let since = since.unwrap_or(snapshot);
+        let tree_of = |id| self.core().trees.load().by_id.get(&id).cloned();
+        let check = |id, span: Span<'_>| match tree_of(id) {
+            // A tree that was dropped is read no more.
+            None => Ok(()),
+            Some(inner) => {
+                let tree = Tree { handle: self.handle.clone(), inner };
+                self.check_since(&tree, span, since, place)
+            }
+        };
+        for (id, key) in self.reads.keys() {
+            check(id, Span::Key(key))?;
+        }
+        for (id, (lower, upper)) in self.reads.ranges() {
+            check(id, Span::Range(lower, upper.as_deref()))?;
+        }
+        let first_wins = match self.options.isolation {
+            Isolation::ReadCommitted => false,
+            Isolation::RepeatableRead => self.options.on_conflict == OnConflict::Error,
+            // What was written without having been read may be overwritten.
+            Isolation::Serializable => false,
+        };
+        if !first_wins {
+            return Ok(());
+        }
+        self.writes.each(&mut |id, kind, key, value| match kind {
+            Kind::RangeDelete => check(id, Span::Range(key, Some(value))),
+            _ => check(id, Span::Key(key)),
+        })
+    }
+}
+
+/// How often a check is made again because tables came in between, before it counts as a conflict.
+const TRIES: u32 = 100;
+
+impl Core {
+    /// Commits `ops` if `check` finds nothing in the way: first anywhere, then, in one step with
+    /// the commit, in memtables, of what was committed since.
+    fn commit_checked(
+        &self,
+        ops: &Ops,
+        sync: bool,
+        touched: &BTreeSet<TreeId>,
+        since: SeqNo,
+        check: &dyn Fn(Where, Option<SeqNo>) -> Result<()>,
+    ) -> Result<()> {
+        self.check_commit(ops)?;
+        self.wait_for_room(ops.bytes().len() as u64)?;
+        for _ in 0..TRIES {
+            let seen = self.visible.load(Ordering::Acquire);
+            check(Where::All, None)?;
+            let mut leader = self.leader.lock();
+            self.check_writable()?;
+            if leader.next_seq - 1 > seen {
+                if self.has_newer_tables(touched, seen) {
+                    continue;
+                }
+                check(Where::Memtables, Some(seen))?;
+            }
+            self.lead_one(&mut leader, ops)?;
+            drop(leader);
+            return if sync { self.sync_commits() } else { Ok(()) };
+        }
+        let what = format!(
+            "tables were written without a pause while it was checked what has changed after the \
+             transaction's snapshot (at {since}) was taken"
+        );
+        Err(Error::Conflict { what })
+    }
+
+    fn has_newer_tables(&self, touched: &BTreeSet<TreeId>, seq: SeqNo) -> bool {
+        let trees = self.trees.load();
+        touched.iter().filter_map(|id| trees.by_id.get(id)).any(|tree| {
+            let version = tree.state.load().version.clone();
+            version.tables().any(|(_, table)| table.meta.max_seq > seq)
+        })
+    }
+}

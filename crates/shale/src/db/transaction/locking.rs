@@ -1,0 +1,335 @@
+//! Scans that lock what they return, and the gaps between.
+//!
+//! Each step locks from where the scan is to the next row, that row included, and then looks
+//! whether anything was committed there since the row was found. If so it looks again: what is
+//! locked by now stays as it is.
+
+use super::read::refuse_snapshot;
+use super::{Isolation, LockMode, Transaction};
+use crate::base::error::{Error, Result};
+use crate::db::options::ScanOptions;
+use crate::db::snapshot::Snapshot;
+use crate::db::tree::Tree;
+use crate::iter::OwnWrites;
+use crate::memtable::Memtable;
+use crate::read::Scan;
+use crate::read::newer::Where;
+use crate::txn::{Mode, Span};
+use std::sync::Arc;
+
+/// Where a scan is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nowhere yet: it can begin at either end.
+    Start,
+    Row(Vec<u8>),
+    BeforeFirst,
+    AfterLast,
+}
+
+/// A range of a tree, row by row in both directions; what it has passed is locked until the
+/// transaction ends, so that nobody changes it or (but for [`Isolation::ReadCommitted`]) adds to
+/// it. It shows the newest that is committed, and the transaction's own writes of before the scan.
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+/// use shale::{LockMode, ScanOptions, TransactionOptions, WriteOptions};
+///
+/// let mut txn = db.begin(TransactionOptions::default())?;
+/// let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Exclusive)?;
+/// while scan.next(&mut txn)? {
+///     let longer = [scan.value(), b"0"].concat();
+///     txn.put(&tree, scan.key(), &longer)?; // the scan does not see it
+/// }
+/// txn.commit(WriteOptions::default())?;
+/// assert_eq!(tree.get(b"b")?.unwrap(), b"10");
+/// # Ok::<(), shale::Error>(())
+/// ```
+pub struct LockingScan {
+    transaction: u64,
+    tree: Tree,
+    lower: Vec<u8>,
+    upper: Option<Vec<u8>>,
+    fill_cache: bool,
+    mode: LockMode,
+    own: Option<(Arc<Memtable>, OwnWrites)>,
+    place: Place,
+    value: Vec<u8>,
+    /// What the rows are looked for in, and the moment that it shows.
+    rows: Option<(Scan, Snapshot)>,
+}
+
+impl std::fmt::Debug for LockingScan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LockingScan({:?}, {:?})", self.tree, self.place)
+    }
+}
+
+impl Transaction {
+    /// A scan that locks the rows that it comes to and the gaps between. (An optimistic transaction
+    /// locks nothing; it is refused at commit if anything of that has changed.)
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the options name a snapshot: it shows the newest.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"a1", b"")?;
+    /// use shale::{LockMode, ScanOptions, TransactionOptions};
+    ///
+    /// let mut txn = db.begin(TransactionOptions::default())?;
+    /// let options = ScanOptions { prefix: Some(b"a".to_vec()), ..ScanOptions::default() };
+    /// let mut scan = txn.scan_locking(&tree, options, LockMode::Shared)?;
+    /// let mut rows = 0;
+    /// while scan.next(&mut txn)? {
+    ///     rows += 1;
+    /// }
+    /// assert_eq!(rows, 1); // and it stays 1 until the transaction ends
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn scan_locking(
+        &mut self,
+        tree: &Tree,
+        options: ScanOptions<'_>,
+        mode: LockMode,
+    ) -> Result<LockingScan> {
+        self.check(tree)?;
+        refuse_snapshot(&options)?;
+        let (lower, upper) = options.bounds();
+        Ok(LockingScan {
+            transaction: self.id(),
+            tree: tree.clone(),
+            lower,
+            upper,
+            fill_cache: options.fill_cache,
+            mode,
+            own: self.writes.of_tree(tree.id()),
+            place: Place::Start,
+            value: Vec::new(),
+            rows: None,
+        })
+    }
+}
+
+impl LockingScan {
+    /// Goes to the next row (the first, if it has not begun) and locks it; false after the last.
+    ///
+    /// # Errors
+    /// Those of locks, after which the scan is where it was; [`Error::Conflict`] if it locks to
+    /// update and the row was changed since the transaction's snapshot (see
+    /// [`OnConflict`](crate::OnConflict)).
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"a", b"1")?;
+    /// # use shale::{LockMode, ScanOptions, TransactionOptions};
+    /// let mut txn = db.begin(TransactionOptions::default())?;
+    /// let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared)?;
+    /// assert!(scan.next(&mut txn)?);
+    /// assert_eq!(scan.key(), b"a");
+    /// assert!(!scan.next(&mut txn)?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool> {
+        let from = match &self.place {
+            Place::Start | Place::BeforeFirst => self.lower.clone(),
+            Place::Row(key) => [key, &[0][..]].concat(),
+            Place::AfterLast => return Ok(false),
+        };
+        if self.upper.as_ref().is_some_and(|upper| *upper <= from) {
+            self.place = Place::AfterLast;
+            return Ok(false);
+        }
+        self.check(transaction)?;
+        loop {
+            let rows = self.rows(transaction)?;
+            rows.seek(&from)?;
+            let found = rows.valid().then(|| rows.key().to_vec());
+            let end = found.as_ref().map(|key| [key, &[0][..]].concat()).or(self.upper.clone());
+            if self.settle(transaction, &from, end.as_deref(), found.as_deref())? {
+                return Ok(self.arrive(found, Place::AfterLast));
+            }
+        }
+    }
+
+    /// Goes to the previous row (the last, if it has not begun) and locks it; false before the
+    /// first.
+    ///
+    /// # Errors
+    /// As [`LockingScan::next`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b"] { tree.put(key, b"1")?; }
+    /// # use shale::{LockMode, ScanOptions, TransactionOptions};
+    /// let mut txn = db.begin(TransactionOptions::default())?;
+    /// let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared)?;
+    /// assert!(scan.prev(&mut txn)?);
+    /// assert_eq!(scan.key(), b"b"); // and nothing can be added after it
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn prev(&mut self, transaction: &mut Transaction) -> Result<bool> {
+        let end = match &self.place {
+            Place::Start | Place::AfterLast => self.upper.clone(),
+            Place::Row(key) => Some(key.clone()),
+            Place::BeforeFirst => return Ok(false),
+        };
+        if end.as_ref().is_some_and(|end| *end <= self.lower) {
+            self.place = Place::BeforeFirst;
+            return Ok(false);
+        }
+        self.check(transaction)?;
+        loop {
+            let rows = self.rows(transaction)?;
+            match &end {
+                None => rows.seek_last()?,
+                Some(end) => {
+                    rows.seek_back(end)?;
+                    if rows.valid() && rows.key() == end {
+                        rows.prev()?;
+                    }
+                }
+            }
+            let found = rows.valid().then(|| rows.key().to_vec());
+            let from = found.clone().unwrap_or_else(|| self.lower.clone());
+            if self.settle(transaction, &from, end.as_deref(), found.as_deref())? {
+                return Ok(self.arrive(found, Place::BeforeFirst));
+            }
+        }
+    }
+
+    /// The key of the row that it is at; empty if it is at none.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"a", b"1")?;
+    /// # use shale::{LockMode, ScanOptions, TransactionOptions};
+    /// # let mut txn = db.begin(TransactionOptions::default())?;
+    /// let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared)?;
+    /// scan.next(&mut txn)?;
+    /// assert_eq!(scan.key(), b"a");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn key(&self) -> &[u8] {
+        match &self.place {
+            Place::Row(key) => key,
+            _ => &[],
+        }
+    }
+
+    /// The value of the row that it is at; empty if it is at none.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"a", b"1")?;
+    /// # use shale::{LockMode, ScanOptions, TransactionOptions};
+    /// # let mut txn = db.begin(TransactionOptions::default())?;
+    /// let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared)?;
+    /// scan.next(&mut txn)?;
+    /// assert_eq!(scan.value(), b"1");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn value(&self) -> &[u8] {
+        match self.place {
+            Place::Row(_) => &self.value,
+            _ => &[],
+        }
+    }
+
+    fn check(&self, transaction: &Transaction) -> Result<()> {
+        transaction.check(&self.tree)?;
+        if transaction.id() == self.transaction {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "the scan is of transaction {}, not of transaction {}",
+            self.transaction,
+            transaction.id()
+        )))
+    }
+
+    /// The rows as they are now, or were not long ago.
+    fn rows(&mut self, transaction: &Transaction) -> Result<&mut Scan> {
+        if self.rows.is_none() {
+            let own_view = if transaction.is_optimistic() { &transaction.snapshot } else { &None };
+            let snapshot = own_view.clone().unwrap_or_else(|| Snapshot::take(transaction.core()));
+            let options = ScanOptions {
+                lower: Some(self.lower.clone()),
+                upper: self.upper.clone(),
+                prefix: None,
+                snapshot: Some(&snapshot),
+                fill_cache: self.fill_cache,
+            };
+            let scan = self.tree.scan_as(options, self.own.clone())?;
+            self.rows = Some((scan, snapshot));
+        }
+        match &mut self.rows {
+            Some((scan, _)) => Ok(scan),
+            None => Err(Error::Closed),
+        }
+    }
+
+    /// Locks a row and the gap from `from` to `end`; answers whether the rows are still as they
+    /// were found. If not, they are looked at anew.
+    fn settle(
+        &mut self,
+        transaction: &mut Transaction,
+        from: &[u8],
+        end: Option<&[u8]>,
+        row: Option<&[u8]>,
+    ) -> Result<bool> {
+        let mode = match self.mode {
+            LockMode::Shared => Mode::Shared,
+            LockMode::Exclusive => Mode::Exclusive,
+        };
+        let gaps = transaction.options.isolation != Isolation::ReadCommitted;
+        let piece = Span::Range(from, end);
+        if gaps {
+            transaction.protect(&self.tree, piece, Mode::Gap)?;
+        }
+        if let Some(row) = row {
+            transaction.protect(&self.tree, Span::Key(row), mode)?;
+        }
+        if transaction.is_optimistic() {
+            return Ok(true);
+        }
+        let span = match row {
+            Some(row) if !gaps => Span::Key(row),
+            None if !gaps => return Ok(true),
+            _ => piece,
+        };
+        let since = self.rows.as_ref().map_or(0, |(_, snapshot)| snapshot.seq());
+        match transaction.check_since(&self.tree, span, since, Where::All) {
+            Ok(()) => {}
+            Err(Error::Conflict { .. }) => {
+                self.rows = None;
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        if let Some(row) = row
+            && mode == Mode::Exclusive
+        {
+            transaction.check_unchanged(&self.tree, Span::Key(row))?;
+        }
+        Ok(true)
+    }
+
+    fn arrive(&mut self, found: Option<Vec<u8>>, otherwise: Place) -> bool {
+        self.place = found.map_or(otherwise, Place::Row);
+        matches!(self.place, Place::Row(_))
+    }
+}

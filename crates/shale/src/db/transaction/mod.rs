@@ -1,0 +1,470 @@
+//! Transactions: the parts of `txn` put together over a database. Reads are in `read`, scans that
+//! lock in `locking`, the commit in `commit`.
+
+mod commit;
+mod locking;
+mod options;
+mod read;
+mod write;
+
+pub use locking::LockingScan;
+pub use options::{Concurrency, Isolation, LockMode, OnConflict, TransactionOptions};
+
+use super::core::Core;
+use super::snapshot::Snapshot;
+use super::tree::Tree;
+use super::{Db, Handle};
+use crate::base::conflict::{Deadlock, LockWait, changed_text, keys_text};
+use crate::base::error::{Error, Result};
+use crate::base::sync::Arc;
+use crate::read::newer::{self, Where};
+use crate::txn::deadlock::Report;
+use crate::txn::reads::ReadSet;
+use crate::txn::writes::{Mark, WriteSet};
+use crate::txn::{Lock, Mode, Owner, Refusal, Span, Wait};
+use crate::version::TreeId;
+use std::collections::BTreeMap;
+
+/// Reads and writes over any number of trees of one database that become visible, and durable, as a
+/// whole or not at all, and that are kept apart from those of others as its
+/// [`Isolation`] says. Its reads see its own writes. Dropped without a commit, it is rolled back.
+///
+/// Writes outside of transactions ([`Tree::put`] and the like) take no locks and wait for none: do
+/// not mix them with transactions on the same keys, unless [`OnConflict::Error`] and snapshots are
+/// enough.
+///
+/// Calls that lock may answer with [`Error::LockTimeout`] (nothing was done; the transaction
+/// goes on), [`Error::LocksFull`] (likewise) or [`Error::Deadlock`], after which the transaction is
+/// rolled back and answers with [`Error::RolledBack`].
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let accounts = db.tree_or_create("accounts")?;
+/// # accounts.put(b"ada", b"10")?;
+/// # accounts.put(b"bob", b"20")?;
+/// use shale::{Transaction, TransactionOptions, Tree, WriteOptions};
+///
+/// fn add(txn: &mut Transaction, tree: &Tree, key: &[u8], amount: i64) -> shale::Result<()> {
+///     let value = txn.get_for_update(tree, key)?.map_or(0, |value| {
+///         String::from_utf8_lossy(&value).parse::<i64>().unwrap_or(0)
+///     });
+///     txn.put(tree, key, (value + amount).to_string().as_bytes())
+/// }
+/// let mut txn = db.begin(TransactionOptions::default())?;
+/// add(&mut txn, &accounts, b"ada", -5)?;
+/// add(&mut txn, &accounts, b"bob", 5)?;
+/// assert_eq!(accounts.get(b"ada")?.unwrap(), b"10"); // others do not see it yet
+/// txn.commit(WriteOptions::SYNC)?;
+/// assert_eq!(accounts.get(b"ada")?.unwrap(), b"5");
+/// # Ok::<(), shale::Error>(())
+/// ```
+pub struct Transaction {
+    handle: Arc<Handle>,
+    options: TransactionOptions,
+    owner: Owner,
+    writes: WriteSet,
+    reads: ReadSet,
+    /// The trees written to.
+    trees: BTreeMap<TreeId, Tree>,
+    /// Whether a value may be large enough for a blob file.
+    large: bool,
+    snapshot: Option<Snapshot>,
+    /// What the present statement sees, at read committed.
+    statement: Option<Snapshot>,
+    savepoints: Vec<(u64, Mark)>,
+    next_savepoint: u64,
+    /// Why it was rolled back by the engine.
+    over: Option<Arc<Error>>,
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Transaction({}, {} writes)", self.owner.id(), self.writes.count())
+    }
+}
+
+/// A place in a transaction to go back to; see [`Transaction::savepoint`].
+///
+/// ```
+/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// let mut txn = db.begin(shale::TransactionOptions::default())?;
+/// let before: shale::Savepoint = txn.savepoint();
+/// txn.put(&tree, b"a", b"1")?;
+/// txn.rollback_to(before)?;
+/// assert!(txn.get(&tree, b"a")?.is_none());
+/// # Ok::<(), shale::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    transaction: u64,
+    number: u64,
+}
+
+impl Db {
+    /// Begins a transaction.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// txn.commit(shale::WriteOptions::default())?;
+    /// assert_eq!(tree.get(b"a")?.unwrap(), b"1");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
+        let core = self.core();
+        core.check_open()?;
+        let bytes_max = Transaction::MEMORY_BYTES_MAX;
+        if options.memory_bytes > bytes_max {
+            return Err(Error::InvalidArgument(format!(
+                "memory_bytes of a transaction is at most {bytes_max}, not {}",
+                options.memory_bytes
+            )));
+        }
+        let optimistic = options.concurrency == Concurrency::Optimistic;
+        Ok(Transaction {
+            handle: self.handle.clone(),
+            options,
+            owner: core.locks.owner(),
+            writes: WriteSet::default(),
+            reads: ReadSet::new((options.memory_bytes / 4) as usize),
+            trees: BTreeMap::new(),
+            large: false,
+            snapshot: optimistic.then(|| Snapshot::take(core)),
+            statement: None,
+            savepoints: Vec::new(),
+            next_savepoint: 0,
+            over: None,
+        })
+    }
+}
+
+impl Transaction {
+    /// What the log takes in one record.
+    const MEMORY_BYTES_MAX: u64 = 512 << 20;
+
+    fn core(&self) -> &Arc<Core> {
+        &self.handle.core
+    }
+
+    /// Its number: later ones have larger numbers. Errors about locks name it.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// let first = db.begin(shale::TransactionOptions::default())?;
+    /// let second = db.begin(shale::TransactionOptions::default())?;
+    /// assert!(first.id() < second.id());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn id(&self) -> u64 {
+        self.owner.id()
+    }
+
+    /// How many writes it has made and not undone.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// txn.delete(&tree, b"b")?;
+    /// assert_eq!(txn.writes(), 2);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn writes(&self) -> u64 {
+        self.writes.count()
+    }
+
+    /// At [`Isolation::ReadCommitted`]: plain reads see what is committed now, all of them the
+    /// same, until the next call of this. Without it, each read is a statement of its own. At the
+    /// other levels it does nothing.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// use shale::{Isolation, TransactionOptions};
+    ///
+    /// let isolation = Isolation::ReadCommitted;
+    /// let mut txn = db.begin(TransactionOptions { isolation, ..TransactionOptions::default() })?;
+    /// txn.begin_statement()?;
+    /// tree.put(b"a", b"1")?;
+    /// assert!(txn.get(&tree, b"a")?.is_none());
+    /// txn.begin_statement()?;
+    /// assert!(txn.get(&tree, b"a")?.is_some());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn begin_statement(&mut self) -> Result<()> {
+        self.alive()?;
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.statement = Some(Snapshot::take(self.core()));
+        }
+        Ok(())
+    }
+
+    /// Takes the snapshot that plain reads see, if there is none yet, instead of with the first of
+    /// them.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.take_snapshot()?;
+    /// tree.put(b"a", b"1")?;
+    /// assert!(txn.get(&tree, b"a")?.is_none());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn take_snapshot(&mut self) -> Result<()> {
+        self.alive()?;
+        if self.options.isolation == Isolation::RepeatableRead && self.snapshot.is_none() {
+            self.snapshot = Some(Snapshot::take(self.core()));
+        }
+        Ok(())
+    }
+
+    /// A place to go back to: what is written from now on can be undone by
+    /// [`Transaction::rollback_to`]. Costs next to nothing.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// let statement = txn.savepoint();
+    /// txn.put(&tree, b"a", b"2")?;
+    /// txn.rollback_to(statement)?; // the statement failed
+    /// assert_eq!(txn.get(&tree, b"a")?.unwrap(), b"1");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn savepoint(&mut self) -> Savepoint {
+        self.next_savepoint += 1;
+        self.savepoints.push((self.next_savepoint, self.writes.mark()));
+        Savepoint { transaction: self.id(), number: self.next_savepoint }
+    }
+
+    fn place_of(&self, savepoint: Savepoint) -> Result<usize> {
+        let of_this = savepoint.transaction == self.id();
+        let place = self.savepoints.iter().position(|(number, _)| *number == savepoint.number);
+        place.filter(|_| of_this).ok_or_else(|| {
+            Error::InvalidArgument(
+                "the savepoint is of another transaction, or was given up by going back to an \
+                 earlier one; nothing was undone"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// Undoes what was written since the savepoint, which stays; later ones are given up. Locks are
+    /// kept. Scans made before go on showing what they did.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the savepoint is not one of this transaction, or no longer.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// let outer = txn.savepoint();
+    /// let inner = txn.savepoint();
+    /// txn.put(&tree, b"a", b"1")?;
+    /// txn.rollback_to(outer)?;
+    /// assert!(txn.get(&tree, b"a")?.is_none());
+    /// assert!(txn.rollback_to(inner).is_err());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.alive()?;
+        let place = self.place_of(savepoint)?;
+        self.writes.undo_to(self.savepoints[place].1);
+        self.owner.writes = self.writes.count();
+        self.savepoints.truncate(place + 1);
+        Ok(())
+    }
+
+    /// Gives up a savepoint and all later ones; what was written stays.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the savepoint is not one of this transaction, or no longer.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// let savepoint = txn.savepoint();
+    /// txn.put(&tree, b"a", b"1")?;
+    /// txn.release(savepoint)?;
+    /// assert_eq!(txn.writes(), 1);
+    /// assert!(txn.rollback_to(savepoint).is_err());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.alive()?;
+        let place = self.place_of(savepoint)?;
+        self.savepoints.truncate(place);
+        Ok(())
+    }
+
+    /// Undoes all of it, as dropping it does.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// txn.rollback();
+    /// assert!(tree.get(b"a")?.is_none());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn rollback(self) {
+        drop(self);
+    }
+
+    /// Lets go of everything.
+    fn end(&mut self) {
+        let handle = self.handle.clone();
+        handle.core.locks.release(&mut self.owner);
+        self.writes = WriteSet::default();
+        self.reads = ReadSet::new(0);
+        self.savepoints.clear();
+        (self.snapshot, self.statement) = (None, None);
+    }
+
+    /// Refuses use of a transaction that was rolled back.
+    fn alive(&self) -> Result<()> {
+        self.core().check_open()?;
+        self.over.clone().map_or(Ok(()), |cause| Err(Error::RolledBack(cause)))
+    }
+
+    fn check(&self, tree: &Tree) -> Result<()> {
+        self.alive()?;
+        if !Arc::ptr_eq(tree.core(), self.core()) {
+            return Err(Error::InvalidArgument(format!(
+                "tree `{}` is of another database than the transaction",
+                tree.name()
+            )));
+        }
+        tree.check()
+    }
+
+    fn is_optimistic(&self) -> bool {
+        self.options.concurrency == Concurrency::Optimistic
+    }
+
+    fn wait(&self) -> Wait {
+        let nanos = self.options.lock_timeout.as_nanos().min(u64::MAX.into()) as u64;
+        if nanos == 0 {
+            Wait::Never
+        } else if self.core().stepped {
+            Wait::Step
+        } else {
+            Wait::Nanos(nanos)
+        }
+    }
+
+    /// Locks for a pessimistic transaction.
+    fn lock(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
+        self.lock_with(tree, span, mode, self.wait())
+    }
+
+    fn lock_with(&mut self, tree: &Tree, span: Span<'_>, mode: Mode, wait: Wait) -> Result<()> {
+        let lock = Lock { tree: tree.id(), span, mode };
+        let core = &self.handle.core;
+        match core.locks.acquire(&mut self.owner, lock, wait, &*core.env.clock) {
+            Ok(()) => Ok(()),
+            Err(refusal) => Err(self.refused(lock, refusal)),
+        }
+    }
+
+    #[cold]
+    fn refused(&mut self, lock: Lock<'_>, refusal: Refusal) -> Error {
+        let words = |lock: Lock<'_>| self.core().lock_text(lock);
+        match refusal {
+            Refusal::Timeout { holder } => Error::LockTimeout {
+                lock: words(lock),
+                holder,
+                waited_millis: self.options.lock_timeout.as_millis() as u64,
+            },
+            Refusal::Queued { holder } => Error::LockWait { lock: words(lock), holder },
+            Refusal::Full { bytes_max } => Error::LocksFull { bytes_max },
+            Refusal::Deadlock(report) => {
+                let error = Error::Deadlock(std::sync::Arc::new(self.core().deadlock(&report)));
+                self.end();
+                self.over = Some(Arc::new(error.clone()));
+                error
+            }
+        }
+    }
+
+    /// Refuses to write what was changed since the snapshot, if there is one.
+    fn check_unchanged(&self, tree: &Tree, span: Span<'_>) -> Result<()> {
+        let checked = self.options.isolation == Isolation::RepeatableRead
+            && self.options.on_conflict == OnConflict::Error;
+        match &self.snapshot {
+            Some(snapshot) if checked => self.check_since(tree, span, snapshot.seq(), Where::All),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what was changed after `since`.
+    fn check_since(&self, tree: &Tree, span: Span<'_>, since: u64, place: Where) -> Result<()> {
+        let state = tree.inner.state.load();
+        let changed = match span {
+            Span::Key(key) => newer::newest_after(&state, key, since, place)?.map(|_| key.to_vec()),
+            Span::Range(lower, upper) => newer::changed_after(&state, lower, upper, since, place)?,
+        };
+        match changed {
+            None => Ok(()),
+            Some(key) => {
+                let what = changed_text(&keys_text(&key, None, tree.name()), since);
+                Err(Error::Conflict { what })
+            }
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Core {
+    /// The words for a lock.
+    fn lock_text(&self, lock: Lock<'_>) -> String {
+        let trees = self.trees.load();
+        let tree = trees.by_id.get(&lock.tree);
+        let tree = tree.map_or_else(|| format!("#{}", lock.tree), |tree| tree.name.clone());
+        let keys = match lock.span {
+            Span::Key(key) => keys_text(key, None, &tree),
+            Span::Range(lower, upper) => keys_text(lower, Some(upper), &tree),
+        };
+        format!("{} on {keys}", lock.mode.name())
+    }
+
+    fn deadlock(&self, report: &Report) -> Deadlock {
+        let waits = report.edges.iter().map(|edge| {
+            let waiting = &edge.waiting;
+            let span = waiting.span.get();
+            let lock = Lock { tree: waiting.tree, span, mode: waiting.mode };
+            LockWait {
+                transaction: edge.waiter,
+                writes: waiting.writes,
+                lock: self.lock_text(lock),
+                holder: edge.holder,
+            }
+        });
+        Deadlock { waits: waits.collect(), victim: report.victim }
+    }
+}

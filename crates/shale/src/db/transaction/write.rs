@@ -1,0 +1,104 @@
+//! What a transaction writes: locked first, then kept to itself until it commits.
+
+use super::Transaction;
+use crate::base::error::{Error, Result};
+use crate::base::key::Kind;
+use crate::db::tree::Tree;
+use crate::txn::{Mode, Span};
+use crate::write::ops;
+
+impl Transaction {
+    /// Sets `key` to `value`. Others see it when the transaction has committed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the key or the value is too long, [`Error::TransactionFull`]
+    /// beyond the bound on memory, [`Error::Conflict`] if the key has been changed since the
+    /// transaction's snapshot, and those of locks. Nothing has been written then.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// assert!(tree.get(b"a")?.is_none());
+    /// txn.commit(shale::WriteOptions::default())?;
+    /// assert_eq!(tree.get(b"a")?.unwrap(), b"1");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write(tree, Kind::Put, key, value)?;
+        self.large |= value.len() as u64 >= u64::from(tree.config().blob_bytes);
+        Ok(())
+    }
+
+    /// Removes `key`, if it is there.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.delete(&tree, b"a")?;
+    /// assert!(txn.get(&tree, b"a")?.is_none());
+    /// assert!(tree.get(b"a")?.is_some());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn delete(&mut self, tree: &Tree, key: &[u8]) -> Result<()> {
+        self.write(tree, Kind::Delete, key, b"")
+    }
+
+    /// Removes every key from `start` up to, not including, `end`. The whole range is locked, rows
+    /// or no rows.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.delete_range(&tree, b"a", b"c")?;
+    /// txn.put(&tree, b"b", b"again")?;
+    /// txn.commit(shale::WriteOptions::default())?;
+    /// assert_eq!(tree.scan::<&[u8]>(..)?.count(), 2);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn delete_range(&mut self, tree: &Tree, start: &[u8], end: &[u8]) -> Result<()> {
+        if start >= end {
+            return self.check(tree);
+        }
+        ops::check_bounds(end, b"")?;
+        self.write(tree, Kind::RangeDelete, start, end)
+    }
+
+    fn write(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check(tree)?;
+        self.core().check_writable()?;
+        ops::check_bounds(key, value)?;
+        let bytes_max = self.options.memory_bytes;
+        if self.writes.bytes() + (key.len() + value.len()) as u64 > bytes_max {
+            return Err(Error::TransactionFull { bytes_max });
+        }
+        if !self.is_optimistic() {
+            let span = match kind {
+                Kind::RangeDelete => Span::Range(key, Some(value)),
+                _ => Span::Key(key),
+            };
+            self.lock(tree, span, Mode::Write)?;
+            self.check_unchanged(tree, span)?;
+        }
+        self.writes.add(tree.id(), kind, key, value);
+        self.owner.writes = self.writes.count();
+        if !self.trees.contains_key(&tree.id()) {
+            self.trees.insert(tree.id(), tree.clone());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! What has been written since a place in the commit order: how a transaction finds out that what
+//! it has read, or is about to write, is no longer as its snapshot shows it.
+//!
+//! Exact for a place that a snapshot holds: compaction keeps the numbers of all versions that are
+//! newer than one (of versions that nobody can tell apart from the snapshot's it may forget some: a
+//! key that was not there, came, and went). Tables all of which is older are not read.
+
+use super::get::tables_of;
+use crate::base::coding;
+use crate::base::cursor::Cursor;
+use crate::base::error::Result;
+use crate::base::key::{SEQ_MAX, SeqNo};
+use crate::base::ranges::RangeDeletes;
+use crate::state::TreeState;
+use crate::table::CursorOptions;
+
+/// Where to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// In memtables and tables.
+    All,
+    /// In memtables only: tables are known to be older.
+    Memtables,
+}
+
+/// The number of the newest write to `key` after `since`: a value, a delete or a range delete.
+pub fn newest_after(
+    state: &TreeState,
+    key: &[u8],
+    since: SeqNo,
+    place: Where,
+) -> Result<Option<SeqNo>> {
+    let mut newest = 0;
+    for memtable in state.memtables() {
+        newest = newest.max(memtable.newest_covering(key, SEQ_MAX));
+        if let Some(entry) = memtable.get(key, SEQ_MAX) {
+            newest = newest.max(entry.seq);
+        }
+    }
+    if place == Where::All {
+        if state.version.has_range_deletes() {
+            let deletes = state.version.range_deletes()?;
+            newest = newest.max(deletes.newest_covering(key, SEQ_MAX));
+        }
+        let mut hash = None;
+        for table in tables_of(state, key).filter(|table| table.meta.max_seq > since) {
+            let hash = *hash.get_or_insert_with(|| coding::hash(key));
+            if let Some(entry) = table.get(key, hash, SEQ_MAX)? {
+                newest = newest.max(entry.seq);
+            }
+        }
+    }
+    Ok((newest > since).then_some(newest))
+}
+
+/// A key from `lower` up to (not including) `upper` that was written after `since`, if there is
+/// one. Costs a walk through the range in memtables and in tables that have anything newer.
+pub fn changed_after(
+    state: &TreeState,
+    lower: &[u8],
+    upper: Option<&[u8]>,
+    since: SeqNo,
+    place: Where,
+) -> Result<Option<Vec<u8>>> {
+    for memtable in state.memtables().filter(|memtable| memtable.last_seq() > since) {
+        if memtable.has_range_deletes()
+            && let Some(key) = covered_after(&memtable.range_deletes(), lower, upper, since)
+        {
+            return Ok(Some(key));
+        }
+        let found = walk(memtable.cursor(), lower, upper, since)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    if place == Where::Memtables {
+        return Ok(None);
+    }
+    if state.version.has_range_deletes()
+        && let Some(key) = covered_after(state.version.range_deletes()?, lower, upper, since)
+    {
+        return Ok(Some(key));
+    }
+    for (_, table) in state.version.tables() {
+        let meta = &table.meta;
+        let after = upper.is_some_and(|upper| meta.smallest.as_slice() >= upper);
+        if meta.max_seq <= since || after || meta.is_before(lower) {
+            continue;
+        }
+        let found = walk(table.cursor(CursorOptions::default()), lower, upper, since)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+fn walk(
+    mut cursor: impl Cursor,
+    lower: &[u8],
+    upper: Option<&[u8]>,
+    since: SeqNo,
+) -> Result<Option<Vec<u8>>> {
+    cursor.seek(lower, SEQ_MAX)?;
+    while cursor.valid() && upper.is_none_or(|upper| cursor.key() < upper) {
+        if cursor.seq() > since {
+            return Ok(Some(cursor.key().to_vec()));
+        }
+        cursor.next()?;
+    }
+    Ok(None)
+}
+
+fn covered_after(
+    deletes: &RangeDeletes,
+    lower: &[u8],
+    upper: Option<&[u8]>,
+    since: SeqNo,
+) -> Option<Vec<u8>> {
+    let inside = deletes.clip(lower, upper);
+    let newer = inside.fragments().iter().find(|fragment| fragment.newest_at(SEQ_MAX) > since);
+    newer.map(|fragment| fragment.start.clone())
+}
+
+#[cfg(test)]
+#[path = "newer_tests.rs"]
+mod tests;

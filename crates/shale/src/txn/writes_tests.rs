@@ -1,0 +1,110 @@
+//! A transaction's own writes against an ordered map and a list of copies of it.
+
+use super::*;
+use crate::wal::OpIter;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+type Map = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// All keys that may be.
+fn keys() -> impl Iterator<Item = Vec<u8>> {
+    (0..20u8).map(|n| vec![n])
+}
+
+fn check(set: &WriteSet, map: &Map, label: &str) {
+    for key in keys() {
+        let expected = match map.get(&key) {
+            None => Own::Nothing,
+            Some(None) => Own::Deleted,
+            Some(Some(value)) => Own::Value(value),
+        };
+        assert_eq!(set.get(1, &key), expected, "{label}, key {key:?}");
+    }
+    assert_eq!(set.get(2, &[0]), Own::Nothing);
+}
+
+/// What the operations do to rows that are all there.
+fn outcome(set: &WriteSet) -> Map {
+    let mut map = Map::new();
+    let mut last = None;
+    for op in OpIter::new(set.ops().unwrap().bytes(), 1) {
+        match op.kind {
+            Kind::RangeDelete => {
+                assert!(last.is_none(), "range deletes come first");
+                map.extend(
+                    keys()
+                        .filter(|key| op.key <= &key[..] && &key[..] < op.value)
+                        .map(|k| (k, None)),
+                );
+            }
+            kind => {
+                assert!(last.as_deref() < Some(op.key), "each key once, in order");
+                last = Some(op.key.to_vec());
+                map.insert(op.key.to_vec(), (kind == Kind::Put).then(|| op.value.to_vec()));
+            }
+        }
+    }
+    map
+}
+
+#[test]
+fn any_mix_of_writes_and_undoing_equals_the_model() {
+    for seed in 0..300 {
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let (mut set, mut map) = (WriteSet::default(), Map::new());
+        let mut marks: Vec<(Mark, Map)> = Vec::new();
+        for step in 0..200u32 {
+            let key = vec![rng.random_range(0..20u8)];
+            match rng.random_range(0..20) {
+                0 => marks.push((set.mark(), map.clone())),
+                1 if !marks.is_empty() => {
+                    let place = rng.random_range(0..marks.len());
+                    marks.truncate(place + 1);
+                    set.undo_to(marks[place].0);
+                    map = marks[place].1.clone();
+                }
+                2 => set.write_anew(),
+                3 => {
+                    let end = vec![rng.random_range(0..20u8)];
+                    if key < end {
+                        set.add(1, Kind::RangeDelete, &key, &end);
+                        map.extend(keys().filter(|k| *k >= key && *k < end).map(|k| (k, None)));
+                    }
+                }
+                4..=7 => {
+                    set.add(1, Kind::Delete, &key, b"");
+                    map.insert(key, None);
+                }
+                _ => {
+                    let value = step.to_le_bytes().to_vec();
+                    set.add(1, Kind::Put, &key, &value);
+                    map.insert(key, Some(value));
+                }
+            }
+            check(&set, &map, &format!("seed {seed}, step {step}"));
+        }
+        assert_eq!(outcome(&set), map, "seed {seed}");
+    }
+}
+
+#[test]
+fn memory_is_given_back_when_much_was_undone() {
+    let mut set = WriteSet::default();
+    set.add(1, Kind::Put, b"kept", b"1");
+    let mark = set.mark();
+    let kept = set.bytes();
+    for round in 0..50 {
+        for n in 0..100u32 {
+            set.add(1, Kind::Put, &n.to_le_bytes(), &[round; 1000]);
+        }
+        assert_eq!(set.count(), 101);
+        set.undo_to(mark);
+        assert_eq!((set.count(), set.is_empty()), (1, false));
+    }
+    assert!(set.bytes() < kept + 2 * UNDONE_BYTES, "{}", set.bytes());
+    let memory = set.trees[&1].memtable.bytes() as u64;
+    assert!(memory < 4 * UNDONE_BYTES, "{memory}");
+    assert_eq!(set.get(1, b"kept"), Own::Value(b"1"));
+    assert_eq!(set.ops().unwrap().count(), 1);
+}
