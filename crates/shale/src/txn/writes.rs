@@ -49,6 +49,9 @@ pub enum Own<'a> {
     Value(&'a [u8]),
 }
 
+/// What is told of a write: the tree, the kind, the key and the value.
+pub type Each<'a> = dyn FnMut(TreeId, Kind, &[u8], &[u8]) -> Result<()> + 'a;
+
 /// The writes of one transaction.
 #[derive(Debug)]
 pub struct WriteSet {
@@ -206,10 +209,7 @@ impl WriteSet {
 
     /// Tells `write` of what is to be committed: by tree, first the range deletes in order and then
     /// the newest write of each key that no newer range delete covers, in key order.
-    pub fn each(
-        &self,
-        write: &mut dyn FnMut(TreeId, Kind, &[u8], &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub fn each(&self, write: &mut Each<'_>) -> Result<()> {
         for (&tree, own) in &self.trees {
             for delete in &own.deletes {
                 write(tree, Kind::RangeDelete, &delete.start, &delete.end)?;

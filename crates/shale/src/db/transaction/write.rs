@@ -96,9 +96,7 @@ impl Transaction {
         }
         self.writes.add(tree.id(), kind, key, value);
         self.owner.writes = self.writes.count();
-        if !self.trees.contains_key(&tree.id()) {
-            self.trees.insert(tree.id(), tree.clone());
-        }
+        self.trees.entry(tree.id()).or_insert_with(|| tree.clone());
         Ok(())
     }
 }
