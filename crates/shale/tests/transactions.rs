@@ -294,7 +294,11 @@ fn a_locking_scan_waits_for_rows_that_are_being_written_and_finds_them() {
         loop {
             let moved = if backward { scan.prev(&mut txn) } else { scan.next(&mut txn) };
             match moved {
-                Ok(true) => found.push(scan.key().to_vec()),
+                Ok(true) => {
+                    let new = scan.key() == b"c";
+                    assert_eq!(scan.value(), if new { &b"new"[..] } else { b"0" });
+                    found.push(scan.key().to_vec());
+                }
                 Ok(false) => break,
                 Err(Error::LockWait { .. }) => writer.take().unwrap().commit(DONE).unwrap(),
                 Err(error) => panic!("{error}"),

@@ -154,7 +154,7 @@ impl LockingScan {
             let found = rows.valid().then(|| rows.key().to_vec());
             let end = found.as_ref().map(|key| [key, &[0][..]].concat()).or(self.upper.clone());
             if self.settle(transaction, &from, end.as_deref(), found.as_deref())? {
-                return Ok(self.arrive(found, Place::AfterLast));
+                return self.arrive(found, Place::AfterLast);
             }
         }
     }
@@ -202,7 +202,7 @@ impl LockingScan {
             let found = rows.valid().then(|| rows.key().to_vec());
             let from = found.clone().unwrap_or_else(|| self.lower.clone());
             if self.settle(transaction, &from, end.as_deref(), found.as_deref())? {
-                return Ok(self.arrive(found, Place::BeforeFirst));
+                return self.arrive(found, Place::BeforeFirst);
             }
         }
     }
@@ -328,8 +328,12 @@ impl LockingScan {
         Ok(true)
     }
 
-    fn arrive(&mut self, found: Option<Vec<u8>>, otherwise: Place) -> bool {
+    fn arrive(&mut self, found: Option<Vec<u8>>, otherwise: Place) -> Result<bool> {
+        if let (Some(_), Some((rows, _))) = (&found, &self.rows) {
+            self.value.clear();
+            self.value.extend_from_slice(rows.value()?);
+        }
         self.place = found.map_or(otherwise, Place::Row);
-        matches!(self.place, Place::Row(_))
+        Ok(matches!(self.place, Place::Row(_)))
     }
 }
