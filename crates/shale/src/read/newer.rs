@@ -62,6 +62,9 @@ pub fn changed_after(
     since: SeqNo,
     place: Where,
 ) -> Result<Option<Vec<u8>>> {
+    if upper.is_some_and(|upper| upper <= lower) {
+        return Ok(None);
+    }
     for memtable in state.memtables().filter(|memtable| memtable.last_seq() > since) {
         if memtable.has_range_deletes()
             && let Some(key) = covered_after(&memtable.range_deletes(), lower, upper, since)

@@ -132,8 +132,9 @@ impl Tree {
     pub fn is_written_after(&self, lower: &[u8], upper: Option<&[u8]>, since: SeqNo) -> bool {
         let inside = |key: &[u8]| key >= lower && upper.is_none_or(|upper| key < upper);
         let deletes = RangeDeletes::new(self.history.deletes.iter().cloned()).clip(lower, upper);
+        let empty = upper.is_some_and(|upper| upper <= lower);
         self.history.entries.iter().any(|e| inside(&e.key) && e.seq > since)
-            || deletes.fragments().iter().any(|part| part.newest_at(SeqNo::MAX) > since)
+            || !empty && deletes.fragments().iter().any(|part| part.newest_at(SeqNo::MAX) > since)
     }
 
     /// What a reader at `seq` sees: (key, value), sorted, large values read.
