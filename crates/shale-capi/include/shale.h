@@ -64,11 +64,57 @@ typedef enum {
   SHALE_READ_ONLY = 11,
   // The database has been closed.
   SHALE_CLOSED = 12,
+  // Others have changed the same: roll back and try again from the beginning.
+  SHALE_CONFLICT = 13,
+  // A lock was not to be had in time; the text names it and who holds it. The transaction keeps
+  // what it has: try the call again, or roll back.
+  SHALE_LOCK_TIMEOUT = 14,
+  // Transactions waited for each other, and this one was rolled back; the text says who waited
+  // for whom. Try again from the beginning.
+  SHALE_DEADLOCK = 15,
+  // Locks take as much memory as they may.
+  SHALE_LOCKS_FULL = 16,
+  // The writes of a transaction take as much memory as they may.
+  SHALE_TRANSACTION_FULL = 17,
+  // The transaction was rolled back before; the text says why.
+  SHALE_ROLLED_BACK = 18,
   // Something that this version of the interface has no kind for; see the text.
   SHALE_OTHER = 98,
   // A defect of the library; the text says where.
   SHALE_PANIC = 99,
 } shale_error_kind;
+
+// What a transaction sees of others.
+typedef enum {
+  // Each read, or each statement (shale_txn_view), sees what is committed then.
+  SHALE_READ_COMMITTED = 0,
+  // Plain reads see one snapshot, locking reads the newest; locking scans lock the gaps too.
+  SHALE_REPEATABLE_READ = 1,
+  // As if transactions ran one after the other: plain reads lock.
+  SHALE_SERIALIZABLE = 2,
+} shale_isolation;
+
+// What keeps transactions apart, and what happens when one writes what others have changed since
+// its snapshot.
+typedef enum {
+  // Locks, for which it waits. What was changed since its snapshot is SHALE_CONFLICT: nothing
+  // is overwritten that was not seen.
+  SHALE_LOCKS = 0,
+  // Locks; what was changed since its snapshot is overwritten, as InnoDB does.
+  SHALE_LOCKS_LATEST = 1,
+  // No locks and no waits: it is checked at commit, which may be SHALE_CONFLICT.
+  SHALE_OPTIMISTIC = 2,
+} shale_concurrency;
+
+// How a read locks its rows.
+typedef enum {
+  // Not, but for SHALE_SERIALIZABLE.
+  SHALE_LOCK_NONE = 0,
+  // Others may read and lock shared, not write.
+  SHALE_LOCK_SHARED = 1,
+  // Others may neither write nor lock.
+  SHALE_LOCK_EXCLUSIVE = 2,
+} shale_lock;
 
 // Operations on any trees of one database. Of several on one key the last counts.
 typedef struct shale_batch shale_batch;
@@ -89,6 +135,9 @@ typedef struct shale_error shale_error;
 // A bulk load that is under way. Its rows are seen when it is finished, all at once.
 typedef struct shale_ingest shale_ingest;
 
+// A scan that locks what it passes, rows and gaps, until its transaction ends.
+typedef struct shale_locking_scan shale_locking_scan;
+
 // A value that is read in parts.
 typedef struct shale_reader shale_reader;
 
@@ -104,6 +153,11 @@ typedef struct shale_tree shale_tree;
 
 // The settings of a tree, for shale_tree_create.
 typedef struct shale_tree_config shale_tree_config;
+
+// A transaction over any trees of one database. Used by one thread at a time. SHALE_LOCK_TIMEOUT
+// and SHALE_LOCKS_FULL leave it as it was before the call; SHALE_DEADLOCK has rolled it back:
+// calls with it then return SHALE_ROLLED_BACK, and it is to be ended by shale_txn_rollback.
+typedef struct shale_txn shale_txn;
 
 // Gives the next bytes of a value: up to `capacity` of them, to `buffer`. Answers how many, 0 at
 // the end, and a negative number to give up.
@@ -464,6 +518,117 @@ SHALE_MUST_USE shale_error *shale_ingest_finish(shale_ingest *ingest, uint64_t *
 
 // Gives a load up: none of its rows is seen.
 void shale_ingest_free(shale_ingest *ingest);
+
+// Begins a transaction, of a shale_isolation and a shale_concurrency. It waits for each lock for
+// up to `lock_timeout_millis`, 0: not at all.
+SHALE_MUST_USE
+shale_error *shale_txn_begin(const shale_db *db,
+                             int isolation,
+                             int concurrency,
+                             uint64_t lock_timeout_millis,
+                             shale_txn **txn);
+
+// The number of a transaction, which errors about locks name. Of NULL: 0.
+uint64_t shale_txn_id(const shale_txn *txn);
+
+// At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed now. At
+// SHALE_REPEATABLE_READ: takes the snapshot now, if no read has taken it yet.
+SHALE_MUST_USE shale_error *shale_txn_view(shale_txn *txn);
+
+// The value of a key, own writes included; with a lock (a shale_lock), the newest. `value`
+// becomes NULL if there is none: that is no error, and the key is locked all the same.
+SHALE_MUST_USE
+shale_error *shale_txn_get(shale_txn *txn,
+                           const shale_tree *tree,
+                           int lock,
+                           const void *key,
+                           size_t key_len,
+                           shale_bytes **value);
+
+// Sets a key. Others see it when the transaction has committed.
+SHALE_MUST_USE
+shale_error *shale_txn_put(shale_txn *txn,
+                           const shale_tree *tree,
+                           const void *key,
+                           size_t key_len,
+                           const void *value,
+                           size_t value_len);
+
+// Deletes a key, whether or not it is there.
+SHALE_MUST_USE
+shale_error *shale_txn_delete(shale_txn *txn,
+                              const shale_tree *tree,
+                              const void *key,
+                              size_t key_len);
+
+// Deletes all keys from `start` up to but without `end`, and locks the whole range.
+SHALE_MUST_USE
+shale_error *shale_txn_delete_range(shale_txn *txn,
+                                    const shale_tree *tree,
+                                    const void *start,
+                                    size_t start_len,
+                                    const void *end,
+                                    size_t end_len);
+
+// A place to go back to, such as before a statement: 0, 1, and so on.
+SHALE_MUST_USE shale_error *shale_txn_savepoint(shale_txn *txn, size_t *savepoint);
+
+// Undoes what was written since a savepoint, which stays; later ones are gone. Locks are kept.
+SHALE_MUST_USE shale_error *shale_txn_rollback_to(shale_txn *txn, size_t savepoint);
+
+// Gives up a savepoint and all later ones; what was written stays.
+SHALE_MUST_USE shale_error *shale_txn_release(shale_txn *txn, size_t savepoint);
+
+// A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
+// may be used beside other calls, and after the transaction's end.
+SHALE_MUST_USE
+shale_error *shale_txn_scan(shale_txn *txn,
+                            const shale_tree *tree,
+                            const void *lower,
+                            size_t lower_len,
+                            const void *upper,
+                            size_t upper_len,
+                            bool fill_cache,
+                            shale_scan **scan);
+
+// A scan that shows the newest rows and locks them, shared or exclusive. It begins before the
+// first row, or after the last, as its first step says.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_new(shale_txn *txn,
+                                    const shale_tree *tree,
+                                    int lock,
+                                    const void *lower,
+                                    size_t lower_len,
+                                    const void *upper,
+                                    size_t upper_len,
+                                    shale_locking_scan **scan);
+
+// Goes to the next row, or to the one before, of the transaction that the scan is of; `found`
+// becomes false at the end. If it fails the scan is where it was.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_step(shale_locking_scan *scan,
+                                     shale_txn *txn,
+                                     bool backward,
+                                     bool *found);
+
+// The row that a scan stands on, valid until it steps or is freed; both empty without a row.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
+                                    const void **key,
+                                    size_t *key_len,
+                                    const void **value,
+                                    size_t *value_len);
+
+// Ends a scan; what it has locked stays locked.
+void shale_locking_scan_free(shale_locking_scan *scan);
+
+// Makes all that was written visible, at one place of the commit order, and with `sync` durable.
+// It frees the transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the
+// outcome is known after the next open).
+SHALE_MUST_USE shale_error *shale_txn_commit(shale_txn *txn, bool sync);
+
+// Undoes all of it, and frees the transaction.
+void shale_txn_rollback(shale_txn *txn);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -35,6 +35,20 @@ pub enum shale_error_kind {
     SHALE_READ_ONLY = 11,
     /// The database has been closed.
     SHALE_CLOSED = 12,
+    /// Others have changed the same: roll back and try again from the beginning.
+    SHALE_CONFLICT = 13,
+    /// A lock was not to be had in time; the text names it and who holds it. The transaction keeps
+    /// what it has: try the call again, or roll back.
+    SHALE_LOCK_TIMEOUT = 14,
+    /// Transactions waited for each other, and this one was rolled back; the text says who waited
+    /// for whom. Try again from the beginning.
+    SHALE_DEADLOCK = 15,
+    /// Locks take as much memory as they may.
+    SHALE_LOCKS_FULL = 16,
+    /// The writes of a transaction take as much memory as they may.
+    SHALE_TRANSACTION_FULL = 17,
+    /// The transaction was rolled back before; the text says why.
+    SHALE_ROLLED_BACK = 18,
     /// Something that this version of the interface has no kind for; see the text.
     SHALE_OTHER = 98,
     /// A defect of the library; the text says where.
@@ -92,6 +106,12 @@ fn kind_of(error: &shale::Error) -> shale_error_kind {
         Error::Poisoned(_) => SHALE_POISONED,
         Error::ReadOnly => SHALE_READ_ONLY,
         Error::Closed => SHALE_CLOSED,
+        Error::Conflict { .. } => SHALE_CONFLICT,
+        Error::LockTimeout { .. } => SHALE_LOCK_TIMEOUT,
+        Error::Deadlock(_) => SHALE_DEADLOCK,
+        Error::LocksFull { .. } => SHALE_LOCKS_FULL,
+        Error::TransactionFull { .. } => SHALE_TRANSACTION_FULL,
+        Error::RolledBack(_) => SHALE_ROLLED_BACK,
         _ => SHALE_OTHER,
     }
 }

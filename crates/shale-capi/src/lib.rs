@@ -31,3 +31,5 @@ pub mod batch;
 pub mod scan;
 
 pub mod ingest;
+
+pub mod txn;

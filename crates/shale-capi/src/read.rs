@@ -41,7 +41,10 @@ impl shale_bytes {
 ///
 /// # Safety
 /// `to` is writable for a pointer.
-unsafe fn give_value(to: *mut *mut shale_bytes, value: Option<shale::Value>) -> Result<(), Fail> {
+pub(crate) unsafe fn give_value(
+    to: *mut *mut shale_bytes,
+    value: Option<shale::Value>,
+) -> Result<(), Fail> {
     // SAFETY: the caller's word.
     unsafe {
         match value {

@@ -7,7 +7,7 @@ use crate::tree::shale_tree;
 use std::ffi::c_void;
 
 /// A position in the rows of a tree as they were at one moment.
-pub struct shale_scan(shale::Scan);
+pub struct shale_scan(pub(crate) shale::Scan);
 
 /// Scans the keys from `lower` up to but without `upper` (NULL for either: no bound), at a snapshot
 /// or (NULL) as of now. `fill_cache` keeps blocks that had to be read in the cache: say false for a

@@ -245,6 +245,73 @@ static void loads(shale_db *db) {
   shale_tree_free(tree);
 }
 
+static shale_txn *begin(shale_db *db, shale_isolation isolation, shale_concurrency concurrency) {
+  shale_txn *txn = NULL;
+  OK(shale_txn_begin(db, isolation, concurrency, 50, &txn));
+  return txn;
+}
+
+static void transactions(shale_db *db, shale_tree *a) {
+  shale_txn *one = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
+  shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS_LATEST);
+  shale_txn *three = begin(db, SHALE_SERIALIZABLE, SHALE_OPTIMISTIC);
+  shale_bytes *value = NULL;
+  shale_scan *scan = NULL;
+  shale_locking_scan *locking = NULL;
+  const void *key, *data;
+  size_t key_len, len, before = 9, between = 9;
+  bool found = false;
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_begin(db, 77, SHALE_LOCKS, 0, &two));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_get(one, a, -1, "x", 1, &value));
+  CHECK(shale_txn_id(one) < shale_txn_id(two) && shale_txn_id(NULL) == 0);
+  OK(shale_txn_view(one));
+  OK(shale_txn_savepoint(one, &before));
+  OK(shale_txn_put(one, a, "t1", 2, "1", 1));
+  OK(shale_txn_savepoint(one, &between));
+  CHECK(before == 0 && between == 1);
+  OK(shale_txn_delete(one, a, "x", 1));
+  OK(shale_txn_rollback_to(one, between));
+  OK(shale_txn_release(one, between));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_rollback_to(one, between));
+  OK(shale_txn_put(one, a, "t2", 2, "2", 1));
+  CHECK(has(a, NULL, "t1", NULL));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_get(two, a, SHALE_LOCK_SHARED, "t1", 2, &value));
+  OK(shale_txn_get(two, a, SHALE_LOCK_NONE, "t1", 2, &value));
+  CHECK(value == NULL);
+  OK(shale_txn_get(one, a, SHALE_LOCK_EXCLUSIVE, "x", 1, &value));
+  CHECK(is(shale_bytes_data(value), shale_bytes_len(value), "1"));
+  shale_bytes_free(value);
+  OK(shale_txn_scan(one, a, "t", 1, "u", 1, true, &scan));
+  OK(shale_scan_seek_first(scan));
+  CHECK(at(scan, "t1"));
+  OK(shale_scan_next(scan));
+  CHECK(at(scan, "t2"));
+  shale_scan_free(scan);
+  FAILS(SHALE_INVALID_ARGUMENT,
+        shale_locking_scan_new(one, a, SHALE_LOCK_NONE, NULL, 0, NULL, 0, &locking));
+  OK(shale_locking_scan_new(one, a, SHALE_LOCK_EXCLUSIVE, "x", 1, NULL, 0, &locking));
+  OK(shale_locking_scan_step(locking, one, false, &found));
+  OK(shale_locking_scan_row(locking, &key, &key_len, &data, &len));
+  CHECK(found && is(key, key_len, "x") && is(data, len, "1"));
+  OK(shale_locking_scan_step(locking, one, false, &found));
+  CHECK(!found);
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(two, a, "y", 1, "", 0)); /* the gap is locked */
+  shale_locking_scan_free(locking);
+  OK(shale_txn_delete_range(three, a, "t", 1, "u", 1));
+  OK(shale_txn_get(three, a, SHALE_LOCK_NONE, "x", 1, &value));
+  shale_bytes_free(value);
+  OK(shale_txn_put(one, a, "x", 1, "1", 1));
+  OK(shale_txn_commit(one, true));
+  CHECK(has(a, NULL, "t1", "1") && has(a, NULL, "t2", "2"));
+  OK(shale_txn_put(two, a, "y", 1, "", 0));
+  shale_txn_rollback(two);
+  CHECK(has(a, NULL, "y", NULL));
+  FAILS(SHALE_CONFLICT, shale_txn_commit(three, false)); /* it has read x */
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_commit(NULL, false));
+  shale_txn_rollback(NULL);
+  shale_locking_scan_free(NULL);
+}
+
 static void whole(shale_db *db, const char *path) {
   shale_bytes *text = NULL;
   shale_db *other = NULL;
@@ -296,6 +363,7 @@ int main(int argc, char **argv) {
   batches(db, a, b);
   scans(b);
   large_values(a);
+  transactions(db, a);
   loads(db);
   whole(db, path);
   OK(shale_close(db));

@@ -1,0 +1,411 @@
+//! Transactions.
+
+use crate::db::shale_db;
+use crate::error::{Fail, shale_error};
+use crate::guard::{bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
+use crate::read::{give_value, shale_bytes};
+use crate::scan::shale_scan;
+use crate::tree::shale_tree;
+use shale::{Concurrency, Isolation, LockMode, OnConflict, ScanOptions, TransactionOptions};
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+/// What a transaction sees of others.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum shale_isolation {
+    /// Each read, or each statement (shale_txn_view), sees what is committed then.
+    SHALE_READ_COMMITTED = 0,
+    /// Plain reads see one snapshot, locking reads the newest; locking scans lock the gaps too.
+    SHALE_REPEATABLE_READ = 1,
+    /// As if transactions ran one after the other: plain reads lock.
+    SHALE_SERIALIZABLE = 2,
+}
+
+/// What keeps transactions apart, and what happens when one writes what others have changed since
+/// its snapshot.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum shale_concurrency {
+    /// Locks, for which it waits. What was changed since its snapshot is SHALE_CONFLICT: nothing
+    /// is overwritten that was not seen.
+    SHALE_LOCKS = 0,
+    /// Locks; what was changed since its snapshot is overwritten, as InnoDB does.
+    SHALE_LOCKS_LATEST = 1,
+    /// No locks and no waits: it is checked at commit, which may be SHALE_CONFLICT.
+    SHALE_OPTIMISTIC = 2,
+}
+
+/// How a read locks its rows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum shale_lock {
+    /// Not, but for SHALE_SERIALIZABLE.
+    SHALE_LOCK_NONE = 0,
+    /// Others may read and lock shared, not write.
+    SHALE_LOCK_SHARED = 1,
+    /// Others may neither write nor lock.
+    SHALE_LOCK_EXCLUSIVE = 2,
+}
+
+use shale_concurrency::*;
+use shale_isolation::*;
+use shale_lock::*;
+
+// C may pass any number for these: they come as such and are looked up.
+
+fn isolation_of(number: c_int) -> Result<Isolation, Fail> {
+    match number {
+        n if n == SHALE_READ_COMMITTED as c_int => Ok(Isolation::ReadCommitted),
+        n if n == SHALE_REPEATABLE_READ as c_int => Ok(Isolation::RepeatableRead),
+        n if n == SHALE_SERIALIZABLE as c_int => Ok(Isolation::Serializable),
+        other => Err(Fail::Argument(format!("{other} is no isolation level"))),
+    }
+}
+
+fn concurrency_of(number: c_int) -> Result<(Concurrency, OnConflict), Fail> {
+    match number {
+        n if n == SHALE_LOCKS as c_int => Ok((Concurrency::Pessimistic, OnConflict::Error)),
+        n if n == SHALE_LOCKS_LATEST as c_int => Ok((Concurrency::Pessimistic, OnConflict::Latest)),
+        n if n == SHALE_OPTIMISTIC as c_int => Ok((Concurrency::Optimistic, OnConflict::Error)),
+        other => Err(Fail::Argument(format!("{other} is no kind of concurrency"))),
+    }
+}
+
+/// `None`: without a lock.
+fn lock_of(number: c_int) -> Result<Option<LockMode>, Fail> {
+    match number {
+        n if n == SHALE_LOCK_NONE as c_int => Ok(None),
+        n if n == SHALE_LOCK_SHARED as c_int => Ok(Some(LockMode::Shared)),
+        n if n == SHALE_LOCK_EXCLUSIVE as c_int => Ok(Some(LockMode::Exclusive)),
+        other => Err(Fail::Argument(format!("{other} is no lock"))),
+    }
+}
+
+/// A transaction over any trees of one database. Used by one thread at a time. SHALE_LOCK_TIMEOUT
+/// and SHALE_LOCKS_FULL leave it as it was before the call; SHALE_DEADLOCK has rolled it back:
+/// calls with it then return SHALE_ROLLED_BACK, and it is to be ended by shale_txn_rollback.
+#[derive(Debug)]
+pub struct shale_txn {
+    txn: shale::Transaction,
+    savepoints: Vec<shale::Savepoint>,
+}
+
+/// Begins a transaction, of a shale_isolation and a shale_concurrency. It waits for each lock for
+/// up to `lock_timeout_millis`, 0: not at all.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_begin(
+    db: *const shale_db,
+    isolation: c_int,
+    concurrency: c_int,
+    lock_timeout_millis: u64,
+    txn: *mut *mut shale_txn,
+) -> *mut shale_error {
+    // SAFETY: a live handle and a place for a pointer.
+    guard(|| unsafe {
+        can_store(txn, "txn")?;
+        let (concurrency, on_conflict) = concurrency_of(concurrency)?;
+        let options = TransactionOptions {
+            isolation: isolation_of(isolation)?,
+            concurrency,
+            on_conflict,
+            lock_timeout: Duration::from_millis(lock_timeout_millis),
+            ..TransactionOptions::default()
+        };
+        let begun = handle(db, "db")?.0.begin(options)?;
+        give(txn, "txn", shale_txn { txn: begun, savepoints: Vec::new() })
+    })
+}
+
+/// The number of a transaction, which errors about locks name. Of NULL: 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_id(txn: *const shale_txn) -> u64 {
+    // SAFETY: NULL or a live handle.
+    quiet(0, || unsafe { txn.as_ref() }.map_or(0, |txn| txn.txn.id()))
+}
+
+/// At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed now. At
+/// SHALE_REPEATABLE_READ: takes the snapshot now, if no read has taken it yet.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_view(txn: *mut shale_txn) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe {
+        let txn = &mut handle_mut(txn, "txn")?.txn;
+        txn.begin_statement()?;
+        Ok(txn.take_snapshot()?)
+    })
+}
+
+/// The value of a key, own writes included; with a lock (a shale_lock), the newest. `value`
+/// becomes NULL if there is none: that is no error, and the key is locked all the same.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_get(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    lock: c_int,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *mut shale_bytes,
+) -> *mut shale_error {
+    // SAFETY: live handles, bytes with their length, a place for a pointer.
+    guard(|| unsafe {
+        can_store(value, "value")?;
+        let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
+        let txn = &mut handle_mut(txn, "txn")?.txn;
+        let found = match lock_of(lock)? {
+            None => txn.get(tree, key)?,
+            Some(LockMode::Shared) => txn.get_for_share(tree, key)?,
+            Some(LockMode::Exclusive) => txn.get_for_update(tree, key)?,
+        };
+        give_value(value, found)
+    })
+}
+
+/// Sets a key. Others see it when the transaction has committed.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_put(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+) -> *mut shale_error {
+    // SAFETY: live handles, and bytes with their lengths.
+    guard(|| unsafe {
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        Ok(handle_mut(txn, "txn")?.txn.put(&handle(tree, "tree")?.tree, key, value)?)
+    })
+}
+
+/// Deletes a key, whether or not it is there.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_delete(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    key: *const c_void,
+    key_len: usize,
+) -> *mut shale_error {
+    // SAFETY: live handles, and bytes with their length.
+    guard(|| unsafe {
+        let key = bytes(key, key_len, "key")?;
+        Ok(handle_mut(txn, "txn")?.txn.delete(&handle(tree, "tree")?.tree, key)?)
+    })
+}
+
+/// Deletes all keys from `start` up to but without `end`, and locks the whole range.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_delete_range(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    start: *const c_void,
+    start_len: usize,
+    end: *const c_void,
+    end_len: usize,
+) -> *mut shale_error {
+    // SAFETY: live handles, and bytes with their lengths.
+    guard(|| unsafe {
+        let (start, end) = (bytes(start, start_len, "start")?, bytes(end, end_len, "end")?);
+        Ok(handle_mut(txn, "txn")?.txn.delete_range(&handle(tree, "tree")?.tree, start, end)?)
+    })
+}
+
+/// A place to go back to, such as before a statement: 0, 1, and so on.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_savepoint(
+    txn: *mut shale_txn,
+    savepoint: *mut usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle and a place for a number.
+    guard(|| unsafe {
+        can_store(savepoint, "savepoint")?;
+        let txn = handle_mut(txn, "txn")?;
+        txn.savepoints.push(txn.txn.savepoint());
+        store(savepoint, "savepoint", txn.savepoints.len() - 1)
+    })
+}
+
+fn of(txn: &shale_txn, savepoint: usize) -> Result<shale::Savepoint, Fail> {
+    let found = txn.savepoints.get(savepoint).copied();
+    found.ok_or_else(|| Fail::Argument(format!("there is no savepoint {savepoint}")))
+}
+
+/// Undoes what was written since a savepoint, which stays; later ones are gone. Locks are kept.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_rollback_to(
+    txn: *mut shale_txn,
+    savepoint: usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe {
+        let txn = handle_mut(txn, "txn")?;
+        txn.txn.rollback_to(of(txn, savepoint)?)?;
+        txn.savepoints.truncate(savepoint + 1);
+        Ok(())
+    })
+}
+
+/// Gives up a savepoint and all later ones; what was written stays.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_release(
+    txn: *mut shale_txn,
+    savepoint: usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe {
+        let txn = handle_mut(txn, "txn")?;
+        txn.txn.release(of(txn, savepoint)?)?;
+        txn.savepoints.truncate(savepoint);
+        Ok(())
+    })
+}
+
+/// A range, from `lower` up to but without `upper`; NULL for either is no bound.
+///
+/// # Safety
+/// As of `guard::bound`.
+unsafe fn range(
+    lower: (*const c_void, usize),
+    upper: (*const c_void, usize),
+    fill_cache: bool,
+) -> Result<ScanOptions<'static>, Fail> {
+    // SAFETY: the caller's word.
+    let (lower, upper) = unsafe { (bound(lower.0, lower.1)?, bound(upper.0, upper.1)?) };
+    Ok(ScanOptions {
+        lower: lower.map(<[u8]>::to_vec),
+        upper: upper.map(<[u8]>::to_vec),
+        fill_cache,
+        ..ScanOptions::default()
+    })
+}
+
+/// A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
+/// may be used beside other calls, and after the transaction's end.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_scan(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    lower: *const c_void,
+    lower_len: usize,
+    upper: *const c_void,
+    upper_len: usize,
+    fill_cache: bool,
+    scan: *mut *mut shale_scan,
+) -> *mut shale_error {
+    // SAFETY: live handles, bytes with their lengths, a place for a pointer.
+    guard(|| unsafe {
+        can_store(scan, "scan")?;
+        let options = range((lower, lower_len), (upper, upper_len), fill_cache)?;
+        let found = handle_mut(txn, "txn")?.txn.scan(&handle(tree, "tree")?.tree, options)?;
+        give(scan, "scan", shale_scan(found))
+    })
+}
+
+/// A scan that locks what it passes, rows and gaps, until its transaction ends.
+#[derive(Debug)]
+pub struct shale_locking_scan(shale::LockingScan);
+
+/// A scan that shows the newest rows and locks them, shared or exclusive. It begins before the
+/// first row, or after the last, as its first step says.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_locking_scan_new(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    lock: c_int,
+    lower: *const c_void,
+    lower_len: usize,
+    upper: *const c_void,
+    upper_len: usize,
+    scan: *mut *mut shale_locking_scan,
+) -> *mut shale_error {
+    // SAFETY: live handles, bytes with their lengths, a place for a pointer.
+    guard(|| unsafe {
+        can_store(scan, "scan")?;
+        let mode = lock_of(lock)?
+            .ok_or_else(|| Fail::Argument("a locking scan locks shared or exclusive".to_owned()))?;
+        let options = range((lower, lower_len), (upper, upper_len), true)?;
+        let tree = &handle(tree, "tree")?.tree;
+        let begun = handle_mut(txn, "txn")?.txn.scan_locking(tree, options, mode)?;
+        give(scan, "scan", shale_locking_scan(begun))
+    })
+}
+
+/// Goes to the next row, or to the one before, of the transaction that the scan is of; `found`
+/// becomes false at the end. If it fails the scan is where it was.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_locking_scan_step(
+    scan: *mut shale_locking_scan,
+    txn: *mut shale_txn,
+    backward: bool,
+    found: *mut bool,
+) -> *mut shale_error {
+    // SAFETY: live handles and a place for a truth.
+    guard(|| unsafe {
+        can_store(found, "found")?;
+        let (scan, txn) = (&mut handle_mut(scan, "scan")?.0, &mut handle_mut(txn, "txn")?.txn);
+        let there = if backward { scan.prev(txn)? } else { scan.next(txn)? };
+        store(found, "found", there)
+    })
+}
+
+/// The row that a scan stands on, valid until it steps or is freed; both empty without a row.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_locking_scan_row(
+    scan: *const shale_locking_scan,
+    key: *mut *const c_void,
+    key_len: *mut usize,
+    value: *mut *const c_void,
+    value_len: *mut usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle and four places.
+    guard(|| unsafe {
+        let scan = &handle(scan, "scan")?.0;
+        store(key, "key", scan.key().as_ptr().cast())?;
+        store(key_len, "key_len", scan.key().len())?;
+        store(value, "value", scan.value().as_ptr().cast())?;
+        store(value_len, "value_len", scan.value().len())
+    })
+}
+
+/// Ends a scan; what it has locked stays locked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_locking_scan_free(scan: *mut shale_locking_scan) {
+    // SAFETY: NULL or a handle that the caller gives back.
+    unsafe { free(scan) }
+}
+
+/// Makes all that was written visible, at one place of the commit order, and with `sync` durable.
+/// It frees the transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the
+/// outcome is known after the next open).
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_commit(txn: *mut shale_txn, sync: bool) -> *mut shale_error {
+    guard(|| {
+        if txn.is_null() {
+            return Err(Fail::null("txn"));
+        }
+        // SAFETY: a handle from `Box::into_raw` that the caller gives back.
+        let txn = unsafe { Box::from_raw(txn) };
+        Ok(txn.txn.commit(shale::WriteOptions { sync })?)
+    })
+}
+
+/// Undoes all of it, and frees the transaction.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_rollback(txn: *mut shale_txn) {
+    // SAFETY: NULL or a handle that the caller gives back.
+    unsafe { free(txn) }
+}
