@@ -1,0 +1,70 @@
+"""Shale, an embedded log-structured merge tree: ordered maps of bytes, kept on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from . import _shale
+from ._shale import (
+    Batch,
+    Closed,
+    ConfigError,
+    Conflict,
+    Corruption,
+    Db,
+    Deadlock,
+    DiskFull,
+    Error,
+    InvalidArgument,
+    Locked,
+    LockTimeout,
+    NoDatabase,
+    NoSuchTree,
+    Poisoned,
+    ReadOnly,
+    Retry,
+    Rows,
+    Snapshot,
+    Transaction,
+    Tree,
+    TreeExists,
+    __version__,
+)
+
+__all__ = [
+    "Batch",
+    "Closed",
+    "ConfigError",
+    "Conflict",
+    "Corruption",
+    "Db",
+    "Deadlock",
+    "DiskFull",
+    "Error",
+    "InvalidArgument",
+    "LockTimeout",
+    "Locked",
+    "NoDatabase",
+    "NoSuchTree",
+    "Poisoned",
+    "ReadOnly",
+    "Retry",
+    "Rows",
+    "Snapshot",
+    "Transaction",
+    "Tree",
+    "TreeExists",
+    "__version__",
+    "open",
+]
+
+
+def open(path: str | os.PathLike[str], *, read_only: bool = False, **settings: Any) -> Db:
+    """Opens the database in a folder, or makes it there.
+
+    Settings are those of docs/settings.md, such as ``memory_bytes=64 << 20``, ``create=False``,
+    ``sync="always"`` or ``sync={"every_millis": 100}``; what is left out has its default.
+    """
+    return _shale.open(path, read_only, json.dumps(settings))

@@ -1,0 +1,71 @@
+//! Batches.
+
+use crate::error::{Closed, run};
+use crate::tree::Tree;
+use pyo3::prelude::*;
+
+/// Operations that are committed as a whole at the end of its `with`, or by `commit`.
+#[pyclass(module = "shale")]
+pub(crate) struct Batch {
+    db: shale::Db,
+    sync: bool,
+    /// `None` when it has been committed or given up.
+    batch: Option<shale::Batch>,
+}
+
+impl Batch {
+    pub(crate) fn new(db: shale::Db, sync: bool) -> Batch {
+        Batch { db, sync, batch: Some(shale::Batch::new()) }
+    }
+
+    fn open(&mut self) -> PyResult<&mut shale::Batch> {
+        self.batch.as_mut().ok_or_else(|| Closed::new_err("the batch has been committed"))
+    }
+}
+
+#[pymethods]
+impl Batch {
+    fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> PyResult<()> {
+        self.open()?.put(&tree.0, key, value);
+        Ok(())
+    }
+
+    fn delete(&mut self, tree: &Tree, key: &[u8]) -> PyResult<()> {
+        self.open()?.delete(&tree.0, key);
+        Ok(())
+    }
+
+    fn delete_range(&mut self, tree: &Tree, start: &[u8], stop: &[u8]) -> PyResult<()> {
+        self.open()?.delete_range(&tree.0, start, stop);
+        Ok(())
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.as_ref().map_or(0, shale::Batch::len)
+    }
+
+    fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
+        let options = shale::WriteOptions { sync: self.sync };
+        let batch = std::mem::take(self.open()?);
+        self.batch = None;
+        run(py, || self.db.write(&batch, options))
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __exit__(
+        &mut self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if kind.is_none() && self.batch.is_some() {
+            return self.commit(py);
+        }
+        self.batch = None;
+        Ok(())
+    }
+}

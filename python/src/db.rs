@@ -1,0 +1,197 @@
+//! Databases and snapshots.
+
+use crate::batch::Batch;
+use crate::error::{Closed, ConfigError, raise, run};
+use crate::tree::Tree;
+use crate::txn::Transaction;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// Opens a database. `settings` is JSON; what is left out has its default.
+#[pyfunction]
+pub(crate) fn open(py: Python<'_>, path: PathBuf, read_only: bool, settings: &str) -> PyResult<Db> {
+    let config: shale::Config = serde_json::from_str(settings)
+        .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
+    let options = shale::OpenOptions { read_only, ..shale::OpenOptions::default() };
+    Ok(Db(run(py, || shale::Db::open_in(&path, config, options))?))
+}
+
+/// An open database. Any thread may use it.
+#[pyclass(frozen, module = "shale")]
+pub(crate) struct Db(shale::Db);
+
+#[pymethods]
+impl Db {
+    /// Where it is.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+
+    #[pyo3(signature = (name, *, create = true, settings = None))]
+    fn tree(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        create: bool,
+        settings: Option<&str>,
+    ) -> PyResult<Tree> {
+        let config: Option<shale::TreeConfig> = settings
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
+        let tree = run(py, || match (config, create) {
+            (Some(config), _) => self.0.create_tree(name, config),
+            (None, true) => self.0.tree_or_create(name),
+            (None, false) => self.0.tree(name),
+        })?;
+        Ok(Tree(tree))
+    }
+
+    fn drop_tree(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        run(py, || self.0.drop_tree(name))
+    }
+
+    fn tree_names(&self) -> Vec<String> {
+        self.0.tree_names()
+    }
+
+    #[pyo3(signature = (*, sync = false))]
+    fn batch(&self, sync: bool) -> Batch {
+        Batch::new(self.0.clone(), sync)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot(Mutex::new(Some(self.0.snapshot())))
+    }
+
+    #[pyo3(signature = (
+        *, isolation = "repeatable_read", optimistic = false, on_conflict = "error",
+        lock_timeout = 10.0, sync = false
+    ))]
+    fn transaction(
+        &self,
+        isolation: &str,
+        optimistic: bool,
+        on_conflict: &str,
+        lock_timeout: f64,
+        sync: bool,
+    ) -> PyResult<Transaction> {
+        Transaction::begin(&self.0, isolation, optimistic, on_conflict, lock_timeout, sync)
+    }
+
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        run(py, || self.0.sync())
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        run(py, || self.0.flush())
+    }
+
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        run(py, || self.0.compact())
+    }
+
+    fn wait_idle(&self, py: Python<'_>) -> PyResult<()> {
+        run(py, || self.0.wait_idle())
+    }
+
+    fn checkpoint(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        run(py, || self.0.checkpoint(&path))
+    }
+
+    /// The report as JSON. Raises if anything is damaged.
+    fn verify(&self, py: Python<'_>) -> PyResult<String> {
+        let report = run(py, || self.0.verify(&mut |_| ()))?;
+        match report.damage.first() {
+            Some(damage) => Err(raise(damage.clone())),
+            None => json(&report),
+        }
+    }
+
+    /// The statistics as JSON.
+    fn stats(&self, py: Python<'_>) -> PyResult<String> {
+        json(&py.detach(|| self.0.stats()))
+    }
+
+    fn __str__(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.stats().to_string())
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        run(py, || self.0.clone().close())
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.close(py)
+    }
+}
+
+fn json(value: &impl SerializeAsJson) -> PyResult<String> {
+    value.text().map_err(|error| crate::error::Error::new_err(error.to_string()))
+}
+
+/// What the engine can say as JSON.
+trait SerializeAsJson {
+    fn text(&self) -> serde_json::Result<String>;
+}
+
+impl SerializeAsJson for shale::Stats {
+    fn text(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+impl SerializeAsJson for shale::VerifyReport {
+    fn text(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+/// A moment at which reads can be repeated.
+#[pyclass(frozen, module = "shale")]
+pub(crate) struct Snapshot(Mutex<Option<shale::Snapshot>>);
+
+impl Snapshot {
+    /// The engine's own, or an exception if it has ended.
+    pub(crate) fn get(&self) -> PyResult<shale::Snapshot> {
+        let held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        held.clone().ok_or_else(|| Closed::new_err("the snapshot has ended"))
+    }
+}
+
+#[pymethods]
+impl Snapshot {
+    #[getter]
+    fn seq(&self) -> PyResult<u64> {
+        Ok(self.get()?.seq())
+    }
+
+    fn close(&self) {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __exit__(
+        &self,
+        _kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) {
+        self.close();
+    }
+}

@@ -1,0 +1,24 @@
+//! The Python module `shale._shale`: a thin layer over the engine, without policy of its own. The
+//! interpreter's lock is let go of whenever the engine works.
+
+mod batch;
+mod db;
+mod error;
+mod rows;
+mod tree;
+mod txn;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _shale(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<db::Db>()?;
+    module.add_class::<db::Snapshot>()?;
+    module.add_class::<tree::Tree>()?;
+    module.add_class::<batch::Batch>()?;
+    module.add_class::<rows::Rows>()?;
+    module.add_class::<txn::Transaction>()?;
+    module.add_function(wrap_pyfunction!(db::open, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::add(module)
+}

@@ -1,0 +1,184 @@
+//! Transactions.
+
+use crate::error::{Closed, InvalidArgument, raise, run};
+use crate::rows::{Range, Rows, Shown};
+use crate::tree::Tree;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use shale::{Concurrency, Isolation, OnConflict, TransactionOptions};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// A transaction: committed at the end of its `with`, rolled back if an exception leaves it.
+#[pyclass(module = "shale")]
+pub(crate) struct Transaction {
+    /// `None` after its end.
+    txn: Mutex<Option<shale::Transaction>>,
+    savepoints: Vec<shale::Savepoint>,
+    sync: bool,
+}
+
+fn wrong(what: &str, text: &str, right: &str) -> PyErr {
+    InvalidArgument::new_err(format!("{what} `{text}` is none of {right}"))
+}
+
+impl Transaction {
+    pub(crate) fn begin(
+        db: &shale::Db,
+        isolation: &str,
+        optimistic: bool,
+        on_conflict: &str,
+        lock_timeout: f64,
+        sync: bool,
+    ) -> PyResult<Transaction> {
+        let options = TransactionOptions {
+            isolation: match isolation {
+                "read_committed" => Isolation::ReadCommitted,
+                "repeatable_read" => Isolation::RepeatableRead,
+                "serializable" => Isolation::Serializable,
+                other => {
+                    let right = "read_committed, repeatable_read, serializable";
+                    return Err(wrong("isolation", other, right));
+                }
+            },
+            concurrency: match optimistic {
+                true => Concurrency::Optimistic,
+                false => Concurrency::Pessimistic,
+            },
+            on_conflict: match on_conflict {
+                "error" => OnConflict::Error,
+                "latest" => OnConflict::Latest,
+                other => return Err(wrong("on_conflict", other, "error, latest")),
+            },
+            lock_timeout: Duration::try_from_secs_f64(lock_timeout)
+                .map_err(|error| InvalidArgument::new_err(format!("lock_timeout: {error}")))?,
+            ..TransactionOptions::default()
+        };
+        let txn = Mutex::new(Some(db.begin(options).map_err(raise)?));
+        Ok(Transaction { txn, savepoints: Vec::new(), sync })
+    }
+
+    fn open(&mut self) -> PyResult<&mut shale::Transaction> {
+        let txn = self.txn.get_mut().unwrap_or_else(PoisonError::into_inner);
+        txn.as_mut().ok_or_else(|| Closed::new_err("the transaction has ended"))
+    }
+
+    fn take(&mut self) -> Option<shale::Transaction> {
+        self.txn.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[pymethods]
+impl Transaction {
+    #[getter]
+    fn id(&mut self) -> PyResult<u64> {
+        Ok(self.open()?.id())
+    }
+
+    #[pyo3(signature = (tree, key, default = None, *, lock = None))]
+    fn get<'py>(
+        &mut self,
+        py: Python<'py>,
+        tree: &Tree,
+        key: &[u8],
+        default: Option<Bound<'py, PyAny>>,
+        lock: Option<&str>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let txn = self.open()?;
+        let found = match lock {
+            None => run(py, || txn.get(&tree.0, key))?,
+            Some("shared") => run(py, || txn.get_for_share(&tree.0, key))?,
+            Some("exclusive") => run(py, || txn.get_for_update(&tree.0, key))?,
+            Some(other) => return Err(wrong("lock", other, "None, shared, exclusive")),
+        };
+        Ok(found.map(|value| PyBytes::new(py, &value).into_any()).or(default))
+    }
+
+    fn put(&mut self, py: Python<'_>, tree: &Tree, key: &[u8], value: &[u8]) -> PyResult<()> {
+        let txn = self.open()?;
+        run(py, || txn.put(&tree.0, key, value))
+    }
+
+    fn delete(&mut self, py: Python<'_>, tree: &Tree, key: &[u8]) -> PyResult<()> {
+        let txn = self.open()?;
+        run(py, || txn.delete(&tree.0, key))
+    }
+
+    fn delete_range(
+        &mut self,
+        py: Python<'_>,
+        tree: &Tree,
+        start: &[u8],
+        stop: &[u8],
+    ) -> PyResult<()> {
+        let txn = self.open()?;
+        run(py, || txn.delete_range(&tree.0, start, stop))
+    }
+
+    #[pyo3(signature = (tree, start = None, stop = None, *, prefix = None, reverse = false))]
+    fn items(
+        &mut self,
+        py: Python<'_>,
+        tree: &Tree,
+        start: Option<Vec<u8>>,
+        stop: Option<Vec<u8>>,
+        prefix: Option<Vec<u8>>,
+        reverse: bool,
+    ) -> PyResult<Rows> {
+        let txn = self.open()?;
+        let range = Range { start, stop, prefix, reverse };
+        let scan = run(py, || txn.scan(&tree.0, range.options()))?;
+        Ok(Rows::new(scan, reverse, Shown::Items))
+    }
+
+    /// A number to go back to.
+    fn savepoint(&mut self) -> PyResult<usize> {
+        let savepoint = self.open()?.savepoint();
+        self.savepoints.push(savepoint);
+        Ok(self.savepoints.len() - 1)
+    }
+
+    fn rollback_to(&mut self, savepoint: usize) -> PyResult<()> {
+        let known = self.savepoints.get(savepoint).copied();
+        let known = known.ok_or_else(|| {
+            InvalidArgument::new_err(format!("there is no savepoint {savepoint}"))
+        })?;
+        self.open()?.rollback_to(known).map_err(raise)?;
+        self.savepoints.truncate(savepoint + 1);
+        Ok(())
+    }
+
+    fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.open()?;
+        let options = shale::WriteOptions { sync: self.sync };
+        match self.take() {
+            Some(txn) => run(py, || txn.commit(options)),
+            None => Ok(()),
+        }
+    }
+
+    fn rollback(&mut self, py: Python<'_>) {
+        let txn = self.take();
+        py.detach(|| drop(txn));
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __exit__(
+        &mut self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        match self.open().is_ok() && kind.is_none() {
+            true => self.commit(py),
+            false => {
+                self.rollback(py);
+                Ok(())
+            }
+        }
+    }
+}
