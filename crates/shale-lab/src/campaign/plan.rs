@@ -1,7 +1,8 @@
 //! What a campaign is going to do, and in which order.
 
 use crate::setup::Setup;
-use crate::workload::{PlannedStep, Start, Workload};
+use crate::work::{PlannedStep, Start};
+use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -114,6 +115,15 @@ impl Plan {
             }
         }
         turns
+    }
+
+    /// Whether an engine does the same work with several settings: then those are to be compared.
+    pub fn has_alternatives(&self) -> bool {
+        self.groups.iter().any(|group| {
+            let engines: BTreeSet<&str> =
+                group.subjects.iter().map(|subject| subject.engine.as_str()).collect();
+            engines.len() < group.subjects.len()
+        })
     }
 
     /// What does not fit together, with what to do.

@@ -10,7 +10,7 @@ use crate::row::Row;
 use crate::setup::Setup;
 use crate::tables::kv::Kv;
 use crate::work::Named;
-use crate::workload::Start as Begin;
+use crate::work::Start as Begin;
 use clap::Parser;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -32,7 +32,7 @@ pub mod store;
 
 use crate::options::ValueBytes;
 use crate::units::parse_count;
-use crate::workload::{PlannedStep, planned};
+use crate::work::{PlannedStep, planned};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::fmt;

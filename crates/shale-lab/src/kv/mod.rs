@@ -12,7 +12,7 @@ use crate::row::{Opened, Row};
 use crate::step::{self, Held, Progress, Settle, StepSpec};
 use crate::store::KvStore;
 use crate::units::parse_count;
-use crate::workload::{PlannedStep, Start};
+use crate::work::{PlannedStep, Start};
 use clap::{Args, ValueEnum};
 use clients::KvClient;
 use serde::{Deserialize, Serialize};

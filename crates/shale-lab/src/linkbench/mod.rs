@@ -36,7 +36,7 @@ use crate::pace::{Client, Did, Pace};
 use crate::row::{Opened, Row};
 use crate::step::{self, Progress, StepSpec};
 use crate::units::parse_count;
-use crate::workload::{PlannedStep, Start};
+use crate::work::{PlannedStep, Start};
 use choice::Choice;
 use clap::Args;
 use graph::Graph;

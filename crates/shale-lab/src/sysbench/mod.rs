@@ -31,7 +31,7 @@ pub mod rows;
 pub mod store;
 
 use crate::units::parse_count;
-use crate::workload::{PlannedStep, planned};
+use crate::work::{PlannedStep, planned};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -11,7 +11,7 @@ use crate::setup::Setup;
 use crate::store::Store;
 use crate::tables::kv::Kv;
 use crate::work::Named;
-use crate::workload::Start;
+use crate::work::Start;
 use clap::Parser;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
