@@ -3,6 +3,7 @@
 //! Only `peers` installs anything; the others name what is missing, with the command that brings
 //! it.
 
+mod assets;
 mod compare;
 mod install;
 mod peers;
@@ -43,6 +44,12 @@ enum Task {
         #[arg(long, default_value = "/usr/local")]
         prefix: PathBuf,
     },
+    /// Get the plotting library of the reports as it was published, and put it in its place
+    Assets {
+        /// Only compare: fail if what is here is not as published
+        #[arg(long)]
+        check: bool,
+    },
     /// What every change has to pass besides ./test: format, lints, documentation
     Ci,
     /// Run the unit tests of the files with `unsafe` under Miri (needs a nightly toolchain)
@@ -82,6 +89,7 @@ fn main() -> ExitCode {
         Task::Compare(options) => compare::run(&options),
         Task::Peers { names } => peers::peers(&names),
         Task::InstallC { prefix } => install::install(&prefix),
+        Task::Assets { check } => assets::run_assets(check),
         Task::Ci => tools::ci(),
         Task::Miri { filters } => tools::miri(&filters),
         Task::Shuttle { filters } => tools::shuttle(&filters),

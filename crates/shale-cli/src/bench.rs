@@ -9,7 +9,7 @@ use shale_lab::engine::Null;
 use shale_lab::insert::InsertOptions;
 use shale_lab::kv::KvOptions;
 use shale_lab::linkbench::LinkbenchOptions;
-use shale_lab::row::Row;
+use shale_lab::report::ReportOptions;
 use shale_lab::setup::{Durability, Setup};
 use shale_lab::shale::Shale;
 use shale_lab::sysbench::SysbenchOptions;
@@ -80,6 +80,18 @@ Examples:
         #[arg(long, value_name = "FILE")]
         json_to: Option<PathBuf>,
     },
+    /// Show the results of runs: tables, ratios, a page of HTML; compare runs by a statistical test
+    #[command(after_help = "\
+One run is shown: a table for each step, ratios against one engine, sentences on the figures that \
+differ together. Of two or more, each later one is compared with the first: by the Mann-Whitney U \
+test over eight repeats or more, by Welch's test over three to seven, else by a block bootstrap \
+over the intervals; docs/results.md says what these can tell. With --fail-on-regression the exit \
+code is 10 if a figure regressed.
+
+Examples:
+  shale bench report RUN --html page.html
+  shale bench report BEFORE AFTER --fail-on-regression")]
+    Report(Box<ReportOptions>),
     /// Run one step, as a campaign asks on the standard input
     #[command(hide = true)]
     Job {
@@ -190,7 +202,7 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
                 }
                 groups.push(group);
             }
-            several(groups, &campaign, report::table)
+            several(groups, &campaign)
         }
         BenchKind::Sysbench(command) => {
             let SysbenchCommand { sysbench, setup, mut campaign } = *command;
@@ -203,12 +215,19 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
             campaign.json_to = json_to(campaign.json_to);
             let groups =
                 choices.groups(&campaign, &setup).map_err(|why| Failure::new(Exit::Usage, why))?;
-            several(groups, &campaign, compress::matrix)
+            several(groups, &campaign)
         }
         BenchKind::Resume { folder, json_to: asked } => {
             let json_to = json_to(asked);
             let outcome = campaign::resume(&folder, json_to.as_deref(), &interrupted()?)?;
-            finish(&outcome, json_to.as_deref(), report::table)
+            finish(&outcome, json_to.as_deref())
+        }
+        BenchKind::Report(options) => {
+            let mut text = Vec::new();
+            let regressions = report::run(&options, json, &mut text)?;
+            screen::out(&text)?;
+            let fail = options.fail_on_regression && regressions > 0;
+            Ok(if fail { Exit::Regressed } else { Exit::Done })
         }
         BenchKind::Job { engine } => {
             let code = match engine.as_str() {
@@ -222,17 +241,13 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
 
 /// Runs one workload on each of the engines.
 fn one(workload: Workload, setup: &Setup, campaign: &CampaignOptions) -> Outcome<Exit> {
-    several(vec![campaign.group(workload, setup)], campaign, report::table)
+    several(vec![campaign.group(workload, setup)], campaign)
 }
 
-/// Runs workloads one after another; `table` shows all rows at the end.
-fn several(
-    groups: Vec<Group>,
-    campaign: &CampaignOptions,
-    table: fn(&[Row]) -> String,
-) -> Outcome<Exit> {
+/// Runs workloads one after another.
+fn several(groups: Vec<Group>, campaign: &CampaignOptions) -> Outcome<Exit> {
     let outcome = campaign::run(campaign, groups, &interrupted()?)?;
-    finish(&outcome, campaign.json_to.as_deref(), table)
+    finish(&outcome, campaign.json_to.as_deref())
 }
 
 /// Whether the user wants to stop. The first Ctrl-C ends the step that runs and keeps what is done,
@@ -248,18 +263,21 @@ fn interrupted() -> Outcome<impl Fn() -> bool> {
     Ok(move || flag.load(Ordering::Relaxed))
 }
 
-/// The table of all rows, and how the run ended.
-fn finish(
-    outcome: &campaign::Outcome,
-    json_to: Option<&Path>,
-    table: fn(&[Row]) -> String,
-) -> Outcome<Exit> {
+/// The report of all rows, the page of it in the run's folder, and how the run ended.
+fn finish(outcome: &campaign::Outcome, json_to: Option<&Path>) -> Outcome<Exit> {
     let folder = outcome.folder.display();
-    if json_to != Some(Path::new("-")) {
-        if !outcome.rows.is_empty() {
-            screen::out(format!("\n{}\n", table(&outcome.rows)).as_bytes())?;
+    let mut shown = String::new();
+    if !outcome.rows.is_empty() {
+        if campaign::read_plan(&outcome.folder)?.has_alternatives() {
+            shown = format!("{}\n\n", compress::matrix(&outcome.rows));
         }
-        screen::out(format!("Results: {folder}\n").as_bytes())?;
+        let (text, page) = report::finished(&outcome.folder, &shown)?;
+        // Of many settings of one engine the matrix says enough; the rest is in the page.
+        shown = if shown.is_empty() { text } else { shown };
+        shown = format!("\n{shown}\nThe same with charts: {}\n", page.display());
+    }
+    if json_to != Some(Path::new("-")) {
+        screen::out(format!("{shown}Results: {folder}\n").as_bytes())?;
     }
     if outcome.stopped {
         eprintln!("Stopped; what is done is kept. To go on: shale bench resume {folder}");

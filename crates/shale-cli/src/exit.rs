@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     DiskFull = 8,
     /// Anything else.
     Other = 9,
+    /// `bench report --fail-on-regression` found one.
+    Regressed = 10,
     /// The user stopped it.
     Stopped = 130,
 }
@@ -50,6 +52,7 @@ Exit codes:
   7  a line of the input is bad
   8  no space is left on the device
   9  anything else
+  10  a measured figure regressed (`shale bench report --fail-on-regression`)
   130  stopped by Ctrl-C
 
 Keys and values are bytes. In arguments and in lines that are printed, \\xNN is a byte in

@@ -364,6 +364,37 @@ fn the_bench_and_the_demo_run() {
 }
 
 #[test]
+fn runs_are_reported_and_a_regression_may_be_an_exit_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let rows = |first: u32| -> String {
+        let row = |repeat: u32| {
+            format!(
+                "{{\"schema\":2,\"workload\":\"kv\",\"step\":\"overwrite\",\"engine\":\"shale\",\
+                 \"repeat\":{repeat},\"rate\":{}}}\n",
+                first + repeat
+            )
+        };
+        (0..8).map(row).collect()
+    };
+    std::fs::write(dir.join("before"), rows(1000)).unwrap();
+    std::fs::write(dir.join("after"), rows(800)).unwrap();
+    assert!(done(dir, &["bench", "report", "before"]).contains("kv overwrite"));
+    let text = done(dir, &["bench", "report", "before", "after"]);
+    assert!(text.contains("1 regressed"), "{text}");
+    let fail = ["bench", "report", "before", "after", "--fail-on-regression"];
+    assert_eq!(code(&shale(dir, &fail)), 10);
+    done(dir, &["bench", "report", "after", "before", "--fail-on-regression"]);
+    let lines = done(dir, &["--json", "bench", "report", "before", "after", "--html", "page.html"]);
+    assert!(lines.lines().all(|line| line.starts_with("{\"schema\":2,\"kind\":")), "{lines}");
+    assert!(std::fs::read_to_string(dir.join("page.html")).unwrap().contains("uPlot"));
+    std::fs::write(dir.join("newer"), "{\"schema\":3}\n").unwrap();
+    let refused = shale(dir, &["bench", "report", "newer"]);
+    assert!(err(&refused).contains("newer line 1: the row has schema 3"), "{}", err(&refused));
+    assert_eq!(code(&refused), 9);
+}
+
+#[test]
 fn completions_and_help() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

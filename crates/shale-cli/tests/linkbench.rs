@@ -16,6 +16,9 @@ fn a_small_graph_is_loaded_queried_and_dropped() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), output.stderr.escape_ascii());
     assert!(output.status.success(), "{out}\n{err}");
     assert!(out.contains("load") && out.contains("q2") && out.contains("drop"), "{out}");
+    assert!(out.contains("Ratios: shale = 1") && out.contains("run/report.html"), "{out}");
+    let page = std::fs::read_to_string(dir.path().join("run/report.html")).unwrap();
+    assert!(page.contains("<title>Shale lab: run</title>") && page.contains("getlinklist"));
 
     let text = std::fs::read_to_string(dir.path().join("run/rows.jsonl")).unwrap();
     let rows: Vec<serde_json::Value> =

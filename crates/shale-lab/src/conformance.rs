@@ -379,7 +379,7 @@ fn wrong_scan(values: &[u64], done: [u64; WRITERS as usize], scans: Scans) -> Op
         return Some(format!("shows {} of {ROWS} rows", values.len()));
     }
     let is_old = |&value: &u64| value / WRITERS < done[(value % WRITERS) as usize];
-    if let Some(at) = values.iter().position(|value| is_old(value)) {
+    if let Some(at) = values.iter().position(is_old) {
         return Some(format!("shows row {at} as it was before the scan began"));
     }
     let batches = values.iter().collect::<BTreeSet<_>>().len();

@@ -46,6 +46,7 @@ pub struct Metrics {
 /// One level of a tree of levels: what is there now, and what its jobs have done since the engine
 /// was opened.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Level {
     /// Its number.
     pub level: u32,

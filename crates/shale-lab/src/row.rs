@@ -6,7 +6,8 @@ use crate::measure::{Device, LatencySummary, RateSummary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of [`Row`]'s fields; it grows when a field changes its meaning.
+/// The version of [`Row`]'s fields; it grows when a field changes its meaning. A field may be added
+/// without that: rows that lack it read as its default.
 pub const SCHEMA: u32 = 2;
 
 /// One step of a workload on one engine.
@@ -87,6 +88,7 @@ pub struct Row {
 
 /// Response times of one kind of operation, from when each was due if the step is held at a rate.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Latency {
     /// How many there were.
     pub count: u64,
@@ -125,6 +127,7 @@ pub struct Interval {
 
 /// CPU of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Cpu {
     /// Microseconds per operation of the engine: of its process, or of this process less what the
     /// client costs.
@@ -147,6 +150,7 @@ pub struct Cpu {
 
 /// Storage of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Io {
     /// Bytes that the engine's process had written to storage, or that will be written back.
     pub written_bytes: u64,
@@ -162,6 +166,7 @@ pub struct Io {
 
 /// What the engine counts itself, in this step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counted {
     /// Keys and values that the client wrote (counted by the client).
     pub user_bytes: u64,
@@ -192,6 +197,7 @@ pub struct Counted {
 
 /// Hardware counters per operation.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Hardware {
     /// Instructions.
     pub instructions_per_op: f64,
@@ -203,6 +209,7 @@ pub struct Hardware {
 
 /// What it took to open the store, its recovery included.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Opened {
     /// How long.
     pub seconds: f64,

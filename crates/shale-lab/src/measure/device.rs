@@ -13,6 +13,7 @@ pub struct BlockDevice {
 
 /// What a block device counted (a trim may count as written).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Device {
     /// Its name in /proc/diskstats.
     pub name: String,

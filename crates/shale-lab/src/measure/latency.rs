@@ -60,6 +60,7 @@ impl Latencies {
 
 /// Response times in microseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LatencySummary {
     /// The arithmetic mean.
     pub mean: f64,
@@ -77,6 +78,7 @@ pub struct LatencySummary {
 
 /// Rates of the intervals of a step: the rate that was held for that share of the intervals.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RateSummary {
     /// How many whole intervals there were.
     pub intervals: usize,
