@@ -33,7 +33,8 @@ impl Bound {
     fn below(place: &Place, bytes: u64) -> Result<Bound, String> {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let name = format!("shale-lab-{}-{number}", std::process::id());
+        remove_abandoned(&place.folder);
+        let name = format!("{NAME}{}-{number}", std::process::id());
         if place.second_version {
             // Refused where it is on already or may not be: then the file below is missing.
             let _ = fs::write(place.folder.join("cgroup.subtree_control"), "+memory");
@@ -111,6 +112,23 @@ impl Drop for Bound {
                 }
                 _ => break,
             }
+        }
+    }
+}
+
+/// Groups are called so, then the process that made them and a number.
+const NAME: &str = "shale-lab-";
+
+/// Removes the groups of processes that were killed and could not do it themselves. One that has
+/// processes cannot be removed.
+fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split('-').next());
+        if maker.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
+            // Another campaign may have been faster.
+            let _ = fs::remove_dir(entry.path());
         }
     }
 }
@@ -246,6 +264,17 @@ mod tests {
         let group = bound.group.clone();
         drop(bound);
         assert!(!group.exists());
+    }
+
+    #[test]
+    fn groups_that_a_killed_campaign_left_are_removed() {
+        let Ok(bound) = Bound::new(16 << 20) else { return };
+        let mut gone = Command::new("true").spawn().unwrap();
+        let left = bound.group.with_file_name(format!("{NAME}{}-0", gone.id()));
+        gone.wait().unwrap();
+        fs::create_dir(&left).unwrap();
+        let other = Bound::new(16 << 20).unwrap();
+        assert!(!left.exists() && bound.group.exists() && other.group.exists());
     }
 
     #[test]
