@@ -192,5 +192,5 @@ fn wrong_plans_are_refused() {
     assert!(room.contains("--ignore-space"), "{room}");
     let nothing = said(&["bench", "resume", "elsewhere"]);
     assert!(nothing.contains("not the folder of a run"), "{nothing}");
-    assert!(!dir.path().join("run").exists());
+    assert!(!dir.path().join("run").exists() && !dir.path().join("db").exists());
 }

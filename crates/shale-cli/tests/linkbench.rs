@@ -47,6 +47,13 @@ fn a_small_graph_is_loaded_queried_and_dropped() {
         }
         assert!(of(engine, "drop")["extra"]["drop_seconds"].as_f64().unwrap() >= 0.0);
     }
+    let live = |engine, step| of(engine, step)["live_bytes"].as_u64().unwrap();
+    assert!(live("shale", "load") > 1_000_000 && live("shale", "load") == live("null", "load"));
+    assert!(live("shale", "q2") > live("shale", "load") && live("shale", "drop") == 0);
+    let load = of("shale", "load");
+    let space_amp = load["size_bytes"].as_f64().unwrap() / live("shale", "load") as f64;
+    assert!((load["counted"]["space_amp"].as_f64().unwrap() - space_amp).abs() < 1e-9);
+    assert!(!dir.path().join("db").exists(), "it was made for the run");
     // Engines are given the same rows.
     assert_eq!(of("shale", "load")["ops"], of("null", "load")["ops"]);
     let found = of("shale", "q1")["found"].as_u64().unwrap();

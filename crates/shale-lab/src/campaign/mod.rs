@@ -178,8 +178,6 @@ pub fn run(
     for subject in plan.groups.iter().flat_map(|group| &group.subjects) {
         driver(&subject.engine)?;
     }
-    std::fs::create_dir_all(&plan.stores)
-        .map_err(|error| format!("could not make {}: {error}", plan.stores.display()))?;
     let room = room(&plan)?;
     if let Room::Short(text) = &room
         && !options.ignore_space
@@ -248,8 +246,10 @@ impl Room {
 /// Whether the stores find room, and how much they want.
 fn room(plan: &Plan) -> Result<Room> {
     let wanted = plan.disk_bytes();
+    // The folder itself is made later, by whom it is removed at the end.
+    let there = plan.stores.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
     let text = format!("stores take up to {} in {}", bytes(wanted), plan.stores.display());
-    Ok(match free_bytes(&plan.stores) {
+    Ok(match free_bytes(there) {
         Some(free) if free < wanted => Room::Short(format!("{text}, which has {}", bytes(free))),
         Some(free) => Room::Enough(format!("{text} ({} free)", bytes(free))),
         None => Room::Enough(text),

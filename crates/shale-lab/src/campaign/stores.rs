@@ -24,6 +24,9 @@ pub(super) struct Left {
 /// `state.json` of a run's folder.
 #[derive(Default, Serialize, Deserialize)]
 struct State {
+    /// Whether the folder of stores was made for this run.
+    #[serde(default)]
+    made: bool,
     /// What whole stores are left by. One that a step is working on is not in it.
     left: BTreeMap<String, Left>,
     /// The same of whole copies.
@@ -34,7 +37,6 @@ struct State {
 pub(super) struct Stores {
     base: PathBuf,
     file: PathBuf,
-    made: bool,
     state: State,
 }
 
@@ -42,7 +44,7 @@ impl Stores {
     /// Makes the folder `base`, or takes an empty one or one that an earlier campaign made. The
     /// state is kept in `file`.
     pub(super) fn open(base: &Path, file: &Path) -> Result<Stores> {
-        let made = !base.exists();
+        let is_new = !base.exists();
         std::fs::create_dir_all(base)
             .map_err(|error| format!("could not make the folder {}: {error}", base.display()))?;
         let marker = base.join(MARKER);
@@ -66,7 +68,12 @@ impl Stores {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => State::default(),
             Err(error) => return Err(format!("could not read {}: {error}", file.display()).into()),
         };
-        Ok(Stores { base: base.to_owned(), file: file.to_owned(), made, state })
+        let mut stores = Stores { base: base.to_owned(), file: file.to_owned(), state };
+        if is_new {
+            stores.state.made = true;
+            stores.write()?;
+        }
+        Ok(stores)
     }
 
     /// A store's folder.
@@ -141,7 +148,7 @@ impl Stores {
     /// Removes the folder of stores if it was made for this run and nothing is in it any more.
     pub(super) fn finish(self) {
         let empty = std::fs::read_dir(&self.base).is_ok_and(|entries| entries.count() == 1);
-        if self.made && empty {
+        if self.state.made && empty {
             let _ = std::fs::remove_file(self.base.join(MARKER));
             let _ = std::fs::remove_dir(&self.base);
         }
@@ -232,9 +239,13 @@ mod tests {
         stores.remove("a", true).unwrap();
         stores.finish();
         assert!(base.join("a").exists());
-        let mut stores = Stores::open(&base, &dir.path().join("s")).unwrap();
+        // Another run finds it there.
+        let mut stores = Stores::open(&base, &dir.path().join("other")).unwrap();
         stores.remove("a", false).unwrap();
         stores.finish();
         assert!(base.exists(), "it was there before");
+        // The one that made it goes on, and comes to its end.
+        Stores::open(&base, &dir.path().join("s")).unwrap().finish();
+        assert!(!base.exists());
     }
 }
