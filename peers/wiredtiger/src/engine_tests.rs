@@ -19,6 +19,10 @@ fn commits_can_be_synced() {
 
 #[test]
 fn every_codec_opens_and_settled_bytes_are_counted() {
+    let names = ["none", "zlib:1", "zlib", "zstd:3", "lz4"].map(|codec| {
+        super::codec(&Setup { codecs: codec.parse().unwrap(), ..conformance::setup() }).1
+    });
+    assert_eq!(names, ["none", "zlib", "zlib", "snappy", "snappy"]);
     let mut sizes = Vec::new();
     for codec in ["none", "lz4", "zlib:1", "zlib", "zstd:3"] {
         let dir = tempfile::tempdir().unwrap();
@@ -32,6 +36,8 @@ fn every_codec_opens_and_settled_bytes_are_counted() {
         store.settle().unwrap();
         let metrics = store.metrics().unwrap();
         assert!(metrics.wal_bytes > 1_000_000, "{metrics:?}");
+        let size = shale_lab::measure::disk_bytes(dir.path());
+        assert!(size < 8 << 20, "{size}: room is set aside for logs that are not needed");
         assert!(metrics.table.contains("block-manager:"), "{}", metrics.table);
         sizes.push(metrics.flush_bytes);
         drop(handle);
