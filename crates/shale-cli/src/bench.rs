@@ -269,9 +269,9 @@ fn finish(outcome: &campaign::Outcome, json_to: Option<&Path>) -> Outcome<Exit> 
     let mut shown = String::new();
     if !outcome.rows.is_empty() {
         if campaign::read_plan(&outcome.folder)?.has_alternatives() {
-            shown = format!("{}\n\n", compress::matrix(&outcome.rows));
+            shown = format!("{}\n", compress::matrix(&outcome.rows));
         }
-        let (text, page) = report::finished(&outcome.folder, &shown)?;
+        let (text, page) = report::finished(&outcome.folder, &format!("{shown}\n"))?;
         // Of many settings of one engine the matrix says enough; the rest is in the page.
         shown = if shown.is_empty() { text } else { shown };
         shown = format!("\n{shown}\nThe same with charts: {}\n", page.display());

@@ -154,7 +154,8 @@ window.addEventListener("error", (event) => {
     figure.append(el("figcaption", {}, caption));
     const filled = series.filter((one) => one.y.some((value) => value !== null));
     if (filled.length === 0) {
-      figure.append(el("p", { class: "quiet" }, "Nothing was measured for this chart."));
+      figure.append(el("p", { class: "quiet" },
+        "Nothing to draw: the step was shorter than an interval, or this was not measured."));
       return figure;
     }
     const summary = filled.map((one) => {
@@ -435,7 +436,13 @@ window.addEventListener("error", (event) => {
     if (rows.length === 0) return null;
     return choose("Engine:", rows.map((row) => [row.name, row.name]), (name) => {
       const row = rows.find((one) => one.name === name);
-      const seen = row.levelsAt;
+      const any = (values) => values.some((value) => value !== null && value > 0);
+      const seen = {
+        at: row.levelsAt.at, done: row.levelsAt.done,
+        levels: row.levelsAt.levels.filter((level) => any(level.size) || any(level.written)),
+      };
+      const used = row.levels.filter((level) =>
+        level.files + level.bytes + level.jobs + level.written_bytes > 0);
       const parts = [];
       const line = (level, y) => ({ name: "level " + level.level, at: level.level, x: seen.at, y });
       if (seen.at.length > 1) {
@@ -455,10 +462,10 @@ window.addEventListener("error", (event) => {
             }));
         }
       }
-      if (row.levels.length > 0) {
+      if (used.length > 0) {
         parts.push(table("Compaction by level, " + name,
           ["level", "tables", "size", "read", "written", "w-amp", "jobs", "s per job", "CPU s"],
-          row.levels.map((level) => ["L" + level.level, count(level.files), bytes(level.bytes),
+          used.map((level) => ["L" + level.level, count(level.files), bytes(level.bytes),
             bytes(level.read_bytes), bytes(level.written_bytes),
             row.userBytes > 0 ? plain(level.written_bytes / row.userBytes) : null,
             count(level.jobs), level.jobs > 0 ? three(level.seconds / level.jobs) : null,
@@ -537,7 +544,7 @@ window.addEventListener("error", (event) => {
           ? "medians of " + repeats + " repeats, lines over time of the one in the middle"
           : "one repeat: nothing is known of how far repeats lie apart")),
       ...[
-        part("What goes along with the differences", sentences(step)),
+        part("What the figures say", sentences(step)),
         part("Over time", overTime(step)),
         part("Response times", latencies(step)),
         part("Efficiency", efficiency(step)),
@@ -553,8 +560,9 @@ window.addEventListener("error", (event) => {
     }
   };
 
-  const overview = () => table("Operations per second (in brackets: over those of " + data.base +
-    "); of steps that are one operation, their seconds",
+  const overview = () => table("Operations per second" +
+    (names.length > 1 ? " (in brackets: over those of " + data.base + ")" : "") +
+    "; of steps that are one operation, their seconds",
     ["step", ...names], steps.map((step) => [step.title, ...names.map((name) => {
       const row = step.rows.find((one) => one.name === name);
       if (!row) return null;
@@ -587,8 +595,9 @@ window.addEventListener("error", (event) => {
   const warnings = data.runs.flatMap((run) => run.warnings);
   const plans = data.runs.filter((run) => run.plan);
   main.append(
-    el("p", {}, data.rows.length + " results of " + names.length +
-      (several ? " engines, settings or runs in " : " engines or settings in ") + steps.length + " steps" + (names.length > 1 ? ", set against " + data.base : "") + "."),
+    el("p", {}, data.rows.length + " results of " + (names.length === 1 ? names[0] : names.length +
+      (several ? " engines, settings or runs" : " engines or settings")) + " in " + steps.length +
+      (steps.length === 1 ? " step" : " steps") + (names.length > 1 ? ", set against " + data.base : "") + "."),
     ...(warnings.length ? [el("ul", {}, ...warnings.map((text) => el("li", {}, text)))] : []),
     ...comparisons(),
     el("section", {}, el("h2", {}, "Overview"), overview(),

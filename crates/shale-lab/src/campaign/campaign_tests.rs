@@ -206,6 +206,22 @@ fn too_small_a_disk_is_refused() {
 }
 
 #[test]
+fn settings_of_one_engine_on_one_workload_are_alternatives() {
+    let lab = Lab::new();
+    let mut plan = lab.plan("");
+    // Two engines, and a second workload for one of them.
+    let mut other = plan.groups[0].clone();
+    other.subjects[0].setting = "large".to_owned();
+    other.subjects.truncate(1);
+    plan.groups.push(other);
+    assert!(!plan.has_alternatives());
+    let mut more = plan.groups[1].subjects[0].clone();
+    more.setting = "zstd".to_owned();
+    plan.groups[1].subjects.push(more);
+    assert!(plan.has_alternatives());
+}
+
+#[test]
 fn memory_is_bounded_or_a_note_says_why() {
     let lab = Lab::new();
     let plan = lab.plan("--benchmarks fillseq --memory-bound 100M");

@@ -9,6 +9,7 @@ use crate::insert::{InsertOptions, Step};
 use crate::kv::{Benchmark, KvOptions};
 use crate::linkbench::LinkbenchOptions;
 use crate::options::{CodecNames, ValueBytes, positive};
+use crate::report::columns::is_whole;
 use crate::report::plain_table;
 use crate::row::Row;
 use crate::setup::Setup;
@@ -183,11 +184,23 @@ fn setting(codecs: &CodecNames, variant: &str) -> String {
 /// A measure of the matrix: its name, its figure in a row, how that is written.
 type Measure = (&'static str, fn(&Row) -> Option<f64>, fn(f64) -> String);
 
-const MEASURES: [Measure; 8] = [
-    ("rate/s", |row| Some(row.rate), count),
-    ("rate p95", |row| (row.rates.intervals > 0).then_some(row.rates.p95), count),
-    ("Mcpu/op", |row| Some(row.cpu.us_per_op), three_digits),
-    ("wKB/op", |row| Some(row.io.written_kb_per_op), three_digits),
+/// Of a step that is one operation there is no rate, but its time.
+fn unless_whole(row: &Row, figure: f64) -> Option<f64> {
+    (!is_whole(row)).then_some(figure)
+}
+
+const MEASURES: [Measure; 11] = [
+    ("rate/s", |row| unless_whole(row, row.rate), count),
+    ("secs", |row| is_whole(row).then_some(row.seconds), three_digits),
+    ("rate p95", |row| unless_whole(row, row.rates.p95).filter(|_| row.rates.intervals > 0), count),
+    ("Mcpu/op", |row| unless_whole(row, row.cpu.us_per_op), three_digits),
+    ("CPU secs", |row| is_whole(row).then_some(row.cpu.seconds), three_digits),
+    ("wKB/op", |row| unless_whole(row, row.io.written_kb_per_op), three_digits),
+    (
+        "written",
+        |row| is_whole(row).then_some(row.io.written_bytes as f64),
+        |written| bytes(written as u64),
+    ),
     ("size", |row| Some(row.size_bytes as f64), |size| bytes(size as u64)),
     ("w-amp", |row| row.counted.write_amp, three_digits),
     ("c.csecs", |row| row.counted.compaction_cpu_seconds, three_digits),
@@ -238,7 +251,7 @@ pub fn matrix(rows: &[Row]) -> String {
         let figures = (0..columns.len()).map(cell);
         table.add_row([step.clone(), measure.to_owned()].into_iter().chain(figures));
     }
-    table.to_string()
+    table.trim_fmt()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The comparison of two runs as text.
 
-use super::compare::{Basis, Change, Comparison, Limits, RANKS, REPEATS, Verdict};
+use super::compare::{Basis, Change, Comparison, INTERVALS, Limits, RANKS, REPEATS, Verdict};
 use super::plain_table;
 use super::read::Run;
 use super::terminal::wrapped;
@@ -167,6 +167,12 @@ fn summary(comparison: &Comparison, limits: Limits) -> String {
              these very runs differ, not whether the next ones will. {REPEATS} repeats or more \
              tell it."
         )),
+    }
+    if count(Verdict::TooFew) > 0 {
+        texts.push(format!(
+            "Too few: below {REPEATS} repeats on one side, and below {INTERVALS} intervals or not \
+             known of intervals; `shale bench ... --repeats {REPEATS}` gives enough."
+        ));
     }
     texts.iter().map(|text| wrapped(text) + "\n").collect()
 }

@@ -172,7 +172,7 @@ pub fn compare(before: &[Step<'_>], after: &[Step<'_>], limits: Limits) -> Compa
 
 fn only(step: &Step<'_>, fold: &Fold<'_>, which: &str) -> String {
     format!(
-        "{} on {} with {} clients is in the {which} run only",
+        "{} on {} ({} clients) is in the {which} run only",
         step.title(),
         fold.label(),
         fold.first().clients

@@ -13,6 +13,9 @@ use crate::units::{bytes, count, three_digits};
 /// A writer counts as stalled in an interval from this share of it on.
 const STALLED_SHARE: f64 = 0.05;
 
+/// Of fewer intervals is not said in how many something happened.
+const FEW: usize = 5;
+
 /// An interval is a dip if its rate is below this share of the median.
 const DIP: f64 = 0.5;
 
@@ -77,6 +80,11 @@ fn against(fold: &Fold<'_>, base: &Fold<'_>) -> Option<String> {
         (Figure::Cpu, "CPU", " us", 1.15),
     ];
     for (figure, what, suffix, least) in per_op {
+        let read = |fold: &Fold<'_>| fold.median(&Figure::ReadKb).unwrap_or(0.0);
+        if figure == Figure::Reads && read(fold).max(read(base)) < 0.01 {
+            // Then the device read for somebody else.
+            continue;
+        }
         // Only what points the same way as the rate can belong to it.
         found.extend(more(fold, base, &figure, slower, least).map(|(own, other)| {
             format!("{what} {}{suffix} against {}{suffix} per {unit}", short(own), short(other))
@@ -185,7 +193,7 @@ fn stalls(fold: &Fold<'_>) -> Option<String> {
         .zip(lengths(row))
         .filter(|(interval, length)| interval.stall_seconds > STALLED_SHARE * length)
         .count();
-    if stalled == 0 {
+    if stalled == 0 || row.intervals.len() < FEW {
         return None;
     }
     let of = if fold.rows.len() > 1 { " of the repeat in the middle" } else { "" };

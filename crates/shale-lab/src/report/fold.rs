@@ -20,7 +20,8 @@ pub struct Spread {
 impl Spread {
     /// Of some values; `None` if there is none.
     pub fn of(values: &[f64]) -> Option<Spread> {
-        let mut sorted = values.to_vec();
+        // A sum of nothing is minus zero.
+        let mut sorted: Vec<f64> = values.iter().map(|value| value + 0.0).collect();
         sorted.sort_by(f64::total_cmp);
         let (low, high) = (*sorted.first()?, *sorted.last()?);
         let half = sorted.len() / 2;
@@ -159,10 +160,16 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Puts rows in order: steps and engines as they first appear, fewer clients first.
+/// Puts rows in order: steps and engines as they first appear in the run (within a step, who is
+/// first goes round), fewer clients first.
 pub fn fold(rows: &[Row]) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
+    let mut subjects: Vec<(&str, &str)> = Vec::new();
     for row in rows {
+        let subject = (row.engine.as_str(), row.setting.as_str());
+        if !subjects.contains(&subject) {
+            subjects.push(subject);
+        }
         let same = |step: &Step<'_>| step.workload == row.workload && step.step == row.step;
         let at = steps.iter().position(same).unwrap_or_else(|| {
             steps.push(Step { workload: &row.workload, step: &row.step, folds: Vec::new() });
@@ -180,7 +187,11 @@ pub fn fold(rows: &[Row]) -> Vec<Step<'_>> {
         }
     }
     for step in &mut steps {
-        step.folds.sort_by_key(|fold| fold.first().clients);
+        step.folds.sort_by_key(|fold| {
+            let first = fold.first();
+            let subject = (first.engine.as_str(), first.setting.as_str());
+            (first.clients, subjects.iter().position(|known| *known == subject))
+        });
     }
     steps
 }
@@ -241,6 +252,7 @@ mod tests {
             row("load", "b", "", 4, 30.0),
             row("load", "b", "", 4, 20.0),
             row("q1", "a", "zstd", 4, 5.0),
+            row("q1", "b", "", 4, 5.0),
         ];
         let steps = fold(&rows);
         assert_eq!(steps.iter().map(|step| step.step).collect::<Vec<_>>(), ["load", "q1"]);
@@ -254,6 +266,8 @@ mod tests {
             folds,
             expected.map(|(label, clients, count)| (label.to_owned(), clients, count))
         );
+        let labels: Vec<String> = steps[1].folds.iter().map(Fold::label).collect();
+        assert_eq!(labels, ["b", "a.zstd"], "in the order of the run, not of their turns");
         let four = &steps[0].folds[1];
         assert_eq!((four.typical().rate, four.median(&Figure::Rate)), (20.0, Some(20.0)));
         assert_eq!(steps[0].base("a", four).unwrap().label(), "a.zstd");

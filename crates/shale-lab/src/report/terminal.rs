@@ -250,8 +250,19 @@ fn cell(fold: &Fold<'_>, figure: &Figure) -> (String, String) {
 }
 
 /// Columns in parts that are not wider than `room`, each with at least one; if there have to be
-/// several, the first of them end with column number `published`.
+/// several, the first of them end with column number `published`, or if all are alike they are
+/// about as wide.
 fn parts(widths: &[usize], published: usize, room: usize) -> Vec<Range<usize>> {
+    let found = packed(widths, published, room);
+    let narrower = (1..room).map(|room| packed(widths, published, room));
+    let same = |other: &Vec<Range<usize>>| other.len() == found.len();
+    match published == widths.len() && found.len() > 1 {
+        true => narrower.into_iter().find(same).unwrap_or(found),
+        false => found,
+    }
+}
+
+fn packed(widths: &[usize], published: usize, room: usize) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let one = widths.iter().sum::<usize>() <= room;
     let mut used = 0;
@@ -356,7 +367,9 @@ pub fn notes(run: &Run, steps: &[Step<'_>]) -> String {
     for step in steps {
         for fold in &step.folds {
             let place = || format!("{} on {}", step.title(), fold.label());
-            for note in fold.rows.iter().flat_map(|row| &row.notes) {
+            // Sentences tell of the writer.
+            let writer = |note: &&String| note.starts_with("the writer did not hold its rate");
+            for note in fold.rows.iter().flat_map(|row| &row.notes).filter(|note| !writer(note)) {
                 notes.add(note.clone(), place());
             }
         }
@@ -417,6 +430,7 @@ mod tests {
     fn columns_in_parts() {
         assert_eq!(parts(&[5, 5], 1, 10).len(), 1);
         assert_eq!(parts(&[5, 5, 5, 5], 4, 10), [0..2, 2..4]);
+        assert_eq!(parts(&[5, 5, 5, 5], 4, 15), [0..2, 2..4]);
         assert_eq!(parts(&[5, 5, 5, 5], 3, 10), [0..2, 2..3, 3..4]);
         assert_eq!(parts(&[50, 5, 5], 3, 10), [0..1, 1..3]);
         assert!(parts(&[], 0, 10).is_empty());

@@ -167,8 +167,8 @@ fn what_makes_runs_incomparable_is_said() {
         "version of shale was 1.2.3, is 1.3.0 (linkbench load on shale)",
         "the parameter linkbench.maxid1 was 200000, is 7 (linkbench load on shale)",
         "block_bytes of shale was 16384, is 4096 (linkbench load on shale)",
-        "linkbench load on rocksdb with 2 clients is in the later run only",
-        "linkbench drop on shale with 1 clients is in the first run only",
+        "linkbench load on rocksdb (2 clients) is in the later run only",
+        "linkbench drop on shale (1 clients) is in the first run only",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
