@@ -17,6 +17,7 @@ fn a_small_graph_is_loaded_queried_and_dropped() {
     assert!(output.status.success(), "{out}\n{err}");
     assert!(out.contains("load") && out.contains("q2") && out.contains("drop"), "{out}");
     assert!(out.contains("Ratios: shale = 1") && out.contains("run/report.html"), "{out}");
+    assert_eq!(out.contains("built for debugging"), cfg!(debug_assertions), "{out}");
     let page = std::fs::read_to_string(dir.path().join("run/report.html")).unwrap();
     assert!(page.contains("<title>Shale lab: run</title>") && page.contains("getlinklist"));
 

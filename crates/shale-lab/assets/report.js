@@ -63,11 +63,16 @@ window.addEventListener("error", (event) => {
   /** A table in a box of its own that scrolls sideways, also by keyboard. */
   const table = (caption, head, rows) => {
     const box = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption });
+    // Columns of words stand at the left as the first one does.
+    const words = head.map((text, at) => rows.every((cells) => /^[a-z]/i.test(cells[at])));
+    const side = (at) => (words[at] ? "words" : null);
     box.append(el("table", { "aria-label": caption },
-      el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col" }, text)))),
+      el("thead", {}, el("tr", {}, ...head.map((text, at) =>
+        el("th", { scope: "col", class: side(at) }, text)))),
       el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells.map((cell, at) => {
         const content = cell === null || cell === undefined ? "-" : cell;
-        return at === 0 ? el("th", { scope: "row" }, content) : el("td", {}, content);
+        return at === 0 ? el("th", { scope: "row" }, content)
+          : el("td", { class: side(at) }, content);
       }))))));
     // Beside the box, not in it: there it would be as wide as the table.
     return el("div", { class: "titled" }, el("p", { class: "title" }, caption), box);
@@ -93,7 +98,9 @@ window.addEventListener("error", (event) => {
   for (const step of steps) {
     const others = steps.filter((one) => one.workload === step.workload && one.step === step.step);
     step.title = step.workload + " " + step.step;
-    if (others.length > 1) step.title += ", " + step.clients + " clients";
+    if (others.length > 1) {
+      step.title += ", " + step.clients + (step.clients === 1 ? " client" : " clients");
+    }
   }
   const unit = (step) => step.rows[0].unit || "operation";
 

@@ -254,6 +254,10 @@ pub fn open<S: Store>(
 pub fn finish(row: &mut Row, job: &Job) {
     row.setting = job.setting.clone();
     row.repeat = job.repeat;
+    if cfg!(debug_assertions) {
+        let note = "the driver was built for debugging (without --release): compare nothing by it";
+        row.notes.push(note.to_owned());
+    }
     row.live_bytes = job.live_bytes.map(|before| job.workload.live_bytes(row, before));
     let live = row.live_bytes.filter(|&bytes| bytes > 0);
     row.counted.space_amp = live.map(|bytes| row.size_bytes as f64 / bytes as f64);

@@ -4,7 +4,7 @@
 //! A figure that goes along with a difference need not be its cause; so a sentence puts figures
 //! side by side and claims no more.
 
-use super::columns::unit;
+use super::columns::{is_whole, unit};
 use super::figure::{Figure, short};
 use super::fold::{Fold, Step};
 use crate::row::Row;
@@ -96,12 +96,17 @@ fn against(fold: &Fold<'_>, base: &Fold<'_>) -> Option<String> {
     if found.is_empty() {
         return None;
     }
-    Some(format!(
-        "did {} of the rate of {}; beside that: {}",
-        three_digits(ratio),
-        base.label(),
-        found.join("; ")
-    ))
+    let (base, found) = (base.label(), found.join("; "));
+    Some(match is_whole(fold.first()) {
+        true => {
+            let times = three_digits(1.0 / ratio);
+            format!("took {times} times as long as {base}; beside that: {found}")
+        }
+        false => {
+            let share = three_digits(ratio);
+            format!("did {share} of the rate of {base}; beside that: {found}")
+        }
+    })
 }
 
 /// Both medians, if the slower one's is `least` times the other's or more.

@@ -206,6 +206,18 @@ fn sentences_need_rates_that_lie_apart() {
     assert!(!speaks([15_000.0, 16_000.0, 30_000.0]));
 }
 
+#[test]
+fn a_step_that_is_one_operation_has_a_time() {
+    let mut all = rows(&[SHALE, ROCKSDB], 3, 1);
+    all.retain(|row| row.step == "drop");
+    for row in all.iter_mut().filter(|row| row.engine == "rocksdb") {
+        row.rate /= 40.0;
+    }
+    let sentences = report::explain::explain(&report::fold::fold(&all)[0], "shale");
+    assert!(sentences[0].starts_with("rocksdb took 40"), "{sentences:?}");
+    assert!(sentences[0].contains(" times as long as shale; beside that: CPU"), "{sentences:?}");
+}
+
 /// The paths of all fields; names that a run chooses are `*`, elements of lists `[]`.
 fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
     let free = ["latency_us", "extra", "cpu.engine_seconds"].contains(&at);
