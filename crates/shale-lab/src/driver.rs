@@ -11,11 +11,11 @@ use crate::insert::{self, InsertOptions};
 use crate::kv;
 use crate::linkbench::graph::Graph;
 use crate::linkbench::{self, LinkbenchOptions, over_kv};
-use crate::measure::Usage;
+use crate::measure::{Processes, Usage, disk_bytes};
 use crate::row::{Opened, Row};
 use crate::setup::Setup;
 use crate::step::Progress;
-use crate::store::{KvStore, Store};
+use crate::store::{Host, KvStore, Store};
 use crate::sysbench::store::Oltp;
 use crate::sysbench::{self, SysbenchOptions};
 use crate::tables::kv::Kv;
@@ -68,6 +68,22 @@ pub enum Event {
 /// The main function of a driver of a key-value engine.
 pub fn main_kv<E: Engine>() -> ExitCode {
     serve(|job, tell| run_kv::<E>(job, tell))
+}
+
+/// A database server: all workloads but those of key-value stores run on it, by statements.
+pub trait Server: Graph + Sales + Oltp {
+    /// Starts it on `folder`, where it makes its files if there are none, or connects to the one
+    /// whose address `setup` gives. Of a server with several storage engines, `engine` says which.
+    ///
+    /// # Errors
+    ///
+    /// It does not start: the error has what its log says.
+    fn open(engine: &str, folder: &Path, setup: &Setup) -> Result<Self>;
+}
+
+/// The main function of a driver of a database server.
+pub fn main_sql<S: Server>() -> ExitCode {
+    serve(|job, tell| run_sql::<S>(job, tell))
 }
 
 /// Reads a job, runs it by `run`, tells what happens.
@@ -133,10 +149,10 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
             let costs = kv::client_costs(options, &job.step, job.seed)?;
             let (store, opened) =
                 open(job, tell, |folder| KvStore::<E>::open(folder, &job.setup, &kv::TREES))?;
-            let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
+            let hear = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
             let opened = Some(opened);
-            let row = kv::run(&store, options, &job.step, job.seed, costs, opened, tell)?;
-            store.close()?;
+            let mut row = kv::run(&store, options, &job.step, job.seed, costs, opened, hear)?;
+            close(store, &mut row, tell)?;
             row
         }
         Workload::Linkbench(options) => {
@@ -151,6 +167,30 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
             let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &sysbench::over_kv::TREES);
             run_sysbench(job, options, tell, open)?
         }
+    };
+    finish(&mut row, job);
+    Ok(row)
+}
+
+/// Runs a job on a database server.
+///
+/// # Errors
+///
+/// The workload is for key-value stores only, or the server cannot be started, or fails.
+pub fn run_sql<S: Server>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> {
+    let open = |folder: &Path| S::open(&job.engine, folder, &job.setup);
+    let mut row = match &job.workload {
+        Workload::Kv(_) => {
+            return Err(format!(
+                "{} is a database server, and `kv` is for key-value stores: compare it by `shale \
+                 bench sysbench`, `insert` or `linkbench`",
+                job.engine
+            )
+            .into());
+        }
+        Workload::Linkbench(options) => run_linkbench(job, options, tell, open)?,
+        Workload::Insert(options) => run_insert(job, options, tell, open)?,
+        Workload::Sysbench(options) => run_sysbench(job, options, tell, open)?,
     };
     finish(&mut row, job);
     Ok(row)
@@ -171,9 +211,9 @@ pub fn run_linkbench<G: Graph>(
     tell(Event::Doing("measuring the client".to_owned()));
     let cost = linkbench::client_us_per_op(options, step, job.seed)?;
     let (graph, opened) = open(job, tell, open_graph)?;
-    let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
-    let row = linkbench::run(&graph, options, step, job.seed, cost, Some(opened), tell)?;
-    graph.close()?;
+    let hear = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
+    let mut row = linkbench::run(&graph, options, step, job.seed, cost, Some(opened), hear)?;
+    close(graph, &mut row, tell)?;
     Ok(row)
 }
 
@@ -192,13 +232,13 @@ pub fn run_insert<S: Sales>(
     tell(Event::Doing("measuring the client".to_owned()));
     let costs = insert::clients::client_costs(options, step, job.seed)?;
     let (store, opened) = open(job, tell, open_sales)?;
-    let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
+    let hear = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
     let named =
         Named { workload: "insert", step: &job.step, opened: Some(opened), ..Named::default() };
-    let mut row = insert::clients::run(&store, options, step, job.seed, costs, &named, tell)?;
+    let mut row = insert::clients::run(&store, options, step, job.seed, costs, &named, hear)?;
     let compressed = job.setup.codecs.last != "none";
-    row.extra = insert::clients::extra(&store, options, compressed, row.size_bytes)?;
-    store.close()?;
+    row.extra.extend(insert::clients::extra(&store, options, compressed, row.size_bytes)?);
+    close(store, &mut row, tell)?;
     Ok(row)
 }
 
@@ -217,11 +257,11 @@ pub fn run_sysbench<S: Oltp>(
     tell(Event::Doing("measuring the client".to_owned()));
     let costs = sysbench::clients::client_costs(options, step.0, job.seed)?;
     let (store, opened) = open(job, tell, open_tables)?;
-    let tell = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
+    let hear = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
     let named =
         Named { workload: "sysbench", step: &job.step, opened: Some(opened), ..Named::default() };
-    let row = sysbench::clients::run(&store, options, step, job.seed, costs, &named, tell)?;
-    store.close()?;
+    let mut row = sysbench::clients::run(&store, options, step, job.seed, costs, &named, hear)?;
+    close(store, &mut row, tell)?;
     Ok(row)
 }
 
@@ -240,14 +280,56 @@ pub fn open<S: Store>(
         .map_err(|error| format!("could not make {}: {error}", job.folder.display()))?;
     let (start, before) = (Instant::now(), Usage::now());
     let store = open(&job.folder)?;
-    let usage = Usage::now().since(&before);
-    let opened = Opened {
+    let usage = match store.host() {
+        Host::Here => Usage::now().since(&before),
+        // Since the server began.
+        Host::Processes(pids) => Processes::new(pids).usage(),
+        Host::Elsewhere => Usage::default(),
+    };
+    let opened = took(start, &usage);
+    tell(Event::Doing(job.step.clone()));
+    Ok((store, opened))
+}
+
+/// Closes a store and measures what that took, and what the store takes then: some engines write
+/// much of what a step changed only now.
+///
+/// # Errors
+///
+/// It cannot be closed.
+fn close<S: Store>(store: S, row: &mut Row, tell: &mut dyn FnMut(Event)) -> Result<()> {
+    tell(Event::Doing("closing the store".to_owned()));
+    let (start, folder) = (Instant::now(), store.folder());
+    let usage = match store.host() {
+        Host::Here => {
+            let before = Usage::now();
+            store.close()?;
+            Usage::now().since(&before)
+        }
+        // What the server has used in all is known when it is gone.
+        Host::Processes(pids) => {
+            let (children, before) = (Usage::of_children(), Processes::new(pids).usage());
+            store.close()?;
+            Usage::of_children().since(&children).since(&before)
+        }
+        Host::Elsewhere => {
+            store.close()?;
+            Usage::default()
+        }
+    };
+    row.close = Some(took(start, &usage));
+    if let Some(folder) = folder {
+        row.extra.insert("closed_size_bytes".to_owned(), disk_bytes(&folder) as f64);
+    }
+    Ok(())
+}
+
+fn took(start: Instant, usage: &Usage) -> Opened {
+    Opened {
         seconds: start.elapsed().as_secs_f64(),
         cpu_seconds: usage.cpu_seconds(),
         written_bytes: usage.written_bytes,
-    };
-    tell(Event::Doing(job.step.clone()));
-    Ok((store, opened))
+    }
 }
 
 /// What the job knows of a row and the step does not.

@@ -75,6 +75,8 @@ pub struct Row {
     pub hardware: Option<Hardware>,
     /// What opening the store took before the step, if it was opened for it.
     pub open: Option<Opened>,
+    /// What closing the store took after the step, with what it still had to write.
+    pub close: Option<Opened>,
     /// The engine's whole configuration.
     pub configuration: Vec<(String, String)>,
     /// The workload's parameters.
@@ -207,7 +209,7 @@ pub struct Hardware {
     pub cache_misses_per_op: f64,
 }
 
-/// What it took to open the store, its recovery included.
+/// What it took to open the store, its recovery included, or to close it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Opened {
@@ -215,7 +217,7 @@ pub struct Opened {
     pub seconds: f64,
     /// CPU seconds.
     pub cpu_seconds: f64,
-    /// Bytes that the process wrote to storage.
+    /// Bytes that the engine's process wrote to storage.
     pub written_bytes: u64,
 }
 

@@ -47,6 +47,13 @@ pub struct Setup {
     /// What a commit promises when it returns
     #[arg(long, value_enum, default_value = "process")]
     pub durability: Durability,
+
+    /// Of engines that are servers, the one to use in place of one of our own: [USER@]SOCKET or
+    /// [USER@]HOST:PORT. Its settings are its own, its processes are not measured, and its database
+    /// `shale_lab` is dropped and made anew. A password is taken from MYSQL_PWD
+    #[arg(long)]
+    #[serde(default)]
+    pub address: Option<String>,
 }
 
 impl Default for Setup {
@@ -64,6 +71,7 @@ impl Default for Setup {
             block_bytes: 16 << 10,
             background_threads: 2,
             durability: Durability::Process,
+            address: None,
         }
     }
 }

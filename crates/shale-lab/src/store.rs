@@ -3,7 +3,19 @@
 
 use crate::engine::{Engine, Metrics, Result};
 use crate::setup::Setup;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Where an engine works, and so what is measured of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// In this process, as a library: the client's own share is told apart.
+    Here,
+    /// In these processes, this one not among them: a server.
+    Processes(Vec<u32>),
+    /// Where it cannot be measured: a server at an address that was given.
+    Elsewhere,
+}
 
 /// An open store.
 pub trait Store: Send + Sync + Sized {
@@ -20,10 +32,19 @@ pub trait Store: Send + Sync + Sized {
     /// as those of a server at a given address.
     fn folder(&self) -> Option<PathBuf>;
 
-    /// The processes, this one not among them, whose CPU, I/O and memory are the engine's. Empty
-    /// for a library: then this process is measured, and the client's own share told apart.
-    fn processes(&self) -> Vec<u32> {
+    /// Whose CPU, I/O and memory are the engine's.
+    fn host(&self) -> Host {
+        Host::Here
+    }
+
+    /// What a reader must know of the step that was just done, for the row's notes.
+    fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Figures of this kind of store alone, for the row.
+    fn extra(&self) -> BTreeMap<String, f64> {
+        BTreeMap::new()
     }
 
     /// Flushes everything and waits until the engine has nothing more to do.

@@ -202,7 +202,7 @@ pub fn work<'s, S: Sales>(
     seed: u64,
 ) -> Result<Work<'s>> {
     if let Step::Load { indexed } = step {
-        store.create(options.clients, indexed)?;
+        store.create(options.clients, indexed, options.data_bytes.most)?;
     }
     let tables = 0..options.clients;
     let each = |client: &dyn Fn(u32) -> Result<Box<dyn Client + 's>>| {

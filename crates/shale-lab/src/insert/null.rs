@@ -44,7 +44,7 @@ impl Store for NullSales {
 impl Sales for NullSales {
     type Session<'s> = NullSession;
 
-    fn create(&self, _: u32, _: bool) -> Result<()> {
+    fn create(&self, _: u32, _: bool, _: usize) -> Result<()> {
         Ok(())
     }
 

@@ -107,7 +107,7 @@ impl<E: Engine> Sales for Kv<E> {
     where
         Self: 's;
 
-    fn create(&self, tables: u32, indexed: bool) -> Result<()> {
+    fn create(&self, tables: u32, indexed: bool, _: usize) -> Result<()> {
         let mut handle = self.engine.handle()?;
         let mut full = Vec::new();
         for tree in 0..TREES.len() {

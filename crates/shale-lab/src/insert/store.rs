@@ -77,9 +77,9 @@ pub trait Sales: Store {
     where
         Self: 's;
 
-    /// Makes so many empty tables, in place of any that are there; `indexed` is with the three
-    /// secondary indexes. No session is open.
-    fn create(&self, tables: u32, indexed: bool) -> Result<()>;
+    /// Makes so many empty tables, in place of any that are there, for rows whose data has at most
+    /// `data_bytes`; `indexed` is with the three secondary indexes. No session is open.
+    fn create(&self, tables: u32, indexed: bool, data_bytes: usize) -> Result<()>;
 
     /// A session on a table.
     fn session(&self, table: u32) -> Result<Self::Session<'_>>;

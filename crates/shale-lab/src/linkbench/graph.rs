@@ -154,7 +154,8 @@ pub trait GraphSession: Send {
     /// Hides a link; whether it was there to be seen.
     fn delete_link(&mut self, id1: u64, link_type: u64, id2: u64) -> Result<bool>;
 
-    /// Shows those of the links that are there, hidden ones too; how many.
+    /// Shows those of the links that are there, hidden ones too, in any order; how many. All of
+    /// `id2s` are different.
     fn get_links(
         &mut self,
         id1: u64,

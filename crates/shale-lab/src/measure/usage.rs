@@ -5,34 +5,37 @@ use super::field;
 /// The processes whose cost is the engine's.
 #[derive(Clone, Debug)]
 pub struct Processes {
-    /// Empty for this process.
-    pids: Vec<u32>,
+    /// `None` for this process.
+    pids: Option<Vec<u32>>,
 }
 
 impl Processes {
-    /// These; this process itself if there are none.
+    /// This process itself.
+    pub fn own() -> Processes {
+        Processes { pids: None }
+    }
+
+    /// Others. None of them is nothing to measure: all figures are zero.
     pub fn new(pids: Vec<u32>) -> Processes {
-        Processes { pids }
+        Processes { pids: Some(pids) }
     }
 
     /// Whether this process is the one measured, the client's code included.
     pub fn is_own(&self) -> bool {
-        self.pids.is_empty()
+        self.pids.is_none()
     }
 
     /// Their ids.
     pub fn pids(&self) -> Vec<u32> {
-        if self.pids.is_empty() { vec![std::process::id()] } else { self.pids.clone() }
+        self.pids.clone().unwrap_or_else(|| vec![std::process::id()])
     }
 
     /// What they have used so far, threads that have ended included. A process that has gone away
     /// takes what it used with it.
     pub fn usage(&self) -> Usage {
-        if self.pids.is_empty() {
-            return Usage::now();
-        }
+        let Some(pids) = &self.pids else { return Usage::now() };
         let mut sum = Usage::default();
-        for usage in self.pids.iter().filter_map(|&pid| Usage::of(pid)) {
+        for usage in pids.iter().filter_map(|&pid| Usage::of(pid)) {
             sum.user_seconds += usage.user_seconds;
             sum.system_seconds += usage.system_seconds;
             sum.written_bytes += usage.written_bytes;
@@ -93,6 +96,18 @@ impl Usage {
             system_seconds: seconds(usage.ru_stime),
             written_bytes,
             read_bytes,
+        }
+    }
+
+    /// Of the processes that this one started and has waited for, as of now: all that they used
+    /// while they ran.
+    pub fn of_children() -> Usage {
+        let Some(usage) = rusage(libc::RUSAGE_CHILDREN) else { return Usage::default() };
+        Usage {
+            user_seconds: seconds(usage.ru_utime),
+            system_seconds: seconds(usage.ru_stime),
+            written_bytes: usage.ru_oublock as u64 * 512,
+            read_bytes: usage.ru_inblock as u64 * 512,
         }
     }
 
@@ -179,7 +194,7 @@ mod tests {
 
     #[test]
     fn cpu_that_was_burnt_is_counted() {
-        let own = Processes::new(Vec::new());
+        let own = Processes::own();
         let (before, of_before) = (own.usage(), Usage::of(std::process::id()).unwrap());
         burn(0.1);
         let used = own.usage().since(&before).cpu_seconds();
@@ -192,7 +207,7 @@ mod tests {
     #[test]
     fn bytes_that_were_written_are_counted() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
-        let own = Processes::new(Vec::new());
+        let own = Processes::own();
         let before = own.usage();
         let mut file = std::fs::File::create(dir.path().join("a")).unwrap();
         file.write_all(&vec![7u8; 8 << 20]).unwrap();
@@ -261,6 +276,22 @@ mod tests {
         let pid = Shell::new().0.id();
         assert_eq!(Processes::new(vec![pid]).usage().cpu_seconds(), 0.0);
         assert!(Usage::of(pid).is_none());
+    }
+
+    #[test]
+    fn nothing_is_measured_of_no_process() {
+        let none = Processes::new(Vec::new());
+        burn(0.02);
+        assert!(!none.is_own() && none.pids().is_empty() && none.reset_peak());
+        assert_eq!((none.usage().cpu_seconds(), none.resident().bytes), (0.0, 0));
+    }
+
+    #[test]
+    fn what_children_used_is_known_when_they_are_gone() {
+        let before = Usage::of_children();
+        let work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        assert!(Command::new("sh").args(["-c", work]).status().unwrap().success());
+        assert!(Usage::of_children().since(&before).cpu_seconds() > 0.01);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::measure::{
 };
 use crate::pace::{Seen, Total};
 use crate::row::{Counted, Cpu, Hardware, Interval, Io, Latency, Row, SCHEMA};
-use crate::store::Store;
+use crate::store::{Host, Store};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -58,7 +58,11 @@ impl<'a, S: Store> Meter<'a, S> {
         Meter {
             store,
             spec,
-            processes: Processes::new(store.processes()),
+            processes: match store.host() {
+                Host::Here => Processes::own(),
+                Host::Processes(pids) => Processes::new(pids),
+                Host::Elsewhere => Processes::new(Vec::new()),
+            },
             device: folder.as_deref().and_then(BlockDevice::of),
             folder,
             counters: None,
@@ -229,6 +233,13 @@ impl<'a, S: Store> Meter<'a, S> {
         let rates: Vec<f64> = row.intervals.iter().map(|interval| interval.rate).collect();
         row.rates = RateSummary::of(&rates);
         row.notes = self.notes;
+        if self.store.host() == Host::Elsewhere {
+            row.notes.push(
+                "the server is not ours: its CPU, I/O, memory and size are not measured".to_owned(),
+            );
+        }
+        row.notes.extend(self.store.notes());
+        row.extra = self.store.extra();
         Ok(row)
     }
 }

@@ -1,16 +1,22 @@
 use super::*;
 use crate::engine::{Engine, Handle, Level, Metrics, Null};
 use crate::measure::{Usage, thread_cpu_seconds};
+use crate::store::Host;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 /// A store of which the test says what it counts.
-#[derive(Default)]
 struct Fake {
     folder: Option<PathBuf>,
     metrics: Mutex<Metrics>,
-    processes: Vec<u32>,
+    host: Host,
+}
+
+impl Default for Fake {
+    fn default() -> Fake {
+        Fake { folder: None, metrics: Mutex::default(), host: Host::Here }
+    }
 }
 
 impl Store for Fake {
@@ -30,8 +36,8 @@ impl Store for Fake {
         self.folder.clone()
     }
 
-    fn processes(&self) -> Vec<u32> {
-        self.processes.clone()
+    fn host(&self) -> Host {
+        self.host.clone()
     }
 
     fn settle(&self) -> Result<()> {
@@ -129,7 +135,7 @@ fn the_clients_share_is_taken_off() {
 #[test]
 fn of_a_server_only_its_own_processes_count() {
     let mut server = std::process::Command::new("sleep").arg("100").spawn().unwrap();
-    let store = Fake { processes: vec![server.id()], ..Fake::default() };
+    let store = Fake { host: Host::Processes(vec![server.id()]), ..Fake::default() };
     let client = each(|_| {
         burn(0.01);
         Ok(Did::default())
@@ -139,6 +145,19 @@ fn of_a_server_only_its_own_processes_count() {
     server.wait().unwrap();
     assert!(row.cpu.seconds <= 0.011, "{:?}", row.cpu);
     assert!(row.cpu.client_us_per_op >= 10_000.0, "{:?}", row.cpu);
+}
+
+#[test]
+fn of_a_server_elsewhere_nothing_is_measured_and_a_note_says_so() {
+    let store = Fake { host: Host::Elsewhere, ..Fake::default() };
+    let client = each(|_| {
+        burn(0.01);
+        Ok(Did::default())
+    });
+    let row = run(&store, &spec(5), vec![client], None, &mut silent).unwrap();
+    assert_eq!((row.cpu.seconds, row.rss_bytes, row.ops), (0.0, 0, 5));
+    assert!(row.cpu.client_us_per_op >= 10_000.0, "{:?}", row.cpu);
+    assert!(row.notes.iter().any(|note| note.contains("not ours")), "{:?}", row.notes);
 }
 
 #[test]

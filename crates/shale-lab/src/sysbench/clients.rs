@@ -310,7 +310,7 @@ pub fn run<S: Oltp>(
     let work = work(store, options, step, clients, seed)?;
     let before = store.metrics()?;
     let mut row = run_work(store, named, work, costs, tell)?;
-    row.extra = extra(step, &before);
+    row.extra.extend(extra(step, &before));
     Ok(row)
 }
 
