@@ -16,6 +16,7 @@
 //!   tests call.
 //! - [`tables`]: rows and secondary indexes over a key-value engine.
 //! - [`linkbench`]: the social graph. [`insert`]: the insert benchmark. [`sysbench`]: its pattern.
+//! - [`agreement`]: whether two stores answer alike, through the interfaces of these three.
 //! - [`kv`]: the db_bench pattern. [`workload`]: all workloads, as a plan names them.
 //! - [`driver`]: the process that runs one step.
 //! - [`report`]: tables, sentences, comparisons of runs, one page of HTML.
@@ -40,6 +41,7 @@ pub mod tables;
 pub mod linkbench;
 pub mod insert;
 pub mod sysbench;
+pub mod agreement;
 pub mod kv;
 pub mod workload;
 pub mod driver;
