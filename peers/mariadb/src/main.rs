@@ -1,0 +1,44 @@
+//! MariaDB behind the workloads of the lab: a driver that `shale bench` starts.
+//!
+//! The server is our own, on a data directory and a socket that nobody else uses, started before a
+//! step and stopped after it; or one whose address was given. `shale-peer-mariadb check FOLDER`
+//! starts it once more on what a step left and compares tables with their indexes.
+
+mod check;
+mod graph;
+mod metrics;
+mod oltp;
+mod sales;
+mod server;
+mod settings;
+mod sql;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use store::MariaDb;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.as_slice() {
+        [] => shale_lab::driver::main_sql::<MariaDb>(),
+        [command, engine, folder] if command == "check" => {
+            match check::check(engine, &PathBuf::from(folder)) {
+                Ok(found) => {
+                    println!("{found}");
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    eprintln!("{error}");
+                    ExitCode::FAILURE
+                }
+            }
+        }
+        _ => {
+            eprintln!("usage: shale-peer-mariadb [check ENGINE FOLDER]");
+            ExitCode::from(2)
+        }
+    }
+}
