@@ -148,12 +148,44 @@ fn install(packages: &[&str]) -> Outcome {
         ));
     }
     eprintln!("xtask: installing {list}");
+    let _quiet = NoServices::begin();
     let mut command = Command::new("apt-get");
     command
         .env("DEBIAN_FRONTEND", "noninteractive")
         .args(["install", "--yes", "--no-install-recommends"])
         .args(packages);
     run(&mut command, "installing packages (`apt-get update` brings their list up to date)")
+}
+
+/// While it is there, packages that are installed do not start their services: the lab starts
+/// servers of its own. A machine that has such a policy keeps it.
+struct NoServices {
+    made: bool,
+}
+
+impl NoServices {
+    const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+    fn begin() -> NoServices {
+        use std::os::unix::fs::OpenOptionsExt;
+        // 101: what Debian's tools are told is not allowed.
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o755)
+            .open(NoServices::POLICY);
+        let text = b"#!/bin/sh\nexit 101\n";
+        let made = file.and_then(|mut file| std::io::Write::write_all(&mut file, text)).is_ok();
+        NoServices { made }
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        if self.made {
+            let _ = std::fs::remove_file(NoServices::POLICY);
+        }
+    }
 }
 
 fn has_libclang() -> bool {
