@@ -1,13 +1,13 @@
 //! RocksDB as its makers would set it up for this work: dynamic levels, full Bloom filters, index
 //! and filters in the cache with those of level 0 pinned, an in-block hash index, the clock cache.
-//! Four memtables; the cache gets what they leave of `--memory`. Statistics stay off, since they
+//! Up to four memtables, charged to the cache, which is as large as `--memory`. Statistics stay off, since they
 //! cost writers and readers; what is reported comes from the counters that RocksDB always keeps.
 
 use crate::stats;
 use rocksdb::{
     BlockBasedOptions, BoundColumnFamily, Cache, ColumnFamilyDescriptor, DBCompressionType,
     DBWithThreadMode, DataBlockIndexType, FlushOptions, MultiThreaded, Options, ReadOptions,
-    WaitForCompactOptions, WriteBatch, WriteOptions,
+    WaitForCompactOptions, WriteBatch, WriteBufferManager, WriteOptions,
 };
 use shale_lab::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use shale_lab::setup::{Durability, Setup};
@@ -47,9 +47,14 @@ fn codec(name: &str) -> (DBCompressionType, Option<i32>) {
     }
 }
 
-/// What the memtables leave of the memory.
+/// All of the memory: memtables are charged to the cache, so that it has what they do not take.
 fn cache_bytes(setup: &Setup) -> u64 {
-    setup.memory.saturating_sub(MEMTABLES * setup.memtable).max(8 << 20)
+    setup.memory.max(8 << 20)
+}
+
+/// More than all memtables together: the manager is to count them, not to flush any early.
+fn write_buffers_bytes(setup: &Setup) -> u64 {
+    2 * MEMTABLES * setup.memtable
 }
 
 /// Level 1 is as large as level 0 when it is merged, which the makers advise: the defaults, 256 and
@@ -96,7 +101,12 @@ fn settings(options: &Setup) -> Options {
 
     let mut table = BlockBasedOptions::default();
     table.set_block_size(options.block_bytes as usize);
-    table.set_block_cache(&Cache::new_hyper_clock_cache(cache_bytes(options) as usize, 0));
+    let cache = Cache::new_hyper_clock_cache(cache_bytes(options) as usize, 0);
+    let bytes = write_buffers_bytes(options) as usize;
+    let manager =
+        WriteBufferManager::new_write_buffer_manager_with_cache(bytes, false, cache.clone());
+    settings.set_write_buffer_manager(&manager);
+    table.set_block_cache(&cache);
     if options.filter_bits > 0 {
         table.set_bloom_filter(f64::from(options.filter_bits), false);
     }
@@ -150,6 +160,10 @@ impl Engine for RocksDb {
             pair("bottommost_compression", codecs.last.clone()),
             pair("block_size", setup.block_bytes.to_string()),
             pair("block_cache (HyperClockCache)", cache_bytes(setup).to_string()),
+            pair(
+                "WriteBufferManager, charged to block_cache",
+                write_buffers_bytes(setup).to_string(),
+            ),
             pair("filter_policy", format!("bloomfilter:{}", setup.filter_bits)),
             pair("cache_index_and_filter_blocks", "true, high priority, level 0 pinned".to_owned()),
             pair("data_block_index_type", "kDataBlockBinaryAndHash".to_owned()),
