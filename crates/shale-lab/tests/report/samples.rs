@@ -293,6 +293,7 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
             cache_misses_per_op: 4.0 * cpu_us * per_op.max(1.0),
         }),
         open: Some(Opened { seconds: 0.2, cpu_seconds: 0.1, written_bytes: 4096 }),
+        close: Some(Opened { seconds: 0.1, cpu_seconds: 0.1, written_bytes: 8192 }),
         configuration: configuration(engine),
         parameters: json!({
             kind.workload: { "maxid1": 200_000, "clients": kind.clients },
