@@ -232,8 +232,8 @@ impl Compare<'_> {
         }
         let heading = format!(
             "{} keys of 20 B, values 100-400 B, compressible to 0.5; 64 MiB memtables, 1.25 GiB of \
-             memory (RocksDB: cache, memtables charged to it), 10 filter bits per key, WAL on, sync \
-             off, 2 background threads; {} s per read step, {} repeat(s).\nMachine: {}.",
+             memory (RocksDB: cache, memtables charged to it), 10 filter bits per key, WAL on, \
+             sync off, 2 background threads; {} s per read step, {} repeat(s).\nMachine: {}.",
             shale_lab::units::grouped(self.num()),
             self.seconds(Benchmark::Readrandom),
             self.options.repeat.max(1),
