@@ -14,4 +14,5 @@ pub mod driver;
 mod answers;
 pub mod crash;
 pub mod fault;
+pub mod history;
 pub mod corrupt;

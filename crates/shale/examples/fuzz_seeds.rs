@@ -16,7 +16,7 @@ use shale::table::format::decode_frame;
 use shale::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter};
 use shale::version::{Edit, LogStart, Manifest, TreeEdit};
 use shale::wal::WalWriter;
-use shale::wal::payload::{begin, put_nothing, put_op};
+use shale::wal::payload::{begin, put_decision, put_nothing, put_op, put_prepare};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -164,6 +164,27 @@ fn payloads(first: u64, count: u64) -> Vec<Vec<u8>> {
     payloads
 }
 
+/// Payloads of transactions in two phases: prepared, prepared again, committed, rolled back.
+fn prepared(first: u64) -> Vec<Vec<u8>> {
+    let mut ops = Vec::new();
+    put_op(&mut ops, Kind::RangeDelete, 1, b"a", b"c");
+    put_op(&mut ops, Kind::Put, 1, b"b", b"value");
+    put_op(&mut ops, Kind::Delete, 2, b"gone", b"");
+    let mut payloads = Vec::new();
+    for number in 0..5 {
+        let mut payload = Vec::new();
+        begin(&mut payload, first + number, first + number - 1);
+        match number {
+            0 | 2 => put_prepare(&mut payload, b"one", &ops),
+            1 => put_prepare(&mut payload, b"two", &ops),
+            3 => put_decision(&mut payload, b"one", true),
+            _ => put_decision(&mut payload, b"two", false),
+        }
+        payloads.push(payload);
+    }
+    payloads
+}
+
 fn wal_file(id: u64, payloads: &[Vec<u8>]) -> Vec<u8> {
     let fs = MemFs::new();
     let path = Path::new("/wal");
@@ -212,6 +233,8 @@ fn wal() -> Vec<Vec<u8>> {
     let mut covered = join(pieces(&first), pieces(&second));
     covered[..2].copy_from_slice(&[9, 12]);
     inputs.push(covered);
+    inputs.push(join(pieces(&first), pieces(&prepared(17))));
+    inputs.push(join(raw(3, &prepared(1)[..3]), raw(5, &prepared(1)[3..])));
     inputs
 }
 

@@ -77,9 +77,9 @@ pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
 pub use db::{
     Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LevelStats, LockMode,
-    LockingScan, OnConflict, OpenOptions, OperationStats, Savepoint, ScanOptions, Snapshot, Stats,
-    Transaction, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress, VerifyReport,
-    WriteOptions,
+    LockingScan, OnConflict, OpenOptions, OperationStats, Prepared, Savepoint, ScanOptions,
+    Snapshot, Stats, Transaction, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress,
+    VerifyReport, WriteOptions,
 };
 #[doc(inline)]
 pub use fs::Env;

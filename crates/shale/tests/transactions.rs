@@ -3,7 +3,7 @@
 use shale::fs::mem::MemFs;
 use shale::{
     Background, Concurrency, Config, Db, Env, Error, Isolation, LockMode, OnConflict, OpenOptions,
-    ScanOptions, Transaction, TransactionOptions, Tree, WriteOptions,
+    ScanOptions, SyncPolicy, Transaction, TransactionOptions, Tree, WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,9 +16,14 @@ fn open() -> (Db, Tree) {
 }
 
 fn open_on(fs: &MemFs) -> Db {
+    open_with(fs, SyncPolicy::OnRequest)
+}
+
+fn open_with(fs: &MemFs, sync: SyncPolicy) -> Db {
     let env = Env { fs: Arc::new(fs.clone()), ..Env::memory() };
     let options = OpenOptions { env, background: Background::Stepped, read_only: false };
-    let config = Config { memory_bytes: 16 << 20, memtable_bytes: 64 << 10, ..Config::default() };
+    let memtable_bytes = 64 << 10;
+    let config = Config { memory_bytes: 16 << 20, memtable_bytes, sync, ..Config::default() };
     Db::open_in("/db", config, options).unwrap()
 }
 
@@ -108,6 +113,29 @@ fn a_commit_is_one_record_and_survives() {
         assert_eq!(tree.get(format!("{name} large").as_bytes()).unwrap().unwrap(), large);
     }
     assert!(tree.get(b"lost").unwrap().is_none());
+}
+
+#[test]
+fn where_every_commit_is_synced_those_of_transactions_are() {
+    let fs = MemFs::new();
+    let db = open_with(&fs, SyncPolicy::Always);
+    let tree = db.tree_or_create("t").unwrap();
+    for concurrency in [Concurrency::Pessimistic, Concurrency::Optimistic] {
+        for decided in [false, true] {
+            let options = TransactionOptions { concurrency, ..TransactionOptions::default() };
+            let mut txn = db.begin(options).unwrap();
+            let key = format!("{concurrency:?} {decided}");
+            txn.put(&tree, key.as_bytes(), b"1").unwrap();
+            if decided {
+                txn.prepare(b"x").unwrap().commit(DONE).unwrap();
+            } else {
+                txn.commit(DONE).unwrap();
+            }
+            let crashed = fs.crash_clone(1, shale::fs::mem::CrashMode::Lost);
+            let found = open_on(&crashed).tree("t").unwrap().get(key.as_bytes()).unwrap();
+            assert!(found.is_some(), "{key}");
+        }
+    }
 }
 
 #[test]

@@ -6,8 +6,10 @@ mod corrupt;
 mod crash;
 mod fault;
 mod flush;
+mod isolation;
 mod metamorphic;
 mod model;
+mod prepared;
 mod stages;
 mod threads;
 

@@ -14,6 +14,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::fs::{self, Fs, ReadFile};
 use crate::state::TreeState;
+use crate::table::Blob;
 use crate::table::format::{FileKind, parse_file_name};
 use crate::table::meta::FileId;
 use crate::version::edit::Edit;
@@ -28,6 +29,8 @@ struct Cut {
     states: Vec<Arc<TreeState>>,
     snapshot: Edit,
     last: Option<(FileId, Arc<dyn ReadFile>, u64)>,
+    /// Those of prepared transactions.
+    blobs: Vec<Arc<Blob>>,
 }
 
 /// What the name of a checkpoint that is being made ends in.
@@ -116,11 +119,14 @@ impl Core {
             Some(wal) => Some((wal.id(), self.env.fs.open(wal.path())?, wal.bytes())),
             None => None,
         };
-        Ok(Cut { states, snapshot: manifest.catalog().snapshot(), last })
+        let prepared = self.prepared.lock();
+        let blobs = prepared.values().flat_map(|prepared| prepared.blobs.clone()).collect();
+        Ok(Cut { states, snapshot: manifest.catalog().snapshot(), last, blobs })
     }
 
     fn link_data(&self, cut: &Cut, to: &Path) -> Result<()> {
-        let mut names = BTreeSet::new();
+        let prepared = cut.blobs.iter().map(|blob| file(FileKind::Blob, blob.id()));
+        let mut names: BTreeSet<String> = prepared.collect();
         for state in &cut.states {
             for (_, table) in state.version.tables() {
                 let meta = &table.meta;
@@ -128,7 +134,7 @@ impl Core {
                 names.extend(meta.blobs.iter().map(|id| file(FileKind::Blob, *id)));
             }
             for memtable in state.sealed.iter().chain([&state.active]) {
-                let blobs = memtable.attached::<crate::table::Blob>();
+                let blobs = memtable.attached::<Blob>();
                 names.extend(blobs.iter().map(|blob| file(FileKind::Blob, blob.id())));
             }
         }

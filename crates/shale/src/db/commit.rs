@@ -18,7 +18,7 @@ use crate::state::TreeState;
 use crate::table::format::FileKind;
 use crate::table::meta::FileId;
 use crate::version::TreeId;
-use crate::wal::{OpIter, WalWriter, payload};
+use crate::wal::{Op, OpIter, WalWriter, payload};
 use crate::write::ops::Ops;
 use crate::write::queue::Group;
 
@@ -71,6 +71,14 @@ impl Core {
         result
     }
 
+    /// As [`Core::sync_commits`], if that is asked for or always done.
+    pub fn sync_if(&self, sync: bool) -> Result<()> {
+        if sync || self.settings.sync == SyncPolicy::Always {
+            return self.sync_commits();
+        }
+        Ok(())
+    }
+
     /// Makes all that was committed durable, with one sync for all who ask at the same time.
     pub fn sync_commits(&self) -> Result<()> {
         self.queue.commit(&Ops::new(), true, |group| self.lead(group))
@@ -103,16 +111,43 @@ impl Core {
             self.sync_log(leader, next - 1)?;
         }
         let trees = self.trees.load();
-        let full = self.apply(&trees, group.ops.bytes(), first);
+        let full = self.apply(&trees, OpIter::new(group.ops.bytes(), first), None);
         leader.next_seq = next;
         self.visible.store(next - 1, Ordering::Release);
+        self.after_apply(leader, &trees, group.ops.bytes().len(), full);
+        Ok(())
+    }
+
+    fn after_apply(&self, leader: &mut Leader, trees: &Trees, bytes: usize, full: bool) {
         self.sched.note_write();
-        leader.bytes_since_check += group.ops.bytes().len() as u64;
+        leader.bytes_since_check += bytes as u64;
         if full || leader.bytes_since_check >= self.settings.memtable_bytes / 4 {
             leader.bytes_since_check = 0;
-            self.seal_full(leader, &trees);
+            self.seal_full(leader, trees);
         }
-        Ok(())
+    }
+
+    /// Puts the operations of a prepared transaction, which is committed by the record `seq`, into
+    /// memtables. `noted` runs when these know that they need the log from `from` on.
+    pub fn apply_decided<T>(
+        &self,
+        leader: &mut Leader,
+        ops: &[u8],
+        seq: SeqNo,
+        from: SeqNo,
+        noted: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let unfinished = PoisonOnPanic(self);
+        let trees = self.trees.load();
+        let full = self.apply(&trees, payload::prepared_ops(ops, seq), Some(from));
+        let result = noted();
+        if !ops.is_empty() {
+            self.decided.store(seq, Ordering::Release);
+        }
+        self.visible.store(seq, Ordering::Release);
+        self.after_apply(leader, &trees, ops.len(), full);
+        std::mem::forget(unfinished);
+        result
     }
 
     fn append_records(&self, leader: &mut Leader, group: &Group, first: SeqNo) -> Result<()> {
@@ -158,7 +193,10 @@ impl Core {
         let trees = self.trees.load();
         let alone = |tree: &TreeCore| flushed.len() == 1 && flushed.contains_key(&tree.id);
         let mut others = trees.by_id.values().filter(|tree| !alone(tree));
-        if !others.any(|tree| tree.first_unflushed_but(flushed).is_some()) {
+        // The commit of a prepared transaction must not be lost while its writes stay: it would be
+        // found prepared again.
+        let decided = self.decided.load(Ordering::Acquire) > self.durable.load(Ordering::Acquire);
+        if !decided && !others.any(|tree| tree.first_unflushed_but(flushed).is_some()) {
             return Ok(());
         }
         let (syncers, reached) = {
@@ -181,30 +219,42 @@ impl Core {
 
     /// Takes the next sequence number for something that is not in the log.
     pub fn append_nothing(&self, leader: &mut Leader) -> Result<()> {
+        self.append_one(leader, payload::put_nothing).map(drop)
+    }
+
+    /// Appends a record of one operation; answers with its sequence number. Whoever calls makes it
+    /// visible.
+    pub fn append_one(&self, leader: &mut Leader, put: impl FnOnce(&mut Vec<u8>)) -> Result<SeqNo> {
         let seq = leader.next_seq;
         let durable = self.durable.load(Ordering::Acquire);
         let Some(wal) = leader.wal.as_mut() else { return Err(Error::Closed) };
         let mut record = Vec::new();
         wal.framer().frame(&mut record, |out| {
             payload::begin(out, seq, durable);
-            payload::put_nothing(out);
+            put(out);
         });
         match wal.append(&record) {
             Ok(()) => {
                 leader.dirty = true;
                 leader.next_seq = seq + 1;
-                Ok(())
+                Ok(seq)
             }
             Err(error) if error.is_disk_full() => Err(error),
             Err(error) => Err(self.poison(error)),
         }
     }
 
-    /// Puts the operations into the memtables; answers whether any of them is now full.
-    fn apply(&self, trees: &Trees, ops: &[u8], first: SeqNo) -> bool {
+    /// Puts the operations into the memtables; answers whether any of them is now full. With `from`
+    /// the memtables need the log from there on.
+    fn apply<'a>(
+        &self,
+        trees: &Trees,
+        ops: impl Iterator<Item = Op<'a>>,
+        from: Option<SeqNo>,
+    ) -> bool {
         let mut current: Option<(&Arc<TreeCore>, Arc<Memtable>)> = None;
         let mut full = false;
-        for op in OpIter::new(ops, first) {
+        for op in ops {
             let seq = op.seq;
             if current.as_ref().is_none_or(|(tree, _)| tree.id != op.tree) {
                 full |= current.is_some_and(|(_, memtable)| self.is_full(&memtable));
@@ -213,6 +263,9 @@ impl Core {
                     trees.by_id.get(&op.tree).map(|tree| (tree, tree.state.load().active.clone()));
             }
             let Some((_, memtable)) = &current else { continue };
+            if let Some(from) = from {
+                memtable.needs_log_from(from);
+            }
             match op.kind {
                 Kind::RangeDelete => memtable.delete_range(op.key, op.value, seq),
                 Kind::Blob => {
@@ -318,6 +371,11 @@ impl Core {
         }
         leader.wal = Some(wal);
         leader.dirty = false;
+        if let Some(oldest) = self.oldest_log_to_free()
+            && let Err(error) = self.prepare_again(leader, oldest)
+        {
+            tracing::warn!(%error, "old logs are kept for a prepared transaction");
+        }
     }
 
     /// A new log file: the one made in advance, if it is there.

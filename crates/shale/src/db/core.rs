@@ -4,6 +4,7 @@
 //! `sched`, `snapshots`. None is held across a read of a table; `leader` is held across the append
 //! (and sync) of the log, `manifest` across the append and sync of an edit.
 
+use super::prepared::PreparedCore;
 use super::sched::Scheduler;
 use super::throttle_state::ThrottleState;
 use crate::base::config::{Config, SyncPolicy, TreeConfig};
@@ -97,11 +98,10 @@ impl TreeCore {
     pub fn first_unflushed_but(&self, flushed: &FlushedOf<'_>) -> Option<SeqNo> {
         let but = flushed.get(&self.id).copied().unwrap_or_default();
         let state = self.state.load();
-        let mut oldest_first = state.sealed.iter().rev().chain([&state.active]);
-        oldest_first.find_map(|memtable| {
-            let counts = !but.iter().any(|other| Arc::ptr_eq(other, memtable));
-            if counts { memtable.first_seq() } else { None }
-        })
+        // Not just of the oldest: one may need the log from before its first entry on.
+        let counts =
+            |memtable: &&Arc<Memtable>| !but.iter().any(|other| Arc::ptr_eq(other, memtable));
+        state.memtables().filter(counts).filter_map(|memtable| memtable.first_seq()).min()
     }
 }
 
@@ -187,6 +187,10 @@ pub(crate) struct Core {
     pub throttle: ThrottleState,
     /// The locks of transactions.
     pub locks: LockTable,
+    /// Transactions that are prepared and not decided, by name.
+    pub prepared: Mutex<BTreeMap<Vec<u8>, PreparedCore>>,
+    /// The last commit of a prepared transaction.
+    pub decided: AtomicU64,
     /// Blob files in use.
     pub blobs: Mutex<super::blobs::Blobs>,
     /// The failure after which no write is accepted any more.

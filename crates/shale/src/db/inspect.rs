@@ -8,13 +8,15 @@
 
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
-use crate::base::key::{Kind, SeqNo};
+use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::fs::{DirEntry, Env};
 use crate::table::blob::{BlobReader, BlobRef};
 use crate::table::format::{FileKind, file_name, parse_file_name};
 use crate::version::TreeId;
 use crate::version::manifest::{self, Recovered};
 use crate::wal::inspect::salvage;
+use crate::wal::payload::prepared_ops;
+use crate::wal::{Op, PreparedLog, WalBatch};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -423,21 +425,30 @@ fn needed_files(
     }
     let wals = entries.iter().filter_map(|entry| parse_file_name(&entry.name));
     let wals = wals.filter(|(kind, id)| *kind == FileKind::Wal && *id >= catalog.log.file);
-    for (kind, id) in wals.collect::<BTreeSet<_>>() {
-        needed.insert((kind, id), Need::default());
-        let mut add_blobs = |batch: crate::wal::WalBatch<'_>| {
-            for op in batch.ops.filter(|op| op.kind == Kind::Blob) {
-                let Some(tree) = catalog.trees.get(&op.tree) else { continue };
-                if op.seq > tree.flushed_seq
-                    && let Some(blob) = BlobRef::decode(op.value)
-                {
-                    let need = Need { tree: Some(tree.name.clone()), ..Need::default() };
-                    needed.insert((FileKind::Blob, blob.file), need);
-                }
-            }
-            Ok(())
+    let wals: BTreeSet<(FileKind, FileId)> = wals.collect();
+    needed.extend(wals.iter().map(|wal| (*wal, Need::default())));
+    let mut add_blob = |op: &Op<'_>| {
+        if let Some(tree) = catalog.trees.get(&op.tree)
+            && op.kind == Kind::Blob
+            && op.seq > tree.flushed_seq
+            && let Some(blob) = BlobRef::decode(op.value)
+        {
+            let need = Need { tree: Some(tree.name.clone()), ..Need::default() };
+            needed.insert((FileKind::Blob, blob.file), need);
+        }
+    };
+    let mut prepared = PreparedLog::default();
+    for (kind, id) in wals {
+        let mut read = |batch: WalBatch<'_>| {
+            prepared.read(&batch, &mut |op, _| {
+                add_blob(op);
+                Ok(())
+            })
         };
-        salvage(&*env.fs, &dir.join(file_name(kind, id)), id, &mut add_blobs)?;
+        salvage(&*env.fs, &dir.join(file_name(kind, id)), id, &mut read)?;
+    }
+    for undecided in prepared.undecided.values() {
+        prepared_ops(&undecided.ops, SEQ_MAX).for_each(|op| add_blob(&op));
     }
     Ok(needed)
 }

@@ -198,9 +198,11 @@ impl Core {
     fn log_start(&self, flushed: &FlushedOf<'_>) -> Option<LogStart> {
         // The visible position first: what is at or before it is in memtables or tables by now.
         let visible = self.visible.load(Ordering::Acquire);
+        // What is prepared next: once decided, memtables need the log from the same place on.
+        let prepared = self.prepared.lock().values().map(|prepared| prepared.seq).min();
         let trees = self.trees.load();
         let unflushed = trees.by_id.values().filter_map(|tree| tree.first_unflushed_but(flushed));
-        let covered = unflushed.min().map_or(visible, |seq| visible.min(seq - 1));
+        let covered = unflushed.chain(prepared).min().map_or(visible, |seq| visible.min(seq - 1));
         let seq = covered.max(self.covered.load(Ordering::Acquire));
         let wals = self.wals.lock();
         let first = wals.iter().find(|wal| wal.last_seq.is_none_or(|last| last > seq))?;

@@ -17,6 +17,7 @@ mod install;
 mod merge;
 mod open;
 mod options;
+mod prepared;
 pub mod repair;
 mod scan;
 mod sched;
@@ -33,6 +34,7 @@ pub use batch::Batch;
 pub use blobs::ValueReader;
 pub use ingest::Ingest;
 pub use options::{Background, OpenOptions, ScanOptions, WriteOptions};
+pub use prepared::Prepared;
 pub use snapshot::Snapshot;
 pub use stats::{CpuStats, LevelStats, OperationStats, Stats, TreeStats};
 pub use transaction::{

@@ -28,7 +28,7 @@ use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, CURRENT, Manifest, Recovered, RecoveredTree};
 use crate::version::{TreeId, Version};
 use crate::wal::replay::{self, ReplayEnd, ReplayStart};
-use crate::wal::{Op as LogOp, WalWriter};
+use crate::wal::{Op as LogOp, PreparedLog, WalWriter};
 use crate::write::queue::CommitQueue;
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,6 +169,8 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
         sched: Scheduler::new(),
         throttle: ThrottleState::default(),
         locks,
+        prepared: Mutex::new(BTreeMap::new()),
+        decided: AtomicU64::new(0),
         blobs: Mutex::default(),
         poison: Mutex::new(None),
         poisoned: AtomicBool::new(false),
@@ -204,9 +206,13 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
         return Err(Error::corruption(&core.path(FileKind::Wal, first), 0, what));
     }
     let mut replay = Replay::new(core, recovered);
+    let mut prepared = PreparedLog::default();
     let end = replay::replay(&*core.env.fs, &core.dir, &wals, start, &mut |batch| {
-        batch.ops.into_iter().try_for_each(|op| replay.apply(&op))
+        prepared.read(&batch, &mut |op, from| replay.apply(op, from))
     })?;
+    for (xid, undecided) in prepared.undecided {
+        core.adopt_prepared(xid, undecided, &*core.env.clock);
+    }
     core.update_pressure();
     core.leader.lock().next_seq = end.last_seq + 1;
     core.visible.store(end.last_seq, Ordering::Release);
@@ -250,7 +256,7 @@ impl Replay<'_> {
         Replay { core, trees: core.trees.load_full(), flushed, bound, grown: 0 }
     }
 
-    fn apply(&mut self, op: &LogOp<'_>) -> Result<()> {
+    fn apply(&mut self, op: &LogOp<'_>, needs_log_from: Option<SeqNo>) -> Result<()> {
         // A tree that is not there has been dropped since.
         let Some(tree) = self.trees.by_id.get(&op.tree) else { return Ok(()) };
         if self.flushed.get(&op.tree).is_some_and(|&seq| op.seq <= seq) {
@@ -258,6 +264,9 @@ impl Replay<'_> {
         }
         let core = self.core;
         let state = tree.state.load();
+        if let Some(from) = needs_log_from {
+            state.active.needs_log_from(from);
+        }
         match op.kind {
             Kind::RangeDelete => state.active.delete_range(op.key, op.value, op.seq),
             Kind::Blob => {
@@ -360,8 +369,12 @@ fn name_first_log(core: &Core, recovered: &Recovered, first: FileId) -> Result<(
     core.append_edit(&mut core.manifest.lock(), &edit)
 }
 
-/// If all that was committed is in tables, the log starts with the new file.
+/// If all that was committed is in tables and nothing is prepared, the log starts with the new
+/// file.
 fn forget_old_logs(core: &Core, new: FileId, seq: SeqNo) -> Result<()> {
+    if !core.prepared.lock().is_empty() {
+        return Ok(());
+    }
     let trees = core.trees.load();
     if trees.by_id.values().any(|tree| tree.first_unflushed().is_some()) {
         return Ok(());
@@ -393,6 +406,9 @@ fn remove_orphans(core: &Core, wals: &[FileId], files: &Files) -> Result<()> {
             let blobs = memtable.attached::<crate::table::Blob>();
             needed.extend(blobs.iter().map(|blob| (FileKind::Blob, blob.id())));
         }
+    }
+    for prepared in core.prepared.lock().values() {
+        needed.extend(prepared.blobs.iter().map(|blob| (FileKind::Blob, blob.id())));
     }
     for &(kind, id) in files.keys() {
         let numbered =

@@ -185,13 +185,19 @@ pub fn repair(
     let config = Config { create: true, ..options.config.clone() };
     let open = OpenOptions { env: env.clone(), background: Background::Stepped, read_only: false };
     let db = Db::open_in(to, config, open)?;
+    let mut trees = BTreeMap::new();
     for (id, known) in catalog.trees {
         let Some(source) = sources.trees.remove(&id) else { continue };
         let tree_config = known.config.unwrap_or_else(|| options.config.tree.clone());
         let tree = db.create_tree(&known.name, tree_config)?;
         let repaired = rows::write(&mut work, source, &tree, &mut report, progress)?;
         report.trees.push(RepairedTree { named: known.named, ..repaired });
+        trees.insert(id, tree);
     }
+    for (xid, undecided) in &sources.prepared.undecided {
+        rows::prepare(&work, &db, &trees, xid, &undecided.ops, &mut report)?;
+    }
+    drop(trees);
     db.close()?;
     Ok(report)
 }

@@ -2,6 +2,7 @@
 
 use super::{Input, assert_corruption};
 use crate::base::error::Result;
+use crate::base::key::Kind;
 use crate::base::stats::Recorder;
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
@@ -10,7 +11,9 @@ use crate::table::{Table, TableEnv, TableMeta};
 use crate::version::Version;
 use crate::version::edit::{self, Edit};
 use crate::version::manifest::{self, CURRENT, MANIFEST, Manifest, ManifestDump};
+use crate::wal::PreparedLog;
 use crate::wal::inspect::{WalDump, salvage};
+use crate::wal::payload::prepared_ops;
 use crate::wal::record::{Format, Framer, Seal, WAL, file_header};
 use crate::wal::replay::{ReplayEnd, ReplayStart, cut, replay};
 use std::path::{Path, PathBuf};
@@ -111,6 +114,7 @@ type Ops = Vec<(u64, u8, u32, Vec<u8>, Vec<u8>)>;
 fn replay_all(fs: &MemFs, wals: &[(u64, PathBuf)], start: ReplayStart) -> Result<(Ops, ReplayEnd)> {
     let mut ops: Ops = Vec::new();
     let mut next = None;
+    let mut prepared = PreparedLog::default();
     let end = replay(fs, Path::new(DIR), wals, start, &mut |batch| {
         let covered = batch.first_seq <= start.covered + 1;
         assert!(
@@ -118,12 +122,24 @@ fn replay_all(fs: &MemFs, wals: &[(u64, PathBuf)], start: ReplayStart) -> Result
             "a gap in the log that no table covers"
         );
         next = Some(batch.next_seq());
-        for op in batch.ops {
+        prepared.read(&batch, &mut |op, from| {
             assert!((batch.first_seq..batch.next_seq()).contains(&op.seq));
+            assert!(from.is_none_or(|from| from < op.seq));
             ops.push((op.seq, op.kind as u8, op.tree, op.key.to_vec(), op.value.to_vec()));
-        }
-        Ok(())
+            Ok(())
+        })
     })?;
+    for undecided in prepared.undecided.values() {
+        assert!(undecided.seq <= end.last_seq);
+        // The memtable takes each (key, number) once.
+        let mut keys: Vec<_> = prepared_ops(&undecided.ops, 1)
+            .filter(|op| op.kind != Kind::RangeDelete)
+            .map(|op| (op.tree, op.key))
+            .collect();
+        let count = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+    }
     assert!(end.last_seq >= start.durable.max(start.covered), "durable operations are missing");
     Ok((ops, end))
 }

@@ -80,6 +80,12 @@ impl Memtable {
         }
     }
 
+    /// Notes that recovering what is in it takes the log from `seq` on, although its entries are
+    /// newer: they were logged by the prepare of a transaction.
+    pub fn needs_log_from(&self, seq: SeqNo) {
+        self.first_seq.fetch_min(seq, Ordering::Relaxed);
+    }
+
     /// The newest entry of `key` at or before `seq`. Range deletes are not considered.
     #[inline]
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<MemEntry<'_>> {
@@ -128,7 +134,7 @@ impl Memtable {
         self.count() == 0
     }
 
-    /// The smallest sequence number that went in, if any did.
+    /// The smallest sequence number that went in, or that the log is needed from, if any.
     pub fn first_seq(&self) -> Option<SeqNo> {
         let seq = self.first_seq.load(Ordering::Relaxed);
         (seq != u64::MAX).then_some(seq)

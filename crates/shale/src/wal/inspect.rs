@@ -1,6 +1,6 @@
 //! Reads log files that may be damaged: for people ([`WalDump`]) and for repair ([`salvage`]).
 
-use super::payload::WalBatch;
+use super::payload::{Entry, Op, WalBatch, prepared_ops};
 use super::reader::{RecordReader, Resync, Search, Step};
 use super::record::{Format, RECORD_HEADER_BYTES, WAL};
 use crate::base::error::Result;
@@ -134,7 +134,7 @@ pub enum WalLine {
         durable_seq: SeqNo,
         /// How many sequence numbers it takes.
         count: u64,
-        /// How many of its operations are puts, blobs included.
+        /// How many of its operations (or of those that it prepares) are puts, blobs included.
         puts: u64,
         /// How many are deletes.
         deletes: u64,
@@ -223,13 +223,20 @@ fn line(offset: u64, payload: &[u8]) -> WalLine {
         Err(what) => return WalLine::Damage { offset, bytes, what },
     };
     let (mut puts, mut deletes, mut range_deletes, mut data_bytes) = (0, 0, 0, 0);
-    for op in batch.ops {
+    let mut count = |op: Op<'_>| {
         match op.kind {
             Kind::Delete => deletes += 1,
             Kind::RangeDelete => range_deletes += 1,
             Kind::Put | Kind::Blob | Kind::Merge => puts += 1,
         }
         data_bytes += (op.key.len() + op.value.len()) as u64;
+    };
+    for entry in batch.entries() {
+        match entry {
+            Entry::Op(op) => count(op),
+            Entry::Prepare { seq, ops, .. } => prepared_ops(ops, seq).for_each(&mut count),
+            Entry::Commit { .. } | Entry::Rollback { .. } => {}
+        }
     }
     let WalBatch { first_seq, durable_seq, count, .. } = batch;
     WalLine::Record {

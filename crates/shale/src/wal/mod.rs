@@ -1,12 +1,14 @@
 //! The write-ahead log: what makes a commit durable before it is anywhere else.
 //!
 //! [`record`] frames payloads with checksums (the manifest uses the same frames), [`payload`] is
-//! what a WAL record says, [`writer`] appends and syncs, [`reader`] finds the records of one file,
+//! what a WAL record says, [`prepared`] follows transactions in two phases through records,
+//! [`writer`] appends and syncs, [`reader`] finds the records of one file,
 //! [`mod@replay`] turns the WALs of a database back into batches and decides where the log ends,
 //! and [`inspect`] reads damaged files for people and for repair.
 
 pub mod inspect;
 pub mod payload;
+pub mod prepared;
 pub mod reader;
 pub mod record;
 pub mod replay;
@@ -15,6 +17,7 @@ mod testing;
 pub mod writer;
 
 pub use payload::{Op, OpIter, WalBatch};
+pub use prepared::{PreparedLog, Undecided};
 pub use reader::{RecordReader, Step};
 pub use record::Framer;
 pub use replay::{ReplayEnd, ReplayStart, replay};

@@ -6,6 +6,9 @@
 //!                                                                blob: value = blob reference)
 //!          | kind u8 | tree varint | key bytes                  (delete)
 //!          | 0x80                                               (nothing: takes a number only)
+//!          | 0x81 | xid bytes | ops bytes                       (prepare)
+//!          | 0x82 | xid bytes                                   (commit what was prepared)
+//!          | 0x83 | xid bytes                                   (roll back what was prepared)
 //! bytes   := length varint | that many bytes
 //! ```
 //!
@@ -15,9 +18,16 @@
 //! order (with `durable_seq` = `first_seq` - 1, so that the whole log is known to be durable).
 //! An operation that says nothing stands for a number that was used outside of the log, such as
 //! that of an ingested table, so that the numbers in the log have no gaps.
+//!
+//! A prepare holds the operations of a transaction that is not decided yet: `ops` are encoded as
+//! above, only of kinds 0, 1, 2 and 4, and by tree: first range deletes, then the others, ascending
+//! by key, each key once. It takes one number, and so does its commit, which all its operations
+//! then have.
 
 use crate::base::coding::{Decoder, put_bytes, put_varint};
 use crate::base::key::{KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo};
+
+const SHORT: &str = "the record ends inside an operation";
 
 /// The kind byte of an operation that takes a sequence number and does nothing.
 const NOTHING: u8 = 0x80;
@@ -47,6 +57,27 @@ pub fn put_nothing(out: &mut Vec<u8>) {
     out.push(NOTHING);
 }
 
+/// The longest name of a prepared transaction, in bytes.
+pub const XID_BYTES_MAX: usize = 256;
+
+/// The kind bytes of what concerns transactions in two phases.
+const PREPARE: u8 = 0x81;
+const COMMIT: u8 = 0x82;
+const ROLLBACK: u8 = 0x83;
+
+/// Appends the prepare of a transaction with these operations, made by [`put_op`].
+pub fn put_prepare(out: &mut Vec<u8>, xid: &[u8], ops: &[u8]) {
+    out.push(PREPARE);
+    put_bytes(out, xid);
+    put_bytes(out, ops);
+}
+
+/// Appends the commit of a prepared transaction, or its rollback.
+pub fn put_decision(out: &mut Vec<u8>, xid: &[u8], commit: bool) {
+    out.push(if commit { COMMIT } else { ROLLBACK });
+    put_bytes(out, xid);
+}
+
 /// One operation of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op<'a> {
@@ -60,6 +91,63 @@ pub struct Op<'a> {
     pub key: &'a [u8],
     /// The value, the end of a range, or a blob reference; empty for a delete.
     pub value: &'a [u8],
+}
+
+/// Part of a record: an operation, or what becomes of a transaction in two phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry<'a> {
+    /// An operation.
+    Op(Op<'a>),
+    /// A transaction is prepared.
+    Prepare {
+        /// The number of the prepare.
+        seq: SeqNo,
+        /// Its name.
+        xid: &'a [u8],
+        /// Its operations; see [`prepared_ops`].
+        ops: &'a [u8],
+    },
+    /// A prepared transaction is committed.
+    Commit {
+        /// The number that its operations have.
+        seq: SeqNo,
+        /// Its name.
+        xid: &'a [u8],
+    },
+    /// A prepared transaction is rolled back.
+    Rollback {
+        /// The number of the rollback.
+        seq: SeqNo,
+        /// Its name.
+        xid: &'a [u8],
+    },
+}
+
+/// The operations of a prepared transaction, which all get the number `seq`.
+pub fn prepared_ops(ops: &[u8], seq: SeqNo) -> impl Iterator<Item = Op<'_>> {
+    OpIter::new(ops, seq).map(move |op| Op { seq, ..op })
+}
+
+/// Checks the operations of a prepare: sound, and no key of a tree twice.
+fn check_prepared(ops: &[u8]) -> Result<(), &'static str> {
+    let mut rest = OpIter::new(ops, 1);
+    let mut last: Option<(u32, bool, &[u8])> = None;
+    while let Some(entry) = rest.step() {
+        let Some(Entry::Op(op)) = entry? else {
+            return Err("a prepared transaction holds what is no operation");
+        };
+        let place = (op.tree, op.kind != Kind::RangeDelete, op.key);
+        // Range deletes may begin anywhere, and repeat.
+        let wrong = last.is_some_and(|last| match place.1 {
+            true => last >= place,
+            false => (last.0, last.1) > (place.0, place.1),
+        });
+        if wrong {
+            return Err("the operations of a prepared transaction are out of order");
+        }
+        last = Some(place);
+    }
+    Ok(())
 }
 
 /// The decoded head of a record, and its operations.
@@ -98,13 +186,27 @@ impl<'a> WalBatch<'a> {
         Ok(WalBatch { first_seq, durable_seq, count: rest.seq - first_seq, ops })
     }
 
+    /// All that the record says, in order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'a>> + use<'a> {
+        let mut ops = self.ops;
+        std::iter::from_fn(move || {
+            loop {
+                match ops.step()? {
+                    Ok(Some(entry)) => return Some(entry),
+                    Ok(None) => {}
+                    Err(_) => return None,
+                }
+            }
+        })
+    }
+
     /// The sequence number that the next record starts with.
     pub fn next_seq(&self) -> SeqNo {
         self.first_seq + self.count
     }
 }
 
-/// The operations of a record, in order; those that do nothing are left out.
+/// The operations of a record, in order; what is none is left out.
 #[derive(Clone, Copy, Debug)]
 pub struct OpIter<'a> {
     decoder: Decoder<'a>,
@@ -118,9 +220,9 @@ impl<'a> OpIter<'a> {
         OpIter { decoder: Decoder::new(ops), seq: first_seq }
     }
 
-    /// The next operation; `Some(Ok(None))` for one that does nothing.
+    /// The next entry; `Some(Ok(None))` for an operation that does nothing.
     #[inline]
-    fn step(&mut self) -> Option<Result<Option<Op<'a>>, &'static str>> {
+    fn step(&mut self) -> Option<Result<Option<Entry<'a>>, &'static str>> {
         if self.decoder.is_empty() {
             return None;
         }
@@ -132,13 +234,12 @@ impl<'a> OpIter<'a> {
     }
 
     #[inline]
-    fn decode(&mut self) -> Result<Option<Op<'a>>, &'static str> {
-        const SHORT: &str = "the record ends inside an operation";
+    fn decode(&mut self) -> Result<Option<Entry<'a>>, &'static str> {
         let seq = self.seq;
         let byte = self.decoder.u8().ok_or(SHORT)?;
         self.seq += 1;
-        if byte == NOTHING {
-            return Ok(None);
+        if byte >= NOTHING {
+            return self.decode_special(byte, seq);
         }
         let kind = match Kind::from_u8(byte) {
             Some(kind) if kind != Kind::Merge => kind,
@@ -152,7 +253,30 @@ impl<'a> OpIter<'a> {
         }
         let value: &[u8] =
             if kind == Kind::Delete { &[] } else { self.decoder.bytes().ok_or(SHORT)? };
-        Ok(Some(Op { seq, kind, tree, key, value }))
+        Ok(Some(Entry::Op(Op { seq, kind, tree, key, value })))
+    }
+
+    #[cold]
+    fn decode_special(&mut self, byte: u8, seq: SeqNo) -> Result<Option<Entry<'a>>, &'static str> {
+        if byte == NOTHING {
+            return Ok(None);
+        }
+        if byte > ROLLBACK {
+            return Err("the record has an operation of an unknown kind");
+        }
+        let xid = self.decoder.bytes().ok_or(SHORT)?;
+        if xid.is_empty() || xid.len() > XID_BYTES_MAX {
+            return Err("the name of a prepared transaction is empty or too long");
+        }
+        Ok(Some(match byte {
+            COMMIT => Entry::Commit { seq, xid },
+            ROLLBACK => Entry::Rollback { seq, xid },
+            _ => {
+                let ops = self.decoder.bytes().ok_or(SHORT)?;
+                check_prepared(ops)?;
+                Entry::Prepare { seq, xid, ops }
+            }
+        }))
     }
 }
 
@@ -164,8 +288,8 @@ impl<'a> Iterator for OpIter<'a> {
     fn next(&mut self) -> Option<Op<'a>> {
         loop {
             match self.step()? {
-                Ok(Some(op)) => return Some(op),
-                Ok(None) => {}
+                Ok(Some(Entry::Op(op))) => return Some(op),
+                Ok(_) => {}
                 Err(_) => return None,
             }
         }

@@ -33,6 +33,71 @@ fn operations_round_trip() {
 }
 
 #[test]
+fn transactions_in_two_phases_round_trip() {
+    let mut ops = Vec::new();
+    put_op(&mut ops, Kind::RangeDelete, 1, b"m", b"n");
+    put_op(&mut ops, Kind::RangeDelete, 1, b"a", b"z");
+    put_op(&mut ops, Kind::Put, 1, b"key", b"value");
+    put_op(&mut ops, Kind::Delete, 1, b"kez", b"");
+    put_op(&mut ops, Kind::Blob, 2, b"a", b"reference");
+    let mut payload = Vec::new();
+    begin(&mut payload, 1000, 990);
+    put_op(&mut payload, Kind::Put, 1, b"plain", b"1");
+    put_prepare(&mut payload, b"x", &ops);
+    put_decision(&mut payload, b"y", true);
+    put_decision(&mut payload, b"z", false);
+    let batch = WalBatch::parse(&payload).unwrap();
+    assert_eq!((batch.count, batch.next_seq()), (4, 1004));
+    assert_eq!(batch.ops.count(), 1, "what is prepared is not done");
+    let entries: Vec<Entry<'_>> = batch.entries().collect();
+    assert!(matches!(entries[0], Entry::Op(op) if op.seq == 1000));
+    assert_eq!(entries[1], Entry::Prepare { seq: 1001, xid: b"x", ops: &ops });
+    assert_eq!(entries[2], Entry::Commit { seq: 1002, xid: b"y" });
+    assert_eq!(entries[3], Entry::Rollback { seq: 1003, xid: b"z" });
+    let prepared: Vec<Op<'_>> = prepared_ops(&ops, 1002).collect();
+    assert_eq!(prepared.len(), 5);
+    assert!(prepared.iter().all(|op| op.seq == 1002));
+    for end in 9 + 11..payload.len() {
+        let cut = WalBatch::parse(&payload[..end]);
+        assert!(cut.is_err() || cut.is_ok_and(|batch| batch.count < 4), "{end}");
+    }
+}
+
+#[test]
+fn what_cannot_have_been_prepared_is_refused() {
+    let parse = |xid: &[u8], ops: &[(Kind, u32, &[u8])]| {
+        let mut bytes = Vec::new();
+        for (kind, tree, key) in ops {
+            let value: &[u8] = if *kind == Kind::Delete { b"" } else { b"v" };
+            put_op(&mut bytes, *kind, *tree, key, value);
+        }
+        let mut out = Vec::new();
+        begin(&mut out, 5, 4);
+        put_prepare(&mut out, xid, &bytes);
+        WalBatch::parse(&out).map(|batch| batch.count)
+    };
+    let (put, delete, range) = (Kind::Put, Kind::Delete, Kind::RangeDelete);
+    assert_eq!(parse(b"x", &[]), Ok(1));
+    assert_eq!(parse(&[7; 256], &[(range, 1, b"z"), (put, 1, b"a"), (range, 2, b"a")]), Ok(1));
+    assert!(parse(b"", &[]).is_err());
+    assert!(parse(&[7; 257], &[]).is_err());
+    assert!(parse(b"x", &[(put, 1, b"a"), (delete, 1, b"a")]).is_err(), "one key twice");
+    assert!(parse(b"x", &[(put, 1, b"b"), (put, 1, b"a")]).is_err());
+    assert!(parse(b"x", &[(put, 2, b"a"), (put, 1, b"b")]).is_err());
+    assert!(parse(b"x", &[(put, 1, b"a"), (range, 1, b"b")]).is_err());
+    for inner in [vec![NOTHING], vec![COMMIT, 1, b'x'], vec![0xff]] {
+        let mut out = Vec::new();
+        begin(&mut out, 5, 4);
+        put_prepare(&mut out, b"x", &inner);
+        assert!(WalBatch::parse(&out).is_err(), "{inner:?}");
+    }
+    let mut out = Vec::new();
+    begin(&mut out, 5, 4);
+    out.extend_from_slice(&[ROLLBACK + 1, 1, b'x']);
+    assert!(WalBatch::parse(&out).is_err());
+}
+
+#[test]
 fn every_cut_inside_an_operation_is_refused() {
     let payload = sample();
     let mut whole = 0;

@@ -114,11 +114,11 @@ fn unknown_versions_are_refused_and_damaged_headers_are_passed_over() {
     let mut wal = wal(&fs, 1);
     let first = append(&mut wal, 1, 1, 0);
     let mut content = fs.content(&path(1)).unwrap();
-    let newer = file_header(Format { version: 2, ..WAL }, Seal::new(WAL, 1));
+    let newer = file_header(Format { version: 3, ..WAL }, Seal::new(WAL, 1));
     content[..16].copy_from_slice(&newer);
     set_content(&fs, &path(1), &content);
     let error = RecordReader::open(&fs, &path(1), 1, WAL).unwrap_err();
-    assert!(error.is_corruption() && error.to_string().contains("version is 2"), "{error}");
+    assert!(error.is_corruption() && error.to_string().contains("version is 3"), "{error}");
     content[8] ^= 1;
     set_content(&fs, &path(1), &content);
     let mut reader = open(&fs);

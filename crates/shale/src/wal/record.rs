@@ -39,7 +39,9 @@ pub struct Format {
 }
 
 /// A write-ahead log.
-pub const WAL: Format = Format { magic: *b"SHALEWAL", version: 1 };
+///
+/// Version 2 has transactions in two phases; version 1 is as version 2 without them.
+pub const WAL: Format = Format { magic: *b"SHALEWAL", version: 2 };
 
 /// What the first bytes of a log file turn out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +94,7 @@ pub fn check_file_header(format: Format, seal: Seal, bytes: &[u8]) -> Header {
         return Header::Damaged;
     }
     match u32::from_le_bytes([header[8], header[9], header[10], header[11]]) {
-        version if version == format.version => Header::Good,
+        version if (1..=format.version).contains(&version) => Header::Good,
         version => Header::Unknown(version),
     }
 }

@@ -15,7 +15,10 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn the_bytes_are_these() {
     let seal = Seal::new(WAL, 7);
-    assert_eq!(hex(&file_header(WAL, seal)), "5348414c4557414c010000003f56c4db");
+    assert_eq!(hex(&file_header(WAL, seal)), "5348414c4557414c02000000c823bfe6");
+    let first = file_header(Format { version: 1, ..WAL }, seal);
+    assert_eq!(hex(&first), "5348414c4557414c010000003f56c4db");
+    assert_eq!(check_file_header(WAL, seal, &first), Header::Good);
     let record = framed(seal, 16, b"\x01\0\0\0\0\0\0\0\x01");
     assert_eq!(hex(&record), "1939a9fb09000000010000000000000001");
 }

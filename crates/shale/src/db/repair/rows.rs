@@ -7,7 +7,7 @@ use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::sync::Arc;
-use crate::db::Tree;
+use crate::db::{Db, TransactionOptions, Tree};
 use crate::iter::{Merge, Source, Visible};
 use crate::memtable::{MemCursor, Memtable};
 use crate::table::blob::{BlobReader, BlobRef};
@@ -16,9 +16,9 @@ use crate::table::inspect::key_text;
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::salvage::{LostPart, SalvageScan, SalvagedTable};
 use crate::version::TreeId;
-use crate::wal::WalBatch;
 use crate::wal::inspect::salvage;
 use crate::wal::replay::{self, ReplayStart};
+use crate::wal::{Op, OpIter, PreparedLog, WalBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -55,6 +55,8 @@ impl Hole {
 /// Where the rows of all trees are.
 pub struct Sources {
     pub trees: BTreeMap<TreeId, TreeSource>,
+    /// Transactions that are prepared and not decided.
+    pub prepared: PreparedLog,
 }
 
 impl Sources {
@@ -65,7 +67,7 @@ impl Sources {
         report: &mut RepairReport,
         progress: &mut dyn FnMut(RepairProgress),
     ) -> Result<Sources> {
-        let mut sources = Sources { trees: BTreeMap::new() };
+        let mut sources = Sources { trees: BTreeMap::new(), prepared: PreparedLog::default() };
         let named: Vec<(TreeId, TableMeta)> = catalog
             .trees
             .iter()
@@ -228,10 +230,7 @@ impl Sources {
         for (id, path) in wals {
             let name = file_name(FileKind::Wal, id);
             progress(work.progress(RepairStep::Reading, &name));
-            let read = salvage(fs, &path, id, &mut |batch| {
-                self.apply(catalog, &batch);
-                Ok(())
-            });
+            let read = salvage(fs, &path, id, &mut |batch| self.read_record(catalog, &batch));
             let found = match read {
                 Err(error @ (Error::Io { .. } | Error::Corruption { .. })) => {
                     report.note(&name, None, error.to_string());
@@ -265,10 +264,7 @@ impl Sources {
         report: &mut RepairReport,
     ) -> Result<bool> {
         let start = ReplayStart { covered: catalog.log.seq, durable: catalog.last_seq };
-        let sink = &mut |batch: WalBatch<'_>| {
-            self.apply(catalog, &batch);
-            Ok(())
-        };
+        let sink = &mut |batch: WalBatch<'_>| self.read_record(catalog, &batch);
         match replay::replay(&*work.env.fs, work.from, wals, start, sink) {
             Ok(_) => return Ok(true),
             Err(Error::Corruption { path, offset, what }) => {
@@ -281,26 +277,34 @@ impl Sources {
         for source in self.trees.values_mut() {
             (source.memtable, source.log_ops) = (Arc::default(), 0);
         }
+        self.prepared = PreparedLog::default();
         Ok(false)
     }
 
-    /// Takes those operations that no table holds.
-    fn apply(&mut self, catalog: &mut Catalog, batch: &WalBatch<'_>) {
-        for op in batch.ops {
-            if catalog.claim(op.tree).is_none() {
-                continue;
-            }
-            let source = self.tree(op.tree);
-            if op.seq <= source.flushed_seq
-                && !source.holes.iter().any(|hole| hole.has(op.key, op.seq))
-            {
-                continue;
-            }
-            source.log_ops += 1;
-            match op.kind {
-                Kind::RangeDelete => source.memtable.delete_range(op.key, op.value, op.seq),
-                _ => source.memtable.insert(op.key, op.seq, op.kind, op.value),
-            }
+    fn read_record(&mut self, catalog: &mut Catalog, batch: &WalBatch<'_>) -> Result<()> {
+        let mut prepared = std::mem::take(&mut self.prepared);
+        let result = prepared.read(batch, &mut |op, _| {
+            self.apply(catalog, op);
+            Ok(())
+        });
+        self.prepared = prepared;
+        result
+    }
+
+    /// Takes an operation that no table holds.
+    fn apply(&mut self, catalog: &mut Catalog, op: &Op<'_>) {
+        if catalog.claim(op.tree).is_none() {
+            return;
+        }
+        let source = self.tree(op.tree);
+        if op.seq <= source.flushed_seq && !source.holes.iter().any(|hole| hole.has(op.key, op.seq))
+        {
+            return;
+        }
+        source.log_ops += 1;
+        match op.kind {
+            Kind::RangeDelete => source.memtable.delete_range(op.key, op.value, op.seq),
+            _ => source.memtable.insert(op.key, op.seq, op.kind, op.value),
         }
     }
 }
@@ -442,6 +446,35 @@ pub fn write(
     ingest.finish()?;
     progress(work.progress(RepairStep::Writing, tree.name()));
     Ok(done)
+}
+
+/// Prepares in the new database what was prepared in the old one.
+pub fn prepare(
+    work: &Work<'_>,
+    db: &Db,
+    trees: &BTreeMap<TreeId, Tree>,
+    xid: &[u8],
+    ops: &[u8],
+    report: &mut RepairReport,
+) -> Result<()> {
+    let mut transaction = db.begin(TransactionOptions::default())?;
+    for op in OpIter::new(ops, 1) {
+        // One that is not there was dropped.
+        let Some(tree) = trees.get(&op.tree) else { continue };
+        match op.kind {
+            Kind::Delete => transaction.delete(tree, op.key)?,
+            Kind::RangeDelete => transaction.delete_range(tree, op.key, op.value)?,
+            Kind::Put | Kind::Merge => transaction.put(tree, op.key, op.value)?,
+            Kind::Blob => match open_blob(work, op.value)? {
+                Ok(mut reader) => transaction.put(tree, op.key, &reader.read_all()?)?,
+                Err((name, lost)) => {
+                    let what = "a write of a prepared transaction is lost";
+                    report.note_lost(&name, Some(tree.name()), what, vec![lost]);
+                }
+            },
+        }
+    }
+    transaction.prepare(xid).map(drop)
 }
 
 /// The name of a blob file that cannot be read, and what is wrong with it.

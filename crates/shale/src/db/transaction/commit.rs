@@ -7,8 +7,9 @@ use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::sync::atomic::Ordering;
 use crate::db::batch::Batch;
-use crate::db::core::Core;
+use crate::db::core::{Core, Leader};
 use crate::db::options::WriteOptions;
+use crate::db::prepared::Prepared;
 use crate::db::tree::Tree;
 use crate::read::newer::Where;
 use crate::txn::{Mode, Span, Wait};
@@ -55,8 +56,94 @@ impl Transaction {
         let core = self.core();
         let check = |place, since: Option<SeqNo>| self.check_all(place, since);
         let touched = self.touched();
-        let commit = |ops: &Ops| core.commit_checked(ops, options.sync, &touched, since, &check);
-        core.store_large(&batch, commit)
+        core.store_large(&batch, |ops| {
+            core.commit_checked(ops, &touched, since, &check, &mut |leader| {
+                core.lead_one(leader, ops)
+            })?;
+            core.sync_if(options.sync)
+        })
+    }
+
+    /// Makes the transaction durable without committing it: after this it can be committed and
+    /// rolled back, whatever happens to the process or the machine meanwhile. `xid` names it, in 1
+    /// to 256 bytes; after a crash [`Db::prepared`](crate::Db::prepared) finds it. Its locks stay
+    /// (after a crash, those of what it has written). Its writes count against no bound on memory,
+    /// and the log is kept, until it is decided.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; [`Error::InvalidArgument`] if the name is empty or too long, or
+    /// another transaction is prepared under it.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// let prepared = txn.prepare(b"order 17")?;
+    /// prepared.commit(shale::WriteOptions::default())?;
+    /// assert!(tree.get(b"a")?.is_some());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn prepare(mut self, xid: &[u8]) -> Result<Prepared> {
+        self.alive()?;
+        let handle = self.handle.clone();
+        let core = &handle.core;
+        core.check_writable()?;
+        core.check_xid(xid)?;
+        if self.is_optimistic() {
+            self.lock_reads()?;
+            self.lock_all()?;
+        }
+        let batch = self.batch()?;
+        for tree in &batch.trees {
+            tree.check()?;
+        }
+        let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
+        let touched = self.touched();
+        let optimistic = self.is_optimistic();
+        let mut owner = std::mem::replace(&mut self.owner, core.locks.owner());
+        let result = core.store_large(&batch, |ops| {
+            let mut prepare =
+                |leader: &mut Leader| core.lead_prepare(leader, xid, ops.bytes(), &mut owner);
+            if optimistic {
+                let check = |place, since: Option<SeqNo>| self.check_all(place, since);
+                core.commit_checked(ops, &touched, since, &check, &mut prepare)?;
+            } else {
+                core.check_commit(ops)?;
+                let mut leader = core.leader.lock();
+                core.check_writable()?;
+                prepare(&mut leader)?;
+            }
+            core.sync_commits()
+        });
+        // With its locks, if they were not handed over.
+        core.locks.release(&mut owner);
+        result.map(|()| Prepared::new(handle.clone(), xid))
+    }
+
+    /// Locks what an optimistic transaction has read, so that it stays so while it is prepared.
+    fn lock_reads(&mut self) -> Result<()> {
+        let keys: Vec<_> = self.reads.keys().map(|(id, key)| (id, key.to_vec())).collect();
+        let ranges: Vec<_> = self.reads.ranges().map(|(id, range)| (id, range.clone())).collect();
+        for (id, key) in &keys {
+            self.lock_now(*id, Span::Key(key), Mode::Shared)?;
+        }
+        for (id, (lower, upper)) in &ranges {
+            self.lock_now(*id, Span::Range(lower, upper.as_deref()), Mode::Shared)?;
+        }
+        Ok(())
+    }
+
+    /// Locks without waiting; who is in the way is a conflict.
+    fn lock_now(&mut self, tree: TreeId, span: Span<'_>, mode: Mode) -> Result<()> {
+        match self.lock_with(tree, span, mode, Wait::Never) {
+            Err(Error::LockTimeout { lock, holder, .. }) => {
+                let what = format!("transaction {holder} is in the way of {lock}");
+                Err(Error::Conflict { what })
+            }
+            other => other,
+        }
     }
 
     /// The trees that it has to do with.
@@ -74,28 +161,19 @@ impl Transaction {
     /// Locks what an optimistic transaction has written, so that those who rely on locks are not
     /// overrun; without waiting.
     fn lock_all(&mut self) -> Result<()> {
-        let mut wanted: Vec<(Tree, Kind, Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut wanted: Vec<(TreeId, Kind, Vec<u8>, Vec<u8>)> = Vec::new();
         self.writes.each(&mut |tree, kind, key, value| {
-            if let Some(tree) = self.trees.get(&tree) {
-                let end = if kind == Kind::RangeDelete { value.to_vec() } else { Vec::new() };
-                wanted.push((tree.clone(), kind, key.to_vec(), end));
-            }
+            let end = if kind == Kind::RangeDelete { value.to_vec() } else { Vec::new() };
+            wanted.push((tree, kind, key.to_vec(), end));
             Ok(())
         })?;
-        for (tree, kind, key, end) in &wanted {
+        wanted.iter().try_for_each(|(tree, kind, key, end)| {
             let span = match kind {
                 Kind::RangeDelete => Span::Range(key, Some(end)),
                 _ => Span::Key(key),
             };
-            match self.lock_with(tree, span, Mode::Write, Wait::Never) {
-                Err(Error::LockTimeout { lock, holder, .. }) => {
-                    let what = format!("transaction {holder} is in the way of {lock}");
-                    return Err(Error::Conflict { what });
-                }
-                other => other?,
-            }
-        }
-        Ok(())
+            self.lock_now(*tree, span, Mode::Write)
+        })
     }
 
     /// Looks whether anything that counts was changed after `since`, or else after the snapshot.
@@ -137,15 +215,15 @@ impl Transaction {
 const TRIES: u32 = 100;
 
 impl Core {
-    /// Commits `ops` if `check` finds nothing in the way: first anywhere, then, in one step with
-    /// the commit, in memtables, of what was committed since.
+    /// Does `act` under the leader's lock if `check` finds nothing in the way: first anywhere,
+    /// then, under that lock, in memtables, of what was committed since.
     fn commit_checked(
         &self,
         ops: &Ops,
-        sync: bool,
         touched: &BTreeSet<TreeId>,
         since: SeqNo,
         check: &dyn Fn(Where, Option<SeqNo>) -> Result<()>,
+        act: &mut dyn FnMut(&mut Leader) -> Result<()>,
     ) -> Result<()> {
         self.check_commit(ops)?;
         self.wait_for_room(ops.bytes().len() as u64)?;
@@ -160,9 +238,7 @@ impl Core {
                 }
                 check(Where::Memtables, Some(seen))?;
             }
-            self.lead_one(&mut leader, ops)?;
-            drop(leader);
-            return if sync { self.sync_commits() } else { Ok(()) };
+            return act(&mut leader);
         }
         let what = format!(
             "tables were written without a pause while it was checked what has changed after the \

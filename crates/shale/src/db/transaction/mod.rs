@@ -375,11 +375,11 @@ impl Transaction {
 
     /// Locks for a pessimistic transaction.
     fn lock(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
-        self.lock_with(tree, span, mode, self.wait())
+        self.lock_with(tree.id(), span, mode, self.wait())
     }
 
-    fn lock_with(&mut self, tree: &Tree, span: Span<'_>, mode: Mode, wait: Wait) -> Result<()> {
-        let lock = Lock { tree: tree.id(), span, mode };
+    fn lock_with(&mut self, tree: TreeId, span: Span<'_>, mode: Mode, wait: Wait) -> Result<()> {
+        let lock = Lock { tree, span, mode };
         let core = &self.handle.core;
         match core.locks.acquire(&mut self.owner, lock, wait, &*core.env.clock) {
             Ok(()) => Ok(()),
