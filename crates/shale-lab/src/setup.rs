@@ -48,9 +48,10 @@ pub struct Setup {
     #[arg(long, value_enum, default_value = "process")]
     pub durability: Durability,
 
-    /// Of engines that are servers, the one to use in place of one of our own: [USER@]SOCKET or
-    /// [USER@]HOST:PORT. Its settings are its own, its processes are not measured, and its database
-    /// `shale_lab` is dropped and made anew. A password is taken from MYSQL_PWD
+    /// Of engines that are servers, the one to use in place of one of our own: `SOCKET` or
+    /// `HOST:PORT`, with `USER@` before it if not root. Its settings are its own, its processes are
+    /// not measured, and its database `shale_lab` is dropped and made anew. A password is taken
+    /// from MYSQL_PWD
     #[arg(long)]
     #[serde(default)]
     pub address: Option<String>,
