@@ -319,8 +319,19 @@ fn a_client_costs_what_its_loop_costs() {
     assert!(cheap > 0.0 && cheap < costly && costly >= 100.0, "{cheap} {costly}");
 }
 
+/// Runs in a process of its own: what other tests hold at the same time would count as the step's.
 #[test]
 fn the_peak_of_memory_is_that_of_the_step() {
+    const ALONE: &str = "SHALE_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let name = "step::tests::the_peak_of_memory_is_that_of_the_step";
+        let test = std::env::current_exe().unwrap();
+        let out = std::process::Command::new(test).args(["--exact", name]).env(ALONE, "1").output();
+        let out = out.unwrap();
+        let said = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
     drop(std::hint::black_box(vec![1u8; 300 << 20]));
     let row =
         run(&Fake::default(), &spec(1), vec![each(|_| Ok(Did::default()))], None, &mut silent);
