@@ -1,0 +1,38 @@
+// Rows: the value of an entry of the primary key.
+//
+// A varint that says which form (TableDef::forms) the row has; a bit for each column that can be NULL; then
+// the columns: those of fixed length as in the server's record, others with their length before them. CHAR
+// and BINARY lose the padding at their end. Columns that the primary key gives back are not in it. Rows of earlier
+// forms are read by that form: columns that have gone are passed over, those that came later have
+// their default.
+#pragma once
+
+#include "key_codec.h"
+#include "table_def.h"
+
+typedef struct st_bitmap MY_BITMAP;
+
+namespace shale_sql {
+
+class RowCodec {
+ public:
+  // `primary` is the codec of the primary key of the same table. The last form of `def` has one column
+  // for each field that is stored, in their order.
+  RowCodec(TABLE *table, const KeyCodec *primary, std::shared_ptr<const TableDef> def);
+  ~RowCodec();
+
+  // The columns of the first form of a new table, numbered from 0 on.
+  static std::vector<ColumnDef> columns_of(TABLE *table, const KeyCodec *primary);
+  // One column, without its number (for ALTER TABLE).
+  static ColumnDef column_of(Field *field, const KeyCodec *primary);
+  // The present value of a field in the table's default record, as rows would have it.
+  static InstantDefault default_of(TABLE *table, Field *field);
+
+  void pack(const uchar *record, std::string *out) const;
+  // Puts the columns of `wanted` (nullptr: all) and what the key gives back into `record`. Blobs point into `value`,
+  // which must live as long as the record is used, or into a default. False: the row is damaged.
+  bool unpack(std::string_view key, std::string_view value, const MY_BITMAP *wanted,
+              uchar *record) const;
+};
+
+}  // namespace shale_sql

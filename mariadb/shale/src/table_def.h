@@ -1,0 +1,45 @@
+// What the catalog keeps of a table: its trees and the forms its rows have had. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace shale_sql {
+
+// A column as rows store it. Generated columns that are not stored have none.
+struct ColumnDef {
+  uint32_t id = 0;           // never used again for another column of the table
+  bool nullable = false;
+  uint32_t fixed_bytes = 0;  // 0: of any length, stored with its length
+  bool in_key = false;       // the primary key gives it back: it is not in the row's value
+};
+
+// What rows that were written before a column existed have for it.
+struct InstantDefault {
+  uint32_t column_id = 0;
+  bool is_null = false;
+  std::string value;  // as in a row, without its length
+};
+
+struct IndexDef {
+  uint32_t id = 0;   // never used again; the tree's name is made of it
+  std::string name;  // as in the table's definition
+};
+
+struct TableDef {
+  uint64_t table_id = 0;
+  // The columns of each form of row, in the order in which they are stored; the last is the one
+  // that is written. A row begins with the number of its form.
+  std::vector<std::vector<ColumnDef>> forms;
+  std::vector<InstantDefault> defaults;
+  // The primary key (the hidden one, if the table has none), then the others.
+  std::vector<IndexDef> indexes;
+  bool hidden_key = false;
+  uint32_t next_column_id = 0;
+  uint32_t next_index_id = 0;
+  std::string codec;  // of the trees, as the table option says; empty: the default
+  std::string version;  // the server's id of the definition (of its .frm)
+};
+
+}  // namespace shale_sql
