@@ -1,0 +1,146 @@
+# What `build`, `try` and `mtr` share: where things are, and bringing them there. To be sourced.
+#
+# The server is Debian's, of one version (a plugin fits exactly one), unpacked into a cache folder and
+# run from there: the machine's own MariaDB, if it has one, is neither changed nor started.
+
+set -euo pipefail
+
+# Debian's revision of the server. Another one may be tried; the tests' results are of this one.
+REVISION=${SHALE_MARIADB:-10.11.18-0+deb12u1}
+VERSION=${REVISION%%-*}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repository=$(dirname "$here")
+cache=${SHALE_CACHE:-$HOME/.cache/shale}/mariadb/$VERSION
+root=$cache/root
+source=$cache/source
+# `cargo` is told the same, so that the library is found where it was built.
+target=$(cd "$repository" && realpath -m "${CARGO_TARGET_DIR:-target}")
+# This checkout's server: links to the unpacked one, with its own plugin and tests beside the others.
+server=$target/mariadb/server
+
+# Binary packages to unpack, and the folders of the source package that have private headers.
+PACKAGES="mariadb-server mariadb-server-core mariadb-client mariadb-client-core libmariadb3
+    libmariadb-dev libmariadbd-dev mariadb-test mariadb-test-data mariadb-plugin-rocksdb
+    mariadb-plugin-provider-lz4"
+SOURCES="include sql wsrep-lib libservices COPYING"
+
+say() { echo "mariadb: $*" >&2; }
+fail() {
+    say "$*"
+    exit 1
+}
+
+# Installs packages of Debian that are missing, none of which has a service.
+need() {
+    local package missing=()
+    for package in "$@"; do
+        dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+            missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "installing ${missing[*]}"
+    local sudo=
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null ||
+            fail "these packages are missing: ${missing[*]}; install them as root by apt-get install"
+        sudo=sudo
+    fi
+    $sudo apt-get update -qq
+    $sudo env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Downloads the packages into the current folder.
+download() {
+    local package pinned=()
+    for package in $PACKAGES; do pinned+=("$package=1:$REVISION"); done
+    if ! apt-get -qq download "${pinned[@]}" 2>download.log; then
+        # The machine's list of packages may be empty, or older than the version asked for.
+        if [ "$(id -u)" = 0 ]; then apt-get update -qq; fi
+        apt-get -qq download "${pinned[@]}" || fail "Debian's sources in /etc/apt do not offer \
+MariaDB $REVISION; is \`apt-get update\` done, on Debian 12? SHALE_MARIADB names another revision"
+    fi
+}
+
+# Downloads the source package into the current folder, with a list of sources of its own, since
+# most machines have none of source packages.
+download_source() {
+    local options=(-o "Dir::Etc::sourcelist=$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null
+        -o "Dir::State::lists=$PWD/lists" -o APT::Get::List-Cleanup=0)
+    local keys=/usr/share/keyrings/debian-archive-keyring.gpg signed=
+    if [ -e $keys ]; then signed="[signed-by=$keys] "; fi
+    mkdir -p lists/partial
+    # Where the machine gets its binary packages from, whichever way that is written down.
+    apt-get indextargets --format "\$(ORIGIN) deb-src $signed\$(REPO_URI) \$(RELEASE) \$(COMPONENT)" \
+        'Created-By: Packages' | sed -n 's/^Debian \(.* main\)$/\1/p' | sort -u >sources.list
+    [ -s sources.list ] || fail "/etc/apt names no source of Debian's packages"
+    apt-get "${options[@]}" update -qq
+    apt-get "${options[@]}" source -qq --download-only "mariadb=1:$REVISION" ||
+        fail "Debian's sources in /etc/apt have no source package of MariaDB $REVISION"
+}
+
+# Unpacks server, tests and headers into the cache, once.
+fetch() {
+    [ -e "$cache/complete" ] && return
+    need ca-certificates
+    mkdir -p "$cache"
+    exec 8>"$cache/lock"
+    flock 8
+    [ -e "$cache/complete" ] && return
+    say "fetching Debian's MariaDB $REVISION into $cache (320 MB to download, once)"
+    rm -rf "$root" "$source" "$cache/download"
+    mkdir -p "$root" "$source" "$cache/download"
+    # apt would warn that its own user cannot write here.
+    local package folders=() folder
+    pushd "$cache/download" >/dev/null
+    printf 'APT::Sandbox::User "root";\n' >apt.conf
+    export APT_CONFIG=$PWD/apt.conf
+    download
+    for package in *.deb; do dpkg-deb -x "$package" "$root"; done
+    download_source
+    unset APT_CONFIG
+    for folder in $SOURCES; do folders+=("mariadb-$VERSION/$folder"); done
+    tar -xf "mariadb_$VERSION.orig.tar.gz" -C "$source" --strip-components=1 "${folders[@]}"
+    popd >/dev/null
+    # What the server's build makes of this file when it has no tracing.
+    cp "$source/include/probes_mysql_nodtrace.h.in" "$source/include/probes_mysql_nodtrace.h"
+    rm -rf "$cache/download"
+    touch "$cache/complete"
+    flock -u 8
+}
+
+# What the unpacked programs need of the machine, and what the tests' driver does.
+need_runtime() {
+    need libaio1 libedit2 liblz4-1 libncurses6 libnuma1 libpcre2-8-0 libpcre2-posix3 libsnappy1v5 \
+        libssl3 libstdc++6 libsystemd0 liburing2 libzstd1 zlib1g perl patch diffutils
+}
+
+# Links every entry of a folder into another, except the one named.
+link_all() {
+    local from=$1 into=$2 except=${3:-} entry
+    mkdir -p "$into"
+    for entry in "$from"/*; do
+        [ "$(basename "$entry")" = "$except" ] || ln -sfn "$entry" "$into/"
+    done
+}
+
+# Lays out this checkout's server.
+lay_out() {
+    local tests=share/mysql/mysql-test
+    if [ -e "$server/complete" ] && [ "$(readlink "$server/bin")" = "$root/usr/bin" ]; then return; fi
+    rm -rf "$server"
+    mkdir -p "$server"
+    ln -sfn "$root/usr/bin" "$server/bin"
+    ln -sfn "$root/usr/sbin" "$server/sbin"
+    link_all "$root/usr/share/mysql" "$server/share/mysql" mysql-test
+    link_all "$root/usr/$tests" "$server/$tests" plugin
+    link_all "$root/usr/$tests/plugin" "$server/$tests/plugin"
+    ln -sfn "$here/shale/mysql-test" "$server/$tests/plugin/shale"
+    link_all "$root/usr/lib/mysql/plugin" "$server/lib/mysql/plugin"
+    touch "$server/complete"
+}
+
+# The clients' library is in none of the machine's folders.
+client_library=$(echo "$root"/usr/lib/*-linux-gnu*)
+export LD_LIBRARY_PATH=$client_library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
