@@ -7,6 +7,7 @@
  *     unless the call says otherwise.
  *  2. What a function named ..._new, ..._open or ..._create makes belongs to the caller, who ends it
  *     by the function named ..._free (a database: shale_close), once. NULL may be freed.
+ *     A transaction is ended by shale_txn_commit, shale_txn_rollback or shale_txn_prepare.
  *  3. Keys and values are bytes with a length, and may hold zeros; a pointer may be NULL if its length
  *     is 0. Names, paths and settings are UTF-8 that ends with a zero. They are read during the call
  *     and not kept.
@@ -137,6 +138,10 @@ typedef struct shale_ingest shale_ingest;
 
 // A scan that locks what it passes, rows and gaps, until its transaction ends.
 typedef struct shale_locking_scan shale_locking_scan;
+
+// A transaction that was prepared: durable, seen by nobody, its keys locked until it is committed
+// or rolled back, also after a crash or another open. Freeing the handle decides nothing.
+typedef struct shale_prepared shale_prepared;
 
 // A value that is read in parts.
 typedef struct shale_reader shale_reader;
@@ -629,6 +634,46 @@ SHALE_MUST_USE shale_error *shale_txn_commit(shale_txn *txn, bool sync);
 
 // Undoes all of it, and frees the transaction.
 void shale_txn_rollback(shale_txn *txn);
+
+// Makes a transaction durable without committing it, under a name of 1 to 256 bytes. It frees the
+// transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the outcome is
+// known after the next open).
+SHALE_MUST_USE
+shale_error *shale_txn_prepare(shale_txn *txn,
+                               const void *xid,
+                               size_t xid_len,
+                               shale_prepared **prepared);
+
+// Makes what was prepared visible, at one place of the commit order, and lets go of its locks.
+// Without `sync` a crash of the machine may leave it prepared. If it fails it stays prepared, and
+// can be tried again; what has been decided before is SHALE_INVALID_ARGUMENT. The handle is to be
+// freed in any case.
+SHALE_MUST_USE shale_error *shale_prepared_commit(const shale_prepared *prepared, bool sync);
+
+// Undoes what was prepared; all else as of shale_prepared_commit.
+SHALE_MUST_USE shale_error *shale_prepared_rollback(const shale_prepared *prepared, bool sync);
+
+// The name that it was prepared under, valid until the handle is freed. Of NULL: NULL, 0.
+const void *shale_prepared_xid(const shale_prepared *prepared, size_t *len);
+
+// Frees the handle, which decides nothing.
+void shale_prepared_free(shale_prepared *prepared);
+
+// What is prepared under this name and not decided; `prepared` becomes NULL if there is none.
+SHALE_MUST_USE
+shale_error *shale_prepared_find(const shale_db *db,
+                                 const void *xid,
+                                 size_t xid_len,
+                                 shale_prepared **prepared);
+
+// Of what is prepared and not decided, the first whose name comes after this one in the order of
+// bytes; `prepared` becomes NULL after the last. From NULL on it tells all, also if they are
+// decided meanwhile: after a crash, those that the caller has to decide.
+SHALE_MUST_USE
+shale_error *shale_prepared_after(const shale_db *db,
+                                  const void *xid,
+                                  size_t xid_len,
+                                  shale_prepared **prepared);
 
 #ifdef __cplusplus
 }  // extern "C"

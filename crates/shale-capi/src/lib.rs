@@ -33,3 +33,5 @@ pub mod scan;
 pub mod ingest;
 
 pub mod txn;
+
+pub mod prepared;

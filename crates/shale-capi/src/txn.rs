@@ -91,6 +91,12 @@ pub struct shale_txn {
     savepoints: Vec<shale::Savepoint>,
 }
 
+impl shale_txn {
+    pub(crate) fn into_inner(self) -> shale::Transaction {
+        self.txn
+    }
+}
+
 /// Begins a transaction, of a shale_isolation and a shale_concurrency. It waits for each lock for
 /// up to `lock_timeout_millis`, 0: not at all.
 #[must_use]

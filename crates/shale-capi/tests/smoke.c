@@ -312,6 +312,68 @@ static void transactions(shale_db *db, shale_tree *a) {
   shale_locking_scan_free(NULL);
 }
 
+static bool named(shale_prepared *prepared, const char *xid) {
+  size_t len = 0;
+  const void *data = shale_prepared_xid(prepared, &len);
+  return data != NULL && is(data, len, xid);
+}
+
+static void prepared(shale_db *db, shale_tree *a) {
+  static const char *const names[] = {"order 1", "order 2", "order 3"};
+  shale_prepared *some[3] = {NULL, NULL, NULL}, *found = NULL;
+  shale_txn *txn;
+  size_t i, len = 9;
+  for (i = 0; i < 3; i++) {
+    txn = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
+    OK(shale_txn_put(txn, a, names[i], 7, "1", 1));
+    OK(shale_txn_prepare(txn, names[i], 7, &some[i]));
+    CHECK(has(a, NULL, names[i], NULL));
+  }
+  CHECK(named(some[1], "order 2"));
+  CHECK(shale_prepared_xid(NULL, &len) == NULL && len == 0);
+  txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(txn, a, "order 2", 7, "2", 1));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 2", 7, &found));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(NULL, "order 4", 7, &found));
+  txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 4", 7, NULL));
+  OK(shale_prepared_commit(some[0], true));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_prepared_commit(some[0], true));
+  CHECK(has(a, NULL, "order 1", "1"));
+  OK(shale_prepared_find(db, "order 1", 7, &found));
+  CHECK(found == NULL);
+  OK(shale_prepared_find(db, "order 2", 7, &found));
+  CHECK(found != NULL);
+  OK(shale_prepared_rollback(found, true));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_prepared_rollback(some[1], false));
+  shale_prepared_free(found);
+  for (i = 0; i < 3; i++) shale_prepared_free(some[i]);
+  shale_prepared_free(NULL);
+  CHECK(has(a, NULL, "order 2", NULL) && has(a, NULL, "order 3", NULL));
+}
+
+/* After an open anew what is prepared is found, in order, and decided. */
+static void recovered(shale_db *db, shale_tree *a) {
+  shale_prepared *one = NULL;
+  shale_txn *txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
+  OK(shale_txn_put(txn, a, "order 4", 7, "4", 1));
+  OK(shale_txn_prepare(txn, "a", 1, &one));
+  shale_prepared_free(one);
+  OK(shale_prepared_after(db, NULL, 0, &one));
+  CHECK(named(one, "a"));
+  shale_prepared_free(one);
+  OK(shale_prepared_after(db, "a", 1, &one));
+  CHECK(named(one, "order 3"));
+  OK(shale_prepared_commit(one, false));
+  shale_prepared_free(one);
+  CHECK(has(a, NULL, "order 3", "1"));
+  OK(shale_prepared_after(db, "a", 1, &one));
+  CHECK(one == NULL);
+  OK(shale_prepared_find(db, "a", 1, &one));
+  OK(shale_prepared_rollback(one, false));
+  shale_prepared_free(one);
+}
+
 static void whole(shale_db *db, const char *path) {
   shale_bytes *text = NULL;
   shale_db *other = NULL;
@@ -364,6 +426,7 @@ int main(int argc, char **argv) {
   scans(b);
   large_values(a);
   transactions(db, a);
+  prepared(db, a);
   loads(db);
   whole(db, path);
   OK(shale_close(db));
@@ -374,6 +437,7 @@ int main(int argc, char **argv) {
   OK(shale_open(path, NULL, &db));
   OK(shale_tree_open(db, "a", &a));
   CHECK(has(a, NULL, "x", "1"));
+  recovered(db, a);
   shale_tree_free(a);
   OK(shale_close(db));
   shale_config_free(config);

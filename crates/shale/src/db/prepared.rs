@@ -34,7 +34,7 @@ pub(crate) struct PreparedCore {
 /// A transaction that was prepared and is to be committed or rolled back, by
 /// [`Transaction::prepare`](crate::Transaction::prepare) or, after the database was opened anew, by
 /// [`Db::prepared`]. Its writes are durable, nobody sees them, and their keys are locked until it
-/// is decided. Dropping this decides nothing.
+/// is decided. Dropping this decides nothing. Of its clones one can decide.
 ///
 /// ```
 /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
@@ -51,6 +51,7 @@ pub(crate) struct PreparedCore {
 /// assert!(tree.get(b"a")?.is_some());
 /// # Ok::<(), shale::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Prepared {
     handle: Arc<Handle>,
     xid: Vec<u8>,

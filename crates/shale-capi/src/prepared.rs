@@ -1,0 +1,146 @@
+//! Two-phase commit: transactions that were prepared, and how they are decided.
+
+use crate::db::shale_db;
+use crate::error::{Fail, shale_error};
+use crate::guard::{bound, bytes, can_store, free, give, guard, handle, quiet, store};
+use crate::txn::shale_txn;
+use std::ffi::c_void;
+
+/// A transaction that was prepared: durable, seen by nobody, its keys locked until it is committed
+/// or rolled back, also after a crash or another open. Freeing the handle decides nothing.
+#[derive(Debug)]
+pub struct shale_prepared(shale::Prepared);
+
+/// Makes a transaction durable without committing it, under a name of 1 to 256 bytes. It frees the
+/// transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the outcome is
+/// known after the next open).
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_prepare(
+    txn: *mut shale_txn,
+    xid: *const c_void,
+    xid_len: usize,
+    prepared: *mut *mut shale_prepared,
+) -> *mut shale_error {
+    // SAFETY: a handle that the caller gives back, bytes with their length, a place for a pointer.
+    guard(|| unsafe {
+        if txn.is_null() {
+            return Err(Fail::null("txn"));
+        }
+        let txn = Box::from_raw(txn);
+        can_store(prepared, "prepared")?;
+        let done = txn.into_inner().prepare(bytes(xid, xid_len, "xid")?)?;
+        give(prepared, "prepared", shale_prepared(done))
+    })
+}
+
+/// Makes what was prepared visible, at one place of the commit order, and lets go of its locks.
+/// Without `sync` a crash of the machine may leave it prepared. If it fails it stays prepared, and
+/// can be tried again; what has been decided before is SHALE_INVALID_ARGUMENT. The handle is to be
+/// freed in any case.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_prepared_commit(
+    prepared: *const shale_prepared,
+    sync: bool,
+) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe {
+        let prepared = handle(prepared, "prepared")?.0.clone();
+        Ok(prepared.commit(shale::WriteOptions { sync })?)
+    })
+}
+
+/// Undoes what was prepared; all else as of shale_prepared_commit.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_prepared_rollback(
+    prepared: *const shale_prepared,
+    sync: bool,
+) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe {
+        let prepared = handle(prepared, "prepared")?.0.clone();
+        Ok(prepared.rollback(shale::WriteOptions { sync })?)
+    })
+}
+
+/// The name that it was prepared under, valid until the handle is freed. Of NULL: NULL, 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_prepared_xid(
+    prepared: *const shale_prepared,
+    len: *mut usize,
+) -> *const c_void {
+    quiet(std::ptr::null(), || {
+        // SAFETY: NULL or a live handle, NULL or a place for a number.
+        let xid = unsafe { prepared.as_ref() }.map(|own| own.0.xid());
+        if !len.is_null() {
+            // SAFETY: as above.
+            unsafe { len.write(xid.map_or(0, <[u8]>::len)) };
+        }
+        xid.map_or(std::ptr::null(), |xid| xid.as_ptr().cast())
+    })
+}
+
+/// Frees the handle, which decides nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_prepared_free(prepared: *mut shale_prepared) {
+    // SAFETY: NULL or a handle that the caller gives back.
+    unsafe { free(prepared) }
+}
+
+/// What is prepared under this name and not decided; `prepared` becomes NULL if there is none.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_prepared_find(
+    db: *const shale_db,
+    xid: *const c_void,
+    xid_len: usize,
+    prepared: *mut *mut shale_prepared,
+) -> *mut shale_error {
+    // SAFETY: a live handle, bytes with their length, a place for a pointer.
+    guard(|| unsafe {
+        can_store(prepared, "prepared")?;
+        let xid = bytes(xid, xid_len, "xid")?;
+        let found = handle(db, "db")?.0.prepared()?.into_iter().find(|one| one.xid() == xid);
+        give_found(prepared, found)
+    })
+}
+
+/// Of what is prepared and not decided, the first whose name comes after this one in the order of
+/// bytes; `prepared` becomes NULL after the last. From NULL on it tells all, also if they are
+/// decided meanwhile: after a crash, those that the caller has to decide.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_prepared_after(
+    db: *const shale_db,
+    xid: *const c_void,
+    xid_len: usize,
+    prepared: *mut *mut shale_prepared,
+) -> *mut shale_error {
+    // SAFETY: a live handle, NULL or bytes with their length, a place for a pointer.
+    guard(|| unsafe {
+        can_store(prepared, "prepared")?;
+        let after = bound(xid, xid_len)?;
+        let all = handle(db, "db")?.0.prepared()?.into_iter();
+        let found = all.filter(|one| after.is_none_or(|xid| one.xid() > xid));
+        give_found(prepared, found.min_by(|a, b| a.xid().cmp(b.xid())))
+    })
+}
+
+/// Hands over what was found, or NULL.
+///
+/// # Safety
+/// `to` is writable for a pointer.
+unsafe fn give_found(
+    to: *mut *mut shale_prepared,
+    found: Option<shale::Prepared>,
+) -> Result<(), Fail> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match found {
+            Some(found) => give(to, "prepared", shale_prepared(found)),
+            None => store(to, "prepared", std::ptr::null_mut()),
+        }
+    }
+}
