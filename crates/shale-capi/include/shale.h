@@ -635,6 +635,30 @@ SHALE_MUST_USE shale_error *shale_txn_commit(shale_txn *txn, bool sync);
 // Undoes all of it, and frees the transaction.
 void shale_txn_rollback(shale_txn *txn);
 
+// Sets a key if it has no value, and locks it in either case, in one step: `inserted` becomes
+// whether it was set, `existing` (which may be NULL) the value that is in the way, or NULL. Looked
+// at is the newest that is committed, whatever a snapshot shows, and what the transaction has
+// written. Who inserts the same key waits, and then finds it.
+SHALE_MUST_USE
+shale_error *shale_txn_insert(shale_txn *txn,
+                              const shale_tree *tree,
+                              const void *key,
+                              size_t key_len,
+                              const void *value,
+                              size_t value_len,
+                              bool *inserted,
+                              shale_bytes **existing);
+
+// The values of `count` keys as by shale_txn_get without a lock, all as of one moment: cheaper
+// than one by one. `values` has room for so many; those of keys that are not there become NULL.
+SHALE_MUST_USE
+shale_error *shale_txn_multi_get(shale_txn *txn,
+                                 const shale_tree *tree,
+                                 const void *const *keys,
+                                 const size_t *key_lens,
+                                 size_t count,
+                                 shale_bytes **values);
+
 // Makes a transaction durable without committing it, under a name of 1 to 256 bytes. It frees the
 // transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the outcome is
 // known after the next open).

@@ -114,21 +114,46 @@ pub unsafe extern "C" fn shale_multi_get(
     // SAFETY: a live handle, and three arrays of `count`.
     guard(|| unsafe {
         let tree = &handle(tree, "tree")?.tree;
-        if count == 0 {
-            return Ok(());
-        }
-        can_store(values, "values")?;
-        if keys.is_null() || key_lens.is_null() {
-            return Err(Fail::null("keys or key_lens"));
-        }
-        let keys: Vec<&[u8]> = (0..count)
-            .map(|index| bytes(*keys.add(index), *key_lens.add(index), "a key"))
-            .collect::<Result<_, Fail>>()?;
-        for (index, value) in tree.multi_get(&keys)?.into_iter().enumerate() {
-            give_value(values.add(index), value)?;
-        }
-        Ok(())
+        let keys = many_keys(keys, key_lens, count, values)?;
+        give_values(values, tree.multi_get(&keys)?)
     })
+}
+
+/// The keys of a call with many, whose results go to `values`.
+///
+/// # Safety
+/// The two arrays have `count` entries, and each key is readable during the call; or `count` is 0.
+pub(crate) unsafe fn many_keys<'a>(
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    values: *mut *mut shale_bytes,
+) -> Result<Vec<&'a [u8]>, Fail> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    can_store(values, "values")?;
+    if keys.is_null() || key_lens.is_null() {
+        return Err(Fail::null("keys or key_lens"));
+    }
+    // SAFETY: the caller's word.
+    let key = |at| unsafe { bytes(*keys.add(at), *key_lens.add(at), "a key") };
+    (0..count).map(key).collect()
+}
+
+/// Stores values, NULL where there is none.
+///
+/// # Safety
+/// `to` has room for as many pointers.
+pub(crate) unsafe fn give_values(
+    to: *mut *mut shale_bytes,
+    values: Vec<Option<shale::Value>>,
+) -> Result<(), Fail> {
+    for (at, value) in values.into_iter().enumerate() {
+        // SAFETY: the caller's word.
+        unsafe { give_value(to.add(at), value)? };
+    }
+    Ok(())
 }
 
 /// Whether a key is there.

@@ -3,7 +3,7 @@
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
 use crate::guard::{bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
-use crate::read::{give_value, shale_bytes};
+use crate::read::{give_value, give_values, many_keys, shale_bytes};
 use crate::scan::shale_scan;
 use crate::tree::shale_tree;
 use shale::{Concurrency, Isolation, LockMode, OnConflict, ScanOptions, TransactionOptions};
@@ -414,4 +414,52 @@ pub unsafe extern "C" fn shale_txn_commit(txn: *mut shale_txn, sync: bool) -> *m
 pub unsafe extern "C" fn shale_txn_rollback(txn: *mut shale_txn) {
     // SAFETY: NULL or a handle that the caller gives back.
     unsafe { free(txn) }
+}
+
+/// Sets a key if it has no value, and locks it in either case, in one step: `inserted` becomes
+/// whether it was set, `existing` (which may be NULL) the value that is in the way, or NULL. Looked
+/// at is the newest that is committed, whatever a snapshot shows, and what the transaction has
+/// written. Who inserts the same key waits, and then finds it.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_insert(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    key: *const c_void,
+    key_len: usize,
+    value: *const c_void,
+    value_len: usize,
+    inserted: *mut bool,
+    existing: *mut *mut shale_bytes,
+) -> *mut shale_error {
+    // SAFETY: live handles, bytes with their lengths, a place for a truth, NULL or one for a
+    // pointer.
+    guard(|| unsafe {
+        can_store(inserted, "inserted")?;
+        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let txn = &mut handle_mut(txn, "txn")?.txn;
+        let found = txn.insert(&handle(tree, "tree")?.tree, key, value)?;
+        store(inserted, "inserted", found.is_none())?;
+        if existing.is_null() { Ok(()) } else { give_value(existing, found) }
+    })
+}
+
+/// The values of `count` keys as by shale_txn_get without a lock, all as of one moment: cheaper
+/// than one by one. `values` has room for so many; those of keys that are not there become NULL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_multi_get(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    values: *mut *mut shale_bytes,
+) -> *mut shale_error {
+    // SAFETY: live handles, `count` keys with their lengths, `count` places for pointers.
+    guard(|| unsafe {
+        let (txn, tree) = (&mut handle_mut(txn, "txn")?.txn, &handle(tree, "tree")?.tree);
+        let keys = many_keys(keys, key_lens, count, values)?;
+        give_values(values, txn.multi_get(tree, &keys)?)
+    })
 }

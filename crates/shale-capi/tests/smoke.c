@@ -312,6 +312,35 @@ static void transactions(shale_db *db, shale_tree *a) {
   shale_locking_scan_free(NULL);
 }
 
+static void inserts(shale_db *db, shale_tree *a) {
+  const void *keys[3] = {"i1", "none", "t1"};
+  size_t lens[3] = {2, 4, 2}, i;
+  shale_bytes *values[3] = {NULL, NULL, NULL}, *existing = NULL;
+  shale_txn *one = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS_LATEST);
+  shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
+  bool inserted = false;
+  OK(shale_txn_insert(one, a, "i1", 2, "1", 1, &inserted, &existing));
+  CHECK(inserted && existing == NULL);
+  OK(shale_txn_insert(one, a, "i1", 2, "2", 1, &inserted, &existing));
+  CHECK(!inserted && is(shale_bytes_data(existing), shale_bytes_len(existing), "1"));
+  shale_bytes_free(existing);
+  OK(shale_txn_insert(one, a, "t1", 2, "2", 1, &inserted, NULL));
+  CHECK(!inserted);
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_insert(two, a, "i1", 2, "2", 1, &inserted, NULL));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(two, a, "t1", 2, "2", 1));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_insert(two, a, "i1", 2, "2", 1, NULL, NULL));
+  OK(shale_txn_multi_get(one, a, keys, lens, 3, values));
+  for (i = 0; i < 3; i++) {
+    CHECK((values[i] == NULL) == (i == 1));
+    if (i != 1) CHECK(is(shale_bytes_data(values[i]), shale_bytes_len(values[i]), "1"));
+    shale_bytes_free(values[i]);
+  }
+  OK(shale_txn_multi_get(one, a, NULL, NULL, 0, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_multi_get(one, a, keys, NULL, 3, values));
+  shale_txn_rollback(one);
+  shale_txn_rollback(two);
+}
+
 static bool named(shale_prepared *prepared, const char *xid) {
   size_t len = 0;
   const void *data = shale_prepared_xid(prepared, &len);
@@ -426,6 +455,7 @@ int main(int argc, char **argv) {
   scans(b);
   large_values(a);
   transactions(db, a);
+  inserts(db, a);
   prepared(db, a);
   loads(db);
   whole(db, path);

@@ -22,7 +22,12 @@ impl Transaction {
         }
     }
 
-    fn read_at(&self, tree: &Tree, key: &[u8], view: Option<&Snapshot>) -> Result<Option<Value>> {
+    pub(super) fn read_at(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        view: Option<&Snapshot>,
+    ) -> Result<Option<Value>> {
         match view {
             Some(snapshot) => tree.get_at(key, snapshot),
             None => tree.get(key),
@@ -30,7 +35,7 @@ impl Transaction {
     }
 
     /// What the transaction itself has made of a key; `None` if nothing.
-    fn own(&self, tree: &Tree, key: &[u8]) -> Option<Option<Value>> {
+    pub(super) fn own(&self, tree: &Tree, key: &[u8]) -> Option<Option<Value>> {
         match self.writes.get(tree.id(), key) {
             Own::Nothing => None,
             Own::Deleted => Some(None),

@@ -4,6 +4,7 @@ use super::Transaction;
 use crate::base::error::{Error, Result};
 use crate::base::key::Kind;
 use crate::db::tree::Tree;
+use crate::read::Value;
 use crate::txn::{Mode, Span};
 use crate::write::ops;
 
@@ -27,9 +28,7 @@ impl Transaction {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        self.write(tree, Kind::Put, key, value)?;
-        self.large |= value.len() as u64 >= u64::from(tree.config().blob_bytes);
-        Ok(())
+        self.write(tree, Kind::Put, key, value)
     }
 
     /// Removes `key`, if it is there.
@@ -78,7 +77,52 @@ impl Transaction {
         self.write(tree, Kind::RangeDelete, start, end)
     }
 
+    /// Sets `key` to `value` if it has none, and answers with the value that it has otherwise: the
+    /// newest that is committed, whatever the snapshot shows, or the transaction's own. In either
+    /// case the key is locked as by a write: who inserts the same key waits, and then finds it.
+    ///
+    /// An optimistic transaction looks at its snapshot, and is refused at commit if the key has
+    /// changed.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let emails = db.tree_or_create("emails")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// assert_eq!(txn.insert(&emails, b"ada@example.org", b"7")?, None);
+    /// assert_eq!(txn.insert(&emails, b"ada@example.org", b"8")?.unwrap(), b"7");
+    /// txn.commit(shale::WriteOptions::default())?;
+    /// assert_eq!(emails.get(b"ada@example.org")?.unwrap(), b"7");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn insert(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<Option<Value>> {
+        self.before_write(tree, Kind::Put, key, value)?;
+        let mut view = None;
+        if self.is_optimistic() {
+            self.reads.add_key(tree.id(), key);
+            view = self.snapshot.clone();
+        }
+        let existing = match self.own(tree, key) {
+            Some(own) => own,
+            None => self.read_at(tree, key, view.as_ref())?,
+        };
+        if existing.is_none() {
+            self.keep(tree, Kind::Put, key, value);
+        }
+        Ok(existing)
+    }
+
     fn write(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
+        self.before_write(tree, kind, key, value)?;
+        self.keep(tree, kind, key, value);
+        Ok(())
+    }
+
+    /// Refuses what cannot be written, and locks it.
+    fn before_write(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
         self.check(tree)?;
         self.core().check_writable()?;
         ops::check_bounds(key, value)?;
@@ -86,17 +130,23 @@ impl Transaction {
         if self.writes.bytes() + (key.len() + value.len()) as u64 > bytes_max {
             return Err(Error::TransactionFull { bytes_max });
         }
-        if !self.is_optimistic() {
-            let span = match kind {
-                Kind::RangeDelete => Span::Range(key, Some(value)),
-                _ => Span::Key(key),
-            };
-            self.lock(tree, span, Mode::Write)?;
-            self.check_unchanged(tree, span)?;
+        if self.is_optimistic() {
+            return Ok(());
         }
+        let span = match kind {
+            Kind::RangeDelete => Span::Range(key, Some(value)),
+            _ => Span::Key(key),
+        };
+        self.lock(tree, span, Mode::Write)?;
+        self.check_unchanged(tree, span)
+    }
+
+    /// Notes a write.
+    fn keep(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) {
+        self.large |=
+            kind == Kind::Put && value.len() as u64 >= u64::from(tree.config().blob_bytes);
         self.writes.add(tree.id(), kind, key, value);
         self.owner.writes = self.writes.count();
         self.trees.entry(tree.id()).or_insert_with(|| tree.clone());
-        Ok(())
     }
 }

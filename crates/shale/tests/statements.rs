@@ -1,0 +1,177 @@
+//! What statements of a server need of transactions: inserts that find duplicates.
+
+use shale::{
+    Background, Concurrency, Config, Db, Env, Error, Isolation, OnConflict, OpenOptions,
+    Transaction, TransactionOptions, Tree, WriteOptions,
+};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const DONE: WriteOptions = WriteOptions { sync: false };
+
+fn open(background: Background) -> (Db, Tree) {
+    let options = OpenOptions { env: Env::memory(), background, read_only: false };
+    let config = Config { memory_bytes: 16 << 20, memtable_bytes: 64 << 10, ..Config::default() };
+    let db = Db::open_in("/db", config, options).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    (db, tree)
+}
+
+fn at(isolation: Isolation) -> TransactionOptions {
+    TransactionOptions { isolation, ..TransactionOptions::default() }
+}
+
+fn inserted(txn: &mut Transaction, tree: &Tree, key: &[u8], value: &[u8]) -> bool {
+    txn.insert(tree, key, value).unwrap().is_none()
+}
+
+/// It waits: asking for the same again tells how it went on.
+fn waits<T: std::fmt::Debug>(result: shale::Result<T>) {
+    assert!(matches!(result, Err(Error::LockWait { .. })), "{result:?}");
+}
+
+#[test]
+fn an_insert_finds_what_is_committed_and_what_is_its_own() {
+    for flushed in [false, true] {
+        let (db, tree) = open(Background::Stepped);
+        tree.put(b"there", b"1").unwrap();
+        tree.put(b"gone", b"1").unwrap();
+        tree.delete(b"gone").unwrap();
+        tree.put(b"covered", b"1").unwrap();
+        tree.delete_range(b"covered", b"covered0").unwrap();
+        if flushed {
+            tree.flush().unwrap();
+        }
+        let mut txn = db.begin(TransactionOptions::default()).unwrap();
+        assert_eq!(txn.insert(&tree, b"there", b"2").unwrap().unwrap(), b"1");
+        assert_eq!(txn.writes(), 0);
+        for key in [&b"gone"[..], b"covered", b"new"] {
+            assert!(inserted(&mut txn, &tree, key, b"2"));
+            assert_eq!(txn.insert(&tree, key, b"3").unwrap().unwrap(), b"2", "its own");
+        }
+        let before = txn.savepoint();
+        txn.delete(&tree, b"there").unwrap();
+        assert!(inserted(&mut txn, &tree, b"there", b"2"));
+        txn.rollback_to(before).unwrap();
+        assert_eq!(txn.insert(&tree, b"there", b"2").unwrap().unwrap(), b"1");
+        txn.delete_range(&tree, b"n", b"o").unwrap();
+        assert!(inserted(&mut txn, &tree, b"new", b"4"));
+        txn.commit(DONE).unwrap();
+        assert_eq!(tree.get(b"there").unwrap().unwrap(), b"1");
+        assert_eq!(tree.get(b"gone").unwrap().unwrap(), b"2");
+        assert_eq!(tree.get(b"new").unwrap().unwrap(), b"4");
+    }
+}
+
+#[test]
+fn a_large_value_is_inserted_and_found() {
+    let (db, tree) = open(Background::Stepped);
+    let large = vec![7; 300_000];
+    let mut txn = db.begin(TransactionOptions::default()).unwrap();
+    assert!(inserted(&mut txn, &tree, b"large", &large));
+    txn.commit(DONE).unwrap();
+    let mut txn = db.begin(TransactionOptions::default()).unwrap();
+    assert_eq!(txn.insert(&tree, b"large", b"").unwrap().unwrap(), large);
+    let too_long = vec![0; (64 << 10) + 1];
+    assert!(matches!(txn.insert(&tree, &too_long, b""), Err(Error::InvalidArgument(_))));
+}
+
+#[test]
+fn the_second_of_two_inserters_waits_and_then_finds_or_inserts() {
+    for (commits, isolation) in [
+        (true, Isolation::ReadCommitted),
+        (false, Isolation::ReadCommitted),
+        (true, Isolation::Serializable),
+        (false, Isolation::RepeatableRead),
+    ] {
+        let (db, tree) = open(Background::Stepped);
+        let mut first = db.begin(at(isolation)).unwrap();
+        let mut second = db.begin(at(isolation)).unwrap();
+        assert!(inserted(&mut first, &tree, b"k", b"first"));
+        waits(second.insert(&tree, b"k", b"second"));
+        if commits {
+            first.commit(DONE).unwrap();
+            assert_eq!(second.insert(&tree, b"k", b"second").unwrap().unwrap(), b"first");
+        } else {
+            first.rollback();
+            assert!(inserted(&mut second, &tree, b"k", b"second"));
+        }
+        // What was found is locked, so that the statement can go on with it.
+        let mut third = db.begin(at(isolation)).unwrap();
+        waits(third.get_for_update(&tree, b"k"));
+        second.commit(DONE).unwrap();
+        assert!(third.get_for_update(&tree, b"k").unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_key_that_came_after_the_snapshot_is_found_or_a_conflict() {
+    for on_conflict in [OnConflict::Error, OnConflict::Latest] {
+        let (db, tree) = open(Background::Stepped);
+        let options = TransactionOptions { on_conflict, ..TransactionOptions::default() };
+        let mut txn = db.begin(options).unwrap();
+        assert!(txn.get(&tree, b"k").unwrap().is_none());
+        tree.put(b"k", b"1").unwrap();
+        match (on_conflict, txn.insert(&tree, b"k", b"2")) {
+            (OnConflict::Error, Err(Error::Conflict { .. })) => {}
+            (OnConflict::Latest, Ok(Some(value))) => assert_eq!(value, b"1"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn of_two_optimistic_inserters_one_is_refused_at_commit() {
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
+    {
+        let (db, tree) = open(Background::Stepped);
+        let options = TransactionOptions { concurrency: Concurrency::Optimistic, ..at(isolation) };
+        let mut first = db.begin(options).unwrap();
+        let mut second = db.begin(options).unwrap();
+        assert!(inserted(&mut first, &tree, b"k", b"first"));
+        assert!(inserted(&mut second, &tree, b"k", b"second"));
+        first.commit(DONE).unwrap();
+        assert_eq!(second.insert(&tree, b"k", b"").unwrap().unwrap(), b"second");
+        assert!(matches!(second.commit(DONE), Err(Error::Conflict { .. })), "{isolation:?}");
+        assert_eq!(tree.get(b"k").unwrap().unwrap(), b"first");
+    }
+}
+
+#[test]
+fn of_threads_that_insert_the_same_keys_one_each_wins() {
+    const THREADS: usize = 4;
+    const KEYS: u32 = 300;
+    let (db, tree) = open(Background::Threads);
+    let wins: Vec<AtomicUsize> = (0..KEYS).map(|_| AtomicUsize::new(0)).collect();
+    let start = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (db, tree, wins, start) = (&db, &tree, &wins, &start);
+            scope.spawn(move || {
+                start.wait();
+                for key in 0..KEYS {
+                    let isolation = if thread % 2 == 0 {
+                        Isolation::ReadCommitted
+                    } else {
+                        Isolation::RepeatableRead
+                    };
+                    let mut txn = db.begin(at(isolation)).unwrap();
+                    let value = [thread as u8; 100];
+                    match txn.insert(tree, &key.to_be_bytes(), &value).unwrap() {
+                        // Every third winner gives it up again, so that another one gets it.
+                        None if (key as usize + thread).is_multiple_of(3) => txn.rollback(),
+                        None => {
+                            txn.commit(DONE).unwrap();
+                            wins[key as usize].fetch_add(1, Ordering::Relaxed);
+                        }
+                        Some(other) => assert_ne!(other[0], thread as u8),
+                    }
+                }
+            });
+        }
+    });
+    for (key, wins) in (0..KEYS).zip(&wins) {
+        assert_eq!(wins.load(Ordering::Relaxed), 1, "key {key}");
+        assert!(tree.contains(&key.to_be_bytes()).unwrap());
+    }
+}
