@@ -125,22 +125,24 @@ link_all() {
     done
 }
 
-# Lays out this checkout's server.
+# Lays out this checkout's server, unless it is as this file and the cache have it.
 lay_out() {
-    local tests=share/mysql/mysql-test
-    if [ -e "$server/complete" ] && [ "$(readlink "$server/bin")" = "$root/usr/bin" ]; then return; fi
+    local tests=share/mysql/mysql-test stamp=$server/laid-out
+    if [ "$stamp" -nt "${BASH_SOURCE[0]}" ] && [ "$stamp" -nt "$cache/complete" ] &&
+        [ "$(readlink "$server/bin")" = "$root/usr/bin" ]; then return; fi
     rm -rf "$server"
-    mkdir -p "$server"
+    mkdir -p "$server/lib"
     ln -sfn "$root/usr/bin" "$server/bin"
     ln -sfn "$root/usr/sbin" "$server/sbin"
+    ln -sfn "$client_library" "$server/lib/"
     link_all "$root/usr/share/mysql" "$server/share/mysql" mysql-test
     link_all "$root/usr/$tests" "$server/$tests" plugin
     link_all "$root/usr/$tests/plugin" "$server/$tests/plugin"
     ln -sfn "$here/shale/mysql-test" "$server/$tests/plugin/shale"
     link_all "$root/usr/lib/mysql/plugin" "$server/lib/mysql/plugin"
-    touch "$server/complete"
+    touch "$stamp"
 }
 
 # The clients' library is in none of the machine's folders.
-client_library=$(echo "$root"/usr/lib/*-linux-gnu*)
+client_library=$root/usr/lib/$(uname -m)-linux-gnu
 export LD_LIBRARY_PATH=$client_library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
