@@ -1,0 +1,63 @@
+// What the plugin knows of its tables, kept in a tree of the engine's own beside theirs.
+//
+//   T <path of the table>   its definition (TableDef)
+//   A <table id>            the next automatic number
+//   H <table id>            up to where hidden keys have been given out
+//   S <table id>            what ANALYZE TABLE found
+//   N                       the next table id
+//
+// A tree that no definition names is left over from a crash and is dropped at the next start: so trees
+// are made before the definition that names them is written, and dropped after it has gone.
+#pragma once
+
+#include "handles.h"
+#include "table_def.h"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shale_sql {
+
+class Catalog {
+ public:
+  // Opens it, made if there is none, and drops trees that belong to no table. 0, or an error's number.
+  int open(shale_db *db);
+  void close();
+
+  // The definition of the table at a path; HA_ERR_NO_SUCH_TABLE if there is none.
+  int read(const std::string &path, TableDef *def) const;
+  int write(const std::string &path, const TableDef &def);
+  // The table's definition and all its numbers, in one step.
+  int erase(const std::string &path, const TableDef &def);
+  int rename(const std::string &from, const std::string &to);
+  // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
+  int replace(const std::string &path, const TableDef &old, const TableDef &def);
+  int new_table_id(uint64_t *id);
+  // All tables, by path.
+  int each(const std::function<void(const std::string &, const TableDef &)> &visit) const;
+
+  // Numbers and texts of a table. Without a sync: what is lost with the machine was not committed either.
+  int read_number(char kind, uint64_t table_id, uint64_t *number) const;
+  int write_number(char kind, uint64_t table_id, uint64_t number);
+  int read_text(char kind, uint64_t table_id, std::string *text) const;
+  int write_text(char kind, uint64_t table_id, const std::string &text);
+
+ private:
+  int put(const std::string &key, const std::string &value, bool sync);
+  int drop_orphans();
+
+  shale_db *db_ = nullptr;
+  TreeHandle tree_;
+  std::mutex ids_;
+};
+
+std::string tree_name(uint64_t table_id, uint32_t index_id);
+// Definitions as bytes, and back; false: the bytes are damaged.
+std::string bytes_of(const TableDef &def);
+bool parse(std::string_view bytes, TableDef *def);
+
+}  // namespace shale_sql

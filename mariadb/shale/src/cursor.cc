@@ -1,0 +1,76 @@
+#include "cursor.h"
+
+#include "errors.h"
+
+namespace shale_sql {
+
+int Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
+                  bool has_upper, std::string_view upper, bool fill_cache) {
+  end();
+  const char *no_bound = nullptr;
+  const char *from = lower.empty() ? no_bound : lower.data();
+  const char *to = has_upper ? upper.data() : no_bound;
+  if (lock != SHALE_LOCK_NONE) {
+    shale_locking_scan *begun = nullptr;
+    int error = number_of(shale_locking_scan_new(txn, tree, lock, from, lower.size(), to,
+                                                 upper.size(), &begun));
+    locking_.reset(begun);
+    return error;
+  }
+  shale_scan *begun = nullptr;
+  int error = number_of(shale_txn_scan(txn, tree, from, lower.size(), to, upper.size(),
+                                       fill_cache, &begun));
+  scan_.reset(begun);
+  return error;
+}
+
+int Cursor::step(shale_txn *txn, bool backward, bool *found) {
+  *found = false;
+  if (locking_) {
+    if (int error = number_of(shale_locking_scan_step(locking_.get(), txn, backward, found))) {
+      return error;
+    }
+    if (!*found) return 0;
+    const void *key = nullptr, *value = nullptr;
+    size_t key_len = 0, value_len = 0;
+    int error =
+        number_of(shale_locking_scan_row(locking_.get(), &key, &key_len, &value, &value_len));
+    key_ = {static_cast<const char *>(key), key_len};
+    value_ = {static_cast<const char *>(value), value_len};
+    return error;
+  }
+  if (!scan_) return 0;
+  shale_scan *scan = scan_.get();
+  shale_error *error = placed_ ? (backward ? shale_scan_prev(scan) : shale_scan_next(scan))
+                               : (backward ? shale_scan_seek_last(scan)
+                                           : shale_scan_seek_first(scan));
+  placed_ = true;
+  if (error != nullptr) return number_of(error);
+  *found = shale_scan_valid(scan);
+  if (!*found) return 0;
+  size_t key_len = 0;
+  const void *key = shale_scan_key(scan, &key_len);
+  key_ = {static_cast<const char *>(key), key_len};
+  value_ = {};
+  return 0;
+}
+
+int Cursor::value(std::string_view *value) {
+  if (scan_) {
+    const void *found = nullptr;
+    size_t length = 0;
+    if (int error = number_of(shale_scan_value(scan_.get(), &found, &length))) return error;
+    value_ = {static_cast<const char *>(found), length};
+  }
+  *value = value_;
+  return 0;
+}
+
+void Cursor::end() {
+  scan_.reset();
+  locking_.reset();
+  placed_ = false;
+  key_ = value_ = {};
+}
+
+}  // namespace shale_sql

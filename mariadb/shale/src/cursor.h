@@ -1,0 +1,33 @@
+// A position in an index: a plain scan of what a transaction sees, or one that locks.
+#pragma once
+
+#include "handles.h"
+
+#include <string_view>
+
+namespace shale_sql {
+
+class Cursor {
+ public:
+  // Over [lower, upper) of a tree; no upper bound without `has_upper`.
+  int begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
+            bool has_upper, std::string_view upper, bool fill_cache);
+  // To the next row, or to the one before; at first to the first or the last. `found` becomes false
+  // at the end.
+  int step(shale_txn *txn, bool backward, bool *found);
+  void end();
+  bool begun() const { return scan_ != nullptr || locking_ != nullptr; }
+
+  // The row it is at, until the next step.
+  std::string_view key() const { return key_; }
+  // Reads it, if it has not been.
+  int value(std::string_view *value);
+
+ private:
+  ScanHandle scan_;
+  LockingScanHandle locking_;
+  bool placed_ = false;
+  std::string_view key_, value_;
+};
+
+}  // namespace shale_sql

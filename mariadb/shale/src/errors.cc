@@ -1,0 +1,68 @@
+#include "server.h"
+
+#include "errors.h"
+
+namespace shale_sql {
+
+namespace {
+
+thread_local std::string text_of_last;
+
+int number_of_kind(shale_error_kind kind) {
+  switch (kind) {
+    case SHALE_OK:
+      return 0;
+    case SHALE_LOCK_TIMEOUT:
+      return HA_ERR_LOCK_WAIT_TIMEOUT;
+    case SHALE_DEADLOCK:
+    case SHALE_ROLLED_BACK:
+      return HA_ERR_LOCK_DEADLOCK;
+    case SHALE_LOCKS_FULL:
+      return HA_ERR_LOCK_TABLE_FULL;
+    case SHALE_DISK_FULL:
+      return HA_ERR_RECORD_FILE_FULL;
+    case SHALE_CORRUPTION:
+      return HA_ERR_CRASHED_ON_USAGE;
+    case SHALE_READ_ONLY:
+      return HA_ERR_TABLE_READONLY;
+    case SHALE_NO_SUCH_TREE:
+      return HA_ERR_TABLE_DEF_CHANGED;
+    case SHALE_CONFLICT:
+      return HA_ERR_RECORD_CHANGED;
+    case SHALE_TRANSACTION_FULL:
+      return kErrTransactionFull;
+    default:
+      return kErrEngine;
+  }
+}
+
+}  // namespace
+
+int number_of(shale_error *error) {
+  if (error == nullptr) return 0;
+  ErrorHandle owned(error);
+  text_of_last = shale_error_text(error);
+  shale_error_kind kind = shale_error_kind_of(error);
+  if (kind == SHALE_CORRUPTION || kind == SHALE_PANIC || kind == SHALE_POISONED) {
+    log_error(text_of_last);
+  }
+  return number_of_kind(kind);
+}
+
+int failed(int number, std::string text) {
+  text_of_last = std::move(text);
+  return number;
+}
+
+const std::string &last_text() { return text_of_last; }
+
+int tell_server(THD *thd, int number) {
+  if (number == HA_ERR_LOCK_DEADLOCK) thd->mark_transaction_to_rollback(true);
+  return number;
+}
+
+void log_error(const std::string &text) { sql_print_error("SHALE: %s", text.c_str()); }
+
+void log_note(const std::string &text) { sql_print_information("SHALE: %s", text.c_str()); }
+
+}  // namespace shale_sql

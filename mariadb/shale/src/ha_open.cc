@@ -1,0 +1,216 @@
+// Opening and closing a handler; what it can; which locks its statement asks for.
+
+#include "ha_shale.h"
+
+#include "engine.h"
+#include "errors.h"
+#include "trx.h"
+
+using namespace shale_sql;
+
+ha_shale::ha_shale(handlerton *hton, TABLE_SHARE *share) : handler(hton, share) {
+  ref_length = 8;
+}
+
+handler::Table_flags ha_shale::table_flags() const {
+  Table_flags flags =
+      HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
+      HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
+      HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_BIT_FIELD | HA_CAN_GEOMETRY |
+      HA_BINLOG_ROW_CAPABLE | HA_CRASH_SAFE | HA_CAN_HASH_KEYS |
+      HA_CAN_TABLES_WITHOUT_ROLLBACK * 0 | HA_CAN_EXPORT * 0 | HA_CONCURRENT_OPTIMIZE |
+      HA_ONLINE_ANALYZE | HA_CAN_ONLINE_BACKUPS * 0 | HA_REUSES_FILE_NAMES |
+      HA_TABLE_SCAN_ON_INDEX;
+  // As InnoDB: a statement that is logged as text gives the same again only if its reads locked.
+  THD *thd = ha_thd();
+  if (thd == nullptr || thd_tx_isolation(thd) > ISO_READ_COMMITTED) {
+    flags |= HA_BINLOG_STMT_CAPABLE;
+  }
+  return flags;
+}
+
+ulong ha_shale::index_flags(uint index, uint part, bool) const {
+  ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
+  bool is_primary = index == table_share->primary_key;
+  if (is_primary) return flags | HA_CLUSTERED_INDEX;
+  flags |= HA_DO_INDEX_COND_PUSHDOWN;
+  // Before a handler is open only the definition tells: parts of a part of a column do not cover it.
+  const KEY &key = table_share->key_info[index];
+  if (part < key.ext_key_parts && (key.key_part[part].key_part_flag & HA_PART_KEY_SEG) == 0) {
+    flags |= HA_KEYREAD_ONLY;
+  }
+  return flags;
+}
+
+int ha_shale::open(const char *name, int, uint) {
+  if (int error = SharedTable::open(name, &shared_)) return error;
+  if (int error = open_indexes()) {
+    shared_.reset();
+    return error;
+  }
+  thr_lock_data_init(shared_->lock.get(), &lock_data_, nullptr);
+  ref_length = static_cast<uint>(primary().codec->max_bytes()) + 2;
+  return info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_OPEN);
+}
+
+int ha_shale::open_indexes() {
+  const TableDef &def = *shared_->def;
+  indexes_.clear();
+  places_.assign(table->s->keys, 0);
+  bool hidden = table->s->primary_key == MAX_KEY;
+  if (hidden != def.hidden_key || table->s->keys + (hidden ? 1 : 0) != def.indexes.size()) {
+    return failed(HA_ERR_TABLE_DEF_CHANGED,
+                  "the catalog has other indexes for " + shared_->path + " than its definition");
+  }
+  auto add = [&](uint number, size_t tree) {
+    Index index;
+    index.number = number;
+    index.tree = shared_->trees[tree].get();
+    index.unique = number == MAX_KEY || (table->key_info[number].flags & HA_NOSAME) != 0;
+    const KeyCodec *first = indexes_.empty() ? nullptr : indexes_[0].codec.get();
+    index.codec = std::make_unique<KeyCodec>(table, number, first);
+    if (number != MAX_KEY) places_[number] = indexes_.size();
+    indexes_.push_back(std::move(index));
+  };
+  add(table->s->primary_key, 0);
+  for (uint number = 0; number < table->s->keys; number++) {
+    if (number == table->s->primary_key) continue;
+    const char *wanted = table->key_info[number].name.str;
+    size_t tree = 1;
+    while (tree < def.indexes.size() &&
+           my_strcasecmp(system_charset_info, def.indexes[tree].name.c_str(), wanted) != 0) {
+      tree++;
+    }
+    if (tree == def.indexes.size()) {
+      return failed(HA_ERR_TABLE_DEF_CHANGED, "the catalog has no index " + std::string(wanted) +
+                                                  " of " + shared_->path);
+    }
+    add(number, tree);
+  }
+  rows_ = std::make_unique<RowCodec>(table, indexes_[0].codec.get(), shared_->def);
+  return 0;
+}
+
+int ha_shale::close() {
+  cursor_.end();
+  rows_.reset();
+  indexes_.clear();
+  shared_.reset();
+  return 0;
+}
+
+handler *ha_shale::clone(const char *name, MEM_ROOT *mem_root) {
+  auto *copy = static_cast<ha_shale *>(handler::clone(name, mem_root));
+  if (copy != nullptr) {
+    copy->lock_mode_ = lock_mode_;
+    copy->stored_lock_mode_ = stored_lock_mode_;
+    copy->read_whole_rows_ = read_whole_rows_;
+  }
+  return copy;
+}
+
+Trx *ha_shale::trx() { return Trx::of(ha_thd()); }
+
+// Which reads lock, by the rules that users know of InnoDB: all but those of plain SELECTs; at READ
+// COMMITTED not those that INSERT ... SELECT and the like do beside.
+THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock_type type) {
+  int command = thd_sql_command(thd);
+  bool in_lock_tables = thd_in_lock_tables(thd);
+  if (type != TL_IGNORE) {
+    bool read_committed = thd_tx_isolation(thd) <= ISO_READ_COMMITTED;
+    bool locks = (in_lock_tables && (type == TL_READ || type == TL_READ_HIGH_PRIORITY)) ||
+                 type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED ||
+                 type == TL_READ_NO_INSERT || command != SQLCOM_SELECT;
+    bool beside = command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT ||
+                  command == SQLCOM_UPDATE || command == SQLCOM_CREATE_TABLE;
+    bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CREATE_SEQUENCE ||
+                      (command == SQLCOM_ANALYZE && type == TL_READ) ||
+                      (read_committed && (type == TL_READ || type == TL_READ_NO_INSERT) && beside);
+    lock_mode_ = locks && !consistent ? SHALE_LOCK_SHARED : SHALE_LOCK_NONE;
+    stored_lock_mode_ = lock_mode_;
+  }
+  if (type != TL_IGNORE && lock_data_.type == TL_UNLOCK) {
+    // Rows are locked by the engine: writers of one table go side by side, unless LOCK TABLES asks
+    // for the table, or a statement changes the whole of it.
+    bool whole = command == SQLCOM_TRUNCATE || command == SQLCOM_OPTIMIZE ||
+                 command == SQLCOM_CREATE_TABLE;
+    if (type >= TL_WRITE_CONCURRENT_INSERT && type <= TL_WRITE && !whole &&
+        !(in_lock_tables && command == SQLCOM_LOCK_TABLES)) {
+      type = TL_WRITE_ALLOW_WRITE;
+    }
+    if (type == TL_READ_NO_INSERT && !(in_lock_tables && command == SQLCOM_LOCK_TABLES)) {
+      type = TL_READ;
+    }
+    lock_data_.type = type;
+  }
+  *to++ = &lock_data_;
+  return to;
+}
+
+int ha_shale::external_lock(THD *thd, int type) {
+  Trx *trx = Trx::of(thd);
+  if (type == F_UNLCK) {
+    locked_ = false;
+    read_whole_rows_ = false;
+    trx->end_table();
+    return 0;
+  }
+  if (type == F_WRLCK) {
+    lock_mode_ = stored_lock_mode_ = SHALE_LOCK_EXCLUSIVE;
+    read_whole_rows_ = true;
+  }
+  if (int error = trx->begin_statement(false)) return tell_server(thd, error);
+  if (lock_mode_ == SHALE_LOCK_NONE && in_transaction(thd) &&
+      thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
+    lock_mode_ = stored_lock_mode_ = SHALE_LOCK_SHARED;
+  }
+  trx->use_table();
+  locked_ = true;
+  return 0;
+}
+
+int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
+  if (!locked_) {
+    // A temporary table, made within this LOCK TABLES.
+    lock_mode_ = SHALE_LOCK_EXCLUSIVE;
+    read_whole_rows_ = true;
+  } else if (thd_sql_command(thd) == SQLCOM_SELECT && type == TL_READ &&
+             thd_tx_isolation(thd) != ISO_SERIALIZABLE) {
+    lock_mode_ = SHALE_LOCK_NONE;
+  } else {
+    lock_mode_ = stored_lock_mode_;
+  }
+  if (type >= TL_WRITE_ALLOW_WRITE) read_whole_rows_ = true;
+  return tell_server(thd, Trx::of(thd)->begin_statement(!thd->in_sub_stmt));
+}
+
+int ha_shale::reset() {
+  cursor_.end();
+  scanned_ = nullptr;
+  keyread_only_ = false;
+  has_range_end_ = false;
+  locked_in_ = nullptr;
+  // A statement with long values does not keep their memory for all that follow.
+  if (row_.capacity() > (1 << 20)) std::string().swap(row_);
+  return 0;
+}
+
+int ha_shale::extra(enum ha_extra_function operation) {
+  switch (operation) {
+    case HA_EXTRA_KEYREAD:
+      keyread_only_ = true;
+      break;
+    case HA_EXTRA_NO_KEYREAD:
+      keyread_only_ = false;
+      break;
+    default:
+      break;
+  }
+  return 0;
+}
+
+bool ha_shale::get_error_message(int, String *text) {
+  const std::string &words = last_text();
+  text->append(words.data(), words.size());
+  return false;
+}

@@ -1,0 +1,373 @@
+// Reading rows: by key, by range, whole tables, by position.
+
+#include "ha_shale.h"
+
+#include "engine.h"
+#include "errors.h"
+#include "trx.h"
+
+using namespace shale_sql;
+
+namespace {
+
+// What a search tuple asks for, as bounds of keys and the end to begin at.
+struct Search {
+  std::string lower, upper;
+  bool has_upper = false;
+  bool backward = false;
+  bool exact = false;
+  bool possible = true;
+};
+
+Search search_of(std::string prefix, enum ha_rkey_function how) {
+  Search search;
+  std::string after = prefix;
+  bool has_after = next_after_prefix(&after);
+  switch (how) {
+    case HA_READ_KEY_EXACT:
+    case HA_READ_PREFIX:
+    case HA_READ_PREFIX_LAST:
+      search.exact = true;
+      search.backward = how == HA_READ_PREFIX_LAST;
+      search.lower = std::move(prefix);
+      search.upper = std::move(after);
+      search.has_upper = has_after;
+      break;
+    case HA_READ_KEY_OR_NEXT:
+      search.lower = std::move(prefix);
+      break;
+    case HA_READ_AFTER_KEY:
+      search.lower = std::move(after);
+      search.possible = has_after;
+      break;
+    case HA_READ_BEFORE_KEY:
+      search.upper = std::move(prefix);
+      search.has_upper = search.backward = true;
+      break;
+    case HA_READ_KEY_OR_PREV:
+    case HA_READ_PREFIX_LAST_OR_PREV:
+      search.upper = std::move(after);
+      search.has_upper = has_after;
+      search.backward = true;
+      break;
+    default:
+      search.possible = false;
+      break;
+  }
+  return search;
+}
+
+bool has_null(const KEY &key, const uchar *tuple, key_part_map parts) {
+  for (uint part = 0; part < key.user_defined_key_parts && (parts & 1) != 0; part++, parts >>= 1) {
+    if (key.key_part[part].null_bit != 0 && *tuple != 0) return true;
+    tuple += key.key_part[part].store_length;
+  }
+  return false;
+}
+
+}  // namespace
+
+int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_upper,
+                         std::string_view upper) {
+  shale_txn *txn = nullptr;
+  scanned_ = &index;
+  prefix_bound_ = false;
+  if (int error = trx()->get(&txn)) return tell_server(ha_thd(), error);
+  return tell_server(ha_thd(), cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper,
+                                             true));
+}
+
+// Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the next
+// row is read.
+int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
+  if (current_primary_.data() != key.data()) current_primary_.assign(key);
+  if (table->s->blob_fields != 0 && value.data() != row_.data()) {
+    row_.assign(value);
+    value = row_;
+  }
+  const MY_BITMAP *wanted = read_whole_rows_ ? nullptr : table->read_set;
+  if (rows_->unpack(current_primary_, value, wanted, buf)) return 0;
+  return failed(kErrDamagedRow, "a row of table " + shared_->path +
+                                    " is damaged; CHECK TABLE says which");
+}
+
+// Reads the row whose primary key is current_primary_.
+int ha_shale::read_by_primary(uchar *buf, int missing) {
+  return read_row(primary(), current_primary_, buf, missing);
+}
+
+int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int missing) {
+  shale_txn *txn = nullptr;
+  if (int error = trx()->get(&txn)) return error;
+  shale_bytes *found = nullptr;
+  if (int error = number_of(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(),
+                                          &found))) {
+    return error;
+  }
+  if (found == nullptr) return missing;
+  BytesHandle bytes(found);
+  std::string_view value = view_of(bytes);
+  if (lock_mode() != SHALE_LOCK_NONE) {
+    locked_in_ = &index;
+    locked_key_.assign(key);
+  }
+  if (is_primary(index)) return fill_from_primary(buf, key, value);
+  std::string_view primary_key;
+  if (!index.codec->primary_of(key, value, &primary_key)) {
+    return failed(kErrDamagedRow, "an entry of index " +
+                                      std::string(table->key_info[index.number].name.str) + " of " +
+                                      shared_->path + " is damaged");
+  }
+  current_primary_.assign(primary_key);
+  if (keyread_only_) {
+    return index.codec->unpack(key, value, buf) ? 0 : failed(kErrDamagedRow, "damaged entry");
+  }
+  return read_by_primary(buf, HA_ERR_CRASHED_ON_USAGE);
+}
+
+// Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
+int ha_shale::fill(uchar *buf, bool *skip) {
+  const Index &index = *scanned_;
+  std::string_view value;
+  *skip = false;
+  if (int error = cursor_.value(&value)) return error;
+  if (is_primary(index)) {
+    if (lock_mode() != SHALE_LOCK_NONE) {
+      locked_in_ = &index;
+      locked_key_.assign(cursor_.key());
+    }
+    return fill_from_primary(buf, cursor_.key(), value);
+  }
+  std::string_view primary_key;
+  bool good = index.codec->primary_of(cursor_.key(), value, &primary_key);
+  bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
+  if (good && (keyread_only_ || conditional)) {
+    good = index.codec->unpack(cursor_.key(), value, buf);
+  }
+  if (!good) {
+    return failed(kErrDamagedRow, "an entry of index " +
+                                      std::string(table->key_info[index.number].name.str) + " of " +
+                                      shared_->path + " is damaged");
+  }
+  if (conditional) {
+    switch (handler_index_cond_check(this)) {
+      case CHECK_NEG:
+        *skip = true;
+        return 0;
+      case CHECK_OUT_OF_RANGE:
+        return HA_ERR_END_OF_FILE;
+      case CHECK_ABORTED_BY_USER:
+        return HA_ERR_ABORTED_BY_USER;
+      case CHECK_POS:
+        break;
+      default:
+        return failed(kErrEngine, "the condition on an index could not be evaluated");
+    }
+  }
+  current_primary_.assign(primary_key);
+  if (keyread_only_) return 0;
+  int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
+  if (error != HA_ERR_KEY_NOT_FOUND) return error;
+  if (!trx()->wrote()) {
+    return failed(HA_ERR_CRASHED_ON_USAGE,
+                  "an entry of index " + std::string(table->key_info[index.number].name.str) +
+                      " of " + shared_->path + " has no row; CHECK TABLE says which");
+  }
+  // The transaction has deleted the row since the scan began.
+  *skip = true;
+  return 0;
+}
+
+int ha_shale::step(uchar *buf, bool backward) {
+  shale_txn *txn = nullptr;
+  if (int error = trx()->get(&txn)) return error;
+  for (;;) {
+    bool found = false, skip = false;
+    if (int error = cursor_.step(txn, backward, &found)) return error;
+    if (!found) return HA_ERR_END_OF_FILE;
+    if (int error = fill(buf, &skip)) return error;
+    if (!skip) return 0;
+    if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+  }
+}
+
+int ha_shale::finish_read(int error, uchar *) {
+  table->status = error == 0 ? 0 : STATUS_NOT_FOUND;
+  return error == 0 ? 0 : tell_server(ha_thd(), error);
+}
+
+int ha_shale::rnd_init(bool scan) {
+  whole_scan_ = scan;
+  cursor_.end();
+  if (!scan) return 0;
+  return begin_scan(primary(), {}, false, {});
+}
+
+int ha_shale::rnd_end() {
+  cursor_.end();
+  scanned_ = nullptr;
+  return 0;
+}
+
+int ha_shale::rnd_next(uchar *buf) { return finish_read(step(buf, false), buf); }
+
+// A position is the primary key's bytes, their number before them, zeros after.
+void ha_shale::position(const uchar *record) {
+  key_.clear();
+  if (shared_->def->hidden_key) {
+    key_ = current_primary_;
+  } else {
+    primary().codec->pack_columns(record, &key_);
+  }
+  memset(ref, 0, ref_length);
+  int2store(ref, key_.size());
+  memcpy(ref + 2, key_.data(), std::min<size_t>(key_.size(), ref_length - 2));
+}
+
+int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
+  current_primary_.assign(reinterpret_cast<const char *>(pos) + 2, uint2korr(pos));
+  bool keyread = keyread_only_;
+  keyread_only_ = false;
+  int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
+  keyread_only_ = keyread;
+  return finish_read(error, buf);
+}
+
+int ha_shale::index_init(uint index, bool) {
+  active_index = index;
+  cursor_.end();
+  scanned_ = nullptr;
+  return 0;
+}
+
+int ha_shale::index_end() {
+  cursor_.end();
+  scanned_ = nullptr;
+  active_index = MAX_KEY;
+  return 0;
+}
+
+int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
+                             enum ha_rkey_function how) {
+  const Index &index = of_number(active_index);
+  const KEY &key_info = table->key_info[active_index];
+  bool in_range = has_range_end_;
+  has_range_end_ = false;
+  if (key == nullptr) return index_first(buf);
+  key_.clear();
+  index.codec->pack_tuple(key, parts, &key_);
+  key_part_map whole = (key_part_map(1) << key_info.user_defined_key_parts) - 1;
+  if (how == HA_READ_KEY_EXACT && index.unique && (parts & whole) == whole &&
+      !has_null(key_info, key, parts)) {
+    cursor_.end();
+    scanned_ = nullptr;
+    if (parts != whole) {
+      key_.clear();
+      index.codec->pack_tuple(key, whole, &key_);
+    }
+    std::string searched = key_;
+    int error = read_row(index, searched, buf, HA_ERR_KEY_NOT_FOUND);
+    // Where an index_next would go on.
+    lower_ = searched;
+    scanned_ = error == 0 ? &index : nullptr;
+    return finish_read(error, buf);
+  }
+  Search search = search_of(key_, how);
+  if (!search.possible) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
+  if (in_range && !search.exact && !search.backward) {
+    search.upper = range_end_;
+    search.has_upper = true;
+    if (search.lower >= search.upper) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
+  }
+  if (int error = begin_scan(index, search.lower, search.has_upper, search.upper)) {
+    return finish_read(error, buf);
+  }
+  prefix_bound_ = search.exact;
+  lower_ = std::move(search.lower);
+  upper_ = std::move(search.upper);
+  int error = step(buf, search.backward);
+  return finish_read(error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error, buf);
+}
+
+// After an exact search the scan ends with the equal rows. The index does not: who asks for more gets
+// a scan of what comes after, or before.
+int ha_shale::index_next(uchar *buf) {
+  if (!cursor_.begun()) {
+    if (scanned_ == nullptr) return finish_read(HA_ERR_END_OF_FILE, buf);
+    std::string from = lower_;
+    if (!next_after_prefix(&from)) return finish_read(HA_ERR_END_OF_FILE, buf);
+    if (int error = begin_scan(*scanned_, from, false, {})) return finish_read(error, buf);
+  }
+  int error = step(buf, false);
+  if (error == HA_ERR_END_OF_FILE && prefix_bound_ && !upper_.empty()) {
+    std::string from = upper_;
+    if ((error = begin_scan(*scanned_, from, false, {})) == 0) error = step(buf, false);
+  }
+  return finish_read(error, buf);
+}
+
+int ha_shale::index_prev(uchar *buf) {
+  if (!cursor_.begun()) {
+    if (scanned_ == nullptr) return finish_read(HA_ERR_END_OF_FILE, buf);
+    std::string to = lower_;
+    if (int error = begin_scan(*scanned_, {}, true, to)) return finish_read(error, buf);
+  }
+  int error = step(buf, true);
+  if (error == HA_ERR_END_OF_FILE && prefix_bound_ && !lower_.empty()) {
+    std::string to = lower_;
+    if ((error = begin_scan(*scanned_, {}, true, to)) == 0) error = step(buf, true);
+  }
+  return finish_read(error, buf);
+}
+
+// Of an exact search: the scan is of the equal rows only.
+int ha_shale::index_next_same(uchar *buf, const uchar *key, uint length) {
+  if (!prefix_bound_ && cursor_.begun()) return handler::index_next_same(buf, key, length);
+  return finish_read(cursor_.begun() ? step(buf, false) : HA_ERR_END_OF_FILE, buf);
+}
+
+int ha_shale::index_first(uchar *buf) {
+  bool bounded = has_range_end_;
+  has_range_end_ = false;
+  int error = begin_scan(of_number(active_index), {}, bounded, bounded ? range_end_ : "");
+  return finish_read(error != 0 ? error : step(buf, false), buf);
+}
+
+int ha_shale::index_last(uchar *buf) {
+  int error = begin_scan(of_number(active_index), {}, false, {});
+  return finish_read(error != 0 ? error : step(buf, true), buf);
+}
+
+// The end of the range bounds the scan, so that it neither reads nor locks beyond.
+int ha_shale::read_range_first(const key_range *start, const key_range *end, bool eq_range,
+                               bool sorted) {
+  has_range_end_ = false;
+  if (end != nullptr && !eq_range) {
+    range_end_.clear();
+    of_number(active_index).codec->pack_tuple(end->key, end->keypart_map, &range_end_);
+    has_range_end_ = end->flag == HA_READ_BEFORE_KEY || next_after_prefix(&range_end_);
+  }
+  int error = handler::read_range_first(start, end, eq_range, sorted);
+  has_range_end_ = false;
+  return error;
+}
+
+Item *ha_shale::idx_cond_push(uint index, Item *condition) {
+  // The condition is looked at before the row is read: what it needs has to be in the index.
+  if (index == table->s->primary_key) return condition;
+  pushed_idx_cond = condition;
+  pushed_idx_cond_keyno = index;
+  in_range_check_pushed_down = true;
+  return nullptr;
+}
+
+// At READ COMMITTED rows that do not match are not kept locked, as users know of InnoDB.
+void ha_shale::unlock_row() {
+  Trx *trx = this->trx();
+  if (locked_in_ == nullptr || !trx->begun() || !trx->read_committed()) return;
+  shale_txn *txn = nullptr;
+  if (trx->get(&txn) != 0) return;
+  ErrorHandle ignored(
+      shale_txn_unlock(txn, locked_in_->tree, locked_key_.data(), locked_key_.size()));
+  locked_in_ = nullptr;
+}

@@ -1,0 +1,177 @@
+// A handler: one use of one table by one connection. Calls are in files by family: ha_open (open, close,
+// locks, flags), ha_scan (reading), ha_write (writing), ha_ddl (create, drop, rename), ha_alter (in place),
+// ha_info (statistics, CHECK TABLE).
+#pragma once
+
+#include "server.h"
+
+#include "cursor.h"
+#include "key_codec.h"
+#include "row_codec.h"
+#include "shared_table.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shale_sql {
+class Trx;
+}
+
+class ha_shale final : public handler {
+ public:
+  ha_shale(handlerton *hton, TABLE_SHARE *share);
+
+  const char *index_type(uint) override { return "LSM"; }
+  Table_flags table_flags() const override;
+  ulong index_flags(uint index, uint part, bool all_parts) const override;
+  uint max_supported_keys() const override { return MAX_KEY; }
+  uint max_supported_key_length() const override { return 3072; }
+  uint max_supported_key_part_length() const override { return 3072; }
+  uint8 table_cache_type() override { return HA_CACHE_TBL_ASKTRANSACT; }
+  const key_map *keys_to_use_for_scanning() override { return &key_map_full; }
+
+  // ha_open
+  int open(const char *name, int mode, uint test_if_locked) override;
+  int close() override;
+  THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock_type type) override;
+  int external_lock(THD *thd, int type) override;
+  int start_stmt(THD *thd, thr_lock_type type) override;
+  int reset() override;
+  int extra(enum ha_extra_function operation) override;
+  bool get_error_message(int error, String *text) override;
+  uint lock_count() const override { return 1; }
+  handler *clone(const char *name, MEM_ROOT *mem_root) override;
+
+  // ha_scan
+  int rnd_init(bool scan) override;
+  int rnd_end() override;
+  int rnd_next(uchar *buf) override;
+  int rnd_pos(uchar *buf, uchar *pos) override;
+  void position(const uchar *record) override;
+  int index_init(uint index, bool sorted) override;
+  int index_end() override;
+  int index_read_map(uchar *buf, const uchar *key, key_part_map parts,
+                     enum ha_rkey_function how) override;
+  int index_next(uchar *buf) override;
+  int index_prev(uchar *buf) override;
+  int index_first(uchar *buf) override;
+  int index_last(uchar *buf) override;
+  int index_next_same(uchar *buf, const uchar *key, uint length) override;
+  int read_range_first(const key_range *start, const key_range *end, bool eq_range,
+                       bool sorted) override;
+  Item *idx_cond_push(uint index, Item *condition) override;
+  void unlock_row() override;
+
+  // ha_write
+  int write_row(const uchar *buf) override;
+  int update_row(const uchar *old_row, const uchar *new_row) override;
+  int delete_row(const uchar *buf) override;
+  int truncate() override;
+  int delete_all_rows() override { return HA_ERR_WRONG_COMMAND; }
+  void start_bulk_insert(ha_rows rows, uint flags) override;
+  int end_bulk_insert() override;
+  void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted,
+                          ulonglong *first, ulonglong *reserved) override;
+  int reset_auto_increment(ulonglong value) override;
+  void update_create_info(HA_CREATE_INFO *info) override;
+
+  // ha_ddl
+  int create(const char *name, TABLE *form, HA_CREATE_INFO *info) override;
+  int delete_table(const char *name) override;
+  int rename_table(const char *from, const char *to) override;
+  ulonglong table_version() const override;
+
+  // ha_alter
+  enum_alter_inplace_result check_if_supported_inplace_alter(
+      TABLE *altered, Alter_inplace_info *info) override;
+  bool prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
+  bool inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
+  bool commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) override;
+  bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
+
+  // ha_info
+  int info(uint what) override;
+  ha_rows records_in_range(uint index, const key_range *low, const key_range *high,
+                           page_range *pages) override;
+  ha_rows estimate_rows_upper_bound() override { return HA_POS_ERROR; }
+  double scan_time() override;
+  double read_time(uint index, uint ranges, ha_rows rows) override;
+  int analyze(THD *thd, HA_CHECK_OPT *options) override;
+  int optimize(THD *thd, HA_CHECK_OPT *options) override;
+  int check(THD *thd, HA_CHECK_OPT *options) override;
+
+ private:
+  // One index as this handler uses it.
+  struct Index {
+    uint number;  // in the table's definition; MAX_KEY: the hidden primary key
+    std::unique_ptr<shale_sql::KeyCodec> codec;
+    shale_tree *tree = nullptr;
+    bool unique = false;
+  };
+
+  int open_indexes();
+  const Index &primary() const { return indexes_[0]; }
+  const Index &of_number(uint number) const { return indexes_[places_[number]]; }
+  bool is_primary(const Index &index) const { return &index == &indexes_[0]; }
+
+  // Reading (ha_scan)
+  int begin_scan(const Index &index, std::string_view lower, bool has_upper, std::string_view upper);
+  int step(uchar *buf, bool backward);
+  int fill(uchar *buf, bool *skip);
+  int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
+  int read_row(const Index &index, std::string_view key, uchar *buf, int missing);
+  int read_by_primary(uchar *buf, int missing);
+  int finish_read(int error, uchar *buf);
+
+  // Writing (ha_write)
+  struct RowKeys {
+    std::string primary;
+    std::vector<std::string> keys;    // of the other indexes
+    std::vector<std::string> values;
+    std::vector<bool> has_null;
+  };
+  void pack_keys(const uchar *row, RowKeys *keys) const;
+  int insert_row(const uchar *row, const RowKeys &keys);
+  int insert_entry(shale_txn *txn, size_t place, const RowKeys &keys);
+  int put_row(shale_txn *txn, const uchar *row, const RowKeys &keys);
+  int change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was, const RowKeys &is);
+  int duplicate(size_t place, std::string_view primary);
+  int in_row(shale_txn *txn, int error, bool has_place, size_t place);
+  int begin_write(shale_txn **txn);
+  void use_number(const uchar *row);
+  int look_up_number();
+
+  shale_sql::Trx *trx();
+  int lock_mode() const { return lock_mode_; }
+
+  std::shared_ptr<shale_sql::SharedTable> shared_;
+  THR_LOCK_DATA lock_data_;
+  std::vector<Index> indexes_;    // the primary key first
+  std::vector<size_t> places_;    // of the server's numbers in indexes_
+  std::unique_ptr<shale_sql::RowCodec> rows_;
+
+  int lock_mode_ = 0;           // a shale_lock
+  int stored_lock_mode_ = 0;
+  bool read_whole_rows_ = false;  // for writers: the whole row is needed to write it anew
+  bool keyread_only_ = false;
+  bool locked_ = false;
+
+  shale_sql::Cursor cursor_;
+  const Index *scanned_ = nullptr;
+  bool whole_scan_ = false;       // rnd_next rather than an index
+  bool prefix_bound_ = false;     // the scan ends where an equal prefix does, the index may go on
+  std::string upper_, lower_, key_;
+  bool has_range_end_ = false;    // of read_range_first, for index_read_map
+  std::string range_end_;
+  std::string current_primary_;   // of the row last read
+  std::string row_;               // its value: blobs point into it
+  std::string locked_key_;        // of the row last locked, for unlock_row
+  const Index *locked_in_ = nullptr;
+
+  std::string duplicate_primary_;
+  RowKeys was_, is_;
+  std::string value_;
+  std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
+  bool bulk_ = false;
+};

@@ -1,0 +1,186 @@
+#include "server.h"
+
+#include "engine.h"
+#include "errors.h"
+#include "hton.h"
+#include "trx.h"
+
+#include <vector>
+
+namespace shale_sql {
+
+namespace {
+
+// Of the X/Open XA interface; no header of the server has them.
+constexpr int kXaOk = 0;
+constexpr int kXaResourceManagerError = -3;
+constexpr int kXaNotThere = -4;
+
+// The server's name of a transaction as bytes: the format, the two lengths, the data.
+std::string bytes_of(const XID &xid) {
+  std::string out;
+  for (long part : {static_cast<long>(xid.formatID), xid.gtrid_length, xid.bqual_length}) {
+    for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(part >> shift));
+  }
+  out.append(xid.data, static_cast<size_t>(xid.gtrid_length + xid.bqual_length));
+  return out;
+}
+
+bool parse(std::string_view bytes, XID *xid) {
+  if (bytes.size() < 12) return false;
+  auto part = [&](size_t at) {
+    uint32_t number = 0;
+    for (size_t i = 0; i < 4; i++) number = number << 8 | static_cast<unsigned char>(bytes[at + i]);
+    return static_cast<int32_t>(number);
+  };
+  long gtrid = part(4), bqual = part(8);
+  if (gtrid < 0 || bqual < 0 || gtrid > MAXGTRIDSIZE || bqual > MAXBQUALSIZE) return false;
+  if (bytes.size() != 12 + static_cast<size_t>(gtrid + bqual)) return false;
+  xid->set(part(0), bytes.data() + 12, gtrid, bytes.data() + 12 + gtrid, bqual);
+  return true;
+}
+
+int report(THD *thd, int error) {
+  if (error != 0) tell_server(thd, error);
+  return error;
+}
+
+// Commit and rollback come without a handler, so their words are given here.
+int refuse(THD *thd, int error) {
+  if (error != 0 && thd != nullptr) {
+    my_printf_error(ER_GET_ERRMSG, "SHALE: %s", MYF(0), last_text().c_str());
+  }
+  return error;
+}
+
+bool is_whole(THD *thd, bool all) { return all || !in_transaction(thd); }
+
+int commit(handlerton *, THD *thd, bool all) {
+  Trx *trx = Trx::find(thd);
+  if (trx == nullptr) return 0;
+  if (is_whole(thd, all)) return refuse(thd, trx->commit());
+  return report(thd, trx->commit_statement());
+}
+
+int rollback(handlerton *, THD *thd, bool all) {
+  Trx *trx = Trx::find(thd);
+  if (trx == nullptr) return 0;
+  if (is_whole(thd, all)) return refuse(thd, trx->rollback());
+  return report(thd, trx->rollback_statement());
+}
+
+int prepare(handlerton *, THD *thd, bool all) {
+  Trx *trx = Trx::find(thd);
+  if (trx == nullptr) return 0;
+  if (!is_whole(thd, all)) return report(thd, trx->commit_statement());
+  return refuse(thd, trx->prepare(bytes_of(*thd->get_xid())));
+}
+
+void commit_ordered(handlerton *, THD *thd, bool all) {
+  Trx *trx = Trx::find(thd);
+  if (trx != nullptr && is_whole(thd, all)) trx->commit_ordered();
+}
+
+int close_connection(handlerton *, THD *thd) {
+  if (Trx *trx = Trx::find(thd)) {
+    trx->detach();
+    trx->rollback();
+  }
+  Trx::forget(thd);
+  return 0;
+}
+
+int savepoint_set(handlerton *, THD *thd, void *place) {
+  return report(thd, Trx::of(thd)->savepoint(static_cast<size_t *>(place)));
+}
+
+int savepoint_rollback(handlerton *, THD *thd, void *place) {
+  Trx *trx = Trx::find(thd);
+  return trx == nullptr ? 0 : report(thd, trx->rollback_to(*static_cast<size_t *>(place)));
+}
+
+// The engine's savepoints are a stack, the server's can be given up in any order: they go with the
+// transaction, or with one before them.
+int savepoint_release(handlerton *, THD *, void *) { return 0; }
+
+// Locks stay after going back, so that others wait: what they protect may be given up.
+bool savepoint_rollback_can_release_mdl(handlerton *, THD *) { return true; }
+
+int start_consistent_snapshot(handlerton *hton, THD *thd) {
+  Trx *trx = Trx::of(thd);
+  if (thd_tx_isolation(thd) != ISO_REPEATABLE_READ) {
+    push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_UNSUPPORTED,
+                 "SHALE: WITH CONSISTENT SNAPSHOT has an effect at REPEATABLE READ only");
+  }
+  if (int error = trx->take_snapshot()) return refuse(thd, error);
+  trans_register_ha(thd, true, hton, 0);
+  return 0;
+}
+
+int recover(handlerton *, XID *list, uint room) {
+  uint listed = 0;
+  shale_prepared *at = nullptr;
+  size_t length = 0;
+  const void *name = nullptr;
+  while (listed < room) {
+    shale_prepared *next = nullptr;
+    if (number_of(shale_prepared_after(engine.db, name, length, &next)) != 0) {
+      log_error("prepared transactions cannot be listed: " + last_text());
+      break;
+    }
+    shale_prepared_free(at);
+    if ((at = next) == nullptr) break;
+    name = shale_prepared_xid(at, &length);
+    if (parse({static_cast<const char *>(name), length}, &list[listed])) listed++;
+  }
+  shale_prepared_free(at);
+  return static_cast<int>(listed);
+}
+
+int decide(XID *xid, bool commits) {
+  std::string name = bytes_of(*xid);
+  shale_prepared *prepared = nullptr;
+  int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), &prepared));
+  if (error != 0 || prepared == nullptr) return error != 0 ? kXaResourceManagerError : kXaNotThere;
+  error = number_of(commits ? shale_prepared_commit(prepared, true)
+                            : shale_prepared_rollback(prepared, true));
+  shale_prepared_free(prepared);
+  if (error != 0) log_error("a prepared transaction cannot be decided: " + last_text());
+  return error == 0 ? kXaOk : kXaResourceManagerError;
+}
+
+int commit_by_xid(handlerton *, XID *xid) { return decide(xid, true); }
+int rollback_by_xid(handlerton *, XID *xid) { return decide(xid, false); }
+
+void commit_checkpoint_request(void *cookie) {
+  if (number_of(shale_sync(engine.db)) == 0) {
+    commit_checkpoint_notify_ha(cookie);
+  } else {
+    log_error("what was committed cannot be made durable: " + last_text());
+  }
+}
+
+bool flush_logs(handlerton *) { return number_of(shale_sync(engine.db)) != 0; }
+
+}  // namespace
+
+void fill_transactions(handlerton *hton) {
+  hton->savepoint_offset = sizeof(size_t);
+  hton->close_connection = close_connection;
+  hton->savepoint_set = savepoint_set;
+  hton->savepoint_rollback = savepoint_rollback;
+  hton->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;
+  hton->savepoint_release = savepoint_release;
+  hton->commit = commit;
+  hton->commit_ordered = commit_ordered;
+  hton->rollback = rollback;
+  hton->prepare = prepare;
+  hton->recover = recover;
+  hton->commit_by_xid = commit_by_xid;
+  hton->rollback_by_xid = rollback_by_xid;
+  hton->commit_checkpoint_request = commit_checkpoint_request;
+  hton->start_consistent_snapshot = start_consistent_snapshot;
+  hton->flush_logs = flush_logs;
+}
+
+}  // namespace shale_sql

@@ -1,0 +1,23 @@
+#include "server.h"
+
+#include "options.h"
+
+namespace shale_sql {
+
+namespace {
+
+ha_create_table_option table_options[] = {
+    HA_TOPTION_STRING("COMPRESSION", compression), HA_TOPTION_END};
+
+}  // namespace
+
+void fill_options(handlerton *hton) { hton->table_options = table_options; }
+
+std::string codec_of(const ha_table_option_struct *options) {
+  if (options == nullptr || options->compression == nullptr) return "";
+  std::string codec = options->compression;
+  for (char &letter : codec) letter = static_cast<char>(my_tolower(&my_charset_latin1, letter));
+  return codec == "auto" || codec == "default" ? "" : codec;
+}
+
+}  // namespace shale_sql

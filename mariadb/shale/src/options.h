@@ -1,0 +1,17 @@
+// Options of CREATE TABLE.
+#pragma once
+
+#include <string>
+
+struct ha_table_option_struct {
+  char *compression;
+};
+struct handlerton;
+
+namespace shale_sql {
+
+void fill_options(handlerton *hton);
+// The codec that a table's options ask for; empty: the default.
+std::string codec_of(const ha_table_option_struct *options);
+
+}  // namespace shale_sql

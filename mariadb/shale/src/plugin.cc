@@ -1,0 +1,58 @@
+// What the server is told of the plugin, and its start and end.
+
+#include "ha_shale.h"
+
+#include "engine.h"
+#include "errors.h"
+#include "hton.h"
+#include "options.h"
+#include "settings.h"
+
+namespace {
+
+handler *create_handler(handlerton *hton, TABLE_SHARE *share, MEM_ROOT *mem_root) {
+  return new (mem_root) ha_shale(hton, share);
+}
+
+int start(void *place) {
+  auto *hton = static_cast<handlerton *>(place);
+  hton->create = create_handler;
+  hton->db_type = DB_TYPE_AUTOASSIGN;
+  hton->flags = HTON_CLOSE_CURSORS_AT_COMMIT | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
+                HTON_NATIVE_SYS_VERSIONING * 0;
+  static const char *no_files[] = {nullptr};
+  hton->tablefile_extensions = no_files;
+  shale_sql::fill_transactions(hton);
+  shale_sql::fill_options(hton);
+  if (shale_sql::open_engine(hton) == 0) return 0;
+  shale_sql::log_error("the database in " + shale_sql::engine.folder +
+                       " was not opened: " + shale_sql::last_text());
+  return 1;
+}
+
+int stop(void *) {
+  if (shale_sql::close_engine() != 0) {
+    shale_sql::log_error("the database was not closed well: " + shale_sql::last_text());
+  }
+  return 0;
+}
+
+st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
+
+}  // namespace
+
+maria_declare_plugin(shale){
+    MYSQL_STORAGE_ENGINE_PLUGIN,
+    &storage_engine,
+    "SHALE",
+    "The Shale developers",
+    "Log-structured merge trees: row locks, transactions, crash-safe, compressed",
+    PLUGIN_LICENSE_GPL,
+    start,
+    stop,
+    0x0001,
+    nullptr,
+    shale_sql::settings::variables,
+    "0.1",
+    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
+} maria_declare_plugin_end;

@@ -1,0 +1,15 @@
+// The server's headers that the plugin needs, in the order that they need.
+#pragma once
+
+#include <my_global.h>
+#include <mysql_version.h>
+
+#include <sql_class.h>
+#include <sql_table.h>
+#include <handler.h>
+#include <table.h>
+#include <field.h>
+#include <key.h>
+#include <log.h>
+#include <sql_plugin.h>
+#include <mysql/plugin.h>

@@ -1,0 +1,77 @@
+#include "server.h"
+
+#include "engine.h"
+#include "settings.h"
+
+namespace shale_sql {
+namespace settings {
+
+unsigned long long memory;
+unsigned long durability;
+
+static char *default_compression;
+
+std::string codec() {
+  std::string name = default_compression == nullptr ? "" : default_compression;
+  return name == "auto" ? "" : name;
+}
+
+static int check_compression(THD *thd, st_mysql_sys_var *, void *save, st_mysql_value *value) {
+  char buffer[64];
+  int length = sizeof(buffer);
+  const char *given = value->val_str(value, buffer, &length);
+  if (given == nullptr) return 1;
+  std::string codec = given, why;
+  if (codec != "auto" && !check_codec(codec, &why)) {
+    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "shale_compression='%s': %s", MYF(0), given,
+                    why.c_str());
+    return 1;
+  }
+  *static_cast<const char **>(save) = thd_strmake(thd, given, strlen(given));
+  return 0;
+}
+
+static const char *durability_names[] = {"none", "full", "periodic", NullS};
+static TYPELIB durability_values = {array_elements(durability_names) - 1, "durability",
+                                    durability_names, nullptr};
+
+static MYSQL_SYSVAR_ULONGLONG(
+    memory, memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+    "Bytes for block cache, memtables, indexes and filters together. 0: a quarter of the machine's "
+    "memory",
+    nullptr, nullptr, 0, 0, 1ULL << 46, 0);
+static MYSQL_SYSVAR_ENUM(
+    durability, durability, PLUGIN_VAR_RQCMDARG,
+    "When commits are durable. full: before they return; periodic: within a second; none: when the "
+    "system writes. A crash of the server alone loses nothing in any case",
+    nullptr, nullptr, kFull, &durability_values);
+static MYSQL_SYSVAR_STR(
+    compression, default_compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
+    "Codec of tables made without COMPRESSION: auto, none, lz4, zstd:1 to zstd:19, zlib:1 to zlib:9",
+    check_compression, nullptr, "auto");
+static MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
+                          "Seconds that a statement waits for a lock before error 1205", nullptr,
+                          nullptr, 50, 0, 1024 * 1024 * 1024, 0);
+static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
+                         "Statements that insert many rows commit in parts: for loads that can be "
+                         "done again, not within transactions",
+                         nullptr, nullptr, false);
+
+st_mysql_sys_var *variables[] = {MYSQL_SYSVAR(memory),      MYSQL_SYSVAR(durability),
+                                 MYSQL_SYSVAR(compression), MYSQL_SYSVAR(lock_wait_timeout),
+                                 MYSQL_SYSVAR(bulk_load),   nullptr};
+
+static unsigned long lock_wait_seconds(THD *thd) { return THDVAR(thd, lock_wait_timeout); }
+static bool in_bulk(THD *thd) { return THDVAR(thd, bulk_load); }
+
+}  // namespace settings
+
+bool sync_at_commit() { return settings::durability == settings::kFull; }
+
+unsigned long lock_wait_millis(THD *thd) {
+  return settings::lock_wait_seconds(thd) * 1000;
+}
+
+bool bulk_load(THD *thd) { return settings::in_bulk(thd); }
+
+}  // namespace shale_sql

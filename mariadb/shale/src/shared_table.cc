@@ -1,0 +1,124 @@
+#include "server.h"
+
+#include "engine.h"
+#include "errors.h"
+#include "shared_table.h"
+
+#include <map>
+#include <sstream>
+
+namespace shale_sql {
+
+namespace {
+
+// Hidden keys are given out from blocks, so that few writes keep them and none is given twice.
+constexpr uint64_t kHiddenBlock = 1 << 16;
+
+std::mutex open_lock;
+std::map<std::string, std::weak_ptr<SharedTable>> open_tables;
+
+}  // namespace
+
+SharedTable::SharedTable(std::string path, std::shared_ptr<const TableDef> def)
+    : path(std::move(path)), def(std::move(def)), lock(new THR_LOCK) {
+  thr_lock_init(lock.get());
+}
+
+SharedTable::~SharedTable() { thr_lock_delete(lock.get()); }
+
+int SharedTable::open(const std::string &path, std::shared_ptr<SharedTable> *table) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  std::weak_ptr<SharedTable> &place = open_tables[path];
+  if ((*table = place.lock())) return 0;
+  TableDef def;
+  if (int error = engine.catalog.read(path, &def)) {
+    open_tables.erase(path);
+    return error;
+  }
+  auto opened = std::make_shared<SharedTable>(path, std::make_shared<const TableDef>(def));
+  if (int error = opened->open_trees()) return error;
+  if (int error = opened->read_statistics()) return error;
+  place = opened;
+  *table = std::move(opened);
+  return 0;
+}
+
+void SharedTable::forget(const std::string &path) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  open_tables.erase(path);
+}
+
+int SharedTable::open_trees() {
+  for (const IndexDef &index : def->indexes) {
+    shale_tree *tree = nullptr;
+    std::string name = tree_name(def->table_id, index.id);
+    if (int error = number_of(shale_tree_open(engine.db, name.c_str(), &tree))) return error;
+    trees.emplace_back(tree);
+  }
+  return 0;
+}
+
+int SharedTable::keep_number() {
+  std::lock_guard<std::mutex> one_at_a_time(numbers);
+  uint64_t now = next_number.load();
+  if (now == kept_number_ || now == 0) return 0;
+  if (int error = engine.catalog.write_number('A', def->table_id, now)) return error;
+  kept_number_ = now;
+  return 0;
+}
+
+int SharedTable::hidden_key(uint64_t *key) {
+  std::lock_guard<std::mutex> one_at_a_time(hidden_);
+  if (hidden_next_ == hidden_end_) {
+    uint64_t end = 0;
+    if (int error = engine.catalog.read_number('H', def->table_id, &end)) return error;
+    uint64_t first = end == 0 ? 1 : end;
+    if (int error = engine.catalog.write_number('H', def->table_id, first + kHiddenBlock)) {
+      return error;
+    }
+    hidden_next_ = first;
+    hidden_end_ = first + kHiddenBlock;
+  }
+  *key = hidden_next_++;
+  return 0;
+}
+
+std::vector<IndexStatistics> SharedTable::statistics() const {
+  std::lock_guard<std::mutex> one_at_a_time(statistics_lock_);
+  return statistics_;
+}
+
+void SharedTable::set_statistics(std::vector<IndexStatistics> found) {
+  std::lock_guard<std::mutex> one_at_a_time(statistics_lock_);
+  statistics_ = std::move(found);
+}
+
+// One line for an index: its name, then the numbers. Names with a line break lose their statistics.
+int SharedTable::keep_statistics() {
+  std::ostringstream out;
+  for (const IndexStatistics &index : statistics()) {
+    if (index.name.find_first_of("\n\t") != std::string::npos) continue;
+    out << index.name;
+    for (double rows : index.rows_per_key) out << '\t' << rows;
+    out << '\n';
+  }
+  return engine.catalog.write_text('S', def->table_id, out.str());
+}
+
+int SharedTable::read_statistics() {
+  std::string text;
+  if (int error = engine.catalog.read_text('S', def->table_id, &text)) return error;
+  std::istringstream lines(text);
+  std::vector<IndexStatistics> found;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    IndexStatistics index;
+    std::getline(words, index.name, '\t');
+    for (double rows; words >> rows;) index.rows_per_key.push_back(rows);
+    found.push_back(std::move(index));
+  }
+  set_statistics(std::move(found));
+  return 0;
+}
+
+}  // namespace shale_sql

@@ -1,0 +1,66 @@
+// What all handlers of one table share: its definition, its trees, its counters.
+#pragma once
+
+#include "handles.h"
+#include "table_def.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+struct st_thr_lock;
+
+namespace shale_sql {
+
+// What the optimizer is told of an index: rows per distinct value of the first 1, 2, ... parts.
+struct IndexStatistics {
+  std::string name;
+  std::vector<double> rows_per_key;
+};
+
+class SharedTable {
+ public:
+  SharedTable(std::string path, std::shared_ptr<const TableDef> def);
+  ~SharedTable();
+  SharedTable(const SharedTable &) = delete;
+  SharedTable &operator=(const SharedTable &) = delete;
+
+  // That of the table at a path, opened if it is not.
+  static int open(const std::string &path, std::shared_ptr<SharedTable> *table);
+  // Lets go of it: who opens the table next reads the catalog. To be called when its definition changes.
+  static void forget(const std::string &path);
+
+  const std::string path;
+  const std::shared_ptr<const TableDef> def;
+  std::vector<TreeHandle> trees;  // as def->indexes
+  std::unique_ptr<st_thr_lock> lock;
+
+  // The next automatic number that nobody has; 0 until it was looked up.
+  std::atomic<uint64_t> next_number{0};
+  std::mutex numbers;
+  // To the catalog, if it has changed since.
+  int keep_number();
+
+  // A new hidden key.
+  int hidden_key(uint64_t *key);
+
+  // Of ANALYZE TABLE; empty if it never ran.
+  std::vector<IndexStatistics> statistics() const;
+  void set_statistics(std::vector<IndexStatistics> found);
+  int keep_statistics();
+
+ private:
+  int open_trees();
+  int read_statistics();
+
+  uint64_t kept_number_ = 0;
+  std::mutex hidden_;
+  uint64_t hidden_next_ = 0;
+  uint64_t hidden_end_ = 0;
+  mutable std::mutex statistics_lock_;
+  std::vector<IndexStatistics> statistics_;
+};
+
+}  // namespace shale_sql

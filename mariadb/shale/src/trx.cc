@@ -1,0 +1,186 @@
+#include "server.h"
+
+#include "engine.h"
+#include "errors.h"
+#include "shared_table.h"
+#include "trx.h"
+
+namespace shale_sql {
+
+bool in_transaction(THD *thd) { return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN); }
+
+Trx::Trx(THD *thd) : thd_(thd) {}
+
+Trx::~Trx() {
+  shale_txn_rollback(txn_);
+  shale_prepared_free(prepared_);
+}
+
+Trx *Trx::find(THD *thd) { return static_cast<Trx *>(thd_get_ha_data(thd, engine.hton)); }
+
+Trx *Trx::of(THD *thd) {
+  Trx *trx = find(thd);
+  if (trx == nullptr) {
+    trx = new Trx(thd);
+    thd_set_ha_data(thd, engine.hton, trx);
+  }
+  return trx;
+}
+
+void Trx::forget(THD *thd) {
+  delete find(thd);
+  thd_set_ha_data(thd, engine.hton, nullptr);
+}
+
+int Trx::begin_statement(bool fresh) {
+  trans_register_ha(thd_, false, engine.hton, 0);
+  if (in_transaction(thd_)) trans_register_ha(thd_, true, engine.hton, 0);
+  if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
+    return number_of(shale_txn_view(txn_));
+  }
+  return 0;
+}
+
+int Trx::get(shale_txn **txn) {
+  if (prepared_ != nullptr) {
+    return failed(HA_ERR_WRONG_COMMAND, "the transaction is prepared: commit it or roll it back");
+  }
+  if (txn_ == nullptr) {
+    read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
+    int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
+    if (int error = number_of(shale_txn_begin(engine.db, isolation, SHALE_LOCKS_LATEST,
+                                              lock_wait_millis(thd_), &txn_))) {
+      return error;
+    }
+    if (read_committed_) {
+      if (int error = number_of(shale_txn_view(txn_))) return error;
+    }
+  }
+  *txn = txn_;
+  return 0;
+}
+
+int Trx::before_write(shale_txn **txn) {
+  if (int error = get(txn)) return error;
+  wrote_ = true;
+  // A statement that is its own transaction is undone with it.
+  if (has_statement_savepoint_ || !in_transaction(thd_)) return 0;
+  if (int error = number_of(shale_txn_savepoint(txn_, &statement_savepoint_))) return error;
+  has_statement_savepoint_ = true;
+  return 0;
+}
+
+int Trx::take_snapshot() {
+  shale_txn *txn = nullptr;
+  if (int error = get(&txn)) return error;
+  return number_of(shale_txn_view(txn));
+}
+
+int Trx::commit_statement() {
+  if (has_statement_savepoint_ && txn_ != nullptr) {
+    has_statement_savepoint_ = false;
+    return number_of(shale_txn_release(txn_, statement_savepoint_));
+  }
+  return 0;
+}
+
+int Trx::rollback_statement() {
+  if (has_statement_savepoint_ && txn_ != nullptr) {
+    has_statement_savepoint_ = false;
+    int error = number_of(shale_txn_rollback_to(txn_, statement_savepoint_));
+    return error != 0 ? error : number_of(shale_txn_release(txn_, statement_savepoint_));
+  }
+  return 0;
+}
+
+int Trx::keep_numbers() {
+  for (const auto &table : numbered_) {
+    if (int error = table->keep_number()) return error;
+  }
+  numbered_.clear();
+  return 0;
+}
+
+int Trx::prepare(const std::string &xid) {
+  if (txn_ == nullptr) return 0;
+  if (int error = keep_numbers()) return error;
+  shale_txn *txn = txn_;
+  txn_ = nullptr;
+  has_statement_savepoint_ = false;
+  return number_of(shale_txn_prepare(txn, xid.data(), xid.size(), &prepared_));
+}
+
+void Trx::commit_ordered() {
+  if (prepared_ == nullptr) return;
+  commit_error_ = number_of(shale_prepared_commit(prepared_, false));
+  if (commit_error_ != 0) commit_text_ = last_text();
+  shale_prepared_free(prepared_);
+  prepared_ = nullptr;
+  committed_ = true;
+}
+
+int Trx::commit() {
+  int error = 0;
+  if (committed_) {
+    error = commit_error_;
+    if (error != 0) failed(error, commit_text_);
+  } else if (prepared_ != nullptr) {
+    error = number_of(shale_prepared_commit(prepared_, sync_at_commit()));
+    shale_prepared_free(prepared_);
+    prepared_ = nullptr;
+  } else if (txn_ != nullptr) {
+    shale_txn *txn = txn_;
+    txn_ = nullptr;
+    error = keep_numbers();
+    if (error != 0) {
+      shale_txn_rollback(txn);
+    } else {
+      error = number_of(shale_txn_commit(txn, wrote_ && sync_at_commit()));
+    }
+  }
+  end();
+  return error;
+}
+
+int Trx::rollback() {
+  int error = 0;
+  if (prepared_ != nullptr) {
+    error = number_of(shale_prepared_rollback(prepared_, false));
+    shale_prepared_free(prepared_);
+    prepared_ = nullptr;
+  }
+  shale_txn_rollback(txn_);
+  txn_ = nullptr;
+  // Numbers that were given out are not given again, though nothing came of it.
+  int kept = keep_numbers();
+  end();
+  return error != 0 ? error : kept;
+}
+
+void Trx::detach() {
+  shale_prepared_free(prepared_);
+  prepared_ = nullptr;
+}
+
+void Trx::end() {
+  wrote_ = false;
+  has_statement_savepoint_ = false;
+  committed_ = false;
+  commit_error_ = 0;
+  commit_text_.clear();
+  numbered_.clear();
+}
+
+int Trx::savepoint(size_t *place) {
+  shale_txn *txn = nullptr;
+  if (int error = get(&txn)) return error;
+  return number_of(shale_txn_savepoint(txn, place));
+}
+
+int Trx::rollback_to(size_t place) {
+  if (txn_ == nullptr) return 0;
+  has_statement_savepoint_ = false;
+  return number_of(shale_txn_rollback_to(txn_, place));
+}
+
+}  // namespace shale_sql

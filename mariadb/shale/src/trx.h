@@ -1,0 +1,84 @@
+// The transaction of one connection.
+#pragma once
+
+#include "handles.h"
+
+#include <memory>
+#include <set>
+#include <string>
+
+class THD;
+struct xid_t;
+
+namespace shale_sql {
+
+class SharedTable;
+
+class Trx {
+ public:
+  // That of a connection, made with the first use.
+  static Trx *of(THD *thd);
+  // That of a connection if it has one.
+  static Trx *find(THD *thd);
+  static void forget(THD *thd);
+
+  explicit Trx(THD *thd);
+  ~Trx();
+
+  // A statement begins to use a table: tells the server that SHALE takes part, and at READ COMMITTED
+  // makes the statement see what is committed now. `fresh`: surely a new one, as within LOCK TABLES.
+  int begin_statement(bool fresh);
+  // A statement has let go of a table.
+  void end_table() {
+    if (tables_ > 0) tables_--;
+  }
+  void use_table() { tables_++; }
+  bool in_statement() const { return tables_ > 0; }
+
+  // The engine's transaction, begun if it has not.
+  int get(shale_txn **txn);
+  // Before the first write of a statement: a place to go back to.
+  int before_write(shale_txn **txn);
+  // Reads from now on see what is committed now.
+  int take_snapshot();
+  bool begun() const { return txn_ != nullptr; }
+  bool read_committed() const { return read_committed_; }
+  bool wrote() const { return wrote_; }
+
+  void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
+
+  int commit_statement();
+  int rollback_statement();
+  int prepare(const std::string &xid);
+  // Makes a prepared transaction visible, without a sync; an error is kept for `commit`.
+  void commit_ordered();
+  int commit();
+  int rollback();
+  // The connection ends: what is prepared stays so.
+  void detach();
+
+  int savepoint(size_t *place);
+  int rollback_to(size_t place);
+
+ private:
+  int keep_numbers();
+  void end();
+
+  THD *thd_;
+  shale_txn *txn_ = nullptr;
+  shale_prepared *prepared_ = nullptr;
+  bool read_committed_ = false;
+  bool wrote_ = false;
+  unsigned tables_ = 0;
+  bool has_statement_savepoint_ = false;
+  size_t statement_savepoint_ = 0;
+  bool committed_ = false;
+  int commit_error_ = 0;
+  std::string commit_text_;
+  std::set<std::shared_ptr<SharedTable>> numbered_;
+};
+
+// Of the plugin's place in a connection's memory.
+bool in_transaction(THD *thd);
+
+}  // namespace shale_sql
