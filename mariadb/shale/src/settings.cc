@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include "engine.h"
+#include "errors.h"
 #include "settings.h"
 
 namespace shale_sql {
@@ -35,6 +36,16 @@ static const char *durability_names[] = {"none", "full", "periodic", NullS};
 static TYPELIB durability_values = {array_elements(durability_names) - 1, "durability",
                                     durability_names, nullptr};
 
+// Ends when nothing is left to flush or to merge: for measurements and before copies of files.
+static void settle(THD *, st_mysql_sys_var *, void *, const void *save) {
+  if (!*static_cast<const my_bool *>(save)) return;
+  shale_error *error = shale_flush(engine.db);
+  if (number_of(error != nullptr ? error : shale_wait_idle(engine.db)) != 0) {
+    my_printf_error(ER_GET_ERRMSG, "SHALE: shale_settle_now: %s", MYF(0), last_text().c_str());
+  }
+}
+static my_bool settle_now;
+
 static MYSQL_SYSVAR_ULONGLONG(
     memory, memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
     "Bytes for block cache, memtables, indexes and filters together. 0: a quarter of the machine's "
@@ -49,6 +60,9 @@ static MYSQL_SYSVAR_STR(
     compression, default_compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
     "Codec of tables made without COMPRESSION: auto, none, lz4, zstd:1 to zstd:19, zlib:1 to zlib:9",
     check_compression, nullptr, "auto");
+static MYSQL_SYSVAR_BOOL(settle_now, settle_now, PLUGIN_VAR_RQCMDARG,
+                         "Set to ON: flushes memtables and waits until no compaction is due", nullptr,
+                         settle, false);
 static MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                           "Seconds that a statement waits for a lock before error 1205", nullptr,
                           nullptr, 50, 0, 1024 * 1024 * 1024, 0);
@@ -59,7 +73,8 @@ static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
 
 st_mysql_sys_var *variables[] = {MYSQL_SYSVAR(memory),      MYSQL_SYSVAR(durability),
                                  MYSQL_SYSVAR(compression), MYSQL_SYSVAR(lock_wait_timeout),
-                                 MYSQL_SYSVAR(bulk_load),   nullptr};
+                                 MYSQL_SYSVAR(bulk_load),   MYSQL_SYSVAR(settle_now),
+                                 nullptr};
 
 static unsigned long lock_wait_seconds(THD *thd) { return THDVAR(thd, lock_wait_timeout); }
 static bool in_bulk(THD *thd) { return THDVAR(thd, bulk_load); }

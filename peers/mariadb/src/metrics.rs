@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 pub(crate) fn metrics(form: Form, connection: &mut Conn) -> Sql<Metrics> {
     match form {
         Form::Myrocks => myrocks(connection),
+        Form::Shale => shale(connection),
         _ => innodb(connection),
     }
 }
@@ -79,6 +80,16 @@ fn myrocks(connection: &mut Conn) -> Sql<Metrics> {
         flush_bytes: written.saturating_sub(compacted),
         compaction_bytes: compacted,
         stall_seconds: of("Rocksdb_stall_micros") as f64 / 1e6,
+        table: known.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
+        ..Metrics::default()
+    })
+}
+
+fn shale(connection: &mut Conn) -> Sql<Metrics> {
+    let rows: Vec<Row> = connection.query("SHOW GLOBAL STATUS LIKE 'Shale\\_%'")?;
+    let pair = |row: &Row| (row.get::<String, _>(0).unwrap_or_default(), number(row, 1));
+    let known: BTreeMap<String, u64> = rows.iter().map(pair).collect();
+    Ok(Metrics {
         table: known.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
         ..Metrics::default()
     })

@@ -52,8 +52,39 @@ fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+/// The folder of a server of our own layout (`target/mariadb/server`, which `mariadb/shale/build`
+/// makes), if one is named: the plugin of Shale fits that one only.
+fn home() -> Option<PathBuf> {
+    std::env::var_os("SHALE_MARIADB_SERVER").map(PathBuf::from)
+}
+
+/// What the programs of such a server have to be told of where they are.
+fn home_options() -> Vec<String> {
+    let Some(home) = home() else { return Vec::new() };
+    let home = home.display();
+    vec![
+        format!("--basedir={home}"),
+        format!("--lc-messages-dir={home}/share/mysql"),
+        format!("--character-sets-dir={home}/share/mysql/charsets"),
+        format!("--plugin-dir={home}/lib/mysql/plugin"),
+    ]
+}
+
 /// A program of the server's packages: the server itself is not on every user's path.
 fn program(names: &[&str]) -> Result<PathBuf> {
+    if let Some(home) = home() {
+        let inside = ["sbin", "bin"].map(|folder| home.join(folder));
+        let all = names.iter().flat_map(|name| inside.iter().map(move |f| f.join(name)));
+        return all.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+            format!(
+                "{} is not in {}, which SHALE_MARIADB_SERVER names: `mariadb/shale/build` makes \
+                 such a folder, target/mariadb/server",
+                names[0],
+                home.display()
+            )
+            .into()
+        });
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"].map(PathBuf::from);
     let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(more).collect();
@@ -102,6 +133,7 @@ fn install(folder: &Path) -> Result<()> {
     let mut command = Command::new(&installer);
     command
         .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+        .args(home_options())
         .arg(format!("--datadir={}", half.display()))
         .env("TMPDIR", scratch(folder)?)
         .stdin(Stdio::null())
@@ -137,6 +169,12 @@ fn socket(folder: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
 impl Server {
     /// Starts a server on a store's folder and waits until it answers.
     pub(crate) fn start(form: Form, folder: &Path, setup: &Setup) -> Result<Server> {
+        if form == Form::Shale && home().is_none() {
+            return Err("SHALE as the server's engine needs the server that it was built for: run \
+                        `mariadb/shale/build`, then set SHALE_MARIADB_SERVER to the folder \
+                        target/mariadb/server"
+                .into());
+        }
         let binary = program(&["mariadbd", "mysqld"])?;
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("could not make {}: {error}", folder.display()))?;
@@ -149,6 +187,7 @@ impl Server {
         let mut command = Command::new(&binary);
         command
             .arg("--no-defaults")
+            .args(home_options())
             .arg(format!("--datadir={}", data(folder).canonicalize()?.display()))
             .arg(format!("--tmpdir={}", scratch(&folder.canonicalize()?)?.display()))
             .arg(format!("--socket={}", socket.display()))

@@ -12,6 +12,8 @@ pub(crate) enum Form {
     /// Pages are compressed when they are written, and holes punched where they were longer.
     Punch,
     Myrocks,
+    /// Shale as the server's engine: `mariadb/shale`.
+    Shale,
 }
 
 const MEMTABLES: u64 = 4;
@@ -24,7 +26,8 @@ const SYSTEM_POOL: u64 = 8 * MIB;
 const ZLIB_LEVEL: u32 = 6;
 
 impl Form {
-    pub(crate) const ALL: [Form; 4] = [Form::Innodb, Form::Compressed, Form::Punch, Form::Myrocks];
+    pub(crate) const ALL: [Form; 5] =
+        [Form::Innodb, Form::Compressed, Form::Punch, Form::Myrocks, Form::Shale];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -32,6 +35,7 @@ impl Form {
             Form::Compressed => "innodb-compressed",
             Form::Punch => "innodb-punch",
             Form::Myrocks => "myrocks",
+            Form::Shale => "shale-sql",
         }
     }
 
@@ -55,6 +59,7 @@ impl Form {
                 "ENGINE=InnoDB PAGE_COMPRESSED=1 DEFAULT CHARSET=latin1 COLLATE=latin1_bin"
             }
             Form::Myrocks => "ENGINE=ROCKSDB DEFAULT CHARSET=latin1 COLLATE=latin1_bin",
+            Form::Shale => "ENGINE=SHALE DEFAULT CHARSET=latin1 COLLATE=latin1_bin",
         }
     }
 
@@ -91,6 +96,7 @@ pub(crate) fn options(form: Form, setup: &Setup) -> Vec<(&'static str, String)> 
     ];
     match form {
         Form::Myrocks => myrocks(setup, &mut options),
+        Form::Shale => shale(setup, &mut options),
         _ => innodb(form, setup, &mut options),
     }
     options
@@ -157,6 +163,21 @@ fn myrocks(setup: &Setup, options: &mut Vec<(&'static str, String)>) {
         ("rocksdb_deadlock_detect", "ON".to_owned()),
         ("rocksdb_lock_wait_timeout", "50".to_owned()),
         ("rocksdb_default_cf_options", families(setup)),
+    ]);
+}
+
+fn shale(setup: &Setup, options: &mut Vec<(&'static str, String)>) {
+    let durability = match setup.durability {
+        Durability::Process => "periodic",
+        Durability::Power => "full",
+    };
+    options.extend([
+        ("plugin_load_add", "ha_shale".to_owned()),
+        ("plugin_maturity", "experimental".to_owned()),
+        ("innodb_buffer_pool_size", SYSTEM_POOL.to_string()),
+        ("shale_memory", setup.memory.to_string()),
+        ("shale_durability", durability.to_owned()),
+        ("shale_lock_wait_timeout", "50".to_owned()),
     ]);
 }
 
@@ -233,6 +254,7 @@ mod tests {
             let pool = number(form, "innodb_buffer_pool_size");
             assert_eq!(pool + number(form, "innodb_log_buffer_size"), 1 << 30);
         }
+        assert_eq!(number(Form::Shale, "shale_memory"), 1 << 30);
         let cache = number(Form::Myrocks, "rocksdb_block_cache_size");
         assert_eq!(cache + number(Form::Myrocks, "rocksdb_db_write_buffer_size"), 1 << 30);
     }
@@ -243,16 +265,17 @@ mod tests {
         let commit = |setup: &Setup| {
             let innodb = value(Form::Innodb, setup, "innodb_flush_log_at_trx_commit").unwrap();
             let rocks = value(Form::Myrocks, setup, "rocksdb_flush_log_at_trx_commit").unwrap();
-            (innodb, rocks)
+            let shale = value(Form::Shale, setup, "shale_durability").unwrap();
+            (innodb, rocks, shale)
         };
-        assert_eq!(commit(&setup), ("2".to_owned(), "2".to_owned()));
+        assert_eq!(commit(&setup), ("2".to_owned(), "2".to_owned(), "periodic".to_owned()));
         assert_eq!(value(Form::Punch, &setup, "innodb_compression_level").unwrap(), "3");
         let families = value(Form::Myrocks, &setup, "rocksdb_default_cf_options").unwrap();
         assert!(families.contains("bottommost_compression=kZlibCompression;"), "{families}");
         assert!(families.contains("bottommost_compression_opts=-14:3:"), "{families}");
         setup.durability = Durability::Power;
         setup.codecs = "lz4".parse().unwrap();
-        assert_eq!(commit(&setup), ("1".to_owned(), "1".to_owned()));
+        assert_eq!(commit(&setup), ("1".to_owned(), "1".to_owned(), "full".to_owned()));
         assert_eq!(value(Form::Compressed, &setup, "innodb_compression_level").unwrap(), "6");
         let families = value(Form::Myrocks, &setup, "rocksdb_default_cf_options").unwrap();
         assert!(!families.contains("compression_opts"), "{families}");

@@ -88,7 +88,7 @@ impl driver::Server for MariaDb {
             graph_is_there: AtomicBool::new(false),
         };
         match store.server {
-            Some(_) if form != Form::Myrocks => store.wait_for_warm_pool()?,
+            Some(_) if !matches!(form, Form::Myrocks | Form::Shale) => store.wait_for_warm_pool()?,
             Some(_) => {}
             None => {
                 let before = metrics::metrics(form, &mut store.admin())?;
@@ -274,11 +274,15 @@ impl Store for MariaDb {
         }
     }
 
-    /// The files of the tables, which MyRocks has in one folder with its log. InnoDB's log, undo
+    /// The files of the tables, which MyRocks and Shale have in one folder with their log. InnoDB's log, undo
     /// logs and system tablespace are counted apart: see [`Store::extra`].
     fn folder(&self) -> Option<PathBuf> {
         self.server.as_ref()?;
-        let name = if self.form == Form::Myrocks { "#rocksdb" } else { DATABASE };
+        let name = match self.form {
+            Form::Myrocks => "#rocksdb",
+            Form::Shale => "#shale",
+            _ => DATABASE,
+        };
         Some(data(&self.folder).join(name))
     }
 
@@ -313,6 +317,8 @@ impl Store for MariaDb {
     fn settle(&self) -> Result<()> {
         match self.form {
             Form::Myrocks => self.settle_myrocks(),
+            // Returns when nothing is left to flush or to merge.
+            Form::Shale => Ok(self.admin().query_drop("SET GLOBAL shale_settle_now = 1")?),
             _ => self.settle_innodb(),
         }
     }

@@ -81,6 +81,13 @@ fn myrocks_agrees_with_the_model() {
     agrees(Form::Myrocks);
 }
 
+/// Of the server that `mariadb/shale/build` lays out, which SHALE_MARIADB_SERVER names.
+#[test]
+#[ignore = "needs the plugin"]
+fn shale_agrees_with_the_model() {
+    agrees(Form::Shale);
+}
+
 /// At either durability, what was answered outlives a server that is killed.
 fn survives(form: Form) {
     for durability in [Durability::Process, Durability::Power] {
@@ -114,6 +121,12 @@ fn what_innodb_answered_survives_the_end_of_the_server() {
 #[test]
 fn what_myrocks_answered_survives_the_end_of_the_server() {
     survives(Form::Myrocks);
+}
+
+#[test]
+#[ignore = "needs the plugin"]
+fn what_shale_answered_survives_the_end_of_the_server() {
+    survives(Form::Shale);
 }
 
 fn link(id1: u64, id2: u64) -> Link<'static> {
@@ -164,6 +177,12 @@ fn deadlocks_of_innodb_are_done_again_and_told() {
 #[test]
 fn deadlocks_of_myrocks_are_done_again_and_told() {
     deadlocks(Form::Myrocks);
+}
+
+#[test]
+#[ignore = "needs the plugin"]
+fn deadlocks_of_shale_are_done_again_and_told() {
+    deadlocks(Form::Shale);
 }
 
 #[test]

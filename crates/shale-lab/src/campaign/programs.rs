@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The engines that there are, each with the program that has it; `null` does nothing.
-pub const ENGINES: [(&str, &str); 12] = [
+pub const ENGINES: [(&str, &str); 13] = [
     ("shale", ""),
     ("null", ""),
     ("rocksdb", "rocksdb"),
@@ -17,6 +17,7 @@ pub const ENGINES: [(&str, &str); 12] = [
     ("innodb-compressed", "mariadb"),
     ("innodb-punch", "mariadb"),
     ("myrocks", "mariadb"),
+    ("shale-sql", "mariadb"),
     ("postgres", "postgres"),
 ];
 
