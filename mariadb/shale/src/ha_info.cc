@@ -26,9 +26,7 @@ int ha_shale::info(uint what) {
       stats.index_file_length += bytes_of(indexes_[place].tree);
     }
     uint64_t rows = 0;
-    bool exact = false;
-    if (int error = number_of(shale_tree_estimate_rows(primary().tree, nullptr, 0, nullptr, 0, 16,
-                                                       &rows, &exact))) {
+    if (int error = number_of(rows_by_bytes(primary().tree, nullptr, 0, nullptr, 0, &rows))) {
       return error;
     }
     stats.records = rows;
@@ -86,13 +84,11 @@ ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_
   }
   if (bounded && from >= to) return 0;
   uint64_t rows = 0;
-  bool exact = false;
-  ErrorHandle error(shale_tree_estimate_rows(index.tree, from.data(), from.size(),
-                                             bounded ? to.data() : nullptr, to.size(), 32, &rows,
-                                             &exact));
+  ErrorHandle error(rows_by_bytes(index.tree, from.data(), from.size(),
+                                  bounded ? to.data() : nullptr, to.size(), &rows));
   if (error) return HA_POS_ERROR;
   // The optimizer takes 0 for certain; what others are about to commit may be there.
-  return rows == 0 && !exact ? 1 : std::max<ha_rows>(rows, 1);
+  return std::max<ha_rows>(rows, 1);
 }
 
 double ha_shale::scan_time() {

@@ -361,13 +361,5 @@ Item *ha_shale::idx_cond_push(uint index, Item *condition) {
   return nullptr;
 }
 
-// At READ COMMITTED rows that do not match are not kept locked, as users know of InnoDB.
-void ha_shale::unlock_row() {
-  Trx *trx = this->trx();
-  if (locked_in_ == nullptr || !trx->begun() || !trx->read_committed()) return;
-  shale_txn *txn = nullptr;
-  if (trx->get(&txn) != 0) return;
-  ErrorHandle ignored(
-      shale_txn_unlock(txn, locked_in_->tree, locked_key_.data(), locked_key_.size()));
-  locked_in_ = nullptr;
-}
+// At READ COMMITTED rows that do not match are to be let go: when the C interface can.
+void ha_shale::unlock_row() {}
