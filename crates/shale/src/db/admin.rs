@@ -207,7 +207,7 @@ impl Core {
             if tree.is_dropped() {
                 return true;
             }
-            let snapshots = self.reader_seqs();
+            let snapshots = self.reader_seqs_to_keep();
             let load = Load { idle: true, snapshots: &snapshots, range_deletes: None };
             let state = self.sched.lock();
             if state.busy.get(&tree.id).is_some_and(|busy| !busy.is_empty()) {

@@ -173,6 +173,8 @@ pub(crate) struct Core {
     /// Every operation up to this one is known to be synced.
     pub durable: AtomicU64,
     pub snapshots: Mutex<BTreeMap<SeqNo, usize>>,
+    /// How often open snapshots have held something back.
+    pub held_back: AtomicU64,
     pub manifest: Mutex<Option<Manifest>>,
     pub next_file: AtomicU64,
     pub next_tree: AtomicU64,
@@ -255,6 +257,18 @@ impl Core {
     /// To be asked for after the tables: what is in them and visible then is at or before it.
     pub fn reader_seqs(&self) -> Vec<SeqNo> {
         let held = self.snapshots.lock();
+        self.seqs(&held)
+    }
+
+    /// As [`Core::reader_seqs`], for whoever keeps something for them: when those that are open now
+    /// end, background work looks at the trees again.
+    pub fn reader_seqs_to_keep(&self) -> Vec<SeqNo> {
+        let held = self.snapshots.lock();
+        self.held_back.fetch_add(1, Ordering::Relaxed);
+        self.seqs(&held)
+    }
+
+    fn seqs(&self, held: &BTreeMap<SeqNo, usize>) -> Vec<SeqNo> {
         let mut seqs: Vec<SeqNo> = held.keys().copied().collect();
         let visible = self.visible.load(Ordering::Acquire);
         if seqs.last() != Some(&visible) {

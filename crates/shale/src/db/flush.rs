@@ -95,7 +95,7 @@ impl Core {
 
     fn write_table(&self, part: &Part<'_>) -> Result<Option<(TableMeta, Box<dyn WriteFile>)>> {
         let memtables = &part.memtables;
-        let snapshots = self.reader_seqs();
+        let snapshots = self.reader_seqs_to_keep();
         let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
         let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
         let surviving = surviving_range_deletes(&deletes, &snapshots, &Bottom::Unknown);

@@ -98,7 +98,7 @@ impl Core {
             cpu_nanos: 0,
             error: None,
         };
-        let snapshots = self.reader_seqs();
+        let snapshots = self.reader_seqs_to_keep();
         let progress = Mutex::new(progress);
         let run = Arc::new(Run { tree, plan, snapshots, parts, progress, started });
         if count > 1 {

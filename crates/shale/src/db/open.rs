@@ -159,6 +159,7 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
         visible: AtomicU64::new(0),
         durable: AtomicU64::new(0),
         snapshots: Mutex::new(BTreeMap::new()),
+        held_back: AtomicU64::new(0),
         manifest: Mutex::new(None),
         next_file: AtomicU64::new(recovered.next_file),
         next_tree: AtomicU64::new(recovered.next_tree.max(1).into()),

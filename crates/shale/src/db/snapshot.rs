@@ -29,6 +29,8 @@ pub struct Snapshot(Arc<Held>);
 struct Held {
     core: Arc<Core>,
     seq: SeqNo,
+    /// [`Core::held_back`] when it was taken.
+    held_back: u64,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -44,8 +46,9 @@ impl Snapshot {
         let mut held = core.snapshots.lock();
         let seq = core.visible.load(Ordering::Acquire);
         *held.entry(seq).or_insert(0) += 1;
+        let held_back = core.held_back.load(Ordering::Relaxed);
         drop(held);
-        Snapshot(Arc::new(Held { core: core.clone(), seq }))
+        Snapshot(Arc::new(Held { core: core.clone(), seq, held_back }))
     }
 
     /// Its place in the commit order: it sees every operation up to this one.
@@ -79,8 +82,18 @@ impl Drop for Held {
             }
             held.remove(&self.seq);
         }
+        let held_back = self.core.held_back.load(Ordering::Relaxed);
         drop(held);
+        if held_back == self.held_back {
+            // It has held nothing back. Most live for one statement: a look at all trees after
+            // each would cost more than the statement.
+            return;
+        }
         // What it held back may now be dropped.
         self.core.sched.want_looks(self.core.trees.load().by_id.keys().copied());
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "snapshot_tests.rs"]
+mod tests;

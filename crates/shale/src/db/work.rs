@@ -5,6 +5,7 @@ use super::core::{Core, TreeCore};
 use super::merge::Run;
 use super::sched::State;
 use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
 use crate::compaction::manual::{self, Step};
 use crate::compaction::picker;
 use crate::compaction::plan::{self, Load, Plan};
@@ -172,13 +173,25 @@ impl Core {
         let range_deletes = version.range_deletes().ok();
         let load =
             Load { idle, snapshots: &snapshots, range_deletes: range_deletes.map(|set| &**set) };
+        let readers = snapshots.len() > 1;
         if let Some(wanted) = tree.manual.lock().as_ref() {
+            if readers {
+                self.held_back.fetch_add(1, Ordering::Relaxed);
+            }
             return match self.manual_step(tree, busy, wanted, &load) {
                 Step::Run(plan) => Some(*plan),
                 Step::Wait | Step::Done => None,
             };
         }
-        picker::pick(&shape, &settings, busy, &load)
+        let plan = picker::pick(&shape, &settings, busy, &load);
+        let newest = &snapshots[snapshots.len() - 1..];
+        if plan.is_none() && readers {
+            let without = Load { snapshots: newest, ..load };
+            if picker::pick(&shape, &settings, busy, &without).is_some() {
+                self.held_back.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        plan
     }
 
     /// The next step of a compaction on request.
