@@ -170,10 +170,12 @@ impl Server {
     /// Starts a server on a store's folder and waits until it answers.
     pub(crate) fn start(form: Form, folder: &Path, setup: &Setup) -> Result<Server> {
         if form == Form::Shale && home().is_none() {
-            return Err("SHALE as the server's engine needs the server that it was built for: run \
+            return Err(
+                "SHALE as the server's engine needs the server that it was built for: run \
                         `mariadb/shale/build`, then set SHALE_MARIADB_SERVER to the folder \
                         target/mariadb/server"
-                .into());
+                    .into(),
+            );
         }
         let binary = program(&["mariadbd", "mysqld"])?;
         std::fs::create_dir_all(folder)

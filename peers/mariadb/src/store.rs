@@ -88,7 +88,9 @@ impl driver::Server for MariaDb {
             graph_is_there: AtomicBool::new(false),
         };
         match store.server {
-            Some(_) if !matches!(form, Form::Myrocks | Form::Shale) => store.wait_for_warm_pool()?,
+            Some(_) if !matches!(form, Form::Myrocks | Form::Shale) => {
+                store.wait_for_warm_pool()?
+            }
             Some(_) => {}
             None => {
                 let before = metrics::metrics(form, &mut store.admin())?;
