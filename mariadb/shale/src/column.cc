@@ -1,11 +1,7 @@
 #include "column.h"
 
 #include "number_form.h"
-
-#include <my_global.h>
-#include <sql_class.h>
-#include <field.h>
-#include <table.h>
+#include "server.h"
 
 namespace shale_sql {
 

@@ -1,10 +1,7 @@
 #include "key_codec.h"
 
 #include "key_part.h"
-
-#include <my_global.h>
-#include <sql_class.h>
-#include <table.h>
+#include "server.h"
 
 namespace shale_sql {
 

@@ -1,12 +1,7 @@
 #include "key_part.h"
 
 #include "number_form.h"
-
-#include <my_global.h>
-#include <sql_class.h>
-#include <field.h>
-#include <key.h>
-#include <table.h>
+#include "server.h"
 
 namespace shale_sql {
 

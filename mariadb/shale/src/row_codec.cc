@@ -1,12 +1,7 @@
 #include "row_codec.h"
 
 #include "column.h"
-
-#include <my_global.h>
-#include <my_bitmap.h>
-#include <sql_class.h>
-#include <field.h>
-#include <table.h>
+#include "server.h"
 
 namespace shale_sql {
 
