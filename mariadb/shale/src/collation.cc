@@ -42,6 +42,27 @@ bool is_thai(CHARSET_INFO *charset) {
   return named(charset, "tis620_thai_ci") || named(charset, "tis620_thai_nopad_ci");
 }
 
+// Its weights for sorting go by strokes, and are the same for some characters that it does not
+// take for equal: it compares by codes.
+bool is_big5(CHARSET_INFO *charset) {
+  return named(charset, "big5_chinese_ci") || named(charset, "big5_chinese_nopad_ci");
+}
+
+size_t weights_by_code(CHARSET_INFO *charset, const uchar *text, size_t n, uchar *to) {
+  const char *end = reinterpret_cast<const char *>(text + n);
+  for (size_t i = 0; i < n;) {
+    const uint bytes = my_ismbchar(charset, reinterpret_cast<const char *>(text + i), end);
+    if (bytes) {
+      memcpy(to + i, text + i, bytes);
+      i += bytes;
+    } else {
+      to[i] = charset->sort_order[text[i]];
+      i++;
+    }
+  }
+  return n;
+}
+
 }  // namespace
 
 Collation::Collation(const charset_info_st *charset, bool fixed) : charset_(charset) {
@@ -56,6 +77,7 @@ Collation::Collation(const charset_info_st *charset, bool fixed) : charset_(char
     strip_ = true;
     return;
   }
+  by_code_ = is_big5(charset);
   set_levels(fixed);
   // It moves characters behind those that follow, spaces too; NO PAD compares up to a zero.
   if (is_thai(charset)) {
@@ -79,25 +101,18 @@ void Collation::set_levels(bool fixed) {
     // Of NO PAD collations with levels only the first goes without padding; not so in a CHAR,
     // whose padding is compared like the rest.
     level.padded = !nopad || (unicode ? !fixed && i > 0 : fixed);
-    Weights of_space, of_pad;
-    const size_t n = weights(level.flags, space, space_bytes, &of_space);
-    size_t m = 0;
-    if (!unicode && !nopad) {
-      m = charset_->coll->strnxfrm(charset_, of_pad.bytes(), of_pad.size(), 1, space, 0,
-                                   MY_STRXFRM_PAD_WITH_SPACE);
-    }
-    const bool same = m == 0 || (m == n && memcmp(of_pad.bytes(), of_space.bytes(), n) == 0);
-    const size_t size = m ? m : n;
-    const uchar *from = m ? of_pad.bytes() : of_space.bytes();
-    strip_ = strip_ && same && level.padded;
-    level.pad.size = size >= 1 && size <= sizeof(level.pad.bytes) ? static_cast<unsigned>(size) : 1;
-    memcpy(level.pad.bytes, from, level.pad.size);
+    Weights weight;
+    const size_t n = weights(level.flags, space, space_bytes, &weight);
+    level.pad.size = n >= 1 && n <= sizeof(level.pad.bytes) ? static_cast<unsigned>(n) : 1;
+    memcpy(level.pad.bytes, weight.bytes(), level.pad.size);
+    strip_ = strip_ && level.padded && n == level.pad.size;
   }
 }
 
 // The buffer grows until there is room left, so that no weight is missing.
 size_t Collation::weights(unsigned flags, const uchar *text, size_t n, Weights *to) const {
   to->grow(n + 1);
+  if (by_code_) return weights_by_code(charset_, text, n, to->bytes());
   for (;;) {
     const size_t room = to->size();
     const size_t got = charset_->coll->strnxfrm(charset_, to->bytes(), room,

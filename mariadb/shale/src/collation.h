@@ -45,6 +45,7 @@ class Collation {
   const charset_info_st *charset_;
   bool raw_ = false;          // the bytes of the string are its weights
   bool strip_ = false;        // spaces at the end say nothing: cheaper to take them off first
+  bool by_code_ = false;       // the server's weights are not what it compares by
   bool ends_at_zero_ = false;  // compared as strings of C are
   unsigned level_count_ = 1;
   Level levels_[6];
