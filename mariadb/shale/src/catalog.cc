@@ -59,10 +59,14 @@ struct Reader {
 
 std::string table_key(const std::string &path) { return "T" + path; }
 
+std::string bytes_of_number(uint64_t number) {
+  std::string bytes;
+  for (int shift = 56; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift));
+  return bytes;
+}
+
 std::string number_key(char kind, uint64_t table_id) {
-  std::string key(1, kind);
-  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(table_id >> shift));
-  return key;
+  return kind + bytes_of_number(table_id);
 }
 
 }  // namespace
@@ -74,7 +78,7 @@ std::string tree_name(uint64_t table_id, uint32_t index_id) {
 std::string bytes_of(const TableDef &def) {
   std::string out(1, static_cast<char>(kFormat));
   put_number(&out, def.table_id);
-  put_number(&out, def.hidden_key);
+  put_number(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0));
   put_number(&out, def.next_column_id);
   put_number(&out, def.next_index_id);
   put_text(&out, def.codec);
@@ -106,7 +110,9 @@ bool parse(std::string_view bytes, TableDef *def) {
   if (bytes.empty() || bytes.front() != static_cast<char>(kFormat)) return false;
   Reader in{bytes.substr(1)};
   def->table_id = in.number();
-  def->hidden_key = in.number() != 0;
+  uint64_t flags = in.number();
+  def->hidden_key = (flags & 1) != 0;
+  def->temporary = (flags & 2) != 0;
   def->next_column_id = static_cast<uint32_t>(in.number());
   def->next_index_id = static_cast<uint32_t>(in.number());
   def->codec = in.text();
@@ -141,7 +147,19 @@ int Catalog::open(shale_db *db) {
   shale_tree *tree = nullptr;
   if (int error = number_of(shale_tree_open_or_create(db, kTree, &tree))) return error;
   tree_.reset(tree);
+  if (int error = erase_temporary()) return error;
   return drop_orphans();
+}
+
+int Catalog::erase_temporary() {
+  std::vector<std::pair<std::string, TableDef>> found;
+  int error = each([&](const std::string &path, const TableDef &def) {
+    if (def.temporary) found.emplace_back(path, def);
+  });
+  for (size_t i = 0; error == 0 && i < found.size(); i++) {
+    error = erase(found[i].first, found[i].second);
+  }
+  return error;
 }
 
 void Catalog::close() { tree_.reset(); }
@@ -165,7 +183,8 @@ int Catalog::put(const std::string &key, const std::string &value, bool sync) {
 }
 
 int Catalog::write(const std::string &path, const TableDef &def) {
-  return put(table_key(path), bytes_of(def), true);
+  // Without a sync: a temporary table does not outlive a crash in any case.
+  return put(table_key(path), bytes_of(def), !def.temporary);
 }
 
 namespace {
@@ -186,8 +205,8 @@ struct Changes {
   void erase_numbers(const shale_tree *tree, uint64_t table_id) {
     for (char kind : {'A', 'H', 'S'}) erase(tree, number_key(kind, table_id));
   }
-  int write(const shale_db *db) {
-    return number_of(error != nullptr ? error : shale_write(db, batch, true));
+  int write(const shale_db *db, bool sync = true) {
+    return number_of(error != nullptr ? error : shale_write(db, batch, sync));
   }
 };
 
@@ -197,12 +216,18 @@ int Catalog::erase(const std::string &path, const TableDef &def) {
   Changes changes;
   changes.erase(tree_.get(), table_key(path));
   changes.erase_numbers(tree_.get(), def.table_id);
-  return changes.write(db_);
+  return changes.write(db_, !def.temporary);
 }
 
 int Catalog::rename(const std::string &from, const std::string &to) {
   TableDef def;
   if (int error = read(from, &def)) return error;
+  // The server does not ask for this; trees of a table that is in the way would be lost.
+  TableDef other;
+  int error = read(to, &other);
+  if (error != HA_ERR_NO_SUCH_TABLE) {
+    return error != 0 ? error : failed(HA_ERR_TABLE_EXIST, "there is a table " + to + " already");
+  }
   Changes changes;
   changes.erase(tree_.get(), table_key(from));
   changes.put(tree_.get(), table_key(to), bytes_of(def));
@@ -213,6 +238,18 @@ int Catalog::replace(const std::string &path, const TableDef &old, const TableDe
   Changes changes;
   if (old.table_id != def.table_id) changes.erase_numbers(tree_.get(), old.table_id);
   changes.put(tree_.get(), table_key(path), bytes_of(def));
+  return changes.write(db_);
+}
+
+int Catalog::write_all(const std::vector<std::pair<std::string, const TableDef *>> &defs,
+                       uint64_t number) {
+  Changes changes;
+  for (const auto &[path, def] : defs) {
+    changes.put(tree_.get(), table_key(path), bytes_of(*def));
+    if (number != 0) {
+      changes.put(tree_.get(), number_key('A', def->table_id), bytes_of_number(number));
+    }
+  }
   return changes.write(db_);
 }
 
@@ -273,9 +310,7 @@ int Catalog::read_number(char kind, uint64_t table_id, uint64_t *number) const {
 }
 
 int Catalog::write_number(char kind, uint64_t table_id, uint64_t number) {
-  std::string text;
-  for (int shift = 56; shift >= 0; shift -= 8) text.push_back(static_cast<char>(number >> shift));
-  return write_text(kind, table_id, text);
+  return write_text(kind, table_id, bytes_of_number(number));
 }
 
 int Catalog::drop_orphans() {

@@ -36,6 +36,9 @@ class Catalog {
   int rename(const std::string &from, const std::string &to);
   // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
   int replace(const std::string &path, const TableDef &old, const TableDef &def);
+  // Definitions by path, in one step, as partitions are altered together; with a number that is not
+  // 0, it is the next automatic one of each.
+  int write_all(const std::vector<std::pair<std::string, const TableDef *>> &defs, uint64_t number);
   int new_table_id(uint64_t *id);
   // All tables, by path.
   int each(const std::function<void(const std::string &, const TableDef &)> &visit) const;
@@ -48,6 +51,8 @@ class Catalog {
 
  private:
   int put(const std::string &key, const std::string &value, bool sync);
+  // Temporary tables of before a crash.
+  int erase_temporary();
   int drop_orphans();
 
   shale_db *db_ = nullptr;

@@ -1,19 +1,267 @@
-// ALTER TABLE in place.
+// ALTER TABLE without a copy of the table: what is of the definition only, and building indexes.
+//
+// New trees are made and filled before the catalog changes, old ones are dropped after it. The one
+// write of the catalog is the switch: by the version in it recovery knows which .frm is right.
 
 #include "ha_shale.h"
 
+#include "alter_plan.h"
 #include "engine.h"
 #include "errors.h"
+#include "loader.h"
+
+using namespace shale_sql;
+
+namespace {
+
+// Rows between two looks at whether the statement was killed.
+constexpr uint64_t kAsk = 1024;
+
+class AlterContext final : public inplace_alter_handler_ctx {
+ public:
+  AlterContext(std::string path, AlterPlan plan) : path(std::move(path)), plan(std::move(plan)) {}
+
+  std::string path;
+  AlterPlan plan;
+  std::vector<TreeHandle> trees;  // as plan.added
+};
+
+void drop(const TableDef &def, uint32_t index_id) {
+  std::string name = tree_name(def.table_id, index_id);
+  ErrorHandle error(shale_tree_drop(engine.db, name.c_str()));
+  if (error && shale_error_kind_of(error.get()) != SHALE_NO_SUCH_TREE) {
+    log_error("tree " + name + " of a dropped index stays until the next start: " +
+              shale_error_text(error.get()));
+  }
+}
+
+void drop_added(const TABLE *altered, const AlterContext &context) {
+  const TableDef &def = context.plan.def;
+  for (unsigned number : context.plan.added) {
+    if (const IndexDef *index = index_of(def, altered, number)) drop(def, index->id);
+  }
+}
+
+bool is_computed(const KEY &key) {
+  for (uint part = 0; part < key.user_defined_key_parts; part++) {
+    if (!key.key_part[part].field->stored_in_db()) return true;
+  }
+  return false;
+}
+
+// Reads the rows of a table as the altered table has them, and fills its new indexes.
+class Builder {
+ public:
+  Builder(THD *thd, TABLE *altered, AlterContext *context, shale_tree *primary);
+
+  int run(ha_rows expected);
+  // The index that has two entries of one key; MAX_KEY: none. The row is in the altered table's record.
+  unsigned duplicate() const { return duplicate_; }
+
+ private:
+  int scan(ha_rows expected);
+  int add(std::string_view key, std::string_view value);
+  int take(std::string_view key, std::string_view value);
+  int show_duplicate(size_t place);
+
+  THD *thd_;
+  TABLE *altered_;
+  shale_tree *tree_;
+  const std::vector<unsigned> &numbers_;
+  KeyCodec primary_;
+  RowCodec rows_;
+  std::vector<std::unique_ptr<KeyCodec>> codecs_;
+  std::vector<TreeLoader> loaders_;
+  bool computed_ = false;
+  unsigned duplicate_ = MAX_KEY;
+  std::string key_, value_;
+};
+
+Builder::Builder(THD *thd, TABLE *altered, AlterContext *context, shale_tree *primary)
+    : thd_(thd),
+      altered_(altered),
+      tree_(primary),
+      numbers_(context->plan.added),
+      primary_(altered, altered->s->primary_key, nullptr),
+      rows_(altered, &primary_, std::make_shared<const TableDef>(context->plan.def)) {
+  size_t memory = sort_memory(thd, numbers_.size());
+  for (size_t place = 0; place < numbers_.size(); place++) {
+    codecs_.push_back(std::make_unique<KeyCodec>(altered, numbers_[place], &primary_));
+    loaders_.emplace_back(context->trees[place].get(), false, memory);
+    computed_ = computed_ || is_computed(altered->key_info[numbers_[place]]);
+  }
+}
+
+int Builder::take(std::string_view key, std::string_view value) {
+  if (!rows_.unpack(key, value, nullptr, altered_->record[0])) {
+    return failed(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
+  }
+  if (computed_ && altered_->update_virtual_fields(altered_->file, VCOL_UPDATE_FOR_READ)) {
+    return failed(kErrEngine, "a generated column could not be computed");
+  }
+  return 0;
+}
+
+int Builder::add(std::string_view key, std::string_view value) {
+  if (int error = take(key, value)) return error;
+  const uchar *row = altered_->record[0];
+  for (size_t place = 0; place < codecs_.size(); place++) {
+    bool has_null = false;
+    key_.clear();
+    value_.clear();
+    codecs_[place]->pack_columns(row, &key_, &has_null);
+    codecs_[place]->append_primary(key, has_null, &key_);
+    codecs_[place]->pack_value(row, key, has_null, &value_);
+    if (int error = loaders_[place].add(key_, value_)) return error;
+  }
+  return 0;
+}
+
+int Builder::scan(ha_rows expected) {
+  shale_scan *begun = nullptr;
+  int error = number_of(shale_scan_new(tree_, nullptr, nullptr, 0, nullptr, 0, false, &begun));
+  ScanHandle scan(begun);
+  if (error == 0) error = number_of(shale_scan_seek_first(begun));
+  for (uint64_t count = 1; error == 0 && shale_scan_valid(begun); count++) {
+    if (count % kAsk == 0) {
+      if (thd_killed(thd_)) return HA_ERR_ABORTED_BY_USER;
+      thd_progress_report(thd_, count, std::max<ha_rows>(expected, count));
+    }
+    size_t key_len = 0, value_len = 0;
+    const char *key = static_cast<const char *>(shale_scan_key(begun, &key_len));
+    const void *value = nullptr;
+    if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) break;
+    if ((error = add({key, key_len}, {static_cast<const char *>(value), value_len}))) break;
+    error = number_of(shale_scan_next(begun));
+  }
+  return error;
+}
+
+// Puts the row that is one too many into the record, for the error's text.
+int Builder::show_duplicate(size_t place) {
+  const TreeLoader &loader = loaders_[place];
+  duplicate_ = numbers_[place];
+  std::string_view primary;
+  if (!codecs_[place]->primary_of(loader.key(), loader.value(), &primary)) return 0;
+  shale_bytes *found = nullptr;
+  if (int error = number_of(shale_get(tree_, nullptr, primary.data(), primary.size(), &found))) {
+    return error;
+  }
+  if (found == nullptr) return 0;
+  BytesHandle row(found);
+  // Columns of any length are read from the record when the text is made.
+  value_ = view_of(row);
+  return take(primary, value_);
+}
+
+int Builder::run(ha_rows expected) {
+  thd_progress_init(thd_, static_cast<uint>(1 + loaders_.size()));
+  int error = scan(expected);
+  for (size_t place = 0; error == 0 && place < loaders_.size(); place++) {
+    thd_progress_next_stage(thd_);
+    error = loaders_[place].finish(thd_);
+    if (error == HA_ERR_FOUND_DUPP_KEY) {
+      if (int other = show_duplicate(place)) error = other;
+    }
+  }
+  thd_progress_end(thd_);
+  return error;
+}
+
+}  // namespace
+
+// VARCHARs may become longer: they are stored with their length, whatever its bound is.
+bool ha_shale::can_convert_nocopy(const Field &field, const Column_definition &is) const {
+  const auto *text = dynamic_cast<const Field_varstring *>(&field);
+  return text != nullptr && is.type_handler() == field.type_handler() &&
+         is.charset == field.charset() && is.length >= text->field_length &&
+         is.char_length >= text->char_length() && !is.compression_method() &&
+         !text->compression_method();
+}
 
 enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *altered,
                                                                      Alter_inplace_info *info) {
-  return handler::check_if_supported_inplace_alter(altered, info);
+  AlterPlan plan = plan_alter(table, altered, info, *shared_->def);
+  if (plan.refusal != nullptr) {
+    info->unsupported_reason = plan.refusal;
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
+  if (plan.added.empty()) return HA_ALTER_INPLACE_INSTANT;
+  info->unsupported_reason = "an index is built while nothing is written";
+  return HA_ALTER_INPLACE_NOCOPY_LOCK;
 }
 
-bool ha_shale::prepare_inplace_alter_table(TABLE *, Alter_inplace_info *) { return false; }
-bool ha_shale::inplace_alter_table(TABLE *, Alter_inplace_info *) { return false; }
-bool ha_shale::commit_inplace_alter_table(TABLE *, Alter_inplace_info *, bool) { return false; }
-
-bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *, uint) {
-  return COMPATIBLE_DATA_NO;
+bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
+  AlterPlan plan = plan_alter(table, altered, info, *shared_->def);
+  if (plan.refusal != nullptr) {
+    my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE", plan.refusal,
+             "ALGORITHM=COPY");
+    return true;
+  }
+  auto *context =
+      new (ha_thd()->mem_root) AlterContext(shared_->path, std::move(plan));
+  info->handler_ctx = context;
+  const TableDef &def = context->plan.def;
+  for (unsigned number : context->plan.added) {
+    TreeHandle tree;
+    const IndexDef *index = index_of(def, altered, number);
+    if (int error = create_tree(tree_name(def.table_id, index->id), def.codec, &tree)) {
+      print_error(error, MYF(0));
+      return true;
+    }
+    context->trees.push_back(std::move(tree));
+  }
+  return false;
 }
+
+bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
+  auto *context = static_cast<AlterContext *>(info->handler_ctx);
+  if (context->plan.added.empty()) return false;
+  Builder builder(ha_thd(), altered, context, primary().tree);
+  int error = builder.run(stats.records);
+  if (error == 0) return false;
+  if (builder.duplicate() != MAX_KEY) {
+    print_keydup_error(altered, &altered->key_info[builder.duplicate()], MYF(0));
+  } else if (error == HA_ERR_ABORTED_BY_USER) {
+    ha_thd()->send_kill_message();
+  } else {
+    print_error(error, MYF(0));
+  }
+  return true;
+}
+
+bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) {
+  auto *own = static_cast<AlterContext *>(info->handler_ctx);
+  if (!commit) {
+    if (own != nullptr) drop_added(altered, *own);
+    return false;
+  }
+  // Partitions are altered together or not at all.
+  inplace_alter_handler_ctx *alone[] = {own, nullptr};
+  inplace_alter_handler_ctx **all =
+      info->group_commit_ctx != nullptr ? info->group_commit_ctx : alone;
+  std::vector<std::pair<std::string, const TableDef *>> defs;
+  for (auto **one = all; *one != nullptr; one++) {
+    auto *context = static_cast<AlterContext *>(*one);
+    defs.emplace_back(context->path, &context->plan.def);
+  }
+  const HA_CREATE_INFO *create = info->create_info;
+  bool numbered = (create->used_fields & HA_CREATE_USED_AUTO) != 0;
+  uint64_t number = numbered ? std::max<uint64_t>(create->auto_increment_value, 1) : 0;
+  if (int error = engine.catalog.write_all(defs, number)) {
+    print_error(error, MYF(0));
+    return true;
+  }
+  info->group_commit_ctx = nullptr;
+  for (auto **one = all; *one != nullptr; one++) {
+    auto *context = static_cast<AlterContext *>(*one);
+    SharedTable::forget(context->path);
+    // Snapshots of before do not see what was put into new trees.
+    if (!context->trees.empty()) SharedTable::note_new_trees(context->path);
+    for (uint32_t id : context->plan.dropped) drop(context->plan.def, id);
+  }
+  return false;
+}
+
+// Of the older interface, which ALTER TABLE does not use here.
+bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *, uint) { return COMPATIBLE_DATA_NO; }

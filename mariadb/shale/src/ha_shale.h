@@ -7,6 +7,7 @@
 
 #include "cursor.h"
 #include "key_codec.h"
+#include "loader.h"
 #include "row_codec.h"
 #include "shared_table.h"
 
@@ -88,6 +89,7 @@ class ha_shale final : public handler {
   bool prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
   bool inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
   bool commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) override;
+  bool can_convert_nocopy(const Field &field, const Column_definition &is) const override;
   bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
 
   // ha_info
@@ -139,6 +141,13 @@ class ha_shale final : public handler {
   int duplicate(size_t place, std::string_view primary);
   int in_row(shale_txn *txn, int error, bool has_place, size_t place);
   int begin_write(shale_txn **txn);
+
+  // Copying into a table that nobody sees, and loading in parts (ha_load)
+  void begin_copy(bool ignore);
+  int end_copy();
+  int load_row(const uchar *row, const RowKeys &keys);
+  int show_duplicate(size_t place);
+  int end_part(size_t bytes);
   void use_number(const uchar *row);
   int look_up_number();
 
@@ -173,5 +182,7 @@ class ha_shale final : public handler {
   RowKeys was_, is_;
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
-  bool bulk_ = false;
+  std::unique_ptr<shale_sql::TableLoader> loader_;  // of a copy
+  bool in_parts_ = false;    // rows are committed some megabytes at a time
+  size_t part_bytes_ = 0;    // since the last of it
 };

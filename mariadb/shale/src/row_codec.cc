@@ -80,10 +80,9 @@ std::vector<ColumnDef> RowCodec::columns_of(TABLE *table, const KeyCodec *primar
   return columns;
 }
 
-InstantDefault RowCodec::default_of(TABLE *table, Field *field) {
+InstantDefault RowCodec::default_of(TABLE *table, Field *field, const uchar *record) {
   InstantDefault value;
   const Column column(table, field);
-  const uchar *record = table->s->default_values;
   value.is_null = column.is_null(record);
   if (value.is_null) return value;
   column.append(record, &value.value);

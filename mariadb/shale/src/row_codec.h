@@ -28,8 +28,8 @@ class RowCodec {
   static std::vector<ColumnDef> columns_of(TABLE *table, const KeyCodec *primary);
   // One column, without its number (for ALTER TABLE).
   static ColumnDef column_of(Field *field, const KeyCodec *primary);
-  // The present value of a field in the table's default record, as rows would have it.
-  static InstantDefault default_of(TABLE *table, Field *field);
+  // The value of a field in `record`, which has the table's defaults, as rows would have it.
+  static InstantDefault default_of(TABLE *table, Field *field, const uchar *record);
 
   void pack(const uchar *record, std::string *out) const;
   // Puts the columns of `wanted` (nullptr: all) and what the key gives back into `record`. Blobs

@@ -66,6 +66,11 @@ static MYSQL_SYSVAR_BOOL(settle_now, settle_now, PLUGIN_VAR_RQCMDARG,
 static MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                           "Seconds that a statement waits for a lock before error 1205", nullptr,
                           nullptr, 50, 0, 1024 * 1024 * 1024, 0);
+static MYSQL_THDVAR_ULONGLONG(
+    sort_memory, PLUGIN_VAR_RQCMDARG,
+    "Bytes that ALTER TABLE and CREATE TABLE ... SELECT take to sort what they put into indexes; "
+    "more goes to temporary files in tmpdir",
+    nullptr, nullptr, 64ULL << 20, 1ULL << 20, 1ULL << 40, 1 << 20);
 static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
                          "Statements that insert many rows commit in parts: for loads that can be "
                          "done again, not within transactions",
@@ -74,7 +79,9 @@ static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
 st_mysql_sys_var *variables[] = {MYSQL_SYSVAR(memory),      MYSQL_SYSVAR(durability),
                                  MYSQL_SYSVAR(compression), MYSQL_SYSVAR(lock_wait_timeout),
                                  MYSQL_SYSVAR(bulk_load),   MYSQL_SYSVAR(settle_now),
-                                 nullptr};
+                                 MYSQL_SYSVAR(sort_memory), nullptr};
+
+size_t sort_memory(THD *thd) { return THDVAR(thd, sort_memory); }
 
 static unsigned long lock_wait_seconds(THD *thd) { return THDVAR(thd, lock_wait_timeout); }
 static bool in_bulk(THD *thd) { return THDVAR(thd, bulk_load); }

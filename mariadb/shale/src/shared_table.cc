@@ -16,6 +16,8 @@ constexpr uint64_t kHiddenBlock = 1 << 16;
 
 std::mutex open_lock;
 std::map<std::string, std::weak_ptr<SharedTable>> open_tables;
+std::map<std::string, uint64_t> new_trees_by_path;
+std::atomic<uint64_t> new_trees_now{0};
 
 }  // namespace
 
@@ -38,6 +40,8 @@ int SharedTable::open(const std::string &path, std::shared_ptr<SharedTable> *tab
   auto opened = std::make_shared<SharedTable>(path, std::make_shared<const TableDef>(def));
   if (int error = opened->open_trees()) return error;
   if (int error = opened->read_statistics()) return error;
+  auto made = new_trees_by_path.find(path);
+  if (made != new_trees_by_path.end()) opened->new_trees = made->second;
   place = opened;
   *table = std::move(opened);
   return 0;
@@ -46,6 +50,19 @@ int SharedTable::open(const std::string &path, std::shared_ptr<SharedTable> *tab
 void SharedTable::forget(const std::string &path) {
   std::lock_guard<std::mutex> one_at_a_time(open_lock);
   open_tables.erase(path);
+}
+
+uint64_t SharedTable::new_trees_count() { return new_trees_now.load(); }
+
+void SharedTable::note_new_trees(const std::string &path) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  new_trees_by_path[path] = ++new_trees_now;
+}
+
+void SharedTable::note_gone(const std::string &path) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  open_tables.erase(path);
+  new_trees_by_path.erase(path);
 }
 
 int SharedTable::open_trees() {

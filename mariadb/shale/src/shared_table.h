@@ -32,6 +32,14 @@ class SharedTable {
   // Lets go of it: who opens the table next reads the catalog. To be called when its definition changes.
   static void forget(const std::string &path);
 
+  // Counts the changes of tables whose rows are in new trees, of which snapshots of before show
+  // nothing.
+  static uint64_t new_trees_count();
+  static void note_new_trees(const std::string &path);
+  static void note_gone(const std::string &path);
+  // The count when that last happened to this table; 0: not since the server started.
+  uint64_t new_trees = 0;
+
   const std::string path;
   const std::shared_ptr<const TableDef> def;
   std::vector<TreeHandle> trees;  // as def->indexes

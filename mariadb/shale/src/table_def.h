@@ -36,6 +36,7 @@ struct TableDef {
   // The primary key (the hidden one, if the table has none), then the others.
   std::vector<IndexDef> indexes;
   bool hidden_key = false;
+  bool temporary = false;  // does not outlive the server
   uint32_t next_column_id = 0;
   uint32_t next_index_id = 0;
   std::string codec;  // of the trees, as the table option says; empty: the default
