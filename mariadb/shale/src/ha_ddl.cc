@@ -4,6 +4,7 @@
 
 #include "ha_shale.h"
 
+#include "ddl_recovery.h"
 #include "engine.h"
 #include "errors.h"
 #include "options.h"
@@ -65,6 +66,13 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
 
 }  // namespace
 
+int shale_sql::drop_table(const std::string &path, const TableDef &def) {
+  if (int error = engine.catalog.erase(path, def)) return error;
+  SharedTable::note_gone(path);
+  drop_trees(def);
+  return 0;
+}
+
 int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   if (int error = check_definition(form, info)) return error;
   std::string codec = codec_of(form->s->option_struct), why;
@@ -77,6 +85,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
   def.codec = codec;
   def.hidden_key = form->s->primary_key == MAX_KEY;
+  def.temporary = info->tmp_table();
   def.version.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
                      form->s->tabledef_version.length);
   KeyCodec primary(form, form->s->primary_key, nullptr);
@@ -95,22 +104,20 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   if (error == 0) error = engine.catalog.write(name, def);
   if (error != 0) drop_trees(def);
   SharedTable::forget(name);
+  // A temporary table is seen by the transaction that makes it.
+  if (error == 0 && !def.temporary) SharedTable::note_new_trees(name);
   return error;
 }
 
 int ha_shale::delete_table(const char *name) {
   TableDef def;
   if (int error = engine.catalog.read(name, &def)) return error;
-  if (int error = engine.catalog.erase(name, def)) return error;
-  SharedTable::forget(name);
-  drop_trees(def);
-  return 0;
+  return shale_sql::drop_table(name, def);
 }
 
 int ha_shale::rename_table(const char *from, const char *to) {
   int error = engine.catalog.rename(from, to);
-  SharedTable::forget(from);
-  SharedTable::forget(to);
+  if (error == 0) SharedTable::note_renamed(from, to);
   return error;
 }
 
@@ -132,6 +139,7 @@ int ha_shale::truncate() {
   std::string path = shared_->path;
   cursor_.end();
   SharedTable::forget(path);
+  if (!def.temporary) SharedTable::note_new_trees(path);
   drop_trees(was);
   // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table alone.
   std::shared_ptr<SharedTable> fresh;

@@ -123,7 +123,12 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
                  type == TL_READ_NO_INSERT || command != SQLCOM_SELECT;
     bool beside = command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT ||
                   command == SQLCOM_UPDATE || command == SQLCOM_CREATE_TABLE;
+    // Nobody writes to a table that is altered, which its metadata lock sees to.
+    bool altered = command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
+                   command == SQLCOM_DROP_INDEX;
+    bool in_parts = bulk_load(thd) && !in_transaction(thd) && command == SQLCOM_INSERT_SELECT;
     bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CREATE_SEQUENCE ||
+                      ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
                       (command == SQLCOM_ANALYZE && type == TL_READ) ||
                       (read_committed && (type == TL_READ || type == TL_READ_NO_INSERT) && beside);
     lock_mode_ = locks && !consistent ? SHALE_LOCK_SHARED : SHALE_LOCK_NONE;
@@ -190,6 +195,8 @@ int ha_shale::reset() {
   keyread_only_ = false;
   has_range_end_ = false;
   locked_in_ = nullptr;
+  loader_.reset();
+  in_parts_ = false;
   // A statement with long values does not keep their memory for all that follow.
   if (row_.capacity() > (1 << 20)) std::string().swap(row_);
   return 0;
@@ -202,6 +209,18 @@ int ha_shale::extra(enum ha_extra_function operation) {
       break;
     case HA_EXTRA_NO_KEYREAD:
       keyread_only_ = false;
+      break;
+    case HA_EXTRA_BEGIN_COPY:
+      begin_copy(false);
+      break;
+    case HA_EXTRA_BEGIN_ALTER_IGNORE_COPY:
+      begin_copy(true);
+      break;
+    case HA_EXTRA_END_COPY:
+      return end_copy();
+    case HA_EXTRA_ABORT_COPY:
+      loader_.reset();
+      in_parts_ = false;
       break;
     default:
       break;

@@ -73,6 +73,9 @@ int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_up
   scanned_ = &index;
   prefix_bound_ = false;
   if (int error = trx()->get(&txn)) return tell_server(ha_thd(), error);
+  if (lock_mode() == SHALE_LOCK_NONE) {
+    if (int error = trx()->see(*shared_)) return error;
+  }
   return tell_server(ha_thd(), cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper,
                                              true));
 }
@@ -99,6 +102,9 @@ int ha_shale::read_by_primary(uchar *buf, int missing) {
 int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int missing) {
   shale_txn *txn = nullptr;
   if (int error = trx()->get(&txn)) return error;
+  if (lock_mode() == SHALE_LOCK_NONE) {
+    if (int error = trx()->see(*shared_)) return error;
+  }
   shale_bytes *found = nullptr;
   if (int error = number_of(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(),
                                           &found))) {

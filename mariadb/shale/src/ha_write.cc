@@ -121,7 +121,8 @@ int ha_shale::write_row(const uchar *buf) {
     }
   }
   pack_keys(buf, &is_);
-  int error = insert_row(buf, is_);
+  int error = loader_ ? load_row(buf, is_) : insert_row(buf, is_);
+  if (error == 0 && in_parts_) error = end_part(is_.primary.size() + value_.size());
   if (error == 0 || error == HA_ERR_FOUND_DUPP_KEY) use_number(buf);
   if (error == 0 && shared_->def->hidden_key) current_primary_ = is_.primary;
   return tell_server(ha_thd(), error);
@@ -193,10 +194,6 @@ int ha_shale::delete_row(const uchar *buf) {
   }
   return tell_server(ha_thd(), in_row(txn, error, many, place));
 }
-
-void ha_shale::start_bulk_insert(ha_rows, uint) {}
-
-int ha_shale::end_bulk_insert() { return 0; }
 
 // The next automatic number is one above the greatest that is or was in the table.
 int ha_shale::look_up_number() {

@@ -2,6 +2,7 @@
 
 #include "ha_shale.h"
 
+#include "ddl_recovery.h"
 #include "engine.h"
 #include "errors.h"
 #include "hton.h"
@@ -24,6 +25,7 @@ int start(void *place) {
   hton->tablefile_extensions = no_files;
   shale_sql::fill_transactions(hton);
   shale_sql::fill_options(hton);
+  shale_sql::fill_recovery(hton);
   if (shale_sql::open_engine(hton) == 0) return 0;
   shale_sql::log_error("the database in " + shale_sql::engine.folder +
                        " was not opened: " + shale_sql::last_text());

@@ -11,5 +11,6 @@
 #include <field.h>
 #include <key.h>
 #include <log.h>
+#include <partition_info.h>
 #include <sql_plugin.h>
 #include <mysql/plugin.h>

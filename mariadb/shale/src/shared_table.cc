@@ -59,6 +59,17 @@ void SharedTable::note_new_trees(const std::string &path) {
   new_trees_by_path[path] = ++new_trees_now;
 }
 
+void SharedTable::note_renamed(const std::string &from, const std::string &to) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  open_tables.erase(from);
+  open_tables.erase(to);
+  new_trees_by_path.erase(to);
+  auto moved = new_trees_by_path.extract(from);
+  if (moved.empty()) return;
+  moved.key() = to;
+  new_trees_by_path.insert(std::move(moved));
+}
+
 void SharedTable::note_gone(const std::string &path) {
   std::lock_guard<std::mutex> one_at_a_time(open_lock);
   open_tables.erase(path);

@@ -36,6 +36,7 @@ class SharedTable {
   // nothing.
   static uint64_t new_trees_count();
   static void note_new_trees(const std::string &path);
+  static void note_renamed(const std::string &from, const std::string &to);
   static void note_gone(const std::string &path);
   // The count when that last happened to this table; 0: not since the server started.
   uint64_t new_trees = 0;

@@ -73,7 +73,29 @@ int Trx::before_write(shale_txn **txn) {
 int Trx::take_snapshot() {
   shale_txn *txn = nullptr;
   if (int error = get(&txn)) return error;
+  if (!has_snapshot_) snapshot_count_ = SharedTable::new_trees_count();
+  has_snapshot_ = true;
   return number_of(shale_txn_view(txn));
+}
+
+int Trx::commit_part() {
+  shale_txn *txn = txn_;
+  txn_ = nullptr;
+  has_statement_savepoint_ = false;
+  has_snapshot_ = false;
+  return txn == nullptr ? 0 : number_of(shale_txn_commit(txn, false));
+}
+
+int Trx::see(const SharedTable &table) {
+  // Each statement sees what is committed when it begins, and the table does not change meanwhile.
+  if (read_committed_) return 0;
+  if (!has_snapshot_) {
+    has_snapshot_ = true;
+    snapshot_count_ = SharedTable::new_trees_count();
+  }
+  if (table.new_trees <= snapshot_count_) return 0;
+  return failed(HA_ERR_TABLE_DEF_CHANGED, "table " + table.path +
+                                              " was made anew after this transaction's snapshot");
 }
 
 int Trx::commit_statement() {
@@ -163,6 +185,7 @@ void Trx::detach() {
 }
 
 void Trx::end() {
+  has_snapshot_ = false;
   wrote_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;

@@ -47,6 +47,11 @@ class Trx {
 
   void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
 
+  // What was written so far is committed, though the statement goes on.
+  int commit_part();
+  // Before a plain read of a table: 0, or an error if the snapshot is older than its trees.
+  int see(const SharedTable &table);
+
   int commit_statement();
   int rollback_statement();
   int prepare(const std::string &xid);
@@ -70,6 +75,8 @@ class Trx {
   bool read_committed_ = false;
   bool wrote_ = false;
   unsigned tables_ = 0;
+  bool has_snapshot_ = false;
+  uint64_t snapshot_count_ = 0;  // SharedTable::new_trees_count when it was taken
   bool has_statement_savepoint_ = false;
   size_t statement_savepoint_ = 0;
   bool committed_ = false;
