@@ -179,6 +179,19 @@ bool ha_shale::can_convert_nocopy(const Field &field, const Column_definition &i
          !text->compression_method();
 }
 
+// Whole columns that become longer are the same in keys; plan_alter has the last word.
+Compare_keys ha_shale::compare_key_parts(const Field &old_field,
+                                         const Column_definition &new_field,
+                                         const KEY_PART_INFO &old_part,
+                                         const KEY_PART_INFO &new_part) const {
+  if (!old_field.is_equal(new_field) && !can_convert_nocopy(old_field, new_field)) {
+    return Compare_keys::NotEqual;
+  }
+  if (old_part.length == new_part.length) return Compare_keys::Equal;
+  bool whole = old_part.length == old_field.key_length() && new_part.length == new_field.length;
+  return whole ? Compare_keys::EqualButKeyPartLength : Compare_keys::NotEqual;
+}
+
 enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *altered,
                                                                      Alter_inplace_info *info) {
   AlterPlan plan = plan_alter(table, altered, info, *shared_->def);
@@ -263,5 +276,7 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   return false;
 }
 
-// Of the older interface, which ALTER TABLE does not use here.
-bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *, uint) { return COMPATIBLE_DATA_NO; }
+// Asked by EXCHANGE PARTITION: a table and its rows' forms move together.
+bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *, uint changes) {
+  return changes == IS_EQUAL_NO ? COMPATIBLE_DATA_NO : COMPATIBLE_DATA_YES;
+}

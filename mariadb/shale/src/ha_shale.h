@@ -90,6 +90,9 @@ class ha_shale final : public handler {
   bool inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
   bool commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) override;
   bool can_convert_nocopy(const Field &field, const Column_definition &is) const override;
+  Compare_keys compare_key_parts(const Field &old_field, const Column_definition &new_field,
+                                 const KEY_PART_INFO &old_part,
+                                 const KEY_PART_INFO &new_part) const override;
   bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
 
   // ha_info
