@@ -327,6 +327,20 @@ shale_error *shale_tree_approximate_bytes(const shale_tree *tree,
                                           size_t upper_len,
                                           uint64_t *size);
 
+// How many rows have keys from `lower` up to but without `upper` (NULL for either is no bound), at
+// a bounded cost, for the choice between plans of a query. Up to `exact_max` rows (some hundreds
+// are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` (which
+// may be NULL) becomes whether `rows` is a count. An estimate is at least 1.
+SHALE_MUST_USE
+shale_error *shale_tree_estimate_rows(const shale_tree *tree,
+                                      const void *lower,
+                                      size_t lower_len,
+                                      const void *upper,
+                                      size_t upper_len,
+                                      uint64_t exact_max,
+                                      uint64_t *rows,
+                                      bool *exact);
+
 // Sets a key, which may be up to 64 KiB, to a value of up to 4 GiB. With `sync` it is durable when
 // the call returns, and so is every commit before it.
 SHALE_MUST_USE

@@ -143,3 +143,30 @@ pub unsafe extern "C" fn shale_tree_approximate_bytes(
         store(size, "size", found)
     })
 }
+
+/// How many rows have keys from `lower` up to but without `upper` (NULL for either is no bound), at
+/// a bounded cost, for the choice between plans of a query. Up to `exact_max` rows (some hundreds
+/// are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` (which
+/// may be NULL) becomes whether `rows` is a count. An estimate is at least 1.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_tree_estimate_rows(
+    tree: *const shale_tree,
+    lower: *const c_void,
+    lower_len: usize,
+    upper: *const c_void,
+    upper_len: usize,
+    exact_max: u64,
+    rows: *mut u64,
+    exact: *mut bool,
+) -> *mut shale_error {
+    // SAFETY: a live handle, bytes with their lengths, a place for a number, NULL or one for a
+    // truth.
+    guard(|| unsafe {
+        let (lower, upper) = (bound(lower, lower_len)?, bound(upper, upper_len)?);
+        let tree = &handle(tree, "tree")?.tree;
+        let found = tree.estimate_rows(lower.unwrap_or(&[]), upper, exact_max)?;
+        store(rows, "rows", found.rows)?;
+        if exact.is_null() { Ok(()) } else { store(exact, "exact", found.exact) }
+    })
+}

@@ -148,6 +148,8 @@ static bool at(shale_scan *scan, const char *key) {
 }
 
 static void scans(shale_tree *b) {
+  uint64_t rows = 0;
+  bool exact = false;
   shale_scan *scan = NULL;
   const void *value = NULL;
   size_t len = 0;
@@ -178,6 +180,13 @@ static void scans(shale_tree *b) {
   OK(shale_scan_seek_back(scan, "k0105", 5));
   CHECK(at(scan, "k010"));
   shale_scan_free(scan);
+  OK(shale_tree_estimate_rows(b, "k1", 2, "k2", 2, 200, &rows, &exact));
+  CHECK(exact && rows == 100);
+  OK(shale_tree_estimate_rows(b, NULL, 0, NULL, 0, 10, &rows, NULL));
+  CHECK(rows > 500 && rows < 2000);
+  OK(shale_tree_estimate_rows(b, "y", 1, NULL, 0, 0, &rows, &exact));
+  CHECK(exact && rows == 0);
+  FAILS(SHALE_INVALID_ARGUMENT, shale_tree_estimate_rows(b, NULL, 0, NULL, 0, 1, NULL, NULL));
   FAILS(SHALE_INVALID_ARGUMENT, shale_scan_new(NULL, NULL, NULL, 0, NULL, 0, true, &scan));
 }
 

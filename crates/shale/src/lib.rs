@@ -83,7 +83,7 @@ pub use db::{
 };
 #[doc(inline)]
 pub use fs::Env;
-pub use read::{Scan, Value};
+pub use read::{RowEstimate, Scan, Value};
 pub use version::TreeId;
 
 /// The README's example, compiled.

@@ -122,6 +122,17 @@ impl RangeDeletes {
         self.covering(key).map_or(0, |fragment| fragment.newest_at(seq))
     }
 
+    /// The fragments that have keys from `start` up to (not including) `end`.
+    pub fn meeting<'a>(
+        &'a self,
+        start: &[u8],
+        end: Option<&'a [u8]>,
+    ) -> impl Iterator<Item = &'a Fragment> {
+        let first = self.fragments.partition_point(|fragment| fragment.end.as_slice() <= start);
+        let meets = move |part: &&Fragment| end.is_none_or(|end| part.start.as_slice() < end);
+        self.fragments[first..].iter().take_while(meets)
+    }
+
     /// The part of the set inside `start` (included) to `end` (excluded; `None` = no bound).
     pub fn clip(&self, start: &[u8], end: Option<&[u8]>) -> RangeDeletes {
         let first = self.fragments.partition_point(|fragment| fragment.end.as_slice() <= start);

@@ -13,7 +13,7 @@ use crate::base::key::{Kind, SeqNo};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
-use crate::read::{self, Value};
+use crate::read::{self, RowEstimate, Value};
 use crate::state::TreeState;
 use crate::version::TreeId;
 use crate::write::ops::Ops;
@@ -476,6 +476,39 @@ impl Tree {
         self.check()?;
         let (lower, upper) = (Some(lower.to_vec()), upper.map(<[u8]>::to_vec));
         self.core().compact(&self.inner, Manual { lower, upper })
+    }
+
+    /// How many rows have keys from `lower` up to, not including, `upper` (`None` goes to the end),
+    /// as of now and at a bounded cost: for the choice between plans of a query, not for answers.
+    /// Up to `exact_max` rows (0: none; some hundreds are cheap) are counted, unless many old
+    /// versions and deletes are in the way; more are estimated, mostly to a tenth or two, from
+    /// what indexes and filters say and some entries looked up: a few dozen blocks at most are
+    /// read, whatever the range.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// for key in 0..10_000u32 {
+    ///     tree.put(&key.to_be_bytes(), b"value")?;
+    /// }
+    /// let key = |key: u32| key.to_be_bytes();
+    /// let few = tree.estimate_rows(&key(10), Some(&key(30)), 100)?;
+    /// assert!(few.exact && few.rows == 20);
+    /// let half = tree.estimate_rows(&key(5_000), None, 100)?;
+    /// assert!(!half.exact && (2_500..10_000).contains(&half.rows));
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn estimate_rows(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        exact_max: u64,
+    ) -> Result<RowEstimate> {
+        self.check()?;
+        let state = self.inner.state.load_full();
+        let seq = self.core().visible.load(Ordering::Acquire);
+        read::estimate_rows(&state, lower, upper, seq, exact_max)
     }
 
     /// About how many bytes of table files, compressed, hold the keys from `lower` up to, not

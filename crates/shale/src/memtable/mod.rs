@@ -24,7 +24,7 @@ use ranges::RangeLog;
 use skiplist::{ListCursor, SkipList};
 use std::any::Any;
 
-pub use node::MemEntry;
+pub use node::{MemEntry, Sample};
 
 /// A sorted, growing set of entries in memory.
 pub struct Memtable {
@@ -90,6 +90,18 @@ impl Memtable {
     #[inline]
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<MemEntry<'_>> {
         self.list.get(key, seq)
+    }
+
+    /// About how many entries have keys from `lower` up to (not including) `upper`, and a part of
+    /// them, spread evenly: `count` or a little more. All of them, and how many they are, if they
+    /// are fewer. Its cost grows with `count` only.
+    pub fn sample(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        count: usize,
+    ) -> (u64, Vec<Sample<'_>>) {
+        self.list.sample(lower, upper, count)
     }
 
     /// Whether there is any range delete.

@@ -58,6 +58,17 @@ pub struct MemEntry<'a> {
     pub value: &'a [u8],
 }
 
+/// One of some entries of a memtable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// Its place in the commit order.
+    pub seq: SeqNo,
+    /// What it says of its key.
+    pub kind: Kind,
+}
+
 /// The key of a node.
 ///
 /// # Safety

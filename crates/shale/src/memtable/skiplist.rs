@@ -28,7 +28,7 @@ use std::ptr::{self, NonNull};
 
 use super::arena::Arena;
 use super::node::{
-    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, VALUE_SHIFT, height_of, kind_of, link,
+    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Sample, VALUE_SHIFT, height_of, kind_of, link,
     node_entry, node_key, prefetch,
 };
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
@@ -402,6 +402,40 @@ impl SkipList {
                 at = next;
             }
         }
+    }
+
+    /// About how many entries have keys from `lower` up to (not including) `upper`, and a part of
+    /// them, spread evenly: `count` or a little more; all of them if they are fewer.
+    pub(super) fn sample(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        count: usize,
+    ) -> (u64, Vec<Sample<'_>>) {
+        let target = Target::at(lower, SEQ_MAX);
+        let mut at: *const Node = self.head();
+        let mut found = Vec::new();
+        // Of a level's nodes about half are on the next one up, at random.
+        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
+            found.clear();
+            // SAFETY: as in `find_last`; nodes live as long as the list.
+            unsafe {
+                let mut next = link(at, level).next.load(Ordering::Acquire);
+                while !next.is_null() && target.is_after(next) {
+                    at = next;
+                    next = link(at, level).next.load(Ordering::Acquire);
+                }
+                while !next.is_null() && upper.is_none_or(|upper| node_key(next) < upper) {
+                    let entry = node_entry(next);
+                    found.push(Sample { key: node_key(next), seq: entry.seq, kind: entry.kind });
+                    next = link(next, level).next.load(Ordering::Acquire);
+                }
+            }
+            if found.len() >= count {
+                return ((found.len() as u64) << level, found);
+            }
+        }
+        (found.len() as u64, found)
     }
 
     /// The last node, or the head.

@@ -2,11 +2,15 @@
 
 pub mod get;
 pub mod newer;
+pub mod estimate;
 pub mod scan;
+mod sources;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod value;
 
+pub use estimate::{RowEstimate, estimate_rows};
 pub use get::{Found, find, get, multi_find, multi_get};
-pub use scan::{Scan, ScanRange};
+pub use scan::Scan;
+pub use sources::ScanRange;
 pub use value::{BlobSource, Value};

@@ -5,194 +5,17 @@
 //! layer is known by type, so a row costs no virtual call, and nothing is read before the first
 //! seek. A scan owns what it reads: memtables and tables stay until it is dropped.
 
+use super::sources::{self, ScanRange, ScanSource};
 use super::value::BlobSource;
 use crate::base::activity::Activity;
-use crate::base::cursor::Cursor;
 use crate::base::error::Result;
-use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
+use crate::base::key::{Kind, SeqNo};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
-use crate::iter::concat::{Concat, Run};
-use crate::iter::{Merge, OwnWrites, Source, Visible};
-use crate::memtable::{MemCursor, Memtable};
+use crate::iter::{OwnWrites, Visible};
+use crate::memtable::Memtable;
 use crate::state::TreeState;
-use crate::table::meta::TableMeta;
-use crate::table::{CursorOptions, Table, TableCursor};
 use std::cell::OnceCell;
-
-/// What part of a tree to scan, and how.
-#[derive(Clone, Debug)]
-pub struct ScanRange {
-    /// The first key that may be seen.
-    pub lower: Vec<u8>,
-    /// The first key that may no longer be seen; `None`: there is no such bound.
-    pub upper: Option<Vec<u8>>,
-    /// How to read the tables.
-    pub cursor: CursorOptions,
-}
-
-/// One source of a scan. Large, but a hop to the heap on every step would cost more.
-enum ScanSource {
-    Memtable { cursor: MemCursor, max_seq: SeqNo },
-    Table { cursor: TableCursor, max_seq: SeqNo },
-    Run(Concat<TableCursor>),
-}
-
-/// Calls a method of whichever cursor it is.
-macro_rules! each {
-    ($self:ident, $cursor:ident => $call:expr) => {
-        match $self {
-            ScanSource::Memtable { cursor: $cursor, .. } => $call,
-            ScanSource::Table { cursor: $cursor, .. } => $call,
-            ScanSource::Run($cursor) => $call,
-        }
-    };
-}
-
-impl Cursor for ScanSource {
-    #[inline]
-    fn valid(&self) -> bool {
-        each!(self, cursor => cursor.valid())
-    }
-    fn seek_first(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.seek_first())
-    }
-    fn seek_last(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.seek_last())
-    }
-    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        each!(self, cursor => cursor.seek(key, seq))
-    }
-    fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        each!(self, cursor => cursor.seek_back(key, seq))
-    }
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.next())
-    }
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.prev())
-    }
-    #[inline]
-    fn key(&self) -> &[u8] {
-        each!(self, cursor => cursor.key())
-    }
-    #[inline]
-    fn seq(&self) -> SeqNo {
-        each!(self, cursor => cursor.seq())
-    }
-    #[inline]
-    fn kind(&self) -> Kind {
-        each!(self, cursor => cursor.kind())
-    }
-    #[inline]
-    fn value(&self) -> &[u8] {
-        each!(self, cursor => cursor.value())
-    }
-}
-
-impl Source for ScanSource {
-    fn max_seq(&self) -> SeqNo {
-        match self {
-            ScanSource::Memtable { max_seq, .. } | ScanSource::Table { max_seq, .. } => *max_seq,
-            ScanSource::Run(concat) => concat.max_seq(),
-        }
-    }
-    fn skip_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
-        if let ScanSource::Run(concat) = self {
-            return concat.skip_to(key, below);
-        }
-        let old = self.max_seq() < below;
-        if old {
-            self.seek(key, SEQ_MAX)?;
-        }
-        Ok(old)
-    }
-    fn skip_back_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
-        if let ScanSource::Run(concat) = self {
-            return concat.skip_back_to(key, below);
-        }
-        let old = self.max_seq() < below;
-        if old {
-            self.seek_back(key, SEQ_MAX)?;
-        }
-        Ok(old)
-    }
-}
-
-/// What the keys of a range are known to begin with: the longer of what the bounds have in common
-/// and what the key ranges of the tables have in common.
-struct Prefix<'a> {
-    bounds: &'a [u8],
-    tables: Option<&'a [u8]>,
-}
-
-impl<'a> Prefix<'a> {
-    fn new(range: &'a ScanRange) -> Prefix<'a> {
-        let shared = range.upper.as_ref().map_or(0, |upper| common_prefix(&range.lower, upper));
-        Prefix { bounds: &range.lower[..shared], tables: None }
-    }
-
-    /// Takes a table's key range into account.
-    fn add(&mut self, meta: &'a TableMeta) {
-        for key in [&meta.smallest, &meta.largest] {
-            let shared = self.tables.unwrap_or(key);
-            self.tables = Some(&shared[..common_prefix(shared, key)]);
-        }
-    }
-
-    fn get(&self) -> &'a [u8] {
-        let tables = self.tables.unwrap_or_default();
-        if tables.len() > self.bounds.len() { tables } else { self.bounds }
-    }
-}
-
-/// Adds cursors for those tables of a level that meet the range: one for each in level 0, where
-/// tables overlap, and one for all together elsewhere.
-fn add_level<'a>(
-    sources: &mut Vec<ScanSource>,
-    prefix: &mut Prefix<'a>,
-    state: &'a TreeState,
-    level: usize,
-    range: &ScanRange,
-) {
-    let tables = state.version.levels[level].tables();
-    let begins_after = |table: &Arc<Table>| {
-        range.upper.as_ref().is_some_and(|upper| table.meta.smallest >= *upper)
-    };
-    let single = |table: &Arc<Table>| ScanSource::Table {
-        cursor: table.cursor(range.cursor),
-        max_seq: table.meta.max_seq,
-    };
-    if level == 0 {
-        let before = |table: &Arc<Table>| table.meta.is_before(&range.lower);
-        for table in tables.iter().filter(|table| !before(table) && !begins_after(table)) {
-            prefix.add(&table.meta);
-            sources.push(single(table));
-        }
-        return;
-    }
-    if tables.is_empty() {
-        return;
-    }
-    let first = state.version.levels[level].position(&range.lower);
-    let after = first + tables[first..].partition_point(|table| !begins_after(table));
-    match &tables[first..after] {
-        [] => {}
-        [table] => {
-            prefix.add(&table.meta);
-            sources.push(single(table));
-        }
-        [left, .., right] => {
-            prefix.add(&left.meta);
-            prefix.add(&right.meta);
-            let level = Arc::clone(&state.version.levels[level]);
-            let run = Run::Level { level, range: first..after };
-            sources.push(ScanSource::Run(Concat::new(run, range.cursor)));
-        }
-    }
-}
 
 /// A cursor over the rows of a range, of one moment: what is committed later is not seen. Not at a
 /// row until one of the four seeks; as an iterator it begins with the first row by itself.
@@ -286,32 +109,13 @@ impl Scan {
         seq: SeqNo,
         blobs: Arc<dyn BlobSource>,
     ) -> Result<Scan> {
-        let mut deletes = Vec::new();
-        let mut sources = Vec::new();
-        if let Some((memtable, writes)) = &own {
-            sources.push(ScanSource::Memtable { cursor: memtable.cursor(), max_seq: writes.last });
-        }
-        for memtable in state.memtables() {
-            if memtable.has_range_deletes() {
-                deletes.push(memtable.range_deletes());
-            }
-            // What is inserted from now on is newer than `seq`, and not seen.
-            if memtable.is_empty() {
-                continue;
-            }
-            let max_seq = memtable.last_seq();
-            sources.push(ScanSource::Memtable { cursor: memtable.cursor(), max_seq });
-        }
-        if state.version.has_range_deletes() {
-            deletes.push(Arc::clone(state.version.range_deletes()?));
-        }
-        let mut prefix = Prefix::new(&range);
-        for level in 0..state.version.levels.len() {
-            add_level(&mut sources, &mut prefix, state, level, &range);
-        }
+        let (cursor, last) = match &own {
+            Some((memtable, writes)) => (Some(memtable.cursor()), writes.last),
+            None => (None, 0),
+        };
+        let (merge, deletes) = sources::open(state, cursor.map(|cursor| (cursor, last)), &range)?;
         let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
         let steps = Steps::until(due);
-        let merge = Merge::new(sources).with_prefix(prefix.get());
         let mut rows = Visible::new(merge, seq, deletes, range.lower, range.upper);
         if let Some((_, writes)) = own {
             rows = rows.with_own(writes);

@@ -3,6 +3,7 @@ use crate::base::error::Error;
 use crate::fs::Fs;
 use crate::iter::testing::{Entry, History, Random, read_seq};
 use crate::read::testing::{TestBlobs, Tree};
+use crate::table::CursorOptions;
 
 fn range(lower: &[u8], upper: Option<&[u8]>) -> ScanRange {
     ScanRange {

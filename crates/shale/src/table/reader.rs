@@ -255,7 +255,7 @@ impl Table {
 
     /// A data block from the cache, or read and put there.
     #[inline]
-    fn cached_block(&self, info: &BlockInfo, hits: &mut u64) -> Result<Arc<Block>> {
+    pub(super) fn cached_block(&self, info: &BlockInfo, hits: &mut u64) -> Result<Arc<Block>> {
         let key = CacheKey { file: self.meta.id, offset: info.handle.offset };
         if let Some(block) = self.shared.cache.get(&key) {
             *hits += 1;
