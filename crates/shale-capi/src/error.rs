@@ -45,7 +45,7 @@ pub enum shale_error_kind {
     SHALE_DEADLOCK = 15,
     /// Locks take as much memory as they may.
     SHALE_LOCKS_FULL = 16,
-    /// The writes of a transaction take as much memory as they may.
+    /// What a transaction must keep in memory takes as much as it may.
     SHALE_TRANSACTION_FULL = 17,
     /// The transaction was rolled back before; the text says why.
     SHALE_ROLLED_BACK = 18,

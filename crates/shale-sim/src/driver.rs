@@ -10,7 +10,10 @@ use crate::ops::{Op, ingested};
 use shale::db::{Background, OpenOptions};
 use shale::fs::Env;
 use shale::fs::mem::{Image, MemClock, MemFs};
-use shale::{Batch, Config, Db, Error, ScanOptions, Snapshot, SyncPolicy, Tree, WriteOptions};
+use shale::{
+    Batch, Config, Db, Error, ScanOptions, Snapshot, SyncPolicy, Transaction, TransactionOptions,
+    Tree, WriteOptions,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -78,6 +81,8 @@ pub struct World {
     pub(crate) scans: BTreeMap<u8, OpenScan>,
     crash_points: Vec<CrashPoint>,
     checkpoints: u32,
+    /// Whether the last transaction wrote to runs of its own.
+    spilled: bool,
     /// Whether operations are printed as they are run: `SHALE_TRACE` is set.
     trace: bool,
 }
@@ -138,6 +143,7 @@ impl World {
             scans: BTreeMap::new(),
             crash_points: Vec::new(),
             checkpoints: 0,
+            spilled: false,
             trace: std::env::var_os("SHALE_TRACE").is_some(),
         }
     }
@@ -152,6 +158,10 @@ impl World {
         high: Moment,
     ) -> Outcome<World> {
         let db = open_db(&fs, PATH, config)?;
+        let is_run = |path: &Path| path.extension().is_some_and(|end| end == "run");
+        if let Some((path, _)) = fs.files().into_iter().find(|(path, _)| is_run(path)) {
+            return wrong(format!("{} is left of a transaction", path.display()));
+        }
         let hash = state_hash(&db)?;
         let Some(moment) = model.find(hash, low, high) else {
             return wrong(format!(
@@ -267,10 +277,12 @@ impl World {
     fn possible(&self, op: &Op) -> bool {
         let has = |tree: &u8| self.trees.contains_key(tree);
         match op {
-            Op::Write(changes, _) => changes.iter().all(|change| match change {
-                Change::Put(tree, ..) | Change::Delete(tree, _) => has(tree),
-                Change::DeleteRange(tree, ..) => has(tree),
-            }),
+            Op::Write(changes, _) | Op::Transaction(changes, ..) => {
+                changes.iter().all(|change| match change {
+                    Change::Put(tree, ..) | Change::Delete(tree, _) => has(tree),
+                    Change::DeleteRange(tree, ..) => has(tree),
+                })
+            }
             Op::Create(tree) => !has(tree),
             Op::PutReader(tree, ..)
             | Op::Ingest(tree, ..)
@@ -290,6 +302,10 @@ impl World {
     fn makes_durable(&self, op: &Op) -> bool {
         match op {
             Op::Write(_, sync) => *sync || self.config.sync == SyncPolicy::Always,
+            // What was spilled is in tables.
+            Op::Transaction(_, _, sync) => {
+                *sync || self.spilled || self.config.sync == SyncPolicy::Always
+            }
             Op::PutReader(..) => self.config.sync == SyncPolicy::Always,
             Op::Ingest(..) | Op::Create(_) | Op::Drop(_) => true,
             Op::Flush(None) | Op::Sync | Op::Reopen => true,
@@ -300,6 +316,9 @@ impl World {
     fn execute(&mut self, op: &Op) -> Outcome<()> {
         match op {
             Op::Write(changes, sync) => self.write(changes, *sync),
+            Op::Transaction(changes, memory_bytes, sync) => {
+                self.transaction(changes, *memory_bytes, *sync)
+            }
             Op::PutReader(tree, key, value) => {
                 let mut bytes = &value.fill()[..];
                 let options = WriteOptions { sync: false };
@@ -368,6 +387,44 @@ impl World {
             }
         }
         Ok(self.db()?.write(&batch, WriteOptions { sync })?)
+    }
+
+    /// Writes by a transaction; after every few changes it writes as much that it undoes.
+    fn transaction(&mut self, changes: &[Change], memory_bytes: u32, sync: bool) -> Outcome<()> {
+        let memory_bytes = memory_bytes.into();
+        let options = TransactionOptions { memory_bytes, ..TransactionOptions::default() };
+        let mut txn = self.db()?.begin(options)?;
+        for part in changes.chunks(5) {
+            for change in part {
+                self.change(&mut txn, change)?;
+            }
+            let savepoint = txn.savepoint();
+            for change in part.iter().rev() {
+                let (Change::Put(tree, key, _)
+                | Change::Delete(tree, key)
+                | Change::DeleteRange(tree, key, _)) = change;
+                match change {
+                    Change::Put(..) => txn.delete(&self.trees[tree], &data::key(*key))?,
+                    _ => txn.put(&self.trees[tree], &data::key(*key), b"undone")?,
+                }
+            }
+            txn.rollback_to(savepoint)?;
+        }
+        self.spilled = txn.spilled_bytes() > 0;
+        Ok(txn.commit(WriteOptions { sync })?)
+    }
+
+    fn change(&self, txn: &mut Transaction, change: &Change) -> Outcome<()> {
+        let done = match change {
+            Change::Put(tree, key, value) => {
+                txn.put(&self.trees[tree], &data::key(*key), &value.fill())
+            }
+            Change::Delete(tree, key) => txn.delete(&self.trees[tree], &data::key(*key)),
+            Change::DeleteRange(tree, from, to) => {
+                txn.delete_range(&self.trees[tree], &data::key(*from), &data::key(*to))
+            }
+        };
+        Ok(done?)
     }
 
     fn ingest(&mut self, tree: u8, keys: &[u32], first: Value) -> Outcome<()> {

@@ -40,6 +40,9 @@ pub enum Move {
 pub enum Op {
     /// Writes a batch; with `true`, durably.
     Write(Vec<Change>, bool),
+    /// Writes the same by a transaction that keeps so many bytes in memory, and that undoes as much
+    /// again; with `true`, durably.
+    Transaction(Vec<Change>, u32, bool),
     /// Writes one value from a reader.
     PutReader(u8, u32, Value),
     /// Brings in sorted keys beside the log: the keys' numbers, and the number of the first value.
@@ -90,7 +93,9 @@ impl Op {
     /// The commit that this operation makes, if it makes one.
     pub fn commit(&self) -> Option<Commit> {
         match self {
-            Op::Write(changes, _) => Some(Commit::Batch(changes.clone())),
+            Op::Write(changes, _) | Op::Transaction(changes, ..) => {
+                Some(Commit::Batch(changes.clone()))
+            }
             Op::PutReader(tree, key, value) => {
                 Some(Commit::Batch(vec![Change::Put(*tree, *key, *value)]))
             }
@@ -120,7 +125,7 @@ struct Profile {
     /// Most values are shorter than this.
     value_bytes: u32,
     /// The weights of the kinds of operation, as in `Generator::draw`.
-    weights: [u32; 22],
+    weights: [u32; 23],
 }
 
 /// Draws programs.
@@ -137,7 +142,7 @@ impl Generator {
     /// A generator whose programs follow from `seed`.
     pub fn new(seed: u64) -> Generator {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let weights = [30, 2, 3, 10, 3, 12, 3, 2, 5, 4, 2, 2, 6, 2, 2, 4, 20, 2, 2, 2, 4, 8];
+        let weights = [30, 2, 3, 10, 3, 12, 3, 2, 5, 4, 2, 2, 6, 2, 2, 4, 20, 2, 2, 2, 4, 4, 8];
         let mut profile = Profile {
             deletes: [5, 20, 50][random.random_range(0..3)],
             range_deletes: [0, 5, 20][random.random_range(0..3)],
@@ -161,7 +166,7 @@ impl Generator {
         heavy.profile.value_bytes = 3_000;
         heavy.profile.range_deletes = [0, 2, 5][heavy.random.random_range(0..3)];
         heavy.profile.weights =
-            [60, 2, 1, 4, 1, 6, 1, 1, 4, 3, 1, 1, 4, 1, 1, 2, 30, 0, 1, 2, 3, 0];
+            [60, 2, 1, 4, 1, 6, 1, 1, 4, 3, 1, 1, 4, 1, 1, 2, 30, 0, 1, 2, 3, 1, 0];
         heavy
     }
 
@@ -369,6 +374,12 @@ impl Generator {
             18 => Op::Checkpoint,
             19 => self.open_scan(),
             20 => self.move_scan(),
+            21 => {
+                // Mostly so little that most of it is spilled, in many runs.
+                let memory_bytes = [1, 300, 3_000, 100_000][self.below(4) as usize];
+                let changes = (0..1 + self.below(8)).flat_map(|_| self.changes()).collect();
+                Op::Transaction(changes, memory_bytes, self.chance(20))
+            }
             _ => {
                 if self.chance(50) {
                     Op::Verify

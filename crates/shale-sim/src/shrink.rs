@@ -1,5 +1,6 @@
 //! Cuts a failing program down to what is needed to fail, for people to read.
 
+use crate::model::Change;
 use crate::ops::Op;
 
 /// How often a program is run at most while it is cut down.
@@ -38,12 +39,20 @@ pub fn shrink(program: &[Op], mut fails: impl FnMut(&[Op]) -> bool) -> Vec<Op> {
 
 /// Leaves out changes of a batch.
 fn shrink_batch(program: &mut [Op], index: usize, fails: &mut impl FnMut(&[Op]) -> bool) {
-    let Op::Write(changes, sync) = program[index].clone() else { return };
-    let mut changes = changes;
+    let remade = |op: &Op, changes: Vec<Change>| match op {
+        Op::Transaction(_, memory_bytes, sync) => Op::Transaction(changes, *memory_bytes, *sync),
+        Op::Write(_, sync) => Op::Write(changes, *sync),
+        other => other.clone(),
+    };
+    let (Op::Write(mut changes, _) | Op::Transaction(mut changes, ..)) = program[index].clone()
+    else {
+        return;
+    };
     let mut at = 0;
     while at < changes.len() && changes.len() > 1 {
         let removed = changes.remove(at);
-        let before = std::mem::replace(&mut program[index], Op::Write(changes.clone(), sync));
+        let before = program[index].clone();
+        program[index] = remade(&before, changes.clone());
         if !fails(program) {
             program[index] = before;
             changes.insert(at, removed);

@@ -71,6 +71,10 @@ impl Display for Op {
         match self {
             Op::Write(changes, false) => write!(f, "write{}", List(changes)),
             Op::Write(changes, true) => write!(f, "write_sync{}", List(changes)),
+            Op::Transaction(changes, memory_bytes, sync) => {
+                let name = if *sync { "transaction_sync" } else { "transaction" };
+                write!(f, "{name} {memory_bytes}{}", List(changes))
+            }
             Op::PutReader(tree, key, value) => write!(f, "put_reader {tree} {key} {value}"),
             Op::Ingest(tree, keys, value) => write!(f, "ingest {tree} {value}{}", List(keys)),
             Op::Get(tree, key, at) => write!(f, "get {tree} {key} {}", Maybe(*at)),
@@ -176,6 +180,11 @@ impl<'a> Words<'a> {
         Ok(match self.word()? {
             "write" => Op::Write(self.list(Words::change)?, false),
             "write_sync" => Op::Write(self.list(Words::change)?, true),
+            name @ ("transaction" | "transaction_sync") => {
+                let memory_bytes = self.number()?;
+                let sync = name == "transaction_sync";
+                Op::Transaction(self.list(Words::change)?, memory_bytes, sync)
+            }
             "put_reader" => Op::PutReader(self.number()?, self.number()?, self.value()?),
             "ingest" => {
                 let (tree, value) = (self.number()?, self.value()?);

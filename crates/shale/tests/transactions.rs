@@ -400,7 +400,8 @@ fn what_an_optimistic_transaction_has_read_must_not_change() {
 #[test]
 fn bounds_are_kept() {
     let (db, tree) = open();
-    let options = TransactionOptions { memory_bytes: 10_000, ..TransactionOptions::default() };
+    let repeatable = optimistic(Isolation::RepeatableRead);
+    let options = TransactionOptions { memory_bytes: 10_000, ..repeatable };
     let mut txn = db.begin(options).unwrap();
     txn.put(&tree, b"a", &[0; 9_000]).unwrap();
     assert!(matches!(txn.put(&tree, b"b", &[0; 9_000]), Err(Error::TransactionFull { .. })));

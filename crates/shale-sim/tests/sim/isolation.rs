@@ -154,7 +154,10 @@ fn histories(
     for &seed in &all {
         let label = format!("SHALE_SEED={seed}, {name}");
         let _case = Case::new(label.clone());
-        let mut world = World::new(options, locking);
+        // Half of those that can write all but the last write to runs of their own.
+        let spills = options.concurrency == Concurrency::Pessimistic && seed % 2 == 1;
+        let memory_bytes = u64::from(spills);
+        let mut world = World::new(TransactionOptions { memory_bytes, ..options }, locking);
         world.run(seed, 400);
         committed += world.history.iter().filter(|run| run.committed).count();
         disturbed += world.waits + world.refused;

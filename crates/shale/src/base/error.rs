@@ -124,7 +124,8 @@ pub enum Error {
         /// What all locks together may take, in bytes: a sixteenth of `memory_bytes`.
         bytes_max: u64,
     },
-    /// The writes of a transaction take as much memory as they may. The call has done nothing.
+    /// What a transaction must keep in memory takes as much as it may: of an optimistic one all
+    /// that it writes, of others the range deletes. The call has done nothing.
     TransactionFull {
         /// What they may take, in bytes.
         bytes_max: u64,
@@ -286,8 +287,9 @@ impl fmt::Display for Error {
             ),
             Error::TransactionFull { bytes_max } => write!(
                 f,
-                "the writes of the transaction take the {bytes_max} bytes that they may; commit in \
-                 parts, bulk load, or raise its `memory_bytes`"
+                "what the transaction must keep in memory (all writes of an optimistic one, else \
+                 range deletes) takes the {bytes_max} bytes that it may; commit in parts, raise \
+                 its `memory_bytes`, or make it pessimistic"
             ),
             Error::RolledBack(cause) => {
                 write!(f, "the transaction was rolled back before because of this: {cause}")

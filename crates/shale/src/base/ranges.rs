@@ -133,6 +133,11 @@ impl RangeDeletes {
         self.fragments[first..].iter().take_while(meets)
     }
 
+    /// The same ranges, with `seq` as the one number of all.
+    pub fn numbered(&self, seq: SeqNo) -> RangeDeletes {
+        RangeDeletes::new(self.deletes().map(|delete| RangeDelete { seq, ..delete }))
+    }
+
     /// The part of the set inside `start` (included) to `end` (excluded; `None` = no bound).
     pub fn clip(&self, start: &[u8], end: Option<&[u8]>) -> RangeDeletes {
         let first = self.fragments.partition_point(|fragment| fragment.end.as_slice() <= start);

@@ -29,11 +29,15 @@ impl Core {
     /// Removes files that no edit names. After a failure that leaves open whether an edit became
     /// durable they stay: the next open knows whether they are needed.
     pub fn discard(&self, ids: &[FileId]) {
-        if self.is_poisoned() {
-            return;
+        if !self.is_poisoned() {
+            self.discard_files(FileKind::Table, ids.iter().copied());
         }
-        for &id in ids {
-            let path = self.path(FileKind::Table, id);
+    }
+
+    /// Removes files that no edit can name.
+    pub fn discard_files(&self, kind: FileKind, ids: impl IntoIterator<Item = FileId>) {
+        for id in ids {
+            let path = self.path(kind, id);
             if let Err(error) = self.env.fs.remove(&path) {
                 tracing::debug!(%error, "an unfinished table is left for the next open to remove");
             }

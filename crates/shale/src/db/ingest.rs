@@ -6,19 +6,22 @@
 //! been flushed, so that a newer place in the commit order always lies above an older one.
 
 use super::blobs::NewBlob;
-use super::core::{Core, TreeCore};
+use super::core::{Core, Leader, TreeCore};
+use super::install::Change;
+use super::run_writer::RunWriter;
 use super::tree::Tree;
 use crate::base::error::{Error, Result};
 use crate::base::key::{KEY_BYTES_MAX, Kind};
+use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering;
 use crate::compaction::policy::LAST;
 use crate::compaction::range::KeyRange;
+use crate::table::BlobRef;
 use crate::table::format::FileKind;
-use crate::table::meta::{FileId, TableMeta};
-use crate::table::{BlobRef, TableWriter};
-use crate::version::Version;
+use crate::table::meta::TableMeta;
 use crate::version::edit::TreeEdit;
+use crate::version::{TreeId, Version};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -41,9 +44,8 @@ use std::sync::Arc;
 /// ```
 pub struct Ingest {
     tree: Tree,
-    writer: Option<TableWriter>,
-    tables: Vec<TableMeta>,
-    files: Vec<FileId>,
+    /// `None` before the first row.
+    writer: Option<RunWriter>,
     blobs: Vec<NewBlob>,
     last: Option<Vec<u8>>,
     rows: u64,
@@ -65,16 +67,7 @@ impl std::fmt::Debug for Ingest {
 impl Ingest {
     pub(crate) fn new(tree: Tree) -> Result<Ingest> {
         tree.handle.core.check_writable()?;
-        Ok(Ingest {
-            tree,
-            writer: None,
-            tables: Vec::new(),
-            files: Vec::new(),
-            blobs: Vec::new(),
-            last: None,
-            rows: 0,
-            user_bytes: 0,
-        })
+        Ok(Ingest { tree, writer: None, blobs: Vec::new(), last: None, rows: 0, user_bytes: 0 })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -161,21 +154,23 @@ impl Ingest {
     }
 
     fn push(&mut self, key: &[u8], row: Row<'_>, value_bytes: u64) -> Result<()> {
-        let table_bytes = self.core().settings.table_bytes;
-        if self.writer.as_ref().is_some_and(|writer| writer.estimated_bytes() >= table_bytes) {
-            self.end_table()?;
-        }
-        if self.writer.is_none() {
-            self.begin_table()?;
-        }
-        if let Some(writer) = &mut self.writer {
-            match row {
-                Row::Value(value) => writer.add(key, 0, Kind::Put, value)?,
-                Row::Blob(blob) => {
-                    let reference = blob.reference().to_vec();
-                    self.blobs.push(blob);
-                    writer.add(key, 0, Kind::Blob, &reference)?;
-                }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => {
+                let core = &self.tree.handle.core;
+                // Most of it will stay in the last level, so it is written for it.
+                let options = core.table_options(&self.tree.inner, LAST);
+                let deletes = RangeDeletes::default();
+                let writer = RunWriter::new(core, FileKind::Table, options, deletes);
+                self.writer.insert(writer)
+            }
+        };
+        match row {
+            Row::Value(value) => writer.add(key, 0, Kind::Put, value)?,
+            Row::Blob(blob) => {
+                let reference = blob.reference().to_vec();
+                self.blobs.push(blob);
+                writer.add(key, 0, Kind::Blob, &reference)?;
             }
         }
         let last = self.last.get_or_insert_default();
@@ -183,24 +178,6 @@ impl Ingest {
         last.extend_from_slice(key);
         self.rows += 1;
         self.user_bytes += key.len() as u64 + value_bytes;
-        Ok(())
-    }
-
-    fn begin_table(&mut self) -> Result<()> {
-        let core = self.core().clone();
-        // Most of it will stay in the last level, so it is written for it.
-        let options = core.table_options(&self.tree.inner, LAST);
-        let id = core.new_file();
-        self.files.push(id);
-        let file = core.env.fs.create(&core.path(FileKind::Table, id))?;
-        self.writer = Some(TableWriter::new(file, id, options));
-        Ok(())
-    }
-
-    fn end_table(&mut self) -> Result<()> {
-        if let Some(writer) = self.writer.take() {
-            self.tables.push(writer.finish()?);
-        }
         Ok(())
     }
 
@@ -224,16 +201,11 @@ impl Ingest {
     /// ```
     pub fn finish(mut self) -> Result<u64> {
         self.tree.check()?;
-        self.end_table()?;
-        if self.tables.is_empty() {
-            return Ok(0);
-        }
+        let Some(writer) = self.writer.take() else { return Ok(0) };
         let core = self.core().clone();
-        core.env.fs.sync_dir(&core.dir)?;
-        let tables = std::mem::take(&mut self.tables);
-        let bytes = tables.iter().map(|meta| meta.file_bytes).sum();
-        core.install_ingest(&self.tree.inner, tables)?;
-        self.files.clear();
+        let part = IngestPart { tree: self.tree.inner.clone(), tables: writer.finish()? };
+        let bytes = part.tables.iter().map(|meta| meta.file_bytes).sum();
+        core.ingest(&mut [part])?;
         self.blobs.clear();
         core.recorder.add_all([
             (Counter::IngestBytes, bytes),
@@ -253,91 +225,162 @@ impl Drop for Ingest {
                 blob.mark_obsolete();
             }
         }
-        core.discard(&std::mem::take(&mut self.files));
+    }
+}
+
+/// What is to be ingested into one tree.
+pub(crate) struct IngestPart {
+    pub tree: Arc<TreeCore>,
+    /// Tables in key order that do not overlap, whose entries have no numbers yet; durable, their
+    /// names not yet.
+    pub tables: Vec<TableMeta>,
+}
+
+impl IngestPart {
+    fn range(&self) -> Option<KeyRange> {
+        let mut tables = self.tables.iter();
+        let mut hull = KeyRange::of(tables.next()?);
+        tables.for_each(|table| hull.extend(table));
+        Some(hull)
     }
 }
 
 impl Core {
-    fn install_ingest(&self, tree: &TreeCore, tables: Vec<TableMeta>) -> Result<()> {
-        let (Some(first), Some(last)) = (tables.first(), tables.last()) else { return Ok(()) };
-        let range = KeyRange {
-            smallest: first.smallest.clone(),
-            largest: last.largest.clone(),
-            largest_exclusive: false,
-        };
-        // Flushing without the lock first keeps the time under the lock short.
-        self.flush(Some(tree))?;
-        // Before the leader's lock, since a flush that runs may need that lock to come to its end.
-        self.hold_flushes(tree)?;
-        let result = self.install_between_flushes(tree, tables, range);
-        self.sched.lock().flushing.remove(&tree.id);
-        self.sched.wake_all();
+    /// Makes the tables visible and durable, of all trees at one place of the commit order. After
+    /// an error nothing has changed, and the tables are gone.
+    pub fn ingest(&self, parts: &mut [IngestPart]) -> Result<()> {
+        self.ingest_by(parts, |parts| {
+            let mut leader = self.leader.lock();
+            self.check_writable()?;
+            self.lead_ingest(&mut leader, parts)
+        })
+    }
+
+    /// As [`Core::ingest`]; `lead` takes the leader's lock for [`Core::lead_ingest`].
+    pub fn ingest_by(
+        &self,
+        parts: &mut [IngestPart],
+        lead: impl FnOnce(&mut [IngestPart]) -> Result<()>,
+    ) -> Result<()> {
+        // Taken in order, so that two who ingest do not wait for each other.
+        parts.sort_by_key(|part| part.tree.id);
+        let result = self.ingest_held(parts, lead);
+        let left = parts.iter().flat_map(|part| &part.tables);
+        self.discard(&left.map(|meta| meta.id).collect::<Vec<_>>());
         result
     }
 
-    /// Waits until nobody flushes this tree and keeps others from it.
-    fn hold_flushes(&self, tree: &TreeCore) -> Result<()> {
-        loop {
-            self.check_writable()?;
-            let mut state = self.sched.lock();
-            if state.flushing.insert(tree.id) {
-                return Ok(());
-            }
-            drop(self.sched.wait_for_progress(state, std::time::Duration::from_millis(10)));
+    fn ingest_held(
+        &self,
+        parts: &mut [IngestPart],
+        lead: impl FnOnce(&mut [IngestPart]) -> Result<()>,
+    ) -> Result<()> {
+        self.env.fs.sync_dir(&self.dir)?;
+        for part in &*parts {
+            // Flushing without the lock first keeps the time under the lock short.
+            self.flush(Some(&part.tree))?;
         }
+        // Before the leader's lock, since a flush that runs may need that lock to come to its end.
+        let mut held = HeldFlushes { core: self, trees: Vec::new() };
+        for part in &*parts {
+            held.add(part.tree.id)?;
+        }
+        lead(parts)
     }
 
-    fn install_between_flushes(
-        &self,
-        tree: &TreeCore,
-        mut tables: Vec<TableMeta>,
-        range: KeyRange,
-    ) -> Result<()> {
-        let mut leader = self.leader.lock();
-        self.check_writable()?;
-        self.seal(&mut leader, [tree]);
-        if !tree.state.load().sealed.is_empty() {
+    /// Puts tables in force under the leader's lock, and takes those out of `parts` that are.
+    /// Nobody flushes their trees meanwhile.
+    pub fn lead_ingest(&self, leader: &mut Leader, parts: &mut [IngestPart]) -> Result<()> {
+        let trees: Vec<&TreeCore> = parts.iter().map(|part| &*part.tree).collect();
+        self.seal(leader, trees.iter().copied());
+        if trees.iter().any(|tree| !tree.state.load().sealed.is_empty()) {
             // With the log durable the flush does not ask for the lock that is held here.
             let through = leader.next_seq - 1;
-            self.sync_log(&mut leader, through)?;
-            self.run_flush(&[tree])?;
+            self.sync_log(leader, through)?;
+            self.run_flush(&trees)?;
         }
         let seq = leader.next_seq;
         // A log whose numbers have a gap would count as damaged: the number gets a record.
         // And everything before it must be durable, since the ingest will be.
-        self.append_nothing(&mut leader)?;
-        self.sync_log(&mut leader, seq)?;
-        for meta in &mut tables {
-            (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);
+        self.append_nothing(leader)?;
+        self.sync_log(leader, seq)?;
+        let mut changes = Vec::new();
+        let mut held: Vec<(TreeId, usize, KeyRange)> = Vec::new();
+        for part in &mut *parts {
+            let Some(range) = part.range() else { continue };
+            for meta in &mut part.tables {
+                (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);
+            }
+            let level = self.hold_level(&part.tree, &range);
+            held.push((part.tree.id, level, range));
+            let edit = TreeEdit {
+                tree: part.tree.id,
+                added: part.tables.iter().map(|meta| (level, meta.clone())).collect(),
+                removed: Vec::new(),
+                flushed_seq: None,
+            };
+            changes.push(Change { tree: &part.tree, edit, flushed: &[] });
         }
-        // A compaction that runs may be about to write keys of this range to any level below 0,
-        // so the level is chosen, and held, under the scheduler's lock.
-        let level = {
-            let mut state = self.sched.lock();
-            let busy = state.busy.entry(tree.id).or_default();
-            let level = ingest_level(&tree.state.load().version, busy, &range);
-            busy.hold(level, range.clone());
-            level
-        };
-        let edit = TreeEdit {
-            tree: tree.id,
-            added: tables.into_iter().map(|meta| (level, meta)).collect(),
-            removed: Vec::new(),
-            flushed_seq: None,
-        };
-        let result = self.install_with(tree, edit, &[], || {
-            self.visible.store(seq, Ordering::Release);
-        });
+        let publish = || self.visible.store(seq, Ordering::Release);
+        let result = self.install_all(changes, publish);
         if result.is_err() {
             // The number is used up in the log; what comes next goes on after it.
             self.visible.store(seq, Ordering::Release);
         }
-        if let Some(busy) = self.sched.lock().busy.get_mut(&tree.id) {
-            busy.release(level, &range);
+        for (tree, level, range) in held {
+            if let Some(busy) = self.sched.lock().busy.get_mut(&tree) {
+                busy.release(level, &range);
+            }
+            self.sched.want_look(tree);
         }
-        drop(leader);
-        self.sched.want_look(tree.id);
-        result
+        let installed = result?;
+        for part in parts.iter_mut().filter(|part| installed.contains(&part.tree.id)) {
+            part.tables.clear();
+        }
+        Ok(())
+    }
+
+    /// Chooses the level for rows of a range. A compaction that runs may be about to write keys of
+    /// it to any level below 0, so the level is chosen, and held, under the scheduler's lock.
+    fn hold_level(&self, tree: &TreeCore, range: &KeyRange) -> usize {
+        let mut state = self.sched.lock();
+        let busy = state.busy.entry(tree.id).or_default();
+        let level = ingest_level(&tree.state.load().version, busy, range);
+        busy.hold(level, range.clone());
+        level
+    }
+}
+
+/// Keeps others from flushing trees until it is dropped.
+struct HeldFlushes<'a> {
+    core: &'a Core,
+    trees: Vec<TreeId>,
+}
+
+impl HeldFlushes<'_> {
+    /// Waits until nobody flushes this tree and keeps others from it.
+    fn add(&mut self, tree: TreeId) -> Result<()> {
+        let core = self.core;
+        loop {
+            core.check_writable()?;
+            let mut state = core.sched.lock();
+            if state.flushing.insert(tree) {
+                self.trees.push(tree);
+                return Ok(());
+            }
+            drop(core.sched.wait_for_progress(state, std::time::Duration::from_millis(10)));
+        }
+    }
+}
+
+impl Drop for HeldFlushes<'_> {
+    fn drop(&mut self) {
+        let mut state = self.core.sched.lock();
+        self.trees.iter().for_each(|tree| {
+            state.flushing.remove(tree);
+        });
+        drop(state);
+        self.core.sched.wake_all();
     }
 }
 

@@ -133,7 +133,7 @@ pub fn open_in(env: &Env, path: &Path) -> Result<Inspection> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let fs = &*env.fs;
     match parse_file_name(name) {
-        Some((FileKind::Table, id)) => {
+        Some((FileKind::Table | FileKind::Run, id)) => {
             Ok(Inspection::Table(Box::new(TableInspection::open(env, path, id)?)))
         }
         Some((FileKind::Wal, id)) => Ok(Inspection::Wal(WalDump::open(fs, path, id)?)),

@@ -52,22 +52,12 @@ impl Core {
         edit: TreeEdit,
         flushed: &[Arc<Memtable>],
     ) -> Result<()> {
-        self.install_with(tree, edit, flushed, || ())
+        self.install_all(vec![Change { tree, edit, flushed }], || ()).map(drop)
     }
 
-    /// As [`Core::install`]; `publish` runs right after readers see the change.
-    pub fn install_with(
-        &self,
-        tree: &TreeCore,
-        edit: TreeEdit,
-        flushed: &[Arc<Memtable>],
-        publish: impl FnOnce(),
-    ) -> Result<()> {
-        self.install_all(vec![Change { tree, edit, flushed }], publish).map(drop)
-    }
-
-    /// Makes changes of several trees durable together, and visible tree by tree. Trees that have
-    /// been dropped are left out; an error if all have. Answers with those that were there.
+    /// Makes changes of several trees durable together, and visible tree by tree; `publish` runs
+    /// right after. Trees that have been dropped are left out; an error if all have. Answers with
+    /// those that were there.
     pub fn install_all(
         &self,
         mut changes: Vec<Change<'_>>,

@@ -19,6 +19,7 @@ mod open;
 mod options;
 mod prepared;
 pub mod repair;
+mod run_writer;
 mod scan;
 mod sched;
 mod snapshot;

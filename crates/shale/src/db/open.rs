@@ -97,7 +97,8 @@ fn list(env: &Env, dir: &Path) -> Result<Files> {
 
 /// Makes an empty database. A crash before its end leaves a directory that counts as empty.
 fn create(env: &Env, dir: &Path, files: &Files) -> Result<()> {
-    let data = |kind| matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Blob);
+    let data =
+        |kind| matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Blob | FileKind::Run);
     if let Some(((kind, id), _)) = files.iter().find(|((kind, _), _)| data(*kind)) {
         let name = crate::table::format::file_name(*kind, *id);
         return Err(Error::corruption(
@@ -412,8 +413,7 @@ fn remove_orphans(core: &Core, wals: &[FileId], files: &Files) -> Result<()> {
         needed.extend(prepared.blobs.iter().map(|blob| (FileKind::Blob, blob.id())));
     }
     for &(kind, id) in files.keys() {
-        let numbered =
-            matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Blob | FileKind::Manifest);
+        let numbered = !matches!(kind, FileKind::Current | FileKind::Lock);
         if numbered && !needed.contains(&(kind, id)) {
             tracing::info!(?kind, id, "a file that nothing needs is removed");
             core.env.fs.remove(&core.path(kind, id))?;

@@ -10,9 +10,7 @@ use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::fs::meter::Meter;
-use crate::iter::OwnWrites;
-use crate::memtable::Memtable;
-use crate::read::{BlobSource, Scan, ScanRange};
+use crate::read::{BlobSource, OwnSources, Scan, ScanRange};
 use crate::state::TreeState;
 use crate::table::CursorOptions;
 use std::ops::{Bound, RangeBounds};
@@ -124,7 +122,7 @@ impl Tree {
     pub(super) fn scan_as(
         &self,
         options: ScanOptions<'_>,
-        own: Option<(std::sync::Arc<Memtable>, OwnWrites)>,
+        own: Option<OwnSources>,
     ) -> Result<Scan> {
         self.check()?;
         let _measured = self.core().tables.meter.scope(Activity::ScanOpen, Counter::Scans);
@@ -141,7 +139,6 @@ impl Tree {
         let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
         let range = ScanRange { lower, upper, cursor };
         let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });
-        let own = own.as_ref().map(|(memtable, writes)| (&**memtable, writes.clone()));
         Scan::with_own(&state, own, range, seq, blobs)
     }
 }

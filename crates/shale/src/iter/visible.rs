@@ -24,12 +24,12 @@ const STEPS: u32 = 16;
 const COVERED_STEPS: u32 = 4;
 
 /// The writes of the reader's own transaction, which are not committed: what he sees of them. Their
-/// entries are in a source of their own, with numbers from [`OWN_FIRST`] on.
+/// entries are in sources of their own, with numbers from [`OWN_FIRST`] on.
 #[derive(Clone, Debug, Default)]
 pub struct OwnWrites {
     /// The last number seen.
     pub last: SeqNo,
-    /// Spans of numbers, first and last, of writes that were undone.
+    /// Spans of numbers, first and last, of writes that were undone; ascending, none overlaps.
     pub undone: Arc<[(SeqNo, SeqNo)]>,
     /// Range deletes, without those undone.
     pub deletes: Arc<RangeDeletes>,
@@ -38,7 +38,9 @@ pub struct OwnWrites {
 impl OwnWrites {
     /// Whether the write with this number is seen.
     pub fn sees(&self, seq: SeqNo) -> bool {
-        seq <= self.last && !self.undone.iter().any(|span| (span.0..=span.1).contains(&seq))
+        let after = self.undone.partition_point(|span| span.0 <= seq);
+        let undone = after > 0 && seq <= self.undone[after - 1].1;
+        seq <= self.last && !undone
     }
 }
 

@@ -86,9 +86,11 @@ fn check_own(seed: u64, ops: u64, own_ops: u64, keys: u64) {
     let seq = random.below(ops + 1);
     let own = History::random(&mut random, own_ops, keys, OWN_FIRST);
     let span = |first: u64, count: u64| (OWN_FIRST + first, OWN_FIRST + first + count);
-    let undone: Vec<(SeqNo, SeqNo)> = (0..random.below(4))
+    let mut undone: Vec<(SeqNo, SeqNo)> = (0..random.below(4))
         .map(|_| span(random.below(own_ops), random.below(own_ops / 4 + 1)))
         .collect();
+    undone.sort_unstable();
+    undone.dedup_by(|later, earlier| later.0 <= earlier.1);
     let last = OWN_FIRST + random.below(own_ops + own_ops / 4);
     let seen = |seq: SeqNo| seq <= last && !undone.iter().any(|u| (u.0..=u.1).contains(&seq));
 

@@ -3,6 +3,7 @@
 pub mod get;
 pub mod newer;
 pub mod estimate;
+pub mod own;
 pub mod scan;
 mod sources;
 #[cfg(test)]
@@ -11,6 +12,7 @@ pub mod value;
 
 pub use estimate::{RowEstimate, estimate_rows};
 pub use get::{Found, find, get, multi_find, multi_get};
+pub use own::OwnSources;
 pub use scan::Scan;
 pub use sources::ScanRange;
 pub use value::{BlobSource, Value};

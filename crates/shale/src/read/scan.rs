@@ -5,6 +5,7 @@
 //! layer is known by type, so a row costs no virtual call, and nothing is read before the first
 //! seek. A scan owns what it reads: memtables and tables stay until it is dropped.
 
+use super::own::OwnSources;
 use super::sources::{self, ScanRange, ScanSource};
 use super::value::BlobSource;
 use crate::base::activity::Activity;
@@ -12,8 +13,7 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
-use crate::iter::{OwnWrites, Visible};
-use crate::memtable::Memtable;
+use crate::iter::Visible;
 use crate::state::TreeState;
 use std::cell::OnceCell;
 
@@ -100,25 +100,21 @@ impl Scan {
         Scan::with_own(state, None, range, seq, blobs)
     }
 
-    /// As [`Scan::new`], with the reader's own writes: their memtable, and which are seen.
+    /// As [`Scan::new`], with the reader's own writes.
     #[doc(hidden)]
     pub fn with_own(
         state: &TreeState,
-        own: Option<(&Memtable, OwnWrites)>,
+        own: Option<OwnSources>,
         range: ScanRange,
         seq: SeqNo,
         blobs: Arc<dyn BlobSource>,
     ) -> Result<Scan> {
-        let (cursor, last) = match &own {
-            Some((memtable, writes)) => (Some(memtable.cursor()), writes.last),
-            None => (None, 0),
-        };
-        let (merge, deletes) = sources::open(state, cursor.map(|cursor| (cursor, last)), &range)?;
+        let (merge, deletes) = sources::open(state, own.as_ref(), &range)?;
         let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
         let steps = Steps::until(due);
         let mut rows = Visible::new(merge, seq, deletes, range.lower, range.upper);
-        if let Some((_, writes)) = own {
-            rows = rows.with_own(writes);
+        if let Some(own) = own {
+            rows = rows.with_own(own.writes);
         }
         Ok(Scan { rows, blobs, blob: OnceCell::new(), progress: Progress::New, steps })
     }

@@ -1,6 +1,7 @@
 //! What a scan reads: a cursor for each memtable, each table of level 0 and each level below it
 //! that meets the range, and a merge of those.
 
+use super::own::OwnSources;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
@@ -188,16 +189,18 @@ fn add_level<'a>(
 }
 
 /// A merge of all sources of a range, from new to old, and the range deletes of all of them. `own`
-/// is a source on top: the reader's own writes, and the last number of those.
+/// are the reader's own writes, on top.
 pub fn open(
     state: &TreeState,
-    own: Option<(MemCursor, SeqNo)>,
+    own: Option<&OwnSources>,
     range: &ScanRange,
 ) -> Result<(Merge<ScanSource>, Vec<Arc<RangeDeletes>>)> {
     let mut deletes = Vec::new();
     let mut sources = Vec::new();
-    if let Some((cursor, max_seq)) = own {
+    if let Some(own) = own {
+        let (cursor, max_seq) = (own.memtable.cursor(), own.writes.last);
         sources.push(ScanSource::Memtable { cursor, max_seq });
+        sources.extend(own.run_cursors(range.cursor).map(ScanSource::Run));
     }
     for memtable in state.memtables() {
         if memtable.has_range_deletes() {

@@ -180,6 +180,11 @@ impl Blob {
         Ok(reader)
     }
 
+    /// Undoes [`Blob::mark_obsolete`]: something durable is about to refer to it.
+    pub fn keep(&self) {
+        self.obsolete.store(false, Relaxed);
+    }
+
     /// Has the file removed once no one holds the blob any more.
     pub fn mark_obsolete(&self) {
         self.obsolete.store(true, Relaxed);

@@ -242,6 +242,8 @@ pub enum FileKind {
     Wal,
     /// `000123.blob`
     Blob,
+    /// `000123.run`: a table with what a transaction has written and not committed.
+    Run,
     /// `MANIFEST-000123`
     Manifest,
     /// `CURRENT`, which names the manifest in use.
@@ -256,6 +258,7 @@ pub fn file_name(kind: FileKind, id: FileId) -> String {
         FileKind::Table => format!("{id:06}.table"),
         FileKind::Wal => format!("{id:06}.wal"),
         FileKind::Blob => format!("{id:06}.blob"),
+        FileKind::Run => format!("{id:06}.run"),
         FileKind::Manifest => format!("MANIFEST-{id:06}"),
         FileKind::Current => "CURRENT".to_owned(),
         FileKind::Lock => "LOCK".to_owned(),
@@ -273,6 +276,7 @@ pub fn parse_file_name(name: &str) -> Option<(FileKind, FileId)> {
             (None, Some((digits, "table"))) => (FileKind::Table, digits),
             (None, Some((digits, "wal"))) => (FileKind::Wal, digits),
             (None, Some((digits, "blob"))) => (FileKind::Blob, digits),
+            (None, Some((digits, "run"))) => (FileKind::Run, digits),
             _ => return None,
         },
     };

@@ -76,7 +76,7 @@ fn block_infos_round_trip() {
 
 #[test]
 fn file_names_read_as_they_are_written() {
-    let kinds = [FileKind::Table, FileKind::Wal, FileKind::Blob, FileKind::Manifest];
+    let kinds = [FileKind::Table, FileKind::Wal, FileKind::Blob, FileKind::Run, FileKind::Manifest];
     for kind in kinds {
         for id in [0, 7, 123_456, 1_234_567, u64::MAX] {
             assert_eq!(parse_file_name(&file_name(kind, id)), Some((kind, id)));

@@ -389,7 +389,12 @@ impl Table {
         let ranges = if self.meta.range_deletes == 0 {
             Arc::default()
         } else {
-            Arc::new(self.read_range_deletes(&self.index()?.footer)?)
+            let ranges = self.read_range_deletes(&self.index()?.footer)?;
+            // Like its entries, those of an ingested table have number 0 in the file.
+            Arc::new(match self.meta.ingest_seq {
+                0 => ranges,
+                seq => ranges.numbered(seq),
+            })
         };
         if self.ranges.set(Arc::clone(&ranges)).is_ok() {
             self.shared.memory.add_meta(ranges.memory_bytes() as i64);

@@ -199,6 +199,10 @@ impl SalvagedTable {
     }
 
     fn take_ranges(&mut self, ranges: RangeDeletes) {
+        let ranges = match self.ingest_seq {
+            0 => ranges,
+            seq => ranges.numbered(seq),
+        };
         let newest = ranges.fragments().iter().filter_map(|fragment| fragment.seqs.first()).max();
         self.max_seq = self.max_seq.max(newest.copied().unwrap_or(0));
         self.ranges = ranges;

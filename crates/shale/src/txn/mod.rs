@@ -7,6 +7,7 @@
 pub mod deadlock;
 pub mod locks;
 pub mod reads;
+pub mod runs;
 pub mod shard;
 pub mod writes;
 

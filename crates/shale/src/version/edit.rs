@@ -193,6 +193,8 @@ mod tag {
         pub const INGEST_SEQ: u8 = 9;
         pub const BLOB: u8 = 10;
         pub const RANGE_DELETES: u8 = 11;
+        /// Range deletes of an ingested table: a reader must know that they count as its entries.
+        pub const INGEST_RANGES: u8 = 12;
         // Counts, which a reader can do without.
         pub const ENTRIES: u8 = 128;
         pub const DELETES: u8 = 129;
@@ -294,7 +296,9 @@ pub fn encode_table(meta: &TableMeta, out: &mut Vec<u8>) {
     }
     number(out, t::ENTRIES, meta.entries);
     number(out, t::DELETES, meta.deletes);
-    number(out, t::RANGE_DELETES, meta.range_deletes);
+    let ingested = meta.ingest_seq != 0;
+    let tag = if ingested { t::INGEST_RANGES } else { t::RANGE_DELETES };
+    number(out, tag, meta.range_deletes);
     number(out, t::KEY_BYTES, meta.key_bytes);
     number(out, t::VALUE_BYTES, meta.value_bytes);
     number(out, t::BLOCKS, meta.blocks);
@@ -511,7 +515,7 @@ pub fn decode_table(content: &[u8]) -> Result<(usize, TableMeta), Damage> {
             t::BLOB => meta.blobs.push(field.number()?),
             t::ENTRIES => meta.entries = field.number()?,
             t::DELETES => meta.deletes = field.number()?,
-            t::RANGE_DELETES => meta.range_deletes = field.number()?,
+            t::RANGE_DELETES | t::INGEST_RANGES => meta.range_deletes = field.number()?,
             t::KEY_BYTES => meta.key_bytes = field.number()?,
             t::VALUE_BYTES => meta.value_bytes = field.number()?,
             t::BLOCKS => meta.blocks = field.number()?,

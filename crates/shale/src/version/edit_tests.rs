@@ -85,6 +85,18 @@ fn the_bytes_are_these() {
     assert_eq!(encoded(&small), expected);
 }
 
+/// A reader that does not know that they count as the table's entries must refuse the edit.
+#[test]
+fn range_deletes_of_ingested_tables_have_a_tag_of_their_own() {
+    for (ingest_seq, tag) in [(0, 11), (9, 12)] {
+        let meta = TableMeta { ingest_seq, range_deletes: 2, ..TableMeta::default() };
+        let mut table = Vec::new();
+        encode_table(&meta, &mut table);
+        assert_eq!(decode_table(&table), Ok((0, meta)));
+        assert!(table.windows(3).any(|field| field == [tag, 1, 2]), "{table:?}");
+    }
+}
+
 #[test]
 fn unknown_fields_are_skipped_or_refused() {
     for (tag, known) in [(200, true), (128, true), (127, false), (0, false)] {

@@ -44,6 +44,9 @@ impl Transaction {
             // What it has read was so at one moment: its snapshot, or now, since it holds locks.
             return if options.sync { self.core().commit(&Ops::new(), true) } else { Ok(()) };
         }
+        if self.writes.has_runs() {
+            return self.commit_spilled();
+        }
         if !self.is_optimistic() {
             return self.handle.clone().write(&self.batch()?, options);
         }
@@ -91,6 +94,13 @@ impl Transaction {
         let core = &handle.core;
         core.check_writable()?;
         core.check_xid(xid)?;
+        if self.writes.has_runs() {
+            return Err(Error::InvalidArgument(format!(
+                "the transaction has written more than the {} bytes that it may keep in memory, \
+                 and such a one cannot be prepared; begin it with more memory_bytes",
+                self.options.memory_bytes
+            )));
+        }
         if self.is_optimistic() {
             self.lock_reads()?;
             self.lock_all()?;

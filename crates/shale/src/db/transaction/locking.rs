@@ -10,12 +10,9 @@ use crate::base::error::{Error, Result};
 use crate::db::options::ScanOptions;
 use crate::db::snapshot::Snapshot;
 use crate::db::tree::Tree;
-use crate::iter::OwnWrites;
-use crate::memtable::Memtable;
-use crate::read::Scan;
 use crate::read::newer::Where;
+use crate::read::{OwnSources, Scan};
 use crate::txn::{Mode, Span};
-use std::sync::Arc;
 
 /// Where a scan is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +52,7 @@ pub struct LockingScan {
     upper: Option<Vec<u8>>,
     fill_cache: bool,
     mode: LockMode,
-    own: Option<(Arc<Memtable>, OwnWrites)>,
+    own: Option<OwnSources>,
     place: Place,
     value: Vec<u8>,
     /// What the rows are looked for in, and the moment that it shows.

@@ -5,6 +5,7 @@ mod commit;
 mod locking;
 mod options;
 mod read;
+mod spill;
 mod write;
 
 pub use locking::LockingScan;
@@ -120,6 +121,13 @@ impl Db {
         let core = self.core();
         core.check_open()?;
         let bytes_max = Transaction::MEMORY_BYTES_MAX;
+        let mut options = options;
+        if options.memory_bytes == 0 {
+            options.memory_bytes = match options.concurrency {
+                Concurrency::Pessimistic => (core.settings.memory_bytes / 16).min(64 << 20),
+                Concurrency::Optimistic => bytes_max,
+            };
+        }
         if options.memory_bytes > bytes_max {
             return Err(Error::InvalidArgument(format!(
                 "memory_bytes of a transaction is at most {bytes_max}, not {}",

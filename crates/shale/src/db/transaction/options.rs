@@ -142,9 +142,15 @@ pub struct TransactionOptions {
     /// How long a call waits for a lock before it fails with
     /// [`Error::LockTimeout`](crate::Error::LockTimeout). Default 10 s; zero does not wait.
     pub lock_timeout: Duration,
-    /// The bytes of memory that the transaction's writes may take before a write fails with
-    /// [`Error::TransactionFull`](crate::Error::TransactionFull): up to 512 MiB, which is the
-    /// default. Optimistic transactions keep what they have read in a quarter as much.
+    /// The bytes of memory that the transaction's writes may take: up to 512 MiB. Default 0: a
+    /// sixteenth of the database's `memory_bytes`, 64 MiB at most. Beyond it they go to files of
+    /// the transaction's own (values of at least `blob_bytes` each to one), of any size, and the
+    /// commit writes them once more, to tables that it puts in force as a bulk load does. Only
+    /// range deletes stay in memory: so many that they alone take more (and more than 1 MiB) fail
+    /// with [`Error::TransactionFull`](crate::Error::TransactionFull).
+    ///
+    /// Optimistic transactions fail with it beyond the bound, for which their default is 512 MiB;
+    /// they keep what they have read in a quarter as much.
     pub memory_bytes: u64,
 }
 
@@ -155,7 +161,7 @@ impl Default for TransactionOptions {
             concurrency: Concurrency::default(),
             on_conflict: OnConflict::default(),
             lock_timeout: Duration::from_secs(10),
-            memory_bytes: 512 << 20,
+            memory_bytes: 0,
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{Isolation, Transaction};
 use crate::base::error::{Error, Result};
+use crate::base::key::Kind;
 use crate::db::options::ScanOptions;
 use crate::db::snapshot::Snapshot;
 use crate::db::tree::Tree;
-use crate::read::{Scan, Value};
+use crate::read::{BlobSource, Scan, Value};
 use crate::txn::writes::Own;
 use crate::txn::{Mode, Span};
 
@@ -35,12 +36,15 @@ impl Transaction {
     }
 
     /// What the transaction itself has made of a key; `None` if nothing.
-    pub(super) fn own(&self, tree: &Tree, key: &[u8]) -> Option<Option<Value>> {
-        match self.writes.get(tree.id(), key) {
+    pub(super) fn own(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Value>>> {
+        Ok(match self.writes.get(tree.id(), key)? {
             Own::Nothing => None,
             Own::Deleted => Some(None),
-            Own::Value(value) => Some(Some(Value::owned(value.to_vec()))),
-        }
+            Own::Value(Kind::Blob, reference) => {
+                Some(Some(Value::owned(self.core().read(&reference)?)))
+            }
+            Own::Value(_, value) => Some(Some(value)),
+        })
     }
 
     /// Does what the isolation asks for before a plain read.
@@ -81,7 +85,7 @@ impl Transaction {
     /// ```
     pub fn get(&mut self, tree: &Tree, key: &[u8]) -> Result<Option<Value>> {
         self.check(tree)?;
-        if let Some(own) = self.own(tree, key) {
+        if let Some(own) = self.own(tree, key)? {
             return Ok(own);
         }
         self.before_read(tree, Span::Key(key))?;
@@ -118,7 +122,7 @@ impl Transaction {
         let view = self.view();
         let mut found = tree.multi_get_as(keys, view.as_ref())?;
         for (key, value) in keys.iter().zip(&mut found) {
-            if let Some(own) = self.own(tree, key.as_ref()) {
+            if let Some(own) = self.own(tree, key.as_ref())? {
                 *value = own;
             }
         }
@@ -176,7 +180,7 @@ impl Transaction {
         self.protect(tree, Span::Key(key), mode)?;
         if self.is_optimistic() {
             let view = self.snapshot.clone();
-            return match self.own(tree, key) {
+            return match self.own(tree, key)? {
                 Some(own) => Ok(own),
                 None => self.read_at(tree, key, view.as_ref()),
             };
@@ -184,7 +188,7 @@ impl Transaction {
         if mode == Mode::Exclusive {
             self.check_unchanged(tree, Span::Key(key))?;
         }
-        match self.own(tree, key) {
+        match self.own(tree, key)? {
             Some(own) => Ok(own),
             None => self.read_at(tree, key, None),
         }

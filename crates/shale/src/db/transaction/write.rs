@@ -1,7 +1,9 @@
 //! What a transaction writes: locked first, then kept to itself until it commits.
 
 use super::Transaction;
-use crate::base::error::{Error, Result};
+#[cfg(doc)]
+use crate::base::error::Error;
+use crate::base::error::Result;
 use crate::base::key::Kind;
 use crate::db::tree::Tree;
 use crate::read::Value;
@@ -13,7 +15,8 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the key or the value is too long, [`Error::TransactionFull`]
-    /// beyond the bound on memory, [`Error::Conflict`] if the key has been changed since the
+    /// where [`memory_bytes`](crate::TransactionOptions::memory_bytes) says so,
+    /// [`Error::Conflict`] if the key has been changed since the
     /// transaction's snapshot, and those of locks. Nothing has been written then.
     ///
     /// ```
@@ -105,20 +108,19 @@ impl Transaction {
             self.reads.add_key(tree.id(), key);
             view = self.snapshot.clone();
         }
-        let existing = match self.own(tree, key) {
+        let existing = match self.own(tree, key)? {
             Some(own) => own,
             None => self.read_at(tree, key, view.as_ref())?,
         };
         if existing.is_none() {
-            self.keep(tree, Kind::Put, key, value);
+            self.keep(tree, Kind::Put, key, value)?;
         }
         Ok(existing)
     }
 
     fn write(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
         self.before_write(tree, kind, key, value)?;
-        self.keep(tree, kind, key, value);
-        Ok(())
+        self.keep(tree, kind, key, value)
     }
 
     /// Refuses what cannot be written, and locks it.
@@ -126,10 +128,6 @@ impl Transaction {
         self.check(tree)?;
         self.core().check_writable()?;
         ops::check_bounds(key, value)?;
-        let bytes_max = self.options.memory_bytes;
-        if self.writes.bytes() + (key.len() + value.len()) as u64 > bytes_max {
-            return Err(Error::TransactionFull { bytes_max });
-        }
         if self.is_optimistic() {
             return Ok(());
         }
@@ -142,11 +140,13 @@ impl Transaction {
     }
 
     /// Notes a write.
-    fn keep(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) {
+    fn keep(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
+        self.make_room(kind, key, value)?;
         self.large |=
             kind == Kind::Put && value.len() as u64 >= u64::from(tree.config().blob_bytes);
         self.writes.add(tree.id(), kind, key, value);
         self.owner.writes = self.writes.count();
         self.trees.entry(tree.id()).or_insert_with(|| tree.clone());
+        Ok(())
     }
 }
