@@ -4,6 +4,9 @@
 #include "errors.h"
 #include "settings.h"
 
+// Of the server, in none of its headers: a folder in the data folder that is no schema.
+void ignore_db_dirs_append(const char *folder);
+
 namespace shale_sql {
 
 Engine engine;
@@ -44,6 +47,7 @@ struct TreeConfig {
 int open_engine(handlerton *hton) {
   engine.hton = hton;
   engine.folder = std::string(mysql_real_data_home) + kFolder;
+  ignore_db_dirs_append(kFolder);
   Config config;
   config.set("memory_bytes", std::to_string(settings::memory));
   if (settings::durability == settings::kPeriodic) config.set("sync", "every_millis:1000");
