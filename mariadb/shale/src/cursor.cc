@@ -26,6 +26,7 @@ int Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_
 
 int Cursor::step(shale_txn *txn, bool backward, bool *found) {
   *found = false;
+  key_ = {};
   if (locking_) {
     if (int error = number_of(shale_locking_scan_step(locking_.get(), txn, backward, found))) {
       return error;
@@ -52,6 +53,27 @@ int Cursor::step(shale_txn *txn, bool backward, bool *found) {
   const void *key = shale_scan_key(scan, &key_len);
   key_ = {static_cast<const char *>(key), key_len};
   value_ = {};
+  return 0;
+}
+
+int Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, bool *found) {
+  placed_ = true;
+  if (scan_) {
+    shale_scan *scan = scan_.get();
+    if (int error = number_of(backward ? shale_scan_seek_back(scan, key.data(), key.size())
+                                       : shale_scan_seek(scan, key.data(), key.size()))) {
+      return error;
+    }
+    size_t key_len = 0;
+    *found = shale_scan_valid(scan);
+    if (!*found) return 0;
+    key_ = {static_cast<const char *>(shale_scan_key(scan, &key_len)), key_len};
+    if (key_ != key) return 0;
+    return step(txn, backward, found);
+  }
+  do {
+    if (int error = step(txn, backward, found)) return error;
+  } while (*found && (backward ? key_ >= key : key_ <= key));
   return 0;
 }
 

@@ -228,8 +228,10 @@ int ha_shale::extra(enum ha_extra_function operation) {
   return 0;
 }
 
-bool ha_shale::get_error_message(int, String *text) {
+bool ha_shale::get_error_message(int error, String *text) {
   const std::string &words = last_text();
+  // The server appends this one to words of its own.
+  if (error == HA_ERR_LOCK_DEADLOCK && !words.empty()) text->append(STRING_WITH_LEN("; "));
   text->append(words.data(), words.size());
   return false;
 }

@@ -76,6 +76,7 @@ int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_up
   if (lock_mode() == SHALE_LOCK_NONE) {
     if (int error = trx()->see(*shared_)) return error;
   }
+  scan_of_ = trx()->ended();
   return tell_server(ha_thd(), cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper,
                                              true));
 }
@@ -184,12 +185,34 @@ int ha_shale::fill(uchar *buf, bool *skip) {
   return 0;
 }
 
+// HANDLER holds a scan from one transaction to the next: it goes on after the row that it was at. One
+// that locks begins there, so as not to lock what it has passed.
+int ha_shale::go_on(shale_txn *txn, bool backward, bool *found) {
+  std::string at(cursor_.key());
+  *found = false;
+  if (at.empty()) return 0;
+  bool locks = lock_mode() != SHALE_LOCK_NONE, bound = prefix_bound_;
+  std::string_view lower = bound ? lower_ : std::string_view(), upper = bound ? upper_ : lower;
+  bool has_upper = bound && !upper_.empty();
+  if (locks && backward) {
+    upper = at;
+    has_upper = true;
+  } else if (locks) {
+    lower = at;
+  }
+  if (int error = begin_scan(*scanned_, lower, has_upper, upper)) return error;
+  prefix_bound_ = bound;
+  return cursor_.step_from(txn, at, backward, found);
+}
+
 int ha_shale::step(uchar *buf, bool backward) {
   shale_txn *txn = nullptr;
   if (int error = trx()->get(&txn)) return error;
   for (;;) {
     bool found = false, skip = false;
-    if (int error = cursor_.step(txn, backward, &found)) return error;
+    int error = scan_of_ == trx()->ended() ? cursor_.step(txn, backward, &found)
+                                           : go_on(txn, backward, &found);
+    if (error != 0) return error;
     if (!found) return HA_ERR_END_OF_FILE;
     if (int error = fill(buf, &skip)) return error;
     if (!skip) return 0;

@@ -122,6 +122,7 @@ class ha_shale final : public handler {
 
   // Reading (ha_scan)
   int begin_scan(const Index &index, std::string_view lower, bool has_upper, std::string_view upper);
+  int go_on(shale_txn *txn, bool backward, bool *found);
   int step(uchar *buf, bool backward);
   int fill(uchar *buf, bool *skip);
   int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
@@ -172,6 +173,7 @@ class ha_shale final : public handler {
   shale_sql::Cursor cursor_;
   const Index *scanned_ = nullptr;
   bool whole_scan_ = false;       // rnd_next rather than an index
+  uint64_t scan_of_ = 0;          // which of the connection's transactions the scan is of
   bool prefix_bound_ = false;     // the scan ends where an equal prefix does, the index may go on
   std::string upper_, lower_, key_;
   bool has_range_end_ = false;    // of read_range_first, for index_read_map

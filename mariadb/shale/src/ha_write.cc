@@ -260,9 +260,10 @@ void ha_shale::get_auto_increment(ulonglong offset, ulonglong increment, ulonglo
       }
     }
     uint64_t max = table->next_number_field->get_max_int_value();
+    // One above the last that is given out, not a whole step: the next may be of another size.
     uint64_t end = value > max || (max - value) / increment < wanted
                        ? (max == ULONGLONG_MAX ? max : max + 1)
-                       : value + wanted * increment;
+                       : value + (wanted - 1) * increment + 1;
     if (end < now) end = now;
     if (next.compare_exchange_weak(now, end)) {
       *first = value;

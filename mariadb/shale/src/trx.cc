@@ -186,6 +186,7 @@ void Trx::detach() {
 
 void Trx::end() {
   has_snapshot_ = false;
+  ended_++;
   wrote_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;

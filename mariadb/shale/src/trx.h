@@ -42,6 +42,8 @@ class Trx {
   // Reads from now on see what is committed now.
   int take_snapshot();
   bool begun() const { return txn_ != nullptr; }
+  // Counts the transactions that have ended: what was begun under another count is not of this one.
+  uint64_t ended() const { return ended_; }
   bool read_committed() const { return read_committed_; }
   bool wrote() const { return wrote_; }
 
@@ -74,6 +76,7 @@ class Trx {
   shale_prepared *prepared_ = nullptr;
   bool read_committed_ = false;
   bool wrote_ = false;
+  uint64_t ended_ = 0;
   unsigned tables_ = 0;
   bool has_snapshot_ = false;
   uint64_t snapshot_count_ = 0;  // SharedTable::new_trees_count when it was taken
