@@ -74,4 +74,12 @@ inline void turn_bits(std::string *out, size_t start) {
   for (size_t i = start; i < out->size(); i++) (*out)[i] = static_cast<char>(~(*out)[i]);
 }
 
+// `key` becomes the smallest that is above all keys that begin with it; false: there is none.
+inline bool next_after_prefix(std::string *key) {
+  while (!key->empty() && static_cast<uchar>(key->back()) == 0xff) key->pop_back();
+  if (key->empty()) return false;
+  key->back()++;
+  return true;
+}
+
 }  // namespace shale_sql

@@ -210,11 +210,4 @@ size_t KeyCodec::max_bytes() const {
   return bytes + (primary_ ? primary_->max_bytes() : 0);
 }
 
-bool next_after_prefix(std::string *key) {
-  while (!key->empty() && static_cast<uchar>(key->back()) == 0xff) key->pop_back();
-  if (key->empty()) return false;
-  key->back()++;
-  return true;
-}
-
 }  // namespace shale_sql

@@ -14,6 +14,7 @@
 //     many spaces are at its end, of a FLOAT or DOUBLE 1 for -0
 #pragma once
 
+#include "bytes.h"
 #include "table_def.h"
 
 #include <cstdint>
@@ -24,12 +25,10 @@
 
 struct TABLE;
 class Field;
-typedef unsigned char uchar;
 
 namespace shale_sql {
 
 class KeyPart;  // one column's form, chosen by type and collation when a table is opened
-class Reader;
 
 class KeyCodec {
  public:
@@ -93,8 +92,5 @@ class KeyCodec {
   std::vector<const KeyPart *> kept_;    // columns whose value is kept: own, then the primary key's
   std::vector<const KeyPart *> counted_;  // columns of which a number is kept
 };
-
-// `key` becomes the smallest that is above all keys that begin with it; false: there is none.
-bool next_after_prefix(std::string *key);
 
 }  // namespace shale_sql
