@@ -55,7 +55,7 @@ class Builder {
   Builder(THD *thd, TABLE *altered, AlterContext *context, shale_tree *primary);
 
   int run(ha_rows expected);
-  // The index that has two entries of one key; MAX_KEY: none. The row is in the altered table's record.
+  // The index that has two entries of one key; MAX_KEY: none. Its row is in the record.
   unsigned duplicate() const { return duplicate_; }
 
  private:

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Statements that change tables, killed at any moment: nothing is half there afterwards.
+
+    mariadb/tests/ddl_crash.py                  25 kills
+    mariadb/tests/ddl_crash.py --kills 200 --seed 7
+
+Several connections create, alter (at once, in place, by copy), rename, empty, partition and drop
+tables of their own, others insert into a table that is altered meanwhile. The server is killed at
+a random moment and started again. Then every table can be read by each of its indexes with the
+same result, CHECK TABLE finds nothing, the server has reported no table without a .frm file or the
+reverse, no file of a statement under way is left, tables that nobody touched are the same, and
+every insert that was acknowledged is there. A last clean start drops no tree: none was left over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import sys
+import threading
+import time
+from typing import Any
+
+import pymysql
+
+from server import Layout, Server, say
+
+# What the plugin says if catalog and .frm files do not agree, or something was left over.
+DISAGREE = ("has no .frm file", "the catalog has no table", "was not dropped", "is damaged",
+            "stays until the next start")
+LEFT_OVER = ("belongs to no table and is dropped", "is left over from a statement")
+
+COLUMNS = "id int primary key, a int, b varchar(40), c bigint default 3"
+ROWS = "select seq, seq * 7 % 101, concat('text ', seq), seq from test.numbers where seq <= {}"
+
+# `t` is a table of the thread, `n` a number that was not used before.
+ALTERS = [
+    "alter table {t} add index i{n} (a)",
+    "alter table {t} add unique u{n} (b, id)",
+    "alter table {t} add index i{n} (a), add index j{n} (b, a)",
+    "alter table {t} add n{n} int default {n}",
+    "alter table {t} add n{n} varchar(20) not null default 'new' first, add index k{n} (n{n})",
+    "alter table {t} modify b varchar(80)",
+    "alter table {t} modify a bigint",
+    "alter table {t} engine=shale",
+    "alter table {t} comment='change {n}'",
+    "alter table {t} add v{n} int as (a + 1) virtual, add index w{n} (v{n})",
+    "alter table {t} rename column a to a{n}, add index (a{n}), rename to {t}x",
+    "alter table {t} partition by hash(id) partitions 3",
+    "alter table {t} add partition partitions 1",
+    "alter table {t} remove partitioning",
+    "truncate table {t}",
+    "rename table {t} to {t}y",
+    "drop table {t}",
+]
+
+
+class Load:
+    """The threads between a start and a kill. Errors are expected: the server goes, names clash."""
+
+    def __init__(self, server: Server, seed: int, numbers: Any) -> None:
+        self.server = server
+        self.numbers = numbers
+        self.stopped = False
+        self.done = 0
+        self.acknowledged: list[int] = []
+        self.threads = [
+            threading.Thread(target=self.change, args=(k, random.Random(f"{seed}/{k}")), daemon=True)
+            for k in range(3)
+        ]
+        self.threads += [
+            threading.Thread(target=self.insert, daemon=True),
+            threading.Thread(target=self.alter_loaded, args=(random.Random(seed),), daemon=True),
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def statements(self, statement_of: Any) -> None:
+        try:
+            connection = self.server.connect("test", read_timeout=60)
+        except pymysql.err.Error:
+            return
+        with connection.cursor() as cursor:
+            while not self.stopped:
+                statement, arrived = statement_of()
+                try:
+                    cursor.execute(statement)
+                except pymysql.err.OperationalError as error:
+                    if error.args[0] in (2006, 2013, 0):
+                        return
+                    continue
+                except pymysql.err.Error:
+                    if not connection.open:
+                        return
+                    continue
+                self.done += 1
+                if arrived is not None:
+                    arrived()
+
+    def change(self, k: int, rng: random.Random) -> None:
+        self.statements(lambda: (self.one_change(k, rng), None))
+
+    def one_change(self, k: int, rng: random.Random) -> str:
+        n = next(self.numbers)
+        table = f"d{k}_{rng.randrange(4)}" + rng.choice(["", "", "x", "y"])
+        if rng.random() < 0.1:
+            schema = f"schema_{k}"
+            return rng.choice([
+                f"create database if not exists {schema}",
+                f"create table {schema}.t{rng.randrange(3)} ({COLUMNS})",
+                f"create table {schema}.t{rng.randrange(3)} ({COLUMNS}) select 1 as id",
+                f"drop database {schema}",
+                f"create temporary table tmp_{n} ({COLUMNS}, key(a))",
+            ])
+        if rng.random() < 0.35:
+            rows = "" if rng.random() < 0.3 else ROWS.format(rng.choice([5, 300, 2000]))
+            rows = rows.replace("select seq,", "select seq as id,").replace(" 101,", " 101 as a,")
+            rows = rows.replace("seq), seq", "seq) as b, seq as c")
+            replace = "or replace" if rng.random() < 0.2 else ""
+            return f"create {replace} table {table} ({COLUMNS}, key(a)) {rows}"
+        return rng.choice(ALTERS).format(t=table, n=n)
+
+    def insert(self) -> None:
+        def statement() -> tuple[str, Any]:
+            n = next(self.numbers)
+            return f"insert into loaded (id, a) values ({n}, {n % 50})", (
+                lambda: self.acknowledged.append(n))
+
+        self.statements(statement)
+
+    def alter_loaded(self, rng: random.Random) -> None:
+        def statement() -> tuple[str, Any]:
+            n = next(self.numbers)
+            return rng.choice([
+                f"alter table loaded add n{n} int default {n}",
+                f"alter table loaded add index i{n} (a)",
+                "alter table loaded engine=shale",
+                "alter table loaded drop column if exists b, drop index if exists i",
+                "alter table loaded add if not exists b varchar(10) default 'b', "
+                "add index if not exists i (a)",
+            ]), None
+
+        def slowly() -> tuple[str, Any]:
+            time.sleep(0.05)
+            return statement()
+
+        self.statements(slowly)
+
+    def run_until(self, statements: int) -> None:
+        while self.done < statements and any(thread.is_alive() for thread in self.threads):
+            time.sleep(0.01)
+
+    def end(self) -> None:
+        self.stopped = True
+        for thread in self.threads:
+            thread.join(60)
+
+
+def fingerprint(server: Server, table: str) -> Any:
+    return server.run(f"select count(*), sum(id), sum(crc32(concat_ws('/', id, a, b, c))) "
+                      f"from {table}")
+
+
+def log_since(server: Server, offset: int) -> str:
+    return server.log.read_text(errors="replace")[offset:]
+
+
+def check_table(cursor: Any, name: str) -> None:
+    cursor.execute(f"show create table {name}")
+    cursor.execute(f"select count(*) from {name}")
+    rows = cursor.fetchone()[0]
+    cursor.execute(f"select index_name from information_schema.statistics "
+                   f"where concat(table_schema, '.', table_name) = '{name}' and seq_in_index = 1")
+    for (index,) in cursor.fetchall():
+        cursor.execute(f"select count(*) from {name} force index (`{index}`)")
+        found = cursor.fetchone()[0]
+        if found != rows:
+            raise SystemExit(f"{name} has {rows} rows, and {found} by its index {index}")
+    cursor.execute(f"check table {name}")
+    for _, _, kind, text in cursor.fetchall():
+        if kind in ("error", "warning") or (kind == "status" and text != "OK"):
+            raise SystemExit(f"CHECK TABLE {name}: {kind}: {text}")
+    cursor.execute(f"insert ignore into {name} (id) values (-1)")
+    cursor.execute(f"delete from {name} where id = -1")
+
+
+def check(server: Server, before: dict[str, Any], acknowledged: set[int], offset: int) -> int:
+    text = log_since(server, offset)
+    for words in DISAGREE:
+        if words in text:
+            raise SystemExit(f"the server's log says `{words}`: see {server.log}")
+    left = [path for path in server.data.glob("*/#sql*") if path.suffix in (".frm", ".par")]
+    if left:
+        raise SystemExit(f"left over: {left}")
+    connection = server.connect("test")
+    with connection.cursor() as cursor:
+        cursor.execute("select concat(table_schema, '.', table_name), table_comment "
+                       "from information_schema.tables where table_type = 'BASE TABLE' and "
+                       "(table_schema = 'test' or table_schema like 'schema%')")
+        tables = cursor.fetchall()
+        for name, _ in tables:
+            check_table(cursor, name)
+        cursor.execute("select id from loaded")
+        missing = acknowledged - {row[0] for row in cursor.fetchall()}
+    connection.close()
+    if missing:
+        raise SystemExit(f"acknowledged and not there: {sorted(missing)[:10]}")
+    for table, was in before.items():
+        if fingerprint(server, table) != was:
+            raise SystemExit(f"{table} has changed, though nobody wrote to it")
+    return len(tables)
+
+
+def set_up(server: Server) -> dict[str, Any]:
+    server.run("create database if not exists test")
+    server.run("create table numbers (id int primary key) select seq as id, seq from seq_1_to_3000",
+               database="test")
+    server.run("create table loaded (id int primary key, a int)", database="test")
+    rows = ROWS.format(1500)
+    for k in range(3):
+        server.run(f"create table still_{k} ({COLUMNS}, key(a), unique(b))",
+                   f"insert into still_{k} {rows}", database="test")
+    server.run("alter table still_1 add d int default 4", "alter table still_1 add index (c)",
+               "alter table still_2 drop index b",
+               "alter table still_2 partition by hash(id) partitions 4", database="test")
+    return {f"test.still_{k}": fingerprint(server, f"test.still_{k}") for k in range(3)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    options = parser.parse_args()
+    say(f"seed {options.seed}")
+    rng = random.Random(options.seed)
+    layout = Layout()
+    server = Server(layout, "ddl", ["performance-schema=off"])
+    server.start()
+    before = set_up(server)
+    acknowledged: set[int] = set()
+    numbers = itertools.count(1)
+    done = seen = 0
+    for kill in range(options.kills):
+        load = Load(server, options.seed + kill, numbers)
+        load.run_until(rng.randrange(3, 40))
+        time.sleep(rng.random() * rng.choice([0.01, 0.1, 0.5]))
+        server.kill()
+        load.end()
+        done += load.done
+        acknowledged.update(load.acknowledged)
+        offset = len(server.log.read_text(errors="replace"))
+        server.start()
+        seen += check(server, before, acknowledged, offset)
+    server.stop()
+    offset = len(server.log.read_text(errors="replace"))
+    server.start()
+    for words in (*DISAGREE, *LEFT_OVER):
+        if words in log_since(server, offset):
+            raise SystemExit(f"after a clean stop the log says `{words}`: see {server.log}")
+    server.stop()
+    layout.remove()
+    print(f"{options.kills} kills among {done} statements: {seen} tables checked, "
+          f"{len(acknowledged)} acknowledged inserts there, nothing left over")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
