@@ -79,6 +79,8 @@ typedef enum {
   SHALE_TRANSACTION_FULL = 17,
   // The transaction was rolled back before; the text says why.
   SHALE_ROLLED_BACK = 18,
+  // A lock was not to be had at once, and the transaction was interrupted; it keeps what it has.
+  SHALE_INTERRUPTED = 19,
   // Something that this version of the interface has no kind for; see the text.
   SHALE_OTHER = 98,
   // A defect of the library; the text says where.
@@ -135,6 +137,9 @@ typedef struct shale_error shale_error;
 
 // A bulk load that is under way. Its rows are seen when it is finished, all at once.
 typedef struct shale_ingest shale_ingest;
+
+// A flag that ends waits for locks. Threads may set it while others wait.
+typedef struct shale_interrupt shale_interrupt;
 
 // A scan that locks what it passes, rows and gaps, until its transaction ends.
 typedef struct shale_locking_scan shale_locking_scan;
@@ -712,6 +717,21 @@ shale_error *shale_prepared_after(const shale_db *db,
                                   const void *xid,
                                   size_t xid_len,
                                   shale_prepared **prepared);
+
+// A new flag, not set.
+SHALE_MUST_USE shale_error *shale_interrupt_new(shale_interrupt **interrupt);
+
+// Sets a flag, or takes it back. While it is set, calls with the transactions that have it return
+// SHALE_INTERRUPTED instead of waiting for a lock; those that wait do so within 50 milliseconds.
+// Of NULL: nothing.
+void shale_interrupt_set(const shale_interrupt *interrupt, bool on);
+
+// Frees a flag. Transactions that have it go on, without one.
+void shale_interrupt_free(shale_interrupt *interrupt);
+
+// Gives a transaction its flag; several may have the same.
+SHALE_MUST_USE
+shale_error *shale_txn_set_interrupt(shale_txn *txn, const shale_interrupt *interrupt);
 
 #ifdef __cplusplus
 }  // extern "C"

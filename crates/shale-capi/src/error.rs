@@ -49,6 +49,8 @@ pub enum shale_error_kind {
     SHALE_TRANSACTION_FULL = 17,
     /// The transaction was rolled back before; the text says why.
     SHALE_ROLLED_BACK = 18,
+    /// A lock was not to be had at once, and the transaction was interrupted; it keeps what it has.
+    SHALE_INTERRUPTED = 19,
     /// Something that this version of the interface has no kind for; see the text.
     SHALE_OTHER = 98,
     /// A defect of the library; the text says where.
@@ -109,6 +111,7 @@ fn kind_of(error: &shale::Error) -> shale_error_kind {
         Error::Conflict { .. } => SHALE_CONFLICT,
         Error::LockTimeout { .. } => SHALE_LOCK_TIMEOUT,
         Error::Deadlock(_) => SHALE_DEADLOCK,
+        Error::Interrupted { .. } => SHALE_INTERRUPTED,
         Error::LocksFull { .. } => SHALE_LOCKS_FULL,
         Error::TransactionFull { .. } => SHALE_TRANSACTION_FULL,
         Error::RolledBack(_) => SHALE_ROLLED_BACK,

@@ -92,6 +92,10 @@ pub struct shale_txn {
 }
 
 impl shale_txn {
+    pub(crate) fn inner(&mut self) -> &mut shale::Transaction {
+        &mut self.txn
+    }
+
     pub(crate) fn into_inner(self) -> shale::Transaction {
         self.txn
     }

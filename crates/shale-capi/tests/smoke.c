@@ -306,6 +306,13 @@ static void transactions(shale_db *db, shale_tree *a) {
   CHECK(!found);
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(two, a, "y", 1, "", 0)); /* the gap is locked */
   shale_locking_scan_free(locking);
+  shale_interrupt *interrupt = NULL;
+  OK(shale_interrupt_new(&interrupt));
+  OK(shale_txn_set_interrupt(two, interrupt));
+  shale_interrupt_set(interrupt, true);
+  shale_interrupt_set(NULL, true);
+  OK(shale_txn_get(two, a, SHALE_LOCK_NONE, "t1", 2, &value)); /* waits for nobody */
+  shale_interrupt_free(interrupt);
   OK(shale_txn_delete_range(three, a, "t", 1, "u", 1));
   OK(shale_txn_get(three, a, SHALE_LOCK_NONE, "x", 1, &value));
   shale_bytes_free(value);

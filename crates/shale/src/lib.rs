@@ -84,6 +84,7 @@ pub use db::{
 #[doc(inline)]
 pub use fs::Env;
 pub use read::{RowEstimate, Scan, Value};
+pub use txn::Interrupt;
 pub use version::TreeId;
 
 /// The README's example, compiled.

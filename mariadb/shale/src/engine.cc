@@ -4,6 +4,11 @@
 #include "errors.h"
 #include "settings.h"
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
 // Of the server, in none of its headers: a folder in the data folder that is no schema.
 void ignore_db_dirs_append(const char *folder);
 
@@ -42,6 +47,46 @@ struct TreeConfig {
   ~TreeConfig() { shale_tree_config_free(config); }
 };
 
+// With shale_durability=periodic, makes durable once a second what was committed. A thread of the
+// plugin's own, since the setting may change at any time.
+class Syncer {
+ public:
+  void start() {
+    stopping_ = false;
+    thread_ = std::thread([this] { run(); });
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard<std::mutex> lock(lock_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void run() {
+    std::unique_lock<std::mutex> lock(lock_);
+    bool failing = false;
+    while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) {
+      if (settings::durability != settings::kPeriodic) continue;
+      lock.unlock();
+      bool fails = number_of(shale_sync(engine.db)) != 0;
+      if (fails && !failing) log_error("commits cannot be made durable: " + last_text());
+      failing = fails;
+      lock.lock();
+    }
+  }
+
+  std::mutex lock_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+Syncer syncer;
+
 }  // namespace
 
 int open_engine(handlerton *hton) {
@@ -50,17 +95,21 @@ int open_engine(handlerton *hton) {
   ignore_db_dirs_append(kFolder);
   Config config;
   config.set("memory_bytes", std::to_string(settings::memory));
-  if (settings::durability == settings::kPeriodic) config.set("sync", "every_millis:1000");
   if (config.error != nullptr) return number_of(config.error);
   if (int error = number_of(shale_open(engine.folder.c_str(), config.config, &engine.db))) {
     return error;
   }
   int error = engine.catalog.open(engine.db);
-  if (error != 0) close_engine();
-  return error;
+  if (error != 0) {
+    close_engine();
+    return error;
+  }
+  syncer.start();
+  return 0;
 }
 
 int close_engine() {
+  syncer.stop();
   engine.catalog.close();
   shale_db *db = engine.db;
   engine.db = nullptr;

@@ -14,6 +14,8 @@ int number_of_kind(shale_error_kind kind) {
       return 0;
     case SHALE_LOCK_TIMEOUT:
       return HA_ERR_LOCK_WAIT_TIMEOUT;
+    case SHALE_INTERRUPTED:
+      return HA_ERR_ABORTED_BY_USER;
     case SHALE_DEADLOCK:
     case SHALE_ROLLED_BACK:
       return HA_ERR_LOCK_DEADLOCK;

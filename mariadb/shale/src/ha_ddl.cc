@@ -137,7 +137,7 @@ int ha_shale::truncate() {
     return error;
   }
   std::string path = shared_->path;
-  cursor_.end();
+  end_scan();
   SharedTable::forget(path);
   if (!def.temporary) SharedTable::note_new_trees(path);
   drop_trees(was);

@@ -92,7 +92,7 @@ int ha_shale::open_indexes() {
 }
 
 int ha_shale::close() {
-  cursor_.end();
+  end_scan();
   rows_.reset();
   indexes_.clear();
   shared_.reset();
@@ -190,7 +190,7 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
 }
 
 int ha_shale::reset() {
-  cursor_.end();
+  end_scan();
   scanned_ = nullptr;
   keyread_only_ = false;
   has_range_end_ = false;
@@ -226,6 +226,16 @@ int ha_shale::extra(enum ha_extra_function operation) {
       break;
   }
   return 0;
+}
+
+// The server's words for a full disk do not say which file, nor that writes go on by themselves.
+void ha_shale::print_error(int error, myf flags) {
+  if (error != HA_ERR_RECORD_FILE_FULL) {
+    handler::print_error(error, flags);
+    return;
+  }
+  my_printf_error(ER_RECORD_FILE_FULL, "The table '%s' is full: %s", flags,
+                  table_share->table_name.str, last_text().c_str());
 }
 
 bool ha_shale::get_error_message(int error, String *text) {

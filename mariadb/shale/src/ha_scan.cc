@@ -72,6 +72,7 @@ int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_up
   shale_txn *txn = nullptr;
   scanned_ = &index;
   prefix_bound_ = false;
+  ahead_.clear();
   if (int error = trx()->get(&txn)) return tell_server(ha_thd(), error);
   if (lock_mode() == SHALE_LOCK_NONE) {
     if (int error = trx()->see(*shared_)) return error;
@@ -146,7 +147,20 @@ int ha_shale::fill(uchar *buf, bool *skip) {
     return fill_from_primary(buf, cursor_.key(), value);
   }
   std::string_view primary_key;
-  bool good = index.codec->primary_of(cursor_.key(), value, &primary_key);
+  if (int error = look_at_entry(buf, value, &primary_key, skip)) return error;
+  if (*skip) return 0;
+  current_primary_.assign(primary_key);
+  if (keyread_only_) return 0;
+  int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
+  return error == HA_ERR_KEY_NOT_FOUND ? row_is_missing(index, skip) : error;
+}
+
+// An entry of a secondary index without its row: `buf` gets its columns if they are all that is
+// wanted, or if a condition asks for them; `skip` if it does not hold.
+int ha_shale::look_at_entry(uchar *buf, std::string_view value, std::string_view *primary_key,
+                            bool *skip) {
+  const Index &index = *scanned_;
+  bool good = index.codec->primary_of(cursor_.key(), value, primary_key);
   bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
   if (good && (keyread_only_ || conditional)) {
     good = index.codec->unpack(cursor_.key(), value, buf);
@@ -156,25 +170,24 @@ int ha_shale::fill(uchar *buf, bool *skip) {
                                       std::string(table->key_info[index.number].name.str) + " of " +
                                       shared_->path + " is damaged");
   }
-  if (conditional) {
-    switch (handler_index_cond_check(this)) {
-      case CHECK_NEG:
-        *skip = true;
-        return 0;
-      case CHECK_OUT_OF_RANGE:
-        return HA_ERR_END_OF_FILE;
-      case CHECK_ABORTED_BY_USER:
-        return HA_ERR_ABORTED_BY_USER;
-      case CHECK_POS:
-        break;
-      default:
-        return failed(kErrEngine, "the condition on an index could not be evaluated");
-    }
+  *skip = false;
+  if (!conditional) return 0;
+  switch (handler_index_cond_check(this)) {
+    case CHECK_POS:
+      return 0;
+    case CHECK_NEG:
+      *skip = true;
+      return 0;
+    case CHECK_OUT_OF_RANGE:
+      return HA_ERR_END_OF_FILE;
+    case CHECK_ABORTED_BY_USER:
+      return HA_ERR_ABORTED_BY_USER;
+    default:
+      return failed(kErrEngine, "the condition on an index could not be evaluated");
   }
-  current_primary_.assign(primary_key);
-  if (keyread_only_) return 0;
-  int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
-  if (error != HA_ERR_KEY_NOT_FOUND) return error;
+}
+
+int ha_shale::row_is_missing(const Index &index, bool *skip) {
   if (!trx()->wrote()) {
     return failed(HA_ERR_CRASHED_ON_USAGE,
                   "an entry of index " + std::string(table->key_info[index.number].name.str) +
@@ -206,6 +219,7 @@ int ha_shale::go_on(shale_txn *txn, bool backward, bool *found) {
 }
 
 int ha_shale::step(uchar *buf, bool backward) {
+  if (ahead_.most != 0 && !backward) return step_ahead(buf);
   shale_txn *txn = nullptr;
   if (int error = trx()->get(&txn)) return error;
   for (;;) {
@@ -227,13 +241,13 @@ int ha_shale::finish_read(int error, uchar *) {
 
 int ha_shale::rnd_init(bool scan) {
   whole_scan_ = scan;
-  cursor_.end();
+  end_scan();
   if (!scan) return 0;
   return begin_scan(primary(), {}, false, {});
 }
 
 int ha_shale::rnd_end() {
-  cursor_.end();
+  end_scan();
   scanned_ = nullptr;
   return 0;
 }
@@ -264,13 +278,13 @@ int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
 
 int ha_shale::index_init(uint index, bool) {
   active_index = index;
-  cursor_.end();
+  end_scan();
   scanned_ = nullptr;
   return 0;
 }
 
 int ha_shale::index_end() {
-  cursor_.end();
+  end_scan();
   scanned_ = nullptr;
   active_index = MAX_KEY;
   return 0;
@@ -288,7 +302,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
   key_part_map whole = (key_part_map(1) << key_info.user_defined_key_parts) - 1;
   if (how == HA_READ_KEY_EXACT && index.unique && (parts & whole) == whole &&
       !has_null(key_info, key, parts)) {
-    cursor_.end();
+    end_scan();
     scanned_ = nullptr;
     if (parts != whole) {
       key_.clear();
@@ -312,6 +326,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     return finish_read(error, buf);
   }
   prefix_bound_ = search.exact;
+  if ((search.exact || in_range) && !search.backward) read_ahead();
   lower_ = std::move(search.lower);
   upper_ = std::move(search.upper);
   int error = step(buf, search.backward);
@@ -336,6 +351,10 @@ int ha_shale::index_next(uchar *buf) {
 }
 
 int ha_shale::index_prev(uchar *buf) {
+  if (ahead_.most != 0) {
+    std::string to = ahead_.key;
+    if (int error = begin_scan(*scanned_, {}, true, to)) return finish_read(error, buf);
+  }
   if (!cursor_.begun()) {
     if (scanned_ == nullptr) return finish_read(HA_ERR_END_OF_FILE, buf);
     std::string to = lower_;

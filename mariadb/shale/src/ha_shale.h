@@ -1,6 +1,6 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open, close,
 // locks, flags), ha_scan (reading), ha_write (writing), ha_ddl (create, drop, rename), ha_alter (in place),
-// ha_info (statistics, CHECK TABLE).
+// ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE).
 #pragma once
 
 #include "server.h"
@@ -17,6 +17,7 @@
 
 namespace shale_sql {
 class Trx;
+struct SampleSize;
 }
 
 class ha_shale final : public handler {
@@ -41,6 +42,7 @@ class ha_shale final : public handler {
   int reset() override;
   int extra(enum ha_extra_function operation) override;
   bool get_error_message(int error, String *text) override;
+  void print_error(int error, myf flags) override;
   uint lock_count() const override { return 1; }
   handler *clone(const char *name, MEM_ROOT *mem_root) override;
 
@@ -97,12 +99,15 @@ class ha_shale final : public handler {
 
   // ha_info
   int info(uint what) override;
+  enum row_type get_row_type() const override;
   ha_rows records_in_range(uint index, const key_range *low, const key_range *high,
                            page_range *pages) override;
   ha_rows estimate_rows_upper_bound() override { return HA_POS_ERROR; }
   double scan_time() override;
   double read_time(uint index, uint ranges, ha_rows rows) override;
   int analyze(THD *thd, HA_CHECK_OPT *options) override;
+
+  // ha_check
   int optimize(THD *thd, HA_CHECK_OPT *options) override;
   int check(THD *thd, HA_CHECK_OPT *options) override;
 
@@ -125,10 +130,30 @@ class ha_shale final : public handler {
   int go_on(shale_txn *txn, bool backward, bool *found);
   int step(uchar *buf, bool backward);
   int fill(uchar *buf, bool *skip);
+  int look_at_entry(uchar *buf, std::string_view value, std::string_view *primary_key, bool *skip);
+  int row_is_missing(const Index &index, bool *skip);
   int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
   int read_row(const Index &index, std::string_view key, uchar *buf, int missing);
   int read_by_primary(uchar *buf, int missing);
   int finish_read(int error, uchar *buf);
+
+  // Reading ahead (ha_ahead)
+  struct Ahead {
+    size_t most = 0;  // how many rows are read next; 0: the scan does not read ahead
+    size_t next = 0;  // of those read
+    int ended = 0;    // what comes after them: an error, or the end
+    std::string key;  // of the entry last shown
+    std::vector<std::string> keys, primaries;
+    std::vector<shale_sql::BytesHandle> values;
+    void clear();
+  };
+  void read_ahead();
+  void end_scan() {
+    cursor_.end();
+    ahead_.clear();
+  }
+  int fill_ahead(uchar *buf, shale_txn *txn);
+  int step_ahead(uchar *buf);
 
   // Writing (ha_write)
   struct RowKeys {
@@ -155,6 +180,20 @@ class ha_shale final : public handler {
   void use_number(const uchar *row);
   int look_up_number();
 
+  // Statistics (ha_info)
+  int info_of_size(uint what);
+  void fill_rows_per_key();
+  int look_at_indexes(const shale_sql::SampleSize &size);
+  void count_change(int rows);
+
+  // Checking (ha_check)
+  struct Check;
+  bool row_of_entry(uchar *buf, std::string_view key, std::string_view value);
+  int check_rows(Check *check);
+  int check_index(Check *check, size_t place);
+  int find_missing(Check *check, size_t place);
+  int find_superfluous(Check *check, size_t place);
+
   shale_sql::Trx *trx();
   int lock_mode() const { return lock_mode_; }
 
@@ -171,6 +210,7 @@ class ha_shale final : public handler {
   bool locked_ = false;
 
   shale_sql::Cursor cursor_;
+  Ahead ahead_;
   const Index *scanned_ = nullptr;
   bool whole_scan_ = false;       // rnd_next rather than an index
   uint64_t scan_of_ = 0;          // which of the connection's transactions the scan is of
@@ -190,4 +230,7 @@ class ha_shale final : public handler {
   std::unique_ptr<shale_sql::TableLoader> loader_;  // of a copy
   bool in_parts_ = false;    // rows are committed some megabytes at a time
   size_t part_bytes_ = 0;    // since the last of it
+
+  uint row_bytes_guess_ = 0;      // before compression
+  uint64_t statistics_seen_ = 0;  // the version that the server was told of
 };

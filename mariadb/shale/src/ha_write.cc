@@ -125,6 +125,7 @@ int ha_shale::write_row(const uchar *buf) {
   if (error == 0 && in_parts_) error = end_part(is_.primary.size() + value_.size());
   if (error == 0 || error == HA_ERR_FOUND_DUPP_KEY) use_number(buf);
   if (error == 0 && shared_->def->hidden_key) current_primary_ = is_.primary;
+  if (error == 0) count_change(1);
   return tell_server(ha_thd(), error);
 }
 
@@ -174,6 +175,7 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
     error = in_row(txn, change_row(txn, new_row, was_, is_), true, place);
   }
   if (error == 0) use_number(new_row);
+  if (error == 0) count_change(0);
   return tell_server(ha_thd(), error);
 }
 
@@ -192,7 +194,9 @@ int ha_shale::delete_row(const uchar *buf) {
     const std::string &key = was_.keys[index];
     error = number_of(shale_txn_delete(txn, indexes_[index].tree, key.data(), key.size()));
   }
-  return tell_server(ha_thd(), in_row(txn, error, many, place));
+  error = in_row(txn, error, many, place);
+  if (error == 0) count_change(-1);
+  return tell_server(ha_thd(), error);
 }
 
 // The next automatic number is one above the greatest that is or was in the table.

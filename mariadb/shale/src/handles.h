@@ -22,19 +22,12 @@ using LockingScanHandle =
 using BatchHandle = std::unique_ptr<shale_batch, FreeWith<shale_batch, shale_batch_free>>;
 using SnapshotHandle =
     std::unique_ptr<shale_snapshot, FreeWith<shale_snapshot, shale_snapshot_free>>;
+using InterruptHandle =
+    std::unique_ptr<shale_interrupt, FreeWith<shale_interrupt, shale_interrupt_free>>;
 using IngestHandle = std::unique_ptr<shale_ingest, FreeWith<shale_ingest, shale_ingest_free>>;
 
 inline std::string_view view_of(const BytesHandle &bytes) {
   return {static_cast<const char *>(shale_bytes_data(bytes.get())), shale_bytes_len(bytes.get())};
-}
-
-// Until the C interface has estimates of rows: bytes, at a hundred a row.
-inline shale_error *rows_by_bytes(const shale_tree *tree, const void *lower, size_t lower_len,
-                                  const void *upper, size_t upper_len, uint64_t *rows) {
-  shale_error *error =
-      shale_tree_approximate_bytes(tree, lower, lower_len, upper, upper_len, rows);
-  *rows = *rows / 100 + 1;
-  return error;
 }
 
 }  // namespace shale_sql

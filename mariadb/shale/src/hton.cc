@@ -48,7 +48,8 @@ int report(THD *thd, int error) {
 // Commit and rollback come without a handler, so their words are given here.
 int refuse(THD *thd, int error) {
   if (error != 0 && thd != nullptr) {
-    my_printf_error(ER_GET_ERRMSG, "SHALE: %s", MYF(0), last_text().c_str());
+    uint number = error == HA_ERR_RECORD_FILE_FULL ? ER_RECORD_FILE_FULL : ER_GET_ERRMSG;
+    my_printf_error(number, "SHALE: %s", MYF(0), last_text().c_str());
   }
   return error;
 }
@@ -88,6 +89,11 @@ int close_connection(handlerton *, THD *thd) {
   }
   Trx::forget(thd);
   return 0;
+}
+
+// With the connection's data locked, so that its transaction does not go meanwhile.
+void kill_query(handlerton *, THD *thd, enum thd_kill_levels) {
+  if (Trx *trx = Trx::find(thd)) trx->interrupt();
 }
 
 int savepoint_set(handlerton *, THD *thd, void *place) {
@@ -167,6 +173,7 @@ bool flush_logs(handlerton *) { return number_of(shale_sync(engine.db)) != 0; }
 void fill_transactions(handlerton *hton) {
   hton->savepoint_offset = sizeof(size_t);
   hton->close_connection = close_connection;
+  hton->kill_query = kill_query;
   hton->savepoint_set = savepoint_set;
   hton->savepoint_rollback = savepoint_rollback;
   hton->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;

@@ -177,6 +177,16 @@ bool KeyCodec::unpack(std::string_view key, std::string_view value, uchar *recor
   return rest.left() == 0;
 }
 
+bool KeyCodec::part_ends(std::string_view key, std::vector<size_t> *ends) const {
+  ends->clear();
+  Reader reader(key);
+  for (const KeyPart &part : parts_) {
+    if (!part.skip(&reader)) return false;
+    ends->push_back(key.size() - reader.left());
+  }
+  return true;
+}
+
 bool KeyCodec::restores(const Field *field) const {
   for (const KeyPart &part : parts_) {
     if (part.field_index() == field->field_index && part.lost() == KeyPart::Lost::kNothing)

@@ -59,6 +59,9 @@ class KeyCodec {
   // the primary key; of the primary key those that can be restored. False: the entry is damaged.
   bool unpack(std::string_view key, std::string_view value, uchar *record) const;
 
+  // Where each of the index's own columns ends within a key. False: the key is damaged.
+  bool part_ends(std::string_view key, std::vector<size_t> *ends) const;
+
   // Whether the key alone gives the whole column back (the row's value then leaves it out). Only
   // asked of the primary key.
   bool restores(const Field *field) const;

@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "hton.h"
 #include "options.h"
+#include "report.h"
 #include "settings.h"
 
 namespace {
@@ -26,6 +27,7 @@ int start(void *place) {
   shale_sql::fill_transactions(hton);
   shale_sql::fill_options(hton);
   shale_sql::fill_recovery(hton);
+  shale_sql::fill_status(hton);
   if (shale_sql::open_engine(hton) == 0) return 0;
   shale_sql::log_error("the database in " + shale_sql::engine.folder +
                        " was not opened: " + shale_sql::last_text());
@@ -53,8 +55,38 @@ maria_declare_plugin(shale){
     start,
     stop,
     0x0001,
-    nullptr,
+    shale_sql::status_variables,
     shale_sql::settings::variables,
     "0.1",
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
-} maria_declare_plugin_end;
+},
+    {
+        MYSQL_INFORMATION_SCHEMA_PLUGIN,
+        &shale_sql::information_schema,
+        "SHALE_TREES",
+        "The Shale developers",
+        "Tables and indexes: files, bytes before and after compression, work that is due",
+        PLUGIN_LICENSE_GPL,
+        shale_sql::start_trees,
+        shale_sql::stop_table,
+        0x0001,
+        nullptr,
+        nullptr,
+        "0.1",
+        MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
+    },
+    {
+        MYSQL_INFORMATION_SCHEMA_PLUGIN,
+        &shale_sql::information_schema,
+        "SHALE_LEVELS",
+        "The Shale developers",
+        "Levels of tables and indexes: files, bytes, and what compaction has done to them",
+        PLUGIN_LICENSE_GPL,
+        shale_sql::start_levels,
+        shale_sql::stop_table,
+        0x0001,
+        nullptr,
+        nullptr,
+        "0.1",
+        MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
+    } maria_declare_plugin_end;

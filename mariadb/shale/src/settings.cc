@@ -46,6 +46,24 @@ static void settle(THD *, st_mysql_sys_var *, void *, const void *save) {
 }
 static my_bool settle_now;
 
+static char *checkpoint;
+
+// What it is set to is done before it is set, so that a failure fails the statement.
+static int make_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_value *value) {
+  char buffer[FN_REFLEN];
+  int length = sizeof(buffer);
+  const char *given = value->val_str(value, buffer, &length);
+  if (given == nullptr) return 1;
+  std::string folder(given, static_cast<size_t>(length));
+  if (!folder.empty() && shale_sql::make_checkpoint(folder) != 0) {
+    my_printf_error(ER_GET_ERRMSG, "SHALE: no checkpoint was made: %s", MYF(0),
+                    last_text().c_str());
+    return 1;
+  }
+  *static_cast<const char **>(save) = thd_strmake(thd, folder.data(), folder.size());
+  return 0;
+}
+
 static MYSQL_SYSVAR_ULONGLONG(
     memory, memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
     "Bytes for block cache, memtables, indexes and filters together. 0: a quarter of the machine's "
@@ -63,6 +81,11 @@ static MYSQL_SYSVAR_STR(
 static MYSQL_SYSVAR_BOOL(settle_now, settle_now, PLUGIN_VAR_RQCMDARG,
                          "Set to ON: flushes memtables and waits until no compaction is due", nullptr,
                          settle, false);
+static MYSQL_SYSVAR_STR(checkpoint, checkpoint,
+                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC | PLUGIN_VAR_NOCMDOPT,
+                        "Set to the path of a folder that does not exist: makes a copy of all "
+                        "tables there by hard links, while others write",
+                        make_checkpoint, nullptr, "");
 static MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                           "Seconds that a statement waits for a lock before error 1205", nullptr,
                           nullptr, 50, 0, 1024 * 1024 * 1024, 0);
@@ -79,7 +102,8 @@ static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
 st_mysql_sys_var *variables[] = {MYSQL_SYSVAR(memory),      MYSQL_SYSVAR(durability),
                                  MYSQL_SYSVAR(compression), MYSQL_SYSVAR(lock_wait_timeout),
                                  MYSQL_SYSVAR(bulk_load),   MYSQL_SYSVAR(settle_now),
-                                 MYSQL_SYSVAR(sort_memory), nullptr};
+                                 MYSQL_SYSVAR(sort_memory), MYSQL_SYSVAR(checkpoint),
+                                 nullptr};
 
 size_t sort_memory(THD *thd) { return THDVAR(thd, sort_memory); }
 

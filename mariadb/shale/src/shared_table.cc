@@ -119,9 +119,24 @@ std::vector<IndexStatistics> SharedTable::statistics() const {
 void SharedTable::set_statistics(std::vector<IndexStatistics> found) {
   std::lock_guard<std::mutex> one_at_a_time(statistics_lock_);
   statistics_ = std::move(found);
+  statistics_rows_.store(0);
+  for (const IndexStatistics &index : statistics_) {
+    if (index.name.empty() && !index.rows_per_key.empty()) {
+      statistics_rows_.store(static_cast<uint64_t>(index.rows_per_key[0]));
+    }
+  }
+  statistics_version_.fetch_add(1);
 }
 
-// One line for an index: its name, then the numbers. Names with a line break lose their statistics.
+std::unique_lock<std::mutex> SharedTable::statistics_are_due(uint64_t rows) {
+  uint64_t then = statistics_rows_.load();
+  if (rows <= 2 * then && rows >= then / 2) return {};
+  std::unique_lock<std::mutex> lock(looking_, std::try_to_lock);
+  return lock;
+}
+
+// One line for an index: its name, then the numbers. Names with a line break lose their
+// statistics.
 int SharedTable::keep_statistics() {
   std::ostringstream out;
   for (const IndexStatistics &index : statistics()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "handles.h"
+#include "table_counts.h"
 #include "table_def.h"
 
 #include <atomic>
@@ -15,6 +16,7 @@ struct st_thr_lock;
 namespace shale_sql {
 
 // What the optimizer is told of an index: rows per distinct value of the first 1, 2, ... parts.
+// One without a name has the number of rows that there were then.
 struct IndexStatistics {
   std::string name;
   std::vector<double> rows_per_key;
@@ -55,10 +57,16 @@ class SharedTable {
   // A new hidden key.
   int hidden_key(uint64_t *key);
 
-  // Of ANALYZE TABLE; empty if it never ran.
+  TableCounts counts;
+
+  // Of ANALYZE TABLE, or of a quick look since; empty if there was neither.
   std::vector<IndexStatistics> statistics() const;
   void set_statistics(std::vector<IndexStatistics> found);
   int keep_statistics();
+  // Grows with each set_statistics.
+  uint64_t statistics_version() const { return statistics_version_.load(); }
+  // The table has doubled or halved since, and nobody is at it: who gets the lock looks anew.
+  std::unique_lock<std::mutex> statistics_are_due(uint64_t rows);
 
  private:
   int open_trees();
@@ -70,6 +78,9 @@ class SharedTable {
   uint64_t hidden_end_ = 0;
   mutable std::mutex statistics_lock_;
   std::vector<IndexStatistics> statistics_;
+  std::atomic<uint64_t> statistics_version_{0};
+  std::atomic<uint64_t> statistics_rows_{0};
+  std::mutex looking_;
 };
 
 }  // namespace shale_sql

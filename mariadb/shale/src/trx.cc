@@ -9,7 +9,12 @@ namespace shale_sql {
 
 bool in_transaction(THD *thd) { return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN); }
 
-Trx::Trx(THD *thd) : thd_(thd) {}
+Trx::Trx(THD *thd) : thd_(thd) {
+  shale_interrupt *interrupt = nullptr;
+  // Without memory for one nothing can be interrupted, and the rest goes on.
+  ErrorHandle ignored(shale_interrupt_new(&interrupt));
+  interrupt_.reset(interrupt);
+}
 
 Trx::~Trx() {
   shale_txn_rollback(txn_);
@@ -28,11 +33,15 @@ Trx *Trx::of(THD *thd) {
 }
 
 void Trx::forget(THD *thd) {
-  delete find(thd);
+  Trx *trx = find(thd);
+  // KILL looks for it under the lock that this takes: before it goes.
   thd_set_ha_data(thd, engine.hton, nullptr);
+  delete trx;
 }
 
 int Trx::begin_statement(bool fresh) {
+  // One that came after the end of the statement that it was for.
+  if (thd_kill_level(thd_) == THD_IS_NOT_KILLED) shale_interrupt_set(interrupt_.get(), false);
   trans_register_ha(thd_, false, engine.hton, 0);
   if (in_transaction(thd_)) trans_register_ha(thd_, true, engine.hton, 0);
   if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
@@ -51,6 +60,9 @@ int Trx::get(shale_txn **txn) {
     if (int error = number_of(shale_txn_begin(engine.db, isolation, SHALE_LOCKS_LATEST,
                                               lock_wait_millis(thd_), &txn_))) {
       return error;
+    }
+    if (interrupt_) {
+      if (int error = number_of(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
     }
     if (read_committed_) {
       if (int error = number_of(shale_txn_view(txn_))) return error;

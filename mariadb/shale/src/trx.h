@@ -41,6 +41,8 @@ class Trx {
   int before_write(shale_txn **txn);
   // Reads from now on see what is committed now.
   int take_snapshot();
+  // Another thread ends the statement: what waits for a lock stops waiting.
+  void interrupt() { shale_interrupt_set(interrupt_.get(), true); }
   bool begun() const { return txn_ != nullptr; }
   // Counts the transactions that have ended: what was begun under another count is not of this one.
   uint64_t ended() const { return ended_; }
@@ -73,6 +75,7 @@ class Trx {
 
   THD *thd_;
   shale_txn *txn_ = nullptr;
+  InterruptHandle interrupt_;
   shale_prepared *prepared_ = nullptr;
   bool read_committed_ = false;
   bool wrote_ = false;

@@ -107,6 +107,14 @@ pub enum Error {
         /// For how long the call has waited, in milliseconds.
         waited_millis: u64,
     },
+    /// A lock was not to be had at once, and the transaction's [`Interrupt`](crate::Interrupt) was
+    /// set. The call has done nothing; the transaction keeps what it has.
+    Interrupted {
+        /// The lock asked for, in words.
+        lock: String,
+        /// A transaction that was in the way; 0 if it has just ended.
+        holder: u64,
+    },
     /// Only with [`Background::Stepped`](crate::Background::Stepped): the call has to wait for a
     /// lock, and its place in the queue is kept. Make the same call again when others have gone on.
     LockWait {
@@ -271,6 +279,10 @@ impl fmt::Display for Error {
                 f,
                 "no lock after {waited_millis} ms: transaction {holder} is in the way of {lock}; \
                  nothing was done, try it again or roll back"
+            ),
+            Error::Interrupted { lock, holder } => write!(
+                f,
+                "interrupted while transaction {holder} was in the way of {lock}; nothing was done"
             ),
             Error::LockWait { lock, holder } => write!(
                 f,

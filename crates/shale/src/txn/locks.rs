@@ -11,6 +11,7 @@
 //! request stays in the queue, and asking for the same again tells what has become of it.
 
 use super::deadlock::{self, Edge, Report, Waiting};
+use super::interrupt::Interrupt;
 use super::shard::{Decision, Lock, Shard, Span, TxnId};
 use crate::base::coding;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
@@ -48,6 +49,11 @@ pub enum Refusal {
     /// The request waits: ask again when others have gone on.
     Queued {
         /// A transaction that is in the way.
+        holder: TxnId,
+    },
+    /// It was not to wait any longer; this one was in the way.
+    Interrupted {
+        /// A transaction that is in the way; 0 if it has just ended.
         holder: TxnId,
     },
     /// This transaction is to be rolled back, or some would wait for ever.
@@ -88,6 +94,8 @@ pub struct Owner {
     id: TxnId,
     /// How many writes it has made: what it would cost to undo it.
     pub writes: u64,
+    /// Ends its waits from outside.
+    pub interrupt: Option<Interrupt>,
     keys: Vec<HeldKey>,
     /// The trees with ranges that it holds.
     ranges: Vec<TreeId>,
@@ -113,6 +121,10 @@ impl Owner {
     /// Its number.
     pub fn id(&self) -> TxnId {
         self.id
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(Interrupt::is_set)
     }
 
     /// How many keys it holds.
@@ -181,6 +193,7 @@ impl LockTable {
         Owner {
             id: self.next.fetch_add(1, Ordering::Relaxed),
             writes: 0,
+            interrupt: None,
             keys: Vec::new(),
             ranges: Vec::new(),
             slot: Arc::default(),
@@ -339,8 +352,9 @@ impl LockTable {
         let mut before = clock.now_nanos();
         let mut left = nanos;
         loop {
+            let interrupted = owner.interrupted();
             let mut outcome = owner.slot.outcome.lock();
-            if matches!(*outcome, Outcome::Open) && left > 0 {
+            if matches!(*outcome, Outcome::Open) && left > 0 && !interrupted {
                 let slice = SLICE.min(Duration::from_nanos(left));
                 outcome = owner.slot.wake.wait_timeout(outcome, slice);
                 let now = clock.now_nanos();
@@ -353,9 +367,10 @@ impl LockTable {
             if !open {
                 return self.end_wait(owner);
             }
-            if left == 0 {
+            if left == 0 || interrupted {
                 // It may be granted at this very moment.
                 return match self.give_up(owner) {
+                    true if interrupted => Err(Refusal::Interrupted { holder }),
                     true => Err(Refusal::Timeout { holder }),
                     false => self.end_wait(owner),
                 };

@@ -69,6 +69,41 @@ fn threads_exclude_each_other() {
     }
 }
 
+/// An hour's wait ends when its flag is set, in whichever order the two begin, and leaves nothing.
+#[cfg(not(shuttle))]
+#[test]
+fn a_wait_is_interrupted() {
+    let table = Arc::new(LockTable::new(1 << 20));
+    let mut holder = table.owner();
+    table.acquire(&mut holder, write(b"k"), LONG, &MemClock::new()).unwrap();
+    for already_set in [false, true] {
+        let interrupt = Interrupt::default();
+        interrupt.set(already_set);
+        let (waiters, flag) = (table.clone(), interrupt.clone());
+        let waiting = thread::spawn(move || {
+            let mut owner = waiters.owner();
+            owner.interrupt = Some(flag);
+            waiters.acquire(&mut owner, write(b"free"), LONG, &MemClock::new()).unwrap();
+            let refused = waiters.acquire(&mut owner, write(b"k"), LONG, &MemClock::new());
+            assert_eq!(owner.keys(), 1);
+            waiters.release(&mut owner);
+            refused
+        });
+        while !already_set && table.counts().2 == 0 {
+            thread::yield_now();
+        }
+        interrupt.set(true);
+        match waiting.join().unwrap() {
+            Err(Refusal::Interrupted { holder: by }) => assert_eq!(by, holder.id()),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(table.counts(), (1, 0, 0));
+        assert!(table.waits.lock().is_empty());
+    }
+    table.release(&mut holder);
+    assert_eq!(table.counts(), (0, 0, 0));
+}
+
 #[cfg(shuttle)]
 #[test]
 fn interleavings() {

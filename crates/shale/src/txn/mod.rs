@@ -5,11 +5,13 @@
 //! are as they are in docs/decisions/0006-transactions.md.
 
 pub mod deadlock;
+pub mod interrupt;
 pub mod locks;
 pub mod reads;
 pub mod runs;
 pub mod shard;
 pub mod writes;
 
+pub use interrupt::Interrupt;
 pub use locks::{LockTable, Owner, Refusal, Wait};
 pub use shard::{Lock, Mode, Span, TxnId};

@@ -22,7 +22,7 @@ use crate::read::newer::{self, Where};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{Mark, WriteSet};
-use crate::txn::{Lock, Mode, Owner, Refusal, Span, Wait};
+use crate::txn::{Interrupt, Lock, Mode, Owner, Refusal, Span, Wait};
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 
@@ -188,6 +188,22 @@ impl Transaction {
     /// ```
     pub fn writes(&self) -> u64 {
         self.writes.count()
+    }
+
+    /// From now on `interrupt` ends its waits for locks while it is set.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let stop = shale::Interrupt::default();
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.set_interrupt(&stop);
+    /// txn.put(&tree, b"a", b"1")?; // nobody is in the way: the flag does not matter
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn set_interrupt(&mut self, interrupt: &Interrupt) {
+        self.owner.interrupt = Some(interrupt.clone());
     }
 
     /// At [`Isolation::ReadCommitted`]: plain reads see what is committed now, all of them the
@@ -404,6 +420,7 @@ impl Transaction {
                 holder,
                 waited_millis: self.options.lock_timeout.as_millis() as u64,
             },
+            Refusal::Interrupted { holder } => Error::Interrupted { lock: words(lock), holder },
             Refusal::Queued { holder } => Error::LockWait { lock: words(lock), holder },
             Refusal::Full { bytes_max } => Error::LocksFull { bytes_max },
             Refusal::Deadlock(report) => {

@@ -1,0 +1,239 @@
+// CHECK TABLE and OPTIMIZE TABLE.
+//
+// CHECK reads one snapshot of all trees: every row has to decode, and every index has to have one
+// entry for each row, as the row says it, and no other. For that the expected entries of all rows
+// are summed up as hashes while the rows are read, and the entries that are there while the index
+// is; memory does not grow with the table. Only if the sums differ each row and entry is looked
+// up, to tell which. QUICK counts entries without reading rows; EXTENDED looks each up in any
+// case, and checks the bytes of the whole database.
+
+#include "ha_shale.h"
+
+#include "engine.h"
+#include "errors.h"
+#include "trx.h"
+
+#include <functional>
+
+using namespace shale_sql;
+
+namespace {
+
+// Beyond so many findings of one index the rest is only counted.
+constexpr unsigned kTold = 10;
+constexpr uint64_t kRowsBetweenChecks = 1024;
+
+struct Sum {
+  uint64_t count = 0;
+  uint64_t hash = 0;
+
+  // Of all entries in any order.
+  void add(std::string_view key, std::string_view value) {
+    std::hash<std::string_view> hash_of;
+    uint64_t both = hash_of(key) * 0x9e3779b97f4a7c15ULL ^ hash_of(value);
+    both ^= both >> 29;
+    hash += both * 0xbf58476d1ce4e5b9ULL;
+    count++;
+  }
+};
+
+std::string hex(std::string_view bytes) {
+  static const char *digits = "0123456789abcdef";
+  std::string out = "0x";
+  for (unsigned char byte : bytes) {
+    out.push_back(digits[byte >> 4]);
+    out.push_back(digits[byte & 15]);
+    if (out.size() > 130) return out + "...";
+  }
+  return out;
+}
+
+}  // namespace
+
+// One run of CHECK TABLE.
+struct ha_shale::Check {
+  THD *thd;
+  bool quick;
+  bool extended;
+  SnapshotHandle snapshot;
+  std::vector<Sum> expected;  // of each index, by place
+  uint64_t found = 0;         // what is wrong
+
+  void tell(const std::string &text) {
+    if (++found <= kTold) {
+      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
+                          text.c_str());
+      log_error(text);
+    }
+  }
+
+  // Tells `visit` each entry of a tree.
+  int each(const shale_tree *tree,
+           const std::function<int(std::string_view, std::string_view)> &visit) {
+    shale_scan *begun = nullptr;
+    if (int error = number_of(shale_scan_new(tree, snapshot.get(), nullptr, 0, nullptr, 0, false,
+                                             &begun))) {
+      return error;
+    }
+    ScanHandle scan(begun);
+    int error = number_of(shale_scan_seek_first(begun));
+    uint64_t count = 0;
+    while (error == 0 && shale_scan_valid(begun)) {
+      if (++count % kRowsBetweenChecks == 0 && thd_kill_level(thd) != THD_IS_NOT_KILLED) {
+        return HA_ERR_ABORTED_BY_USER;
+      }
+      size_t key_len = 0, value_len = 0;
+      const void *key = shale_scan_key(begun, &key_len), *value = nullptr;
+      if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) return error;
+      error = visit({static_cast<const char *>(key), key_len},
+                    {static_cast<const char *>(value), value_len});
+      if (error == 0) error = number_of(shale_scan_next(begun));
+    }
+    return error;
+  }
+
+  // The value of a key; none if it is not there.
+  int get(const shale_tree *tree, std::string_view key, BytesHandle *value) {
+    shale_bytes *bytes = nullptr;
+    int error = number_of(shale_get(tree, snapshot.get(), key.data(), key.size(), &bytes));
+    value->reset(bytes);
+    return error;
+  }
+};
+
+// Unpacks a row and packs its keys into is_; false: it is damaged.
+bool ha_shale::row_of_entry(uchar *buf, std::string_view key, std::string_view value) {
+  is_.primary.assign(key);
+  if (!rows_->unpack(is_.primary, value, nullptr, buf)) return false;
+  if (table->vfield != nullptr && table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ) != 0) {
+    return false;
+  }
+  pack_keys(buf, &is_);
+  return shared_->def->hidden_key || is_.primary == key;
+}
+
+int ha_shale::check_rows(Check *check) {
+  check->expected.assign(indexes_.size(), Sum());
+  return check->each(primary().tree, [&](std::string_view key, std::string_view value) {
+    if (check->quick) {
+      for (Sum &sum : check->expected) sum.count++;
+      return 0;
+    }
+    if (!row_of_entry(table->record[0], key, value)) {
+      check->tell("the row of primary key " + hex(key) + " is damaged");
+      return 0;
+    }
+    for (size_t place = 1; place < indexes_.size(); place++) {
+      check->expected[place].add(is_.keys[place], is_.values[place]);
+    }
+    return 0;
+  });
+}
+
+int ha_shale::check_index(Check *check, size_t place) {
+  Sum there;
+  int error = check->each(indexes_[place].tree, [&](std::string_view key, std::string_view value) {
+    if (check->quick) {
+      there.count++;
+    } else {
+      there.add(key, value);
+    }
+    return 0;
+  });
+  if (error != 0) return error;
+  const Sum &expected = check->expected[place];
+  std::string name = table->key_info[indexes_[place].number].name.str;
+  bool same = there.count == expected.count && there.hash == expected.hash;
+  if (same && !check->extended) return 0;
+  if (there.count != expected.count) {
+    check->tell("index " + name + " has " + std::to_string(there.count) + " entries for " +
+                std::to_string(expected.count) + " rows");
+  }
+  if (check->quick) return 0;
+  uint64_t before = check->found;
+  if ((error = find_missing(check, place))) return error;
+  if ((error = find_superfluous(check, place))) return error;
+  if (!same && before == check->found) {
+    check->tell("index " + name + " is not what the rows say");
+  }
+  return 0;
+}
+
+int ha_shale::find_missing(Check *check, size_t place) {
+  const Index &index = indexes_[place];
+  std::string name = table->key_info[index.number].name.str;
+  return check->each(primary().tree, [&](std::string_view key, std::string_view value) {
+    if (!row_of_entry(table->record[0], key, value)) return 0;
+    BytesHandle entry;
+    if (int error = check->get(index.tree, is_.keys[place], &entry)) return error;
+    if (!entry) {
+      check->tell("index " + name + " has no entry for the row of primary key " + hex(key));
+    } else if (view_of(entry) != is_.values[place]) {
+      check->tell("index " + name + " has a wrong entry for the row of primary key " + hex(key));
+    }
+    return 0;
+  });
+}
+
+int ha_shale::find_superfluous(Check *check, size_t place) {
+  const Index &index = indexes_[place];
+  std::string name = table->key_info[index.number].name.str;
+  return check->each(index.tree, [&](std::string_view key, std::string_view value) {
+    std::string_view primary_key;
+    if (!index.codec->primary_of(key, value, &primary_key)) {
+      check->tell("an entry of index " + name + " is damaged: key " + hex(key));
+      return 0;
+    }
+    BytesHandle row;
+    if (int error = check->get(primary().tree, primary_key, &row)) return error;
+    if (!row) {
+      check->tell("index " + name + " has an entry, key " + hex(key) +
+                  ", of a row that is not there, primary key " + hex(primary_key));
+    } else if (row_of_entry(table->record[0], primary_key, view_of(row)) &&
+               is_.keys[place] != key) {
+      check->tell("index " + name + " has an entry, key " + hex(key) +
+                  ", that the row of primary key " + hex(primary_key) + " does not have");
+    }
+    return 0;
+  });
+}
+
+int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
+  Check check{thd, (options->flags & T_QUICK) != 0, (options->flags & T_EXTEND) != 0, {}, {}, 0};
+  shale_snapshot *snapshot = nullptr;
+  int error = number_of(shale_snapshot_new(engine.db, &snapshot));
+  check.snapshot.reset(snapshot);
+  MY_BITMAP *old = dbug_tmp_use_all_columns(table, &table->read_set);
+  thd_progress_init(thd, static_cast<uint>(indexes_.size()));
+  if (error == 0) error = check_rows(&check);
+  for (size_t place = 1; error == 0 && place < indexes_.size(); place++) {
+    thd_progress_next_stage(thd);
+    error = check_index(&check, place);
+  }
+  thd_progress_end(thd);
+  dbug_tmp_restore_column_map(&table->read_set, old);
+  if (error == 0 && check.extended) {
+    ErrorHandle damage(shale_verify(engine.db, nullptr));
+    if (damage) check.tell(shale_error_text(damage.get()));
+  }
+  if (error == HA_ERR_ABORTED_BY_USER) return HA_ADMIN_FAILED;
+  // Damage on disk, found by the engine's checksums.
+  if (error != 0) check.tell(last_text());
+  if (check.found > kTold) {
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG,
+                        "SHALE: %llu findings in all; the first %u are listed",
+                        static_cast<ulonglong>(check.found), kTold);
+  }
+  return check.found == 0 ? HA_ADMIN_OK : HA_ADMIN_CORRUPT;
+}
+
+int ha_shale::optimize(THD *thd, HA_CHECK_OPT *options) {
+  for (const Index &index : indexes_) {
+    if (int error = number_of(shale_tree_compact(index.tree, nullptr, 0, nullptr, 0))) {
+      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
+                          last_text().c_str());
+      return error == HA_ERR_CRASHED_ON_USAGE ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;
+    }
+  }
+  return analyze(thd, options);
+}

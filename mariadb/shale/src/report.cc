@@ -1,0 +1,152 @@
+#include "server.h"
+
+#include "engine.h"
+#include "errors.h"
+#include "report.h"
+
+#include <cstdarg>
+
+namespace shale_sql {
+
+namespace {
+
+constexpr double kMega = 1e6;
+
+std::string from_file_name(const std::string &part) {
+  char name[NAME_LEN * 3 + 1];
+  uint length = filename_to_tablename(part.c_str(), name, sizeof(name), true);
+  return std::string(name, length);
+}
+
+// "./schema/table", as the catalog has it, or a temporary table's path.
+void split_path(const std::string &path, TreeOwner *owner) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos || path.compare(0, 2, "./") != 0) {
+    owner->table = path;
+    return;
+  }
+  owner->schema = from_file_name(path.substr(2, slash - 2));
+  owner->table = from_file_name(path.substr(slash + 1));
+}
+
+void append(std::string *out, const char *format, ...) ATTRIBUTE_FORMAT(printf, 2, 3);
+
+void append(std::string *out, const char *format, ...) {
+  char line[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  if (length < 0) return;
+  out->append(line, std::min<size_t>(static_cast<size_t>(length), sizeof(line) - 1));
+}
+
+void append_title(std::string *out, const char *title) {
+  append(out, "\n%s\n%s\n", title, std::string(strlen(title), '-').c_str());
+}
+
+void append_trees(const Json &statistics, std::string *out) {
+  std::map<std::string, TreeOwner> owners = tree_owners();
+  append_title(out, "TABLES AND INDEXES");
+  for (const Json &tree : statistics["trees"].elements()) {
+    append(out, "%s\n", name_of(owners, tree["name"].text()).c_str());
+    append(out, "  in memory %.1f MB, flushed %.1f MB, to compact %.1f MB, space amp %.2f\n",
+           tree["memtable_bytes"].number() / kMega, tree["flush_bytes"].number() / kMega,
+           tree["debt_bytes"].number() / kMega, tree["space_amp"].number());
+    if (tree["levels"].elements().empty()) continue;
+    append(out, "  level  files        MB    target MB     entries     deletes  ratio  codec"
+                "      jobs   read MB  written MB\n");
+    for (const Json &level : tree["levels"].elements()) {
+      append(out, "  %5.0f  %5.0f %9.1f  %11.1f  %10.0f  %10.0f  %5.2f  %-8s %6.0f %9.1f %11.1f\n",
+             level["level"].number(), level["tables"].number(), level["bytes"].number() / kMega,
+             level["target_bytes"].number() / kMega, level["entries"].number(),
+             level["deletes"].number(), level["ratio"].number(), level["codec"].text().c_str(),
+             level["jobs"].number(), level["read_bytes"].number() / kMega,
+             level["write_bytes"].number() / kMega);
+    }
+  }
+}
+
+void append_totals(const Json &statistics, std::string *out) {
+  append_title(out, "WRITING");
+  append(out, "up %.0f s; user %.1f MB, log %.1f MB, flush %.1f MB, compaction %.1f MB; "
+              "write amp %.2f (without the log)\n",
+         statistics["uptime_seconds"].number(), statistics["user_bytes"].number() / kMega,
+         statistics["wal_bytes"].number() / kMega, statistics["flush_bytes"].number() / kMega,
+         statistics["compact_bytes"].number() / kMega, statistics["write_amp"].number());
+  append(out, "log: %.0f files, %.3f s in syncs\n", statistics["wal_files"].number(),
+         statistics["wal_sync_seconds"].number());
+  append(out, "writers waited:");
+  for (const auto &[cause, seconds] : statistics["stall_seconds"].members()) {
+    append(out, " %s %.3f s", cause.c_str(), seconds.number());
+  }
+  append(out, "\n");
+  const Json &failure = statistics["background_error"];
+  if (!failure.is_null()) append(out, "background work fails: %s\n", failure.text().c_str());
+  append_title(out, "MEMORY");
+  append(out, "bound %.1f MB (shale_memory)\n", statistics["memory_bytes"].number() / kMega);
+  for (const auto &[part, bytes] : statistics["memory_used"].members()) {
+    append(out, "%s %.1f MB\n", part.c_str(), bytes.number() / kMega);
+  }
+  append(out, "open snapshots: %.0f\n", statistics["snapshots"].number());
+  append_title(out, "CPU AND LATENCIES");
+  for (const auto &[activity, cpu] : statistics["cpu"].members()) {
+    append(out, "cpu of %s: %.3f s\n", activity.c_str(), cpu["seconds"].number());
+  }
+  for (const auto &[operation, times] : statistics["latencies"].members()) {
+    append(out, "%s: median %.1f us, 99%% %.1f us, longest %.1f us\n", operation.c_str(),
+           times["p50_us"].number(), times["p99_us"].number(), times["max_us"].number());
+  }
+  append_title(out, "COUNTERS");
+  for (const auto &[name, count] : statistics["counters"].members()) {
+    append(out, "%s %.0f\n", name.c_str(), count.number());
+  }
+}
+
+bool show_status(handlerton *, THD *thd, stat_print_fn *print, enum ha_stat_type what) {
+  // The engine has no mutexes that it would count.
+  if (what != HA_ENGINE_STATUS) return false;
+  Json statistics = engine_statistics();
+  std::string text;
+  append_totals(statistics, &text);
+  append_trees(statistics, &text);
+  return print(thd, STRING_WITH_LEN("SHALE"), STRING_WITH_LEN(""), text.data(), text.size());
+}
+
+}  // namespace
+
+std::map<std::string, TreeOwner> tree_owners() {
+  std::map<std::string, TreeOwner> owners;
+  int error = engine.catalog.each([&](const std::string &path, const TableDef &def) {
+    for (const IndexDef &index : def.indexes) {
+      TreeOwner owner;
+      split_path(path, &owner);
+      owner.index = index.name;
+      owners[tree_name(def.table_id, index.id)] = std::move(owner);
+    }
+  });
+  if (error != 0) log_error("the catalog cannot be read: " + last_text());
+  return owners;
+}
+
+std::string name_of(const std::map<std::string, TreeOwner> &owners, const std::string &tree) {
+  auto found = owners.find(tree);
+  if (found == owners.end()) return "tree " + tree;
+  const TreeOwner &owner = found->second;
+  std::string index = owner.index.empty() ? "(hidden primary key)" : owner.index;
+  return owner.schema + "." + owner.table + "." + index;
+}
+
+Json engine_statistics() {
+  shale_bytes *found = nullptr;
+  if (number_of(shale_stats(engine.db, true, &found)) != 0) {
+    log_error("the statistics cannot be had: " + last_text());
+    return Json();
+  }
+  BytesHandle bytes(found);
+  return Json::parse(view_of(bytes));
+}
+
+void fill_status(handlerton *hton) { hton->show_status = show_status; }
+
+}  // namespace shale_sql

@@ -1,0 +1,156 @@
+// information_schema.SHALE_TREES and SHALE_LEVELS: what SHOW ENGINE STATUS says, to be queried.
+
+#include "server.h"
+
+#include "engine.h"
+#include "report.h"
+
+#include <sql_acl.h>
+#include <sql_i_s.h>
+#include <sql_show.h>
+
+namespace shale_sql {
+
+namespace {
+
+using namespace Show;
+
+ST_FIELD_INFO tree_columns[] = {
+    Column("TREE", Varchar(NAME_CHAR_LEN), NOT_NULL),
+    Column("TABLE_SCHEMA", Varchar(NAME_CHAR_LEN), NULLABLE),
+    Column("TABLE_NAME", Varchar(FN_REFLEN), NULLABLE),
+    Column("INDEX_NAME", Varchar(NAME_CHAR_LEN), NULLABLE),
+    Column("FILES", Show::ULonglong(), NOT_NULL),
+    Column("ENTRIES", Show::ULonglong(), NOT_NULL),
+    Column("DELETES", Show::ULonglong(), NOT_NULL),
+    Column("BYTES", Show::ULonglong(), NOT_NULL),
+    Column("RAW_BYTES", Show::ULonglong(), NOT_NULL),
+    Column("RATIO", Double(20), NOT_NULL),
+    Column("CODEC", Varchar(NAME_CHAR_LEN), NULLABLE),
+    Column("MEMORY_BYTES", Show::ULonglong(), NOT_NULL),
+    Column("DEBT_BYTES", Show::ULonglong(), NOT_NULL),
+    Column("SPACE_AMP", Double(20), NOT_NULL),
+    CEnd()};
+
+ST_FIELD_INFO level_columns[] = {
+    Column("TREE", Varchar(NAME_CHAR_LEN), NOT_NULL),
+    Column("TABLE_SCHEMA", Varchar(NAME_CHAR_LEN), NULLABLE),
+    Column("TABLE_NAME", Varchar(FN_REFLEN), NULLABLE),
+    Column("INDEX_NAME", Varchar(NAME_CHAR_LEN), NULLABLE),
+    Column("LEVEL", Show::ULonglong(), NOT_NULL),
+    Column("FILES", Show::ULonglong(), NOT_NULL),
+    Column("BYTES", Show::ULonglong(), NOT_NULL),
+    Column("TARGET_BYTES", Show::ULonglong(), NOT_NULL),
+    Column("ENTRIES", Show::ULonglong(), NOT_NULL),
+    Column("DELETES", Show::ULonglong(), NOT_NULL),
+    Column("RATIO", Double(20), NOT_NULL),
+    Column("CODEC", Varchar(NAME_CHAR_LEN), NOT_NULL),
+    Column("JOBS", Show::ULonglong(), NOT_NULL),
+    Column("MOVES", Show::ULonglong(), NOT_NULL),
+    Column("READ_BYTES", Show::ULonglong(), NOT_NULL),
+    Column("WRITTEN_BYTES", Show::ULonglong(), NOT_NULL),
+    CEnd()};
+
+// The columns of one row, from the first on.
+class Row {
+ public:
+  explicit Row(TABLE *table) : table_(table) { restore_record(table, s->default_values); }
+  Row &text(const std::string &value, bool is_null = false) {
+    Field *field = table_->field[next_++];
+    if (is_null) {
+      field->set_null();
+    } else {
+      field->set_notnull();
+      field->store(value.data(), static_cast<uint>(value.size()), system_charset_info);
+    }
+    return *this;
+  }
+  Row &number(const Json &value) { return whole(value.whole()); }
+  Row &whole(uint64_t value) {
+    table_->field[next_++]->store(static_cast<longlong>(value), true);
+    return *this;
+  }
+  Row &real(double value) {
+    table_->field[next_++]->store(value);
+    return *this;
+  }
+  Row &owner(const std::map<std::string, TreeOwner> &owners, const std::string &tree) {
+    auto found = owners.find(tree);
+    bool unknown = found == owners.end();
+    TreeOwner owner = unknown ? TreeOwner() : found->second;
+    text(tree);
+    text(owner.schema, unknown || owner.schema.empty());
+    text(owner.table, unknown);
+    return text(owner.index, unknown || owner.index.empty());
+  }
+  int store(THD *thd) { return schema_table_store_record(thd, table_) ? 1 : 0; }
+
+ private:
+  TABLE *table_;
+  uint next_ = 0;
+};
+
+// Names of all schemas are in there: for those who may see what others do.
+bool may_see(THD *thd) { return !check_global_access(thd, PROCESS_ACL, true); }
+
+int fill_trees(THD *thd, TABLE_LIST *tables, COND *) {
+  if (!may_see(thd)) return 0;
+  std::map<std::string, TreeOwner> owners = tree_owners();
+  Json statistics = engine_statistics();
+  for (const Json &tree : statistics["trees"].elements()) {
+    uint64_t files = 0, entries = 0, deletes = 0, bytes = 0;
+    double raw = 0;
+    std::string codec;
+    for (const Json &level : tree["levels"].elements()) {
+      files += level["tables"].whole();
+      entries += level["entries"].whole();
+      deletes += level["deletes"].whole();
+      bytes += level["bytes"].whole();
+      double ratio = level["ratio"].number();
+      raw += level["bytes"].number() * (ratio == 0 ? 1 : ratio);
+      // That of the lowest level, which has most of it.
+      if (level["tables"].whole() > 0) codec = level["codec"].text();
+    }
+    Row row(tables->table);
+    row.owner(owners, tree["name"].text()).whole(files).whole(entries).whole(deletes);
+    row.whole(bytes).whole(static_cast<uint64_t>(raw));
+    row.real(bytes == 0 ? 0 : raw / static_cast<double>(bytes)).text(codec, codec.empty());
+    row.number(tree["memtable_bytes"]).number(tree["debt_bytes"]);
+    if (row.real(tree["space_amp"].number()).store(thd) != 0) return 1;
+  }
+  return 0;
+}
+
+int fill_levels(THD *thd, TABLE_LIST *tables, COND *) {
+  if (!may_see(thd)) return 0;
+  std::map<std::string, TreeOwner> owners = tree_owners();
+  Json statistics = engine_statistics();
+  for (const Json &tree : statistics["trees"].elements()) {
+    for (const Json &level : tree["levels"].elements()) {
+      Row row(tables->table);
+      row.owner(owners, tree["name"].text()).number(level["level"]).number(level["tables"]);
+      row.number(level["bytes"]).number(level["target_bytes"]).number(level["entries"]);
+      row.number(level["deletes"]).real(level["ratio"].number()).text(level["codec"].text());
+      row.number(level["jobs"]).number(level["moves"]).number(level["read_bytes"]);
+      if (row.number(level["write_bytes"]).store(thd) != 0) return 1;
+    }
+  }
+  return 0;
+}
+
+int start(void *place, ST_FIELD_INFO *columns, int (*fill)(THD *, TABLE_LIST *, COND *)) {
+  auto *table = static_cast<ST_SCHEMA_TABLE *>(place);
+  table->fields_info = columns;
+  table->fill_table = fill;
+  return 0;
+}
+
+}  // namespace
+
+st_mysql_information_schema information_schema = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
+
+int start_levels(void *place) { return start(place, level_columns, fill_levels); }
+int start_trees(void *place) { return start(place, tree_columns, fill_trees); }
+int stop_table(void *) { return 0; }
+
+}  // namespace shale_sql
