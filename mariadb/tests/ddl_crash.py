@@ -66,7 +66,7 @@ class Load:
         self.done = 0
         self.acknowledged: list[int] = []
         self.threads = [
-            threading.Thread(target=self.change, args=(k, random.Random(f"{seed}/{k}")), daemon=True)
+            threading.Thread(target=self.change, args=(k, f"{seed}/{k}"), daemon=True)
             for k in range(3)
         ]
         self.threads += [
@@ -98,7 +98,8 @@ class Load:
                 if arrived is not None:
                     arrived()
 
-    def change(self, k: int, rng: random.Random) -> None:
+    def change(self, k: int, seed: str) -> None:
+        rng = random.Random(seed)
         self.statements(lambda: (self.one_change(k, rng), None))
 
     def one_change(self, k: int, rng: random.Random) -> str:
