@@ -23,8 +23,8 @@ pub unsafe extern "C" fn shale_interrupt_new(
 /// Of NULL: nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_interrupt_set(interrupt: *const shale_interrupt, on: bool) {
-    // SAFETY: NULL or a live handle.
     quiet((), || {
+        // SAFETY: NULL or a live handle.
         if let Some(interrupt) = unsafe { interrupt.as_ref() } {
             interrupt.0.set(on);
         }
