@@ -646,6 +646,11 @@ shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
 // Ends a scan; what it has locked stays locked.
 void shale_locking_scan_free(shale_locking_scan *scan);
 
+// Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to
+// files. A transaction that is to be prepared must stay within it. Without this: a sixteenth of
+// the database's memory_bytes, 64 MiB at most.
+SHALE_MUST_USE shale_error *shale_txn_set_memory(shale_txn *txn, uint64_t memory_bytes);
+
 // Makes all that was written visible, at one place of the commit order, and with `sync` durable.
 // It frees the transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the
 // outcome is known after the next open).
@@ -731,7 +736,8 @@ void shale_interrupt_free(shale_interrupt *interrupt);
 
 // Gives a transaction its flag; several may have the same.
 SHALE_MUST_USE
-shale_error *shale_txn_set_interrupt(shale_txn *txn, const shale_interrupt *interrupt);
+shale_error *shale_txn_set_interrupt(shale_txn *txn,
+                                     const shale_interrupt *interrupt);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -397,6 +397,19 @@ pub unsafe extern "C" fn shale_locking_scan_free(scan: *mut shale_locking_scan) 
     unsafe { free(scan) }
 }
 
+/// Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to
+/// files. A transaction that is to be prepared must stay within it. Without this: a sixteenth of
+/// the database's memory_bytes, 64 MiB at most.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_set_memory(
+    txn: *mut shale_txn,
+    memory_bytes: u64,
+) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe { Ok(handle_mut(txn, "txn")?.txn.set_memory_bytes(memory_bytes)?) })
+}
+
 /// Makes all that was written visible, at one place of the commit order, and with `sync` durable.
 /// It frees the transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the
 /// outcome is known after the next open).

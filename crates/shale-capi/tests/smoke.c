@@ -335,6 +335,8 @@ static void inserts(shale_db *db, shale_tree *a) {
   shale_txn *one = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS_LATEST);
   shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
   bool inserted = false;
+  OK(shale_txn_set_memory(one, 512u << 20));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_set_memory(one, UINT64_MAX));
   OK(shale_txn_insert(one, a, "i1", 2, "1", 1, &inserted, &existing));
   CHECK(inserted && existing == NULL);
   OK(shale_txn_insert(one, a, "i1", 2, "2", 1, &inserted, &existing));

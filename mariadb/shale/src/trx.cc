@@ -61,6 +61,10 @@ int Trx::get(shale_txn **txn) {
                                               lock_wait_millis(thd_), &txn_))) {
       return error;
     }
+    // What will be prepared has to fit into one record of the log; all else can be of any size.
+    if (opt_bin_log || thd_->transaction->xid_state.is_explicit_XA()) {
+      if (int error = number_of(shale_txn_set_memory(txn_, 512ULL << 20))) return error;
+    }
     if (interrupt_) {
       if (int error = number_of(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
     }

@@ -254,6 +254,35 @@ impl Transaction {
         Ok(())
     }
 
+    /// Changes the bound on what its writes may take of memory, for what it writes from now on. One
+    /// that is to be prepared must stay within it: see [`TransactionOptions::memory_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] beyond 512 MiB.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.set_memory_bytes(512 << 20)?;
+    /// txn.put(&tree, b"a", &[0; 100_000])?;
+    /// txn.prepare(b"order 17")?.commit(shale::WriteOptions::default())?;
+    /// assert_eq!(tree.get(b"a")?.unwrap().len(), 100_000);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn set_memory_bytes(&mut self, bytes: u64) -> Result<()> {
+        self.alive()?;
+        let bytes_max = Transaction::MEMORY_BYTES_MAX;
+        if bytes == 0 || bytes > bytes_max {
+            return Err(Error::InvalidArgument(format!(
+                "memory_bytes of a transaction is 1 to {bytes_max}, not {bytes}"
+            )));
+        }
+        self.options.memory_bytes = bytes;
+        Ok(())
+    }
+
     /// A place to go back to: what is written from now on can be undone by
     /// [`Transaction::rollback_to`]. Costs next to nothing.
     ///
