@@ -203,7 +203,7 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
   shale_snapshot *snapshot = nullptr;
   int error = number_of(shale_snapshot_new(engine.db, &snapshot));
   check.snapshot.reset(snapshot);
-  MY_BITMAP *old = dbug_tmp_use_all_columns(table, &table->read_set);
+  MY_BITMAP *old = tmp_use_all_columns(table, &table->read_set);
   thd_progress_init(thd, static_cast<uint>(indexes_.size()));
   if (error == 0) error = check_rows(&check);
   for (size_t place = 1; error == 0 && place < indexes_.size(); place++) {
@@ -211,7 +211,7 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
     error = check_index(&check, place);
   }
   thd_progress_end(thd);
-  dbug_tmp_restore_column_map(&table->read_set, old);
+  tmp_restore_column_map(&table->read_set, old);
   if (error == 0 && check.extended) {
     ErrorHandle damage(shale_verify(engine.db, nullptr));
     if (damage) check.tell(shale_error_text(damage.get()));

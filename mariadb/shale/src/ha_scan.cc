@@ -326,7 +326,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     return finish_read(error, buf);
   }
   prefix_bound_ = search.exact;
-  if ((search.exact || in_range) && !search.backward) read_ahead();
+  if ((search.exact || in_server_range_) && !search.backward) read_ahead();
   lower_ = std::move(search.lower);
   upper_ = std::move(search.upper);
   int error = step(buf, search.backward);
@@ -378,6 +378,7 @@ int ha_shale::index_first(uchar *buf) {
   bool bounded = has_range_end_;
   has_range_end_ = false;
   int error = begin_scan(of_number(active_index), {}, bounded, bounded ? range_end_ : "");
+  if (error == 0 && in_server_range_) read_ahead();
   return finish_read(error != 0 ? error : step(buf, false), buf);
 }
 
@@ -395,8 +396,9 @@ int ha_shale::read_range_first(const key_range *start, const key_range *end, boo
     of_number(active_index).codec->pack_tuple(end->key, end->keypart_map, &range_end_);
     has_range_end_ = end->flag == HA_READ_BEFORE_KEY || next_after_prefix(&range_end_);
   }
+  in_server_range_ = true;
   int error = handler::read_range_first(start, end, eq_range, sorted);
-  has_range_end_ = false;
+  has_range_end_ = in_server_range_ = false;
   return error;
 }
 

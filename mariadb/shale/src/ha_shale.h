@@ -216,6 +216,7 @@ class ha_shale final : public handler {
   uint64_t scan_of_ = 0;          // which of the connection's transactions the scan is of
   bool prefix_bound_ = false;     // the scan ends where an equal prefix does, the index may go on
   std::string upper_, lower_, key_;
+  bool in_server_range_ = false;  // index_read_map is called by read_range_first
   bool has_range_end_ = false;    // of read_range_first, for index_read_map
   std::string range_end_;
   std::string current_primary_;   // of the row last read
