@@ -76,11 +76,11 @@ def main() -> int:
     wrong = []
     if not 0.95 <= alone["log"] <= 1.3:
         wrong.append("a commit alone costs one sync")
-    if shared["log"] > 0.75:
+    if shared["log"] > 0.9:
         wrong.append("eight clients share syncs of Shale's log")
     if not (0.95 <= alone_logged["log"] <= 1.3 and 0.95 <= alone_logged["binlog"] <= 1.3):
         wrong.append("with a binary log: one sync to prepare, one of that log, none to commit")
-    if logged["log"] > 0.75 or logged["binlog"] > 0.75:
+    if logged["log"] > 0.9 or logged["binlog"] > 0.9:
         wrong.append("eight clients share the syncs of both logs")
     for text in wrong:
         print(f"does not hold: {text}")
