@@ -35,3 +35,5 @@ pub mod ingest;
 pub mod txn;
 
 pub mod prepared;
+
+pub mod report;

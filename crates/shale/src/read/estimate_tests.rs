@@ -23,14 +23,12 @@ fn what_is_counted_equals_the_model() {
                     count_rows(&tree.state, &lower, upper, seq, rows - 1, u64::MAX).unwrap();
                 assert_eq!((few, exact), (rows - 1, false), "seed {seed}");
             }
-            let entries = sources_of(&tree.state, &lower, upper, 0).unwrap();
-            let entries: u64 = entries.iter().map(|source| source.entries).sum();
-            assert!(entries >= rows, "seed {seed}: each row has an entry");
-            let (_, exact) = count_rows(&tree.state, &lower, upper, seq, 1000, entries).unwrap();
-            assert!(!exact || entries == 0, "seed {seed}: one more step shows the end");
-            let (_, exact) =
-                count_rows(&tree.state, &lower, upper, seq, 1000, entries + 1).unwrap();
-            assert!(exact, "seed {seed}: {entries} entries are exactly all");
+            for steps in [0, 1, 7, 40] {
+                let (few, exact) =
+                    count_rows(&tree.state, &lower, upper, seq, 1000, steps).unwrap();
+                assert!(few <= steps.min(rows), "seed {seed}: {few} rows in {steps} steps");
+                assert!(!exact || few == rows, "seed {seed}: {few} of {rows} are not all");
+            }
         }
     }
 }
@@ -42,7 +40,11 @@ fn estimates_of_small_trees_are_near() {
         let tree = Tree::random(&mut random);
         let rows = tree.rows(SEQ_MAX).len() as f64;
         let estimate = estimate_rows(&tree.state, b"", None, SEQ_MAX, 0).unwrap();
+        let entries = sources_of(&tree.state, b"", None, 0).unwrap();
+        let entries = entries.iter().map(|source| source.entries as f64).sum::<f64>();
+        // Of each source some entries are looked up: what is no row is an error now and then.
         let error = (estimate.rows as f64 - rows).abs();
-        assert!(error <= 10.0 + 0.5 * rows, "seed {seed}: {estimate:?} of {rows}");
+        let error_max = 10.0 + 0.5 * rows + 0.2 * (entries - rows).max(0.0);
+        assert!(error <= error_max, "seed {seed}: {estimate:?} of {rows} in {entries}");
     }
 }

@@ -5,10 +5,12 @@
 //! are as they are in docs/decisions/0006-transactions.md.
 
 pub mod deadlock;
+pub mod live;
 pub mod locks;
 pub mod reads;
 pub mod shard;
 pub mod writes;
 
+pub use live::{About, Live};
 pub use locks::{LockTable, Owner, Refusal, Wait};
 pub use shard::{Lock, Mode, Span, TxnId};
