@@ -271,7 +271,7 @@ def check_rows(run: Any, ledgers: list[Ledger]) -> None:
            "the rows of XA transactions are not those that were committed")
     for table in ("account", "journal", "stamped", "todo", "done", "xa_rows", "heap"):
         told = run(f"check table {table}")
-        expect(told[-1][3] == "OK", f"CHECK TABLE {table}: {told}")
+        expect(told[-1][3] == "OK" or told[-1][2] == "note", f"CHECK TABLE {table}: {told}")
 
 
 def check_replica(primary: servers.Server, replica: servers.Server) -> None:

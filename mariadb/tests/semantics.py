@@ -53,7 +53,7 @@ class Session:
             f"set default_storage_engine={engine}",
             # Long enough that no case runs into it but those that set it; MyRocks, which does not
             # look for deadlocks unless told to, ends them by it.
-            "set innodb_lock_wait_timeout=60, rocksdb_lock_wait_timeout=3",
+            "set innodb_lock_wait_timeout=60, rocksdb_lock_wait_timeout=6",
             "set shale_lock_wait_timeout=60",
         ):
             self.ask(statement)
@@ -130,6 +130,8 @@ class Case:
         if mark == ".":
             if session.running is not None:
                 self.told.append(f"{name} then {session.end()}")
+        elif mark == "&" and session.running is not None:
+            return
         elif mark == "&":
             self.told.append(f"{name} {session.begin(statement, watcher)}")
         elif mark == "?":
@@ -151,6 +153,7 @@ Answers = dict[str, dict[str, str]]
 def run_engine(server: servers.Server, engine: str, wanted: list[Any]) -> dict[str, str]:
     answers = {}
     for case in wanted:
+        servers.say(f"{engine}: {case.title}")
         if isinstance(case, semantics_cases.Script):
             prepare(server, engine, case.setup)
             answers[case.title] = Case(server, engine, case).run(case.lines)

@@ -1,7 +1,8 @@
 """The cases of semantics.py: scripts for connections A, B and C.
 
 A line is a connection, a mark, a statement. Without a mark the answer is told only if it is an
-error. `?` tells the answer; `&` starts a statement that may wait, `.` awaits it; `x` disconnects.
+error. `?` tells the answer; `&` starts a statement that may wait (not if the connection still does), `.` awaits it;
+`x` disconnects.
 ENGINE stands for the engine's name.
 """
 
@@ -204,15 +205,15 @@ case("Insert where a locking read found nothing", REPEATABLE_READ,
      B begin
      A? select v from t where id = 25 for update
      B& select v from t where id = 25 for update
-     B.
      A& insert into t values (25, 25, 1)
      B& insert into t values (25, 25, 2)
      A.
-     B.
      A commit
+     B.
      B commit
      A? select v from t where id = 25
-     """)
+     """,
+     reason="the place of a missing row is locked as a row is: the second waits, and none is undone")
 case("Insert beside a range that was read", REPEATABLE_READ,
      "InnoDB locks the gap up to the next row of the index, more than was asked for.",
      """

@@ -260,6 +260,13 @@ static shale_txn *begin(shale_db *db, shale_isolation isolation, shale_concurren
   return txn;
 }
 
+static void note_wait(void *context, uint64_t waiter, uint64_t holder) {
+  uint64_t *waits = context;
+  waits[0]++;
+  waits[1] = waiter;
+  waits[2] = holder;
+}
+
 static void transactions(shale_db *db, shale_tree *a) {
   shale_txn *one = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
   shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS_LATEST);
@@ -305,6 +312,23 @@ static void transactions(shale_db *db, shale_tree *a) {
   OK(shale_locking_scan_step(locking, one, false, &found));
   CHECK(!found);
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(two, a, "y", 1, "", 0)); /* the gap is locked */
+  shale_txn *four = NULL;
+  static uint64_t waits[3]; /* told as long as the database is open */
+  FAILS(SHALE_INVALID_ARGUMENT, shale_observe_lock_waits(db, NULL, waits));
+  OK(shale_observe_lock_waits(db, note_wait, waits));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_observe_lock_waits(db, note_wait, waits));
+  OK(shale_txn_begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS_LATEST, 1, &four));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(four, a, "y", 1, "", 0)); /* after a millisecond */
+  CHECK(waits[0] > 0 && waits[1] == shale_txn_id(four) && waits[2] == shale_txn_id(one));
+  OK(shale_txn_set_lock_timeout(four, 0));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(four, a, "y", 1, "", 0));
+  CHECK(waits[1] == shale_txn_id(four));
+  OK(shale_locking_scan_new(four, a, SHALE_LOCK_SHARED, "x", 1, NULL, 0, &locking));
+  OK(shale_locking_scan_skip_locked(locking));
+  OK(shale_locking_scan_step(locking, four, false, &found));
+  CHECK(!found); /* `one` has the only row there */
+  shale_locking_scan_free(locking);
+  shale_txn_rollback(four);
   shale_locking_scan_free(locking);
   OK(shale_txn_delete_range(three, a, "t", 1, "u", 1));
   OK(shale_txn_get(three, a, SHALE_LOCK_NONE, "x", 1, &value));

@@ -4,6 +4,7 @@
 #include "errors.h"
 #include "shared_table.h"
 #include "trx.h"
+#include "waits.h"
 
 namespace shale_sql {
 
@@ -12,6 +13,7 @@ bool in_transaction(THD *thd) { return thd_test_options(thd, OPTION_NOT_AUTOCOMM
 Trx::Trx(THD *thd) : thd_(thd) {}
 
 Trx::~Trx() {
+  if (noted_ != 0) forget_for_waits(noted_);
   shale_txn_rollback(txn_);
   shale_prepared_free(prepared_);
 }
@@ -52,6 +54,9 @@ int Trx::get(shale_txn **txn) {
                                               lock_wait_millis(thd_), &txn_))) {
       return error;
     }
+    if (noted_ != 0) forget_for_waits(noted_);
+    noted_ = shale_txn_id(txn_);
+    note_for_waits(noted_, thd_);
     if (read_committed_) {
       if (int error = number_of(shale_txn_view(txn_))) return error;
     }
@@ -186,6 +191,8 @@ void Trx::detach() {
 
 void Trx::end() {
   has_snapshot_ = false;
+  if (noted_ != 0) forget_for_waits(noted_);
+  noted_ = 0;
   wrote_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;

@@ -72,6 +72,7 @@ class Trx {
   THD *thd_;
   shale_txn *txn_ = nullptr;
   shale_prepared *prepared_ = nullptr;
+  uint64_t noted_ = 0;  // the engine's number of either, as the server is told of waits
   bool read_committed_ = false;
   bool wrote_ = false;
   unsigned tables_ = 0;

@@ -11,6 +11,7 @@
 //! request stays in the queue, and asking for the same again tells what has become of it.
 
 use super::deadlock::{self, Edge, Report, Waiting};
+use super::observer::{Observed, WaitObserver};
 use super::shard::{Decision, Lock, Shard, Span, TxnId};
 use crate::base::coding;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
@@ -161,6 +162,7 @@ pub struct LockTable {
     shard_bytes_max: usize,
     deadlocks: AtomicU64,
     last_deadlock: Mutex<Option<Arc<Report>>>,
+    observed: Observed,
 }
 
 impl LockTable {
@@ -173,7 +175,14 @@ impl LockTable {
             shard_bytes_max: (bytes_max as usize) / SHARDS,
             deadlocks: AtomicU64::new(0),
             last_deadlock: Mutex::new(None),
+            observed: Observed::default(),
         }
+    }
+
+    /// From now on `observer` is told of waits, when they begin and while they last; false if there
+    /// is one already. It is called without a mutex held.
+    pub fn observe(&self, observer: WaitObserver) -> bool {
+        self.observed.set(observer)
     }
 
     /// A new transaction, which holds nothing.
@@ -283,12 +292,23 @@ impl LockTable {
         self.break_circles(owner.id, &mut waits);
         drop(waits);
         owner.pending = Some(Pending { waiting, shard });
+        self.tell_observer(owner);
         match wait {
             Wait::Nanos(nanos) => self.block(owner, nanos, clock, holder),
             Wait::Step | Wait::Never => {
                 let open = matches!(*owner.slot.outcome.lock(), Outcome::Open);
                 if open { Err(Refusal::Queued { holder }) } else { self.end_wait(owner) }
             }
+        }
+    }
+
+    fn tell_observer(&self, owner: &Owner) {
+        let (Some(observer), Some(pending)) = (self.observed.get(), &owner.pending) else { return };
+        // A binding of its own, so that the shard is free during the call.
+        let holders =
+            self.cells[pending.shard].lock().shard.blockers(owner.id, pending.waiting.tree);
+        if !holders.is_empty() {
+            observer(owner.id, &holders);
         }
     }
 
@@ -360,6 +380,8 @@ impl LockTable {
                     false => self.end_wait(owner),
                 };
             }
+            // Others may have come into its way meanwhile.
+            self.tell_observer(owner);
         }
     }
 

@@ -6,9 +6,11 @@
 
 pub mod deadlock;
 pub mod locks;
+pub mod observer;
 pub mod reads;
 pub mod shard;
 pub mod writes;
 
 pub use locks::{LockTable, Owner, Refusal, Wait};
+pub use observer::WaitObserver;
 pub use shard::{Lock, Mode, Span, TxnId};

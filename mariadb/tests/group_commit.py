@@ -1,0 +1,97 @@
+"""How many syncs a commit costs with eight clients: without a binary log, and with one.
+
+Syncs are counted in the server, by a library that is loaded into it (syncs.c), and made slow, so that
+commits meet. What must hold: commits share syncs, of Shale's log and of the binary log, and the
+commit after the binary log's sync has none.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import server as servers
+
+CLIENTS = 8
+COMMITS = 60
+
+
+def build(layout: servers.Layout) -> pathlib.Path:
+    library = layout.folder / "syncs.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o",
+                    str(library), str(servers.HERE / "syncs.c"), "-ldl"], check=True)
+    return library
+
+
+def work(server: servers.Server, client: int) -> None:
+    connection = server.connect("commits")
+    with connection.cursor() as cursor:
+        for number in range(COMMITS):
+            cursor.execute("insert into t values (%s)", (client * 1000 + number,))
+    connection.close()
+
+
+def counted(log: pathlib.Path) -> dict[str, int]:
+    lines = log.read_text().splitlines() if log.exists() else []
+    return {"log": sum("#shale" in line for line in lines),
+            "binlog": sum("/bin.0" in line for line in lines), "all": len(lines)}
+
+
+def measure(layout: servers.Layout, library: pathlib.Path, name: str, options: list[str],
+            clients: int) -> dict[str, float]:
+    log = layout.folder / f"{name}.syncs"
+    layout.environment["LD_PRELOAD"] = str(library)
+    layout.environment["SYNCS_LOG"] = str(log)
+    layout.environment["SYNCS_MICROS"] = "4000"
+    server = servers.Server(layout, name, options)
+    try:
+        server.start()
+        server.run("create database commits")
+        server.run("create table t (id int primary key)", database="commits")
+        before = counted(log)
+        servers.all_of((work, server, client) for client in range(clients))
+        after = counted(log)
+        (rows,) = server.run("select count(*) from t", database="commits")[0]
+        server.stop()
+    finally:
+        server.kill()
+        for variable in ("LD_PRELOAD", "SYNCS_LOG", "SYNCS_MICROS"):
+            layout.environment.pop(variable, None)
+    assert rows == clients * COMMITS, rows
+    per = {kind: (after[kind] - before[kind]) / rows for kind in after}
+    print(f"{name:24} {clients} clients, {rows} commits; syncs per commit:"
+          f" Shale's log {per['log']:.2f}, binary log {per['binlog']:.2f}, all {per['all']:.2f}")
+    return per
+
+
+def main() -> int:
+    layout = servers.Layout()
+    library = build(layout)
+    binlog = ["log-bin=bin", "binlog-format=ROW", "sync-binlog=1", "server-id=1"]
+    alone = measure(layout, library, "alone", [], 1)
+    shared = measure(layout, library, "shared", [], CLIENTS)
+    alone_logged = measure(layout, library, "alone-binlog", binlog, 1)
+    logged = measure(layout, library, "shared-binlog", binlog, CLIENTS)
+    relaxed = measure(layout, library, "durability-none",
+                      [*binlog, "shale-durability=none", "sync-binlog=0"], CLIENTS)
+    wrong = []
+    if not 0.95 <= alone["log"] <= 1.3:
+        wrong.append("a commit alone costs one sync")
+    if shared["log"] > 0.6:
+        wrong.append("eight clients share syncs of Shale's log")
+    if not (0.95 <= alone_logged["log"] <= 1.3 and 0.95 <= alone_logged["binlog"] <= 1.3):
+        wrong.append("with a binary log: one sync to prepare, one of the binary log, none to commit")
+    if logged["log"] > 0.6 or logged["binlog"] > 0.6:
+        wrong.append("eight clients share the syncs of both logs")
+    if relaxed["log"] > 0.05:
+        wrong.append("shale_durability=none syncs nothing")
+    for text in wrong:
+        print(f"does not hold: {text}")
+    if not wrong:
+        layout.remove()
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,283 @@
+"""Random concurrent transactions against an oracle: what committed must be explained by some order.
+
+    histories.py [--seconds 60] [--seed N] [--clients 6]
+
+Three kinds of transactions run at once, each of a few random statements on small tables: SERIALIZABLE
+ones with plain reads; REPEATABLE READ and READ COMMITTED ones that read FOR UPDATE or LOCK IN SHARE
+MODE. For all of them some serial order must explain each answer. It is found as a circle-free order
+of dependencies: each write leaves a number of its own in its row, so that a read tells whose write it
+saw; then the transactions are run again in this order on a dictionary, and all answers compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import random
+import sys
+import time
+from typing import Any
+
+import pymysql
+
+import server as servers
+
+ROWS = 12
+RETRY = (1205, 1213)
+
+# A row's version is the number of the write that made it; 0 is the first.
+Row = tuple[int, int, int]  # id, k, version
+
+
+@dataclasses.dataclass
+class Step:
+    """One statement and its answer, as rows."""
+
+    kind: str
+    low: int
+    high: int
+    number: int
+    rows: list[Row]
+
+
+@dataclasses.dataclass
+class Done:
+    """A transaction that committed, and when it began and ended by the client's clock."""
+
+    number: int
+    level: str
+    steps: list[Step]
+    began: float
+    ended: float = 0.0
+
+
+LEVELS = ["serializable", "repeatable read", "repeatable read", "read committed"]
+
+
+class Client:
+    def __init__(self, server: servers.Server, number: int, seed: int) -> None:
+        self.connection = server.connect("histories", autocommit=False)
+        self.cursor = self.connection.cursor()
+        self.chance = random.Random(seed)
+        self.number, self.until = number, 0.0
+        self.writes = 0
+        self.done: list[Done] = []
+        self.errors: dict[int, int] = {}
+
+    def run(self) -> "Client":
+        count = 0
+        while time.monotonic() < self.until:
+            count += 1
+            self.one(count * 100 + self.number)
+        self.connection.close()
+        return self
+
+    def one(self, number: int) -> None:
+        chance = self.chance
+        level = chance.choice(LEVELS)
+        # At READ COMMITTED ranges are not protected: only single rows are asked for.
+        wide = level != "read committed"
+        transaction = Done(number, level, [], time.monotonic())
+        try:
+            self.cursor.execute(f"set transaction isolation level {level}")
+            self.cursor.execute("begin")
+            for _ in range(chance.randrange(2, 6)):
+                transaction.steps.append(self.step(level, wide))
+            if chance.random() < 0.1:
+                self.connection.rollback()
+                return
+            self.connection.commit()
+        except pymysql.err.MySQLError as error:
+            if error.args[0] not in RETRY:
+                raise
+            self.errors[error.args[0]] = self.errors.get(error.args[0], 0) + 1
+            self.connection.rollback()
+            return
+        transaction.ended = time.monotonic()
+        self.done.append(transaction)
+
+    def ask(self, statement: str, *values: int) -> list[Row]:
+        self.cursor.execute(statement, values)
+        return list(self.cursor.fetchall())
+
+    def step(self, level: str, wide: bool) -> Step:
+        chance = self.chance
+        low = chance.randrange(ROWS)
+        high = min(ROWS, low + chance.randrange(5)) if wide else low
+        lock = "" if level == "serializable" else chance.choice(
+            [" for update", " lock in share mode"])
+        kind = chance.choice(["read", "read", "read_k", "update", "update", "insert", "delete"])
+        if kind == "read_k" and not wide:
+            kind = "read"
+        self.writes += 1
+        write = self.writes * 100 + self.number
+        where = "where id between %s and %s"
+        if kind == "read_k":
+            rows = self.ask("select id, k, version from t force index (k)"
+                            f" where k between %s and %s order by id{lock}", low, high)
+            return Step(kind, low, high, write, rows)
+        if kind == "read":
+            rows = self.ask(f"select id, k, version from t {where} order by id{lock}", low, high)
+        else:
+            # What is about to be written is read first, so that it is known what was overwritten.
+            rows = self.ask(f"select id, k, version from t {where} order by id for update", low, low)
+        if not rows and not wide:
+            # READ COMMITTED does not keep a missing row from coming.
+            return Step("nothing", low, low, write, rows)
+        if kind == "update":
+            self.ask(f"update t set k = (k + 1) %% {ROWS}, version = %s {where}", write, low, low)
+        elif kind == "insert" and not rows:
+            self.ask("insert into t values (%s, %s, %s)", low, low, write)
+        elif kind == "delete":
+            self.ask(f"delete from t {where}", low, low)
+        return Step(kind, low, high, write, rows)
+
+
+class Wrong(Exception):
+    """No serial order explains the answers."""
+
+
+class Oracle:
+    """A table that runs one transaction after the other."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = {row[0]: row for row in rows}
+
+    def run(self, transaction: Done) -> str | None:
+        """Runs it; what was answered otherwise, if something was."""
+        undo = dict(self.rows)
+        for step in transaction.steps:
+            if step.kind == "nothing":
+                continue
+            expected = self.answer(step)
+            if expected != sorted(step.rows):
+                self.rows = undo
+                return f"{step} should have answered {expected}"
+        return None
+
+    def answer(self, step: Step) -> list[Row]:
+        column = 1 if step.kind == "read_k" else 0
+        high = step.high if step.kind.startswith("read") else step.low
+        found = sorted(row for row in self.rows.values() if step.low <= row[column] <= high)
+        here = self.rows.get(step.low)
+        if step.kind == "update" and here:
+            self.rows[step.low] = (step.low, (here[1] + 1) % ROWS, step.number)
+        elif step.kind == "insert" and not here:
+            self.rows[step.low] = (step.low, step.low, step.number)
+        elif step.kind == "delete":
+            self.rows.pop(step.low, None)
+        return found
+
+
+def explain(start: list[Row], done: list[Done], end: list[Row]) -> int:
+    """Finds an order that explains all answers; how many are not in the order of their ends in it.
+
+    The client's clock bounds when a commit was: one that began after another had ended comes after
+    it. Among the others all orders are tried, the order of their ends first.
+    """
+    oracle = Oracle(start)
+    left = sorted(done, key=lambda one: one.ended)
+    # For each that is placed: its place in `left`, and the rows before it.
+    placed: list[tuple[int, Done, dict[int, Row]]] = []
+    first, tried = 0, 0
+    reasons: list[str] = []
+    while left:
+        window = [place for place, one in enumerate(left[:64]) if one.began <= left[0].ended]
+        reasons = reasons if first else []
+        for place in window[first:]:
+            before = dict(oracle.rows)
+            wrong = oracle.run(left[place])
+            if wrong is None:
+                placed.append((place, left.pop(place), before))
+                first = 0
+                break
+            reasons.append(f"{left[place].level} {left[place].number}: {wrong}")
+        else:
+            tried += 1
+            if not placed or tried > 100_000:
+                raise Wrong("no transaction can be the next:\n" + "\n".join(reasons[:6]))
+            place, one, oracle.rows = placed.pop()
+            left.insert(place, one)
+            first = window_place(left, place) + 1
+    if sorted(oracle.rows.values()) != sorted(end):
+        raise Wrong(f"the table ends as {sorted(end)}, not as {sorted(oracle.rows.values())}")
+    return sum(place > 0 for place, _, _ in placed)
+
+
+def window_place(left: list[Done], place: int) -> int:
+    """Where in its window the transaction at this place was."""
+    return sum(one.began <= left[0].ended for one in left[:place])
+
+
+def rows_of(server: servers.Server, index: str = "primary") -> list[Row]:
+    where = "id" if index == "primary" else index
+    return list(server.run(  # type: ignore[arg-type]
+        f"select id, k, version from t force index ({index}) where {where} >= 0 order by id",
+        database="histories"))
+
+
+def one_round(server: servers.Server, given: argparse.Namespace, chance: random.Random,
+              seconds: float) -> tuple[int, dict[int, int], int]:
+    start = rows_of(server)
+    clients = [Client(server, number, chance.randrange(1 << 60))
+               for number in range(1, given.clients + 1)]
+    for client, writes in zip(clients, given.writes):
+        client.writes = writes
+        client.until = time.monotonic() + seconds
+    servers.all_of((client.run,) for client in clients)
+    given.writes = [client.writes for client in clients]
+    done = [one for client in clients for one in client.done]
+    end = rows_of(server)
+    if rows_of(server, "k") != end:
+        raise Wrong("index k has other rows than the table")
+    errors: dict[int, int] = {}
+    for client in clients:
+        for code, count in client.errors.items():
+            errors[code] = errors.get(code, 0) + count
+    return len(done), errors, explain(start, done, end)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="random transactions against a serial oracle")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--clients", type=int, default=6)
+    parser.add_argument("--engine", default="SHALE")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    given: Any = parser.parse_args()
+    given.writes = [0] * given.clients
+    layout = servers.Layout()
+    server = servers.Server(layout, "one", ["shale-durability=none",
+                                            "innodb-flush-log-at-trx-commit=2",
+                                            "innodb-lock-wait-timeout=5",
+                                            "shale-lock-wait-timeout=5"])
+    chance = random.Random(given.seed)
+    total, all_errors, out_of_order = 0, {}, 0
+    try:
+        server.start()
+        server.run("create database histories")
+        server.run("create table t (id int primary key, k int, version bigint, key (k))"
+                   f" engine={given.engine}",
+                   f"insert into t select seq, seq, 0 from seq_0_to_{ROWS - 1}",
+                   database="histories")
+        until = time.monotonic() + given.seconds
+        while (left := until - time.monotonic()) > 0:
+            count, errors, moved = one_round(server, given, chance, min(5.0, left))
+            total, out_of_order = total + count, out_of_order + moved
+            for code, times in errors.items():
+                all_errors[code] = all_errors.get(code, 0) + times
+        if total == 0:
+            raise Wrong("no transaction has committed")
+        server.stop()
+    except Wrong as wrong:
+        print(f"--seed {given.seed}: {wrong}\nthe server's data and log: {layout.folder}")
+        return 1
+    finally:
+        server.kill()
+    print(f"histories: {total} transactions in {given.seconds:.0f} s are as if one after the other"
+          f" ({out_of_order} not in the order of their ends); refused: {all_errors}")
+    layout.remove()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
