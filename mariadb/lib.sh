@@ -110,6 +110,24 @@ fetch() {
     flock -u 8
 }
 
+# Unpacks one more package beside the server, unless its file is there; prints where that is.
+fetch_extra() {
+    local package=$1 file=$root/$2
+    if ! [ -e "$file" ]; then
+        exec 8>"$cache/lock"
+        flock 8
+        local folder=$cache/download
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        printf 'APT::Sandbox::User "root";\n' >"$folder/apt.conf"
+        (cd "$folder" && export APT_CONFIG=$folder/apt.conf PACKAGES=$package && download)
+        dpkg-deb -x "$folder/"*.deb "$root"
+        rm -rf "$folder"
+        flock -u 8
+    fi
+    echo "$file"
+}
+
 # What the unpacked programs need of the machine, and what the tests' driver does.
 need_runtime() {
     need libaio1 libedit2 liblz4-1 libncurses6 libnuma1 libpcre2-8-0 libpcre2-posix3 libsnappy1v5 \

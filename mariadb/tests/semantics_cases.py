@@ -222,7 +222,8 @@ case("Insert beside a range that was read", REPEATABLE_READ,
      B& insert into t values (27, 27, 0)
      A commit
      B.
-     """)
+     """,
+     reason="only the range that was asked for is locked")
 case("Equal keys of a secondary index", REPEATABLE_READ,
      "Locking all rows with k = 20 keeps others from adding one.",
      """
@@ -240,7 +241,8 @@ case("Insert next to equal keys", REPEATABLE_READ,
      B& insert into t values (22, 22, 0)
      A commit
      B.
-     """)
+     """,
+     reason="only the equal keys are locked")
 case("LOCK IN SHARE MODE, two readers", REPEATABLE_READ,
      "Shared locks do not stop each other.",
      """
@@ -653,7 +655,7 @@ case("DDL waits for readers", REPEATABLE_READ,
      """
      A begin
      A? select v from t where id = 10
-     B& alter table t add column w int default 5
+     B& alter table t add column w int default 5, algorithm=copy
      A commit
      B.
      A? select v, w from t where id = 10

@@ -76,8 +76,9 @@ int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_up
   if (lock_mode() == SHALE_LOCK_NONE) {
     if (int error = trx()->see(*shared_)) return error;
   }
-  return tell_server(ha_thd(), cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper,
-                                             true));
+  int error =
+      cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true, skips_locked_);
+  return tell_server(ha_thd(), error);
 }
 
 // Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the next
@@ -106,9 +107,12 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
     if (int error = trx()->see(*shared_)) return error;
   }
   shale_bytes *found = nullptr;
+  if (skips_locked_) {
+    if (int error = number_of(shale_txn_set_lock_timeout(txn, 0))) return error;
+  }
   if (int error = number_of(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(),
                                           &found))) {
-    return error;
+    return skips_locked_ && error == HA_ERR_LOCK_WAIT_TIMEOUT ? missing : error;
   }
   if (found == nullptr) return missing;
   BytesHandle bytes(found);
@@ -174,12 +178,12 @@ int ha_shale::fill(uchar *buf, bool *skip) {
   if (keyread_only_) return 0;
   int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
   if (error != HA_ERR_KEY_NOT_FOUND) return error;
-  if (!trx()->wrote()) {
+  if (!trx()->wrote() && !skips_locked_) {
     return failed(HA_ERR_CRASHED_ON_USAGE,
                   "an entry of index " + std::string(table->key_info[index.number].name.str) +
                       " of " + shared_->path + " has no row; CHECK TABLE says which");
   }
-  // The transaction has deleted the row since the scan began.
+  // The transaction has deleted the row since the scan began, or another has locked it.
   *skip = true;
   return 0;
 }

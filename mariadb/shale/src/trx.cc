@@ -37,6 +37,10 @@ void Trx::forget(THD *thd) {
 int Trx::begin_statement(bool fresh) {
   trans_register_ha(thd_, false, engine.hton, 0);
   if (in_transaction(thd_)) trans_register_ha(thd_, true, engine.hton, 0);
+  if (txn_ != nullptr) {
+    // The setting, or what a statement says of itself (NOWAIT), may be another than the last one's.
+    if (int error = number_of(shale_txn_set_lock_timeout(txn_, lock_wait_millis(thd_)))) return error;
+  }
   if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
     return number_of(shale_txn_view(txn_));
   }

@@ -17,6 +17,7 @@ impl Observed {
         self.0.set(observer).is_ok()
     }
 
+    /// The observer, if there is one.
     pub fn get(&self) -> Option<&WaitObserver> {
         self.0.get()
     }
