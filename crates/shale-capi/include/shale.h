@@ -547,6 +547,11 @@ shale_error *shale_txn_begin(const shale_db *db,
                              uint64_t lock_timeout_millis,
                              shale_txn **txn);
 
+SHALE_MUST_USE shale_error *shale_txn_set_lock_timeout(shale_txn *txn, uint64_t millis);
+
+typedef void (*shale_wait_callback)(void *context, uint64_t waiter, uint64_t holder);
+SHALE_MUST_USE shale_error *shale_observe_lock_waits(const shale_db *db, shale_wait_callback callback, void *context);
+
 // The number of a transaction, which errors about locks name. Of NULL: 0.
 uint64_t shale_txn_id(const shale_txn *txn);
 
@@ -638,6 +643,8 @@ shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
                                     const void **value,
                                     size_t *value_len);
 
+SHALE_MUST_USE shale_error *shale_locking_scan_skip_locked(shale_locking_scan *scan);
+
 // Ends a scan; what it has locked stays locked.
 void shale_locking_scan_free(shale_locking_scan *scan);
 
@@ -680,6 +687,7 @@ SHALE_MUST_USE
 shale_error *shale_txn_prepare(shale_txn *txn,
                                const void *xid,
                                size_t xid_len,
+                               bool sync,
                                shale_prepared **prepared);
 
 // Makes what was prepared visible, at one place of the commit order, and lets go of its locks.

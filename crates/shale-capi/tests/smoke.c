@@ -388,23 +388,23 @@ static void prepared(shale_db *db, shale_tree *a) {
   for (i = 0; i < 3; i++) {
     txn = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
     OK(shale_txn_put(txn, a, names[i], 7, "1", 1));
-    OK(shale_txn_prepare(txn, names[i], 7, &some[i]));
+    OK(shale_txn_prepare(txn, names[i], 7, i > 0, &some[i]));
     CHECK(has(a, NULL, names[i], NULL));
   }
   CHECK(named(some[1], "order 2"));
   CHECK(shale_prepared_xid(NULL, &len) == NULL && len == 0);
   txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(txn, a, "order 2", 7, "2", 1));
-  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 2", 7, &found));
-  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(NULL, "order 4", 7, &found));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 2", 7, true, &found));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(NULL, "order 4", 7, true, &found));
   txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
-  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 4", 7, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 4", 7, true, NULL));
   OK(shale_prepared_commit(some[0], true));
   FAILS(SHALE_INVALID_ARGUMENT, shale_prepared_commit(some[0], true));
   CHECK(has(a, NULL, "order 1", "1"));
   OK(shale_prepared_find(db, "order 1", 7, &found));
   CHECK(found == NULL);
-  OK(shale_prepared_find(db, "order 2", 7, &found));
+  OK(shale_prepared_find(db, "order 2", 7, true, &found));
   CHECK(found != NULL);
   OK(shale_prepared_rollback(found, true));
   FAILS(SHALE_INVALID_ARGUMENT, shale_prepared_rollback(some[1], false));
@@ -419,19 +419,19 @@ static void recovered(shale_db *db, shale_tree *a) {
   shale_prepared *one = NULL;
   shale_txn *txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
   OK(shale_txn_put(txn, a, "order 4", 7, "4", 1));
-  OK(shale_txn_prepare(txn, "a", 1, &one));
+  OK(shale_txn_prepare(txn, "a", 1, true, &one));
   shale_prepared_free(one);
   OK(shale_prepared_after(db, NULL, 0, &one));
   CHECK(named(one, "a"));
   shale_prepared_free(one);
-  OK(shale_prepared_after(db, "a", 1, &one));
+  OK(shale_prepared_after(db, "a", 1, true, &one));
   CHECK(named(one, "order 3"));
   OK(shale_prepared_commit(one, false));
   shale_prepared_free(one);
   CHECK(has(a, NULL, "order 3", "1"));
-  OK(shale_prepared_after(db, "a", 1, &one));
+  OK(shale_prepared_after(db, "a", 1, true, &one));
   CHECK(one == NULL);
-  OK(shale_prepared_find(db, "a", 1, &one));
+  OK(shale_prepared_find(db, "a", 1, true, &one));
   OK(shale_prepared_rollback(one, false));
   shale_prepared_free(one);
 }

@@ -144,6 +144,8 @@ class ha_shale final : public handler {
   int duplicate(size_t place, std::string_view primary);
   int in_row(shale_txn *txn, int error, bool has_place, size_t place);
   int begin_write(shale_txn **txn);
+  int look_at_seen(shale_txn *txn, const std::string &primary_key, const uchar *old_row);
+  int hide_seen(shale_txn *txn, const RowKeys *is);
 
   // Copying into a table that nobody sees, and loading in parts (ha_load)
   void begin_copy(bool ignore);
@@ -184,6 +186,10 @@ class ha_shale final : public handler {
 
   std::string duplicate_primary_;
   RowKeys was_, is_;
+  // Of ha_seen: the row as the transaction sees it before it is written, if otherwise than it is.
+  RowKeys seen_;
+  std::string seen_row_;
+  bool seen_differs_ = false, seen_there_ = false;
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
   std::unique_ptr<shale_sql::TableLoader> loader_;  // of a copy

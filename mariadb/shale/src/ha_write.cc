@@ -101,10 +101,12 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   if (many) {
     if (int error = number_of(shale_txn_savepoint(txn, &place))) return error;
   }
-  int error = put_row(txn, row, keys);
+  int error = shared_->def->hidden_key ? 0 : look_at_seen(txn, keys.primary, nullptr);
+  if (error == 0) error = put_row(txn, row, keys);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     error = insert_entry(txn, index, keys);
   }
+  if (error == 0 && !shared_->def->hidden_key) error = hide_seen(txn, &keys);
   return in_row(txn, error, many, place);
 }
 
@@ -171,7 +173,10 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   int error = begin_write(&txn);
   if (error == 0) error = number_of(shale_txn_savepoint(txn, &place));
   if (error == 0) {
-    error = in_row(txn, change_row(txn, new_row, was_, is_), true, place);
+    error = look_at_seen(txn, was_.primary, old_row);
+    if (error == 0) error = change_row(txn, new_row, was_, is_);
+    if (error == 0) error = hide_seen(txn, was_.primary == is_.primary ? &is_ : nullptr);
+    error = in_row(txn, error, true, place);
   }
   if (error == 0) use_number(new_row);
   return tell_server(ha_thd(), error);
@@ -186,12 +191,16 @@ int ha_shale::delete_row(const uchar *buf) {
   int error = begin_write(&txn);
   if (error == 0 && many) error = number_of(shale_txn_savepoint(txn, &place));
   if (error != 0) return tell_server(ha_thd(), error);
-  error = number_of(
-      shale_txn_delete(txn, primary().tree, was_.primary.data(), was_.primary.size()));
+  error = look_at_seen(txn, was_.primary, buf);
+  if (error == 0) {
+    error = number_of(
+        shale_txn_delete(txn, primary().tree, was_.primary.data(), was_.primary.size()));
+  }
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     const std::string &key = was_.keys[index];
     error = number_of(shale_txn_delete(txn, indexes_[index].tree, key.data(), key.size()));
   }
+  if (error == 0) error = hide_seen(txn, nullptr);
   return tell_server(ha_thd(), in_row(txn, error, many, place));
 }
 

@@ -138,7 +138,7 @@ int Trx::prepare(const std::string &xid) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
-  return number_of(shale_txn_prepare(txn, xid.data(), xid.size(), &prepared_));
+  return number_of(shale_txn_prepare(txn, xid.data(), xid.size(), sync_at_commit(), &prepared_));
 }
 
 void Trx::commit_ordered() {

@@ -41,6 +41,8 @@ class Trx {
   int before_write(shale_txn **txn);
   // Reads from now on see what is committed now.
   int take_snapshot();
+  // Plain reads see what was committed at a moment before now, as they will until the end.
+  bool has_snapshot() const { return has_snapshot_ && !read_committed_; }
   bool begun() const { return txn_ != nullptr; }
   bool read_committed() const { return read_committed_; }
   bool wrote() const { return wrote_; }
