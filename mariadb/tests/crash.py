@@ -1,6 +1,6 @@
 """Kills servers at random moments, and looks whether what they acknowledged is there.
 
-    crash.py [--kills 30] [--seed N] [--clients 4]
+    crash.py [--kills 30] [--seed N] [--clients 4] [--mode optimistic]
 
 A primary (binary log of rows, GTIDs, sync_binlog=1) and a replica with parallel appliers; every table
 is SHALE's, those in which the servers keep their GTIDs too. Clients run transactions of several tables
@@ -291,7 +291,7 @@ def check_replica(primary: servers.Server, replica: servers.Server) -> None:
 class Pair:
     """A primary and its replica."""
 
-    def __init__(self, layout: servers.Layout, port: int) -> None:
+    def __init__(self, layout: servers.Layout, port: int, mode: str) -> None:
         common = ["log-bin=bin", "binlog-format=ROW", "sync-binlog=1", "gtid-strict-mode=1",
                   "log-slave-updates=1", "sync-master-info=1", "sync-relay-log=0",
                   "gtid-pos-auto-engines=SHALE", "max-binlog-size=1M", "slave-net-timeout=10"]
@@ -299,7 +299,7 @@ class Pair:
             *common, "server-id=1", f"port={port}", "bind-address=127.0.0.1"])
         self.replica = servers.Server(layout, "replica", [
             *common, "server-id=2", "slave-parallel-threads=4",
-            "slave-parallel-mode=optimistic", "relay-log=relay", "slave-transaction-retries=1000",
+            f"slave-parallel-mode={mode}", "relay-log=relay", "slave-transaction-retries=1000",
             "skip-slave-start=1", "innodb-lock-wait-timeout=5", "shale-lock-wait-timeout=5"])
         self.port = port
 
@@ -367,10 +367,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="kills servers, and checks what is left")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--mode", default="optimistic", help="slave_parallel_mode")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     given = parser.parse_args()
     layout = servers.Layout()
-    pair = Pair(layout, free_port())
+    pair = Pair(layout, free_port(), given.mode)
     try:
         pair.begin()
         counts = rounds(pair, given, random.Random(given.seed))

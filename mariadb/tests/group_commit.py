@@ -14,7 +14,7 @@ import sys
 import server as servers
 
 CLIENTS = 8
-COMMITS = 60
+COMMITS = 40
 
 
 def build(layout: servers.Layout) -> pathlib.Path:
@@ -43,7 +43,7 @@ def measure(layout: servers.Layout, library: pathlib.Path, name: str, options: l
     log = layout.folder / f"{name}.syncs"
     layout.environment["LD_PRELOAD"] = str(library)
     layout.environment["SYNCS_LOG"] = str(log)
-    layout.environment["SYNCS_MICROS"] = "4000"
+    layout.environment["SYNCS_MICROS"] = "20000"
     server = servers.Server(layout, name, options)
     try:
         server.start()

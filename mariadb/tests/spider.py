@@ -38,7 +38,7 @@ class Cluster:
         self.ports = [free_port() for _ in range(2)]
         # Addresses of their own: Spider tells the members of a transaction apart by them.
         self.hosts = ["127.0.0.2", "127.0.0.3"]
-        common = ["log-bin=bin", "binlog-format=ROW", "sync-binlog=1"]
+        common = ["log-bin=bin", "binlog-format=ROW", "sync-binlog=1", "skip-name-resolve"]
         self.shards = [
             servers.Server(layout, f"shard{number}", [
                 *common, f"port={port}", f"server-id={number + 1}",
