@@ -327,6 +327,15 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+def await_work(ledgers: list[Ledger], count: int) -> None:
+    """Until so many transactions have been acknowledged: a kill before any would show nothing."""
+    for _ in range(1200):
+        if sum(len(ledger.acknowledged) for ledger in ledgers) >= count:
+            return
+        time.sleep(0.05)
+    raise Wrong(f"{count} transactions took longer than a minute")
+
+
 def rounds(pair: Pair, given: argparse.Namespace, chance: random.Random) -> dict[str, int]:
     ledgers: list[Ledger] = []
     counts = {"kills": 0, "transactions": 0, "prepared": 0}
@@ -334,7 +343,8 @@ def rounds(pair: Pair, given: argparse.Namespace, chance: random.Random) -> dict
         new = [Ledger(len(ledgers) + number) for number in range(1, given.clients + 1)]
         ledgers += new
         clients = [Client(pair.primary, one, chance.randrange(1 << 60)) for one in new]
-        time.sleep(0.2 + chance.random() * 1.3)
+        await_work(new, chance.randrange(8, 80))
+        time.sleep(chance.random() * 0.2)
         victims = chance.choice([["primary"], ["primary"], ["replica"], ["primary", "replica"]])
         if victims == ["replica"]:
             # The primary goes on; so it dies a little later, or the clients would never end.
