@@ -2,10 +2,10 @@
 
     crash.py [--kills 30] [--seed N] [--clients 4] [--mode optimistic]
 
-A primary (binary log of rows, GTIDs, sync_binlog=1) and a replica with parallel appliers; every table
-is SHALE's, those in which the servers keep their GTIDs too. Clients run transactions of several tables
-and write down what was acknowledged. Then SIGKILL of the primary, of the replica or of both; restart;
-what must hold is checked: `check_primary` and `check_replica` say what.
+A primary (binary log of rows, GTIDs, sync_binlog=1) and a replica with parallel appliers; every
+table is SHALE's, those in which the servers keep their GTIDs too. Clients run transactions of
+several tables and note what was acknowledged. Then SIGKILL of the primary, of the replica or of
+both; restart; what must hold is checked: `check_primary` and `check_replica` say what.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ TABLES = [
     "insert into stamped select a.seq, b.seq, 0, repeat('x', 100)"
     " from seq_1_to_12 a, seq_1_to_40 b",
     # A queue: what is in `done` is no longer in `todo`.
-    "create table todo (id bigint primary key auto_increment, client int, number int, key (client))",
+    "create table todo (id bigint primary key auto_increment, client int, number int,"
+    " key (client))",
     "create table done (id bigint primary key, client int, number int, unique (client, number))",
     "create table xa_rows (client int, number int, part int, primary key (client, number, part))",
     # Without a primary key: the replica finds rows by scans.
@@ -392,7 +393,7 @@ def main() -> int:
     finally:
         pair.primary.kill()
         pair.replica.kill()
-    print(f"crash: {counts['kills']} kills, {counts['transactions']} acknowledged transactions there,"
+    print(f"crash: {counts['kills']} kills, {counts['transactions']} acknowledged transactions,"
           f" {counts['prepared']} prepared ones found and decided")
     layout.remove()
     return 0

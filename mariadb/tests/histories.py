@@ -2,11 +2,11 @@
 
     histories.py [--seconds 60] [--seed N] [--clients 6]
 
-Three kinds of transactions run at once, each of a few random statements on small tables: SERIALIZABLE
-ones with plain reads; REPEATABLE READ and READ COMMITTED ones that read FOR UPDATE or LOCK IN SHARE
-MODE. For all of them some serial order must explain each answer. It is found as a circle-free order
-of dependencies: each write leaves a number of its own in its row, so that a read tells whose write it
-saw; then the transactions are run again in this order on a dictionary, and all answers compared.
+Three kinds of transactions run at once, each of a few random statements on a small table:
+SERIALIZABLE ones with plain reads; REPEATABLE READ and READ COMMITTED ones that read FOR UPDATE or
+LOCK IN SHARE MODE. Each write leaves a number of its own in its row. For all transactions together
+some serial order must explain each answer: they are run again one by one on a dictionary, in an
+order that is searched for (`explain`), and all answers compared.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ class Client:
             rows = self.ask(f"select id, k, version from t {where} order by id{lock}", low, high)
         else:
             # What is about to be written is read first, so that it is known what was overwritten.
-            rows = self.ask(f"select id, k, version from t {where} order by id for update", low, low)
+            rows = self.ask(f"select id, k, version from t {where} order by id for update",
+                            low, low)
         if not rows and not wide:
             # READ COMMITTED does not keep a missing row from coming.
             return Step("nothing", low, low, write, rows)

@@ -4,8 +4,8 @@
     semantics.py --bless    writes the page
     semantics.py NAME...    runs the cases whose title has one of these words, and prints
 
-Each case is a script for connections A, B and C (semantics_cases.py). What must hold beside the page:
-SHALE answers as InnoDB does, unless the case says why not.
+Each case is a script for connections A, B and C (semantics_cases.py, semantics_more.py). What must
+hold beside the page: SHALE answers as InnoDB does, unless the case says why not.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 import pymysql
 
 import semantics_cases
+import semantics_more  # noqa: F401 (it adds its cases)
 import semantics_races
 import server as servers
 
@@ -284,7 +285,8 @@ def finish(
         PAGE.write_text(text)
     elif not PAGE.exists() or PAGE.read_text() != text:
         was = PAGE.read_text().splitlines() if PAGE.exists() else []
-        print("\n".join(difflib.unified_diff(was, text.splitlines(), str(PAGE), "now", lineterm="")))
+        lines = difflib.unified_diff(was, text.splitlines(), str(PAGE), "now", lineterm="")
+        print("\n".join(lines))
         print("the answers are not those of docs/semantics.md; --bless writes them")
         return 1
     for title in unexplained:

@@ -82,7 +82,7 @@ def change_race(statement: str) -> Callable[[servers.Server, str], str]:
         server.run("create table u (id int primary key, x int, n int, unique (x))", database=engine)
 
         def step(number: int, cursor: Any) -> None:
-            # Deadlocks are an answer too; the statement is then given again, as an application does.
+            # After a deadlock the statement is given again, as an application does.
             while True:
                 try:
                     cursor.execute(statement, (number % 5,))

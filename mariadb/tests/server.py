@@ -1,4 +1,4 @@
-"""Private servers for the tests: made, started, killed and stopped here, each in a folder of its own.
+"""Private servers for the tests: made, started, killed and stopped, each in a folder of its own.
 
 The server is the unpacked one that `mariadb/try` runs, with the plugin of this checkout.
 """
@@ -64,6 +64,12 @@ class Layout:
                 (self.plugins / file.name).symlink_to(file.resolve())
         shutil.copy(self.plugin, self.plugins / "ha_shale.so")
 
+    @staticmethod
+    def temporary_of(data: pathlib.Path) -> pathlib.Path:
+        folder = data.with_name(f"{data.name}.tmp")
+        folder.mkdir(exist_ok=True)
+        return folder
+
     def options(self, data: pathlib.Path) -> list[str]:
         share = self.server / "share/mysql"
         options = [
@@ -73,6 +79,8 @@ class Layout:
             f"--lc-messages-dir={share}",
             f"--character-sets-dir={share}/charsets",
             f"--plugin-dir={self.plugins}",
+            # In a folder that servers share, one that starts removes what others use.
+            f"--tmpdir={self.temporary_of(data)}",
         ]
         return options + (["--user=root"] if os.getuid() == 0 else [])
 

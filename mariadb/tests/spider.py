@@ -1,8 +1,8 @@
 """Scaling out, on one machine: two servers that hold shards, one in front of them, and a replica.
 
-The front has tables of the engine Spider, cut by a hash of the key; each part is a table of Shale on
-one of the shards. Loads rows, asks for them by key, range and aggregate, changes rows of both shards
-in one transaction (Spider prepares and commits it on each by XA), kills a shard between two
+The front has a table of the engine Spider, cut by a hash of the key; each part is a table of Shale
+on one of the shards. Loads rows, asks for them by key, range and aggregate, changes rows of both
+shards in one transaction (Spider prepares and commits it on each by XA), kills a shard between two
 transactions, and has a replica of a shard follow. docs/scale-out.md explains the statements.
 """
 
@@ -48,7 +48,8 @@ class Cluster:
         self.front = servers.Server(layout, "front", [
             "plugin-load-add=ha_spider", "spider-internal-xa=1", "spider-support-xa=1",
             "spider-remote-sql-log-off=0"])
-        self.replica = servers.Server(layout, "copy", ["server-id=9", "gtid-pos-auto-engines=SHALE"])
+        self.replica = servers.Server(layout, "copy", [
+            "server-id=9", "gtid-pos-auto-engines=SHALE"])
         self.all = [*self.shards, self.front, self.replica]
 
     def begin(self) -> None:

@@ -1,6 +1,6 @@
-/* Counts a server's syncs, by file: preloaded by group_commit.py. One line per sync goes to the file
-   that SYNCS_LOG names. Each sync takes SYNCS_MICROS longer, as on a disk that is slow: then which
-   commits share one does not depend on the machine. */
+/* Counts a server's syncs, by file: preloaded by group_commit.py. One line per sync goes to the
+   file that SYNCS_LOG names. Each sync takes SYNCS_MICROS longer, as on a disk that is slow: then
+   which commits share one depends less on the machine. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
