@@ -18,6 +18,7 @@ mod merge;
 mod open;
 mod options;
 mod prepared;
+mod prepared_tables;
 pub mod repair;
 mod run_writer;
 mod scan;
