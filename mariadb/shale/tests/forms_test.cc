@@ -39,8 +39,9 @@ void integers() {
     append_integer(&key_a, first.data(), n, turn);
     append_integer(&key_b, second.data(), n, turn);
     CHECK(key_a.size() == n);
-    int order = is_signed ? (as_signed(a, n) > as_signed(b, n)) - (as_signed(a, n) < as_signed(b, n))
-                          : (a > b) - (a < b);
+    const int64_t signed_a = as_signed(a, n), signed_b = as_signed(b, n);
+    const int order =
+        is_signed ? (signed_a > signed_b) - (signed_a < signed_b) : (a > b) - (a < b);
     CHECK(sign(key_a.compare(key_b)) == (descending ? -order : order));
     restore_integer(bytes_of(key_a), back.data(), n, turn);
     CHECK(back == first);
