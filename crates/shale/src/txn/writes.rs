@@ -1,7 +1,7 @@
 //! The writes of one transaction, which nobody else sees until it commits.
 //!
 //! Each tree has a memtable of its own for them, with numbers from [`OWN_FIRST`] on, so that the
-//! cursors that show committed rows show these as well. What does not fit memory is in [`runs`]
+//! cursors that show committed rows show these as well. What does not fit memory is in `runs`
 //! below it, with the same numbers. What is undone stays in the memtable: its numbers are noted as
 //! a span that nobody sees, and when most of it is such the memtable is written anew; runs of which
 //! all is undone go. Range deletes are kept beside, in memory, since one that is undone must not
