@@ -1,24 +1,27 @@
-"""A backup made while clients write is, restored and with the binary log replayed, the original.
+"""A backup made while clients write is, restored and brought up to date, the original.
 
 Clients move money between accounts and keep a journal; `mariadb/backup` runs meanwhile. The backup
-alone is some state between transactions; with the log from its place on it is the state at the end.
+alone is some state between transactions. With the binary log from its place on it is the state at
+the end: read by a replica that was made of the backup and started at that place while clients still
+wrote, or replayed by `mariadb-binlog`.
 """
 
 from __future__ import annotations
 
 import os
+import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
-from server import HERE, Layout, Server, all_of, say
+from server import HERE, Layout, Server, all_of, free_port, say
 
 ACCOUNTS = 50
 CLIENTS = 3
-LOG = ["log-bin=log", "server-id=1", "sync-binlog=1"]
+LOG = ["log-bin=log", "server-id=1", "sync-binlog=1", "binlog-format=ROW"]
 
 
 def work(server: Server, client: int, stop: threading.Event) -> int:
@@ -43,7 +46,7 @@ def work(server: Server, client: int, stop: threading.Event) -> int:
 
 def state(server: Server) -> list[Any]:
     checks = [server.run(f"checksum table bank.{name} extended") for name in ("account", "journal")]
-    return [*checks, server.run("select sum(balance) from bank.account")]
+    return [*checks, server.run("select count(*) from bank.journal")]
 
 
 def whole(server: Server) -> None:
@@ -56,10 +59,10 @@ def whole(server: Server) -> None:
     assert all(count == greatest for _, count, greatest in gaps), gaps
 
 
-def backup(layout: Layout, *arguments: str) -> None:
+def backup(layout: Layout, *arguments: str) -> int:
     environment = dict(layout.environment, MARIADB=str(layout.server / "bin/mariadb"))
     command = [str(HERE.parent / "backup"), *arguments]
-    subprocess.run(command, check=True, env=environment, stdout=sys.stderr)
+    return subprocess.run(command, env=environment, stdout=sys.stderr).returncode
 
 
 def replay(layout: Layout, source: Server, to: Server, place: dict[str, str]) -> None:
@@ -76,47 +79,88 @@ def replay(layout: Layout, source: Server, to: Server, place: dict[str, str]) ->
     assert read.wait() == 0
 
 
-def main() -> None:
-    layout = Layout()
-    source = Server(layout, "source", LOG)
+def restored(layout: Layout, folder: pathlib.Path, name: str, server_id: int) -> Server:
+    """A new server with what is in the backup, started."""
+    server = Server(layout, name, [f"server-id={server_id}"])
+    assert backup(layout, "--restore", str(folder), str(server.data)) == 0
+    server.start()
+    whole(server)
+    return server
+
+
+def start_replica(replica: Server, port: int, place: dict[str, str]) -> None:
+    replica.run(
+        f"set global gtid_slave_pos = '{place['gtid']}'",
+        f"change master to master_host='127.0.0.1', master_port={port}, master_user='copy',"
+        " master_use_gtid=slave_pos",
+        "start slave",
+    )
+
+
+def make_source(layout: Layout, port: int) -> Server:
+    source = Server(layout, "source", [*LOG, f"port={port}", "bind-address=127.0.0.1"])
     source.start()
     source.run(
         "create database bank",
+        "use bank",
         "create table bank.account (id int primary key, balance int, key(balance)) engine=shale",
         "create table bank.journal (client int, number int, pad text, "
         "primary key (client, number)) engine=shale",
         f"insert into bank.account select seq, 100 from seq_0_to_{ACCOUNTS - 1}",
+        "create user copy@'127.0.0.1'",
+        "grant replication slave on *.* to copy@'127.0.0.1'",
+        "create view bank.rich as select id from bank.account where balance > 100",
+        "create trigger bank.note before insert on bank.journal for each row set @noted = 1",
     )
+    return source
+
+
+def main() -> None:
+    layout = Layout()
+    port = free_port()
+    source = make_source(layout, port)
     stop = threading.Event()
     folder = layout.folder / "backup"
-    timer = threading.Timer(3, lambda: None)
+    place: dict[str, str] = {}
 
-    def back_up() -> None:
-        timer.start()
-        timer.join()  # some transactions before it, and some after
-        backup(layout, str(folder), "--", f"--socket={source.socket}", "--user=root")
-        timer.cancel()
-        threading.Event().wait(2)
-        stop.set()
+    def back_up() -> tuple[Server, int]:
+        try:
+            time.sleep(1)  # some transactions before it, and some after
+            options = ["--", f"--socket={source.socket}", "--user=root"]
+            assert backup(layout, str(folder), *options) == 0
+            assert backup(layout, str(folder), *options) != 0, "a folder that exists was taken"
+            told = (folder / "binlog-position").read_text().split()
+            place.update(line.split("=", 1) for line in told)
+            replica = restored(layout, folder, "replica", 3)
+            then = replica.run("select count(*) from bank.journal")[0][0]
+            start_replica(replica, port, place)
+            time.sleep(1)
+            return replica, then
+        finally:
+            stop.set()
 
     results = all_of([(back_up,), *((work, source, n, stop) for n in range(CLIENTS))])
-    place = dict(line.split("=", 1) for line in (folder / "binlog-position").read_text().split())
-    copy = Server(layout, "copy", ["server-id=2"])
-    backup(layout, "--restore", str(folder), str(copy.data))
-    copy.start()
-    whole(copy)
-    then = copy.run("select count(*) from bank.journal")[0][0]
+    replica, then = results[0]
     committed = sum(results[1:])
     assert 0 < then < committed, (then, committed)
-    assert place["gtid"].split("-")[0] == "0", place
+    end = source.run("select @@gtid_binlog_pos")[0][0]
+    assert replica.run(f"select master_gtid_wait('{end}', 60)") == [(0,)], replica.errors()
+    whole(replica)
+    assert state(replica) == state(source)
+    assert "copy" in (folder / "users.sql").read_text()
+    copy = restored(layout, folder, "copy", 2)
+    assert backup(layout, "--restore", str(folder), str(copy.data)) != 0, "tables were overwritten"
+    assert copy.run("select count(*) from bank.journal") == [(then,)]
+    assert copy.run("select count(*) >= 0 from bank.rich") == [(1,)]
+    assert len(copy.run("show triggers from bank")) == 1
     replay(layout, source, copy, place)
     whole(copy)
     assert state(copy) == state(source)
-    say(f"backup: {then} of {committed} transactions in the backup, all after the replay")
-    source.stop()
-    copy.stop()
+    say(f"backup: {then} of {committed} transactions in the backup at {place['file']}"
+        f" {place['position']}; all of them on a replica made of it, and after a replay")
+    for server in (replica, copy, source):
+        server.stop()
     if not os.environ.get("KEEP"):
-        shutil.rmtree(folder)
         layout.remove()
 
 

@@ -16,7 +16,16 @@ from server import Layout, Server, say
 BYTES = 96 << 20
 BALLAST = 40 << 20
 ER_RECORD_FILE_FULL = 1114
-ROW = "r" * 20000
+ROW_BYTES = 20000
+AFTER = 1000000  # the key of a row that is written when there is space again
+
+# What changes a table as a whole; each has to leave nothing behind.
+CHANGES = [
+    "alter table t add index by_pad (pad(1000), id)",
+    "alter table t add column more int default 7, algorithm=copy",
+    "create table t2 engine=shale select * from t",
+    "optimize table t",
+]
 
 
 def mount(folder: pathlib.Path) -> bool:
@@ -28,65 +37,124 @@ def mount(folder: pathlib.Path) -> bool:
     return done.returncode == 0
 
 
-def fill(server: Server, first: int) -> tuple[list[int], pymysql.Error]:
-    """Inserts until that fails: the rows that were acknowledged, and the error."""
+def pad(length: int = ROW_BYTES) -> str:
+    """Nothing that a codec could shorten to less than half."""
+    return os.urandom(length // 2).hex()
+
+
+def is_full(error: pymysql.Error) -> None:
+    """The error says what happened, where, and what comes next."""
+    assert error.args[0] == ER_RECORD_FILE_FULL, error
+    for words in ("no space left", "#shale", "resume"):
+        assert words in error.args[1], error
+
+
+def fill(server: Server) -> list[int]:
+    """Inserts until that fails: the rows that were acknowledged."""
     connection = server.connect("test")
-    done = []
+    done: list[int] = []
     with connection.cursor() as cursor:
-        for key in range(first, first + 20000):
+        for key in range(20000):
             try:
-                # Nothing that a codec could shorten.
-                text = os.urandom(len(ROW) // 2).hex()
-                cursor.execute("insert into t values (%s, %s)", (key, text))
+                cursor.execute("insert into t values (%s, %s)", (key, pad()))
             except pymysql.Error as error:
+                is_full(error)
                 connection.close()
-                return done, error
+                return done
             done.append(key)
     raise SystemExit("the disk did not become full")
 
 
-def test(layout: Layout, server: Server, disk: pathlib.Path) -> None:
+def refused(server: Server, statement: str) -> bool:
+    """Whether the statement failed for want of space; `optimize` tells it in its rows."""
+    try:
+        rows = server.run(statement, database="test")
+    except pymysql.Error as error:
+        is_full(error)
+        return True
+    return any("no space left" in str(row[-1]) for row in rows)
+
+
+def fill_transaction(server: Server) -> int:
+    """Inserts and updates of one transaction until one statement or the commit fails."""
+    connection = server.connect("test", autocommit=False)
+    with connection.cursor() as cursor:
+        try:
+            for key in range(500000, 500400):
+                cursor.execute("insert into t values (%s, %s)", (key, pad(200000)))
+                cursor.execute("update t set pad = %s where id = 0", (pad(),))
+            connection.commit()
+        except pymysql.Error as error:
+            is_full(error)
+            connection.rollback()
+            connection.close()
+            return key - 500000
+    raise SystemExit("a transaction of 80 MB was committed to a full disk")
+
+
+def what_is_there(server: Server) -> list[object]:
+    return [
+        server.run("select id, md5(pad) from test.t order by id"),
+        server.run("show create table test.t"),
+        server.run("show tables from test"),
+        # Trees of statements that failed are gone.
+        server.run("select table_name, index_name from information_schema.shale_trees"
+                   " where table_schema = 'test' or table_schema is null order by 1, 2"),
+    ]
+
+
+def write_again(server: Server) -> int:
+    """Waits until writes go on; how many tries that took."""
+    for tries in range(1, 200):
+        try:
+            server.run(f"insert into test.t values ({AFTER}, 'after')")
+            return tries
+        except pymysql.Error as error:
+            is_full(error)
+            time.sleep(0.1)
+    raise SystemExit("writes did not go on, though there is space")
+
+
+def test(server: Server, disk: pathlib.Path) -> None:
     ballast = disk / "ballast"
     ballast.write_bytes(b"\0" * BALLAST)
     server.start()
     server.run(
         "create database if not exists test",
-        "create table test.t (id int primary key, pad text) engine=shale compression='none'",
+        "create table test.t (id int primary key, pad mediumtext) engine=shale compression='none'",
     )
-    done, error = fill(server, 0)
-    assert error.args[0] == ER_RECORD_FILE_FULL, error
-    assert "no space left" in error.args[1] and "resume" in error.args[1], error
-    # Reads go on.
-    keys = [row[0] for row in server.run("select id from test.t order by id")]
-    assert keys == done, (len(keys), len(done))
+    done = fill(server)
+    before = what_is_there(server)
+    assert [row[0] for row in before[0]] == done, (len(before[0]), len(done))
+    for statement in CHANGES:
+        assert refused(server, statement), f"there was space for: {statement}"
+        assert what_is_there(server) == before, f"this left something behind: {statement}"
+    rows = fill_transaction(server)
+    assert what_is_there(server) == before, "a transaction that failed left something behind"
     ballast.unlink()
-    for tries in range(200):
-        try:
-            server.run("insert into test.t values (1000000, 'after')")
-            break
-        except pymysql.Error as error:
-            assert error.args[0] == ER_RECORD_FILE_FULL, error
-            time.sleep(0.1)
-    else:
-        raise SystemExit("writes did not go on, though there is space")
-    say(f"disk_full: {len(done)} rows until it was full; writes went on after {tries} tries")
+    tries = write_again(server)
+    # A copy of the table would not fit even now.
+    assert not refused(server, CHANGES[0]), f"there is still no space for: {CHANGES[0]}"
+    say(f"disk_full: {len(done)} rows until it was full; {len(CHANGES)} statements and a"
+        f" transaction of {rows} rows were refused; writes went on after {tries} tries")
     server.kill()
     server.start()
     keys = [row[0] for row in server.run("select id from test.t order by id")]
-    assert keys == [*done, 1000000], (len(keys), len(done))
+    assert keys == [*done, AFTER], (len(keys), len(done))
     assert server.run("check table test.t extended")[-1][3] == "OK"
     server.stop()
 
 
 def main() -> None:
     layout = Layout()
-    server = Server(layout, "full", ["shale-memory=16M"])
+    # Sorting needs room of its own: the folder of temporary files is not on the small disk.
+    server = Server(layout, "full", ["shale-memory=16M", "max-allowed-packet=64M"])
     disk = server.data / "#shale"
     if not mount(disk):
         layout.remove()
         return
     try:
-        test(layout, server, disk)
+        test(server, disk)
     finally:
         server.kill()
         subprocess.run(["umount", str(disk)], check=True)
