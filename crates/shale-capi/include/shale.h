@@ -119,6 +119,25 @@ typedef enum {
   SHALE_LOCK_EXCLUSIVE = 2,
 } shale_lock;
 
+// What shale_report tells of. Fields may be added to what it gives.
+typedef enum {
+  // The transactions that have not ended, a list: id, age_seconds, isolation, optimistic,
+  // prepared (its name, or null), writes, write_bytes, keys_locked, trees, waits_for (a text, or
+  // null), blockers (ids).
+  SHALE_REPORT_TRANSACTIONS = 0,
+  // Up to 10,000 locks, a list: transaction, tree, waits, text.
+  SHALE_REPORT_LOCKS = 1,
+  // The last deadlock, or null: count, seconds_ago, text, deadlock (waits, victim).
+  SHALE_REPORT_DEADLOCK = 2,
+  // The trees, a list: name, rows (an estimate), tables, bytes (of tables on disk), raw_bytes
+  // (before compression, about), ratio, entries, deletes, levels, memtable_bytes, blob_files,
+  // debt_bytes.
+  SHALE_REPORT_TREES = 3,
+  // The levels of the trees, a list: tree, level, tables, bytes, target_bytes, codec, ratio, and
+  // what compactions into it have read, written and taken.
+  SHALE_REPORT_COMPACTION = 4,
+} shale_report_kind;
+
 // Operations on any trees of one database. Of several on one key the last counts.
 typedef struct shale_batch shale_batch;
 
@@ -683,6 +702,21 @@ shale_error *shale_txn_multi_get(shale_txn *txn,
                                  size_t count,
                                  shale_bytes **values);
 
+// How long calls of the transaction wait for a lock from now on, 0: not at all. So a statement
+// that is to skip what others have locked sets 0 and takes SHALE_LOCK_TIMEOUT for an answer.
+SHALE_MUST_USE shale_error *shale_txn_set_lock_timeout(shale_txn *txn, uint64_t millis);
+
+// Gives up the lock of a key that a locking read or scan has taken, as for a row that does not
+// match after all. It does so at SHALE_READ_COMMITTED only, and if no other call relies on the
+// lock: the key was locked by one read, and not written. `unlocked`, which may be NULL, becomes
+// whether it did.
+SHALE_MUST_USE
+shale_error *shale_txn_unlock(shale_txn *txn,
+                              const shale_tree *tree,
+                              const void *key,
+                              size_t key_len,
+                              bool *unlocked);
+
 // Makes a transaction durable without committing it, under a name of 1 to 256 bytes. It frees the
 // transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the outcome is
 // known after the next open).
@@ -738,6 +772,9 @@ void shale_interrupt_free(shale_interrupt *interrupt);
 SHALE_MUST_USE
 shale_error *shale_txn_set_interrupt(shale_txn *txn,
                                      const shale_interrupt *interrupt);
+
+// A report of a shale_report_kind, as JSON.
+SHALE_MUST_USE shale_error *shale_report(const shale_db *db, int kind, shale_bytes **report);
 
 #ifdef __cplusplus
 }  // extern "C"

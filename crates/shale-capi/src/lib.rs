@@ -37,3 +37,5 @@ pub mod txn;
 pub mod prepared;
 
 pub mod interrupt;
+
+pub mod report;

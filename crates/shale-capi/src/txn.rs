@@ -480,3 +480,39 @@ pub unsafe extern "C" fn shale_txn_multi_get(
         give_values(values, txn.multi_get(tree, &keys)?)
     })
 }
+
+/// How long calls of the transaction wait for a lock from now on, 0: not at all. So a statement
+/// that is to skip what others have locked sets 0 and takes SHALE_LOCK_TIMEOUT for an answer.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_set_lock_timeout(
+    txn: *mut shale_txn,
+    millis: u64,
+) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe {
+        handle_mut(txn, "txn")?.txn.set_lock_timeout(Duration::from_millis(millis));
+        Ok(())
+    })
+}
+
+/// Gives up the lock of a key that a locking read or scan has taken, as for a row that does not
+/// match after all. It does so at SHALE_READ_COMMITTED only, and if no other call relies on the
+/// lock: the key was locked by one read, and not written. `unlocked`, which may be NULL, becomes
+/// whether it did.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_unlock(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    key: *const c_void,
+    key_len: usize,
+    unlocked: *mut bool,
+) -> *mut shale_error {
+    // SAFETY: live handles, bytes with their length, NULL or a place for a truth.
+    guard(|| unsafe {
+        let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
+        let did = handle_mut(txn, "txn")?.txn.unlock(tree, key)?;
+        if unlocked.is_null() { Ok(()) } else { store(unlocked, "unlocked", did) }
+    })
+}

@@ -359,6 +359,48 @@ static void inserts(shale_db *db, shale_tree *a) {
   shale_txn_rollback(two);
 }
 
+/* Whether a report has this text in it. */
+static bool reports(shale_db *db, shale_report_kind kind, const char *wanted) {
+  shale_bytes *report = NULL;
+  char *text;
+  bool found;
+  OK(shale_report(db, kind, &report));
+  text = calloc(shale_bytes_len(report) + 1, 1);
+  CHECK(text != NULL);
+  memcpy(text, shale_bytes_data(report), shale_bytes_len(report));
+  found = strstr(text, wanted) != NULL;
+  free(text);
+  shale_bytes_free(report);
+  return found;
+}
+
+static void unlocks(shale_db *db, shale_tree *a) {
+  shale_txn *one = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
+  shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
+  shale_bytes *value = NULL, *report = NULL;
+  bool unlocked = false;
+  OK(shale_txn_get(one, a, SHALE_LOCK_EXCLUSIVE, "u", 1, &value));
+  CHECK(value == NULL);
+  CHECK(reports(db, SHALE_REPORT_LOCKS, "an exclusive lock on key `u` of tree `a`"));
+  CHECK(reports(db, SHALE_REPORT_TRANSACTIONS, "\"isolation\":\"read committed\""));
+  CHECK(reports(db, SHALE_REPORT_DEADLOCK, "null"));
+  CHECK(reports(db, SHALE_REPORT_TREES, "\"name\":\"a\""));
+  OK(shale_tree_flush(a));
+  CHECK(reports(db, SHALE_REPORT_COMPACTION, "\"write_bytes\":"));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_report(db, 99, &report));
+  OK(shale_txn_set_lock_timeout(two, 0));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_get(two, a, SHALE_LOCK_SHARED, "u", 1, &value));
+  OK(shale_txn_unlock(one, a, "u", 1, &unlocked));
+  CHECK(unlocked);
+  OK(shale_txn_put(two, a, "u", 1, "1", 1));
+  OK(shale_txn_unlock(two, a, "u", 1, &unlocked));
+  CHECK(!unlocked);
+  OK(shale_txn_unlock(two, a, "u", 1, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_set_lock_timeout(NULL, 0));
+  shale_txn_rollback(one);
+  shale_txn_rollback(two);
+}
+
 static bool named(shale_prepared *prepared, const char *xid) {
   size_t len = 0;
   const void *data = shale_prepared_xid(prepared, &len);
@@ -474,6 +516,7 @@ int main(int argc, char **argv) {
   large_values(a);
   transactions(db, a);
   inserts(db, a);
+  unlocks(db, a);
   prepared(db, a);
   loads(db);
   whole(db, path);

@@ -76,10 +76,10 @@ pub use base::conflict::{Deadlock, LockWait};
 pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
 pub use db::{
-    Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LevelStats, LockMode,
-    LockingScan, OnConflict, OpenOptions, OperationStats, Prepared, Savepoint, ScanOptions,
-    Snapshot, Stats, Transaction, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress,
-    VerifyReport, WriteOptions,
+    Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LastDeadlock, LevelStats,
+    LockInfo, LockMode, LockingScan, OnConflict, OpenOptions, OperationStats, Prepared, Savepoint,
+    ScanOptions, Snapshot, Stats, Transaction, TransactionInfo, TransactionOptions, Tree,
+    TreeStats, ValueReader, VerifyProgress, VerifyReport, WriteOptions,
 };
 #[doc(inline)]
 pub use fs::Env;

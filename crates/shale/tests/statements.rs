@@ -1,11 +1,13 @@
-//! What statements of a server need of transactions: inserts that find duplicates.
+//! What statements of a server need of transactions: inserts that find duplicates, locks that are
+//! given up for rows that do not match, and sight of who waits for whom.
 
 use shale::{
-    Background, Concurrency, Config, Db, Env, Error, Isolation, OnConflict, OpenOptions,
-    Transaction, TransactionOptions, Tree, WriteOptions,
+    Background, Concurrency, Config, Db, Env, Error, Isolation, LockMode, OnConflict, OpenOptions,
+    ScanOptions, Transaction, TransactionOptions, Tree, WriteOptions,
 };
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 const DONE: WriteOptions = WriteOptions { sync: false };
 
@@ -174,4 +176,102 @@ fn of_threads_that_insert_the_same_keys_one_each_wins() {
         assert_eq!(wins.load(Ordering::Relaxed), 1, "key {key}");
         assert!(tree.contains(&key.to_be_bytes()).unwrap());
     }
+}
+
+#[test]
+fn rows_that_do_not_match_are_unlocked() {
+    let (db, tree) = open(Background::Stepped);
+    for key in [b"a", b"b", b"c", b"d"] {
+        tree.put(key, b"1").unwrap();
+    }
+    let mut txn = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    txn.get_for_share(&tree, b"a").unwrap(); // an earlier statement
+    txn.put(&tree, b"b", b"2").unwrap();
+    let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Exclusive).unwrap();
+    let mut unlocked = Vec::new();
+    while scan.next(&mut txn).unwrap() {
+        let key = scan.key().to_vec();
+        if key != b"d" && txn.unlock(&tree, &key).unwrap() {
+            unlocked.push(key);
+        }
+    }
+    assert_eq!(unlocked, [b"c".to_vec()], "others rely on `a`, `b` is written, `d` matches");
+    let mut other = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    other.set_lock_timeout(Duration::ZERO);
+    for key in [b"a", b"b", b"d"] {
+        let refused = other.get_for_update(&tree, key);
+        assert!(matches!(refused, Err(Error::LockTimeout { .. })), "{refused:?}");
+    }
+    assert!(other.get_for_update(&tree, b"c").unwrap().is_some());
+    // What was undone stays locked, as what a read alone has locked at other levels.
+    let before = txn.savepoint();
+    txn.put(&tree, b"e", b"1").unwrap();
+    txn.rollback_to(before).unwrap();
+    assert!(!txn.unlock(&tree, b"e").unwrap());
+    let mut strict = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    strict.get_for_update(&tree, b"x").unwrap();
+    assert!(!strict.unlock(&tree, b"x").unwrap());
+}
+
+#[test]
+fn transactions_and_locks_are_seen() {
+    let (db, tree) = open(Background::Stepped);
+    assert!(db.transactions().unwrap().is_empty() && db.locks(9).unwrap().is_empty());
+    let mut holder = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    let mut waiter = db.begin(at(Isolation::Serializable)).unwrap();
+    let options = TransactionOptions { concurrency: Concurrency::Optimistic, ..Default::default() };
+    let idle = db.begin(options).unwrap();
+    holder.put(&tree, b"k", b"1").unwrap();
+    holder.get_for_share(&tree, b"s").unwrap();
+    waits(waiter.get_for_update(&tree, b"k"));
+    let all = db.transactions().unwrap();
+    let ids: Vec<u64> = all.iter().map(|info| info.id).collect();
+    assert_eq!(ids, [holder.id(), waiter.id(), idle.id()]);
+    let seen = |info: &shale::TransactionInfo| (info.writes, info.keys_locked, info.trees.len());
+    assert_eq!(all.iter().map(seen).collect::<Vec<_>>(), [(1, 2, 1), (0, 0, 0), (0, 0, 0)]);
+    assert!(all[0].write_bytes > 0 && all[0].trees == ["t"] && all[0].waits_for.is_none());
+    assert_eq!(all[0].isolation, "read committed");
+    assert_eq!(all[1].waits_for.as_deref(), Some("an exclusive lock on key `k` of tree `t`"));
+    assert_eq!(all[1].blockers, [holder.id()]);
+    assert!(all[2].optimistic && !all[1].optimistic);
+    let mut locks = db.locks(9).unwrap();
+    locks.sort_by_key(|lock| (lock.waits, lock.text.clone()));
+    let texts: Vec<&str> = locks.iter().map(|lock| lock.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "a lock to write on key `k` of tree `t`",
+            "a shared lock on key `s` of tree `t`",
+            "an exclusive lock on key `k` of tree `t`",
+        ]
+    );
+    assert_eq!(locks.iter().map(|lock| lock.waits).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(db.locks(2).unwrap().len(), 2);
+    let id = holder.id();
+    let prepared = holder.prepare(b"order 1").unwrap();
+    let all = db.transactions().unwrap();
+    assert_eq!((all[0].id, all[0].prepared.as_deref()), (id, Some("order 1")));
+    assert_eq!(all[0].keys_locked, 2, "locks stay while it is prepared");
+    prepared.commit(DONE).unwrap();
+    drop((waiter, idle));
+    assert!(db.transactions().unwrap().is_empty() && db.locks(9).unwrap().is_empty());
+}
+
+#[test]
+fn a_range_is_shown_once_and_a_deadlock_is_remembered() {
+    let (db, tree) = open(Background::Stepped);
+    assert!(db.last_deadlock().unwrap().is_none());
+    let options = TransactionOptions::default();
+    let (mut one, mut two) = (db.begin(options).unwrap(), db.begin(options).unwrap());
+    one.delete_range(&tree, b"a", b"b").unwrap();
+    assert_eq!(db.locks(9).unwrap().len(), 1);
+    two.put(&tree, b"c", b"1").unwrap();
+    waits(one.put(&tree, b"c", b"2"));
+    let refused = two.put(&tree, b"a", b"2");
+    assert!(matches!(refused, Err(Error::Deadlock(_))), "{refused:?}");
+    let last = db.last_deadlock().unwrap().unwrap();
+    assert_eq!((last.count, last.deadlock.victim), (1, two.id()));
+    assert_eq!(last.deadlock.waits.len(), 2);
+    let ids: Vec<u64> = db.transactions().unwrap().iter().map(|info| info.id).collect();
+    assert_eq!(ids, [one.id()], "who was rolled back is gone");
 }

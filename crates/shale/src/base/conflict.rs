@@ -1,6 +1,7 @@
 //! What a transaction is told when it and others are in each other's way.
 
 use super::key::SeqNo;
+use serde::Serialize;
 use std::fmt;
 
 /// One of the transactions of a [`Deadlock`]: what it waited for, and for whom.
@@ -14,7 +15,7 @@ use std::fmt;
 /// };
 /// assert!(wait.to_string().contains("transaction 7 (2 writes) waits for a shared lock"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LockWait {
     /// The number of the transaction; later ones have larger numbers.
     pub transaction: u64,
@@ -62,7 +63,7 @@ impl fmt::Display for LockWait {
 /// println!("{deadlock}");
 /// # Ok::<(), shale::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Deadlock {
     /// The transactions, each waiting for the next.
     pub waits: Vec<LockWait>,

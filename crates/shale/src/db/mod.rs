@@ -3,6 +3,7 @@
 //! to [`install`], the only place where what readers see changes. [`threads`] is the only file that
 //! spawns.
 
+mod activity;
 mod admin;
 mod batch;
 mod blobs;
@@ -31,6 +32,7 @@ mod tree;
 mod verify;
 mod work;
 
+pub use activity::{LastDeadlock, LockInfo, TransactionInfo};
 pub use batch::Batch;
 pub use blobs::ValueReader;
 pub use ingest::Ingest;

@@ -210,6 +210,7 @@ impl Core {
     pub fn adopt_prepared(&self, xid: Vec<u8>, undecided: Undecided, clock: &dyn Clock) {
         let Undecided { seq, ops } = undecided;
         let mut owner = self.locks.owner();
+        let mut writes = 0;
         for op in OpIter::new(&ops, 1) {
             let span = match op.kind {
                 Kind::RangeDelete => Span::Range(op.key, Some(op.value)),
@@ -222,8 +223,9 @@ impl Core {
                 tracing::warn!(?refusal, "a key of a prepared transaction is not locked again");
                 break;
             }
-            owner.writes += 1;
+            writes += 1;
         }
+        owner.note_writes(writes, ops.len() as u64);
         let blobs = self.blobs_of(&ops);
         self.prepared.lock().insert(xid, PreparedCore { seq, ops, owner, blobs });
     }

@@ -12,6 +12,7 @@
 
 use super::deadlock::{self, Edge, Report, Waiting};
 use super::interrupt::Interrupt;
+use super::live::{About, Live, Registry, Seen};
 use super::shard::{Decision, Lock, Shard, Span, TxnId};
 use crate::base::coding;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
@@ -74,11 +75,18 @@ enum Outcome {
     Deadlock(Arc<Report>),
 }
 
-/// Where a transaction that waits is told.
+/// Where a transaction that waits is told, and what others may know of it.
 #[derive(Debug, Default)]
 struct Slot {
     outcome: Mutex<Outcome>,
     wake: Condvar,
+    seen: Seen,
+}
+
+impl AsRef<Seen> for Slot {
+    fn as_ref(&self) -> &Seen {
+        &self.seen
+    }
 }
 
 impl Slot {
@@ -93,7 +101,7 @@ impl Slot {
 pub struct Owner {
     id: TxnId,
     /// How many writes it has made: what it would cost to undo it.
-    pub writes: u64,
+    writes: u64,
     /// Ends its waits from outside.
     pub interrupt: Option<Interrupt>,
     keys: Vec<HeldKey>,
@@ -101,6 +109,8 @@ pub struct Owner {
     ranges: Vec<TreeId>,
     slot: Arc<Slot>,
     pending: Option<Pending>,
+    /// Whether it is among the live ones.
+    is_live: bool,
 }
 
 #[derive(Debug)]
@@ -130,6 +140,17 @@ impl Owner {
     /// How many keys it holds.
     pub fn keys(&self) -> usize {
         self.keys.len()
+    }
+
+    /// Notes how many writes it has made, and what they take.
+    pub fn note_writes(&mut self, writes: u64, bytes: u64) {
+        self.writes = writes;
+        self.slot.seen.note_writes(writes, bytes);
+    }
+
+    fn hold(&mut self, key: HeldKey) {
+        self.keys.push(key);
+        self.slot.seen.note_keys(self.keys.len());
     }
 }
 
@@ -172,7 +193,9 @@ pub struct LockTable {
     /// What one shard may take.
     shard_bytes_max: usize,
     deadlocks: AtomicU64,
-    last_deadlock: Mutex<Option<Arc<Report>>>,
+    /// And when it was.
+    last_deadlock: Mutex<Option<(Arc<Report>, u64)>>,
+    live: Registry<Slot>,
 }
 
 impl LockTable {
@@ -185,6 +208,7 @@ impl LockTable {
             shard_bytes_max: (bytes_max as usize) / SHARDS,
             deadlocks: AtomicU64::new(0),
             last_deadlock: Mutex::new(None),
+            live: Registry::default(),
         }
     }
 
@@ -198,6 +222,48 @@ impl LockTable {
             ranges: Vec::new(),
             slot: Arc::default(),
             pending: None,
+            is_live: false,
+        }
+    }
+
+    /// As [`LockTable::owner`], and shown by [`LockTable::live`] until it is released.
+    pub fn live_owner(&self, about: About) -> Owner {
+        let mut owner = self.owner();
+        owner.slot = Arc::new(Slot { seen: Seen::new(about), ..Slot::default() });
+        owner.is_live = true;
+        self.live.add(owner.id, &owner.slot);
+        owner
+    }
+
+    /// The transactions that have begun and not ended, oldest first.
+    pub fn live(&self) -> Vec<Live> {
+        let mut all = self.live.all();
+        let waits = self.waits.lock();
+        for live in &mut all {
+            if let Some((shard, waiting)) = waits.get(&live.id) {
+                let cell = self.cells[*shard].lock();
+                live.blockers = cell.shard.blockers(live.id, waiting.tree);
+                live.waiting = Some(waiting.clone());
+            }
+        }
+        all
+    }
+
+    /// Tells `found` of the locks that are held (false) and waited for (true), in no order and not
+    /// all as of one moment, until it answers false.
+    pub fn each(&self, found: &mut dyn FnMut(TxnId, Lock<'_>, bool) -> bool) {
+        let mut go_on = true;
+        for (index, cell) in self.cells.iter().enumerate() {
+            cell.lock().shard.each(&mut |owner, lock, waits| {
+                // A range is in all shards, the request for it in one.
+                if waits || index == 0 || matches!(lock.span, Span::Key(_)) {
+                    go_on = found(owner, lock, waits);
+                }
+                go_on
+            });
+            if !go_on {
+                return;
+            }
         }
     }
 
@@ -259,7 +325,7 @@ impl LockTable {
             }
             Decision::Held | Decision::Granted(None) => Some(Ok(())),
             Decision::Granted(Some(key)) => {
-                owner.keys.push(HeldKey { tree, shard: shard as u8, key });
+                owner.hold(HeldKey { tree, shard: shard as u8, key });
                 Some(Ok(()))
             }
         }
@@ -293,7 +359,7 @@ impl LockTable {
         };
         let waiting = Waiting::new(lock, owner.writes);
         waits.insert(owner.id, (shard, waiting.clone()));
-        self.break_circles(owner.id, &mut waits);
+        self.break_circles(owner.id, &mut waits, clock);
         drop(waits);
         owner.pending = Some(Pending { waiting, shard });
         match wait {
@@ -306,7 +372,7 @@ impl LockTable {
     }
 
     /// While `start` is in a circle of waits, makes one of the circle give way.
-    fn break_circles(&self, start: TxnId, waits: &mut Waits) {
+    fn break_circles(&self, start: TxnId, waits: &mut Waits, clock: &dyn Clock) {
         loop {
             let blockers = |id: TxnId| match waits.get(&id) {
                 Some((shard, waiting)) => {
@@ -336,7 +402,7 @@ impl LockTable {
                 slot.tell(Outcome::Deadlock(report.clone()));
                 waits.remove(&victim);
                 self.deadlocks.fetch_add(1, Ordering::Relaxed);
-                *self.last_deadlock.lock() = Some(report);
+                *self.last_deadlock.lock() = Some((report, clock.now_nanos()));
             }
         }
     }
@@ -398,7 +464,7 @@ impl LockTable {
             Outcome::Deadlock(report) => Err(Refusal::Deadlock(report)),
             Outcome::Granted(Some(key)) => {
                 let (tree, shard) = (pending.waiting.tree, pending.shard as u8);
-                owner.keys.push(HeldKey { tree, shard, key });
+                owner.hold(HeldKey { tree, shard, key });
                 Ok(())
             }
             Outcome::Granted(None) | Outcome::Open => Ok(()),
@@ -436,6 +502,10 @@ impl LockTable {
             cell.shard.release(owner.id, held.tree, &held.key);
             cell.promote(held.tree);
         }
+        owner.slot.seen.note_keys(0);
+        if std::mem::take(&mut owner.is_live) {
+            self.live.remove(owner.id);
+        }
         for tree in owner.ranges.drain(..) {
             for cell in &self.cells {
                 let mut cell = cell.lock();
@@ -446,8 +516,25 @@ impl LockTable {
         }
     }
 
-    /// How many deadlocks there were, and the last one.
-    pub fn deadlocks(&self) -> (u64, Option<Arc<Report>>) {
+    /// Lets go of a key that the owner has asked for once only, and not to write; answers whether
+    /// it did.
+    pub fn release_once(&self, owner: &mut Owner, tree: TreeId, key: &[u8]) -> bool {
+        let mut cell = self.cells[Self::shard_of(tree, key)].lock();
+        let released = cell.shard.release_once(owner.id, tree, key);
+        if released {
+            cell.promote(tree);
+        }
+        drop(cell);
+        let is_it = |held: &HeldKey| held.tree == tree && *held.key == *key;
+        if released && let Some(at) = owner.keys.iter().rposition(is_it) {
+            owner.keys.swap_remove(at);
+            owner.slot.seen.note_keys(owner.keys.len());
+        }
+        released
+    }
+
+    /// How many deadlocks there were, and the last one and when it was, in clock nanoseconds.
+    pub fn deadlocks(&self) -> (u64, Option<(Arc<Report>, u64)>) {
         (self.deadlocks.load(Ordering::Relaxed), self.last_deadlock.lock().clone())
     }
 

@@ -193,7 +193,7 @@ mod stepped {
         let table = LockTable::new(1 << 20);
         let mut owners: Vec<Owner> = (0..3).map(|_| table.owner()).collect();
         for (n, owner) in owners.iter_mut().enumerate() {
-            owner.writes = [5, 1, 7][n];
+            owner.note_writes([5, 1, 7][n], 0);
             ask(&table, owner, write(&[n as u8])).unwrap();
         }
         let ids: Vec<TxnId> = owners.iter().map(Owner::id).collect();
@@ -209,7 +209,7 @@ mod stepped {
         assert_eq!(waits, [(ids[2], ids[0]), (ids[0], ids[1]), (ids[1], ids[2])]);
         assert_eq!(report.edges[0].waiting.span.get(), Span::Key(&[0]));
         assert_eq!(table.deadlocks().0, 1);
-        assert_eq!(table.deadlocks().1.unwrap().victim, ids[1]);
+        assert_eq!(table.deadlocks().1.unwrap().0.victim, ids[1]);
         table.release(b);
         ask(&table, a, write(&[1])).unwrap();
         table.release(a);
@@ -281,4 +281,55 @@ mod stepped {
         table.release(&mut owner);
         assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
     }
+}
+
+#[cfg(not(shuttle))]
+#[test]
+fn a_lock_is_given_up_if_one_read_alone_relies_on_it() {
+    let (table, clock) = (LockTable::new(1 << 20), MemClock::new());
+    let (mut owner, mut other) = (table.owner(), table.owner());
+    let lock = |mode| Lock { tree: 1, span: Span::Key(b"k"), mode };
+    for (modes, gives_up) in [
+        (&[Mode::Shared][..], true),
+        (&[Mode::Exclusive], true),
+        (&[Mode::Shared, Mode::Shared], false),
+        (&[Mode::Shared, Mode::Exclusive], false),
+        (&[Mode::Exclusive, Mode::Shared], false),
+        (&[Mode::Write], false),
+        (&[Mode::Exclusive, Mode::Write], false),
+        (&[], false),
+    ] {
+        for &mode in modes {
+            table.acquire(&mut owner, lock(mode), Wait::Never, &clock).unwrap();
+        }
+        assert_eq!(table.release_once(&mut owner, 1, b"k"), gives_up, "{modes:?}");
+        assert!(!table.release_once(&mut owner, 1, b"k"));
+        assert!(
+            !table.release_once(&mut owner, 2, b"k") && !table.release_once(&mut other, 1, b"k")
+        );
+        assert_eq!(owner.keys(), usize::from(!gives_up && !modes.is_empty()));
+        table.release(&mut owner);
+        assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
+    }
+    // A range that has the key is not given up with it, nor does the key count then.
+    let gap = Lock { tree: 1, span: Span::Range(b"a", None), mode: Mode::Shared };
+    table.acquire(&mut owner, gap, Wait::Never, &clock).unwrap();
+    table.acquire(&mut owner, lock(Mode::Shared), Wait::Never, &clock).unwrap();
+    assert!(!table.release_once(&mut owner, 1, b"k"));
+    table.release(&mut owner);
+}
+
+#[cfg(not(shuttle))]
+#[test]
+fn who_waits_for_a_lock_that_is_given_up_gets_it() {
+    let (table, clock) = (LockTable::new(1 << 20), MemClock::new());
+    let (mut owner, mut other) = (table.owner(), table.owner());
+    let lock = Lock { tree: 1, span: Span::Key(b"k"), mode: Mode::Exclusive };
+    table.acquire(&mut owner, lock, Wait::Never, &clock).unwrap();
+    let asked = table.acquire(&mut other, lock, Wait::Step, &clock);
+    assert!(matches!(asked, Err(Refusal::Queued { .. })));
+    assert!(table.release_once(&mut owner, 1, b"k"));
+    table.acquire(&mut other, lock, Wait::Step, &clock).unwrap();
+    let asked = table.acquire(&mut owner, lock, Wait::Never, &clock);
+    assert!(matches!(asked, Err(Refusal::Timeout { .. })));
 }

@@ -6,6 +6,7 @@
 
 pub mod deadlock;
 pub mod interrupt;
+pub mod live;
 pub mod locks;
 pub mod reads;
 pub mod runs;
@@ -13,5 +14,6 @@ pub mod shard;
 pub mod writes;
 
 pub use interrupt::Interrupt;
+pub use live::{About, Live};
 pub use locks::{LockTable, Owner, Refusal, Wait};
 pub use shard::{Lock, Mode, Span, TxnId};

@@ -143,66 +143,57 @@ pub enum Decision {
     Full,
 }
 
-/// Who holds a key; mostly one.
+/// Who holds a key, and how.
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    owner: TxnId,
+    mode: Mode,
+    /// Whether it was asked for once only, and not to write: then the owner may give it up.
+    once: bool,
+}
+
+/// The holders of a key; mostly one.
 #[derive(Debug)]
 enum Holders {
-    One(TxnId, Mode),
-    Many(Vec<(TxnId, Mode)>),
+    One(Holder),
+    Many(Vec<Holder>),
 }
 
 impl Holders {
-    fn as_slice(&self) -> HolderIter<'_> {
+    #[inline]
+    fn as_slice(&self) -> &[Holder] {
         match self {
-            Holders::One(owner, mode) => HolderIter { one: Some((*owner, *mode)), many: &[] },
-            Holders::Many(many) => HolderIter { one: None, many },
+            Holders::One(one) => std::slice::from_ref(one),
+            Holders::Many(many) => many,
         }
     }
-
-    fn mode_of(&self, owner: TxnId) -> Option<Mode> {
-        self.as_slice().find(|holder| holder.0 == owner).map(|holder| holder.1)
-    }
-
-    fn set(&mut self, owner: TxnId, mode: Mode) {
-        match self {
-            Holders::One(own, held) if *own == owner => *held = mode,
-            Holders::One(other, held) => {
-                *self = Holders::Many(vec![(*other, *held), (owner, mode)]);
-            }
-            Holders::Many(many) => match many.iter_mut().find(|holder| holder.0 == owner) {
-                Some(holder) => holder.1 = mode,
-                None => many.push((owner, mode)),
-            },
-        }
-    }
-
-    /// Takes a holder out; answers whether nobody is left.
-    fn remove(&mut self, owner: TxnId) -> bool {
-        match self {
-            Holders::One(own, _) => *own == owner,
-            Holders::Many(many) => {
-                many.retain(|holder| holder.0 != owner);
-                many.is_empty()
-            }
-        }
-    }
-}
-
-struct HolderIter<'a> {
-    one: Option<(TxnId, Mode)>,
-    many: &'a [(TxnId, Mode)],
-}
-
-impl Iterator for HolderIter<'_> {
-    type Item = (TxnId, Mode);
 
     #[inline]
-    fn next(&mut self) -> Option<(TxnId, Mode)> {
-        if let Some(one) = self.one.take() {
-            return Some(one);
+    fn of(&mut self, owner: TxnId) -> Option<&mut Holder> {
+        let all = match self {
+            Holders::One(one) => std::slice::from_mut(one),
+            Holders::Many(many) => many.as_mut_slice(),
+        };
+        all.iter_mut().find(|holder| holder.owner == owner)
+    }
+
+    fn add(&mut self, new: Holder) {
+        match self {
+            Holders::One(one) => *self = Holders::Many(vec![*one, new]),
+            Holders::Many(many) => many.push(new),
         }
-        let (first, rest) = self.many.split_first()?;
-        self.many = rest;
-        Some(*first)
+    }
+
+    /// Takes a holder out; answers whether nobody is left, or `None` if it held nothing.
+    fn remove(&mut self, owner: TxnId) -> Option<bool> {
+        match self {
+            Holders::One(one) => (one.owner == owner).then_some(true),
+            Holders::Many(many) => {
+                let at = many.iter().position(|holder| holder.owner == owner)?;
+                many.swap_remove(at);
+                Some(many.is_empty())
+            }
+        }
     }
 }
 
@@ -274,12 +265,12 @@ impl TreeLocks {
         mode: Mode,
         found: &mut dyn FnMut(TxnId) -> bool,
     ) {
-        let in_the_way = |holder: &(TxnId, Mode)| holder.0 != owner && holder.1.conflicts(mode);
+        let in_the_way = |other: TxnId, held: Mode| other != owner && held.conflicts(mode);
         match span {
             Span::Key(key) => {
-                let holders = self.keys.get(key).map(Holders::as_slice);
-                for holder in holders.into_iter().flatten().filter(in_the_way) {
-                    if !found(holder.0) {
+                let holders = self.keys.get(key).map(Holders::as_slice).unwrap_or_default();
+                for holder in holders {
+                    if in_the_way(holder.owner, holder.mode) && !found(holder.owner) {
                         return;
                     }
                 }
@@ -288,8 +279,8 @@ impl TreeLocks {
                 let end = upper.map_or(Bound::Unbounded, Bound::Excluded);
                 if upper.is_none_or(|upper| lower < upper) {
                     let inside = self.keys.range::<[u8], _>((Bound::Included(lower), end));
-                    for holder in inside.flat_map(|(_, h)| h.as_slice()).filter(in_the_way) {
-                        if !found(holder.0) {
+                    for holder in inside.flat_map(|(_, holders)| holders.as_slice()) {
+                        if in_the_way(holder.owner, holder.mode) && !found(holder.owner) {
                             return;
                         }
                     }
@@ -297,7 +288,7 @@ impl TreeLocks {
             }
         }
         for range in &self.ranges {
-            if in_the_way(&(range.owner, range.mode))
+            if in_the_way(range.owner, range.mode)
                 && range.span().overlaps(span)
                 && !found(range.owner)
             {
@@ -354,13 +345,15 @@ impl TreeLocks {
         free
     }
 
-    /// Whether the owner has it already.
-    fn is_held(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
+    /// Whether the owner has it already. From now on two calls rely on it.
+    fn is_held_again(&mut self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
         if let Span::Key(key) = span
-            && let Some(holders) = self.keys.get(key)
-            && holders.mode_of(owner).is_some_and(|held| held >= mode)
+            && let Some(held) = self.keys.get_mut(key).and_then(|holders| holders.of(owner))
         {
-            return true;
+            held.once = false;
+            if held.mode >= mode {
+                return true;
+            }
         }
         let covers = |range: &RangeLock| range.owner == owner && range.mode >= mode;
         self.ranges.iter().any(|range| covers(range) && range.covers(span))
@@ -370,17 +363,18 @@ impl TreeLocks {
     fn grant(&mut self, owner: TxnId, span: Span<'_>, mode: Mode) -> (isize, Option<Arc<[u8]>>) {
         match span {
             Span::Key(key) => {
+                let new = Holder { owner, mode, once: mode != Mode::Write };
                 if let Some(holders) = self.keys.get_mut(key) {
-                    let new = holders.mode_of(owner).is_none();
-                    holders.set(owner, mode);
-                    if !new {
+                    if let Some(held) = holders.of(owner) {
+                        *held = Holder { once: false, ..new };
                         return (0, None);
                     }
+                    holders.add(new);
                     let key = self.keys.get_key_value(key).map(|(key, _)| key.clone());
                     (KEY_BYTES as isize, key)
                 } else {
                     let key: Arc<[u8]> = key.into();
-                    self.keys.insert(key.clone(), Holders::One(owner, mode));
+                    self.keys.insert(key.clone(), Holders::One(new));
                     ((KEY_BYTES + key.len()) as isize, Some(key))
                 }
             }
@@ -422,7 +416,7 @@ impl Shard {
     pub fn request(&mut self, owner: TxnId, lock: Lock<'_>, bytes_max: usize) -> Decision {
         let Lock { tree, span, mode } = lock;
         let locks = self.trees.entry(tree).or_default();
-        if locks.is_held(owner, span, mode) {
+        if locks.is_held_again(owner, span, mode) {
             return Decision::Held;
         }
         if !locks.is_free(owner, span, mode, locks.queue.len()) {
@@ -474,12 +468,50 @@ impl Shard {
     pub fn release(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) {
         let Some(locks) = self.trees.get_mut(&tree) else { return };
         let Some(holders) = locks.keys.get_mut(key) else { return };
+        let Some(nobody_left) = holders.remove(owner) else { return };
         let mut freed = KEY_BYTES;
-        if holders.remove(owner) {
+        if nobody_left {
             locks.keys.remove(key);
             freed += key.len();
         }
         self.bytes = self.bytes.saturating_sub(freed);
+    }
+
+    /// Lets go of a key that was asked for once only, and not to write; answers whether it did.
+    pub fn release_once(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> bool {
+        let holders = self.trees.get_mut(&tree).and_then(|locks| locks.keys.get_mut(key));
+        let held = holders.and_then(|holders| holders.of(owner));
+        let once = held.is_some_and(|held| held.once);
+        if once {
+            self.release(owner, tree, key);
+        }
+        once
+    }
+
+    /// Tells `found` of what is held (false) and waited for (true), until it answers false.
+    pub fn each(&self, found: &mut dyn FnMut(TxnId, Lock<'_>, bool) -> bool) {
+        for (&tree, locks) in &self.trees {
+            for (key, holders) in &locks.keys {
+                for holder in holders.as_slice() {
+                    let lock = Lock { tree, span: Span::Key(key), mode: holder.mode };
+                    if !found(holder.owner, lock, false) {
+                        return;
+                    }
+                }
+            }
+            for range in &locks.ranges {
+                let lock = Lock { tree, span: range.span(), mode: range.mode };
+                if !found(range.owner, lock, false) {
+                    return;
+                }
+            }
+            for request in &locks.queue {
+                let lock = Lock { tree, span: request.span.get(), mode: request.mode };
+                if !found(request.owner, lock, true) {
+                    return;
+                }
+            }
+        }
     }
 
     /// Lets go of all ranges of a tree.
@@ -539,7 +571,7 @@ impl Shard {
     pub fn counts(&self) -> (usize, usize, usize) {
         let mut sums = (0, 0, 0);
         for locks in self.trees.values() {
-            sums.0 += locks.keys.values().map(|h| h.as_slice().count()).sum::<usize>();
+            sums.0 += locks.keys.values().map(|h| h.as_slice().len()).sum::<usize>();
             sums.1 += locks.ranges.len();
             sums.2 += locks.queue.len();
         }

@@ -22,7 +22,7 @@ use crate::read::newer::{self, Where};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{Mark, WriteSet};
-use crate::txn::{Interrupt, Lock, Mode, Owner, Refusal, Span, Wait};
+use crate::txn::{About, Interrupt, Lock, Mode, Owner, Refusal, Span, Wait};
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 
@@ -138,7 +138,11 @@ impl Db {
         Ok(Transaction {
             handle: self.handle.clone(),
             options,
-            owner: core.locks.owner(),
+            owner: core.locks.live_owner(About {
+                began: core.env.clock.now_nanos(),
+                isolation: options.isolation.name(),
+                optimistic,
+            }),
             writes: WriteSet::default(),
             reads: ReadSet::new((options.memory_bytes / 4) as usize),
             trees: BTreeMap::new(),
@@ -339,7 +343,7 @@ impl Transaction {
         self.alive()?;
         let place = self.place_of(savepoint)?;
         self.writes.undo_to(self.savepoints[place].1);
-        self.owner.writes = self.writes.count();
+        self.owner.note_writes(self.writes.count(), self.writes.memory_bytes());
         self.savepoints.truncate(place + 1);
         Ok(())
     }
@@ -426,6 +430,56 @@ impl Transaction {
         }
     }
 
+    /// How long its calls wait for a lock from now on; zero does not wait. So a statement that is
+    /// to skip what others have locked sets zero, and takes [`Error::LockTimeout`] for an answer.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let jobs = db.tree_or_create("jobs")?;
+    /// # for key in [b"1", b"2"] { jobs.put(key, b"")?; }
+    /// use std::time::Duration;
+    ///
+    /// let options = shale::TransactionOptions::default();
+    /// let (mut one, mut two) = (db.begin(options)?, db.begin(options)?);
+    /// one.get_for_update(&jobs, b"1")?;
+    /// two.set_lock_timeout(Duration::ZERO);
+    /// let free = [b"1", b"2"].iter().find(|key| two.get_for_update(&jobs, **key).is_ok());
+    /// assert_eq!(free, Some(&b"2"));
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn set_lock_timeout(&mut self, timeout: std::time::Duration) {
+        self.options.lock_timeout = timeout;
+    }
+
+    /// Gives up the lock of a key that a locking read has taken, as for a row that does not match
+    /// after all; answers whether it did. It does so at [`Isolation::ReadCommitted`] only, and if
+    /// no other call relies on the lock: the key was locked by one read, and not written. Locks of
+    /// gaps stay.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"a", b"1")?;
+    /// use shale::{Isolation, TransactionOptions};
+    ///
+    /// let isolation = Isolation::ReadCommitted;
+    /// let mut txn = db.begin(TransactionOptions { isolation, ..TransactionOptions::default() })?;
+    /// assert!(txn.get_for_update(&tree, b"a")?.unwrap() != b"2");
+    /// assert!(txn.unlock(&tree, b"a")?);
+    /// assert!(!txn.unlock(&tree, b"a")?); // it holds it no more
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn unlock(&mut self, tree: &Tree, key: &[u8]) -> Result<bool> {
+        self.check(tree)?;
+        if self.options.isolation != Isolation::ReadCommitted {
+            return Ok(false);
+        }
+        let locks = &self.handle.core.locks;
+        Ok(locks.release_once(&mut self.owner, tree.id(), key))
+    }
+
     /// Locks for a pessimistic transaction.
     fn lock(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
         self.lock_with(tree.id(), span, mode, self.wait())
@@ -496,10 +550,8 @@ impl Drop for Transaction {
 
 impl Core {
     /// The words for a lock.
-    fn lock_text(&self, lock: Lock<'_>) -> String {
-        let trees = self.trees.load();
-        let tree = trees.by_id.get(&lock.tree);
-        let tree = tree.map_or_else(|| format!("#{}", lock.tree), |tree| tree.name.clone());
+    pub(in crate::db) fn lock_text(&self, lock: Lock<'_>) -> String {
+        let tree = self.tree_name(lock.tree);
         let keys = match lock.span {
             Span::Key(key) => keys_text(key, None, &tree),
             Span::Range(lower, upper) => keys_text(lower, Some(upper), &tree),
@@ -507,7 +559,7 @@ impl Core {
         format!("{} on {keys}", lock.mode.name())
     }
 
-    fn deadlock(&self, report: &Report) -> Deadlock {
+    pub(in crate::db) fn deadlock(&self, report: &Report) -> Deadlock {
         let waits = report.edges.iter().map(|edge| {
             let waiting = &edge.waiting;
             let span = waiting.span.get();

@@ -35,6 +35,17 @@ pub enum Isolation {
     Serializable,
 }
 
+impl Isolation {
+    /// As reports call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Isolation::ReadCommitted => "read committed",
+            Isolation::RepeatableRead => "repeatable read",
+            Isolation::Serializable => "serializable",
+        }
+    }
+}
+
 /// Whether a transaction locks, or is checked at its end.
 ///
 /// ```
