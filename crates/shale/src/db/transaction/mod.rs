@@ -388,10 +388,9 @@ impl Transaction {
         drop(self);
     }
 
-    /// Lets go of everything.
+    /// Lets go of everything, while the transaction is still there.
     fn end(&mut self) {
-        let handle = self.handle.clone();
-        handle.core.locks.release(&mut self.owner);
+        self.handle.core.locks.release(&mut self.owner);
         self.writes = WriteSet::default();
         self.reads = ReadSet::new(0);
         self.savepoints.clear();
@@ -544,7 +543,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        self.end();
+        self.handle.core.locks.release(&mut self.owner);
     }
 }
 

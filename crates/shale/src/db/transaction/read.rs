@@ -11,15 +11,18 @@ use crate::txn::writes::Own;
 use crate::txn::{Mode, Span};
 
 impl Transaction {
+    /// Takes the snapshot that plain reads see, if it is to be taken by the first of them.
+    fn begin_view(&mut self) {
+        if self.options.isolation == Isolation::RepeatableRead && self.snapshot.is_none() {
+            self.snapshot = Some(Snapshot::take(&self.handle.core));
+        }
+    }
+
     /// What plain reads see: a snapshot, or without one the newest that is committed.
-    pub(super) fn view(&mut self) -> Option<Snapshot> {
+    fn view(&self) -> Option<&Snapshot> {
         match self.options.isolation {
-            Isolation::ReadCommitted => self.statement.clone(),
-            Isolation::Serializable => self.snapshot.clone(),
-            Isolation::RepeatableRead => {
-                let core = &self.handle.core;
-                Some(self.snapshot.get_or_insert_with(|| Snapshot::take(core)).clone())
-            }
+            Isolation::ReadCommitted => self.statement.as_ref(),
+            Isolation::Serializable | Isolation::RepeatableRead => self.snapshot.as_ref(),
         }
     }
 
@@ -89,8 +92,8 @@ impl Transaction {
             return Ok(own);
         }
         self.before_read(tree, Span::Key(key))?;
-        let view = self.view();
-        self.read_at(tree, key, view.as_ref())
+        self.begin_view();
+        self.read_at(tree, key, self.view())
     }
 
     /// The values of several keys, as by [`Transaction::get`] for each, but cheaper; as of one
@@ -119,8 +122,8 @@ impl Transaction {
         for key in keys {
             self.before_read(tree, Span::Key(key.as_ref()))?;
         }
-        let view = self.view();
-        let mut found = tree.multi_get_as(keys, view.as_ref())?;
+        self.begin_view();
+        let mut found = tree.multi_get_as(keys, self.view())?;
         for (key, value) in keys.iter().zip(&mut found) {
             if let Some(own) = self.own(tree, key.as_ref())? {
                 *value = own;
@@ -223,9 +226,9 @@ impl Transaction {
             let span = Span::Range(&lower, upper.as_deref());
             self.protect(tree, span, Mode::Shared)?;
         }
-        let view = self.view();
+        self.begin_view();
         let own = self.writes.of_tree(tree.id());
-        tree.scan_as(ScanOptions { snapshot: view.as_ref(), ..options }, own)
+        tree.scan_as(ScanOptions { snapshot: self.view(), ..options }, own)
     }
 }
 
