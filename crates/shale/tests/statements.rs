@@ -2,8 +2,8 @@
 //! given up for rows that do not match, and sight of who waits for whom.
 
 use shale::{
-    Background, Concurrency, Config, Db, Env, Error, Isolation, LockMode, OnConflict, OpenOptions,
-    ScanOptions, Transaction, TransactionOptions, Tree, WriteOptions,
+    Background, Batch, Concurrency, Config, Db, Env, Error, Isolation, LockMode, OnConflict,
+    OpenOptions, ScanOptions, Transaction, TransactionOptions, Tree, WriteOptions,
 };
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -274,4 +274,35 @@ fn a_range_is_shown_once_and_a_deadlock_is_remembered() {
     assert_eq!(last.deadlock.waits.len(), 2);
     let ids: Vec<u64> = db.transactions().unwrap().iter().map(|info| info.id).collect();
     assert_eq!(ids, [one.id()], "who was rolled back is gone");
+}
+
+#[test]
+fn a_change_of_all_rows_finds_room_for_its_locks() {
+    let (db, tree) = open(Background::Stepped);
+    let rows = 40_000u32;
+    let mut load = Batch::new();
+    for n in 0..rows {
+        load.put(&tree, &n.to_be_bytes(), b"1");
+    }
+    db.write(&load, DONE).unwrap();
+    let mut other = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    other.get_for_share(&tree, &(rows / 2).to_be_bytes()).unwrap();
+    let mut txn = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    let options =
+        || ScanOptions { upper: Some((rows / 2).to_be_bytes().to_vec()), ..ScanOptions::default() };
+    let mut scan = txn.scan_locking(&tree, options(), LockMode::Exclusive).unwrap();
+    while scan.next(&mut txn).unwrap() {
+        txn.put(&tree, &scan.key().to_vec(), b"2").unwrap();
+    }
+    let mut small = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    small.set_lock_timeout(Duration::ZERO);
+    for n in [0, 1_000, rows / 2 - 1] {
+        let refused = small.get_for_share(&tree, &n.to_be_bytes());
+        assert!(matches!(refused, Err(Error::LockTimeout { .. })), "{n}: {refused:?}");
+    }
+    assert!(small.get_for_update(&tree, &(rows - 1).to_be_bytes()).unwrap().is_some());
+    txn.commit(DONE).unwrap();
+    assert!(small.get_for_update(&tree, &0u32.to_be_bytes()).unwrap().unwrap() == b"2");
+    drop((other, small));
+    assert!(db.locks(9).unwrap().is_empty());
 }

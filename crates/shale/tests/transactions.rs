@@ -410,10 +410,14 @@ fn bounds_are_kept() {
     let options = TransactionOptions { memory_bytes: 1 << 40, ..options };
     assert!(db.begin(options).is_err());
 
-    // All locks of the database together may take a sixteenth of its 16 MiB.
+    // All locks of the database together may take a sixteenth of its 16 MiB. Every other key is of
+    // the other transaction, so that neither can have a range.
     let mut txn = db.begin(TransactionOptions::default()).unwrap();
-    let refused = (0u64..)
-        .find_map(|n| txn.get_for_update(&tree, &n.to_be_bytes()).err().map(|error| (n, error)));
+    let mut other = db.begin(TransactionOptions::default()).unwrap();
+    let refused = (0u64..).find_map(|n| {
+        let txn = if n % 2 == 0 { &mut txn } else { &mut other };
+        txn.get_for_update(&tree, &n.to_be_bytes()).err().map(|error| (n, error))
+    });
     let Some((count, Error::LocksFull { bytes_max })) = refused else { panic!() };
     assert_eq!(bytes_max, 1 << 20);
     assert!((4_000..12_000).contains(&count), "{count}");

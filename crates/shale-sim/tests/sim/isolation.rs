@@ -39,6 +39,9 @@ struct World {
     options: TransactionOptions,
     /// Whether appends lock the list when they read it.
     locking: bool,
+    /// Whether locks of keys are made ranges now and then.
+    merging: bool,
+    merges: u64,
     history: Vec<Run>,
     values: u32,
     waits: u64,
@@ -51,11 +54,12 @@ fn list(value: Option<shale::Value>) -> Vec<u32> {
 }
 
 impl World {
-    fn new(options: TransactionOptions, locking: bool) -> World {
+    fn new(options: TransactionOptions, locking: bool, merging: bool) -> World {
         let db = open_db(&MemFs::new(), PATH, &small()).unwrap();
         let tree = db.tree_or_create("lists").unwrap();
         let (history, values) = (Vec::new(), 0);
-        World { db, tree, options, locking, history, values, waits: 0, refused: 0 }
+        let (waits, refused, merges) = (0, 0, 0);
+        World { db, tree, options, locking, merging, merges, history, values, waits, refused }
     }
 
     fn turn(&mut self, client: &mut Client, rng: &mut Pcg64Mcg) {
@@ -81,12 +85,22 @@ impl World {
         });
         match self.act(client, next) {
             Ok(()) => client.next = None,
-            Err(Error::LockWait { .. }) => self.waits += 1,
+            Err(Error::LockWait { .. }) => {
+                self.waits += 1;
+                return;
+            }
             Err(error) => {
                 assert!(error.is_retryable(), "{error}");
                 self.refused += 1;
                 client.txn = None;
             }
+        }
+        // Ranges in place of keys lock more, and nobody may come to see less of it.
+        if let Some((txn, _)) = &mut client.txn
+            && self.merging
+            && rng.random_ratio(1, 3)
+        {
+            self.merges += u64::from(txn.merge_locks().unwrap());
         }
     }
 
@@ -149,7 +163,7 @@ fn histories(
     locking: bool,
     allowed: Option<Anomaly>,
 ) -> u64 {
-    let (mut found, mut committed, mut disturbed) = (0, 0, 0);
+    let (mut found, mut committed, mut disturbed, mut merges) = (0, 0, 0, 0);
     let all = seeds(40);
     for &seed in &all {
         let label = format!("SHALE_SEED={seed}, {name}");
@@ -157,10 +171,12 @@ fn histories(
         // Half of those that can write all but the last write to runs of their own.
         let spills = options.concurrency == Concurrency::Pessimistic && seed % 2 == 1;
         let memory_bytes = u64::from(spills);
-        let mut world = World::new(TransactionOptions { memory_bytes, ..options }, locking);
+        let mut world =
+            World::new(TransactionOptions { memory_bytes, ..options }, locking, seed % 3 == 0);
         world.run(seed, 400);
         committed += world.history.iter().filter(|run| run.committed).count();
         disturbed += world.waits + world.refused;
+        merges += world.merges;
         if let Some(finding) = check(&world.history, &world.finals()) {
             let told: Vec<&Run> =
                 finding.transactions.iter().map(|index| &world.history[*index]).collect();
@@ -172,6 +188,9 @@ fn histories(
         }
     }
     assert!(committed > 20 * all.len(), "{name}: {committed} committed");
+    if options.concurrency == Concurrency::Pessimistic && all.len() > 3 {
+        assert!(merges > 0, "{name}: no locks were merged");
+    }
     assert!(disturbed > all.len() as u64, "{name}: {disturbed} met others");
     found
 }

@@ -126,8 +126,9 @@ pub enum Error {
     /// Transactions waited for each other, and this one had to give way: it has been rolled back.
     /// Try it again from its beginning.
     Deadlock(Arc<Deadlock>),
-    /// Locks take as much memory as they may. The call has done nothing. Commit or roll back
-    /// transactions that hold many, or raise `memory_bytes`.
+    /// Locks take as much memory as they may, and those of the transaction cannot be made fewer
+    /// ranges (which happens by itself), because others hold what is between. The call has done
+    /// nothing. Commit or roll back transactions that hold many, or raise `memory_bytes`.
     LocksFull {
         /// What all locks together may take, in bytes: a sixteenth of `memory_bytes`.
         bytes_max: u64,

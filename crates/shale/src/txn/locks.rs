@@ -3,9 +3,11 @@
 //! What nobody disputes costs one shard's mutex. Whoever has to wait takes the one mutex of the
 //! waits first, so that beginnings of waits come one after the other and each sees all earlier
 //! ones: then a deadlock is found when its last member begins to wait, and not later. Nobody holds
-//! a mutex while he waits. Mutexes are taken in this order: waits, a shard, a transaction's slot.
+//! a mutex while he waits. Mutexes are taken in this order: waits, a shard (to merge locks, all in
+//! their order), a transaction's slot.
 //!
-//! A range is asked for in one shard after the other; what has been granted so far stays.
+//! A range is asked for in one shard after the other; what has been granted so far stays. Who holds
+//! many keys gets ranges instead: see `escalate`.
 //!
 //! Who has nobody to wait beside him (a simulation in one thread) asks with [`Wait::Step`]: the
 //! request stays in the queue, and asking for the same again tells what has become of it.
@@ -13,7 +15,8 @@
 use super::deadlock::{self, Edge, Report, Waiting};
 use super::interrupt::Interrupt;
 use super::live::{About, Live, Registry, Seen};
-use super::shard::{Decision, Lock, Shard, Span, TxnId};
+use super::refusal::Refusal;
+use super::shard::{Decision, KEY_BYTES, Lock, Shard, Span, TxnId};
 use crate::base::coding;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex};
@@ -37,33 +40,6 @@ pub enum Wait {
     Nanos(u64),
     /// The request waits, the caller does not.
     Step,
-}
-
-/// Why a lock was not granted.
-#[derive(Clone, Debug)]
-pub enum Refusal {
-    /// Others were in the way for as long as was to be waited, among them this one.
-    Timeout {
-        /// A transaction that is in the way; 0 if it has just ended.
-        holder: TxnId,
-    },
-    /// The request waits: ask again when others have gone on.
-    Queued {
-        /// A transaction that is in the way.
-        holder: TxnId,
-    },
-    /// It was not to wait any longer; this one was in the way.
-    Interrupted {
-        /// A transaction that is in the way; 0 if it has just ended.
-        holder: TxnId,
-    },
-    /// This transaction is to be rolled back, or some would wait for ever.
-    Deadlock(Arc<Report>),
-    /// The table may take no more memory.
-    Full {
-        /// What it takes, and may take, in bytes.
-        bytes_max: u64,
-    },
 }
 
 /// What has become of a request.
@@ -105,6 +81,10 @@ pub struct Owner {
     /// Ends its waits from outside.
     pub interrupt: Option<Interrupt>,
     keys: Vec<HeldKey>,
+    /// What these take of the table's memory.
+    key_bytes: usize,
+    /// How many of them the last merge has left.
+    keys_unmerged: usize,
     /// The trees with ranges that it holds.
     ranges: Vec<TreeId>,
     slot: Arc<Slot>,
@@ -118,6 +98,12 @@ struct HeldKey {
     tree: TreeId,
     shard: u8,
     key: std::sync::Arc<[u8]>,
+}
+
+impl HeldKey {
+    fn bytes(&self) -> usize {
+        KEY_BYTES + self.key.len()
+    }
 }
 
 /// A request that waits.
@@ -149,6 +135,7 @@ impl Owner {
     }
 
     fn hold(&mut self, key: HeldKey) {
+        self.key_bytes += key.bytes();
         self.keys.push(key);
         self.slot.seen.note_keys(self.keys.len());
     }
@@ -193,6 +180,7 @@ pub struct LockTable {
     /// What one shard may take.
     shard_bytes_max: usize,
     deadlocks: AtomicU64,
+    escalations: AtomicU64,
     /// And when it was.
     last_deadlock: Mutex<Option<(Arc<Report>, u64)>>,
     live: Registry<Slot>,
@@ -207,6 +195,7 @@ impl LockTable {
             next: AtomicU64::new(1),
             shard_bytes_max: (bytes_max as usize) / SHARDS,
             deadlocks: AtomicU64::new(0),
+            escalations: AtomicU64::new(0),
             last_deadlock: Mutex::new(None),
             live: Registry::default(),
         }
@@ -219,6 +208,8 @@ impl LockTable {
             writes: 0,
             interrupt: None,
             keys: Vec::new(),
+            key_bytes: 0,
+            keys_unmerged: 0,
             ranges: Vec::new(),
             slot: Arc::default(),
             pending: None,
@@ -283,6 +274,28 @@ impl LockTable {
         if owner.pending.is_some() {
             self.settle(owner, lock)?;
         }
+        let before = owner.keys.len();
+        let mut result = self.acquire_all(owner, lock, wait, clock);
+        if matches!(result, Err(Refusal::Full { .. }))
+            && self.may_escalate(owner)
+            && self.escalate(owner, escalate::FEW)
+        {
+            result = self.acquire_all(owner, lock, wait, clock);
+        }
+        if owner.keys.len() > before && self.is_crowded(owner) {
+            self.escalate(owner, escalate::FEW);
+        }
+        result
+    }
+
+    #[inline]
+    fn acquire_all(
+        &self,
+        owner: &mut Owner,
+        lock: Lock<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
         if let Span::Key(key) = lock.span {
             return self.acquire_in(owner, Self::shard_of(lock.tree, key), lock, wait, clock);
         }
@@ -497,6 +510,7 @@ impl LockTable {
             // Decided meanwhile: what was granted is let go of with the rest.
             let _ = self.end_wait(owner);
         }
+        (owner.key_bytes, owner.keys_unmerged) = (0, 0);
         for held in owner.keys.drain(..) {
             let mut cell = self.cells[usize::from(held.shard)].lock();
             cell.shard.release(owner.id, held.tree, &held.key);
@@ -527,7 +541,8 @@ impl LockTable {
         drop(cell);
         let is_it = |held: &HeldKey| held.tree == tree && *held.key == *key;
         if released && let Some(at) = owner.keys.iter().rposition(is_it) {
-            owner.keys.swap_remove(at);
+            let held = owner.keys.swap_remove(at);
+            owner.key_bytes = owner.key_bytes.saturating_sub(held.bytes());
             owner.slot.seen.note_keys(owner.keys.len());
         }
         released
@@ -536,6 +551,11 @@ impl LockTable {
     /// How many deadlocks there were, and the last one and when it was, in clock nanoseconds.
     pub fn deadlocks(&self) -> (u64, Option<(Arc<Report>, u64)>) {
         (self.deadlocks.load(Ordering::Relaxed), self.last_deadlock.lock().clone())
+    }
+
+    /// How often locks of keys were made ranges.
+    pub fn escalations(&self) -> u64 {
+        self.escalations.load(Ordering::Relaxed)
     }
 
     /// How many keys and ranges are held, and how many requests wait. A range counts once.
@@ -555,6 +575,9 @@ impl LockTable {
         self.cells.iter().map(|cell| cell.lock().shard.bytes()).sum()
     }
 }
+
+#[path = "escalate.rs"]
+mod escalate;
 
 #[cfg(test)]
 #[path = "locks_tests.rs"]

@@ -272,13 +272,17 @@ mod stepped {
     #[test]
     fn beyond_the_bound_locks_are_refused() {
         let table = LockTable::new(64 << 10);
-        let mut owner = table.owner();
-        let refused = (0u32..10_000)
-            .find_map(|n| ask(&table, &mut owner, write(&n.to_be_bytes())).err().map(|e| (n, e)));
+        // Neither can have a range: every other key is the other's.
+        let mut owners = [table.owner(), table.owner()];
+        let refused = (0u32..10_000).find_map(|n| {
+            let owner = &mut owners[n as usize % 2];
+            ask(&table, owner, write(&n.to_be_bytes())).err().map(|e| (n, e))
+        });
         let Some((count, Refusal::Full { bytes_max })) = refused else { panic!() };
         assert_eq!(bytes_max, 64 << 10);
         assert!((200..1000).contains(&count), "{count}");
-        table.release(&mut owner);
+        assert_eq!(table.counts(), (count as usize, 0, 0));
+        owners.iter_mut().for_each(|owner| table.release(owner));
         assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
     }
 }

@@ -5,15 +5,18 @@
 //! are as they are in docs/decisions/0006-transactions.md.
 
 pub mod deadlock;
+pub mod holders;
 pub mod interrupt;
 pub mod live;
 pub mod locks;
 pub mod reads;
+pub mod refusal;
 pub mod runs;
 pub mod shard;
 pub mod writes;
 
 pub use interrupt::Interrupt;
 pub use live::{About, Live};
-pub use locks::{LockTable, Owner, Refusal, Wait};
+pub use locks::{LockTable, Owner, Wait};
+pub use refusal::Refusal;
 pub use shard::{Lock, Mode, Span, TxnId};

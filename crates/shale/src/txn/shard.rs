@@ -20,6 +20,7 @@
 //! still waits has to wait as well, or a stream of shared locks would starve an exclusive one. But
 //! nobody waits for a request that waits for a lock of his own: he would wait for himself.
 
+use super::holders::{Holder, Holders};
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -143,60 +144,6 @@ pub enum Decision {
     Full,
 }
 
-/// Who holds a key, and how.
-#[derive(Clone, Copy, Debug)]
-struct Holder {
-    owner: TxnId,
-    mode: Mode,
-    /// Whether it was asked for once only, and not to write: then the owner may give it up.
-    once: bool,
-}
-
-/// The holders of a key; mostly one.
-#[derive(Debug)]
-enum Holders {
-    One(Holder),
-    Many(Vec<Holder>),
-}
-
-impl Holders {
-    #[inline]
-    fn as_slice(&self) -> &[Holder] {
-        match self {
-            Holders::One(one) => std::slice::from_ref(one),
-            Holders::Many(many) => many,
-        }
-    }
-
-    #[inline]
-    fn of(&mut self, owner: TxnId) -> Option<&mut Holder> {
-        let all = match self {
-            Holders::One(one) => std::slice::from_mut(one),
-            Holders::Many(many) => many.as_mut_slice(),
-        };
-        all.iter_mut().find(|holder| holder.owner == owner)
-    }
-
-    fn add(&mut self, new: Holder) {
-        match self {
-            Holders::One(one) => *self = Holders::Many(vec![*one, new]),
-            Holders::Many(many) => many.push(new),
-        }
-    }
-
-    /// Takes a holder out; answers whether nobody is left, or `None` if it held nothing.
-    fn remove(&mut self, owner: TxnId) -> Option<bool> {
-        match self {
-            Holders::One(one) => (one.owner == owner).then_some(true),
-            Holders::Many(many) => {
-                let at = many.iter().position(|holder| holder.owner == owner)?;
-                many.swap_remove(at);
-                Some(many.is_empty())
-            }
-        }
-    }
-}
-
 #[derive(Debug)]
 struct RangeLock {
     owner: TxnId,
@@ -244,7 +191,7 @@ struct Request {
 
 /// What a held key takes beside its bytes: its place in the tree, the counts of the shared key, and
 /// its place in the holder's list.
-const KEY_BYTES: usize = 112;
+pub(super) const KEY_BYTES: usize = 112;
 /// What a held range takes beside its bounds.
 const RANGE_BYTES: usize = size_of::<RangeLock>();
 
@@ -428,6 +375,48 @@ impl Shard {
         let (bytes, key) = locks.grant(owner, span, mode);
         self.bytes = self.bytes.saturating_add_signed(bytes);
         Decision::Granted(key)
+    }
+
+    /// Whether nobody else holds or waits for what this conflicts with, but for those who wait for
+    /// the owner.
+    pub fn is_free(&self, owner: TxnId, lock: Lock<'_>) -> bool {
+        self.trees
+            .get(&lock.tree)
+            .is_none_or(|locks| locks.is_free(owner, lock.span, lock.mode, locks.queue.len()))
+    }
+
+    /// How the owner holds a key.
+    pub fn mode_of(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> Option<Mode> {
+        let holders = self.trees.get_mut(&tree)?.keys.get_mut(key)?;
+        holders.of(owner).map(|held| held.mode)
+    }
+
+    /// Tells of the ranges of a tree that the owner holds.
+    pub fn each_range(
+        &self,
+        owner: TxnId,
+        tree: TreeId,
+        found: &mut dyn FnMut(&[u8], Option<&[u8]>, Mode),
+    ) {
+        let ranges = self.trees.get(&tree).map(|locks| locks.ranges.as_slice());
+        for range in ranges.unwrap_or_default().iter().filter(|range| range.owner == owner) {
+            found(&range.lower, range.upper.as_deref(), range.mode);
+        }
+    }
+
+    /// Grants a range that is free; those of the owner that it covers go, however much is taken.
+    pub fn cover(&mut self, owner: TxnId, lock: Lock<'_>) {
+        let locks = self.trees.entry(lock.tree).or_default();
+        let (mut bytes, _) = locks.grant(owner, lock.span, lock.mode);
+        if let Some(new) = locks.ranges.pop() {
+            locks.ranges.retain(|old| {
+                let covered = old.owner == owner && old.mode <= new.mode && new.covers(old.span());
+                bytes -= if covered { old.bytes() as isize } else { 0 };
+                !covered
+            });
+            locks.ranges.push(new);
+        }
+        self.bytes = self.bytes.saturating_add_signed(bytes);
     }
 
     /// Puts a request that was found busy at the end of the queue. An owner has one at a time.

@@ -1,8 +1,9 @@
-//! Transactions: the parts of `txn` put together over a database. Reads are in `read`, scans that
-//! lock in `locking`, the commit in `commit`.
+//! Transactions: the parts of `txn` put together over a database. Reads are in `read`, locks in
+//! `locks`, scans that lock in `locking`, the commit in `commit`.
 
 mod commit;
 mod locking;
+mod locks;
 mod options;
 mod read;
 mod spill;
@@ -22,7 +23,7 @@ use crate::read::newer::{self, Where};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{Mark, WriteSet};
-use crate::txn::{About, Interrupt, Lock, Mode, Owner, Refusal, Span, Wait};
+use crate::txn::{About, Interrupt, Lock, Owner, Span};
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 
@@ -416,102 +417,6 @@ impl Transaction {
 
     fn is_optimistic(&self) -> bool {
         self.options.concurrency == Concurrency::Optimistic
-    }
-
-    fn wait(&self) -> Wait {
-        let nanos = self.options.lock_timeout.as_nanos().min(u64::MAX.into()) as u64;
-        if nanos == 0 {
-            Wait::Never
-        } else if self.core().stepped {
-            Wait::Step
-        } else {
-            Wait::Nanos(nanos)
-        }
-    }
-
-    /// How long its calls wait for a lock from now on; zero does not wait. So a statement that is
-    /// to skip what others have locked sets zero, and takes [`Error::LockTimeout`] for an answer.
-    ///
-    /// ```
-    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
-    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
-    /// # let jobs = db.tree_or_create("jobs")?;
-    /// # for key in [b"1", b"2"] { jobs.put(key, b"")?; }
-    /// use std::time::Duration;
-    ///
-    /// let options = shale::TransactionOptions::default();
-    /// let (mut one, mut two) = (db.begin(options)?, db.begin(options)?);
-    /// one.get_for_update(&jobs, b"1")?;
-    /// two.set_lock_timeout(Duration::ZERO);
-    /// let free = [b"1", b"2"].iter().find(|key| two.get_for_update(&jobs, **key).is_ok());
-    /// assert_eq!(free, Some(&b"2"));
-    /// # Ok::<(), shale::Error>(())
-    /// ```
-    pub fn set_lock_timeout(&mut self, timeout: std::time::Duration) {
-        self.options.lock_timeout = timeout;
-    }
-
-    /// Gives up the lock of a key that a locking read has taken, as for a row that does not match
-    /// after all; answers whether it did. It does so at [`Isolation::ReadCommitted`] only, and if
-    /// no other call relies on the lock: the key was locked by one read, and not written. Locks of
-    /// gaps stay.
-    ///
-    /// ```
-    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
-    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
-    /// # let tree = db.tree_or_create("t")?;
-    /// # tree.put(b"a", b"1")?;
-    /// use shale::{Isolation, TransactionOptions};
-    ///
-    /// let isolation = Isolation::ReadCommitted;
-    /// let mut txn = db.begin(TransactionOptions { isolation, ..TransactionOptions::default() })?;
-    /// assert!(txn.get_for_update(&tree, b"a")?.unwrap() != b"2");
-    /// assert!(txn.unlock(&tree, b"a")?);
-    /// assert!(!txn.unlock(&tree, b"a")?); // it holds it no more
-    /// # Ok::<(), shale::Error>(())
-    /// ```
-    pub fn unlock(&mut self, tree: &Tree, key: &[u8]) -> Result<bool> {
-        self.check(tree)?;
-        if self.options.isolation != Isolation::ReadCommitted {
-            return Ok(false);
-        }
-        let locks = &self.handle.core.locks;
-        Ok(locks.release_once(&mut self.owner, tree.id(), key))
-    }
-
-    /// Locks for a pessimistic transaction.
-    fn lock(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
-        self.lock_with(tree.id(), span, mode, self.wait())
-    }
-
-    fn lock_with(&mut self, tree: TreeId, span: Span<'_>, mode: Mode, wait: Wait) -> Result<()> {
-        let lock = Lock { tree, span, mode };
-        let core = &self.handle.core;
-        match core.locks.acquire(&mut self.owner, lock, wait, &*core.env.clock) {
-            Ok(()) => Ok(()),
-            Err(refusal) => Err(self.refused(lock, refusal)),
-        }
-    }
-
-    #[cold]
-    fn refused(&mut self, lock: Lock<'_>, refusal: Refusal) -> Error {
-        let words = |lock: Lock<'_>| self.core().lock_text(lock);
-        match refusal {
-            Refusal::Timeout { holder } => Error::LockTimeout {
-                lock: words(lock),
-                holder,
-                waited_millis: self.options.lock_timeout.as_millis() as u64,
-            },
-            Refusal::Interrupted { holder } => Error::Interrupted { lock: words(lock), holder },
-            Refusal::Queued { holder } => Error::LockWait { lock: words(lock), holder },
-            Refusal::Full { bytes_max } => Error::LocksFull { bytes_max },
-            Refusal::Deadlock(report) => {
-                let error = Error::Deadlock(std::sync::Arc::new(self.core().deadlock(&report)));
-                self.end();
-                self.over = Some(Arc::new(error.clone()));
-                error
-            }
-        }
     }
 
     /// Refuses to write what was changed since the snapshot, if there is one.
