@@ -194,7 +194,7 @@ int ha_shale::reset() {
   scanned_ = nullptr;
   keyread_only_ = false;
   has_range_end_ = false;
-  locked_in_ = nullptr;
+  forget_locked();
   loader_.reset();
   in_parts_ = false;
   // A statement with long values does not keep their memory for all that follow.

@@ -112,13 +112,14 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
                                           &found))) {
     return error;
   }
-  if (found == nullptr) return missing;
+  if (found == nullptr) {
+    // At READ COMMITTED the place of a row that is not there is free to all, as InnoDB has it.
+    if (lock_mode() != SHALE_LOCK_NONE) trx()->unlock(index.tree, std::string(key));
+    return missing;
+  }
   BytesHandle bytes(found);
   std::string_view value = view_of(bytes);
-  if (lock_mode() != SHALE_LOCK_NONE) {
-    locked_in_ = &index;
-    locked_key_.assign(key);
-  }
+  note_locked(index, key);
   if (is_primary(index)) return fill_from_primary(buf, key, value);
   std::string_view primary_key;
   if (!index.codec->primary_of(key, value, &primary_key)) {
@@ -140,13 +141,11 @@ int ha_shale::fill(uchar *buf, bool *skip) {
   *skip = false;
   if (int error = cursor_.value(&value)) return error;
   if (is_primary(index)) {
-    if (lock_mode() != SHALE_LOCK_NONE) {
-      locked_in_ = &index;
-      locked_key_.assign(cursor_.key());
-    }
+    note_locked(index, cursor_.key());
     return fill_from_primary(buf, cursor_.key(), value);
   }
   std::string_view primary_key;
+  note_locked(index, cursor_.key());
   if (int error = look_at_entry(buf, value, &primary_key, skip)) return error;
   if (*skip) return 0;
   current_primary_.assign(primary_key);
@@ -226,10 +225,12 @@ int ha_shale::step(uchar *buf, bool backward) {
     bool found = false, skip = false;
     int error = scan_of_ == trx()->ended() ? cursor_.step(txn, backward, &found)
                                            : go_on(txn, backward, &found);
+    forget_locked();
     if (error != 0) return error;
     if (!found) return HA_ERR_END_OF_FILE;
     if (int error = fill(buf, &skip)) return error;
     if (!skip) return 0;
+    unlock_row();
     if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
   }
 }
@@ -271,6 +272,7 @@ int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
   current_primary_.assign(reinterpret_cast<const char *>(pos) + 2, uint2korr(pos));
   bool keyread = keyread_only_;
   keyread_only_ = false;
+  forget_locked();
   int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
   keyread_only_ = keyread;
   return finish_read(error, buf);
@@ -309,6 +311,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
       index.codec->pack_tuple(key, whole, &key_);
     }
     std::string searched = key_;
+    forget_locked();
     int error = read_row(index, searched, buf, HA_ERR_KEY_NOT_FOUND);
     // Where an index_next would go on.
     lower_ = searched;
@@ -411,5 +414,18 @@ Item *ha_shale::idx_cond_push(uint index, Item *condition) {
   return nullptr;
 }
 
-// At READ COMMITTED rows that do not match are to be let go: when the C interface can.
-void ha_shale::unlock_row() {}
+void ha_shale::note_locked(const Index &index, std::string_view key) {
+  if (lock_mode() == SHALE_LOCK_NONE || !trx()->read_committed()) return;
+  Locked &locked = is_primary(index) ? locked_row_ : locked_entry_;
+  locked.index = &index;
+  locked.key.assign(key);
+}
+
+// At READ COMMITTED the row last read is given up if it does not match. The engine keeps the lock if
+// anything else relies on it: an earlier read, also of an earlier statement, or a write.
+void ha_shale::unlock_row() {
+  for (Locked *locked : {&locked_row_, &locked_entry_}) {
+    if (locked->index != nullptr) trx()->unlock(locked->index->tree, locked->key);
+  }
+  forget_locked();
+}

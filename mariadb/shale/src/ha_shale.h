@@ -136,6 +136,8 @@ class ha_shale final : public handler {
   int read_row(const Index &index, std::string_view key, uchar *buf, int missing);
   int read_by_primary(uchar *buf, int missing);
   int finish_read(int error, uchar *buf);
+  void note_locked(const Index &index, std::string_view key);
+  void forget_locked() { locked_row_.index = locked_entry_.index = nullptr; }
 
   // Reading ahead (ha_ahead)
   struct Ahead {
@@ -221,8 +223,12 @@ class ha_shale final : public handler {
   std::string range_end_;
   std::string current_primary_;   // of the row last read
   std::string row_;               // its value: blobs point into it
-  std::string locked_key_;        // of the row last locked, for unlock_row
-  const Index *locked_in_ = nullptr;
+  // What the row last read has locked, for unlock_row: in the primary index, and in another one.
+  struct Locked {
+    const Index *index = nullptr;
+    std::string key;
+  };
+  Locked locked_row_, locked_entry_;
 
   std::string duplicate_primary_;
   RowKeys was_, is_;

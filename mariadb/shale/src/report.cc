@@ -67,6 +67,30 @@ void append_trees(const Json &statistics, std::string *out) {
   }
 }
 
+void append_transactions(std::string *out) {
+  std::map<std::string, TreeOwner> owners = tree_owners();
+  Json last = engine_report(SHALE_REPORT_DEADLOCK), all = engine_report(SHALE_REPORT_TRANSACTIONS);
+  append_title(out, "LAST DEADLOCK");
+  if (last.is_null()) {
+    append(out, "none since the start\n");
+  } else {
+    append(out, "%.0f since the start, the last one %.0f s ago:\n", last["count"].number(),
+           last["seconds_ago"].number());
+    *out += with_names(owners, last["text"].text()) + "\n";
+  }
+  append_title(out, "TRANSACTIONS");
+  append(out, "%zu under way (information_schema.SHALE_TRANSACTIONS has them all)\n",
+         all.elements().size());
+  for (const Json &one : all.elements()) {
+    if (one["waits_for"].is_null()) continue;
+    std::string blockers;
+    for (const Json &other : one["blockers"].elements()) blockers += " " + other.text();
+    append(out, "transaction %s, %.0f writes, waits for%s: ", one["id"].text().c_str(),
+           one["writes"].number(), blockers.c_str());
+    *out += with_names(owners, one["waits_for"].text()) + "\n";
+  }
+}
+
 void append_totals(const Json &statistics, std::string *out) {
   append_title(out, "WRITING");
   append(out, "up %.0f s; user %.1f MB, log %.1f MB, flush %.1f MB, compaction %.1f MB; "
@@ -109,6 +133,7 @@ bool show_status(handlerton *, THD *thd, stat_print_fn *print, enum ha_stat_type
   Json statistics = engine_statistics();
   std::string text;
   append_totals(statistics, &text);
+  append_transactions(&text);
   append_trees(statistics, &text);
   return print(thd, STRING_WITH_LEN("SHALE"), STRING_WITH_LEN(""), text.data(), text.size());
 }
@@ -135,6 +160,32 @@ std::string name_of(const std::map<std::string, TreeOwner> &owners, const std::s
   const TreeOwner &owner = found->second;
   std::string index = owner.index.empty() ? "(hidden primary key)" : owner.index;
   return owner.schema + "." + owner.table + "." + index;
+}
+
+std::string with_names(const std::map<std::string, TreeOwner> &owners, const std::string &text) {
+  static const std::string mark = "tree `";
+  std::string out;
+  size_t from = 0;
+  for (;;) {
+    size_t at = text.find(mark, from);
+    size_t end = at == std::string::npos ? at : text.find('`', at + mark.size());
+    if (end == std::string::npos) return out + text.substr(from);
+    std::string tree = text.substr(at + mark.size(), end - at - mark.size());
+    bool known = owners.find(tree) != owners.end();
+    out += text.substr(from, at - from);
+    out += known ? name_of(owners, tree) : text.substr(at, end + 1 - at);
+    from = end + 1;
+  }
+}
+
+Json engine_report(int kind) {
+  shale_bytes *found = nullptr;
+  if (number_of(shale_report(engine.db, kind, &found)) != 0) {
+    log_error("a report cannot be had: " + last_text());
+    return Json();
+  }
+  BytesHandle bytes(found);
+  return Json::parse(view_of(bytes));
 }
 
 Json engine_statistics() {

@@ -22,6 +22,11 @@ std::map<std::string, TreeOwner> tree_owners();
 // `schema`.`table`.`index`, or the tree's own name.
 std::string name_of(const std::map<std::string, TreeOwner> &owners, const std::string &tree);
 
+// Of a text of the engine: the names of tables and indexes in place of those of trees.
+std::string with_names(const std::map<std::string, TreeOwner> &owners, const std::string &text);
+
+// A report of a shale_report_kind; nothing (with a note in the log) if it cannot be had.
+Json engine_report(int kind);
 // The engine's statistics; nothing (with a note in the log) if they cannot be had.
 Json engine_statistics();
 
@@ -32,9 +37,11 @@ extern st_mysql_show_var status_variables[];
 // Rows that statements wrote and read, for the status variables.
 void count_rows(unsigned long inserted, unsigned long updated, unsigned long deleted);
 
-// What information_schema has of SHALE: see tables.cc.
+// What information_schema has of SHALE: see tables.cc and transactions_table.cc.
 extern struct st_mysql_information_schema information_schema;
 int start_levels(void *place);
+int start_locks(void *place);
+int start_transactions(void *place);
 int start_trees(void *place);
 int stop_table(void *place);
 

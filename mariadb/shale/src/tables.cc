@@ -2,12 +2,8 @@
 
 #include "server.h"
 
-#include "engine.h"
 #include "report.h"
-
-#include <sql_acl.h>
-#include <sql_i_s.h>
-#include <sql_show.h>
+#include "table_row.h"
 
 namespace shale_sql {
 
@@ -50,48 +46,6 @@ ST_FIELD_INFO level_columns[] = {
     Column("READ_BYTES", Show::ULonglong(), NOT_NULL),
     Column("WRITTEN_BYTES", Show::ULonglong(), NOT_NULL),
     CEnd()};
-
-// The columns of one row, from the first on.
-class Row {
- public:
-  explicit Row(TABLE *table) : table_(table) { restore_record(table, s->default_values); }
-  Row &text(const std::string &value, bool is_null = false) {
-    Field *field = table_->field[next_++];
-    if (is_null) {
-      field->set_null();
-    } else {
-      field->set_notnull();
-      field->store(value.data(), static_cast<uint>(value.size()), system_charset_info);
-    }
-    return *this;
-  }
-  Row &number(const Json &value) { return whole(value.whole()); }
-  Row &whole(uint64_t value) {
-    table_->field[next_++]->store(static_cast<longlong>(value), true);
-    return *this;
-  }
-  Row &real(double value) {
-    table_->field[next_++]->store(value);
-    return *this;
-  }
-  Row &owner(const std::map<std::string, TreeOwner> &owners, const std::string &tree) {
-    auto found = owners.find(tree);
-    bool unknown = found == owners.end();
-    TreeOwner owner = unknown ? TreeOwner() : found->second;
-    text(tree);
-    text(owner.schema, unknown || owner.schema.empty());
-    text(owner.table, unknown);
-    return text(owner.index, unknown || owner.index.empty());
-  }
-  int store(THD *thd) { return schema_table_store_record(thd, table_) ? 1 : 0; }
-
- private:
-  TABLE *table_;
-  uint next_ = 0;
-};
-
-// Names of all schemas are in there: for those who may see what others do.
-bool may_see(THD *thd) { return !check_global_access(thd, PROCESS_ACL, true); }
 
 int fill_trees(THD *thd, TABLE_LIST *tables, COND *) {
   if (!may_see(thd)) return 0;
@@ -138,19 +92,12 @@ int fill_levels(THD *thd, TABLE_LIST *tables, COND *) {
   return 0;
 }
 
-int start(void *place, ST_FIELD_INFO *columns, int (*fill)(THD *, TABLE_LIST *, COND *)) {
-  auto *table = static_cast<ST_SCHEMA_TABLE *>(place);
-  table->fields_info = columns;
-  table->fill_table = fill;
-  return 0;
-}
-
 }  // namespace
 
 st_mysql_information_schema information_schema = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
 
-int start_levels(void *place) { return start(place, level_columns, fill_levels); }
-int start_trees(void *place) { return start(place, tree_columns, fill_trees); }
+int start_levels(void *place) { return start_table(place, level_columns, fill_levels); }
+int start_trees(void *place) { return start_table(place, tree_columns, fill_trees); }
 int stop_table(void *) { return 0; }
 
 }  // namespace shale_sql

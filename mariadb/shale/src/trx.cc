@@ -44,6 +44,10 @@ int Trx::begin_statement(bool fresh) {
   if (thd_kill_level(thd_) == THD_IS_NOT_KILLED) shale_interrupt_set(interrupt_.get(), false);
   trans_register_ha(thd_, false, engine.hton, 0);
   if (in_transaction(thd_)) trans_register_ha(thd_, true, engine.hton, 0);
+  if (txn_ != nullptr && lock_wait_millis_ != lock_wait_millis(thd_)) {
+    lock_wait_millis_ = lock_wait_millis(thd_);
+    if (int error = number_of(shale_txn_set_lock_timeout(txn_, lock_wait_millis_))) return error;
+  }
   if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
     return number_of(shale_txn_view(txn_));
   }
@@ -57,10 +61,12 @@ int Trx::get(shale_txn **txn) {
   if (txn_ == nullptr) {
     read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
     int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
+    lock_wait_millis_ = lock_wait_millis(thd_);
     if (int error = number_of(shale_txn_begin(engine.db, isolation, SHALE_LOCKS_LATEST,
-                                              lock_wait_millis(thd_), &txn_))) {
+                                              lock_wait_millis_, &txn_))) {
       return error;
     }
+    number_.store(shale_txn_id(txn_), std::memory_order_relaxed);
     // What will be prepared has to fit into one record of the log; all else can be of any size.
     if (opt_bin_log || thd_->transaction->xid_state.is_explicit_XA()) {
       if (int error = number_of(shale_txn_set_memory(txn_, 512ULL << 20))) return error;
@@ -86,6 +92,12 @@ int Trx::before_write(shale_txn **txn) {
   return 0;
 }
 
+void Trx::unlock(const shale_tree *tree, const std::string &key) {
+  if (txn_ == nullptr || !read_committed_) return;
+  // Whatever is in the way of it, the lock then stays.
+  ErrorHandle ignored(shale_txn_unlock(txn_, tree, key.data(), key.size(), nullptr));
+}
+
 int Trx::take_snapshot() {
   shale_txn *txn = nullptr;
   if (int error = get(&txn)) return error;
@@ -97,6 +109,7 @@ int Trx::take_snapshot() {
 int Trx::commit_part() {
   shale_txn *txn = txn_;
   txn_ = nullptr;
+  number_.store(0, std::memory_order_relaxed);
   has_statement_savepoint_ = false;
   has_snapshot_ = false;
   return txn == nullptr ? 0 : number_of(shale_txn_commit(txn, false));
@@ -201,6 +214,7 @@ void Trx::detach() {
 }
 
 void Trx::end() {
+  number_.store(0, std::memory_order_relaxed);
   has_snapshot_ = false;
   ended_++;
   wrote_ = false;

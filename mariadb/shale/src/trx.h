@@ -3,6 +3,7 @@
 
 #include "handles.h"
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -44,6 +45,10 @@ class Trx {
   // Another thread ends the statement: what waits for a lock stops waiting.
   void interrupt() { shale_interrupt_set(interrupt_.get(), true); }
   bool begun() const { return txn_ != nullptr; }
+  // The engine's number of the transaction, 0 without one; for any thread.
+  uint64_t number() const { return number_.load(std::memory_order_relaxed); }
+  // At READ COMMITTED: gives up the lock of a key if no other statement, and no write, relies on it.
+  void unlock(const shale_tree *tree, const std::string &key);
   // Counts the transactions that have ended: what was begun under another count is not of this one.
   uint64_t ended() const { return ended_; }
   bool read_committed() const { return read_committed_; }
@@ -75,6 +80,8 @@ class Trx {
 
   THD *thd_;
   shale_txn *txn_ = nullptr;
+  std::atomic<uint64_t> number_{0};
+  unsigned long lock_wait_millis_ = 0;
   InterruptHandle interrupt_;
   shale_prepared *prepared_ = nullptr;
   bool read_committed_ = false;
