@@ -86,11 +86,11 @@ def check_rows(run: Any, ledgers: list[Ledger]) -> None:
         expect(told[-1][3] == "OK" or told[-1][2] == "note", f"CHECK TABLE {table}: {told}")
 
 
-def check_log(server: servers.Server, ledgers: list[Ledger], logged: Logged) -> None:
+def check_log(server: servers.Server, logged: Logged) -> None:
     """The tables hold what the binary log says is committed, and nothing else."""
-    first = min(ledger.client for ledger in ledgers)
-    there = set(server.run(f"select client, number from journal where client >= {first}",
-                           database="bank"))
+    there = set(server.run(
+        f"select client, number from journal where client >= {logged.first_client}",
+        database="bank"))
     committed = logged.all_committed()
     expect(there == committed,
            f"in the tables and not in the binary log: {sorted(there - committed)[:5]},"
@@ -233,9 +233,9 @@ def rounds(pair: Pair, given: argparse.Namespace, chance: random.Random) -> dict
             expect(not client.wrong, str(client.wrong))
         restart(pair, victims, before, xa)
         counts["prepared"] += resolve(
-            pair.primary, ledgers, Logged.read(pair.primary, log), chance)
-        logged = Logged.read(pair.primary, log)
-        check_log(pair.primary, new, logged)
+            pair.primary, ledgers, Logged.read(pair.primary, log, new[0].client), chance)
+        logged = Logged.read(pair.primary, log, new[0].client)
+        check_log(pair.primary, logged)
         check_primary(pair.primary, ledgers)
         check_replica(pair.primary, pair.replica, logged)
         counts["transactions"] = sum(len(ledger.acknowledged) for ledger in ledgers)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
+import subprocess
 
 import server as servers
 from crash_clients import Ledger
@@ -17,7 +18,7 @@ from crash_clients import Ledger
 # A transaction by its client and number; an XA transaction is named x<client>-<number>.
 Place = tuple[int, int]
 
-INSERT = re.compile(r"insert into journal values \((\d+), (\d+),")
+INSERT = re.compile(r"^#Q> insert into journal values \((\d+), (\d+),")
 NAMED = re.compile(r"XA (PREPARE|COMMIT|ROLLBACK) X'([0-9a-f]+)'")
 
 
@@ -45,35 +46,46 @@ def last_file(server: servers.Server) -> str:
 
 @dataclasses.dataclass
 class Logged:
-    """What the log's files from one on have."""
+    """What the log's files from one on have of clients from one on: those of a round. What was
+    decided for the round before may be in the first file."""
 
+    first_client: int = 0
     committed: set[Place] = dataclasses.field(default_factory=set)
     prepared: set[Place] = dataclasses.field(default_factory=set)
     decided: dict[Place, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def read(cls, server: servers.Server, first: str) -> Logged:
-        logged = cls()
+    def read(cls, server: servers.Server, first_file: str, first_client: int) -> Logged:
+        logged = cls(first_client)
         for file, *_ in server.run("show binary logs"):
-            if file >= first:
+            if file >= first_file:
                 logged._read_file(server, file)
         return logged
 
     def _read_file(self, server: servers.Server, file: str) -> None:
+        # SHOW BINLOG EVENTS refuses a file that ends within an event; this tells what is before it.
+        lines = subprocess.run(
+            [str(server.layout.server / "bin/mariadb-binlog"), "--no-defaults",
+             "--base64-output=decode-rows", str(server.data / file)],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace",
+            env=server.layout.environment).stdout.splitlines()
         group: set[Place] = set()
-        for _, _, kind, _, _, text in server.run(f"show binlog events in '{file}'"):
-            if kind == "Gtid":
-                group = set()
-            elif kind == "Annotate_rows":
-                group |= {(int(one), int(two)) for one, two in INSERT.findall(text)}
-            elif kind == "Xid":
-                self.committed |= group
-            elif kind in ("XA_prepare", "Query") and (named := NAMED.match(text)):
+        for line in lines:
+            if line.startswith("#"):
+                if "\tGTID " in line:
+                    group = set()
+                elif "\tXid = " in line:
+                    self.committed |= group
+                group |= {(int(one), int(two)) for one, two in INSERT.findall(line)
+                          if int(one) >= self.first_client}
+            elif named := NAMED.match(line):
                 place = place_of(bytes.fromhex(named[2]).decode())
+                if place[0] < self.first_client:
+                    continue
                 if named[1] == "PREPARE":
                     self.prepared.add(place)
                 else:
-                    expect(place not in self.decided, f"{text} is in the log twice")
+                    expect(place not in self.decided, f"{line} is in the log twice")
                     self.decided[place] = named[1].lower()
 
     def all_committed(self) -> set[Place]:
