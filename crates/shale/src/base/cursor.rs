@@ -32,3 +32,61 @@ pub trait Cursor {
     /// The value here: empty for a delete; a blob reference for a blob.
     fn value(&self) -> &[u8];
 }
+
+/// Implements [`Cursor`] for an enum of cursors by what each of its variants holds. The patterns,
+/// one a variant, bind that to the name that is given.
+macro_rules! cursor_by_variant {
+    ($name:ty, $cursor:ident in $($variant:pat),+) => {
+        impl $crate::base::cursor::Cursor for $name {
+            #[inline]
+            fn valid(&self) -> bool {
+                match self { $($variant => $cursor.valid()),+ }
+            }
+            fn seek_first(&mut self) -> $crate::base::error::Result<()> {
+                match self { $($variant => $cursor.seek_first()),+ }
+            }
+            fn seek_last(&mut self) -> $crate::base::error::Result<()> {
+                match self { $($variant => $cursor.seek_last()),+ }
+            }
+            fn seek(
+                &mut self,
+                key: &[u8],
+                seq: $crate::base::key::SeqNo,
+            ) -> $crate::base::error::Result<()> {
+                match self { $($variant => $cursor.seek(key, seq)),+ }
+            }
+            fn seek_back(
+                &mut self,
+                key: &[u8],
+                seq: $crate::base::key::SeqNo,
+            ) -> $crate::base::error::Result<()> {
+                match self { $($variant => $cursor.seek_back(key, seq)),+ }
+            }
+            #[inline]
+            fn next(&mut self) -> $crate::base::error::Result<()> {
+                match self { $($variant => $cursor.next()),+ }
+            }
+            #[inline]
+            fn prev(&mut self) -> $crate::base::error::Result<()> {
+                match self { $($variant => $cursor.prev()),+ }
+            }
+            #[inline]
+            fn key(&self) -> &[u8] {
+                match self { $($variant => $cursor.key()),+ }
+            }
+            #[inline]
+            fn seq(&self) -> $crate::base::key::SeqNo {
+                match self { $($variant => $cursor.seq()),+ }
+            }
+            #[inline]
+            fn kind(&self) -> $crate::base::key::Kind {
+                match self { $($variant => $cursor.kind()),+ }
+            }
+            #[inline]
+            fn value(&self) -> &[u8] {
+                match self { $($variant => $cursor.value()),+ }
+            }
+        }
+    };
+}
+pub(crate) use cursor_by_variant;

@@ -2,9 +2,9 @@
 //! that meets the range, and a merge of those.
 
 use super::own::OwnSources;
-use crate::base::cursor::Cursor;
+use crate::base::cursor::{Cursor, cursor_by_variant};
 use crate::base::error::Result;
-use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
+use crate::base::key::{SEQ_MAX, SeqNo, common_prefix};
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
 use crate::iter::concat::{Concat, Run};
@@ -32,59 +32,11 @@ pub enum ScanSource {
     Run(Concat<TableCursor>),
 }
 
-/// Calls a method of whichever cursor it is.
-macro_rules! each {
-    ($self:ident, $cursor:ident => $call:expr) => {
-        match $self {
-            ScanSource::Memtable { cursor: $cursor, .. } => $call,
-            ScanSource::Table { cursor: $cursor, .. } => $call,
-            ScanSource::Run($cursor) => $call,
-        }
-    };
-}
-
-impl Cursor for ScanSource {
-    #[inline]
-    fn valid(&self) -> bool {
-        each!(self, cursor => cursor.valid())
-    }
-    fn seek_first(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.seek_first())
-    }
-    fn seek_last(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.seek_last())
-    }
-    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        each!(self, cursor => cursor.seek(key, seq))
-    }
-    fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        each!(self, cursor => cursor.seek_back(key, seq))
-    }
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.next())
-    }
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.prev())
-    }
-    #[inline]
-    fn key(&self) -> &[u8] {
-        each!(self, cursor => cursor.key())
-    }
-    #[inline]
-    fn seq(&self) -> SeqNo {
-        each!(self, cursor => cursor.seq())
-    }
-    #[inline]
-    fn kind(&self) -> Kind {
-        each!(self, cursor => cursor.kind())
-    }
-    #[inline]
-    fn value(&self) -> &[u8] {
-        each!(self, cursor => cursor.value())
-    }
-}
+cursor_by_variant!(ScanSource, cursor in
+    ScanSource::Memtable { cursor, .. },
+    ScanSource::Table { cursor, .. },
+    ScanSource::Run(cursor)
+);
 
 impl Source for ScanSource {
     fn max_seq(&self) -> SeqNo {

@@ -3,9 +3,9 @@
 //! The files go as soon as nobody reads them any more, at the latest when the database is opened
 //! anew: no edit names them, and nobody needs them but the transaction and its scans.
 
-use crate::base::cursor::Cursor;
+use crate::base::cursor::cursor_by_variant;
 use crate::base::error::{Error, Result};
-use crate::base::key::{Kind, SeqNo};
+use crate::base::key::SeqNo;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::memtable::MemCursor;
 use crate::table::{Table, TableScan};
@@ -84,54 +84,4 @@ impl RunSource {
     }
 }
 
-/// Calls a method of whichever cursor it is.
-macro_rules! each {
-    ($self:ident, $cursor:ident => $call:expr) => {
-        match $self {
-            RunSource::Memtable($cursor) => $call,
-            RunSource::Run($cursor) => $call,
-        }
-    };
-}
-
-impl Cursor for RunSource {
-    #[inline]
-    fn valid(&self) -> bool {
-        each!(self, cursor => cursor.valid())
-    }
-    fn seek_first(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.seek_first())
-    }
-    fn seek_last(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.seek_last())
-    }
-    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        each!(self, cursor => cursor.seek(key, seq))
-    }
-    fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        each!(self, cursor => cursor.seek_back(key, seq))
-    }
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.next())
-    }
-    fn prev(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.prev())
-    }
-    #[inline]
-    fn key(&self) -> &[u8] {
-        each!(self, cursor => cursor.key())
-    }
-    #[inline]
-    fn seq(&self) -> SeqNo {
-        each!(self, cursor => cursor.seq())
-    }
-    #[inline]
-    fn kind(&self) -> Kind {
-        each!(self, cursor => cursor.kind())
-    }
-    #[inline]
-    fn value(&self) -> &[u8] {
-        each!(self, cursor => cursor.value())
-    }
-}
+cursor_by_variant!(RunSource, cursor in RunSource::Memtable(cursor), RunSource::Run(cursor));

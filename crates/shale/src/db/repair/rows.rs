@@ -3,7 +3,7 @@
 use super::catalog::Catalog;
 use super::report::{LostRange, RepairReport, RepairedTree};
 use super::{RepairProgress, RepairStep, Work};
-use crate::base::cursor::Cursor;
+use crate::base::cursor::cursor_by_variant;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::sync::Arc;
@@ -328,51 +328,7 @@ enum RowSource {
     Table { cursor: SalvageScan, max_seq: SeqNo },
 }
 
-/// Calls a method of whichever cursor it is.
-macro_rules! each {
-    ($self:ident, $cursor:ident => $call:expr) => {
-        match $self {
-            RowSource::Log { cursor: $cursor, .. } => $call,
-            RowSource::Table { cursor: $cursor, .. } => $call,
-        }
-    };
-}
-
-impl Cursor for RowSource {
-    fn valid(&self) -> bool {
-        each!(self, cursor => cursor.valid())
-    }
-    fn seek_first(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.seek_first())
-    }
-    fn seek_last(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.seek_last())
-    }
-    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        each!(self, cursor => cursor.seek(key, seq))
-    }
-    fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        each!(self, cursor => cursor.seek_back(key, seq))
-    }
-    fn next(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.next())
-    }
-    fn prev(&mut self) -> Result<()> {
-        each!(self, cursor => cursor.prev())
-    }
-    fn key(&self) -> &[u8] {
-        each!(self, cursor => cursor.key())
-    }
-    fn seq(&self) -> SeqNo {
-        each!(self, cursor => cursor.seq())
-    }
-    fn kind(&self) -> Kind {
-        each!(self, cursor => cursor.kind())
-    }
-    fn value(&self) -> &[u8] {
-        each!(self, cursor => cursor.value())
-    }
-}
+cursor_by_variant!(RowSource, cursor in RowSource::Log { cursor, .. }, RowSource::Table { cursor, .. });
 
 impl Source for RowSource {
     fn max_seq(&self) -> SeqNo {
