@@ -268,7 +268,7 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   info->group_commit_ctx = nullptr;
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
-    SharedTable::forget(context->path);
+    SharedTable::forget(context->path, !numbered);
     // Snapshots of before do not see what was put into new trees.
     if (!context->trees.empty()) SharedTable::note_new_trees(context->path);
     for (uint32_t id : context->plan.dropped) drop(context->plan.def, id);

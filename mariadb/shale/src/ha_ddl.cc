@@ -103,7 +103,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   }
   if (error == 0) error = engine.catalog.write(name, def);
   if (error != 0) drop_trees(def);
-  SharedTable::forget(name);
+  SharedTable::forget(name, false);
   // A temporary table is seen by the transaction that makes it.
   if (error == 0 && !def.temporary) SharedTable::note_new_trees(name);
   return error;
@@ -138,7 +138,7 @@ int ha_shale::truncate() {
   }
   std::string path = shared_->path;
   end_scan();
-  SharedTable::forget(path);
+  SharedTable::forget(path, false);
   if (!def.temporary) SharedTable::note_new_trees(path);
   drop_trees(was);
   // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table alone.

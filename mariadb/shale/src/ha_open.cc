@@ -48,7 +48,6 @@ int ha_shale::open(const char *name, int, uint) {
     shared_.reset();
     return error;
   }
-  thr_lock_data_init(shared_->lock.get(), &lock_data_, nullptr);
   ref_length = static_cast<uint>(primary().codec->max_bytes()) + 2;
   return info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_OPEN);
 }
@@ -95,7 +94,7 @@ int ha_shale::close() {
   end_scan();
   rows_.reset();
   indexes_.clear();
-  shared_.reset();
+  if (shared_) SharedTable::close(&shared_);
   return 0;
 }
 
@@ -134,21 +133,6 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
     lock_mode_ = locks && !consistent ? SHALE_LOCK_SHARED : SHALE_LOCK_NONE;
     stored_lock_mode_ = lock_mode_;
   }
-  if (type != TL_IGNORE && lock_data_.type == TL_UNLOCK) {
-    // Rows are locked by the engine: writers of one table go side by side, unless LOCK TABLES asks
-    // for the table, or a statement changes the whole of it.
-    bool whole = command == SQLCOM_TRUNCATE || command == SQLCOM_OPTIMIZE ||
-                 command == SQLCOM_CREATE_TABLE;
-    if (type >= TL_WRITE_CONCURRENT_INSERT && type <= TL_WRITE && !whole &&
-        !(in_lock_tables && command == SQLCOM_LOCK_TABLES)) {
-      type = TL_WRITE_ALLOW_WRITE;
-    }
-    if (type == TL_READ_NO_INSERT && !(in_lock_tables && command == SQLCOM_LOCK_TABLES)) {
-      type = TL_READ;
-    }
-    lock_data_.type = type;
-  }
-  *to++ = &lock_data_;
   return to;
 }
 

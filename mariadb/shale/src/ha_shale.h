@@ -43,7 +43,8 @@ class ha_shale final : public handler {
   int extra(enum ha_extra_function operation) override;
   bool get_error_message(int error, String *text) override;
   void print_error(int error, myf flags) override;
-  uint lock_count() const override { return 1; }
+  // None of the server's own locks of tables: metadata locks and locks of rows are enough.
+  uint lock_count() const override { return 0; }
   handler *clone(const char *name, MEM_ROOT *mem_root) override;
 
   // ha_scan
@@ -200,7 +201,6 @@ class ha_shale final : public handler {
   int lock_mode() const { return lock_mode_; }
 
   std::shared_ptr<shale_sql::SharedTable> shared_;
-  THR_LOCK_DATA lock_data_;
   std::vector<Index> indexes_;    // the primary key first
   std::vector<size_t> places_;    // of the server's numbers in indexes_
   std::unique_ptr<shale_sql::RowCodec> rows_;

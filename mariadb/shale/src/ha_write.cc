@@ -168,12 +168,12 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   pack_keys(old_row, &was_);
   pack_keys(new_row, &is_);
   shale_txn *txn = nullptr;
+  // One write is whole or not.
+  bool many = indexes_.size() > 1 || was_.primary != is_.primary;
   size_t place = 0;
   int error = begin_write(&txn);
-  if (error == 0) error = number_of(shale_txn_savepoint(txn, &place));
-  if (error == 0) {
-    error = in_row(txn, change_row(txn, new_row, was_, is_), true, place);
-  }
+  if (error == 0 && many) error = number_of(shale_txn_savepoint(txn, &place));
+  if (error == 0) error = in_row(txn, change_row(txn, new_row, was_, is_), many, place);
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
   return tell_server(ha_thd(), error);
@@ -240,7 +240,9 @@ int ha_shale::look_up_number() {
     dbug_tmp_restore_column_map(&table->read_set, old);
     memcpy(row, saved.data(), saved.size());
   }
-  shared_->next_number.store(std::max<uint64_t>({kept, greatest == ULONGLONG_MAX ? greatest : greatest + 1, 1}));
+  shared_->number_was_kept(kept, table->found_next_number_field->get_max_int_value());
+  uint64_t above = greatest == ULONGLONG_MAX ? greatest : greatest + 1;
+  shared_->next_number.store(std::max<uint64_t>({kept, above, 1}));
   return 0;
 }
 
@@ -299,7 +301,7 @@ int ha_shale::reset_auto_increment(ulonglong value) {
   std::unique_lock<std::mutex> one_at_a_time(shared_->numbers);
   shared_->next_number.store(value == 0 ? 1 : value);
   one_at_a_time.unlock();
-  return shared_->keep_number();
+  return shared_->keep_number_exactly();
 }
 
 void ha_shale::update_create_info(HA_CREATE_INFO *create) {

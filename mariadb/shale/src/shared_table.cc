@@ -13,6 +13,9 @@ namespace {
 
 // Hidden keys are given out from blocks, so that few writes keep them and none is given twice.
 constexpr uint64_t kHiddenBlock = 1 << 16;
+// Of what is left of a column's numbers at most the 1,024th part is ahead.
+constexpr uint64_t kNumbersAhead = 128;
+constexpr uint64_t kShareAhead = 1024;
 
 std::mutex open_lock;
 std::map<std::string, std::weak_ptr<SharedTable>> open_tables;
@@ -22,11 +25,7 @@ std::atomic<uint64_t> new_trees_now{0};
 }  // namespace
 
 SharedTable::SharedTable(std::string path, std::shared_ptr<const TableDef> def)
-    : path(std::move(path)), def(std::move(def)), lock(new THR_LOCK) {
-  thr_lock_init(lock.get());
-}
-
-SharedTable::~SharedTable() { thr_lock_delete(lock.get()); }
+    : path(std::move(path)), def(std::move(def)) {}
 
 int SharedTable::open(const std::string &path, std::shared_ptr<SharedTable> *table) {
   std::lock_guard<std::mutex> one_at_a_time(open_lock);
@@ -47,9 +46,21 @@ int SharedTable::open(const std::string &path, std::shared_ptr<SharedTable> *tab
   return 0;
 }
 
-void SharedTable::forget(const std::string &path) {
+void SharedTable::forget(const std::string &path, bool keep_number) {
   std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  auto place = open_tables.find(path);
+  if (place == open_tables.end()) return;
+  if (std::shared_ptr<SharedTable> table = place->second.lock()) {
+    if (keep_number) table->keep_number_exactly();
+    table->forgotten_ = true;
+  }
   open_tables.erase(path);
+}
+
+void SharedTable::close(std::shared_ptr<SharedTable> *table) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  if (table->use_count() == 1 && !(*table)->forgotten_) (*table)->keep_number_exactly();
+  table->reset();
 }
 
 uint64_t SharedTable::new_trees_count() { return new_trees_now.load(); }
@@ -86,13 +97,29 @@ int SharedTable::open_trees() {
   return 0;
 }
 
+void SharedTable::number_was_kept(uint64_t kept, uint64_t max) {
+  kept_number_ = kept;
+  greatest_number_ = max;
+}
+
+int SharedTable::write_number(uint64_t number) {
+  if (int error = engine.catalog.write_number('A', def->table_id, number)) return error;
+  kept_number_ = number;
+  return 0;
+}
+
 int SharedTable::keep_number() {
   std::lock_guard<std::mutex> one_at_a_time(numbers);
   uint64_t now = next_number.load();
-  if (now == kept_number_ || now == 0) return 0;
-  if (int error = engine.catalog.write_number('A', def->table_id, now)) return error;
-  kept_number_ = now;
-  return 0;
+  if (now <= kept_number_) return 0;
+  uint64_t left = now < greatest_number_ ? greatest_number_ - now : 0;
+  return write_number(now + std::min(kNumbersAhead, left / kShareAhead));
+}
+
+int SharedTable::keep_number_exactly() {
+  std::lock_guard<std::mutex> one_at_a_time(numbers);
+  uint64_t now = next_number.load();
+  return now == kept_number_ || now == 0 ? 0 : write_number(now);
 }
 
 int SharedTable::hidden_key(uint64_t *key) {

@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-struct st_thr_lock;
-
 namespace shale_sql {
 
 // What the optimizer is told of an index: rows per distinct value of the first 1, 2, ... parts.
@@ -32,7 +30,10 @@ class SharedTable {
   // That of the table at a path, opened if it is not.
   static int open(const std::string &path, std::shared_ptr<SharedTable> *table);
   // Lets go of it: who opens the table next reads the catalog. To be called when its definition changes.
-  static void forget(const std::string &path);
+  // The automatic number goes to the catalog, if it is still that of the table.
+  static void forget(const std::string &path, bool keep_number);
+  // Lets go of one reference; with the last one the automatic number goes to the catalog.
+  static void close(std::shared_ptr<SharedTable> *table);
 
   // Counts the changes of tables whose rows are in new trees, of which snapshots of before show
   // nothing.
@@ -46,13 +47,17 @@ class SharedTable {
   const std::string path;
   const std::shared_ptr<const TableDef> def;
   std::vector<TreeHandle> trees;  // as def->indexes
-  std::unique_ptr<st_thr_lock> lock;
 
   // The next automatic number that nobody has; 0 until it was looked up.
   std::atomic<uint64_t> next_number{0};
   std::mutex numbers;
-  // To the catalog, if it has changed since.
+  // What the catalog has, and the greatest number that the column takes.
+  void number_was_kept(uint64_t kept, uint64_t max);
+  // To the catalog, some ahead, so that few of those who insert have to write there: after a crash up to
+  // kNumbersAhead numbers are skipped.
   int keep_number();
+  // To the catalog as it is.
+  int keep_number_exactly();
 
   // A new hidden key.
   int hidden_key(uint64_t *key);
@@ -72,7 +77,12 @@ class SharedTable {
   int open_trees();
   int read_statistics();
 
+  int write_number(uint64_t number);
+
   uint64_t kept_number_ = 0;
+  uint64_t greatest_number_ = UINT64_MAX;
+  // The catalog has the table otherwise by now.
+  bool forgotten_ = false;
   std::mutex hidden_;
   uint64_t hidden_next_ = 0;
   uint64_t hidden_end_ = 0;

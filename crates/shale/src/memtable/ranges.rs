@@ -5,6 +5,7 @@
 //! merges the sets for good.
 
 use arc_swap::ArcSwap;
+use std::sync::OnceLock;
 
 use crate::base::key::SeqNo;
 use crate::base::ranges::{RangeDelete, RangeDeletes};
@@ -28,8 +29,9 @@ pub(super) struct RangeLog {
     bytes: AtomicUsize,
     /// Held while `tiers` is replaced.
     writer: Mutex<()>,
-    /// The largest first. Under `arc_swap` rather than a lock, since reads of keys come here.
-    tiers: ArcSwap<Vec<Tier>>,
+    /// The largest first. Under `arc_swap` rather than a lock, since reads of keys come here. Made
+    /// when the first comes: each transaction has memtables, and dropping one of these is not free.
+    tiers: OnceLock<ArcSwap<Vec<Tier>>>,
 }
 
 impl RangeLog {
@@ -39,7 +41,7 @@ impl RangeLog {
             count: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
             writer: Mutex::new(()),
-            tiers: ArcSwap::from_pointee(Vec::new()),
+            tiers: OnceLock::new(),
         }
     }
 
@@ -60,7 +62,8 @@ impl RangeLog {
         let delete = RangeDelete { start: start.to_vec(), end: end.to_vec(), seq };
         let set = Arc::new(RangeDeletes::new([delete]));
         let _writer = self.writer.lock();
-        let mut tiers = Vec::clone(&self.tiers.load());
+        let place = self.tiers.get_or_init(ArcSwap::default);
+        let mut tiers = Vec::clone(&place.load());
         tiers.push(Tier { count: 1, set });
         while let [.., large, small] = tiers.as_slice()
             && large.count < 2 * small.count
@@ -72,7 +75,7 @@ impl RangeLog {
             tiers.truncate(tiers.len() - 2);
             tiers.push(merged);
         }
-        self.tiers.store(Arc::new(tiers));
+        place.store(Arc::new(tiers));
         self.bytes.fetch_add(start.len() + end.len() + OVERHEAD_BYTES, Ordering::Relaxed);
         // Last, so that who sees the count finds the delete.
         self.count.fetch_add(1, Ordering::Release);
@@ -80,24 +83,26 @@ impl RangeLog {
 
     /// The newest at or before `seq` that covers `key`, or 0.
     pub(super) fn newest_covering(&self, key: &[u8], seq: SeqNo) -> SeqNo {
-        let tiers = self.tiers.load();
+        let Some(tiers) = self.tiers.get() else { return 0 };
+        let tiers = tiers.load();
         tiers.iter().map(|tier| tier.set.newest_covering(key, seq)).max().unwrap_or(0)
     }
 
     /// All of them as one set.
     pub(super) fn all(&self) -> Arc<RangeDeletes> {
-        if let [only] = self.tiers.load().as_slice() {
+        let Some(place) = self.tiers.get() else { return Arc::default() };
+        if let [only] = place.load().as_slice() {
             return Arc::clone(&only.set);
         }
         let _writer = self.writer.lock();
-        let tiers = self.tiers.load();
+        let tiers = place.load();
         match tiers.as_slice() {
-            [] => Arc::new(RangeDeletes::default()),
+            [] => Arc::default(),
             [only] => Arc::clone(&only.set),
             many => {
                 let set = Arc::new(RangeDeletes::union(many.iter().map(|tier| &*tier.set)));
                 let count = many.iter().map(|tier| tier.count).sum();
-                self.tiers.store(Arc::new(vec![Tier { count, set: Arc::clone(&set) }]));
+                place.store(Arc::new(vec![Tier { count, set: Arc::clone(&set) }]));
                 set
             }
         }
