@@ -23,7 +23,6 @@ struct IndexStatistics {
 class SharedTable {
  public:
   SharedTable(std::string path, std::shared_ptr<const TableDef> def);
-  ~SharedTable();
   SharedTable(const SharedTable &) = delete;
   SharedTable &operator=(const SharedTable &) = delete;
 
