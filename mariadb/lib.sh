@@ -155,6 +155,11 @@ lay_out() {
     ln -sfn "$client_library" "$server/lib/"
     link_all "$root/usr/share/mysql" "$server/share/mysql" mysql-test
     link_all "$root/usr/$tests" "$server/$tests" plugin
+    # These have outputs of failed tests written beside them: copies, as the cache is of all checkouts.
+    rm "$server/$tests/suite"
+    link_all "$root/usr/$tests/suite" "$server/$tests/suite"
+    rm "$server/$tests/suite/"{storage_engine,engines}
+    cp -r "$root/usr/$tests/suite/"{storage_engine,engines} "$server/$tests/suite/"
     link_all "$root/usr/$tests/plugin" "$server/$tests/plugin"
     ln -sfn "$here/shale/mysql-test" "$server/$tests/plugin/shale"
     link_all "$root/usr/lib/mysql/plugin" "$server/lib/mysql/plugin"
