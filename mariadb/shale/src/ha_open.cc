@@ -31,15 +31,15 @@ handler::Table_flags ha_shale::table_flags() const {
 
 ulong ha_shale::index_flags(uint index, uint part, bool) const {
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
-  bool is_primary = index == table_share->primary_key;
-  if (is_primary) return flags | HA_CLUSTERED_INDEX;
-  flags |= HA_DO_INDEX_COND_PUSHDOWN;
   // Before a handler is open only the definition tells: parts of a part of a column do not cover it.
+  // While the server reads the definition, it has no number of the primary key yet: what can be read
+  // from an index alone must not depend on that.
   const KEY &key = table_share->key_info[index];
   if (part < key.ext_key_parts && (key.key_part[part].key_part_flag & HA_PART_KEY_SEG) == 0) {
     flags |= HA_KEYREAD_ONLY;
   }
-  return flags;
+  bool is_primary = index == table_share->primary_key;
+  return flags | (is_primary ? HA_CLUSTERED_INDEX : HA_DO_INDEX_COND_PUSHDOWN);
 }
 
 int ha_shale::open(const char *name, int, uint) {
