@@ -230,11 +230,12 @@ int ha_shale::look_up_number() {
       return failed(kErrDamagedRow, "the last entry of the index of automatic numbers of " +
                                         shared_->path + " is damaged");
     }
-    my_ptrdiff_t offset = static_cast<my_ptrdiff_t>(table->s->rec_buff_length);
     MY_BITMAP *old = dbug_tmp_use_all_columns(table, &table->read_set);
     Field *field = table->found_next_number_field;
-    offset = row - table->record[0];
-    longlong found = field->val_int_offset(static_cast<uint>(offset));
+    my_ptrdiff_t offset = row - table->record[0];
+    // All entries may be NULL: then the record has no number, but what was in its place.
+    bool is_null = field->is_real_null(offset);
+    longlong found = is_null ? 0 : field->val_int_offset(static_cast<uint>(offset));
     bool is_signed = !(field->flags & UNSIGNED_FLAG);
     greatest = is_signed && found < 0 ? 0 : static_cast<uint64_t>(found);
     dbug_tmp_restore_column_map(&table->read_set, old);
@@ -284,8 +285,10 @@ void ha_shale::get_auto_increment(ulonglong offset, ulonglong increment, ulonglo
 void ha_shale::use_number(const uchar *row) {
   Field *field = table->found_next_number_field;
   if (field == nullptr || look_up_number() != 0) return;
+  my_ptrdiff_t offset = row - table->record[0];
+  if (field->is_real_null(offset)) return;
   MY_BITMAP *old = dbug_tmp_use_all_columns(table, &table->read_set);
-  longlong found = field->val_int_offset(static_cast<uint>(row - table->record[0]));
+  longlong found = field->val_int_offset(static_cast<uint>(offset));
   dbug_tmp_restore_column_map(&table->read_set, old);
   if (found <= 0 && !(field->flags & UNSIGNED_FLAG)) return;
   uint64_t used = static_cast<uint64_t>(found);
