@@ -9,85 +9,111 @@
 #include "errors.h"
 #include "trx.h"
 
+#include <algorithm>
+
 using namespace shale_sql;
 
 namespace {
 
 constexpr size_t kMost = 128;
 constexpr size_t kGrowth = 4;
+// What the rows of one turn may take, if they are like those of the turn before.
+constexpr size_t kMostBytes = 1 << 20;
 
 }  // namespace
 
 void ha_shale::Ahead::clear() {
   most = next = 0;
   ended = 0;
-  keys.clear();
-  primaries.clear();
-  values.clear();
+  key.clear();
+  rows.clear();
+}
+
+// How many rows are read in the next turn.
+void ha_shale::Ahead::grow() {
+  size_t bytes = 0;
+  for (const RowAhead &row : rows) bytes += row.value ? view_of(row.value).size() : 0;
+  size_t fit = bytes == 0 ? kMost : std::max<size_t>(1, kMostBytes * rows.size() / bytes);
+  most = std::min({most * kGrowth, kMost, fit});
+}
+
+// Whether rows may be read before they are asked for.
+bool ha_shale::reads_plainly() {
+  return lock_mode() == SHALE_LOCK_NONE && !read_whole_rows_ && !keyread_only_ &&
+         thd_sql_command(ha_thd()) == SQLCOM_SELECT;
 }
 
 // The scan that has begun may read ahead.
 void ha_shale::read_ahead() {
-  bool plain = lock_mode() == SHALE_LOCK_NONE && !read_whole_rows_ && !keyread_only_ &&
-               thd_sql_command(ha_thd()) == SQLCOM_SELECT;
-  if (plain && scanned_ != nullptr && !is_primary(*scanned_)) ahead_.most = 1;
+  if (scanned_ != nullptr && !is_primary(*scanned_) && reads_plainly()) ahead_.most = 1;
 }
 
-int ha_shale::fill_ahead(uchar *buf, shale_txn *txn) {
-  ahead_.next = 0;
-  ahead_.keys.clear();
-  ahead_.primaries.clear();
-  ahead_.values.clear();
-  while (ahead_.ended == 0 && ahead_.primaries.size() < ahead_.most) {
+// Takes entries from the cursor until there are enough; HA_ERR_END_OF_FILE: it has no more.
+int ha_shale::add_entries(uchar *buf, shale_txn *txn, range_id_t range) {
+  while (ahead_.rows.size() < ahead_.most) {
     bool found = false, skip = false;
     std::string_view value, primary_key;
-    int error = cursor_.step(txn, false, &found);
-    if (error == 0 && !found) error = HA_ERR_END_OF_FILE;
-    if (error == 0) error = cursor_.value(&value);
-    if (error == 0) error = look_at_entry(buf, value, &primary_key, &skip);
-    // What was found before it comes first.
-    ahead_.ended = error;
-    if (error != 0) break;
-    if (skip) {
+    if (int error = cursor_.step(txn, false, &found)) return error;
+    if (!found) return HA_ERR_END_OF_FILE;
+    if (int error = cursor_.value(&value)) return error;
+    if (int error =
+            look_at_entry(*scanned_, buf, cursor_.key(), value, &primary_key, &skip)) {
+      return error;
+    }
+    if (skip || is_skipped(range)) {
       if (thd_kill_level(ha_thd()) != THD_IS_NOT_KILLED) return HA_ERR_ABORTED_BY_USER;
       continue;
     }
-    ahead_.keys.emplace_back(cursor_.key());
-    ahead_.primaries.emplace_back(primary_key);
+    RowAhead row{range, std::string(cursor_.key()), std::string(primary_key), nullptr, false};
+    ahead_.rows.push_back(std::move(row));
   }
-  ahead_.most = std::min(ahead_.most * kGrowth, kMost);
-  size_t count = ahead_.primaries.size();
+  return 0;
+}
+
+// Reads the rows whose primary keys are known, all at once.
+int ha_shale::fetch_rows(shale_txn *txn) {
+  size_t count = ahead_.rows.size();
+  if (count == 0) return 0;
   std::vector<const void *> keys(count);
   std::vector<size_t> lengths(count);
   std::vector<shale_bytes *> values(count, nullptr);
   for (size_t i = 0; i < count; i++) {
-    keys[i] = ahead_.primaries[i].data();
-    lengths[i] = ahead_.primaries[i].size();
+    keys[i] = ahead_.rows[i].primary.data();
+    lengths[i] = ahead_.rows[i].primary.size();
   }
-  if (count == 0) return 0;
   int error = number_of(shale_txn_multi_get(txn, primary().tree, keys.data(), lengths.data(), count,
                                             values.data()));
-  for (shale_bytes *value : values) ahead_.values.emplace_back(value);
+  for (size_t i = 0; i < count; i++) ahead_.rows[i].value.reset(values[i]);
   return error;
+}
+
+int ha_shale::fill_ahead(uchar *buf, shale_txn *txn) {
+  ahead_.next = 0;
+  ahead_.rows.clear();
+  // What was found before the end, or before an error, comes first.
+  ahead_.ended = add_entries(buf, txn, nullptr);
+  if (int error = fetch_rows(txn)) return error;
+  ahead_.grow();
+  return 0;
 }
 
 int ha_shale::step_ahead(uchar *buf) {
   shale_txn *txn = nullptr;
   if (int error = trx()->get(&txn)) return error;
   for (;;) {
-    if (ahead_.next == ahead_.primaries.size()) {
+    if (ahead_.next == ahead_.rows.size()) {
       if (ahead_.ended != 0) return ahead_.ended;
       if (int error = fill_ahead(buf, txn)) return error;
       continue;
     }
-    size_t at = ahead_.next++;
-    ahead_.key = ahead_.keys[at];
-    if (!ahead_.values[at]) {
+    RowAhead &row = ahead_.rows[ahead_.next++];
+    ahead_.key = std::move(row.key);
+    if (!row.value) {
       bool skip = false;
       if (int error = row_is_missing(*scanned_, &skip)) return error;
       continue;
     }
-    current_primary_ = ahead_.primaries[at];
-    return fill_from_primary(buf, current_primary_, view_of(ahead_.values[at]));
+    current_primary_ = std::move(row.primary);
+    return fill_from_primary(buf, current_primary_, view_of(row.value));
   }
 }

@@ -4,75 +4,22 @@
 
 #include "engine.h"
 #include "errors.h"
+#include "search.h"
 #include "trx.h"
 
 using namespace shale_sql;
 
-namespace {
-
-// What a search tuple asks for, as bounds of keys and the end to begin at.
-struct Search {
-  std::string lower, upper;
-  bool has_upper = false;
-  bool backward = false;
-  bool exact = false;
-  bool possible = true;
-};
-
-Search search_of(std::string prefix, enum ha_rkey_function how) {
-  Search search;
-  std::string after = prefix;
-  bool has_after = next_after_prefix(&after);
-  switch (how) {
-    case HA_READ_KEY_EXACT:
-    case HA_READ_PREFIX:
-    case HA_READ_PREFIX_LAST:
-      search.exact = true;
-      search.backward = how == HA_READ_PREFIX_LAST;
-      search.lower = std::move(prefix);
-      search.upper = std::move(after);
-      search.has_upper = has_after;
-      break;
-    case HA_READ_KEY_OR_NEXT:
-      search.lower = std::move(prefix);
-      break;
-    case HA_READ_AFTER_KEY:
-      search.lower = std::move(after);
-      search.possible = has_after;
-      break;
-    case HA_READ_BEFORE_KEY:
-      search.upper = std::move(prefix);
-      search.has_upper = search.backward = true;
-      break;
-    case HA_READ_KEY_OR_PREV:
-    case HA_READ_PREFIX_LAST_OR_PREV:
-      search.upper = std::move(after);
-      search.has_upper = has_after;
-      search.backward = true;
-      break;
-    default:
-      search.possible = false;
-      break;
-  }
-  return search;
-}
-
-bool has_null(const KEY &key, const uchar *tuple, key_part_map parts) {
-  for (uint part = 0; part < key.user_defined_key_parts && (parts & 1) != 0; part++, parts >>= 1) {
-    if (key.key_part[part].null_bit != 0 && *tuple != 0) return true;
-    tuple += key.key_part[part].store_length;
-  }
-  return false;
-}
-
-}  // namespace
-
 int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_upper,
                          std::string_view upper) {
-  shale_txn *txn = nullptr;
   scanned_ = &index;
   prefix_bound_ = false;
   ahead_.clear();
+  return open_cursor(index, lower, has_upper, upper);
+}
+
+int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_upper,
+                          std::string_view upper) {
+  shale_txn *txn = nullptr;
   if (int error = trx()->get(&txn)) return tell_server(ha_thd(), error);
   if (lock_mode() == SHALE_LOCK_NONE) {
     if (int error = trx()->see(*shared_)) return error;
@@ -82,8 +29,8 @@ int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_up
                                              true));
 }
 
-// Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the next
-// row is read.
+// Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
+// next row is read.
 int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
   if (current_primary_.data() != key.data()) current_primary_.assign(key);
   if (table->s->blob_fields != 0 && value.data() != row_.data()) {
@@ -121,17 +68,17 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
   std::string_view value = view_of(bytes);
   note_locked(index, key);
   if (is_primary(index)) return fill_from_primary(buf, key, value);
+  bool skip = false;
   std::string_view primary_key;
-  if (!index.codec->primary_of(key, value, &primary_key)) {
-    return failed(kErrDamagedRow, "an entry of index " +
-                                      std::string(table->key_info[index.number].name.str) + " of " +
-                                      shared_->path + " is damaged");
+  if (int error = look_at_entry(index, buf, key, value, &primary_key, &skip)) return error;
+  if (skip) {
+    // The row of an entry that does not match is not the one that was read before.
+    locked_row_.index = nullptr;
+    unlock_row();
+    return missing;
   }
   current_primary_.assign(primary_key);
-  if (keyread_only_) {
-    return index.codec->unpack(key, value, buf) ? 0 : failed(kErrDamagedRow, "damaged entry");
-  }
-  return read_by_primary(buf, HA_ERR_CRASHED_ON_USAGE);
+  return keyread_only_ ? 0 : read_by_primary(buf, HA_ERR_CRASHED_ON_USAGE);
 }
 
 // Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
@@ -146,7 +93,7 @@ int ha_shale::fill(uchar *buf, bool *skip) {
   }
   std::string_view primary_key;
   note_locked(index, cursor_.key());
-  if (int error = look_at_entry(buf, value, &primary_key, skip)) return error;
+  if (int error = look_at_entry(index, buf, cursor_.key(), value, &primary_key, skip)) return error;
   if (*skip) return 0;
   current_primary_.assign(primary_key);
   if (keyread_only_) return 0;
@@ -156,13 +103,13 @@ int ha_shale::fill(uchar *buf, bool *skip) {
 
 // An entry of a secondary index without its row: `buf` gets its columns if they are all that is
 // wanted, or if a condition asks for them; `skip` if it does not hold.
-int ha_shale::look_at_entry(uchar *buf, std::string_view value, std::string_view *primary_key,
-                            bool *skip) {
-  const Index &index = *scanned_;
-  bool good = index.codec->primary_of(cursor_.key(), value, primary_key);
+int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key,
+                            std::string_view value, std::string_view *primary_key, bool *skip) {
+  bool good = index.codec->primary_of(key, value, primary_key);
   bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
-  if (good && (keyread_only_ || conditional)) {
-    good = index.codec->unpack(cursor_.key(), value, buf);
+  bool by_join = ranges_.together && mrr_funcs.skip_index_tuple != nullptr;
+  if (good && (keyread_only_ || conditional || by_join)) {
+    good = index.codec->unpack(key, value, buf);
   }
   if (!good) {
     return failed(kErrDamagedRow, "an entry of index " +
@@ -197,8 +144,8 @@ int ha_shale::row_is_missing(const Index &index, bool *skip) {
   return 0;
 }
 
-// HANDLER holds a scan from one transaction to the next: it goes on after the row that it was at. One
-// that locks begins there, so as not to lock what it has passed.
+// HANDLER holds a scan from one transaction to the next: it goes on after the row that it was at.
+// One that locks begins there, so as not to lock what it has passed.
 int ha_shale::go_on(shale_txn *txn, bool backward, bool *found) {
   std::string at(cursor_.key());
   *found = false;
@@ -336,8 +283,8 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
   return finish_read(error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error, buf);
 }
 
-// After an exact search the scan ends with the equal rows. The index does not: who asks for more gets
-// a scan of what comes after, or before.
+// After an exact search the scan ends with the equal rows. The index does not: who asks for more
+// gets a scan of what comes after, or before.
 int ha_shale::index_next(uchar *buf) {
   if (!cursor_.begun()) {
     if (scanned_ == nullptr) return finish_read(HA_ERR_END_OF_FILE, buf);

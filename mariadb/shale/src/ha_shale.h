@@ -1,6 +1,6 @@
-// A handler: one use of one table by one connection. Calls are in files by family: ha_open (open, close,
-// locks, flags), ha_scan (reading), ha_write (writing), ha_ddl (create, drop, rename), ha_alter (in place),
-// ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE).
+// A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
+// close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write (writing), ha_ddl (create,
+// drop, rename), ha_alter (in place), ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE).
 #pragma once
 
 #include "server.h"
@@ -65,6 +65,19 @@ class ha_shale final : public handler {
   int read_range_first(const key_range *start, const key_range *end, bool eq_range,
                        bool sorted) override;
   Item *idx_cond_push(uint index, Item *condition) override;
+
+  // ha_multi
+  ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *parameter,
+                                      uint count, uint *bytes, uint *flags,
+                                      Cost_estimate *cost) override;
+  ha_rows multi_range_read_info(uint index, uint count, uint rows, uint parts, uint *bytes,
+                                uint *flags, Cost_estimate *cost) override;
+  int multi_range_read_init(RANGE_SEQ_IF *ranges, void *parameter, uint count, uint mode,
+                            HANDLER_BUFFER *buffer) override;
+  int multi_range_read_next(range_id_t *range) override;
+  int multi_range_read_explain_info(uint mode, char *text, size_t size) override;
+
+  // ha_scan
   void unlock_row() override;
 
   // ha_write
@@ -127,11 +140,15 @@ class ha_shale final : public handler {
   bool is_primary(const Index &index) const { return &index == &indexes_[0]; }
 
   // Reading (ha_scan)
-  int begin_scan(const Index &index, std::string_view lower, bool has_upper, std::string_view upper);
+  int begin_scan(const Index &index, std::string_view lower, bool has_upper,
+                 std::string_view upper);
+  int open_cursor(const Index &index, std::string_view lower, bool has_upper,
+                  std::string_view upper);
   int go_on(shale_txn *txn, bool backward, bool *found);
   int step(uchar *buf, bool backward);
   int fill(uchar *buf, bool *skip);
-  int look_at_entry(uchar *buf, std::string_view value, std::string_view *primary_key, bool *skip);
+  int look_at_entry(const Index &index, uchar *buf, std::string_view key, std::string_view value,
+                    std::string_view *primary_key, bool *skip);
   int row_is_missing(const Index &index, bool *skip);
   int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
   int read_row(const Index &index, std::string_view key, uchar *buf, int missing);
@@ -141,22 +158,47 @@ class ha_shale final : public handler {
   void forget_locked() { locked_row_.index = locked_entry_.index = nullptr; }
 
   // Reading ahead (ha_ahead)
+  struct RowAhead {
+    range_id_t range;  // that it is of, in a read of several ranges
+    std::string key;   // of the entry
+    std::string primary;
+    shale_sql::BytesHandle value;
+    bool is_point = false;  // of a unique index: the entry has not been read yet
+  };
   struct Ahead {
     size_t most = 0;  // how many rows are read next; 0: the scan does not read ahead
     size_t next = 0;  // of those read
     int ended = 0;    // what comes after them: an error, or the end
     std::string key;  // of the entry last shown
-    std::vector<std::string> keys, primaries;
-    std::vector<shale_sql::BytesHandle> values;
+    std::vector<RowAhead> rows;
     void clear();
+    void grow();
   };
+  bool reads_plainly();
   void read_ahead();
   void end_scan() {
     cursor_.end();
     ahead_.clear();
+    ranges_ = Ranges();
   }
+  int add_entries(uchar *buf, shale_txn *txn, range_id_t range);
+  int fetch_rows(shale_txn *txn);
   int fill_ahead(uchar *buf, shale_txn *txn);
   int step_ahead(uchar *buf);
+
+  // Reading several ranges (ha_multi)
+  struct Ranges {
+    bool together = false;   // their rows are read together
+    bool in_range = false;   // the cursor is in one of them
+    bool streaming = false;  // which is of the primary key: rows come straight from the cursor
+  };
+  bool may_read_together(uint index, uint flags);
+  int begin_range(shale_txn *txn);
+  int fill_ranges(uchar *buf, shale_txn *txn);
+  int find_points(uchar *buf, shale_txn *txn);
+  int step_ranges(uchar *buf, range_id_t *range);
+  int stream(uchar *buf, shale_txn *txn, bool *shown);
+  bool is_skipped(range_id_t range);
 
   // Writing (ha_write)
   struct RowKeys {
@@ -213,6 +255,7 @@ class ha_shale final : public handler {
 
   shale_sql::Cursor cursor_;
   Ahead ahead_;
+  Ranges ranges_;
   const Index *scanned_ = nullptr;
   bool whole_scan_ = false;       // rnd_next rather than an index
   uint64_t scan_of_ = 0;          // which of the connection's transactions the scan is of

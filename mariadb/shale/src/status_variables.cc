@@ -21,6 +21,7 @@ struct Shown {
   ulonglong user_bytes, wal_bytes, flush_bytes, compact_bytes, read_bytes;
   ulonglong wal_syncs, commits, commit_groups, stall_micros, stalls;
   ulonglong cache_hits, cache_misses, filter_checks, filter_useful;
+  ulonglong point_reads, multi_point_reads, scans;
   ulonglong memory_used, memory_bound, snapshots, debt_bytes, disk_bytes;
   double write_amp;
 };
@@ -44,6 +45,9 @@ SHOW_VAR rows[] = {
     {"stall_microseconds", (char *)&shown.stall_micros, SHOW_ULONGLONG},
     {"block_cache_hits", (char *)&shown.cache_hits, SHOW_ULONGLONG},
     {"block_cache_misses", (char *)&shown.cache_misses, SHOW_ULONGLONG},
+    {"point_reads", (char *)&shown.point_reads, SHOW_ULONGLONG},
+    {"multi_point_reads", (char *)&shown.multi_point_reads, SHOW_ULONGLONG},
+    {"scans", (char *)&shown.scans, SHOW_ULONGLONG},
     {"filter_checks", (char *)&shown.filter_checks, SHOW_ULONGLONG},
     {"filter_useful", (char *)&shown.filter_useful, SHOW_ULONGLONG},
     {"memory_used", (char *)&shown.memory_used, SHOW_ULONGLONG},
@@ -72,6 +76,9 @@ void ask() {
   shown.stall_micros = static_cast<ulonglong>(stalled * 1e6);
   shown.cache_hits = counters["data_block_hits"].whole();
   shown.cache_misses = counters["data_block_misses"].whole();
+  shown.point_reads = counters["gets"].whole();
+  shown.multi_point_reads = counters["multi_gets"].whole();
+  shown.scans = counters["scans"].whole();
   shown.filter_checks = counters["filter_checks"].whole();
   shown.filter_useful = counters["filter_useful"].whole();
   shown.memory_bound = now["memory_bytes"].whole();
