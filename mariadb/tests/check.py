@@ -1,5 +1,5 @@
-"""CHECK TABLE finds what is wrong: entries and rows are changed behind the server's back, by the
-command line tool on the stopped database, and each kind of damage is told with index and key."""
+"""CHECK TABLE finds what is wrong, and tells table, index, key and file. Entries and rows are
+changed behind the server's back, by the command line tool; then bytes of files are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import os
 import pathlib
 import subprocess
 
+import pymysql
+
 from server import REPOSITORY, Layout, Server, say
+
+ER_CRASHED_ON_USAGE = 1194
 
 
 def tool() -> str:
@@ -19,9 +23,106 @@ def tool() -> str:
     return str((REPOSITORY / target / "debug" / "shale").resolve())
 
 
-def check(server: Server, *options: str) -> tuple[str, list[str]]:
-    rows = server.run(f"check table test.t {' '.join(options)}")
+def check(server: Server, table: str, option: str = "") -> tuple[str, list[str]]:
+    """The result, and the findings."""
+    rows = server.run(f"check table test.{table} {option}")
     return rows[-1][3], [row[3] for row in rows[:-1]]
+
+
+def expect(server: Server, table: str, *findings: tuple[str, ...]) -> None:
+    """CHECK TABLE finds just these, each given by words that its text has."""
+    result, texts = check(server, table)
+    assert result == "Corrupt" and len(texts) == len(findings), (result, texts)
+    for words in findings:
+        assert any(all(word in text for word in words) for text in texts), (words, texts)
+    log = server.log.read_text(errors="replace")
+    assert f"table test.{table}: {texts[0].removeprefix('SHALE: ')}" in log
+
+
+def entries(server: Server, shale: str) -> None:
+    """Entries that are not what the rows say."""
+    server.run(
+        "create table test.t (id int unsigned primary key, a int unsigned not null, "
+        "key by_a (a), unique u (a, id)) engine=shale",
+        "use test",
+        "insert into t select seq, seq * 2 from seq_1_to_300",
+    )
+    assert check(server, "t") == ("OK", [])
+    found = server.run(
+        "select index_name, tree from information_schema.shale_trees where table_name = 't'"
+    )
+    trees = dict(found)
+    server.stop()
+
+    def change(command: str, key: str, *value: str, index: str) -> None:
+        folder = str(server.data / "#shale")
+        arguments = [shale, command, folder, key, *value, "--tree", trees[index], "--hex"]
+        subprocess.run(arguments, check=True)
+
+    # An entry of no row (a 7, row 999), a row without its entry (a 20, row 10): unsigned numbers
+    # are four bytes, the highest first.
+    change("put", "00000007000003e7", "", index="by_a")
+    change("delete", "000000140000000a", index="by_a")
+    server.start()
+    expect(server, "t", ("index by_a", "0x0000000a", "no entry"),
+           ("index by_a", "0x000003e7", "not there"))
+    # As many entries as rows: a count alone does not see it.
+    assert check(server, "t", "quick")[0] == "OK"
+    server.stop()
+    change("delete", "00000007000003e7", index="by_a")
+    server.start()
+    assert check(server, "t", "quick")[0] == "Corrupt"
+    server.stop()
+
+    # A row that does not decode. What it has in the indexes is not known, and not guessed.
+    change("put", "000000140000000a", "", index="by_a")
+    change("put", "00000005", "ffff", index="PRIMARY")
+    server.start()
+    expect(server, "t", ("row of primary key 0x00000005", "damaged"))
+
+
+def damage(file: pathlib.Path) -> None:
+    with open(file, "r+b") as opened:
+        opened.seek(file.stat().st_size // 2)
+        byte = opened.read(1)
+        opened.seek(-1, os.SEEK_CUR)
+        opened.write(bytes([byte[0] ^ 1]))
+
+
+def files(server: Server) -> None:
+    """A byte of a file is another."""
+    folder = server.data / "#shale"
+
+    def file_made_by(*statements: str) -> pathlib.Path:
+        """The largest that is new: of the tree that the statements have filled."""
+        before = set(folder.glob("*.table"))
+        server.run("use test", *statements, "set global shale_settle_now = on")
+        return max(set(folder.glob("*.table")) - before, key=lambda file: file.stat().st_size)
+
+    rows = file_made_by("create table d (id int primary key, a int, b int) engine=shale",
+                        "insert into d select seq, seq * 7 % 1000, seq from seq_1_to_20000")
+    index = file_made_by("alter table d add key by_a (a)")
+    server.run("alter table test.d add key by_b (b)")
+    assert check(server, "d", "extended") == ("OK", [])
+    server.stop()
+    damage(index)
+    server.start()
+    expect(server, "d", ("index by_a", "cannot be read", index.name))
+    # The rows are there, and so is the other index; nothing wrong is served.
+    assert server.run("select sum(b) from test.d force index (primary)") == [(200010000,)]
+    assert server.run("select count(*) from test.d force index (by_b) where b > 0") == [(20000,)]
+    try:
+        wrong = server.run("select count(*) from test.d force index (by_a) where a >= 0")
+        raise SystemExit(f"check: a damaged index answered {wrong}")
+    except pymysql.Error as error:
+        assert error.args[0] == ER_CRASHED_ON_USAGE and index.name in error.args[1], error
+    # The way out that needs no backup.
+    server.run("alter table test.d drop key by_a", "alter table test.d add key by_a (a)")
+    assert check(server, "d") == ("OK", [])
+    server.stop()
+    damage(rows)
+    server.start()
+    expect(server, "d", ("rows (its primary key)", "cannot be read", rows.name))
 
 
 def main() -> None:
@@ -29,48 +130,11 @@ def main() -> None:
     server = Server(layout, "check")
     shale = tool()
     server.start()
-    server.run(
-        "create database if not exists test",
-        "create table test.t (id int unsigned primary key, a int unsigned not null, "
-        "key by_a (a), unique u (a, id)) engine=shale",
-        "insert into test.t select seq, seq * 2 from seq_1_to_300",
-    )
-    assert check(server) == ("OK", [])
-    found = server.run(
-        "select index_name, tree from information_schema.shale_trees where table_name = 't'"
-    )
-    trees = dict(found)
+    server.run("create database if not exists test")
+    entries(server, shale)
+    files(server)
     server.stop()
-
-    def change(*arguments: str) -> None:
-        folder = str(server.data / "#shale")
-        subprocess.run([shale, arguments[0], folder, *arguments[1:], "--hex"], check=True)
-
-    # An entry of no row (a 7, row 999), a row without its entry (a 20, row 10): unsigned numbers
-    # are four bytes, the highest first.
-    change("put", "00000007000003e7", "", "--tree", trees["by_a"])
-    change("delete", "000000140000000a", "--tree", trees["by_a"])
-    server.start()
-    result, texts = check(server)
-    assert result == "Corrupt", (result, texts)
-    assert any("by_a" in text and "0x0000000a" in text and "no entry" in text for text in texts), (
-        texts
-    )
-    assert any("by_a" in text and "0x000003e7" in text and "not there" in text for text in texts), (
-        texts
-    )
-    assert not any(" u " in text for text in texts), texts
-    # As many entries as rows: a count alone does not see it.
-    assert check(server, "quick")[0] == "OK"
-    server.stop()
-
-    # A row that does not decode.
-    change("put", "00000005", "ffff", "--tree", trees["PRIMARY"])
-    server.start()
-    result, texts = check(server)
-    assert result == "Corrupt" and any("0x00000005" in text for text in texts), texts
-    server.stop()
-    say("check: each kind of damage was found")
+    say("check: each kind of damage was found, and told with table, index, key or file")
     layout.remove()
 
 

@@ -4,8 +4,9 @@
 // entry for each row, as the row says it, and no other. For that the expected entries of all rows
 // are summed up as hashes while the rows are read, and the entries that are there while the index
 // is; memory does not grow with the table. Only if the sums differ each row and entry is looked
-// up, to tell which. QUICK counts entries without reading rows; EXTENDED looks each up in any
-// case, and checks the bytes of the whole database.
+// up, to tell which. What cannot be read, since a file is damaged, is told with the file, and the
+// other trees are read all the same. QUICK counts entries without reading rows; EXTENDED looks each
+// up in any case, and checks the bytes of the whole database.
 
 #include "ha_shale.h"
 
@@ -53,18 +54,28 @@ std::string hex(std::string_view bytes) {
 // One run of CHECK TABLE.
 struct ha_shale::Check {
   THD *thd;
+  std::string table;  // its name, for the error log
   bool quick;
   bool extended;
   SnapshotHandle snapshot;
   std::vector<Sum> expected;  // of each index, by place
+  bool has_rows = true;       // all could be read: indexes can be compared with them
+  uint64_t damaged_rows = 0;  // of those: nobody knows what they have in the indexes
   uint64_t found = 0;         // what is wrong
 
   void tell(const std::string &text) {
     if (++found <= kTold) {
       push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
                           text.c_str());
-      log_error(text);
+      log_error("table " + table + ": " + text);
     }
+  }
+
+  // A file that is damaged is a finding, and the check goes on with what else there is.
+  int unless_damaged(int error, const std::string &what) {
+    if (error != HA_ERR_CRASHED_ON_USAGE) return error;
+    tell(what + " cannot be read to the end: " + last_text());
+    return 0;
   }
 
   // Tells `visit` each entry of a tree.
@@ -120,6 +131,7 @@ int ha_shale::check_rows(Check *check) {
       return 0;
     }
     if (!row_of_entry(table->record[0], key, value)) {
+      check->damaged_rows++;
       check->tell("the row of primary key " + hex(key) + " is damaged");
       return 0;
     }
@@ -140,12 +152,12 @@ int ha_shale::check_index(Check *check, size_t place) {
     }
     return 0;
   });
-  if (error != 0) return error;
+  if (error != 0 || !check->has_rows) return error;
   const Sum &expected = check->expected[place];
   std::string name = table->key_info[indexes_[place].number].name.str;
   bool same = there.count == expected.count && there.hash == expected.hash;
   if (same && !check->extended) return 0;
-  if (there.count != expected.count) {
+  if (there.count != expected.count && check->damaged_rows == 0) {
     check->tell("index " + name + " has " + std::to_string(there.count) + " entries for " +
                 std::to_string(expected.count) + " rows");
   }
@@ -153,7 +165,7 @@ int ha_shale::check_index(Check *check, size_t place) {
   uint64_t before = check->found;
   if ((error = find_missing(check, place))) return error;
   if ((error = find_superfluous(check, place))) return error;
-  if (!same && before == check->found) {
+  if (!same && before == check->found && check->damaged_rows == 0) {
     check->tell("index " + name + " is not what the rows say");
   }
   return 0;
@@ -199,16 +211,23 @@ int ha_shale::find_superfluous(Check *check, size_t place) {
 }
 
 int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
-  Check check{thd, (options->flags & T_QUICK) != 0, (options->flags & T_EXTEND) != 0, {}, {}, 0};
+  Check check;
+  check.thd = thd;
+  check.table = std::string(table_share->db.str) + "." + table_share->table_name.str;
+  check.quick = (options->flags & T_QUICK) != 0;
+  check.extended = (options->flags & T_EXTEND) != 0;
   shale_snapshot *snapshot = nullptr;
   int error = number_of(shale_snapshot_new(engine.db, &snapshot));
   check.snapshot.reset(snapshot);
   MY_BITMAP *old = tmp_use_all_columns(table, &table->read_set);
   thd_progress_init(thd, static_cast<uint>(indexes_.size()));
   if (error == 0) error = check_rows(&check);
+  check.has_rows = error == 0;
+  error = check.unless_damaged(error, "the table's rows (its primary key)");
   for (size_t place = 1; error == 0 && place < indexes_.size(); place++) {
     thd_progress_next_stage(thd);
-    error = check_index(&check, place);
+    std::string name = table->key_info[indexes_[place].number].name.str;
+    error = check.unless_damaged(check_index(&check, place), "index " + name);
   }
   thd_progress_end(thd);
   tmp_restore_column_map(&table->read_set, old);
@@ -217,8 +236,10 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
     if (damage) check.tell(shale_error_text(damage.get()));
   }
   if (error == HA_ERR_ABORTED_BY_USER) return HA_ADMIN_FAILED;
-  // Damage on disk, found by the engine's checksums.
-  if (error != 0) check.tell(last_text());
+  if (error != 0) {
+    check.tell("the check did not come to its end: " + last_text());
+    return HA_ADMIN_FAILED;
+  }
   if (check.found > kTold) {
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG,
                         "SHALE: %llu findings in all; the first %u are listed",

@@ -212,14 +212,18 @@ int ha_shale::extra(enum ha_extra_function operation) {
   return 0;
 }
 
-// The server's words for a full disk do not say which file, nor that writes go on by themselves.
+// The server's words for a full disk and for damage do not say which file, nor what to do.
 void ha_shale::print_error(int error, myf flags) {
-  if (error != HA_ERR_RECORD_FILE_FULL) {
+  const char *name = table_share->table_name.str;
+  if (error == HA_ERR_RECORD_FILE_FULL) {
+    my_printf_error(ER_RECORD_FILE_FULL, "The table '%s' is full: %s", flags, name,
+                    last_text().c_str());
+  } else if (error == HA_ERR_CRASHED_ON_USAGE) {
+    my_printf_error(ER_CRASHED_ON_USAGE, "Table '%s' is damaged: %s; CHECK TABLE tells all that is",
+                    flags, name, last_text().c_str());
+  } else {
     handler::print_error(error, flags);
-    return;
   }
-  my_printf_error(ER_RECORD_FILE_FULL, "The table '%s' is full: %s", flags,
-                  table_share->table_name.str, last_text().c_str());
 }
 
 bool ha_shale::get_error_message(int error, String *text) {
