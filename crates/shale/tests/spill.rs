@@ -3,7 +3,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use shale::fs::mem::MemFs;
+use shale::fs::mem::{CrashMode, MemFs};
 use shale::{
     Background, Config, Db, Env, Error, LockMode, OpenOptions, Savepoint, ScanOptions, Transaction,
     TransactionOptions, Tree, TreeConfig, WriteOptions,
@@ -366,4 +366,87 @@ fn conflicts_locks_and_waits_are_those_of_a_small_one() {
     fill(&mut txn, &tree, 0, 700);
     db.drop_tree("t").unwrap();
     assert!(matches!(txn.commit(DONE), Err(Error::NoSuchTree(_))));
+}
+
+#[test]
+fn large_transactions_are_prepared_and_decided_after_a_crash_too() {
+    for commit in [true, false] {
+        let fs = MemFs::new();
+        let db = open_on(&fs);
+        let (a, b) = (db.tree_or_create("a").unwrap(), db.tree_or_create("b").unwrap());
+        for n in 0..100u32 {
+            a.put(&n.to_be_bytes(), b"old").unwrap();
+        }
+        let mut txn = db.begin(small(10_000)).unwrap();
+        txn.delete_range(&a, &0u32.to_be_bytes(), &50u32.to_be_bytes()).unwrap();
+        fill(&mut txn, &a, 90, 600);
+        fill(&mut txn, &b, 0, 600);
+        txn.put(&b, b"large", &[7; 20_000]).unwrap();
+        assert!(txn.spilled_bytes() > 0);
+        let prepared = txn.prepare(b"x").unwrap();
+        assert!(matches!(
+            db.begin(small(0)).unwrap().prepare(b"x"),
+            Err(Error::InvalidArgument(_))
+        ));
+        assert_eq!(files(&fs, ".run"), 0);
+        db.compact().unwrap();
+        drop(prepared);
+        // The machine stops: nothing of it was in the log.
+        let disk = fs.crash_clone(1, CrashMode::Lost);
+        let db = open_on(&disk);
+        let (a, b) = (db.tree("a").unwrap(), db.tree("b").unwrap());
+        assert_eq!((rows(&a).len(), rows(&b).len()), (100, 0));
+        let lock_timeout = std::time::Duration::ZERO;
+        let options = TransactionOptions { lock_timeout, ..TransactionOptions::default() };
+        for n in [3u32, 95, 599] {
+            let refused = db.begin(options).unwrap().put(&a, &n.to_be_bytes(), b"");
+            assert!(matches!(refused, Err(Error::LockTimeout { .. })), "{n}: {refused:?}");
+        }
+        db.begin(options).unwrap().put(&a, &70u32.to_be_bytes(), b"").unwrap();
+        let mut found = db.prepared().unwrap();
+        assert_eq!(found.len(), 1);
+        let found = found.remove(0);
+        if commit {
+            found.commit(DONE).unwrap();
+        } else {
+            found.rollback(DONE).unwrap();
+        }
+        assert!(db.prepared().unwrap().is_empty());
+        let expected = if commit { (50 + 500, 601) } else { (100, 0) };
+        assert_eq!((rows(&a).len(), rows(&b).len()), expected);
+        db.begin(options).unwrap().put(&a, &95u32.to_be_bytes(), b"").unwrap();
+        drop((a, b));
+        db.close().unwrap();
+        let left = disk.files();
+        let db = open_on(&disk.crash_clone(1, CrashMode::Lost));
+        assert!(db.prepared().unwrap().is_empty());
+        let (a, b) = (db.tree("a").unwrap(), db.tree("b").unwrap());
+        assert_eq!((rows(&a).len(), rows(&b).len()), expected);
+        assert!(db.verify(&mut |_| {}).unwrap().damage.is_empty());
+        let blobs = usize::from(commit);
+        assert_eq!(files(&disk, ".blob"), blobs, "{left:?}");
+    }
+}
+
+#[test]
+fn a_tree_that_is_dropped_takes_its_part_of_what_is_prepared() {
+    let fs = MemFs::new();
+    let db = open_on(&fs);
+    let (a, b) = (db.tree_or_create("a").unwrap(), db.tree_or_create("b").unwrap());
+    let prepare = |name: &[u8], first: u32| {
+        let mut txn = db.begin(small(10_000)).unwrap();
+        fill(&mut txn, &a, first, first + 300);
+        fill(&mut txn, &b, first, first + 300);
+        txn.prepare(name).unwrap()
+    };
+    let (x, y) = (prepare(b"x", 0), prepare(b"y", 1_000));
+    db.drop_tree("b").unwrap();
+    x.commit(DONE).unwrap();
+    assert_eq!(rows(&a).len(), 300);
+    db.drop_tree("a").unwrap();
+    y.commit(DONE).unwrap();
+    assert_eq!((db.prepared().unwrap().len(), files(&fs, ".table")), (0, 0), "{:?}", fs.files());
+    drop((a, b));
+    db.close().unwrap();
+    assert!(open_on(&fs).tree_names().is_empty());
 }

@@ -176,7 +176,14 @@ impl World {
             }
             Step::Prepare(xid, writes, concurrency) => {
                 let concurrency = *concurrency;
-                let options = TransactionOptions { concurrency, ..TransactionOptions::default() };
+                // So that all but its last write goes to runs, and the prepare to tables.
+                let spills = concurrency == Concurrency::Pessimistic && writes.len() > 2;
+                let memory_bytes = u64::from(spills);
+                let options = TransactionOptions {
+                    concurrency,
+                    memory_bytes,
+                    ..TransactionOptions::default()
+                };
                 let mut txn = db.begin(options)?;
                 fill(&mut txn, trees, writes)?;
                 txn.prepare(xid).map(drop)

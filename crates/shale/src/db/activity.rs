@@ -196,7 +196,7 @@ impl Core {
             let held = trees.remove(&id).unwrap_or_default();
             all.push(TransactionInfo {
                 prepared: name,
-                write_bytes: prepared.ops.len() as u64,
+                write_bytes: prepared.bytes(),
                 keys_locked: prepared.owner.keys() as u64,
                 trees: held.into_iter().map(|id| self.tree_name(id)).collect(),
                 ..TransactionInfo::default()

@@ -120,6 +120,11 @@ impl Core {
             None => None,
         };
         let prepared = self.prepared.lock();
+        // Now, since a decision may take them away.
+        for meta in prepared.values().flat_map(|prepared| prepared.tables()) {
+            let name = file(FileKind::Table, meta.id);
+            self.env.fs.link(&self.dir.join(&name), &to.join(&name))?;
+        }
         let blobs = prepared.values().flat_map(|prepared| prepared.blobs.clone()).collect();
         Ok(Cut { states, snapshot: manifest.catalog().snapshot(), last, blobs })
     }

@@ -125,6 +125,6 @@ impl Core {
             let edit = TreeEdit { tree: part.tree.id, added, removed: Vec::new(), flushed_seq };
             changes.push(Change { tree: part.tree, edit, flushed: &part.memtables });
         }
-        self.install_all(changes, || ())
+        self.install_all(changes, None, || ())
     }
 }

@@ -249,14 +249,18 @@ impl Core {
     /// Makes the tables visible and durable, of all trees at one place of the commit order. After
     /// an error nothing has changed, and the tables are gone.
     pub fn ingest(&self, parts: &mut [IngestPart]) -> Result<()> {
-        self.ingest_by(parts, |parts| {
+        let result = self.ingest_by(parts, |parts| {
             let mut leader = self.leader.lock();
             self.check_writable()?;
-            self.lead_ingest(&mut leader, parts)
-        })
+            self.lead_ingest(&mut leader, parts, None)
+        });
+        let left = parts.iter().flat_map(|part| &part.tables);
+        self.discard(&left.map(|meta| meta.id).collect::<Vec<_>>());
+        result
     }
 
-    /// As [`Core::ingest`]; `lead` takes the leader's lock for [`Core::lead_ingest`].
+    /// As [`Core::ingest`], but the tables stay after an error; `lead` takes the leader's lock for
+    /// [`Core::lead_ingest`].
     pub fn ingest_by(
         &self,
         parts: &mut [IngestPart],
@@ -264,17 +268,6 @@ impl Core {
     ) -> Result<()> {
         // Taken in order, so that two who ingest do not wait for each other.
         parts.sort_by_key(|part| part.tree.id);
-        let result = self.ingest_held(parts, lead);
-        let left = parts.iter().flat_map(|part| &part.tables);
-        self.discard(&left.map(|meta| meta.id).collect::<Vec<_>>());
-        result
-    }
-
-    fn ingest_held(
-        &self,
-        parts: &mut [IngestPart],
-        lead: impl FnOnce(&mut [IngestPart]) -> Result<()>,
-    ) -> Result<()> {
         self.env.fs.sync_dir(&self.dir)?;
         for part in &*parts {
             // Flushing without the lock first keeps the time under the lock short.
@@ -289,8 +282,14 @@ impl Core {
     }
 
     /// Puts tables in force under the leader's lock, and takes those out of `parts` that are.
-    /// Nobody flushes their trees meanwhile.
-    pub fn lead_ingest(&self, leader: &mut Leader, parts: &mut [IngestPart]) -> Result<()> {
+    /// Nobody flushes their trees meanwhile. `decided` is a prepared transaction whose tables these
+    /// are.
+    pub fn lead_ingest(
+        &self,
+        leader: &mut Leader,
+        parts: &mut [IngestPart],
+        decided: Option<&[u8]>,
+    ) -> Result<()> {
         let trees: Vec<&TreeCore> = parts.iter().map(|part| &*part.tree).collect();
         self.seal(leader, trees.iter().copied());
         if trees.iter().any(|tree| !tree.state.load().sealed.is_empty()) {
@@ -322,7 +321,7 @@ impl Core {
             changes.push(Change { tree: &part.tree, edit, flushed: &[] });
         }
         let publish = || self.visible.store(seq, Ordering::Release);
-        let result = self.install_all(changes, publish);
+        let result = self.install_all(changes, decided, publish);
         if result.is_err() {
             // The number is used up in the log; what comes next goes on after it.
             self.visible.store(seq, Ordering::Release);

@@ -25,6 +25,7 @@ pub use crate::table::inspect::{
     BlockInspection, CodecTotal, RangeDeleteInspection, TableInspection, key_text,
 };
 pub use crate::table::meta::{FileId, TableMeta};
+pub use crate::version::PreparedTables;
 pub use crate::version::edit::{Edit, LogStart, TreeEdit};
 pub use crate::version::manifest::{ManifestDump, ManifestLine};
 pub use crate::wal::inspect::{WalDump, WalLine};
@@ -421,6 +422,14 @@ fn needed_files(
             for &blob in &meta.blobs {
                 needed.insert((FileKind::Blob, blob), need(None, None));
             }
+        }
+    }
+    for (tree, tables) in catalog.prepared.values().flatten() {
+        let tree = catalog.trees.get(tree).map(|tree| tree.name.clone());
+        for meta in tables {
+            let need = Need { bytes: Some(meta.file_bytes), tree: tree.clone(), level: None };
+            needed.insert((FileKind::Table, meta.id), need);
+            needed.extend(meta.blobs.iter().map(|id| ((FileKind::Blob, *id), Need::default())));
         }
     }
     let wals = entries.iter().filter_map(|entry| parse_file_name(&entry.name));

@@ -2,6 +2,7 @@
 //! the tree's state is replaced, then files that nobody needs any more are let go.
 
 use super::core::{Core, FlushedOf, TreeCore};
+use super::prepared::PreparedCore;
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
@@ -52,21 +53,22 @@ impl Core {
         edit: TreeEdit,
         flushed: &[Arc<Memtable>],
     ) -> Result<()> {
-        self.install_all(vec![Change { tree, edit, flushed }], || ()).map(drop)
+        self.install_all(vec![Change { tree, edit, flushed }], None, || ()).map(drop)
     }
 
     /// Makes changes of several trees durable together, and visible tree by tree; `publish` runs
     /// right after. Trees that have been dropped are left out; an error if all have. Answers with
-    /// those that were there.
+    /// those that were there. `decided` is a prepared transaction whose tables these are.
     pub fn install_all(
         &self,
         mut changes: Vec<Change<'_>>,
+        decided: Option<&[u8]>,
         publish: impl FnOnce(),
     ) -> Result<BTreeSet<TreeId>> {
         let mut manifest = self.manifest.lock();
         let first = changes.first().map(|change| change.tree.name.clone()).unwrap_or_default();
         changes.retain(|change| !change.tree.is_dropped());
-        if changes.is_empty() {
+        if changes.is_empty() && decided.is_none() {
             return Err(Error::NoSuchTree(first));
         }
         let next: Vec<Next> = changes.iter().map(|c| self.next(c)).collect::<Result<_>>()?;
@@ -80,6 +82,7 @@ impl Core {
             trees: changes.iter_mut().map(|change| std::mem::take(&mut change.edit)).collect(),
             next_file: Some(self.next_file.load(Ordering::Relaxed)),
             log,
+            decided: decided.map(<[u8]>::to_vec).into_iter().collect(),
             ..Edit::default()
         };
         self.append_edit(&mut manifest, &whole)?;
@@ -189,7 +192,7 @@ impl Core {
         // The visible position first: what is at or before it is in memtables or tables by now.
         let visible = self.visible.load(Ordering::Acquire);
         // What is prepared next: once decided, memtables need the log from the same place on.
-        let prepared = self.prepared.lock().values().map(|prepared| prepared.seq).min();
+        let prepared = self.prepared.lock().values().filter_map(PreparedCore::log_seq).min();
         let trees = self.trees.load();
         let unflushed = trees.by_id.values().filter_map(|tree| tree.first_unflushed_but(flushed));
         let covered = unflushed.chain(prepared).min().map_or(visible, |seq| visible.min(seq - 1));

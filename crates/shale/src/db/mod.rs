@@ -19,6 +19,7 @@ mod merge;
 mod open;
 mod options;
 mod prepared;
+mod prepared_tables;
 pub mod repair;
 mod run_writer;
 mod scan;

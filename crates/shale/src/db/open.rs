@@ -113,7 +113,9 @@ fn create(env: &Env, dir: &Path, files: &Files) -> Result<()> {
 
 /// Every table that the manifest names must be there, as long as it was written.
 fn check_tables(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()> {
-    for meta in recovered.trees.values().flat_map(|tree| tree.levels.iter().flatten()) {
+    let of_trees = recovered.trees.values().flat_map(|tree| tree.levels.iter().flatten());
+    let prepared = recovered.prepared.values().flatten().flat_map(|(_, tables)| tables);
+    for meta in of_trees.chain(prepared) {
         let path = dir.join(crate::table::format::file_name(FileKind::Table, meta.id));
         match files.get(&(FileKind::Table, meta.id)) {
             None => {
@@ -214,6 +216,9 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
     })?;
     for (xid, undecided) in prepared.undecided {
         core.adopt_prepared(xid, undecided, &*core.env.clock);
+    }
+    for (xid, trees) in &recovered.prepared {
+        core.adopt_prepared_tables(xid.clone(), trees.clone());
     }
     core.update_pressure();
     core.leader.lock().next_seq = end.last_seq + 1;
@@ -374,7 +379,7 @@ fn name_first_log(core: &Core, recovered: &Recovered, first: FileId) -> Result<(
 /// If all that was committed is in tables and nothing is prepared, the log starts with the new
 /// file.
 fn forget_old_logs(core: &Core, new: FileId, seq: SeqNo) -> Result<()> {
-    if !core.prepared.lock().is_empty() {
+    if core.prepared.lock().values().any(|prepared| prepared.log_seq().is_some()) {
         return Ok(());
     }
     let trees = core.trees.load();
@@ -411,6 +416,7 @@ fn remove_orphans(core: &Core, wals: &[FileId], files: &Files) -> Result<()> {
     }
     for prepared in core.prepared.lock().values() {
         needed.extend(prepared.blobs.iter().map(|blob| (FileKind::Blob, blob.id())));
+        needed.extend(prepared.tables().map(|meta| (FileKind::Table, meta.id)));
     }
     for &(kind, id) in files.keys() {
         let numbered = !matches!(kind, FileKind::Current | FileKind::Lock);

@@ -2,7 +2,8 @@
 //!
 //! The writes of a prepared transaction are in its record of the log and in memory; nobody sees
 //! them, and their keys stay locked. The commit record names them, and the log is kept from the
-//! prepare record on until they are in tables: see [`Memtable::needs_log_from`].
+//! prepare record on until they are in tables: see [`Memtable::needs_log_from`]. Those of a large
+//! one are in tables from the prepare on: see `prepared_tables`.
 //!
 //! [`Memtable::needs_log_from`]: crate::memtable::Memtable::needs_log_from
 
@@ -15,20 +16,64 @@ use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::fs::Clock;
 use crate::table::Blob;
+use crate::table::meta::TableMeta;
 use crate::txn::{Lock, Mode, Owner, Span, Wait};
+use crate::version::TreeId;
 use crate::wal::payload::{self, XID_BYTES_MAX};
 use crate::wal::{OpIter, Undecided};
 
+/// The tables of a large transaction by tree.
+pub(crate) type TablesOf = Vec<(TreeId, Vec<TableMeta>)>;
+
+/// Where the writes of a prepared transaction are.
+pub(crate) enum PreparedWrites {
+    /// In the log: the number of the prepare record, and the operations as in it.
+    Logged { seq: SeqNo, ops: Vec<u8> },
+    /// In tables that the manifest names and that are in no tree.
+    Tables(TablesOf),
+}
+
 /// A prepared transaction that is not decided.
 pub(crate) struct PreparedCore {
-    /// The number of its prepare record.
-    pub seq: SeqNo,
-    /// Its operations, as in the record.
-    pub ops: Vec<u8>,
+    pub writes: PreparedWrites,
     /// Its locks.
     pub owner: Owner,
     /// The blob files that it refers to.
     pub blobs: Vec<Arc<Blob>>,
+}
+
+impl PreparedCore {
+    /// From where on it needs the log, if it does.
+    pub fn log_seq(&self) -> Option<SeqNo> {
+        match &self.writes {
+            PreparedWrites::Logged { seq, .. } => Some(*seq),
+            PreparedWrites::Tables(_) => None,
+        }
+    }
+
+    fn logged(&self) -> Option<(SeqNo, &[u8])> {
+        match &self.writes {
+            PreparedWrites::Logged { seq, ops } => Some((*seq, ops)),
+            PreparedWrites::Tables(_) => None,
+        }
+    }
+
+    /// What its writes take: in memory, or of tables on disk.
+    pub fn bytes(&self) -> u64 {
+        match &self.writes {
+            PreparedWrites::Logged { ops, .. } => ops.len() as u64,
+            PreparedWrites::Tables(_) => self.tables().map(|meta| meta.file_bytes).sum(),
+        }
+    }
+
+    /// The tables that it needs.
+    pub fn tables(&self) -> impl Iterator<Item = &TableMeta> {
+        let trees = match &self.writes {
+            PreparedWrites::Logged { .. } => &[][..],
+            PreparedWrites::Tables(trees) => trees,
+        };
+        trees.iter().flat_map(|(_, tables)| tables)
+    }
 }
 
 /// A transaction that was prepared and is to be committed or rolled back, by
@@ -157,7 +202,7 @@ impl Db {
     }
 }
 
-fn not_prepared(xid: &[u8]) -> Error {
+pub(super) fn not_prepared(xid: &[u8]) -> Error {
     Error::InvalidArgument(format!(
         "no transaction is prepared under the name `{}`: it has been decided already",
         xid.escape_ascii()
@@ -194,7 +239,8 @@ impl Core {
         let seq = self.append_one(leader, |out| payload::put_prepare(out, xid, ops))?;
         let owner = std::mem::replace(owner, self.locks.owner());
         let blobs = self.blobs_of(ops);
-        let prepared = PreparedCore { seq, ops: ops.to_vec(), owner, blobs };
+        let writes = PreparedWrites::Logged { seq, ops: ops.to_vec() };
+        let prepared = PreparedCore { writes, owner, blobs };
         self.prepared.lock().insert(xid.to_vec(), prepared);
         // After it has been noted, so that whoever sees the number finds what needs the log.
         self.visible.store(seq, Ordering::Release);
@@ -216,25 +262,42 @@ impl Core {
                 Kind::RangeDelete => Span::Range(op.key, Some(op.value)),
                 _ => Span::Key(op.key),
             };
-            let lock = Lock { tree: op.tree, span, mode: Mode::Write };
-            // They were held at once before. Only the bound on memory may be in the way, if it is
-            // lower now; then others may come first, which a lock would have held up.
-            if let Err(refusal) = self.locks.acquire(&mut owner, lock, Wait::Never, clock) {
-                tracing::warn!(?refusal, "a key of a prepared transaction is not locked again");
+            if !self.lock_again(&mut owner, op.tree, span, clock) {
                 break;
             }
             writes += 1;
         }
         owner.note_writes(writes, ops.len() as u64);
         let blobs = self.blobs_of(&ops);
-        self.prepared.lock().insert(xid, PreparedCore { seq, ops, owner, blobs });
+        let writes = PreparedWrites::Logged { seq, ops };
+        self.prepared.lock().insert(xid, PreparedCore { writes, owner, blobs });
+    }
+
+    /// Locks what is prepared as before a crash. All was held at once then. Only the bound on
+    /// memory may be in the way, if it is lower now; then others may come first, which a lock
+    /// would have held up.
+    pub fn lock_again(
+        &self,
+        owner: &mut Owner,
+        tree: TreeId,
+        span: Span<'_>,
+        clock: &dyn Clock,
+    ) -> bool {
+        let lock = Lock { tree, span, mode: Mode::Write };
+        let refused = self.locks.acquire(owner, lock, Wait::Never, clock).err();
+        if let Some(refusal) = &refused {
+            tracing::warn!(?refusal, "a key of a prepared transaction is not locked again");
+        }
+        refused.is_none()
     }
 
     /// Commits what is prepared under this name, or rolls it back.
     fn decide(&self, xid: &[u8], commit: bool, sync: bool) -> Result<()> {
         self.check_writable()?;
-        let bytes = self.prepared.lock().get(xid).map(|prepared| prepared.ops.len());
-        let bytes = bytes.ok_or_else(|| not_prepared(xid))?;
+        let bytes = self.prepared.lock().get(xid).map(|p| p.logged().map(|(_, ops)| ops.len()));
+        let Some(bytes) = bytes.ok_or_else(|| not_prepared(xid))? else {
+            return if commit { self.commit_tables(xid) } else { self.rollback_tables(xid) };
+        };
         if commit {
             self.wait_for_room(bytes as u64)?;
         }
@@ -254,7 +317,8 @@ impl Core {
 
     /// Appends the decision and does what it says.
     fn lead_decision(&self, leader: &mut Leader, xid: &[u8], commit: bool) -> Result<PreparedCore> {
-        let ops = self.prepared.lock().get(xid).map(|p| (p.seq, p.ops.clone()));
+        let logged = |p: &PreparedCore| p.logged().map(|(seq, ops)| (seq, ops.to_vec()));
+        let ops = self.prepared.lock().get(xid).and_then(logged);
         let (from, ops) = ops.ok_or_else(|| not_prepared(xid))?;
         let seq = self.append_one(leader, |out| payload::put_decision(out, xid, commit))?;
         let ops = if commit { &ops[..] } else { &[] };
@@ -270,8 +334,9 @@ impl Core {
     pub fn prepare_again(&self, leader: &mut Leader, oldest: SeqNo) -> Result<()> {
         let old: Vec<(Vec<u8>, Vec<u8>)> = {
             let prepared = self.prepared.lock();
-            let old = prepared.iter().filter(|(_, prepared)| prepared.seq <= oldest);
-            old.map(|(xid, prepared)| (xid.clone(), prepared.ops.clone())).collect()
+            let logged = prepared.iter().filter_map(|(xid, p)| Some((xid, p.logged()?)));
+            let old = logged.filter(|(_, (seq, _))| *seq <= oldest);
+            old.map(|(xid, (_, ops))| (xid.clone(), ops.to_vec())).collect()
         };
         if old.is_empty() {
             return Ok(());
@@ -287,8 +352,10 @@ impl Core {
         self.sync_log(leader, through)?;
         let mut prepared = self.prepared.lock();
         for (xid, seq) in again {
-            if let Some(prepared) = prepared.get_mut(&xid) {
-                prepared.seq = seq;
+            if let Some(PreparedCore { writes: PreparedWrites::Logged { seq: of, .. }, .. }) =
+                prepared.get_mut(&xid)
+            {
+                *of = seq;
             }
         }
         Ok(())

@@ -21,6 +21,7 @@
 //! by the number of the file; bulk-loaded rows, whose numbers only the manifest knew, count as 0.
 
 mod catalog;
+mod prepared;
 mod report;
 mod rows;
 
@@ -195,7 +196,11 @@ pub fn repair(
         trees.insert(id, tree);
     }
     for (xid, undecided) in &sources.prepared.undecided {
-        rows::prepare(&work, &db, &trees, xid, &undecided.ops, &mut report)?;
+        prepared::logged(&work, &db, &trees, xid, &undecided.ops, &mut report)?;
+    }
+    for (xid, tables) in &catalog.prepared {
+        let what = (&xid[..], &tables[..]);
+        prepared::in_tables(&mut work, &db, &trees, what, &mut report, progress)?;
     }
     drop(trees);
     db.close()?;

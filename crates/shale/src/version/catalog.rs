@@ -2,6 +2,7 @@
 //! the edits of a manifest add up to.
 
 use super::edit::{Damage, Edit, LogStart, TREE_NAME_BYTES_MAX, TreeEdit, TreeId};
+use super::prepared::PreparedTables;
 use crate::base::config::{LEVELS, TreeConfig};
 use crate::base::key::SeqNo;
 use crate::table::meta::{FileId, TableMeta};
@@ -33,7 +34,9 @@ pub struct Catalog {
     pub last_seq: SeqNo,
     /// Where the log starts.
     pub log: LogStart,
-    /// The tables of all trees.
+    /// Transactions that are prepared with their writes in tables, by name: these, by tree.
+    pub prepared: BTreeMap<Vec<u8>, Vec<(TreeId, Vec<TableMeta>)>>,
+    /// The tables of all trees, and of prepared transactions.
     files: BTreeSet<FileId>,
 }
 
@@ -54,6 +57,7 @@ impl Catalog {
         }
         let mut changed = BTreeSet::new();
         let mut added = BTreeSet::new();
+        let freed = self.check_prepared(edit)?;
         for tree in &edit.trees {
             let id = tree.tree;
             if !changed.insert(id) {
@@ -64,8 +68,13 @@ impl Catalog {
                 _ if created.contains_key(&id) => None,
                 _ => return Err(format!("tree {id} is changed but does not exist")),
             };
-            self.check_tree(tree, tables, &mut added)
+            self.check_tree(tree, tables, &freed, &mut added)
                 .map_err(|what| format!("tree {id}: {what}"))?;
+        }
+        for (_, tables) in edit.prepared.iter().flat_map(|prepared| &prepared.trees) {
+            for meta in tables {
+                self.check_added(meta, &BTreeSet::new(), &mut added)?;
+            }
         }
         if edit.next_tree.is_some_and(|next| next < self.next_tree)
             || edit.next_file.is_some_and(|next| next < self.next_file)
@@ -99,13 +108,45 @@ impl Catalog {
         config.validate().map_err(|error| format!("tree {id}: {error}"))
     }
 
+    /// Whether what is decided is prepared, and what is prepared is not yet; answers with the
+    /// tables of what is decided.
+    fn check_prepared(&self, edit: &Edit) -> Result<BTreeSet<FileId>, Damage> {
+        let mut freed = BTreeSet::new();
+        for xid in &edit.decided {
+            let Some(trees) = self.prepared.get(xid) else {
+                return Err(format!("`{}` is decided but not prepared", xid.escape_ascii()));
+            };
+            freed.extend(trees.iter().flat_map(|(_, tables)| tables).map(|meta| meta.id));
+        }
+        for PreparedTables { xid, .. } in &edit.prepared {
+            if self.prepared.contains_key(xid) && !edit.decided.contains(xid) {
+                return Err(format!("`{}` is prepared twice", xid.escape_ascii()));
+            }
+        }
+        Ok(freed)
+    }
+
+    fn check_added(
+        &self,
+        meta: &TableMeta,
+        freed: &BTreeSet<FileId>,
+        added: &mut BTreeSet<FileId>,
+    ) -> Result<(), Damage> {
+        let used = self.files.contains(&meta.id) && !freed.contains(&meta.id);
+        if used || !added.insert(meta.id) || meta.id == 0 {
+            return Err(format!("table {} is added, but its number is in use", meta.id));
+        }
+        check_table(meta)
+    }
+
     fn check_tree(
         &self,
         edit: &TreeEdit,
         tables: Option<&BTreeMap<FileId, (usize, TableMeta)>>,
+        freed: &BTreeSet<FileId>,
         added: &mut BTreeSet<FileId>,
     ) -> Result<(), Damage> {
-        let mut removed = BTreeSet::new();
+        let mut removed = freed.clone();
         for &(level, file) in &edit.removed {
             let known = tables.and_then(|tables| tables.get(&file));
             if known.is_none_or(|(at, _)| *at != level) || !removed.insert(file) {
@@ -115,14 +156,10 @@ impl Catalog {
             }
         }
         for (level, meta) in &edit.added {
-            let used = self.files.contains(&meta.id) && !removed.contains(&meta.id);
-            if used || !added.insert(meta.id) || meta.id == 0 {
-                return Err(format!("table {} is added, but its number is in use", meta.id));
-            }
+            self.check_added(meta, &removed, added)?;
             if *level >= LEVELS {
                 return Err(format!("table {} is added to level {level}", meta.id));
             }
-            check_table(meta)?;
         }
         Ok(())
     }
@@ -134,6 +171,19 @@ impl Catalog {
                 tree.tables.keys().for_each(|file| {
                     self.files.remove(file);
                 });
+            }
+            for trees in self.prepared.values_mut() {
+                for (_, tables) in trees.extract_if(.., |(tree, _)| tree == id) {
+                    tables.iter().for_each(|meta| {
+                        self.files.remove(&meta.id);
+                    });
+                }
+            }
+        }
+        for xid in &edit.decided {
+            let trees = self.prepared.remove(xid).unwrap_or_default();
+            for meta in trees.iter().flat_map(|(_, tables)| tables) {
+                self.files.remove(&meta.id);
             }
         }
         for (id, name, config) in &edit.trees_created {
@@ -151,10 +201,16 @@ impl Catalog {
             for (level, meta) in &change.added {
                 tree.tables.insert(meta.id, (*level, meta.clone()));
                 self.files.insert(meta.id);
-                let used = meta.blobs.iter().copied().max().unwrap_or(0).max(meta.id);
-                self.next_file = self.next_file.max(used.saturating_add(1));
+                self.next_file = self.next_file.max(after(meta));
             }
             tree.flushed_seq = tree.flushed_seq.max(change.flushed_seq.unwrap_or(0));
+        }
+        for PreparedTables { xid, trees } in &edit.prepared {
+            for meta in trees.iter().flat_map(|(_, tables)| tables) {
+                self.files.insert(meta.id);
+                self.next_file = self.next_file.max(after(meta));
+            }
+            self.prepared.insert(xid.clone(), trees.clone());
         }
         self.next_file = self.next_file.max(edit.next_file.unwrap_or(0));
         self.next_tree = self.next_tree.max(edit.next_tree.unwrap_or(0));
@@ -171,6 +227,9 @@ impl Catalog {
             log: Some(self.log),
             ..Edit::default()
         };
+        for (xid, trees) in &self.prepared {
+            edit.prepared.push(PreparedTables { xid: xid.clone(), trees: trees.clone() });
+        }
         for (&id, tree) in &self.trees {
             edit.trees_created.push((id, tree.name.clone(), tree.config.clone()));
             edit.trees.push(TreeEdit {
@@ -215,6 +274,12 @@ impl CatalogTree {
         }
         levels
     }
+}
+
+/// The first file number that a table does not show to be used.
+fn after(meta: &TableMeta) -> FileId {
+    let used = meta.blobs.iter().copied().max().unwrap_or(0).max(meta.id);
+    used.saturating_add(1)
 }
 
 /// Sorts the tables of a level: level 0 newest first, the others by key.

@@ -112,3 +112,44 @@ fn levels_are_sorted_and_checked() {
     assert_eq!((a, b), (23, 24));
     assert!(what.contains("level 3"), "{what}");
 }
+
+fn prepared(xid: &str, trees: Vec<(TreeId, Vec<TableMeta>)>) -> Edit {
+    let prepared = vec![PreparedTables { xid: xid.into(), trees }];
+    Edit { prepared, ..Edit::default() }
+}
+
+fn decided(xid: &str) -> Edit {
+    Edit { decided: vec![xid.into()], ..Edit::default() }
+}
+
+#[test]
+fn tables_of_prepared_transactions_are_in_use_until_they_are_decided() {
+    let mut catalog = catalog();
+    let both = vec![(1, vec![table(30, "a", "b")]), (2, vec![table(31, "a", "b")])];
+    let two = prepared("two", both.clone());
+    assert_eq!(catalog.check(&two), Ok(()));
+    catalog.apply(&two);
+    assert_eq!(catalog.next_file, 32);
+    let why = |edit: &Edit| catalog.check(edit).unwrap_err();
+    assert!(why(&two).contains("prepared twice"));
+    assert!(why(&decided("one")).contains("not prepared"));
+    assert!(why(&prepared("one", both)).contains("in use"));
+    let added = vec![(5, table(30, "a", "b"))];
+    assert!(why(&change(1, vec![], added.clone())).contains("in use"));
+    assert!(why(&prepared("one", vec![(1, vec![table(30, "b", "a")])])).contains("in use"));
+    assert!(why(&prepared("one", vec![(1, vec![table(32, "b", "a")])])).contains("ends before"));
+
+    let mut again = Catalog::default();
+    again.apply(&catalog.snapshot());
+    assert_eq!(again, catalog);
+    // A commit puts them in their trees, of those that are still there.
+    let mut dropped = catalog.clone();
+    dropped.apply(&Edit { trees_dropped: vec![2], ..Edit::default() });
+    let commit = Edit { trees: change(1, vec![], added).trees, ..decided("two") };
+    for catalog in [&mut catalog, &mut dropped] {
+        assert_eq!(catalog.check(&commit), Ok(()));
+        catalog.apply(&commit);
+        assert!(catalog.prepared.is_empty() && catalog.trees[&1].tables.contains_key(&30));
+        assert!(catalog.check(&prepared("x", vec![(1, vec![table(31, "a", "b")])])).is_ok());
+    }
+}

@@ -10,6 +10,7 @@
 //! the field if the tag is 128 or more, and refuses the edit if it is less. The tags are the
 //! constants of the modules [`tag`]; docs/format.md lists them.
 
+use super::prepared::PreparedTables;
 use crate::base::coding::{Decoder, put_bytes, put_varint};
 use crate::base::config::{Codec, Codecs, LEVELS, TreeConfig};
 use crate::base::key::{KEY_BYTES_MAX, SEQ_MAX, SeqNo};
@@ -109,6 +110,10 @@ pub struct Edit {
     pub last_seq: Option<SeqNo>,
     /// Where the log starts from now on.
     pub log: Option<LogStart>,
+    /// Transactions that are prepared no more, by name: decided before the trees change.
+    pub decided: Vec<Vec<u8>>,
+    /// Transactions that are prepared from now on, with their writes in tables.
+    pub prepared: Vec<PreparedTables>,
 }
 
 /// A change of one tree.
@@ -161,6 +166,12 @@ mod tag {
         pub const LAST_SEQ: u8 = 6;
         pub const LOG_FILE: u8 = 7;
         pub const LOG_SEQ: u8 = 8;
+        pub const DECIDED: u8 = 9;
+        pub const PREPARED: u8 = 10;
+    }
+    pub mod prepared {
+        pub const XID: u8 = 1;
+        pub const TREE: u8 = 2;
     }
     pub mod created {
         pub const ID: u8 = 1;
@@ -230,6 +241,19 @@ pub fn encode(edit: &Edit, out: &mut Vec<u8>) {
     optional(out, t::LAST_SEQ, edit.last_seq);
     optional(out, t::LOG_FILE, edit.log.map(|log| log.file));
     optional(out, t::LOG_SEQ, edit.log.map(|log| log.seq));
+    for xid in &edit.decided {
+        bytes(out, t::DECIDED, xid);
+    }
+    for prepared in &edit.prepared {
+        nested(out, t::PREPARED, |out| {
+            bytes(out, tag::prepared::XID, &prepared.xid);
+            for (tree, tables) in &prepared.trees {
+                let added = tables.iter().map(|meta| (0, meta.clone())).collect();
+                let tree = TreeEdit { tree: *tree, added, ..TreeEdit::default() };
+                nested(out, tag::prepared::TREE, |out| encode_tree(&tree, out));
+            }
+        });
+    }
 }
 
 fn encode_tree(edit: &TreeEdit, out: &mut Vec<u8>) {
@@ -424,6 +448,8 @@ pub fn decode(content: &[u8]) -> Result<Edit, Damage> {
             t::LAST_SEQ => edit.last_seq = Some(field.seq()?),
             t::LOG_FILE => log_file = Some(field.number()?),
             t::LOG_SEQ => log_seq = Some(field.seq()?),
+            t::DECIDED => edit.decided.push(field.content.to_vec()),
+            t::PREPARED => edit.prepared.push(decode_prepared(field.content)?),
             _ => field.unknown("an edit")?,
         }
         Ok(())
@@ -434,6 +460,24 @@ pub fn decode(content: &[u8]) -> Result<Edit, Damage> {
         _ => return Err("the start of the log is named by half".to_owned()),
     };
     Ok(edit)
+}
+
+fn decode_prepared(content: &[u8]) -> Result<PreparedTables, Damage> {
+    use tag::prepared as t;
+    let mut prepared = PreparedTables::default();
+    fields(content, |field| {
+        match field.tag {
+            t::XID => prepared.xid = field.content.to_vec(),
+            t::TREE => {
+                let tree = decode_tree(field.content)?;
+                let tables = tree.added.into_iter().map(|(_, meta)| meta).collect();
+                prepared.trees.push((tree.tree, tables));
+            }
+            _ => field.unknown("a prepared transaction")?,
+        }
+        Ok(())
+    })?;
+    Ok(prepared)
 }
 
 fn decode_created(content: &[u8]) -> Result<(TreeId, String, TreeConfig), Damage> {

@@ -46,6 +46,14 @@ fn edit() -> Edit {
         next_tree: Some(14),
         last_seq: Some(SEQ_MAX),
         log: Some(LogStart { file: 90, seq: 0 }),
+        decided: vec![b"one".to_vec(), vec![0, 255]],
+        prepared: vec![
+            PreparedTables {
+                xid: b"two".to_vec(),
+                trees: vec![(12, vec![meta(), TableMeta { id: 79, ..meta() }]), (13, vec![])],
+            },
+            PreparedTables { xid: b"three".to_vec(), trees: vec![] },
+        ],
     }
 }
 

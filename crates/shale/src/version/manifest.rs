@@ -228,6 +228,8 @@ pub struct RecoveredTree {
 pub struct Recovered {
     /// The trees by number.
     pub trees: BTreeMap<TreeId, RecoveredTree>,
+    /// Transactions that are prepared with their writes in tables, by name: these, by tree.
+    pub prepared: BTreeMap<Vec<u8>, Vec<(TreeId, Vec<TableMeta>)>>,
     /// Every file number from here on is unused by manifest and tables. (WALs and blobs that were
     /// begun since may have larger ones.)
     pub next_file: FileId,
@@ -272,6 +274,7 @@ pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
         edits,
         torn_bytes,
         snapshot: catalog.snapshot(),
+        prepared: catalog.prepared,
     })
 }
 

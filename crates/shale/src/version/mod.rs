@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod edit;
 pub mod level;
 pub mod manifest;
+pub mod prepared;
 #[allow(clippy::module_inception, reason = "a version is what the module is about")]
 pub mod version;
 
@@ -14,4 +15,5 @@ pub use catalog::Catalog;
 pub use edit::{Edit, LogStart, TreeEdit, TreeId};
 pub use level::Level;
 pub use manifest::{Manifest, Recovered, RecoveredTree, recover};
+pub use prepared::PreparedTables;
 pub use version::{Shape, Version};

@@ -33,6 +33,8 @@ pub struct Catalog {
     /// Tables that an edit has taken out of their tree.
     pub removed: BTreeSet<FileId>,
     pub trees_dropped: BTreeSet<TreeId>,
+    /// Transactions that are prepared with their writes in tables, by name: these, by tree.
+    pub prepared: BTreeMap<Vec<u8>, Vec<(TreeId, Vec<TableMeta>)>>,
     pub log: LogStart,
     /// Every operation up to this number must be found.
     pub last_seq: SeqNo,
@@ -131,6 +133,14 @@ impl Catalog {
         for (id, name, config) in &edit.trees_created {
             let tree = self.trees.entry(*id).or_default();
             (tree.name, tree.named, tree.config) = (name.clone(), true, Some(config.clone()));
+        }
+        for xid in &edit.decided {
+            // A commit adds them to trees again.
+            let tables = self.prepared.remove(xid).unwrap_or_default();
+            self.removed.extend(tables.iter().flat_map(|(_, tables)| tables).map(|meta| meta.id));
+        }
+        for prepared in &edit.prepared {
+            self.prepared.insert(prepared.xid.clone(), prepared.trees.clone());
         }
         for change in edit.trees.iter().filter(|edit| !self.trees_dropped.contains(&edit.tree)) {
             let tree = self.trees.entry(change.tree).or_default();

@@ -7,7 +7,7 @@ use crate::base::cursor::cursor_by_variant;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::sync::Arc;
-use crate::db::{Db, TransactionOptions, Tree};
+use crate::db::Tree;
 use crate::iter::{Merge, Source, Visible};
 use crate::memtable::{MemCursor, Memtable};
 use crate::table::blob::{BlobReader, BlobRef};
@@ -18,7 +18,7 @@ use crate::table::salvage::{LostPart, SalvageScan, SalvagedTable};
 use crate::version::TreeId;
 use crate::wal::inspect::salvage;
 use crate::wal::replay::{self, ReplayStart};
-use crate::wal::{Op, OpIter, PreparedLog, WalBatch};
+use crate::wal::{Op, PreparedLog, WalBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -73,7 +73,8 @@ impl Sources {
             .iter()
             .flat_map(|(id, tree)| tree.tables.values().map(|meta| (*id, meta.clone())))
             .collect();
-        let mut seen = BTreeSet::new();
+        let prepared = catalog.prepared.values().flatten().flat_map(|(_, tables)| tables);
+        let mut seen: BTreeSet<FileId> = prepared.map(|meta| meta.id).collect();
         for (tree, meta) in named {
             seen.insert(meta.id);
             let name = catalog.trees.get(&tree).map(|tree| tree.name.clone());
@@ -83,7 +84,7 @@ impl Sources {
                 continue;
             }
             let table = read_table(work, meta.id, meta.ingest_seq, progress)?;
-            sources.note_table(report, name.as_deref(), &table, Some(&meta));
+            note_table(report, name.as_deref(), &table, Some(&meta));
             sources.add(tree, table, Some(&meta));
         }
         if !catalog.complete {
@@ -130,14 +131,14 @@ impl Sources {
                 Some(tree) if catalog.claim(tree).is_none() => continue,
                 Some(tree) => tree,
                 None if table.is_lost() => {
-                    self.note_table(report, None, &table, None);
+                    note_table(report, None, &table, None);
                     continue;
                 }
                 None => catalog.claim_for_file(id),
             };
             let name = catalog.trees.get(&tree).map(|tree| tree.name.clone());
             let name = name.filter(|name| !name.is_empty());
-            self.note_table(report, name.as_deref(), &table, None);
+            note_table(report, name.as_deref(), &table, None);
             self.add(tree, table, None);
         }
         Ok(())
@@ -154,23 +155,6 @@ impl Sources {
             }));
         }
         source.tables.push(Arc::new(table));
-    }
-
-    fn note_table(
-        &mut self,
-        report: &mut RepairReport,
-        tree: Option<&str>,
-        table: &SalvagedTable,
-        known: Option<&TableMeta>,
-    ) {
-        if table.lost.is_empty() {
-            return;
-        }
-        let entries = known.or(table.meta.as_ref()).map(|meta| meta.entries);
-        let of = entries.map(|entries| format!(" of {entries}")).unwrap_or_default();
-        let what = format!("{}{of} entries of it can be read", table.entries);
-        let lost = table.lost.iter().map(LostRange::from).collect();
-        report.note_lost(&file_name(FileKind::Table, table.id()), tree, what, lost);
     }
 
     fn note_missing(
@@ -309,7 +293,24 @@ impl Sources {
     }
 }
 
-fn read_table(
+/// Reports what is lost of a table.
+pub fn note_table(
+    report: &mut RepairReport,
+    tree: Option<&str>,
+    table: &SalvagedTable,
+    known: Option<&TableMeta>,
+) {
+    if table.lost.is_empty() {
+        return;
+    }
+    let entries = known.or(table.meta.as_ref()).map(|meta| meta.entries);
+    let of = entries.map(|entries| format!(" of {entries}")).unwrap_or_default();
+    let what = format!("{}{of} entries of it can be read", table.entries);
+    let lost = table.lost.iter().map(LostRange::from).collect();
+    report.note_lost(&file_name(FileKind::Table, table.id()), tree, what, lost);
+}
+
+pub fn read_table(
     work: &mut Work<'_>,
     id: FileId,
     ingest_seq: SeqNo,
@@ -404,40 +405,11 @@ pub fn write(
     Ok(done)
 }
 
-/// Prepares in the new database what was prepared in the old one.
-pub fn prepare(
-    work: &Work<'_>,
-    db: &Db,
-    trees: &BTreeMap<TreeId, Tree>,
-    xid: &[u8],
-    ops: &[u8],
-    report: &mut RepairReport,
-) -> Result<()> {
-    let mut transaction = db.begin(TransactionOptions::default())?;
-    for op in OpIter::new(ops, 1) {
-        // One that is not there was dropped.
-        let Some(tree) = trees.get(&op.tree) else { continue };
-        match op.kind {
-            Kind::Delete => transaction.delete(tree, op.key)?,
-            Kind::RangeDelete => transaction.delete_range(tree, op.key, op.value)?,
-            Kind::Put | Kind::Merge => transaction.put(tree, op.key, op.value)?,
-            Kind::Blob => match open_blob(work, op.value)? {
-                Ok(mut reader) => transaction.put(tree, op.key, &reader.read_all()?)?,
-                Err((name, lost)) => {
-                    let what = "a write of a prepared transaction is lost";
-                    report.note_lost(&name, Some(tree.name()), what, vec![lost]);
-                }
-            },
-        }
-    }
-    transaction.prepare(xid).map(drop)
-}
-
 /// The name of a blob file that cannot be read, and what is wrong with it.
-type BadBlob = (String, LostRange);
+pub type BadBlob = (String, LostRange);
 
 /// A reader of a blob all of which has been checked.
-fn open_blob(
+pub fn open_blob(
     work: &Work<'_>,
     reference: &[u8],
 ) -> Result<std::result::Result<BlobReader, BadBlob>> {

@@ -70,8 +70,9 @@ impl Transaction {
     /// Makes the transaction durable without committing it: after this it can be committed and
     /// rolled back, whatever happens to the process or the machine meanwhile. `xid` names it, in 1
     /// to 256 bytes; after a crash [`Db::prepared`](crate::Db::prepared) finds it. Its locks stay
-    /// (after a crash, those of what it has written). Its writes count against no bound on memory,
-    /// and the log is kept, until it is decided.
+    /// (after a crash, those of what it has written). Until it is decided its writes count against
+    /// no bound on memory, and the log is kept; but those of one that did not fit its memory are in
+    /// tables, as after a commit, and nothing of them is in the log.
     ///
     /// # Errors
     /// As [`Transaction::commit`]; [`Error::InvalidArgument`] if the name is empty or too long, or
@@ -95,11 +96,8 @@ impl Transaction {
         core.check_writable()?;
         core.check_xid(xid)?;
         if self.writes.has_runs() {
-            return Err(Error::InvalidArgument(format!(
-                "the transaction has written more than the {} bytes that it may keep in memory, \
-                 and such a one cannot be prepared; begin it with more memory_bytes",
-                self.options.memory_bytes
-            )));
+            self.prepare_spilled(xid)?;
+            return Ok(Prepared::new(handle.clone(), xid));
         }
         if self.is_optimistic() {
             self.lock_reads()?;

@@ -170,13 +170,30 @@ impl Transaction {
             tree.check()?;
         }
         let tables = self.write_tables(&core)?;
-        tables.ingest(&core, |core, parts| core.ingest(parts))?;
+        tables.put(|parts| core.ingest(parts))?;
         core.recorder.add_all([
             (Counter::Commits, 1),
             (Counter::WriteOps, self.writes.count()),
             (Counter::UserBytes, self.writes.user_bytes()),
         ]);
         Ok(())
+    }
+
+    /// Prepares what is in runs and in memory.
+    pub(super) fn prepare_spilled(&mut self, xid: &[u8]) -> Result<()> {
+        let core = self.handle.core.clone();
+        for tree in self.trees.values() {
+            tree.check()?;
+        }
+        let tables = self.write_tables(&core)?;
+        tables.put(|parts| {
+            let result = core.prepare_tables(xid, parts, &mut self.owner);
+            if result.is_err() {
+                let tables = parts.iter().flat_map(|part| &part.tables);
+                core.discard(&tables.map(|meta| meta.id).collect::<Vec<_>>());
+            }
+            result
+        })
     }
 
     /// Writes what is to be committed to tables of the trees.
@@ -210,16 +227,13 @@ struct FinalTables {
 }
 
 impl FinalTables {
-    /// Puts them in force.
-    fn ingest(
-        mut self,
-        core: &Core,
-        ingest: impl FnOnce(&Core, &mut [IngestPart]) -> Result<()>,
-    ) -> Result<()> {
+    /// Hands them to `put`, which makes an edit that names them or else removes them.
+    fn put(mut self, put: impl FnOnce(&mut [IngestPart]) -> Result<()>) -> Result<()> {
+        let core = self.core.clone();
         self.blobs.iter().for_each(|blob| blob.keep());
         let bytes = self.parts.iter().flat_map(|part| &part.tables).map(|meta| meta.file_bytes);
         let bytes = bytes.sum();
-        let result = ingest(core, &mut self.parts);
+        let result = put(&mut self.parts);
         match result {
             Ok(()) => core.recorder.add(Counter::IngestBytes, bytes),
             // An edit of unknown outcome may name them.

@@ -1,0 +1,141 @@
+//! Large transactions in two phases. The writes of one that did not fit its memory are in tables
+//! when it is prepared. An edit names these under the transaction's name; another takes that away,
+//! and with a commit it brings the tables into their trees. So the log has nothing of it.
+
+use super::core::Core;
+use super::ingest::IngestPart;
+use super::prepared::{PreparedCore, PreparedWrites, TablesOf, not_prepared};
+use crate::base::cursor::Cursor;
+use crate::base::error::Result;
+use crate::base::sync::atomic::Ordering;
+use crate::table::Table;
+use crate::table::meta::{FileId, TableMeta};
+use crate::txn::{Owner, Span};
+use crate::version::edit::Edit;
+use crate::version::{PreparedTables, TreeId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl Core {
+    /// Notes, durably, that tables are prepared under a name, and with them the locks of `owner`.
+    /// Tables and blobs are durable, their names not yet. After an error nothing has changed.
+    pub fn prepare_tables(
+        &self,
+        xid: &[u8],
+        parts: &[IngestPart],
+        owner: &mut Owner,
+    ) -> Result<()> {
+        self.env.fs.sync_dir(&self.dir)?;
+        // With the leader's lock no tree is dropped, and nobody takes the name.
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        self.check_xid(xid)?;
+        // What it has read must not be lost while it stays.
+        let through = leader.next_seq - 1;
+        self.sync_log(&mut leader, through)?;
+        let there = parts.iter().filter(|part| !part.tree.is_dropped());
+        let trees: TablesOf = there.map(|part| (part.tree.id, part.tables.clone())).collect();
+        let edit = Edit {
+            prepared: vec![PreparedTables { xid: xid.to_vec(), trees: trees.clone() }],
+            next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            ..Edit::default()
+        };
+        self.append_edit(&mut self.manifest.lock(), &edit)?;
+        let owner = std::mem::replace(owner, self.locks.owner());
+        self.note_prepared(xid.to_vec(), trees, owner);
+        Ok(())
+    }
+
+    fn note_prepared(&self, xid: Vec<u8>, trees: TablesOf, owner: Owner) {
+        let tables = trees.iter().flat_map(|(_, tables)| tables);
+        let blobs: BTreeSet<FileId> = tables.flat_map(|meta| meta.blobs.iter().copied()).collect();
+        let blobs = blobs.into_iter().map(|id| self.blob(id)).collect();
+        let writes = PreparedWrites::Tables(trees);
+        self.prepared.lock().insert(xid, PreparedCore { writes, owner, blobs });
+    }
+
+    /// Takes in what the manifest says is prepared, and locks its keys again.
+    pub fn adopt_prepared_tables(&self, xid: Vec<u8>, trees: TablesOf) {
+        let mut owner = self.locks.owner();
+        if !self.read_only {
+            for (tree, tables) in &trees {
+                for meta in tables {
+                    if let Err(error) = self.lock_table(&mut owner, *tree, meta) {
+                        tracing::warn!(%error, "keys of a prepared transaction are not locked");
+                    }
+                }
+            }
+        }
+        self.note_prepared(xid, trees, owner);
+    }
+
+    fn lock_table(&self, owner: &mut Owner, tree: TreeId, meta: &TableMeta) -> Result<()> {
+        let clock = &*self.env.clock;
+        let table = self.open_table(meta.clone());
+        for range in table.range_deletes()?.fragments() {
+            self.lock_again(owner, tree, Span::Range(&range.start, Some(&range.end)), clock);
+        }
+        let mut rows = Table::scan(&table, None, None);
+        rows.seek_first()?;
+        while rows.valid() && self.lock_again(owner, tree, Span::Key(rows.key()), clock) {
+            rows.next()?;
+        }
+        Ok(())
+    }
+
+    fn tables_of(&self, xid: &[u8]) -> Result<TablesOf> {
+        match self.prepared.lock().get(xid).map(|prepared| &prepared.writes) {
+            Some(PreparedWrites::Tables(trees)) => Ok(trees.clone()),
+            _ => Err(not_prepared(xid)),
+        }
+    }
+
+    fn end_prepared(&self, xid: &[u8]) -> Result<PreparedCore> {
+        self.prepared.lock().remove(xid).ok_or_else(|| not_prepared(xid))
+    }
+
+    /// Puts the tables prepared under this name in force. After an error they are still prepared.
+    pub fn commit_tables(&self, xid: &[u8]) -> Result<()> {
+        let tables = self.tables_of(xid)?;
+        let trees = self.trees.load_full();
+        // A tree that is not there has been dropped since.
+        let part = |(id, tables): &(TreeId, Vec<TableMeta>)| {
+            let tree = Arc::clone(trees.by_id.get(id)?);
+            Some(IngestPart { tree, tables: tables.clone() })
+        };
+        let mut parts: Vec<IngestPart> = tables.iter().filter_map(part).collect();
+        let mut ended = None;
+        self.ingest_by(&mut parts, |parts| {
+            let mut leader = self.leader.lock();
+            self.check_writable()?;
+            self.tables_of(xid)?;
+            self.lead_ingest(&mut leader, parts, Some(xid))?;
+            ended = Some(self.end_prepared(xid)?);
+            Ok(())
+        })?;
+        let installed =
+            |id: TreeId| parts.iter().any(|part| part.tree.id == id && part.tables.is_empty());
+        let left = tables.iter().filter(|(id, _)| !installed(*id)).flat_map(|(_, tables)| tables);
+        self.discard(&left.map(|meta| meta.id).collect::<Vec<_>>());
+        if let Some(mut ended) = ended {
+            self.locks.release(&mut ended.owner);
+        }
+        Ok(())
+    }
+
+    /// Forgets the tables prepared under this name. After an error they are still prepared.
+    pub fn rollback_tables(&self, xid: &[u8]) -> Result<()> {
+        let mut ended = {
+            let _leader = self.leader.lock();
+            self.check_writable()?;
+            self.tables_of(xid)?;
+            let edit = Edit { decided: vec![xid.to_vec()], ..Edit::default() };
+            self.append_edit(&mut self.manifest.lock(), &edit)?;
+            self.end_prepared(xid)?
+        };
+        self.locks.release(&mut ended.owner);
+        self.discard(&ended.tables().map(|meta| meta.id).collect::<Vec<_>>());
+        ended.blobs.iter().for_each(|blob| blob.mark_obsolete());
+        Ok(())
+    }
+}
