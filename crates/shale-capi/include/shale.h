@@ -666,8 +666,7 @@ shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
 void shale_locking_scan_free(shale_locking_scan *scan);
 
 // Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to
-// files. A transaction that is to be prepared must stay within it. Without this: a sixteenth of
-// the database's memory_bytes, 64 MiB at most.
+// files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most.
 SHALE_MUST_USE shale_error *shale_txn_set_memory(shale_txn *txn, uint64_t memory_bytes);
 
 // Makes all that was written visible, at one place of the commit order, and with `sync` durable.

@@ -398,8 +398,7 @@ pub unsafe extern "C" fn shale_locking_scan_free(scan: *mut shale_locking_scan) 
 }
 
 /// Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to
-/// files. A transaction that is to be prepared must stay within it. Without this: a sixteenth of
-/// the database's memory_bytes, 64 MiB at most.
+/// files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_set_memory(

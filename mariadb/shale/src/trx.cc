@@ -67,10 +67,6 @@ int Trx::get(shale_txn **txn) {
       return error;
     }
     number_.store(shale_txn_id(txn_), std::memory_order_relaxed);
-    // What will be prepared has to fit into one record of the log; all else can be of any size.
-    if (opt_bin_log || thd_->transaction->xid_state.is_explicit_XA()) {
-      if (int error = number_of(shale_txn_set_memory(txn_, 512ULL << 20))) return error;
-    }
     if (interrupt_) {
       if (int error = number_of(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
     }

@@ -259,8 +259,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes the bound on what its writes may take of memory, for what it writes from now on. One
-    /// that is to be prepared must stay within it: see [`TransactionOptions::memory_bytes`].
+    /// Changes the bound on what its writes may take of memory, for what it writes from now on: see
+    /// [`TransactionOptions::memory_bytes`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] beyond 512 MiB.
