@@ -17,14 +17,14 @@ static int put(shale_batch *batch, shale_tree *tree, const char *key, const char
 static int print_all(shale_tree *tree) {
   shale_scan *scan = NULL;
   int bad = failed(shale_scan_new(tree, NULL, NULL, 0, NULL, 0, true, &scan));
-  if (!bad) bad = failed(shale_scan_seek_first(scan));
-  while (!bad && shale_scan_valid(scan)) {
-    size_t key_len, value_len;
-    const void *value, *key = shale_scan_key(scan, &key_len);
+  if (!bad) bad = failed(shale_scan_move(scan, SHALE_FIRST, NULL, 0));
+  const void *value, *key;
+  size_t key_len, value_len;
+  while (!bad && (key = shale_scan_key(scan, &key_len)) != NULL) {
     bad = failed(shale_scan_value(scan, &value, &value_len));
     if (bad) break;
     printf("%.*s %.*s\n", (int)key_len, (const char *)key, (int)value_len, (const char *)value);
-    bad = failed(shale_scan_next(scan));
+    bad = failed(shale_scan_move(scan, SHALE_NEXT, NULL, 0));
   }
   shale_scan_free(scan);
   return bad;
@@ -34,8 +34,8 @@ int main(int argc, char **argv) {
   shale_db *db = NULL;
   shale_tree *people = NULL;
   shale_batch *batch = NULL;
-  int bad = failed(shale_open(argc > 1 ? argv[1] : "people.db", NULL, &db)) ||
-            failed(shale_tree_open_or_create(db, "people", &people)) ||
+  int bad = failed(shale_open(argc > 1 ? argv[1] : "people.db", NULL, false, &db)) ||
+            failed(shale_tree_open(db, "people", SHALE_TREE_THERE_OR_NEW, NULL, &people)) ||
             failed(shale_batch_new(&batch)) || put(batch, people, "ada", "1815") ||
             put(batch, people, "grace", "1906") ||
             failed(shale_write(db, batch, true)) || /* all or nothing, durable on return */

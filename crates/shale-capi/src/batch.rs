@@ -1,7 +1,7 @@
 //! Batches: operations that are committed as a whole, by shale_write.
 
 use crate::error::shale_error;
-use crate::guard::{bytes, free, give, guard, handle, handle_mut, quiet};
+use crate::guard::{bound, bytes, free, give, guard, handle, handle_mut, quiet};
 use crate::tree::shale_tree;
 use std::ffi::c_void;
 
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn shale_batch_put(
     })
 }
 
-/// Deletes a key.
+/// Deletes a key; with `end` (not NULL) all keys from `key` up to but without `end`.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_batch_delete(
@@ -44,30 +44,17 @@ pub unsafe extern "C" fn shale_batch_delete(
     tree: *const shale_tree,
     key: *const c_void,
     key_len: usize,
-) -> *mut shale_error {
-    // SAFETY: live handles, and bytes with their length.
-    guard(|| unsafe {
-        let key = bytes(key, key_len, "key")?;
-        handle_mut(batch, "batch")?.0.delete(&handle(tree, "tree")?.tree, key);
-        Ok(())
-    })
-}
-
-/// Deletes all keys from `start` up to but without `end`.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_batch_delete_range(
-    batch: *mut shale_batch,
-    tree: *const shale_tree,
-    start: *const c_void,
-    start_len: usize,
     end: *const c_void,
     end_len: usize,
 ) -> *mut shale_error {
     // SAFETY: live handles, and bytes with their lengths.
     guard(|| unsafe {
-        let (start, end) = (bytes(start, start_len, "start")?, bytes(end, end_len, "end")?);
-        handle_mut(batch, "batch")?.0.delete_range(&handle(tree, "tree")?.tree, start, end);
+        let (key, end) = (bytes(key, key_len, "key")?, bound(end, end_len)?);
+        let (batch, tree) = (&mut handle_mut(batch, "batch")?.0, &handle(tree, "tree")?.tree);
+        match end {
+            Some(end) => batch.delete_range(tree, key, end),
+            None => batch.delete(tree, key),
+        }
         Ok(())
     })
 }

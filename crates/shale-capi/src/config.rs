@@ -7,13 +7,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::ffi::c_char;
 
-/// The settings of a database, for shale_open.
+/// The settings of a database, for shale_open, and of a tree, for shale_tree_open.
 #[derive(Debug)]
 pub struct shale_config(pub(crate) shale::Config);
-
-/// The settings of a tree, for shale_tree_create.
-#[derive(Debug)]
-pub struct shale_tree_config(pub(crate) shale::TreeConfig);
 
 /// Settings with their defaults.
 #[must_use]
@@ -25,8 +21,9 @@ pub unsafe extern "C" fn shale_config_new(config: *mut *mut shale_config) -> *mu
 
 /// Sets one of them. Names are those of docs/settings.md: `memory_bytes`, `memtable_bytes`,
 /// `table_bytes`, `background_threads`, `sync` (`on_request`, `always`, `every_millis:100`),
-/// `create`, and `tree.` before the name of a setting of new trees. Whether they agree with each
-/// other is checked by shale_open.
+/// `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`, `tree.blob_bytes`,
+/// `tree.codecs.small`, `tree.codecs.middle`, `tree.codecs.last` (`none`, `lz4`, `zlib:6`, `zstd:3`).
+/// Whether those of a database agree with each other is checked by shale_open.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_config_set(
@@ -37,7 +34,12 @@ pub unsafe extern "C" fn shale_config_set(
     // SAFETY: a live handle, and texts that end with a zero.
     guard(|| unsafe {
         let config = handle_mut(config, "config")?;
-        config.0 = with(&config.0, text(name, "name")?, text(value, "value")?)?;
+        let name = text(name, "name")?;
+        let changed = with(&config.0, name, text(value, "value")?)?;
+        if name.starts_with("tree.") {
+            changed.tree.validate()?;
+        }
+        config.0 = changed;
         Ok(())
     })
 }
@@ -45,42 +47,6 @@ pub unsafe extern "C" fn shale_config_set(
 /// Frees settings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_config_free(config: *mut shale_config) {
-    // SAFETY: NULL or a handle that the caller gives back.
-    unsafe { free(config) }
-}
-
-/// Settings of a tree with their defaults.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_config_new(
-    config: *mut *mut shale_tree_config,
-) -> *mut shale_error {
-    // SAFETY: writable for a pointer.
-    guard(|| unsafe { give(config, "config", shale_tree_config(shale::TreeConfig::default())) })
-}
-
-/// Sets one of them: `block_bytes`, `filter_bits`, `blob_bytes`, `codecs.small`, `codecs.middle`,
-/// `codecs.last` (`none`, `lz4`, `zlib:6`, `zstd:3`).
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_config_set(
-    config: *mut shale_tree_config,
-    name: *const c_char,
-    value: *const c_char,
-) -> *mut shale_error {
-    // SAFETY: a live handle, and texts that end with a zero.
-    guard(|| unsafe {
-        let config = handle_mut(config, "config")?;
-        let changed = with(&config.0, text(name, "name")?, text(value, "value")?)?;
-        changed.validate()?;
-        config.0 = changed;
-        Ok(())
-    })
-}
-
-/// Frees settings of a tree.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_config_free(config: *mut shale_tree_config) {
     // SAFETY: NULL or a handle that the caller gives back.
     unsafe { free(config) }
 }

@@ -3,9 +3,10 @@
 use crate::batch::shale_batch;
 use crate::config::shale_config;
 use crate::error::{Fail, shale_error};
-use crate::guard::{can_store, free, give, guard, handle, quiet, store, text};
+use crate::guard::{bound, can_store, free, give, guard, handle, store, text};
 use crate::read::shale_bytes;
-use std::ffi::c_char;
+use crate::tree::shale_tree;
+use std::ffi::{c_char, c_void};
 
 /// An open database.
 #[derive(Debug)]
@@ -31,34 +32,25 @@ unsafe fn config_of(config: *const shale_config) -> shale::Config {
     unsafe { config.as_ref() }.map_or_else(shale::Config::default, |config| config.0.clone())
 }
 
-/// Opens the database in the folder `path`, or creates it. `config` may be NULL: all defaults.
+/// Opens the database in the folder `path`, or creates it. `config` may be NULL: all defaults. With
+/// `read_only` nobody may have it open for writing, nothing is changed on disk, and what its log
+/// holds is read too.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_open(
     path: *const c_char,
     config: *const shale_config,
+    read_only: bool,
     db: *mut *mut shale_db,
 ) -> *mut shale_error {
     // SAFETY: a text, NULL or a live handle, a place for a pointer.
     guard(|| unsafe {
         can_store(db, "db")?;
-        give(db, "db", shale_db(shale::Db::open(text(path, "path")?, config_of(config))?))
-    })
-}
-
-/// Opens a database that nobody has open for writing, and changes nothing on disk. What its log
-/// holds is read too.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_open_read_only(
-    path: *const c_char,
-    config: *const shale_config,
-    db: *mut *mut shale_db,
-) -> *mut shale_error {
-    // SAFETY: a text, NULL or a live handle, a place for a pointer.
-    guard(|| unsafe {
-        can_store(db, "db")?;
-        let opened = shale::Db::open_read_only(text(path, "path")?, config_of(config))?;
+        let (path, config) = (text(path, "path")?, config_of(config));
+        let opened = match read_only {
+            true => shale::Db::open_read_only(path, config)?,
+            false => shale::Db::open(path, config)?,
+        };
         give(db, "db", shale_db(opened))
     })
 }
@@ -103,21 +95,46 @@ pub unsafe extern "C" fn shale_sync(db: *const shale_db) -> *mut shale_error {
     guard(|| unsafe { Ok(handle(db, "db")?.0.sync()?) })
 }
 
-/// Writes all memtables to tables, and returns when it is done.
+/// Writes the memtables of a tree, or (NULL) of all trees, to tables, and returns when it is done.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_flush(db: *const shale_db) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle(db, "db")?.0.flush()?) })
+pub unsafe extern "C" fn shale_flush(
+    db: *const shale_db,
+    tree: *const shale_tree,
+) -> *mut shale_error {
+    // SAFETY: a live handle, NULL or one.
+    guard(|| unsafe {
+        let db = &handle(db, "db")?.0;
+        Ok(tree.as_ref().map_or_else(|| db.flush(), |tree| tree.tree.flush())?)
+    })
 }
 
-/// Flushes, and compacts every tree into its last level. It is never needed: when writes stop the
-/// engine by itself brings its trees into the best shape for reading.
+/// Flushes, and compacts into the last level the keys of a tree from `lower` up to but without
+/// `upper` (NULL for either is no bound), or, if `tree` is NULL, every tree, without bounds. It is
+/// never needed: when writes stop the engine by itself brings its trees into the best shape for
+/// reading.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_compact(db: *const shale_db) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle(db, "db")?.0.compact()?) })
+pub unsafe extern "C" fn shale_compact(
+    db: *const shale_db,
+    tree: *const shale_tree,
+    lower: *const c_void,
+    lower_len: usize,
+    upper: *const c_void,
+    upper_len: usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle, NULL or one, and bytes with their lengths.
+    guard(|| unsafe {
+        let db = &handle(db, "db")?.0;
+        let (lower, upper) = (bound(lower, lower_len)?, bound(upper, upper_len)?);
+        match tree.as_ref() {
+            Some(tree) => Ok(tree.tree.compact_range(lower.unwrap_or(&[]), upper)?),
+            None if lower.or(upper).is_some() => {
+                Err(Fail::Argument("bounds are of one tree, and `tree` is NULL".to_owned()))
+            }
+            None => Ok(db.compact()?),
+        }
+    })
 }
 
 /// Waits until background work has nothing left to do. Writes meanwhile make the wait longer.
@@ -160,24 +177,6 @@ pub unsafe extern "C" fn shale_verify(
     })
 }
 
-/// The statistics: levels, compactions, stalls, cache, filters, latencies, CPU. As JSON, or as
-/// tables to read.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_stats(
-    db: *const shale_db,
-    json: bool,
-    stats: *mut *mut shale_bytes,
-) -> *mut shale_error {
-    // SAFETY: a live handle and a place for a pointer.
-    guard(|| unsafe {
-        let now = handle(db, "db")?.0.stats();
-        let bytes =
-            if json { shale_bytes::json(&now)? } else { shale_bytes::owned(now.to_string()) };
-        give(stats, "stats", bytes)
-    })
-}
-
 /// The names of the trees, in order, each ended by a zero, one after the other; `count` becomes how
 /// many there are.
 #[must_use]
@@ -197,25 +196,24 @@ pub unsafe extern "C" fn shale_tree_names(
     })
 }
 
-/// A snapshot of the database as it is now.
+/// A snapshot of the database as it is now. `seq`, which may be NULL, becomes its sequence number:
+/// its place in the commit order.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_snapshot_new(
     db: *const shale_db,
     snapshot: *mut *mut shale_snapshot,
+    seq: *mut u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and a place for a pointer.
+    // SAFETY: a live handle, a place for a pointer, NULL or one for a number.
     guard(|| unsafe {
         can_store(snapshot, "snapshot")?;
-        give(snapshot, "snapshot", shale_snapshot(handle(db, "db")?.0.snapshot()))
+        let taken = handle(db, "db")?.0.snapshot();
+        if !seq.is_null() {
+            store(seq, "seq", taken.seq())?;
+        }
+        give(snapshot, "snapshot", shale_snapshot(taken))
     })
-}
-
-/// The sequence number of a snapshot: its place in the commit order. Of NULL: 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_snapshot_seq(snapshot: *const shale_snapshot) -> u64 {
-    // SAFETY: NULL or a live handle.
-    quiet(0, || unsafe { snapshot.as_ref() }.map_or(0, |snapshot| snapshot.0.seq()))
 }
 
 /// Ends a snapshot.

@@ -34,34 +34,22 @@ pub unsafe extern "C" fn shale_txn_prepare(
     })
 }
 
-/// Makes what was prepared visible, at one place of the commit order, and lets go of its locks.
-/// Without `sync` a crash of the machine may leave it prepared. If it fails it stays prepared, and
-/// can be tried again; what has been decided before is SHALE_INVALID_ARGUMENT. The handle is to be
-/// freed in any case.
+/// With `commit` makes what was prepared visible, at one place of the commit order, else undoes it;
+/// and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
+/// fails it stays prepared, and can be tried again; what has been decided before is
+/// SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_prepared_commit(
+pub unsafe extern "C" fn shale_prepared_decide(
     prepared: *const shale_prepared,
+    commit: bool,
     sync: bool,
 ) -> *mut shale_error {
     // SAFETY: a live handle.
     guard(|| unsafe {
         let prepared = handle(prepared, "prepared")?.0.clone();
-        Ok(prepared.commit(shale::WriteOptions { sync })?)
-    })
-}
-
-/// Undoes what was prepared; all else as of shale_prepared_commit.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_prepared_rollback(
-    prepared: *const shale_prepared,
-    sync: bool,
-) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe {
-        let prepared = handle(prepared, "prepared")?.0.clone();
-        Ok(prepared.rollback(shale::WriteOptions { sync })?)
+        let options = shale::WriteOptions { sync };
+        Ok(if commit { prepared.commit(options)? } else { prepared.rollback(options)? })
     })
 }
 
@@ -89,42 +77,30 @@ pub unsafe extern "C" fn shale_prepared_free(prepared: *mut shale_prepared) {
     unsafe { free(prepared) }
 }
 
-/// What is prepared under this name and not decided; `prepared` becomes NULL if there is none.
+/// What is prepared under this name and not decided; with `after` the first whose name comes after
+/// this one in the order of bytes, so that from NULL on it tells all, also if they are decided
+/// meanwhile: after a crash, those that the caller has to decide. `prepared` becomes NULL if there
+/// is none.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_prepared_find(
     db: *const shale_db,
     xid: *const c_void,
     xid_len: usize,
-    prepared: *mut *mut shale_prepared,
-) -> *mut shale_error {
-    // SAFETY: a live handle, bytes with their length, a place for a pointer.
-    guard(|| unsafe {
-        can_store(prepared, "prepared")?;
-        let xid = bytes(xid, xid_len, "xid")?;
-        let found = handle(db, "db")?.0.prepared()?.into_iter().find(|one| one.xid() == xid);
-        give_found(prepared, found)
-    })
-}
-
-/// Of what is prepared and not decided, the first whose name comes after this one in the order of
-/// bytes; `prepared` becomes NULL after the last. From NULL on it tells all, also if they are
-/// decided meanwhile: after a crash, those that the caller has to decide.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_prepared_after(
-    db: *const shale_db,
-    xid: *const c_void,
-    xid_len: usize,
+    after: bool,
     prepared: *mut *mut shale_prepared,
 ) -> *mut shale_error {
     // SAFETY: a live handle, NULL or bytes with their length, a place for a pointer.
     guard(|| unsafe {
         can_store(prepared, "prepared")?;
-        let after = bound(xid, xid_len)?;
+        let name = bound(xid, xid_len)?;
         let all = handle(db, "db")?.0.prepared()?.into_iter();
-        let found = all.filter(|one| after.is_none_or(|xid| one.xid() > xid));
-        give_found(prepared, found.min_by(|a, b| a.xid().cmp(b.xid())))
+        let wanted = all.filter(|one| match name {
+            Some(name) if after => one.xid() > name,
+            Some(name) => one.xid() == name,
+            None => after,
+        });
+        give_found(prepared, wanted.min_by(|a, b| a.xid().cmp(b.xid())))
     })
 }
 

@@ -54,20 +54,20 @@ pub(crate) unsafe fn give_value(
     }
 }
 
-/// Where the bytes are; valid until they are freed. Of NULL: NULL.
+/// Where the bytes are, valid until they are freed, and in `len`, which may be NULL, how many. Of
+/// NULL: NULL and 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_bytes_data(bytes: *const shale_bytes) -> *const c_void {
-    quiet(std::ptr::null(), || {
-        // SAFETY: NULL or a live handle.
-        unsafe { bytes.as_ref() }.map_or(std::ptr::null(), |own| own.as_slice().as_ptr().cast())
-    })
-}
-
-/// How many they are. Of NULL: 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_bytes_len(bytes: *const shale_bytes) -> usize {
+pub unsafe extern "C" fn shale_bytes_data(
+    bytes: *const shale_bytes,
+    len: *mut usize,
+) -> *const c_void {
     // SAFETY: NULL or a live handle.
-    quiet(0, || unsafe { bytes.as_ref() }.map_or(0, |own| own.as_slice().len()))
+    let own = quiet(None, || unsafe { bytes.as_ref() }.map(shale_bytes::as_slice));
+    // SAFETY: NULL or a place for a number.
+    if let Some(len) = unsafe { len.as_mut() } {
+        *len = own.map_or(0, <[u8]>::len);
+    }
+    own.map_or(std::ptr::null(), |own| own.as_ptr().cast())
 }
 
 /// Frees them.
@@ -156,28 +156,13 @@ pub(crate) unsafe fn give_values(
     Ok(())
 }
 
-/// Whether a key is there.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_contains(
-    tree: *const shale_tree,
-    key: *const c_void,
-    key_len: usize,
-    found: *mut bool,
-) -> *mut shale_error {
-    // SAFETY: a live handle, bytes with their length, a place for a truth.
-    guard(|| unsafe {
-        let is_there = handle(tree, "tree")?.tree.contains(bytes(key, key_len, "key")?)?;
-        store(found, "found", is_there)
-    })
-}
-
 /// A value that is read in parts.
 #[derive(Debug)]
 pub struct shale_reader(shale::ValueReader);
 
 /// Reads the value of a key in parts, so that a large one is never in memory as a whole. `reader`
-/// becomes NULL if there is no such key.
+/// becomes NULL if there is no such key, and `len`, which may be NULL, the length of the whole
+/// value. It is the cheapest way to ask whether a key is there: a large value is not read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_reader_open(
@@ -185,22 +170,21 @@ pub unsafe extern "C" fn shale_reader_open(
     key: *const c_void,
     key_len: usize,
     reader: *mut *mut shale_reader,
+    len: *mut u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, bytes with their length, a place for a pointer.
+    // SAFETY: a live handle, bytes with their length, a place for a pointer, NULL or one for a
+    // number.
     guard(|| unsafe {
         can_store(reader, "reader")?;
-        match handle(tree, "tree")?.tree.get_reader(bytes(key, key_len, "key")?)? {
+        let found = handle(tree, "tree")?.tree.get_reader(bytes(key, key_len, "key")?)?;
+        if !len.is_null() {
+            store(len, "len", found.as_ref().map_or(0, shale::ValueReader::len))?;
+        }
+        match found {
             Some(found) => give(reader, "reader", shale_reader(found)),
             None => store(reader, "reader", std::ptr::null_mut()),
         }
     })
-}
-
-/// The length of the whole value. Of NULL: 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_reader_len(reader: *const shale_reader) -> u64 {
-    // SAFETY: NULL or a live handle.
-    quiet(0, || unsafe { reader.as_ref() }.map_or(0, |reader| reader.0.len()))
 }
 
 /// Copies the next bytes, up to `capacity` of them, to `buffer`; `count` becomes how many, 0 at the

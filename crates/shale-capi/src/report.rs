@@ -26,6 +26,10 @@ pub enum shale_report_kind {
     /// The levels of the trees, a list: tree, level, tables, bytes, target_bytes, codec, ratio, and
     /// what compactions into it have read, written and taken.
     SHALE_REPORT_COMPACTION = 4,
+    /// The statistics: levels, compactions, stalls, cache, filters, latencies, CPU.
+    SHALE_REPORT_STATS = 5,
+    /// The same as tables to read, which is no JSON.
+    SHALE_REPORT_STATS_TEXT = 6,
 }
 
 use shale_report_kind::*;
@@ -44,8 +48,15 @@ pub unsafe extern "C" fn shale_report(
     // SAFETY: a live handle and a place for a pointer.
     guard(|| unsafe {
         can_store(report, "report")?;
-        let value = report_of(&handle(db, "db")?.0, kind)?;
-        give(report, "report", shale_bytes::json(&value)?)
+        let db = &handle(db, "db")?.0;
+        let bytes = match kind {
+            n if n == SHALE_REPORT_STATS_TEXT as c_int => {
+                shale_bytes::owned(db.stats().to_string())
+            }
+            n if n == SHALE_REPORT_STATS as c_int => shale_bytes::json(&db.stats())?,
+            _ => shale_bytes::json(&report_of(db, kind)?)?,
+        };
+        give(report, "report", bytes)
     })
 }
 

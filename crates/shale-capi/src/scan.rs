@@ -4,7 +4,28 @@ use crate::db::shale_snapshot;
 use crate::error::{Fail, shale_error};
 use crate::guard::{bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
 use crate::tree::shale_tree;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+
+/// Where a scan goes. Inside its bounds, and without a row to start from SHALE_NEXT and SHALE_PREV
+/// do nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum shale_seek {
+    /// To the first row.
+    SHALE_FIRST = 0,
+    /// To the last row.
+    SHALE_LAST = 1,
+    /// To the next row, or to none after the last.
+    SHALE_NEXT = 2,
+    /// To the previous row, or to none before the first.
+    SHALE_PREV = 3,
+    /// To the first row at or after a key.
+    SHALE_AT_OR_AFTER = 4,
+    /// To the last row at or before a key.
+    SHALE_AT_OR_BEFORE = 5,
+}
+
+use shale_seek::*;
 
 /// A position in the rows of a tree as they were at one moment.
 pub struct shale_scan(pub(crate) shale::Scan);
@@ -38,71 +59,34 @@ pub unsafe extern "C" fn shale_scan_new(
     })
 }
 
-/// Goes to the first row.
+/// Goes to a row, as a shale_seek says; to none if there is no such row. `key` is for those that
+/// name one, else it may be NULL.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_scan_seek_first(scan: *mut shale_scan) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.seek_first()?) })
-}
-
-/// Goes to the last row.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_scan_seek_last(scan: *mut shale_scan) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.seek_last()?) })
-}
-
-/// Goes to the first row at or after a key, inside the bounds.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_scan_seek(
+pub unsafe extern "C" fn shale_scan_move(
     scan: *mut shale_scan,
+    how: c_int,
     key: *const c_void,
     key_len: usize,
 ) -> *mut shale_error {
     // SAFETY: a live handle, and bytes with their length.
-    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.seek(bytes(key, key_len, "key")?)?) })
+    guard(|| unsafe {
+        let scan = &mut handle_mut(scan, "scan")?.0;
+        let key = bytes(key, key_len, "key")?;
+        Ok(match how {
+            n if n == SHALE_FIRST as c_int => scan.seek_first()?,
+            n if n == SHALE_LAST as c_int => scan.seek_last()?,
+            n if n == SHALE_NEXT as c_int => scan.next()?,
+            n if n == SHALE_PREV as c_int => scan.prev()?,
+            n if n == SHALE_AT_OR_AFTER as c_int => scan.seek(key)?,
+            n if n == SHALE_AT_OR_BEFORE as c_int => scan.seek_back(key)?,
+            other => return Err(Fail::Argument(format!("{other} is no way to move a scan"))),
+        })
+    })
 }
 
-/// Goes to the last row at or before a key, inside the bounds.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_scan_seek_back(
-    scan: *mut shale_scan,
-    key: *const c_void,
-    key_len: usize,
-) -> *mut shale_error {
-    // SAFETY: a live handle, and bytes with their length.
-    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.seek_back(bytes(key, key_len, "key")?)?) })
-}
-
-/// Goes to the next row, or to none after the last. Without a row nothing happens.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_scan_next(scan: *mut shale_scan) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.next()?) })
-}
-
-/// Goes to the previous row, or to none before the first. Without a row nothing happens.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_scan_prev(scan: *mut shale_scan) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle_mut(scan, "scan")?.0.prev()?) })
-}
-
-/// Whether there is a row where the scan stands. Of NULL: no.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_scan_valid(scan: *const shale_scan) -> bool {
-    // SAFETY: NULL or a live handle.
-    quiet(false, || unsafe { scan.as_ref() }.is_some_and(|scan| scan.0.valid()))
-}
-
-/// The row's key, valid until the scan moves or is freed, with its length in `len`. NULL and 0
-/// without a row.
+/// The row's key, valid until the scan moves or is freed, with its length in `len`, which may be
+/// NULL. NULL and 0 without a row: so it tells whether there is one. Of NULL: NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_scan_key(scan: *const shale_scan, len: *mut usize) -> *const c_void {
     let key = quiet(None, || {

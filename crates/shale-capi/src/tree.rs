@@ -1,10 +1,24 @@
 //! Trees: open, create, drop, and what concerns one as a whole.
 
-use crate::config::shale_tree_config;
+use crate::config::shale_config;
 use crate::db::shale_db;
-use crate::error::shale_error;
+use crate::error::{Fail, shale_error};
 use crate::guard::{bound, can_store, free, give, guard, handle, quiet, store, text};
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
+
+/// Whether a tree must be there.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum shale_tree_mode {
+    /// It must exist.
+    SHALE_TREE_THERE = 0,
+    /// It must not exist, and is created.
+    SHALE_TREE_NEW = 1,
+    /// It is created if it does not exist.
+    SHALE_TREE_THERE_OR_NEW = 2,
+}
+
+use shale_tree_mode::*;
 
 /// A named tree: an ordered map from keys to values.
 #[derive(Debug)]
@@ -20,55 +34,50 @@ impl shale_tree {
     }
 }
 
-/// The tree of this name, which must exist.
+/// The tree of this name, as a shale_tree_mode says. What is created gets the settings of `config`
+/// that begin with `tree.`; NULL: all defaults with SHALE_TREE_NEW, with SHALE_TREE_THERE_OR_NEW
+/// those that the database has for new trees.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_tree_open(
     db: *const shale_db,
     name: *const c_char,
-    tree: *mut *mut shale_tree,
-) -> *mut shale_error {
-    // SAFETY: a live handle, a text, a place for a pointer.
-    guard(|| unsafe {
-        can_store(tree, "tree")?;
-        let opened = handle(db, "db")?.0.tree(text(name, "name")?)?;
-        give(tree, "tree", shale_tree::new(opened))
-    })
-}
-
-/// The tree of this name; if there is none it is created, with the settings that the database has
-/// for new trees.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_open_or_create(
-    db: *const shale_db,
-    name: *const c_char,
-    tree: *mut *mut shale_tree,
-) -> *mut shale_error {
-    // SAFETY: a live handle, a text, a place for a pointer.
-    guard(|| unsafe {
-        can_store(tree, "tree")?;
-        let opened = handle(db, "db")?.0.tree_or_create(text(name, "name")?)?;
-        give(tree, "tree", shale_tree::new(opened))
-    })
-}
-
-/// Creates a tree, which must not exist. `config` may be NULL: all defaults.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_create(
-    db: *const shale_db,
-    name: *const c_char,
-    config: *const shale_tree_config,
+    mode: c_int,
+    config: *const shale_config,
     tree: *mut *mut shale_tree,
 ) -> *mut shale_error {
     // SAFETY: a live handle, a text, NULL or a live handle, a place for a pointer.
     guard(|| unsafe {
         can_store(tree, "tree")?;
-        let config = config.as_ref().map_or_else(shale::TreeConfig::default, |own| own.0.clone());
-        let created = handle(db, "db")?.0.create_tree(text(name, "name")?, config)?;
-        give(tree, "tree", shale_tree::new(created))
+        let (db, name) = (&handle(db, "db")?.0, text(name, "name")?);
+        let config = config.as_ref().map(|own| own.0.tree.clone());
+        give(tree, "tree", shale_tree::new(open(db, name, mode, config)?))
     })
+}
+
+fn open(
+    db: &shale::Db,
+    name: &str,
+    mode: c_int,
+    config: Option<shale::TreeConfig>,
+) -> Result<shale::Tree, Fail> {
+    use shale::Error::{NoSuchTree, TreeExists};
+    match (mode, config) {
+        (n, _) if n == SHALE_TREE_THERE as c_int => Ok(db.tree(name)?),
+        (n, config) if n == SHALE_TREE_NEW as c_int => {
+            Ok(db.create_tree(name, config.unwrap_or_default())?)
+        }
+        (n, None) if n == SHALE_TREE_THERE_OR_NEW as c_int => Ok(db.tree_or_create(name)?),
+        // Somebody else may create it meanwhile.
+        (n, Some(config)) if n == SHALE_TREE_THERE_OR_NEW as c_int => Ok(match db.tree(name) {
+            Err(NoSuchTree(_)) => match db.create_tree(name, config) {
+                Err(TreeExists(_)) => db.tree(name)?,
+                other => other?,
+            },
+            other => other?,
+        }),
+        (other, _) => Err(Fail::Argument(format!("{other} is no way to open a tree"))),
+    }
 }
 
 /// Drops a tree, at the same cost whatever its size. Its space is free as soon as no scan and no
@@ -98,59 +107,14 @@ pub unsafe extern "C" fn shale_tree_free(tree: *mut shale_tree) {
     unsafe { free(tree) }
 }
 
-/// Writes the tree's memtables to tables, and returns when it is done.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_flush(tree: *const shale_tree) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle(tree, "tree")?.tree.flush()?) })
-}
-
-/// Flushes, and compacts the keys from `lower` up to but without `upper` into the last level. NULL
-/// for either is no bound.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_compact(
-    tree: *const shale_tree,
-    lower: *const c_void,
-    lower_len: usize,
-    upper: *const c_void,
-    upper_len: usize,
-) -> *mut shale_error {
-    // SAFETY: a live handle, and bytes with their lengths.
-    guard(|| unsafe {
-        let (lower, upper) = (bound(lower, lower_len)?, bound(upper, upper_len)?);
-        Ok(handle(tree, "tree")?.tree.compact_range(lower.unwrap_or(&[]), upper)?)
-    })
-}
-
-/// About how many bytes on disk the keys from `lower` up to but without `upper` take. NULL for
-/// either is no bound.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_approximate_bytes(
-    tree: *const shale_tree,
-    lower: *const c_void,
-    lower_len: usize,
-    upper: *const c_void,
-    upper_len: usize,
-    size: *mut u64,
-) -> *mut shale_error {
-    // SAFETY: a live handle, bytes with their lengths, a place for a number.
-    guard(|| unsafe {
-        let (lower, upper) = (bound(lower, lower_len)?, bound(upper, upper_len)?);
-        let found = handle(tree, "tree")?.tree.approximate_bytes(lower.unwrap_or(&[]), upper)?;
-        store(size, "size", found)
-    })
-}
-
-/// How many rows have keys from `lower` up to but without `upper` (NULL for either is no bound), at
+/// How much the keys from `lower` up to but without `upper` have (NULL for either is no bound), at
 /// a bounded cost, for the choice between plans of a query. Up to `exact_max` rows (some hundreds
-/// are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` (which
-/// may be NULL) becomes whether `rows` is a count. An estimate is at least 1.
+/// are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` becomes
+/// whether `rows` is a count. An estimate is at least 1. `size` becomes about how many bytes on disk
+/// they take. Each of the three may be NULL, and then costs nothing.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tree_estimate_rows(
+pub unsafe extern "C" fn shale_tree_estimate(
     tree: *const shale_tree,
     lower: *const c_void,
     lower_len: usize,
@@ -159,14 +123,22 @@ pub unsafe extern "C" fn shale_tree_estimate_rows(
     exact_max: u64,
     rows: *mut u64,
     exact: *mut bool,
+    size: *mut u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, bytes with their lengths, a place for a number, NULL or one for a
-    // truth.
+    // SAFETY: a live handle, bytes with their lengths, places or NULL.
     guard(|| unsafe {
-        let (lower, upper) = (bound(lower, lower_len)?, bound(upper, upper_len)?);
+        let (lower, upper) = (bound(lower, lower_len)?.unwrap_or(&[]), bound(upper, upper_len)?);
         let tree = &handle(tree, "tree")?.tree;
-        let found = tree.estimate_rows(lower.unwrap_or(&[]), upper, exact_max)?;
-        store(rows, "rows", found.rows)?;
-        if exact.is_null() { Ok(()) } else { store(exact, "exact", found.exact) }
+        if !rows.is_null() {
+            let found = tree.estimate_rows(lower, upper, exact_max)?;
+            store(rows, "rows", found.rows)?;
+            if !exact.is_null() {
+                store(exact, "exact", found.exact)?;
+            }
+        }
+        if size.is_null() {
+            return Ok(());
+        }
+        store(size, "size", tree.approximate_bytes(lower, upper)?)
     })
 }

@@ -192,7 +192,8 @@ pub unsafe extern "C" fn shale_txn_put(
     })
 }
 
-/// Deletes a key, whether or not it is there.
+/// Deletes a key, whether or not it is there; with `end` (not NULL) all keys from `key` up to but
+/// without `end`, and locks the whole range.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_delete(
@@ -200,29 +201,17 @@ pub unsafe extern "C" fn shale_txn_delete(
     tree: *const shale_tree,
     key: *const c_void,
     key_len: usize,
-) -> *mut shale_error {
-    // SAFETY: live handles, and bytes with their length.
-    guard(|| unsafe {
-        let key = bytes(key, key_len, "key")?;
-        Ok(handle_mut(txn, "txn")?.txn.delete(&handle(tree, "tree")?.tree, key)?)
-    })
-}
-
-/// Deletes all keys from `start` up to but without `end`, and locks the whole range.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_txn_delete_range(
-    txn: *mut shale_txn,
-    tree: *const shale_tree,
-    start: *const c_void,
-    start_len: usize,
     end: *const c_void,
     end_len: usize,
 ) -> *mut shale_error {
     // SAFETY: live handles, and bytes with their lengths.
     guard(|| unsafe {
-        let (start, end) = (bytes(start, start_len, "start")?, bytes(end, end_len, "end")?);
-        Ok(handle_mut(txn, "txn")?.txn.delete_range(&handle(tree, "tree")?.tree, start, end)?)
+        let (key, end) = (bytes(key, key_len, "key")?, bound(end, end_len)?);
+        let (txn, tree) = (&mut handle_mut(txn, "txn")?.txn, &handle(tree, "tree")?.tree);
+        Ok(match end {
+            Some(end) => txn.delete_range(tree, key, end)?,
+            None => txn.delete(tree, key)?,
+        })
     })
 }
 

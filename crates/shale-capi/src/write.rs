@@ -1,7 +1,7 @@
 //! Single writes, each a commit of its own.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{bytes, guard, handle};
+use crate::guard::{bound, bytes, guard, handle};
 use crate::tree::shale_tree;
 use shale::WriteOptions;
 use std::ffi::c_void;
@@ -71,37 +71,25 @@ pub unsafe extern "C" fn shale_put_stream(
     })
 }
 
-/// Deletes a key, whether or not it is there. `sync` as of shale_put.
+/// Deletes a key, whether or not it is there; with `end` (not NULL) all keys from `key` up to but
+/// without `end`, at the cost of one write. `sync` as of shale_put.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_delete(
     tree: *const shale_tree,
     key: *const c_void,
     key_len: usize,
-    sync: bool,
-) -> *mut shale_error {
-    // SAFETY: a live handle, and bytes with their length.
-    guard(|| unsafe {
-        let key = bytes(key, key_len, "key")?;
-        Ok(handle(tree, "tree")?.tree.delete_with(key, WriteOptions { sync })?)
-    })
-}
-
-/// Deletes all keys from `start` up to but without `end`, at the cost of one write. `sync` as of
-/// shale_put.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_delete_range(
-    tree: *const shale_tree,
-    start: *const c_void,
-    start_len: usize,
     end: *const c_void,
     end_len: usize,
     sync: bool,
 ) -> *mut shale_error {
     // SAFETY: a live handle, and bytes with their lengths.
     guard(|| unsafe {
-        let (start, end) = (bytes(start, start_len, "start")?, bytes(end, end_len, "end")?);
-        Ok(handle(tree, "tree")?.tree.delete_range_with(start, end, WriteOptions { sync })?)
+        let (key, end) = (bytes(key, key_len, "key")?, bound(end, end_len)?);
+        let (tree, options) = (&handle(tree, "tree")?.tree, WriteOptions { sync });
+        Ok(match end {
+            Some(end) => tree.delete_range_with(key, end, options)?,
+            None => tree.delete_with(key, options)?,
+        })
     })
 }

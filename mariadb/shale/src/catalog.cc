@@ -145,7 +145,10 @@ bool parse(std::string_view bytes, TableDef *def) {
 int Catalog::open(shale_db *db) {
   db_ = db;
   shale_tree *tree = nullptr;
-  if (int error = number_of(shale_tree_open_or_create(db, kTree, &tree))) return error;
+  if (int error = number_of(
+          shale_tree_open(db, kTree, SHALE_TREE_THERE_OR_NEW, nullptr, &tree))) {
+    return error;
+  }
   tree_.reset(tree);
   if (int error = erase_temporary()) return error;
   return drop_orphans();
@@ -200,7 +203,9 @@ struct Changes {
     }
   }
   void erase(const shale_tree *tree, const std::string &key) {
-    if (error == nullptr) error = shale_batch_delete(batch, tree, key.data(), key.size());
+    if (error == nullptr) {
+      error = shale_batch_delete(batch, tree, key.data(), key.size(), nullptr, 0);
+    }
   }
   void erase_numbers(const shale_tree *tree, uint64_t table_id) {
     for (char kind : {'A', 'H', 'S'}) erase(tree, number_key(kind, table_id));
@@ -268,8 +273,8 @@ int Catalog::each(const std::function<void(const std::string &, const TableDef &
     return error;
   }
   ScanHandle scan(begun);
-  int error = number_of(shale_scan_seek_first(begun));
-  while (error == 0 && shale_scan_valid(begun)) {
+  int error = number_of(move_scan(begun, SHALE_FIRST));
+  while (error == 0 && at_row(begun)) {
     size_t key_len = 0, value_len = 0;
     const char *key = static_cast<const char *>(shale_scan_key(begun, &key_len));
     const void *value = nullptr;
@@ -280,7 +285,7 @@ int Catalog::each(const std::function<void(const std::string &, const TableDef &
       return failed(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path + " is damaged");
     }
     visit(path, def);
-    error = number_of(shale_scan_next(begun));
+    error = number_of(move_scan(begun, SHALE_NEXT));
   }
   return error;
 }
@@ -323,7 +328,7 @@ int Catalog::drop_orphans() {
   size_t count = 0;
   if ((error = number_of(shale_tree_names(db_, &bytes, &count)))) return error;
   BytesHandle names(bytes);
-  const char *name = static_cast<const char *>(shale_bytes_data(bytes));
+  const char *name = static_cast<const char *>(shale_bytes_data(bytes, nullptr));
   for (size_t i = 0; i < count; i++, name += strlen(name) + 1) {
     if (known.count(name) != 0) continue;
     log_note("tree " + std::string(name) + " belongs to no table and is dropped: a statement that"

@@ -52,7 +52,7 @@ int write_place(const std::string &path, const Place &place) {
 
 int make_checkpoint(const std::string &folder) {
   // Most is written to files before commits have to wait for the rest.
-  if (int error = number_of(shale_flush(engine.db))) return error;
+  if (int error = number_of(shale_flush(engine.db, nullptr))) return error;
   mysql_mutex_lock(&LOCK_commit_ordered);
   Place place = place_of_binary_log();
   int error = number_of(shale_checkpoint(engine.db, folder.c_str()));

@@ -42,12 +42,11 @@ int Cursor::step(shale_txn *txn, bool backward, bool *found) {
   }
   if (!scan_) return 0;
   shale_scan *scan = scan_.get();
-  shale_error *error = placed_ ? (backward ? shale_scan_prev(scan) : shale_scan_next(scan))
-                               : (backward ? shale_scan_seek_last(scan)
-                                           : shale_scan_seek_first(scan));
+  shale_error *error = move_scan(scan, placed_ ? (backward ? SHALE_PREV : SHALE_NEXT)
+                                               : (backward ? SHALE_LAST : SHALE_FIRST));
   placed_ = true;
   if (error != nullptr) return number_of(error);
-  *found = shale_scan_valid(scan);
+  *found = at_row(scan);
   if (!*found) return 0;
   size_t key_len = 0;
   const void *key = shale_scan_key(scan, &key_len);
@@ -60,12 +59,12 @@ int Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, bool 
   placed_ = true;
   if (scan_) {
     shale_scan *scan = scan_.get();
-    if (int error = number_of(backward ? shale_scan_seek_back(scan, key.data(), key.size())
-                                       : shale_scan_seek(scan, key.data(), key.size()))) {
+    shale_seek how = backward ? SHALE_AT_OR_BEFORE : SHALE_AT_OR_AFTER;
+    if (int error = number_of(shale_scan_move(scan, how, key.data(), key.size()))) {
       return error;
     }
     size_t key_len = 0;
-    *found = shale_scan_valid(scan);
+    *found = at_row(scan);
     if (!*found) return 0;
     key_ = {static_cast<const char *>(shale_scan_key(scan, &key_len)), key_len};
     if (key_ != key) return 0;

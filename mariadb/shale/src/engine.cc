@@ -30,21 +30,21 @@ struct Config {
   }
 };
 
-shale_error *tree_config(const std::string &codec, shale_tree_config **config) {
-  shale_error *error = shale_tree_config_new(config);
+shale_error *tree_config(const std::string &codec, shale_config **config) {
+  shale_error *error = shale_config_new(config);
   if (error != nullptr || codec.empty()) return error;
   // One codec for a table: the small levels, which are rewritten soon, stay as they are.
-  for (const char *name : {"codecs.middle", "codecs.last"}) {
-    if (error == nullptr) error = shale_tree_config_set(*config, name, codec.c_str());
+  for (const char *name : {"tree.codecs.middle", "tree.codecs.last"}) {
+    if (error == nullptr) error = shale_config_set(*config, name, codec.c_str());
   }
   return error;
 }
 
 struct TreeConfig {
-  shale_tree_config *config = nullptr;
+  shale_config *config = nullptr;
   shale_error *error;
   explicit TreeConfig(const std::string &codec) : error(tree_config(codec, &config)) {}
-  ~TreeConfig() { shale_tree_config_free(config); }
+  ~TreeConfig() { shale_config_free(config); }
 };
 
 // With shale_durability=periodic, makes durable once a second what was committed. A thread of the
@@ -96,7 +96,7 @@ int open_engine(handlerton *hton) {
   Config config;
   config.set("memory_bytes", std::to_string(settings::memory));
   if (config.error != nullptr) return number_of(config.error);
-  if (int error = number_of(shale_open(engine.folder.c_str(), config.config, &engine.db))) {
+  if (int error = number_of(shale_open(engine.folder.c_str(), config.config, false, &engine.db))) {
     return error;
   }
   int error = engine.catalog.open(engine.db);
@@ -120,7 +120,8 @@ int create_tree(const std::string &name, const std::string &codec, TreeHandle *t
   TreeConfig config(codec.empty() ? settings::codec() : codec);
   if (config.error != nullptr) return number_of(config.error);
   shale_tree *made = nullptr;
-  int error = number_of(shale_tree_create(engine.db, name.c_str(), config.config, &made));
+  int error = number_of(
+      shale_tree_open(engine.db, name.c_str(), SHALE_TREE_NEW, config.config, &made));
   tree->reset(made);
   return error;
 }

@@ -121,8 +121,8 @@ int Builder::scan(ha_rows expected) {
   shale_scan *begun = nullptr;
   int error = number_of(shale_scan_new(tree_, nullptr, nullptr, 0, nullptr, 0, false, &begun));
   ScanHandle scan(begun);
-  if (error == 0) error = number_of(shale_scan_seek_first(begun));
-  for (uint64_t count = 1; error == 0 && shale_scan_valid(begun); count++) {
+  if (error == 0) error = number_of(move_scan(begun, SHALE_FIRST));
+  for (uint64_t count = 1; error == 0 && at_row(begun); count++) {
     if (count % kAsk == 0) {
       if (thd_killed(thd_)) return HA_ERR_ABORTED_BY_USER;
       thd_progress_report(thd_, count, std::max<ha_rows>(expected, count));
@@ -132,7 +132,7 @@ int Builder::scan(ha_rows expected) {
     const void *value = nullptr;
     if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) break;
     if ((error = add({key, key_len}, {static_cast<const char *>(value), value_len}))) break;
-    error = number_of(shale_scan_next(begun));
+    error = number_of(move_scan(begun, SHALE_NEXT));
   }
   return error;
 }

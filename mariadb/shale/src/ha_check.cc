@@ -87,9 +87,9 @@ struct ha_shale::Check {
       return error;
     }
     ScanHandle scan(begun);
-    int error = number_of(shale_scan_seek_first(begun));
+    int error = number_of(move_scan(begun, SHALE_FIRST));
     uint64_t count = 0;
-    while (error == 0 && shale_scan_valid(begun)) {
+    while (error == 0 && at_row(begun)) {
       if (++count % kRowsBetweenChecks == 0 && thd_kill_level(thd) != THD_IS_NOT_KILLED) {
         return HA_ERR_ABORTED_BY_USER;
       }
@@ -98,7 +98,7 @@ struct ha_shale::Check {
       if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) return error;
       error = visit({static_cast<const char *>(key), key_len},
                     {static_cast<const char *>(value), value_len});
-      if (error == 0) error = number_of(shale_scan_next(begun));
+      if (error == 0) error = number_of(move_scan(begun, SHALE_NEXT));
     }
     return error;
   }
@@ -217,7 +217,7 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
   check.quick = (options->flags & T_QUICK) != 0;
   check.extended = (options->flags & T_EXTEND) != 0;
   shale_snapshot *snapshot = nullptr;
-  int error = number_of(shale_snapshot_new(engine.db, &snapshot));
+  int error = number_of(shale_snapshot_new(engine.db, &snapshot, nullptr));
   check.snapshot.reset(snapshot);
   MY_BITMAP *old = tmp_use_all_columns(table, &table->read_set);
   thd_progress_init(thd, static_cast<uint>(indexes_.size()));
@@ -250,7 +250,7 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
 
 int ha_shale::optimize(THD *thd, HA_CHECK_OPT *options) {
   for (const Index &index : indexes_) {
-    if (int error = number_of(shale_tree_compact(index.tree, nullptr, 0, nullptr, 0))) {
+    if (int error = number_of(shale_compact(engine.db, index.tree, nullptr, 0, nullptr, 0))) {
       push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
                           last_text().c_str());
       return error == HA_ERR_CRASHED_ON_USAGE ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;

@@ -179,10 +179,9 @@ ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_
   // it has written itself is not counted.
   if (bounded && from >= to) return 1;
   uint64_t rows = 0;
-  bool exact = false;
   const char *end = bounded ? to.data() : nullptr;
-  ErrorHandle error(shale_tree_estimate_rows(index.tree, from.data(), from.size(), end, to.size(),
-                                             kCountedInRange, &rows, &exact));
+  ErrorHandle error(shale_tree_estimate(index.tree, from.data(), from.size(), end, to.size(),
+                                        kCountedInRange, &rows, nullptr, nullptr));
   if (error) return HA_POS_ERROR;
   return std::max<ha_rows>(rows, 1);
 }

@@ -132,7 +132,7 @@ int ha_shale::write_row(const uchar *buf) {
 int ha_shale::change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was,
                          const RowKeys &is) {
   auto erase = [&](const Index &index, const std::string &key) {
-    return number_of(shale_txn_delete(txn, index.tree, key.data(), key.size()));
+    return number_of(shale_txn_delete(txn, index.tree, key.data(), key.size(), nullptr, 0));
   };
   if (was.primary == is.primary) {
     value_.clear();
@@ -189,10 +189,11 @@ int ha_shale::delete_row(const uchar *buf) {
   if (error == 0 && many) error = number_of(shale_txn_savepoint(txn, &place));
   if (error != 0) return tell_server(ha_thd(), error);
   error = number_of(
-      shale_txn_delete(txn, primary().tree, was_.primary.data(), was_.primary.size()));
+      shale_txn_delete(txn, primary().tree, was_.primary.data(), was_.primary.size(), nullptr, 0));
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     const std::string &key = was_.keys[index];
-    error = number_of(shale_txn_delete(txn, indexes_[index].tree, key.data(), key.size()));
+    error = number_of(
+        shale_txn_delete(txn, indexes_[index].tree, key.data(), key.size(), nullptr, 0));
   }
   error = in_row(txn, error, many, place);
   if (error == 0) count_change(-1);
@@ -214,11 +215,11 @@ int ha_shale::look_up_number() {
   ScanHandle scan(begun);
   const KEY &key = table->key_info[table->s->next_number_index];
   bool falls = (key.key_part[0].key_part_flag & HA_REVERSE_SORT) != 0;
-  if ((error = number_of(falls ? shale_scan_seek_first(begun) : shale_scan_seek_last(begun)))) {
+  if ((error = number_of(move_scan(begun, falls ? SHALE_FIRST : SHALE_LAST)))) {
     return error;
   }
   uint64_t greatest = 0;
-  if (shale_scan_valid(begun)) {
+  if (at_row(begun)) {
     size_t key_len = 0, value_len = 0;
     const char *bytes = static_cast<const char *>(shale_scan_key(begun, &key_len));
     const void *value = nullptr;

@@ -27,7 +27,15 @@ using InterruptHandle =
 using IngestHandle = std::unique_ptr<shale_ingest, FreeWith<shale_ingest, shale_ingest_free>>;
 
 inline std::string_view view_of(const BytesHandle &bytes) {
-  return {static_cast<const char *>(shale_bytes_data(bytes.get())), shale_bytes_len(bytes.get())};
+  size_t length = 0;
+  const void *data = shale_bytes_data(bytes.get(), &length);
+  return {static_cast<const char *>(data), length};
 }
+
+// To a row that is named without a key.
+inline shale_error *move_scan(shale_scan *scan, shale_seek how) {
+  return shale_scan_move(scan, how, nullptr, 0);
+}
+inline bool at_row(const shale_scan *scan) { return shale_scan_key(scan, nullptr) != nullptr; }
 
 }  // namespace shale_sql

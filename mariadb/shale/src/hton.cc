@@ -130,7 +130,7 @@ int recover(handlerton *, XID *list, uint room) {
   const void *name = nullptr;
   while (listed < room) {
     shale_prepared *next = nullptr;
-    if (number_of(shale_prepared_after(engine.db, name, length, &next)) != 0) {
+    if (number_of(shale_prepared_find(engine.db, name, length, true, &next)) != 0) {
       log_error("prepared transactions cannot be listed: " + last_text());
       break;
     }
@@ -146,10 +146,9 @@ int recover(handlerton *, XID *list, uint room) {
 int decide(XID *xid, bool commits) {
   std::string name = bytes_of(*xid);
   shale_prepared *prepared = nullptr;
-  int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), &prepared));
+  int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), false, &prepared));
   if (error != 0 || prepared == nullptr) return error != 0 ? kXaResourceManagerError : kXaNotThere;
-  error = number_of(commits ? shale_prepared_commit(prepared, true)
-                            : shale_prepared_rollback(prepared, true));
+  error = number_of(shale_prepared_decide(prepared, commits, true));
   shale_prepared_free(prepared);
   if (error != 0) log_error("a prepared transaction cannot be decided: " + last_text());
   return error == 0 ? kXaOk : kXaResourceManagerError;

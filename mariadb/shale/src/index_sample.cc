@@ -55,11 +55,9 @@ class Counter {
 };
 
 int estimate(const shale_tree *tree, const std::string *upper, uint64_t exact_max, uint64_t *rows) {
-  bool exact = false;
-  return number_of(shale_tree_estimate_rows(tree, nullptr, 0,
-                                            upper == nullptr ? nullptr : upper->data(),
-                                            upper == nullptr ? 0 : upper->size(), exact_max, rows,
-                                            &exact));
+  return number_of(shale_tree_estimate(tree, nullptr, 0, upper == nullptr ? nullptr : upper->data(),
+                                       upper == nullptr ? 0 : upper->size(), exact_max, rows,
+                                       nullptr, nullptr));
 }
 
 // Eight bytes from `at` on as a number, with `filler` for those that are not there.
@@ -120,9 +118,9 @@ int run(const shale_tree *tree, const std::string &lower, uint64_t most,
         const std::function<bool()> &stop, Counter *counter, uint64_t *looked_at) {
   ScanHandle scan;
   if (int error = new_scan(tree, lower, &scan)) return error;
-  int error = number_of(shale_scan_seek_first(scan.get()));
+  int error = number_of(move_scan(scan.get(), SHALE_FIRST));
   uint64_t count = 0;
-  for (; error == 0 && count < most && shale_scan_valid(scan.get()); count++) {
+  for (; error == 0 && count < most && at_row(scan.get()); count++) {
     size_t length = 0;
     const void *key = shale_scan_key(scan.get(), &length);
     if (!counter->add({static_cast<const char *>(key), length}, count == 0)) {
@@ -130,7 +128,7 @@ int run(const shale_tree *tree, const std::string &lower, uint64_t most,
                                         " is damaged; CHECK TABLE says which");
     }
     if (count % kRowsBetweenChecks == 0 && stop()) return HA_ERR_ABORTED_BY_USER;
-    error = number_of(shale_scan_next(scan.get()));
+    error = number_of(move_scan(scan.get(), SHALE_NEXT));
   }
   *looked_at += count;
   return error;
@@ -152,9 +150,9 @@ int sample_index(const shale_tree *tree, const KeyCodec &codec, unsigned parts, 
   }
   ScanHandle ends;
   if (int error = new_scan(tree, {}, &ends)) return error;
-  if (int error = number_of(shale_scan_seek_first(ends.get()))) return error;
+  if (int error = number_of(move_scan(ends.get(), SHALE_FIRST))) return error;
   std::string low = key_of(ends);
-  if (int error = number_of(shale_scan_seek_last(ends.get()))) return error;
+  if (int error = number_of(move_scan(ends.get(), SHALE_LAST))) return error;
   std::string high = key_of(ends), place;
   for (unsigned i = 0; i < size.places; i++) {
     uint64_t wanted = static_cast<uint64_t>(static_cast<double>(rows) / size.places * i);

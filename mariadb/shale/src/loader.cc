@@ -62,13 +62,13 @@ int TreeLoader::add(std::string_view key, std::string_view value) {
 // Whether a tree has a key, by a scan that is never ahead of it.
 int TreeLoader::in_tree(shale_scan *scan, std::string_view key, bool *found) {
   *found = false;
-  while (shale_scan_valid(scan)) {
+  while (at_row(scan)) {
     size_t length = 0;
     const char *bytes = static_cast<const char *>(shale_scan_key(scan, &length));
     int order = std::string_view(bytes, length).compare(key);
     *found = order == 0;
     if (order >= 0) return 0;
-    if (int error = number_of(shale_scan_next(scan))) return error;
+    if (int error = number_of(move_scan(scan, SHALE_NEXT))) return error;
   }
   return 0;
 }
@@ -81,7 +81,7 @@ int TreeLoader::merge(THD *thd) {
     int error = number_of(
         shale_scan_new(tree_, nullptr, nullptr, 0, nullptr, 0, false, &begun));
     scan.reset(begun);
-    if (error == 0) error = number_of(shale_scan_seek_first(begun));
+    if (error == 0) error = number_of(move_scan(begun, SHALE_FIRST));
     if (error != 0) return error;
   }
   has_last_ = false;

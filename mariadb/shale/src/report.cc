@@ -188,15 +188,7 @@ Json engine_report(int kind) {
   return Json::parse(view_of(bytes));
 }
 
-Json engine_statistics() {
-  shale_bytes *found = nullptr;
-  if (number_of(shale_stats(engine.db, true, &found)) != 0) {
-    log_error("the statistics cannot be had: " + last_text());
-    return Json();
-  }
-  BytesHandle bytes(found);
-  return Json::parse(view_of(bytes));
-}
+Json engine_statistics() { return engine_report(SHALE_REPORT_STATS); }
 
 void fill_status(handlerton *hton) { hton->show_status = show_status; }
 

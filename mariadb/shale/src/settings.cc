@@ -39,7 +39,7 @@ static TYPELIB durability_values = {array_elements(durability_names) - 1, "durab
 // Ends when nothing is left to flush or to merge: for measurements and before copies of files.
 static void settle(THD *, st_mysql_sys_var *, void *, const void *save) {
   if (!*static_cast<const my_bool *>(save)) return;
-  shale_error *error = shale_flush(engine.db);
+  shale_error *error = shale_flush(engine.db, nullptr);
   if (number_of(error != nullptr ? error : shale_wait_idle(engine.db)) != 0) {
     my_printf_error(ER_GET_ERRMSG, "SHALE: shale_settle_now: %s", MYF(0), last_text().c_str());
   }

@@ -91,7 +91,10 @@ int SharedTable::open_trees() {
   for (const IndexDef &index : def->indexes) {
     shale_tree *tree = nullptr;
     std::string name = tree_name(def->table_id, index.id);
-    if (int error = number_of(shale_tree_open(engine.db, name.c_str(), &tree))) return error;
+    if (int error = number_of(
+            shale_tree_open(engine.db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree))) {
+      return error;
+    }
     trees.emplace_back(tree);
   }
   return 0;

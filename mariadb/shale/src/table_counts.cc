@@ -17,16 +17,15 @@ constexpr uint64_t kOldNanos = 10 * kSecond;
 constexpr uint64_t kOldUnchangedNanos = 60 * kSecond;
 
 int bytes_of(const TreeHandle &tree, uint64_t *bytes) {
-  return number_of(shale_tree_approximate_bytes(tree.get(), nullptr, 0, nullptr, 0, bytes));
+  return number_of(
+      shale_tree_estimate(tree.get(), nullptr, 0, nullptr, 0, 0, nullptr, nullptr, bytes));
 }
 
 int ask(const std::vector<TreeHandle> &trees, TableSize *size) {
-  bool exact = false;
-  if (int error = number_of(shale_tree_estimate_rows(trees[0].get(), nullptr, 0, nullptr, 0,
-                                                     kCounted, &size->rows, &exact))) {
+  if (int error = number_of(shale_tree_estimate(trees[0].get(), nullptr, 0, nullptr, 0, kCounted,
+                                                &size->rows, nullptr, &size->data_bytes))) {
     return error;
   }
-  if (int error = bytes_of(trees[0], &size->data_bytes)) return error;
   size->index_bytes = 0;
   for (size_t place = 1; place < trees.size(); place++) {
     uint64_t bytes = 0;

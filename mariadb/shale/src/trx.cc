@@ -159,7 +159,7 @@ int Trx::prepare(const std::string &xid) {
 
 void Trx::commit_ordered() {
   if (prepared_ == nullptr) return;
-  commit_error_ = number_of(shale_prepared_commit(prepared_, false));
+  commit_error_ = number_of(shale_prepared_decide(prepared_, true, false));
   if (commit_error_ != 0) commit_text_ = last_text();
   shale_prepared_free(prepared_);
   prepared_ = nullptr;
@@ -172,7 +172,7 @@ int Trx::commit() {
     error = commit_error_;
     if (error != 0) failed(error, commit_text_);
   } else if (prepared_ != nullptr) {
-    error = number_of(shale_prepared_commit(prepared_, sync_at_commit()));
+    error = number_of(shale_prepared_decide(prepared_, true, sync_at_commit()));
     shale_prepared_free(prepared_);
     prepared_ = nullptr;
   } else if (txn_ != nullptr) {
@@ -192,7 +192,7 @@ int Trx::commit() {
 int Trx::rollback() {
   int error = 0;
   if (prepared_ != nullptr) {
-    error = number_of(shale_prepared_rollback(prepared_, false));
+    error = number_of(shale_prepared_decide(prepared_, false, false));
     shale_prepared_free(prepared_);
     prepared_ = nullptr;
   }
