@@ -42,28 +42,34 @@ impl Part {
     }
 }
 
-/// Eight bytes of a key after those that all share, as a number.
-fn place_of(key: &[u8], shared: usize) -> u64 {
+/// Eight bytes of a key after those that all share, as a number; of one that is beyond, the most.
+fn place_of(key: &[u8], shared: &[u8]) -> u64 {
+    let Some(rest) = key.strip_prefix(shared) else { return u64::MAX };
     let mut bytes = [0; 8];
-    for (to, from) in bytes.iter_mut().zip(key.iter().skip(shared)) {
+    for (to, from) in bytes.iter_mut().zip(rest) {
         *to = *from;
     }
     u64::from_be_bytes(bytes)
 }
 
 /// Where neighbours are far apart: the places of those that a range had better begin with, in
-/// order, at most `most`.
-fn wide_gaps(keys: &[&[u8]], most: usize) -> Vec<usize> {
-    let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return Vec::new() };
-    let shared = first.iter().zip(last.iter()).take_while(|(a, b)| a == b).count();
-    let places: Vec<u64> = keys.iter().map(|key| place_of(key, shared)).collect();
-    let mean = places[places.len() - 1].saturating_sub(places[0]) / keys.len() as u64;
-    let mut gaps: Vec<(u64, usize)> = places
-        .windows(2)
-        .enumerate()
-        .map(|(at, pair)| (pair[1].saturating_sub(pair[0]), at + 1))
-        .filter(|(gap, _)| gap / WIDE > mean)
-        .collect();
+/// order, at most `most`. They are in the order of their lower bounds.
+fn wide_gaps(parts: &[Part], most: usize) -> Vec<usize> {
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return Vec::new() };
+    let same = first.lower.iter().zip(last.lower.iter()).take_while(|(a, b)| a == b).count();
+    let shared = &first.lower[..same];
+    let mut end = 0;
+    let mut gaps: Vec<(u64, usize)> = Vec::with_capacity(parts.len());
+    for (at, part) in parts.iter().enumerate() {
+        if at > 0 {
+            gaps.push((place_of(&part.lower, shared).saturating_sub(end), at));
+        }
+        let upper = part.upper.as_deref().map_or(u64::MAX, |upper| place_of(upper, shared));
+        end = end.max(upper);
+    }
+    let sum: u128 = gaps.iter().map(|(gap, _)| u128::from(*gap)).sum();
+    let mean = (sum / parts.len() as u128) as u64;
+    gaps.retain(|(gap, _)| gap / WIDE > mean);
     gaps.sort_unstable_by_key(|gap| std::cmp::Reverse(*gap));
     gaps.truncate(most);
     let mut at: Vec<usize> = gaps.into_iter().map(|(_, at)| at).collect();
@@ -153,8 +159,7 @@ impl LockTable {
             }
         });
         parts.sort_by(|a, b| a.lower.cmp(&b.lower));
-        let lowers: Vec<&[u8]> = parts.iter().map(|part| &*part.lower).collect();
-        let mut cuts = wide_gaps(&lowers, RANGES - 1);
+        let mut cuts = wide_gaps(&parts, RANGES - 1);
         cuts.push(parts.len());
         let mut gone = vec![false; keys.len()];
         let mut open: Vec<&[Part]> = Vec::new();
