@@ -136,7 +136,38 @@ typedef enum {
   // The levels of the trees, a list: tree, level, tables, bytes, target_bytes, codec, ratio, and
   // what compactions into it have read, written and taken.
   SHALE_REPORT_COMPACTION = 4,
+  // The statistics: levels, compactions, stalls, cache, filters, latencies, CPU.
+  SHALE_REPORT_STATS = 5,
+  // The same as tables to read, which is no JSON.
+  SHALE_REPORT_STATS_TEXT = 6,
 } shale_report_kind;
+
+// Where a scan goes. Inside its bounds, and without a row to start from SHALE_NEXT and SHALE_PREV
+// do nothing.
+typedef enum {
+  // To the first row.
+  SHALE_FIRST = 0,
+  // To the last row.
+  SHALE_LAST = 1,
+  // To the next row, or to none after the last.
+  SHALE_NEXT = 2,
+  // To the previous row, or to none before the first.
+  SHALE_PREV = 3,
+  // To the first row at or after a key.
+  SHALE_AT_OR_AFTER = 4,
+  // To the last row at or before a key.
+  SHALE_AT_OR_BEFORE = 5,
+} shale_seek;
+
+// Whether a tree must be there.
+typedef enum {
+  // It must exist.
+  SHALE_TREE_THERE = 0,
+  // It must not exist, and is created.
+  SHALE_TREE_NEW = 1,
+  // It is created if it does not exist.
+  SHALE_TREE_THERE_OR_NEW = 2,
+} shale_tree_mode;
 
 // Operations on any trees of one database. Of several on one key the last counts.
 typedef struct shale_batch shale_batch;
@@ -145,7 +176,7 @@ typedef struct shale_batch shale_batch;
 // there while this lives), or a report.
 typedef struct shale_bytes shale_bytes;
 
-// The settings of a database, for shale_open.
+// The settings of a database, for shale_open, and of a tree, for shale_tree_open.
 typedef struct shale_config shale_config;
 
 // An open database.
@@ -180,9 +211,6 @@ typedef struct shale_snapshot shale_snapshot;
 // A named tree: an ordered map from keys to values.
 typedef struct shale_tree shale_tree;
 
-// The settings of a tree, for shale_tree_create.
-typedef struct shale_tree_config shale_tree_config;
-
 // A transaction over any trees of one database. Used by one thread at a time. SHALE_LOCK_TIMEOUT
 // and SHALE_LOCKS_FULL leave it as it was before the call; SHALE_DEADLOCK has rolled it back:
 // calls with it then return SHALE_ROLLED_BACK, and it is to be ended by shale_txn_rollback.
@@ -211,8 +239,9 @@ SHALE_MUST_USE shale_error *shale_config_new(shale_config **config);
 
 // Sets one of them. Names are those of docs/settings.md: `memory_bytes`, `memtable_bytes`,
 // `table_bytes`, `background_threads`, `sync` (`on_request`, `always`, `every_millis:100`),
-// `create`, and `tree.` before the name of a setting of new trees. Whether they agree with each
-// other is checked by shale_open.
+// `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`, `tree.blob_bytes`,
+// `tree.codecs.small`, `tree.codecs.middle`, `tree.codecs.last` (`none`, `lz4`, `zlib:6`,
+// `zstd:3`). Whether those of a database agree with each other is checked by shale_open.
 SHALE_MUST_USE
 shale_error *shale_config_set(shale_config *config,
                               const char *name,
@@ -221,31 +250,17 @@ shale_error *shale_config_set(shale_config *config,
 // Frees settings.
 void shale_config_free(shale_config *config);
 
-// Settings of a tree with their defaults.
-SHALE_MUST_USE shale_error *shale_tree_config_new(shale_tree_config **config);
-
-// Sets one of them: `block_bytes`, `filter_bits`, `blob_bytes`, `codecs.small`, `codecs.middle`,
-// `codecs.last` (`none`, `lz4`, `zlib:6`, `zstd:3`).
-SHALE_MUST_USE
-shale_error *shale_tree_config_set(shale_tree_config *config,
-                                   const char *name,
-                                   const char *value);
-
-// Frees settings of a tree.
-void shale_tree_config_free(shale_tree_config *config);
-
 // The version of the library, such as `0.1.0`.
 const char *shale_version(void);
 
-// Opens the database in the folder `path`, or creates it. `config` may be NULL: all defaults.
-SHALE_MUST_USE shale_error *shale_open(const char *path, const shale_config *config, shale_db **db);
-
-// Opens a database that nobody has open for writing, and changes nothing on disk. What its log
+// Opens the database in the folder `path`, or creates it. `config` may be NULL: all defaults. With
+// `read_only` nobody may have it open for writing, nothing is changed on disk, and what its log
 // holds is read too.
 SHALE_MUST_USE
-shale_error *shale_open_read_only(const char *path,
-                                  const shale_config *config,
-                                  shale_db **db);
+shale_error *shale_open(const char *path,
+                        const shale_config *config,
+                        bool read_only,
+                        shale_db **db);
 
 // Closes a database and frees its handle, also if it fails. What was committed is there at the
 // next open, whether or not this succeeds; an error says that the last of it may not survive a
@@ -259,12 +274,20 @@ SHALE_MUST_USE shale_error *shale_write(const shale_db *db, const shale_batch *b
 // Makes every commit so far durable.
 SHALE_MUST_USE shale_error *shale_sync(const shale_db *db);
 
-// Writes all memtables to tables, and returns when it is done.
-SHALE_MUST_USE shale_error *shale_flush(const shale_db *db);
+// Writes the memtables of a tree, or (NULL) of all trees, to tables, and returns when it is done.
+SHALE_MUST_USE shale_error *shale_flush(const shale_db *db, const shale_tree *tree);
 
-// Flushes, and compacts every tree into its last level. It is never needed: when writes stop the
-// engine by itself brings its trees into the best shape for reading.
-SHALE_MUST_USE shale_error *shale_compact(const shale_db *db);
+// Flushes, and compacts into the last level the keys of a tree from `lower` up to but without
+// `upper` (NULL for either is no bound), or, if `tree` is NULL, every tree, without bounds. It is
+// never needed: when writes stop the engine by itself brings its trees into the best shape for
+// reading.
+SHALE_MUST_USE
+shale_error *shale_compact(const shale_db *db,
+                           const shale_tree *tree,
+                           const void *lower,
+                           size_t lower_len,
+                           const void *upper,
+                           size_t upper_len);
 
 // Waits until background work has nothing left to do. Writes meanwhile make the wait longer.
 SHALE_MUST_USE shale_error *shale_wait_idle(const shale_db *db);
@@ -279,10 +302,6 @@ SHALE_MUST_USE shale_error *shale_checkpoint(const shale_db *db, const char *dir
 // `report` may be NULL.
 SHALE_MUST_USE shale_error *shale_verify(const shale_db *db, shale_bytes **report);
 
-// The statistics: levels, compactions, stalls, cache, filters, latencies, CPU. As JSON, or as
-// tables to read.
-SHALE_MUST_USE shale_error *shale_stats(const shale_db *db, bool json, shale_bytes **stats);
-
 // The names of the trees, in order, each ended by a zero, one after the other; `count` becomes how
 // many there are.
 SHALE_MUST_USE
@@ -290,34 +309,25 @@ shale_error *shale_tree_names(const shale_db *db,
                               shale_bytes **names,
                               size_t *count);
 
-// A snapshot of the database as it is now.
-SHALE_MUST_USE shale_error *shale_snapshot_new(const shale_db *db, shale_snapshot **snapshot);
-
-// The sequence number of a snapshot: its place in the commit order. Of NULL: 0.
-uint64_t shale_snapshot_seq(const shale_snapshot *snapshot);
+// A snapshot of the database as it is now. `seq`, which may be NULL, becomes its sequence number:
+// its place in the commit order.
+SHALE_MUST_USE
+shale_error *shale_snapshot_new(const shale_db *db,
+                                shale_snapshot **snapshot,
+                                uint64_t *seq);
 
 // Ends a snapshot.
 void shale_snapshot_free(shale_snapshot *snapshot);
 
-// The tree of this name, which must exist.
+// The tree of this name, as a shale_tree_mode says. What is created gets the settings of `config`
+// that begin with `tree.`; NULL: all defaults with SHALE_TREE_NEW, with SHALE_TREE_THERE_OR_NEW
+// those that the database has for new trees.
 SHALE_MUST_USE
 shale_error *shale_tree_open(const shale_db *db,
                              const char *name,
+                             int mode,
+                             const shale_config *config,
                              shale_tree **tree);
-
-// The tree of this name; if there is none it is created, with the settings that the database has
-// for new trees.
-SHALE_MUST_USE
-shale_error *shale_tree_open_or_create(const shale_db *db,
-                                       const char *name,
-                                       shale_tree **tree);
-
-// Creates a tree, which must not exist. `config` may be NULL: all defaults.
-SHALE_MUST_USE
-shale_error *shale_tree_create(const shale_db *db,
-                               const char *name,
-                               const shale_tree_config *config,
-                               shale_tree **tree);
 
 // Drops a tree, at the same cost whatever its size. Its space is free as soon as no scan and no
 // snapshot's read is in it; calls with its handles return SHALE_NO_SUCH_TREE.
@@ -329,41 +339,21 @@ const char *shale_tree_name(const shale_tree *tree);
 // Frees a handle; the tree stays.
 void shale_tree_free(shale_tree *tree);
 
-// Writes the tree's memtables to tables, and returns when it is done.
-SHALE_MUST_USE shale_error *shale_tree_flush(const shale_tree *tree);
-
-// Flushes, and compacts the keys from `lower` up to but without `upper` into the last level. NULL
-// for either is no bound.
-SHALE_MUST_USE
-shale_error *shale_tree_compact(const shale_tree *tree,
-                                const void *lower,
-                                size_t lower_len,
-                                const void *upper,
-                                size_t upper_len);
-
-// About how many bytes on disk the keys from `lower` up to but without `upper` take. NULL for
-// either is no bound.
-SHALE_MUST_USE
-shale_error *shale_tree_approximate_bytes(const shale_tree *tree,
-                                          const void *lower,
-                                          size_t lower_len,
-                                          const void *upper,
-                                          size_t upper_len,
-                                          uint64_t *size);
-
-// How many rows have keys from `lower` up to but without `upper` (NULL for either is no bound), at
+// How much the keys from `lower` up to but without `upper` have (NULL for either is no bound), at
 // a bounded cost, for the choice between plans of a query. Up to `exact_max` rows (some hundreds
-// are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` (which
-// may be NULL) becomes whether `rows` is a count. An estimate is at least 1.
+// are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` becomes
+// whether `rows` is a count. An estimate is at least 1. `size` becomes about how many bytes on
+// disk they take. Each of the three may be NULL, and then costs nothing.
 SHALE_MUST_USE
-shale_error *shale_tree_estimate_rows(const shale_tree *tree,
-                                      const void *lower,
-                                      size_t lower_len,
-                                      const void *upper,
-                                      size_t upper_len,
-                                      uint64_t exact_max,
-                                      uint64_t *rows,
-                                      bool *exact);
+shale_error *shale_tree_estimate(const shale_tree *tree,
+                                 const void *lower,
+                                 size_t lower_len,
+                                 const void *upper,
+                                 size_t upper_len,
+                                 uint64_t exact_max,
+                                 uint64_t *rows,
+                                 bool *exact,
+                                 uint64_t *size);
 
 // Sets a key, which may be up to 64 KiB, to a value of up to 4 GiB. With `sync` it is durable when
 // the call returns, and so is every commit before it.
@@ -385,28 +375,19 @@ shale_error *shale_put_stream(const shale_tree *tree,
                               void *context,
                               bool sync);
 
-// Deletes a key, whether or not it is there. `sync` as of shale_put.
+// Deletes a key, whether or not it is there; with `end` (not NULL) all keys from `key` up to but
+// without `end`, at the cost of one write. `sync` as of shale_put.
 SHALE_MUST_USE
 shale_error *shale_delete(const shale_tree *tree,
                           const void *key,
                           size_t key_len,
+                          const void *end,
+                          size_t end_len,
                           bool sync);
 
-// Deletes all keys from `start` up to but without `end`, at the cost of one write. `sync` as of
-// shale_put.
-SHALE_MUST_USE
-shale_error *shale_delete_range(const shale_tree *tree,
-                                const void *start,
-                                size_t start_len,
-                                const void *end,
-                                size_t end_len,
-                                bool sync);
-
-// Where the bytes are; valid until they are freed. Of NULL: NULL.
-const void *shale_bytes_data(const shale_bytes *bytes);
-
-// How many they are. Of NULL: 0.
-size_t shale_bytes_len(const shale_bytes *bytes);
+// Where the bytes are, valid until they are freed, and in `len`, which may be NULL, how many. Of
+// NULL: NULL and 0.
+const void *shale_bytes_data(const shale_bytes *bytes, size_t *len);
 
 // Frees them.
 void shale_bytes_free(shale_bytes *bytes);
@@ -429,23 +410,15 @@ shale_error *shale_multi_get(const shale_tree *tree,
                              size_t count,
                              shale_bytes **values);
 
-// Whether a key is there.
-SHALE_MUST_USE
-shale_error *shale_contains(const shale_tree *tree,
-                            const void *key,
-                            size_t key_len,
-                            bool *found);
-
 // Reads the value of a key in parts, so that a large one is never in memory as a whole. `reader`
-// becomes NULL if there is no such key.
+// becomes NULL if there is no such key, and `len`, which may be NULL, the length of the whole
+// value. It is the cheapest way to ask whether a key is there: a large value is not read.
 SHALE_MUST_USE
 shale_error *shale_reader_open(const shale_tree *tree,
                                const void *key,
                                size_t key_len,
-                               shale_reader **reader);
-
-// The length of the whole value. Of NULL: 0.
-uint64_t shale_reader_len(const shale_reader *reader);
+                               shale_reader **reader,
+                               uint64_t *len);
 
 // Copies the next bytes, up to `capacity` of them, to `buffer`; `count` becomes how many, 0 at the
 // end.
@@ -470,21 +443,14 @@ shale_error *shale_batch_put(shale_batch *batch,
                              const void *value,
                              size_t value_len);
 
-// Deletes a key.
+// Deletes a key; with `end` (not NULL) all keys from `key` up to but without `end`.
 SHALE_MUST_USE
 shale_error *shale_batch_delete(shale_batch *batch,
                                 const shale_tree *tree,
                                 const void *key,
-                                size_t key_len);
-
-// Deletes all keys from `start` up to but without `end`.
-SHALE_MUST_USE
-shale_error *shale_batch_delete_range(shale_batch *batch,
-                                      const shale_tree *tree,
-                                      const void *start,
-                                      size_t start_len,
-                                      const void *end,
-                                      size_t end_len);
+                                size_t key_len,
+                                const void *end,
+                                size_t end_len);
 
 // How many operations are in it. Of NULL: 0.
 size_t shale_batch_count(const shale_batch *batch);
@@ -508,29 +474,16 @@ shale_error *shale_scan_new(const shale_tree *tree,
                             bool fill_cache,
                             shale_scan **scan);
 
-// Goes to the first row.
-SHALE_MUST_USE shale_error *shale_scan_seek_first(shale_scan *scan);
+// Goes to a row, as a shale_seek says; to none if there is no such row. `key` is for those that
+// name one, else it may be NULL.
+SHALE_MUST_USE
+shale_error *shale_scan_move(shale_scan *scan,
+                             int how,
+                             const void *key,
+                             size_t key_len);
 
-// Goes to the last row.
-SHALE_MUST_USE shale_error *shale_scan_seek_last(shale_scan *scan);
-
-// Goes to the first row at or after a key, inside the bounds.
-SHALE_MUST_USE shale_error *shale_scan_seek(shale_scan *scan, const void *key, size_t key_len);
-
-// Goes to the last row at or before a key, inside the bounds.
-SHALE_MUST_USE shale_error *shale_scan_seek_back(shale_scan *scan, const void *key, size_t key_len);
-
-// Goes to the next row, or to none after the last. Without a row nothing happens.
-SHALE_MUST_USE shale_error *shale_scan_next(shale_scan *scan);
-
-// Goes to the previous row, or to none before the first. Without a row nothing happens.
-SHALE_MUST_USE shale_error *shale_scan_prev(shale_scan *scan);
-
-// Whether there is a row where the scan stands. Of NULL: no.
-bool shale_scan_valid(const shale_scan *scan);
-
-// The row's key, valid until the scan moves or is freed, with its length in `len`. NULL and 0
-// without a row.
+// The row's key, valid until the scan moves or is freed, with its length in `len`, which may be
+// NULL. NULL and 0 without a row: so it tells whether there is one. Of NULL: NULL.
 const void *shale_scan_key(const shale_scan *scan, size_t *len);
 
 // The row's value, valid until the scan moves or is freed. A large one is read from its file, as a
@@ -597,21 +550,15 @@ shale_error *shale_txn_put(shale_txn *txn,
                            const void *value,
                            size_t value_len);
 
-// Deletes a key, whether or not it is there.
+// Deletes a key, whether or not it is there; with `end` (not NULL) all keys from `key` up to but
+// without `end`, and locks the whole range.
 SHALE_MUST_USE
 shale_error *shale_txn_delete(shale_txn *txn,
                               const shale_tree *tree,
                               const void *key,
-                              size_t key_len);
-
-// Deletes all keys from `start` up to but without `end`, and locks the whole range.
-SHALE_MUST_USE
-shale_error *shale_txn_delete_range(shale_txn *txn,
-                                    const shale_tree *tree,
-                                    const void *start,
-                                    size_t start_len,
-                                    const void *end,
-                                    size_t end_len);
+                              size_t key_len,
+                              const void *end,
+                              size_t end_len);
 
 // A place to go back to, such as before a statement: 0, 1, and so on.
 SHALE_MUST_USE shale_error *shale_txn_savepoint(shale_txn *txn, size_t *savepoint);
@@ -725,14 +672,14 @@ shale_error *shale_txn_prepare(shale_txn *txn,
                                size_t xid_len,
                                shale_prepared **prepared);
 
-// Makes what was prepared visible, at one place of the commit order, and lets go of its locks.
-// Without `sync` a crash of the machine may leave it prepared. If it fails it stays prepared, and
-// can be tried again; what has been decided before is SHALE_INVALID_ARGUMENT. The handle is to be
-// freed in any case.
-SHALE_MUST_USE shale_error *shale_prepared_commit(const shale_prepared *prepared, bool sync);
-
-// Undoes what was prepared; all else as of shale_prepared_commit.
-SHALE_MUST_USE shale_error *shale_prepared_rollback(const shale_prepared *prepared, bool sync);
+// With `commit` makes what was prepared visible, at one place of the commit order, else undoes it;
+// and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
+// fails it stays prepared, and can be tried again; what has been decided before is
+// SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
+SHALE_MUST_USE
+shale_error *shale_prepared_decide(const shale_prepared *prepared,
+                                   bool commit,
+                                   bool sync);
 
 // The name that it was prepared under, valid until the handle is freed. Of NULL: NULL, 0.
 const void *shale_prepared_xid(const shale_prepared *prepared, size_t *len);
@@ -740,21 +687,16 @@ const void *shale_prepared_xid(const shale_prepared *prepared, size_t *len);
 // Frees the handle, which decides nothing.
 void shale_prepared_free(shale_prepared *prepared);
 
-// What is prepared under this name and not decided; `prepared` becomes NULL if there is none.
+// What is prepared under this name and not decided; with `after` the first whose name comes after
+// this one in the order of bytes, so that from NULL on it tells all, also if they are decided
+// meanwhile: after a crash, those that the caller has to decide. `prepared` becomes NULL if there
+// is none.
 SHALE_MUST_USE
 shale_error *shale_prepared_find(const shale_db *db,
                                  const void *xid,
                                  size_t xid_len,
+                                 bool after,
                                  shale_prepared **prepared);
-
-// Of what is prepared and not decided, the first whose name comes after this one in the order of
-// bytes; `prepared` becomes NULL after the last. From NULL on it tells all, also if they are
-// decided meanwhile: after a crash, those that the caller has to decide.
-SHALE_MUST_USE
-shale_error *shale_prepared_after(const shale_db *db,
-                                  const void *xid,
-                                  size_t xid_len,
-                                  shale_prepared **prepared);
 
 // A new flag, not set.
 SHALE_MUST_USE shale_error *shale_interrupt_new(shale_interrupt **interrupt);

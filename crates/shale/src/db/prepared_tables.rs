@@ -126,9 +126,12 @@ impl Core {
     /// Forgets the tables prepared under this name. After an error they are still prepared.
     pub fn rollback_tables(&self, xid: &[u8]) -> Result<()> {
         let mut ended = {
-            let _leader = self.leader.lock();
+            let mut leader = self.leader.lock();
             self.check_writable()?;
             self.tables_of(xid)?;
+            // The decision must not overtake commits before it.
+            let through = leader.next_seq - 1;
+            self.sync_log(&mut leader, through)?;
             let edit = Edit { decided: vec![xid.to_vec()], ..Edit::default() };
             self.append_edit(&mut self.manifest.lock(), &edit)?;
             self.end_prepared(xid)?

@@ -329,7 +329,11 @@ enum RowSource {
     Table { cursor: SalvageScan, max_seq: SeqNo },
 }
 
-cursor_by_variant!(RowSource, cursor in RowSource::Log { cursor, .. }, RowSource::Table { cursor, .. });
+cursor_by_variant!(
+    RowSource,
+    cursor in RowSource::Log { cursor, .. },
+    RowSource::Table { cursor, .. }
+);
 
 impl Source for RowSource {
     fn max_seq(&self) -> SeqNo {
