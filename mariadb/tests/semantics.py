@@ -4,8 +4,9 @@
     semantics.py --bless    writes the page
     semantics.py NAME...    runs the cases whose title has one of these words, and prints
 
-Each case is a script for connections A, B and C (semantics_cases.py, semantics_more.py). What must
-hold beside the page: SHALE answers as InnoDB does, unless the case says why not.
+Each case is a script for connections A, B and C (semantics_cases.py, semantics_more.py); the page
+has its statements with what each engine answered beside them. What must hold beside the page: SHALE
+answers as InnoDB does, unless the case says why not.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import semantics_more  # noqa: F401 (it adds its cases)
 import semantics_races
 import server as servers
 
+# A statement that is in one state for so many looks, 40 milliseconds apart, waits for somebody.
+LOOKS = 24
 ENGINES = {"innodb": "InnoDB", "rocksdb": "MyRocks", "shale": "SHALE"}
 PAGE = servers.REPOSITORY / "docs/semantics.md"
 
@@ -55,7 +58,7 @@ class Session:
             # Long enough that no case runs into it but those that set it; MyRocks, which does not
             # look for deadlocks unless told to, ends them by it.
             "set innodb_lock_wait_timeout=60, rocksdb_lock_wait_timeout=6",
-            "set shale_lock_wait_timeout=60",
+            "set shale_lock_wait_timeout=20",
         ):
             self.ask(statement)
 
@@ -71,7 +74,7 @@ class Session:
         """Starts a statement; its answer, or `waits` if it stands still."""
         self.running = servers.Running(self.ask, statement)
         seen, times = None, 0
-        while self.running.is_alive() and times < 12:
+        while self.running.is_alive() and times < LOOKS:
             with watcher.cursor() as cursor:
                 cursor.execute(
                     "select query_id, state from information_schema.processlist"
@@ -99,48 +102,42 @@ class Case:
     def __init__(self, server: servers.Server, engine: str, case: semantics_cases.Script) -> None:
         self.server, self.engine, self.case = server, engine, case
         self.sessions: dict[str, Session] = {}
-        self.told: list[str] = []
 
     def session(self, who: str) -> Session:
         if who not in self.sessions:
             self.sessions[who] = Session(self.server, self.engine, self.case.isolation)
         return self.sessions[who]
 
-    def run(self, lines: list[str]) -> str:
+    def run(self, lines: list[str]) -> list[str]:
+        """What each line was answered; nothing for those of which only errors are told."""
         watcher = self.server.connect()
+        told: list[str] = []
         try:
             for line in lines:
-                self.step(line, watcher)
+                told.append(self.step(line, watcher))
             left = [who for who, session in self.sessions.items() if session.running]
-            assert not left, f"{self.case.title} ({self.engine}): {left} still wait: {self.told}"
+            assert not left, f"{self.case.title} ({self.engine}): {left} still wait: {told}"
         finally:
             watcher.close()
             for session in self.sessions.values():
                 session.connection.close()
-        return "; ".join(self.told)
+        return told
 
-    def step(self, line: str, watcher: pymysql.connections.Connection) -> None:
+    def step(self, line: str, watcher: pymysql.connections.Connection) -> str:
         who, _, statement = line.partition(" ")
         name, mark = who[0], who[1:]
         statement = statement.strip().replace("ENGINE", self.engine)
         if mark == "x":  # the connection goes away
             gone = self.sessions.pop(name)
             gone.connection.close()
-            return
+            return ""
         session = self.session(name)
         if mark == ".":
-            if session.running is not None:
-                self.told.append(f"{name} then {session.end()}")
-        elif mark == "&" and session.running is not None:
-            return
-        elif mark == "&":
-            self.told.append(f"{name} {session.begin(statement, watcher)}")
-        elif mark == "?":
-            self.told.append(f"{name} {session.ask(statement)}")
-        else:
-            answer = session.ask(statement)
-            if answer.startswith("error"):
-                self.told.append(f"{name} {answer}")
+            return session.end() if session.running is not None else ""
+        if mark == "&":
+            return session.begin(statement, watcher) if session.running is None else ""
+        answer = session.ask(statement)
+        return answer if mark == "?" or answer.startswith("error") else ""
 
 
 def prepare(server: servers.Server, engine: str, setup: list[str]) -> None:
@@ -148,10 +145,10 @@ def prepare(server: servers.Server, engine: str, setup: list[str]) -> None:
     server.run(f"set default_storage_engine={engine}", *setup, database=engine)
 
 
-Answers = dict[str, dict[str, str]]
+Answers = dict[str, dict[str, list[str]]]
 
 
-def run_engine(server: servers.Server, engine: str, wanted: list[Any]) -> dict[str, str]:
+def run_engine(server: servers.Server, engine: str, wanted: list[Any]) -> dict[str, list[str]]:
     answers = {}
     for case in wanted:
         servers.say(f"{engine}: {case.title}")
@@ -160,7 +157,7 @@ def run_engine(server: servers.Server, engine: str, wanted: list[Any]) -> dict[s
             answers[case.title] = Case(server, engine, case).run(case.lines)
         else:
             prepare(server, engine, semantics_cases.SETUP)
-            answers[case.title] = case.run(server, engine)
+            answers[case.title] = [case.run(server, engine)]
     return answers
 
 
@@ -184,13 +181,13 @@ def run_restarts(server: servers.Server, wanted: list[Any]) -> Answers:
     for case, engine, database in tables:
         run = Case(server, engine, case)
         second = in_database(run, database, case.after)
-        answers[engine][case.title] = "; ".join(part for part in (first[database], second) if part)
+        answers[engine][case.title] = first[database] + second
     return answers
 
 
-def in_database(run: Case, database: str, lines: list[str]) -> str:
+def in_database(run: Case, database: str, lines: list[str]) -> list[str]:
     names = sorted({line[0] for line in lines})
-    return run.run([f"{name} use {database}" for name in names] + lines)
+    return run.run([f"{name} use {database}" for name in names] + lines)[len(names):]
 
 
 def as_innodb(case: Any, answers: Answers) -> str:
@@ -201,45 +198,69 @@ def as_innodb(case: Any, answers: Answers) -> str:
 
 HEAD = """# What concurrent SQL answers
 
-Made by `mariadb/tests/semantics.py --bless`; `./test` runs the cases and compares. Each case ran on
-Shale, InnoDB and MyRocks of one server, MariaDB {version}, with each engine's defaults. The
-scripts are below the table: `A`, `B` and `C` are connections. In an answer, `waits` says that the
-statement stood still, and `then` what it answered when it went on; rows are in parentheses; error
-1205 is a lock wait that timed out, 1213 a deadlock, 1062 a duplicate key, 1020 a row changed
-since it was read.
+Made by `mariadb/tests/semantics.py --bless`; `mariadb/test` runs the cases and compares. Each case
+ran on Shale, InnoDB and MyRocks of one server, MariaDB {version}, with each engine's defaults and a
+binary log of rows. `A`, `B` and `C` are connections; beside a statement is what it answered: rows
+in parentheses, `waits` if it stood still, and in the line `(is awaited)` what it answered when it
+went on. Of statements without an answer only errors would be told: 1020 is a row changed since it
+was read, 1062 a duplicate key, 1205 a lock wait that timed out, 1213 a deadlock.
 
-| case | InnoDB | MyRocks | SHALE | as InnoDB? |
-|---|---|---|---|---|
+SHALE answers as InnoDB in {same} of {all} cases, MyRocks in {theirs}. Where SHALE does not, the
+case says why.
+
+| case | SHALE as InnoDB? | MyRocks? |
+|---|---|---|
 """
 
 
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def link(title: str) -> str:
+    """As pages of markdown name their headings."""
+    kept = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
+    return f"[{title}](#{kept.replace(' ', '-')})"
+
+
 def page(version: str, cases: list[Any], answers: Answers) -> str:
-    text = HEAD.format(version=version)
+    ours = sum(as_innodb(case, answers) == "yes" for case in cases)
+    theirs = {case.title: answers["rocksdb"][case.title] == answers["innodb"][case.title]
+              for case in cases}
+    text = HEAD.format(version=version, same=ours, all=len(cases), theirs=sum(theirs.values()))
     for case in cases:
-        cells = [case.title] + [answers[engine][case.title] for engine in ENGINES]
-        cells.append(as_innodb(case, answers))
-        text += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+        rocks = "yes" if theirs[case.title] else "no"
+        text += f"| {link(case.title)} | {cell(as_innodb(case, answers))} | {rocks} |\n"
     text += "\n## The cases\n\nUnless a case says otherwise each begins with this:\n\n"
     text += code(semantics_cases.SETUP)
-    for case in cases:
-        text += f"\n### {case.title}\n\n{case.text}\n"
-        if isinstance(case, semantics_cases.Script):
-            if case.setup is not semantics_cases.SETUP:
-                text += "\n" + code(case.setup)
-            text += "\n" + code([describe(line) for line in case.lines])
-            if case.after:
-                text += "\nAfter a restart of the server:\n\n"
-                text += code([describe(line) for line in case.after])
+    return text + "".join(section(case, answers) for case in cases)
+
+
+def section(case: Any, answers: Answers) -> str:
+    """A case: its statements, and what each engine answered beside them."""
+    text = f"\n### {case.title}\n\n{case.text}\n"
+    if case.reason and as_innodb(case, answers) != "yes":
+        text += f"\nSHALE: {case.reason}.\n"
+    lines = ["all connections together"]
+    if isinstance(case, semantics_cases.Script):
+        if case.setup is not semantics_cases.SETUP:
+            text += "\n" + code(case.setup)
+        lines = [describe(line) for line in case.lines]
+        lines += [f"(after a restart) {describe(line)}" for line in case.after]
+    text += "\n| | " + " | ".join(ENGINES.values()) + " |\n|---|" + "---|" * len(ENGINES) + "\n"
+    for number, line in enumerate(lines):
+        told = [cell(answers[engine][case.title][number]) for engine in ENGINES]
+        text += f"| {cell(line)} | " + " | ".join(told) + " |\n"
     return text
 
 
 def describe(line: str) -> str:
     who, _, statement = line.partition(" ")
     if who[1:] == "x":
-        return f"{who[0]}  (disconnects)"
+        return f"{who[0]} (disconnects)"
     if who[1:] == ".":
-        return f"{who[0]}  (is awaited)"
-    return f"{who[0]}  {statement}"
+        return f"{who[0]} (is awaited)"
+    return f"{who[0]} `{statement}`"
 
 
 def code(lines: list[str]) -> str:
@@ -279,8 +300,7 @@ def finish(
 ) -> int:
     unexplained = [case.title for case in cases if as_innodb(case, answers) == "no"]
     if given.words:
-        print("\n".join(f"{case.title}\n  " + "\n  ".join(
-            f"{engine:8} {answers[engine][case.title]}" for engine in ENGINES) for case in cases))
+        print("".join(section(case, answers) for case in cases))
     elif given.bless:
         PAGE.write_text(text)
     elif not PAGE.exists() or PAGE.read_text() != text:
@@ -290,8 +310,8 @@ def finish(
         print("the answers are not those of docs/semantics.md; --bless writes them")
         return 1
     for title in unexplained:
-        print(f"SHALE answers other than InnoDB, without a reason: {title}\n"
-              f"  InnoDB: {answers['innodb'][title]}\n  SHALE:  {answers['shale'][title]}")
+        case = next(case for case in cases if case.title == title)
+        print(f"SHALE answers other than InnoDB, without a reason:\n{section(case, answers)}")
     same = sum(as_innodb(case, answers) == "yes" for case in cases)
     print(f"semantics: {len(cases)} cases on 3 engines; SHALE as InnoDB in {same},"
           f" with a reason in {len(cases) - same - len(unexplained)}")

@@ -9,6 +9,7 @@ ENGINE stands for the engine's name.
 from __future__ import annotations
 
 import dataclasses
+from typing import Sequence
 
 SETUP = [
     "create table t (id int primary key, k int, v int, key (k))",
@@ -42,6 +43,16 @@ def case(title: str, isolation: str, text: str, script: str, **more: object) -> 
         more["after"] = [line.strip() for line in str(more["after"]).strip().splitlines()]
     told = f"Isolation level {isolation.upper()}. {text}".strip()
     CASES.append(Script(title, isolation, told, lines, **more))  # type: ignore[arg-type]
+
+
+def waiting(
+    title: str, isolation: str, text: str, first: str, second: str, *, meanwhile: str = "",
+    end: str = "A commit", then: Sequence[str] = (), **more: object,
+) -> None:
+    """The commonest case: A does something in a transaction, B something that may have to wait for
+    its end, and what comes of both."""
+    lines = ["A begin", first, second, *([meanwhile] if meanwhile else []), end, "B.", *then]
+    case(title, isolation, text, "\n".join(lines), **more)
 
 
 case("Lost update, plain reads", REPEATABLE_READ,
@@ -166,38 +177,22 @@ case("Phantom, own update of it", REPEATABLE_READ,
      A? update t set v = 9 where id = 25
      A? select count(*) from t where id > 15
      A commit
-     """,
-     reason="a known gap: count(*) reads an index that the UPDATE leaves alone")
-case("Phantom, locking range", REPEATABLE_READ,
-     "A range that was read FOR UPDATE takes no insert until the reader ends.",
-     """
-     A begin
-     A? select count(*) from t where id between 15 and 35 for update
-     B& insert into t values (25, 25, 0)
-     A? select count(*) from t where id between 15 and 35 for update
-     A commit
-     B.
      """)
-case("Phantom, locking range of a secondary index", REPEATABLE_READ,
-     "As before, through key (k).",
-     """
-     A begin
-     A? select id from t force index (k) where k between 15 and 35 for update
-     B& insert into t values (5, 25, 0)
-     A? select id from t force index (k) where k between 15 and 35 for update
-     A commit
-     B.
-     """)
-case("Phantom, locking range at READ COMMITTED", READ_COMMITTED,
-     "No gaps are locked.",
-     """
-     A begin
-     A? select count(*) from t where id between 15 and 35 for update
-     B& insert into t values (25, 25, 0)
-     A? select count(*) from t where id between 15 and 35 for update
-     A commit
-     B.
-     """)
+waiting("Phantom, locking range", REPEATABLE_READ,
+        "A range that was read FOR UPDATE takes no insert until the reader ends.",
+        "A? select count(*) from t where id between 15 and 35 for update",
+        "B& insert into t values (25, 25, 0)",
+        meanwhile="A? select count(*) from t where id between 15 and 35 for update")
+waiting("Phantom, locking range of a secondary index", REPEATABLE_READ,
+        "As before, through key (k).",
+        "A? select id from t force index (k) where k between 15 and 35 for update",
+        "B& insert into t values (5, 25, 0)",
+        meanwhile="A? select id from t force index (k) where k between 15 and 35 for update")
+waiting("Phantom, locking range at READ COMMITTED", READ_COMMITTED,
+        "No gaps are locked.",
+        "A? select count(*) from t where id between 15 and 35 for update",
+        "B& insert into t values (25, 25, 0)",
+        meanwhile="A? select count(*) from t where id between 15 and 35 for update")
 case("Insert where a locking read found nothing", REPEATABLE_READ,
      "The place of a missing row is locked too. Both may look; the first to insert waits for the"
      " other, the second to insert makes the circle.",
@@ -215,35 +210,20 @@ case("Insert where a locking read found nothing", REPEATABLE_READ,
      A? select v from t where id = 25
      """,
      reason="the place of a missing row is locked as a row is: the second waits")
-case("Insert beside a range that was read", REPEATABLE_READ,
-     "InnoDB locks the gap up to the next row of the index, more than was asked for.",
-     """
-     A begin
-     A? select id from t where id between 15 and 25 for update
-     B& insert into t values (27, 27, 0)
-     A commit
-     B.
-     """,
-     reason="only the range that was asked for is locked")
-case("Equal keys of a secondary index", REPEATABLE_READ,
-     "Locking all rows with k = 20 keeps others from adding one.",
-     """
-     A begin
-     A? select id from t where k = 20 for update
-     B& insert into t values (21, 20, 0)
-     A commit
-     B.
-     """)
-case("Insert next to equal keys", REPEATABLE_READ,
-     "InnoDB locks the gaps on both sides of the equal keys.",
-     """
-     A begin
-     A? select id from t where k = 20 for update
-     B& insert into t values (22, 22, 0)
-     A commit
-     B.
-     """,
-     reason="only the equal keys are locked")
+waiting("Insert beside a range that was read", REPEATABLE_READ,
+        "InnoDB locks the gap up to the next row of the index, more than was asked for.",
+        "A? select id from t where id between 15 and 25 for update",
+        "B& insert into t values (27, 27, 0)",
+        reason="only the range that was asked for is locked")
+waiting("Equal keys of a secondary index", REPEATABLE_READ,
+        "Locking all rows with k = 20 keeps others from adding one.",
+        "A? select id from t where k = 20 for update",
+        "B& insert into t values (21, 20, 0)")
+waiting("Insert next to equal keys", REPEATABLE_READ,
+        "InnoDB locks the gaps on both sides of the equal keys.",
+        "A? select id from t where k = 20 for update",
+        "B& insert into t values (22, 22, 0)",
+        reason="only the equal keys are locked")
 case("LOCK IN SHARE MODE, two readers", REPEATABLE_READ,
      "Shared locks do not stop each other.",
      """
@@ -379,79 +359,45 @@ case("Two insert the same key, the first commits", REPEATABLE_READ,
      B? select v from t where id = 25
      B commit
      """)
-case("Two insert the same key, the first goes back", REPEATABLE_READ,
-     "The second then has it.",
-     """
-     A begin
-     A insert into t values (25, 25, 1)
-     B& insert into t values (25, 25, 2)
-     A rollback
-     B.
-     B? select v from t where id = 25
-     """)
-case("Two insert the same value of a unique index", REPEATABLE_READ,
-     "As before, of a secondary unique index.",
-     """
-     A begin
-     A insert into u values (1, 7)
-     B& insert into u values (2, 7)
-     A commit
-     B.
-     B? insert into u values (3, null), (4, null)
-     B? select id, x from u order by id
-     """,
-     setup=["create table u (id int primary key, x int, unique (x))"])
-case("Unique value deleted and inserted anew", REPEATABLE_READ,
-     "Who inserts what another has deleted and not committed waits.",
-     """
-     A begin
-     A delete from u where id = 1
-     B& insert into u values (2, 7)
-     A commit
-     B.
-     A? select id, x from u
-     """,
-     setup=["create table u (id int primary key, x int, unique (x))",
-            "insert into u values (1, 7)"])
-case("Insert of a duplicate takes a shared lock", REPEATABLE_READ,
-     "Who was told 1062 may rely on the row being there until its end.",
-     """
-     A begin
-     A? insert into t values (10, 0, 0)
-     B& delete from t where id = 10
-     A commit
-     B.
-     """)
-case("INSERT IGNORE against an insert not yet committed", REPEATABLE_READ,
-     "It waits, then leaves the row out.",
-     """
-     A begin
-     A insert into t values (25, 25, 1)
-     B& insert ignore into t values (25, 25, 2), (26, 26, 2)
-     A commit
-     B.
-     B? select id, v from t where id in (25, 26)
-     """)
-case("REPLACE against an insert not yet committed", REPEATABLE_READ,
-     "It waits, then replaces the row.",
-     """
-     A begin
-     A insert into t values (25, 25, 1)
-     B& replace into t values (25, 26, 2)
-     A commit
-     B.
-     B? select id, k, v from t where id = 25
-     """)
-case("ON DUPLICATE KEY UPDATE against an insert not yet committed", REPEATABLE_READ,
-     "It waits, then updates the row.",
-     """
-     A begin
-     A insert into t values (25, 25, 1)
-     B& insert into t values (25, 25, 2) on duplicate key update v = v + 100
-     A commit
-     B.
-     B? select id, v from t where id = 25
-     """)
+waiting("Two insert the same key, the first goes back", REPEATABLE_READ,
+        "The second then has it.",
+        "A insert into t values (25, 25, 1)",
+        "B& insert into t values (25, 25, 2)",
+        end="A rollback",
+        then=["B? select v from t where id = 25"])
+waiting("Two insert the same value of a unique index", REPEATABLE_READ,
+        "As before, of a secondary unique index.",
+        "A insert into u values (1, 7)",
+        "B& insert into u values (2, 7)",
+        then=["B? insert into u values (3, null), (4, null)",
+              "B? select id, x from u order by id"],
+        setup=["create table u (id int primary key, x int, unique (x))"])
+waiting("Unique value deleted and inserted anew", REPEATABLE_READ,
+        "Who inserts what another has deleted and not committed waits.",
+        "A delete from u where id = 1",
+        "B& insert into u values (2, 7)",
+        then=["A? select id, x from u"],
+        setup=["create table u (id int primary key, x int, unique (x))",
+               "insert into u values (1, 7)"])
+waiting("Insert of a duplicate takes a shared lock", REPEATABLE_READ,
+        "Who was told 1062 may rely on the row being there until its end.",
+        "A? insert into t values (10, 0, 0)",
+        "B& delete from t where id = 10")
+waiting("INSERT IGNORE against an insert not yet committed", REPEATABLE_READ,
+        "It waits, then leaves the row out.",
+        "A insert into t values (25, 25, 1)",
+        "B& insert ignore into t values (25, 25, 2), (26, 26, 2)",
+        then=["B? select id, v from t where id in (25, 26)"])
+waiting("REPLACE against an insert not yet committed", REPEATABLE_READ,
+        "It waits, then replaces the row.",
+        "A insert into t values (25, 25, 1)",
+        "B& replace into t values (25, 26, 2)",
+        then=["B? select id, k, v from t where id = 25"])
+waiting("ON DUPLICATE KEY UPDATE against an insert not yet committed", REPEATABLE_READ,
+        "It waits, then updates the row.",
+        "A insert into t values (25, 25, 1)",
+        "B& insert into t values (25, 25, 2) on duplicate key update v = v + 100",
+        then=["B? select id, v from t where id = 25"])
 case("REPLACE that meets two rows", REPEATABLE_READ,
      "One by the primary key, another by the unique index: both go.",
      """

@@ -1,16 +1,11 @@
 """More cases of semantics.py: isolation levels, waits, DDL, XA, what survives a restart."""
 
-from semantics_cases import READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE, SETUP, case
+from semantics_cases import READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE, SETUP, case, waiting
 
-case("SERIALIZABLE, plain read", SERIALIZABLE,
-     "A read in a transaction keeps writers waiting.",
-     """
-     A begin
-     A? select v from t where id = 10
-     B& update t set v = 5 where id = 10
-     A commit
-     B.
-     """)
+waiting("SERIALIZABLE, plain read", SERIALIZABLE,
+        "A read in a transaction keeps writers waiting.",
+        "A? select v from t where id = 10",
+        "B& update t set v = 5 where id = 10")
 case("SERIALIZABLE, count and insert", SERIALIZABLE,
      "Both count, both insert: one of them has to give up.",
      """
@@ -26,15 +21,10 @@ case("SERIALIZABLE, count and insert", SERIALIZABLE,
      B commit
      A? select count(*) from t
      """)
-case("SERIALIZABLE, autocommit read", SERIALIZABLE,
-     "A read that is its own transaction needs no locks.",
-     """
-     A begin
-     A update t set v = 5 where id = 10
-     B& select v from t where id = 10
-     A commit
-     B.
-     """)
+waiting("SERIALIZABLE, autocommit read", SERIALIZABLE,
+        "A read that is its own transaction needs no locks.",
+        "A update t set v = 5 where id = 10",
+        "B& select v from t where id = 10")
 case("READ COMMITTED lets go of rows that do not match", READ_COMMITTED,
      "An UPDATE without an index looks at every row, and keeps those it changes.",
      """
@@ -44,27 +34,16 @@ case("READ COMMITTED lets go of rows that do not match", READ_COMMITTED,
      B& update t set k = k + 1 where id = 30
      A commit
      B.
-     """,
-     reason="a known gap: such rows stay locked until the transaction ends")
-case("REPEATABLE READ keeps rows that do not match", REPEATABLE_READ,
-     "The same UPDATE keeps all it has looked at.",
-     """
-     A begin
-     A update t set k = k + 1 where v = 3
-     B& update t set k = k + 1 where id = 10
-     A commit
-     B.
      """)
-case("READ COMMITTED, update of a row that another changes", READ_COMMITTED,
-     "The row is looked at again once the other has committed.",
-     """
-     A begin
-     A update t set v = 30 where id = 30
-     B& update t set k = 99 where v = 3
-     A commit
-     B.
-     B? select id, k, v from t where id = 30
-     """)
+waiting("REPEATABLE READ keeps rows that do not match", REPEATABLE_READ,
+        "The same UPDATE keeps all it has looked at.",
+        "A update t set k = k + 1 where v = 3",
+        "B& update t set k = k + 1 where id = 10")
+waiting("READ COMMITTED, update of a row that another changes", READ_COMMITTED,
+        "The row is looked at again once the other has committed.",
+        "A update t set v = 30 where id = 30",
+        "B& update t set k = 99 where v = 3",
+        then=["B? select id, k, v from t where id = 30"])
 case("SELECT ... NOWAIT", REPEATABLE_READ,
      "An error at once in place of a wait.",
      """
@@ -111,8 +90,7 @@ case("WAIT n", REPEATABLE_READ,
      B? select v from t where id = 10 for update wait 1
      B commit
      A commit
-     """,
-     reason="a known gap: it waits as FOR UPDATE alone does")
+     """)
 case("AUTO_INCREMENT after a rollback", REPEATABLE_READ,
      "A number that was given out is not given again.",
      """
@@ -143,16 +121,11 @@ case("DDL commits the transaction", REPEATABLE_READ,
      A rollback
      B? select v from t where id = 10
      """)
-case("DDL waits for readers", REPEATABLE_READ,
-     "ALTER TABLE waits until a transaction that has read the table is over.",
-     """
-     A begin
-     A? select v from t where id = 10
-     B& alter table t add column w int default 5, algorithm=copy
-     A commit
-     B.
-     A? select v, w from t where id = 10
-     """)
+waiting("DDL waits for readers", REPEATABLE_READ,
+        "ALTER TABLE waits until a transaction that has read the table is over.",
+        "A? select v from t where id = 10",
+        "B& alter table t add column w int default 5, algorithm=copy",
+        then=["A? select v, w from t where id = 10"])
 case("Snapshot older than the table", REPEATABLE_READ,
      "A table made anew after the snapshot was taken is not what the snapshot saw.",
      """
@@ -162,16 +135,11 @@ case("Snapshot older than the table", REPEATABLE_READ,
      A commit
      A? select count(*) from t
      """)
-case("TRUNCATE waits for readers", REPEATABLE_READ,
-     "And cannot be undone.",
-     """
-     A begin
-     A? select count(*) from t
-     B& truncate table t
-     A commit
-     B.
-     A? select count(*) from t
-     """)
+waiting("TRUNCATE waits for readers", REPEATABLE_READ,
+        "And cannot be undone.",
+        "A? select count(*) from t",
+        "B& truncate table t",
+        then=["A? select count(*) from t"])
 case("FOREIGN KEY", REPEATABLE_READ,
      "Enforced, or refused with an error; never ignored.",
      """
@@ -249,35 +217,20 @@ case("LOCK TABLES ... WRITE", REPEATABLE_READ,
      A unlock tables
      B.
      """)
-case("INSERT ... SELECT locks what it reads", REPEATABLE_READ,
-     "So that a log of statements gives the same again.",
-     """
-     A begin
-     A insert into t2 select * from t where id = 10
-     B& update t set v = 5 where id = 10
-     A commit
-     B.
-     """,
-     setup=[*SETUP, "create table t2 like t"])
-case("UPDATE of a range, then an insert into it", REPEATABLE_READ,
-     "The range stays as the UPDATE saw it.",
-     """
-     A begin
-     A update t set v = 0 where id > 25
-     B& insert into t values (45, 45, 1)
-     A? select id, v from t where id > 25
-     A commit
-     B.
-     """)
-case("DELETE of a row that is not there", REPEATABLE_READ,
-     "InnoDB locks the gap.",
-     """
-     A begin
-     A? delete from t where id = 25
-     B& insert into t values (25, 25, 0)
-     A commit
-     B.
-     """)
+waiting("INSERT ... SELECT locks what it reads", REPEATABLE_READ,
+        "So that a log of statements gives the same again.",
+        "A insert into t2 select * from t where id = 10",
+        "B& update t set v = 5 where id = 10",
+        setup=[*SETUP, "create table t2 like t"])
+waiting("UPDATE of a range, then an insert into it", REPEATABLE_READ,
+        "The range stays as the UPDATE saw it.",
+        "A update t set v = 0 where id > 25",
+        "B& insert into t values (45, 45, 1)",
+        meanwhile="A? select id, v from t where id > 25")
+waiting("DELETE of a row that is not there", REPEATABLE_READ,
+        "InnoDB locks the gap.",
+        "A? delete from t where id = 25",
+        "B& insert into t values (25, 25, 0)")
 case("KILL QUERY of one that waits", REPEATABLE_READ,
      "It ends with error 1317, its transaction goes on.",
      """
