@@ -1,6 +1,6 @@
 """Kills servers at random moments, and looks whether what they acknowledged is there.
 
-    crash.py [--kills 30] [--seed N] [--clients 4] [--mode conservative]
+    crash.py [--kills 30] [--seed N] [--clients 4] [--mode mixed]
              [--engine SHALE] [--xa primary]
 
 A primary (binary log of rows, GTIDs, sync_binlog=1) and a replica with parallel appliers; every
@@ -162,10 +162,18 @@ class Pair:
             *common, "server-id=1", f"port={port}", "bind-address=127.0.0.1"])
         self.replica = servers.Server(layout, "replica", [
             *common, "server-id=2", "slave-parallel-threads=4",
-            f"slave-parallel-mode={mode}", "relay-log=relay", "slave-transaction-retries=1000",
+            "relay-log=relay", "slave-transaction-retries=1000",
             "skip-slave-start=1", "innodb-lock-wait-timeout=5", "loose-shale-lock-wait-timeout=5"])
         self.port = port
         self.engine = engine
+        self.mode = mode
+
+    def follow(self, chance: random.Random) -> None:
+        """The replica's appliers begin."""
+        mode = self.mode
+        if mode == "mixed":
+            mode = chance.choice(["optimistic", "optimistic", "aggressive", "conservative"])
+        self.replica.run(f"set global slave_parallel_mode = {mode}", "start slave")
 
     def begin(self) -> None:
         servers.all_of([(self.primary.start,), (self.replica.start,)])
@@ -179,8 +187,7 @@ class Pair:
         self.primary.run(*TABLES, database="bank")
         self.replica.run(
             f"change master to master_host='127.0.0.1', master_port={self.port},"
-            " master_user='copy', master_use_gtid=slave_pos, master_connect_retry=1",
-            "start slave")
+            " master_user='copy', master_use_gtid=slave_pos, master_connect_retry=1")
 
 
 def free_port() -> int:
@@ -208,6 +215,7 @@ VICTIMS = [["primary"], ["primary"], ["replica"], ["primary", "replica"]]
 def rounds(pair: Pair, given: argparse.Namespace, chance: random.Random) -> dict[str, int]:
     ledgers: list[Ledger] = []
     counts = {"kills": 0, "transactions": 0, "prepared": 0}
+    pair.follow(chance)
     check_replica(pair.primary, pair.replica, Logged())
     while counts["kills"] < given.kills:
         victims = chance.choice(VICTIMS)
@@ -222,7 +230,7 @@ def rounds(pair: Pair, given: argparse.Namespace, chance: random.Random) -> dict
             # The primary goes on; so it dies a little later, or the clients would never end.
             counts["kills"] += 1
             pair.replica.kill()
-            restart(pair, ["replica"], before, xa)
+            restart(pair, ["replica"], before, xa, chance)
             time.sleep(chance.random() / 2)
             victims = ["primary"]
         for name in victims:
@@ -231,7 +239,7 @@ def rounds(pair: Pair, given: argparse.Namespace, chance: random.Random) -> dict
         for client in clients:
             client.join()
             expect(not client.wrong, str(client.wrong))
-        restart(pair, victims, before, xa)
+        restart(pair, victims, before, xa, chance)
         counts["prepared"] += resolve(
             pair.primary, ledgers, Logged.read(pair.primary, log, new[0].client), chance)
         logged = Logged.read(pair.primary, log, new[0].client)
@@ -244,19 +252,22 @@ def rounds(pair: Pair, given: argparse.Namespace, chance: random.Random) -> dict
     return counts
 
 
-def restart(pair: Pair, victims: list[str], before: Position, xa: bool) -> None:
+def restart(
+    pair: Pair, victims: list[str], before: Position, xa: bool, chance: random.Random
+) -> None:
     servers.all_of((getattr(pair, name).start,) for name in victims)
     if "replica" in victims:
         if not xa:
             check_position(pair.replica, before, 1)
-        pair.replica.run("start slave")
+        pair.follow(chance)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="kills servers, and checks what is left")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--clients", type=int, default=4)
-    parser.add_argument("--mode", default="conservative", help="slave_parallel_mode")
+    parser.add_argument("--mode", default="mixed",
+                        help="slave_parallel_mode; mixed: another one at each start of a replica")
     parser.add_argument("--engine", default="SHALE")
     parser.add_argument("--xa", choices=["primary", "always"], default="primary")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))

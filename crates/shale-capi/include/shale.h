@@ -220,6 +220,10 @@ typedef struct shale_txn shale_txn;
 // the end, and a negative number to give up.
 typedef int64_t (*shale_read_fn)(void *context, void *buffer, size_t capacity);
 
+// Is told that the transaction `waiter` waits for a lock that `holder` has, by the numbers of
+// shale_txn_id.
+typedef void (*shale_wait_callback)(void *context, uint64_t waiter, uint64_t holder);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -515,6 +519,14 @@ SHALE_MUST_USE shale_error *shale_ingest_finish(shale_ingest *ingest, uint64_t *
 // Gives a load up: none of its rows is seen.
 void shale_ingest_free(shale_ingest *ingest);
 
+// From now on `callback` is told of waits for locks, once for each transaction that is in the way:
+// before a wait begins, and about every 50 milliseconds while it lasts. The thread that waits
+// calls it, several at once; it may not use the waiting transaction. It cannot be taken back.
+SHALE_MUST_USE
+shale_error *shale_observe_lock_waits(const shale_db *db,
+                                      shale_wait_callback callback,
+                                      void *context);
+
 // Begins a transaction, of a shale_isolation and a shale_concurrency. It waits for each lock for
 // up to `lock_timeout_millis`, 0: not at all.
 SHALE_MUST_USE
@@ -609,6 +621,10 @@ shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
                                     const void **value,
                                     size_t *value_len);
 
+// From now on the scan passes over rows that others have locked, without a wait, and does not keep
+// others from adding rows to what it has passed.
+SHALE_MUST_USE shale_error *shale_locking_scan_skip_locked(shale_locking_scan *scan);
+
 // Ends a scan; what it has locked stays locked.
 void shale_locking_scan_free(shale_locking_scan *scan);
 
@@ -663,13 +679,15 @@ shale_error *shale_txn_unlock(shale_txn *txn,
                               size_t key_len,
                               bool *unlocked);
 
-// Makes a transaction durable without committing it, under a name of 1 to 256 bytes. It frees the
+// Prepares a transaction under a name of 1 to 256 bytes: it is neither committed nor rolled back
+// until it is decided, and with `sync` not even a crash of the machine changes that. It frees the
 // transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the outcome is
 // known after the next open).
 SHALE_MUST_USE
 shale_error *shale_txn_prepare(shale_txn *txn,
                                const void *xid,
                                size_t xid_len,
+                               bool sync,
                                shale_prepared **prepared);
 
 // With `commit` makes what was prepared visible, at one place of the commit order, else undoes it;

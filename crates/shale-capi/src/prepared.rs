@@ -11,7 +11,8 @@ use std::ffi::c_void;
 #[derive(Debug)]
 pub struct shale_prepared(shale::Prepared);
 
-/// Makes a transaction durable without committing it, under a name of 1 to 256 bytes. It frees the
+/// Prepares a transaction under a name of 1 to 256 bytes: it is neither committed nor rolled back
+/// until it is decided, and with `sync` not even a crash of the machine changes that. It frees the
 /// transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the outcome is
 /// known after the next open).
 #[must_use]
@@ -20,6 +21,7 @@ pub unsafe extern "C" fn shale_txn_prepare(
     txn: *mut shale_txn,
     xid: *const c_void,
     xid_len: usize,
+    sync: bool,
     prepared: *mut *mut shale_prepared,
 ) -> *mut shale_error {
     // SAFETY: a handle that the caller gives back, bytes with their length, a place for a pointer.
@@ -29,7 +31,8 @@ pub unsafe extern "C" fn shale_txn_prepare(
         }
         let txn = Box::from_raw(txn);
         can_store(prepared, "prepared")?;
-        let done = txn.into_inner().prepare(bytes(xid, xid_len, "xid")?)?;
+        let options = shale::WriteOptions { sync };
+        let done = txn.into_inner().prepare_with(bytes(xid, xid_len, "xid")?, options)?;
         give(prepared, "prepared", shale_prepared(done))
     })
 }

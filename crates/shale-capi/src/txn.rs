@@ -36,6 +36,49 @@ pub enum shale_concurrency {
     SHALE_OPTIMISTIC = 2,
 }
 
+/// Is told that the transaction `waiter` waits for a lock that `holder` has, by the numbers of
+/// shale_txn_id.
+pub type shale_wait_callback =
+    Option<unsafe extern "C" fn(context: *mut c_void, waiter: u64, holder: u64)>;
+
+/// What came from C, to be called by any thread.
+struct WaitCallback(unsafe extern "C" fn(*mut c_void, u64, u64), *mut c_void);
+
+// SAFETY: shale_observe_lock_waits asks for a function that any thread may call at any time.
+unsafe impl Send for WaitCallback {}
+// SAFETY: as above.
+unsafe impl Sync for WaitCallback {}
+
+impl WaitCallback {
+    fn tell(&self, waiter: u64, holders: &[u64]) {
+        for &holder in holders {
+            // SAFETY: the word of who gave the function, good until the database is closed.
+            unsafe { self.0(self.1, waiter, holder) }
+        }
+    }
+}
+
+/// From now on `callback` is told of waits for locks, once for each transaction that is in the way:
+/// before a wait begins, and about every 50 milliseconds while it lasts. The thread that waits
+/// calls it, several at once; it may not use the waiting transaction. It cannot be taken back.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_observe_lock_waits(
+    db: *const shale_db,
+    callback: shale_wait_callback,
+    context: *mut c_void,
+) -> *mut shale_error {
+    // SAFETY: a live handle.
+    guard(|| unsafe {
+        let callback = callback.ok_or_else(|| Fail::null("callback"))?;
+        let callback = WaitCallback(callback, context);
+        handle(db, "db")?.0.observe_lock_waits(move |waiter, holders| {
+            callback.tell(waiter, holders);
+        })?;
+        Ok(())
+    })
+}
+
 /// How a read locks its rows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -376,6 +419,20 @@ pub unsafe extern "C" fn shale_locking_scan_row(
         store(key_len, "key_len", scan.key().len())?;
         store(value, "value", scan.value().as_ptr().cast())?;
         store(value_len, "value_len", scan.value().len())
+    })
+}
+
+/// From now on the scan passes over rows that others have locked, without a wait, and does not keep
+/// others from adding rows to what it has passed.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_locking_scan_skip_locked(
+    scan: *mut shale_locking_scan,
+) -> *mut shale_error {
+    // SAFETY: a live handle that nobody else uses during the call.
+    guard(|| unsafe {
+        handle_mut(scan, "scan")?.0.skip_locked();
+        Ok(())
     })
 }
 

@@ -286,6 +286,13 @@ static shale_txn *begin(shale_db *db, shale_isolation isolation, shale_concurren
   return txn;
 }
 
+static void note_wait(void *context, uint64_t waiter, uint64_t holder) {
+  uint64_t *waits = context;
+  waits[0]++;
+  waits[1] = waiter;
+  waits[2] = holder;
+}
+
 static void transactions(shale_db *db, shale_tree *a) {
   shale_txn *one = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
   shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS_LATEST);
@@ -331,6 +338,24 @@ static void transactions(shale_db *db, shale_tree *a) {
   OK(shale_locking_scan_step(locking, one, false, &found));
   CHECK(!found);
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(two, a, "y", 1, "", 0)); /* the gap is locked */
+  shale_txn *four = NULL;
+  static uint64_t waits[3]; /* told as long as the database is open */
+  FAILS(SHALE_INVALID_ARGUMENT, shale_observe_lock_waits(db, NULL, waits));
+  OK(shale_observe_lock_waits(db, note_wait, waits));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_observe_lock_waits(db, note_wait, waits));
+  OK(shale_txn_begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS_LATEST, 1, &four));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(four, a, "y", 1, "", 0)); /* after a millisecond */
+  CHECK(waits[0] > 0 && waits[1] == shale_txn_id(four) && waits[2] == shale_txn_id(one));
+  OK(shale_txn_set_lock_timeout(four, 0));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(four, a, "y", 1, "", 0));
+  CHECK(waits[1] == shale_txn_id(four));
+  shale_locking_scan *skipping = NULL;
+  OK(shale_locking_scan_new(four, a, SHALE_LOCK_SHARED, "x", 1, NULL, 0, &skipping));
+  OK(shale_locking_scan_skip_locked(skipping));
+  OK(shale_locking_scan_step(skipping, four, false, &found));
+  CHECK(!found); /* `one` has the only row there */
+  shale_locking_scan_free(skipping);
+  shale_txn_rollback(four);
   shale_locking_scan_free(locking);
   shale_interrupt *interrupt = NULL;
   OK(shale_interrupt_new(&interrupt));
@@ -442,17 +467,17 @@ static void prepared(shale_db *db, shale_tree *a) {
   for (i = 0; i < 3; i++) {
     txn = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
     OK(shale_txn_put(txn, a, names[i], 7, "1", 1));
-    OK(shale_txn_prepare(txn, names[i], 7, &some[i]));
+    OK(shale_txn_prepare(txn, names[i], 7, i > 0, &some[i]));
     CHECK(has(a, NULL, names[i], NULL));
   }
   CHECK(named(some[1], "order 2"));
   CHECK(shale_prepared_xid(NULL, &len) == NULL && len == 0);
   txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(txn, a, "order 2", 7, "2", 1));
-  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 2", 7, &found));
-  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(NULL, "order 4", 7, &found));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 2", 7, true, &found));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(NULL, "order 4", 7, true, &found));
   txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
-  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 4", 7, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_prepare(txn, "order 4", 7, true, NULL));
   OK(shale_prepared_decide(some[0], true, true));
   FAILS(SHALE_INVALID_ARGUMENT, shale_prepared_decide(some[0], true, true));
   CHECK(has(a, NULL, "order 1", "1"));
@@ -473,7 +498,7 @@ static void recovered(shale_db *db, shale_tree *a) {
   shale_prepared *one = NULL;
   shale_txn *txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
   OK(shale_txn_put(txn, a, "order 4", 7, "4", 1));
-  OK(shale_txn_prepare(txn, "a", 1, &one));
+  OK(shale_txn_prepare(txn, "a", 1, true, &one));
   shale_prepared_free(one);
   OK(shale_prepared_find(db, NULL, 0, true, &one));
   CHECK(named(one, "a"));

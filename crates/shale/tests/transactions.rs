@@ -305,6 +305,37 @@ fn a_locking_scan_locks_rows_and_gaps() {
 }
 
 #[test]
+fn a_scan_that_skips_locked_rows_finds_the_others_in_both_directions() {
+    let (db, tree) = open();
+    for key in ["a", "b", "c", "d", "e"] {
+        tree.put(key.as_bytes(), b"0").unwrap();
+    }
+    let mut other = db.begin(TransactionOptions::default()).unwrap();
+    other.delete(&tree, b"a").unwrap();
+    other.put(&tree, b"c", b"1").unwrap();
+    other.put(&tree, b"cc", b"new").unwrap();
+    other.put(&tree, b"e", b"1").unwrap();
+    for backward in [false, true] {
+        let mut txn = db.begin(TransactionOptions::default()).unwrap();
+        let mut scan =
+            txn.scan_locking(&tree, ScanOptions::default(), LockMode::Exclusive).unwrap();
+        scan.skip_locked();
+        let mut found = Vec::new();
+        while if backward { scan.prev(&mut txn) } else { scan.next(&mut txn) }.unwrap() {
+            found.push(scan.key().to_vec());
+        }
+        found.sort();
+        assert_eq!(found, [b"b", b"d"]);
+        // What it has shown is locked, what lies between is not.
+        let mut third = db.begin(TransactionOptions::default()).unwrap();
+        third.set_lock_timeout(std::time::Duration::ZERO);
+        assert!(third.put(&tree, b"b", b"").is_err());
+        third.put(&tree, b"bb", b"").unwrap();
+    }
+    drop(other);
+}
+
+#[test]
 fn a_locking_scan_waits_for_rows_that_are_being_written_and_finds_them() {
     for backward in [false, true] {
         let (db, tree) = open();

@@ -5,7 +5,8 @@
 namespace shale_sql {
 
 int Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
-                  bool has_upper, std::string_view upper, bool fill_cache) {
+                  bool has_upper, std::string_view upper, bool fill_cache,
+                  bool skip_locked) {
   end();
   const char *no_bound = nullptr;
   const char *from = lower.empty() ? no_bound : lower.data();
@@ -15,7 +16,8 @@ int Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_
     int error = number_of(shale_locking_scan_new(txn, tree, lock, from, lower.size(), to,
                                                  upper.size(), &begun));
     locking_.reset(begun);
-    return error;
+    if (error != 0 || !skip_locked) return error;
+    return number_of(shale_locking_scan_skip_locked(begun));
   }
   shale_scan *begun = nullptr;
   int error = number_of(shale_txn_scan(txn, tree, from, lower.size(), to, upper.size(),

@@ -11,7 +11,7 @@ class Cursor {
  public:
   // Over [lower, upper) of a tree; no upper bound without `has_upper`.
   int begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
-            bool has_upper, std::string_view upper, bool fill_cache);
+            bool has_upper, std::string_view upper, bool fill_cache, bool skip_locked);
   // To the next row, or to the one before; at first to the first or the last. `found` becomes false
   // at the end.
   int step(shale_txn *txn, bool backward, bool *found);

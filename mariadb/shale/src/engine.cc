@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "settings.h"
+#include "waits.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -99,7 +100,8 @@ int open_engine(handlerton *hton) {
   if (int error = number_of(shale_open(engine.folder.c_str(), config.config, false, &engine.db))) {
     return error;
   }
-  int error = engine.catalog.open(engine.db);
+  int error = tell_of_waits(engine.db);
+  if (error == 0) error = engine.catalog.open(engine.db);
   if (error != 0) {
     close_engine();
     return error;

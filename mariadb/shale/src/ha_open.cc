@@ -17,7 +17,7 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_BIT_FIELD | HA_CAN_GEOMETRY |
-      HA_BINLOG_ROW_CAPABLE | HA_CRASH_SAFE | HA_CAN_HASH_KEYS |
+      HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CAN_HASH_KEYS |
       HA_CAN_TABLES_WITHOUT_ROLLBACK * 0 | HA_CAN_EXPORT * 0 | HA_CONCURRENT_OPTIMIZE |
       HA_ONLINE_ANALYZE | HA_CAN_ONLINE_BACKUPS * 0 | HA_REUSES_FILE_NAMES |
       HA_TABLE_SCAN_ON_INDEX;
@@ -103,6 +103,7 @@ handler *ha_shale::clone(const char *name, MEM_ROOT *mem_root) {
   if (copy != nullptr) {
     copy->lock_mode_ = lock_mode_;
     copy->stored_lock_mode_ = stored_lock_mode_;
+    copy->skips_locked_ = skips_locked_;
     copy->read_whole_rows_ = read_whole_rows_;
   }
   return copy;
@@ -116,6 +117,7 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
   int command = thd_sql_command(thd);
   bool in_lock_tables = thd_in_lock_tables(thd);
   if (type != TL_IGNORE) {
+    skips_locked_ = type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED;
     bool read_committed = thd_tx_isolation(thd) <= ISO_READ_COMMITTED;
     bool locks = (in_lock_tables && (type == TL_READ || type == TL_READ_HIGH_PRIORITY)) ||
                  type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED ||

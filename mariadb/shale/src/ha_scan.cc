@@ -25,8 +25,9 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
     if (int error = trx()->see(*shared_)) return error;
   }
   scan_of_ = trx()->ended();
-  return tell_server(ha_thd(), cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper,
-                                             true));
+  int error =
+      cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true, skips_locked_);
+  return tell_server(ha_thd(), error);
 }
 
 // Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
@@ -55,10 +56,17 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
     if (int error = trx()->see(*shared_)) return error;
   }
   shale_bytes *found = nullptr;
-  if (int error = number_of(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(),
-                                          &found))) {
-    return error;
+  if (skips_locked_) {
+    if (int error = trx()->wait_for_locks(0)) return error;
   }
+  int error =
+      number_of(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(), &found));
+  if (skips_locked_) {
+    // Another's row is as if it were not there.
+    if (error == HA_ERR_LOCK_WAIT_TIMEOUT) error = missing;
+    if (int other = trx()->wait_for_locks(lock_wait_millis(ha_thd()))) return other;
+  }
+  if (error != 0) return error;
   if (found == nullptr) {
     // At READ COMMITTED the place of a row that is not there is free to all, as InnoDB has it.
     if (lock_mode() != SHALE_LOCK_NONE) trx()->unlock(index.tree, std::string(key));
@@ -78,7 +86,8 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
     return missing;
   }
   current_primary_.assign(primary_key);
-  return keyread_only_ ? 0 : read_by_primary(buf, HA_ERR_CRASHED_ON_USAGE);
+  if (keyread_only_) return 0;
+  return read_by_primary(buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
 }
 
 // Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
@@ -134,12 +143,12 @@ int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key
 }
 
 int ha_shale::row_is_missing(const Index &index, bool *skip) {
-  if (!trx()->wrote()) {
+  if (!trx()->wrote() && !skips_locked_) {
     return failed(HA_ERR_CRASHED_ON_USAGE,
                   "an entry of index " + std::string(table->key_info[index.number].name.str) +
                       " of " + shared_->path + " has no row; CHECK TABLE says which");
   }
-  // The transaction has deleted the row since the scan began.
+  // The transaction has deleted the row since the scan began, or another has locked it.
   *skip = true;
   return 0;
 }

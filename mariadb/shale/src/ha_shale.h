@@ -249,6 +249,7 @@ class ha_shale final : public handler {
 
   int lock_mode_ = 0;           // a shale_lock
   int stored_lock_mode_ = 0;
+  bool skips_locked_ = false;   // SKIP LOCKED
   bool read_whole_rows_ = false;  // for writers: the whole row is needed to write it anew
   bool keyread_only_ = false;
   bool locked_ = false;

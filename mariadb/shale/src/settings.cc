@@ -114,8 +114,10 @@ static bool in_bulk(THD *thd) { return THDVAR(thd, bulk_load); }
 
 bool sync_at_commit() { return settings::durability == settings::kFull; }
 
+// NOWAIT and WAIT n set the server's own timeout for their statement.
 unsigned long lock_wait_millis(THD *thd) {
-  return settings::lock_wait_seconds(thd) * 1000;
+  return std::min<unsigned long>(settings::lock_wait_seconds(thd),
+                                 thd->variables.lock_wait_timeout) * 1000;
 }
 
 bool bulk_load(THD *thd) { return settings::in_bulk(thd); }

@@ -4,6 +4,7 @@
 #include "errors.h"
 #include "shared_table.h"
 #include "trx.h"
+#include "waits.h"
 
 namespace shale_sql {
 
@@ -17,6 +18,7 @@ Trx::Trx(THD *thd) : thd_(thd) {
 }
 
 Trx::~Trx() {
+  if (noted_ != 0) forget_for_waits(noted_);
   shale_txn_rollback(txn_);
   shale_prepared_free(prepared_);
 }
@@ -44,9 +46,8 @@ int Trx::begin_statement(bool fresh) {
   if (thd_kill_level(thd_) == THD_IS_NOT_KILLED) shale_interrupt_set(interrupt_.get(), false);
   trans_register_ha(thd_, false, engine.hton, 0);
   if (in_transaction(thd_)) trans_register_ha(thd_, true, engine.hton, 0);
-  if (txn_ != nullptr && lock_wait_millis_ != lock_wait_millis(thd_)) {
-    lock_wait_millis_ = lock_wait_millis(thd_);
-    if (int error = number_of(shale_txn_set_lock_timeout(txn_, lock_wait_millis_))) return error;
+  if (txn_ != nullptr) {
+    if (int error = wait_for_locks(lock_wait_millis(thd_))) return error;
   }
   if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
     return number_of(shale_txn_view(txn_));
@@ -67,6 +68,9 @@ int Trx::get(shale_txn **txn) {
       return error;
     }
     number_.store(shale_txn_id(txn_), std::memory_order_relaxed);
+    if (noted_ != 0) forget_for_waits(noted_);
+    noted_ = shale_txn_id(txn_);
+    note_for_waits(noted_, thd_);
     if (interrupt_) {
       if (int error = number_of(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
     }
@@ -100,6 +104,12 @@ int Trx::take_snapshot() {
   if (!has_snapshot_) snapshot_count_ = SharedTable::new_trees_count();
   has_snapshot_ = true;
   return number_of(shale_txn_view(txn));
+}
+
+int Trx::wait_for_locks(unsigned long millis) {
+  if (millis == lock_wait_millis_) return 0;
+  lock_wait_millis_ = millis;
+  return number_of(shale_txn_set_lock_timeout(txn_, millis));
 }
 
 int Trx::commit_part() {
@@ -154,7 +164,7 @@ int Trx::prepare(const std::string &xid) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
-  return number_of(shale_txn_prepare(txn, xid.data(), xid.size(), &prepared_));
+  return number_of(shale_txn_prepare(txn, xid.data(), xid.size(), sync_at_commit(), &prepared_));
 }
 
 void Trx::commit_ordered() {
@@ -213,6 +223,8 @@ void Trx::end() {
   number_.store(0, std::memory_order_relaxed);
   has_snapshot_ = false;
   ended_++;
+  if (noted_ != 0) forget_for_waits(noted_);
+  noted_ = 0;
   wrote_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;

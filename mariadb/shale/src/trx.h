@@ -42,6 +42,8 @@ class Trx {
   int before_write(shale_txn **txn);
   // Reads from now on see what is committed now.
   int take_snapshot();
+  // For how long the calls from now on wait for a lock.
+  int wait_for_locks(unsigned long millis);
   // Another thread ends the statement: what waits for a lock stops waiting.
   void interrupt() { shale_interrupt_set(interrupt_.get(), true); }
   bool begun() const { return txn_ != nullptr; }
@@ -84,6 +86,7 @@ class Trx {
   unsigned long lock_wait_millis_ = 0;
   InterruptHandle interrupt_;
   shale_prepared *prepared_ = nullptr;
+  uint64_t noted_ = 0;  // the engine's number of either, as the server is told of waits
   bool read_committed_ = false;
   bool wrote_ = false;
   uint64_t ended_ = 0;

@@ -15,6 +15,7 @@
 use super::deadlock::{self, Edge, Report, Waiting};
 use super::interrupt::Interrupt;
 use super::live::{About, Live, Registry, Seen};
+use super::observer::Observed;
 use super::refusal::Refusal;
 use super::shard::{Decision, KEY_BYTES, Lock, Shard, Span, TxnId};
 use crate::base::coding;
@@ -184,6 +185,8 @@ pub struct LockTable {
     /// And when it was.
     last_deadlock: Mutex<Option<(Arc<Report>, u64)>>,
     live: Registry<Slot>,
+    /// Is told of waits, when they begin and while they last; called without a mutex held.
+    pub observed: Observed,
 }
 
 impl LockTable {
@@ -198,6 +201,7 @@ impl LockTable {
             escalations: AtomicU64::new(0),
             last_deadlock: Mutex::new(None),
             live: Registry::default(),
+            observed: Observed::default(),
         }
     }
 
@@ -375,6 +379,7 @@ impl LockTable {
         self.break_circles(owner.id, &mut waits, clock);
         drop(waits);
         owner.pending = Some(Pending { waiting, shard });
+        self.tell_observer(owner);
         match wait {
             Wait::Nanos(nanos) => self.block(owner, nanos, clock, holder),
             Wait::Step | Wait::Never => {
@@ -382,6 +387,14 @@ impl LockTable {
                 if open { Err(Refusal::Queued { holder }) } else { self.end_wait(owner) }
             }
         }
+    }
+
+    fn tell_observer(&self, owner: &Owner) {
+        let Some(pending) = &owner.pending else { return };
+        // The shard is free again when the observer is called.
+        self.observed.tell(owner.id, || {
+            self.cells[pending.shard].lock().shard.blockers(owner.id, pending.waiting.tree)
+        });
     }
 
     /// While `start` is in a circle of waits, makes one of the circle give way.
@@ -454,6 +467,8 @@ impl LockTable {
                     false => self.end_wait(owner),
                 };
             }
+            // Others may have come into its way meanwhile.
+            self.tell_observer(owner);
         }
     }
 

@@ -104,6 +104,39 @@ fn a_wait_is_interrupted() {
     assert_eq!(table.counts(), (0, 0, 0));
 }
 
+/// Told before the wait begins; a second observer is refused; the shard is free in the call.
+#[test]
+#[cfg(not(shuttle))]
+fn waits_are_observed() {
+    let table = Arc::new(LockTable::new(1 << 20));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (notes, again) = (seen.clone(), table.clone());
+    let told = move |waiter: TxnId, holders: &[TxnId]| {
+        notes.lock().push((waiter, holders.to_vec(), again.counts().2));
+    };
+    assert!(table.observed.set(Box::new(told)));
+    assert!(!table.observed.set(Box::new(|_, _| unreachable!())));
+    let clock = MemClock::new();
+    let (mut one, mut two) = (table.owner(), table.owner());
+    table.acquire(&mut one, write(b"k"), LONG, &clock).unwrap();
+    table.acquire(&mut two, write(b"other"), LONG, &clock).unwrap();
+    assert!(seen.lock().is_empty());
+    let refused = table.acquire(&mut two, write(b"k"), Wait::Step, &clock);
+    assert!(matches!(refused, Err(Refusal::Queued { .. })));
+    assert_eq!(*seen.lock(), [(two.id(), vec![one.id()], 1)]);
+    // The time is up at once: told once.
+    table.release(&mut two);
+    let refused = table.acquire(&mut two, write(b"k"), Wait::Nanos(1), &clock);
+    assert!(matches!(refused, Err(Refusal::Timeout { .. })));
+    assert_eq!(seen.lock().len(), 2);
+    // Who does not wait has nothing to tell.
+    let refused = table.acquire(&mut two, write(b"k"), Wait::Never, &clock);
+    assert!(matches!(refused, Err(Refusal::Timeout { .. })));
+    assert_eq!(seen.lock().len(), 2);
+    table.release(&mut one);
+    table.release(&mut two);
+}
+
 #[cfg(shuttle)]
 #[test]
 fn interleavings() {

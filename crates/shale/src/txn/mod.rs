@@ -9,6 +9,7 @@ pub mod holders;
 pub mod interrupt;
 pub mod live;
 pub mod locks;
+pub mod observer;
 pub mod reads;
 pub mod refusal;
 pub mod runs;

@@ -89,7 +89,26 @@ impl Transaction {
     /// assert!(tree.get(b"a")?.is_some());
     /// # Ok::<(), shale::Error>(())
     /// ```
-    pub fn prepare(mut self, xid: &[u8]) -> Result<Prepared> {
+    pub fn prepare(self, xid: &[u8]) -> Result<Prepared> {
+        self.prepare_with(xid, WriteOptions::SYNC)
+    }
+
+    /// As [`Transaction::prepare`]; without a sync a crash of the machine may undo it.
+    ///
+    /// # Errors
+    /// As [`Transaction::prepare`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// txn.prepare_with(b"order 17", shale::WriteOptions::default())?;
+    /// assert_eq!(db.prepared()?.len(), 1);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn prepare_with(mut self, xid: &[u8], options: WriteOptions) -> Result<Prepared> {
         self.alive()?;
         let handle = self.handle.clone();
         let core = &handle.core;
@@ -123,7 +142,7 @@ impl Transaction {
                 core.check_writable()?;
                 prepare(&mut leader)?;
             }
-            core.sync_commits()
+            core.sync_if(options.sync)
         });
         // With its locks, if they were not handed over.
         core.locks.release(&mut owner);

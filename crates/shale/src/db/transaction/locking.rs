@@ -12,7 +12,7 @@ use crate::db::snapshot::Snapshot;
 use crate::db::tree::Tree;
 use crate::read::newer::Where;
 use crate::read::{OwnSources, Scan};
-use crate::txn::{Mode, Span};
+use crate::txn::{Mode, Span, Wait};
 
 /// Where a scan is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub struct LockingScan {
     upper: Option<Vec<u8>>,
     fill_cache: bool,
     mode: LockMode,
+    skips: bool,
     own: Option<OwnSources>,
     place: Place,
     value: Vec<u8>,
@@ -105,6 +106,7 @@ impl Transaction {
             upper,
             fill_cache: options.fill_cache,
             mode,
+            skips: false,
             own: self.writes.of_tree(tree.id()),
             place: Place::Start,
             value: Vec::new(),
@@ -114,6 +116,28 @@ impl Transaction {
 }
 
 impl LockingScan {
+    /// From now on rows that others have locked are passed over, without a wait, as if they were
+    /// not there; what is passed is not protected from additions. For queues, from which many take.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b"] { tree.put(key, b"1")?; }
+    /// # use shale::{LockMode, ScanOptions, TransactionOptions};
+    /// let mut other = db.begin(TransactionOptions::default())?;
+    /// other.delete(&tree, b"a")?;
+    /// let mut txn = db.begin(TransactionOptions::default())?;
+    /// let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Exclusive)?;
+    /// scan.skip_locked();
+    /// assert!(scan.next(&mut txn)?);
+    /// assert_eq!(scan.key(), b"b");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn skip_locked(&mut self) {
+        self.skips = true;
+    }
+
     /// Goes to the next row (the first, if it has not begun) and locks it; false after the last.
     ///
     /// # Errors
@@ -135,7 +159,7 @@ impl LockingScan {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool> {
-        let from = match &self.place {
+        let mut from = match &self.place {
             Place::Start | Place::BeforeFirst => self.lower.clone(),
             Place::Row(key) => [key, &[0][..]].concat(),
             Place::AfterLast => return Ok(false),
@@ -150,8 +174,11 @@ impl LockingScan {
             rows.seek(&from)?;
             let found = rows.valid().then(|| rows.key().to_vec());
             let end = found.as_ref().map(|key| [key, &[0][..]].concat()).or(self.upper.clone());
-            if self.settle(transaction, &from, end.as_deref(), found.as_deref())? {
-                return self.arrive(found, Place::AfterLast);
+            match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
+                Ok(true) => return self.arrive(found, Place::AfterLast),
+                Ok(false) => {}
+                Err(Error::LockTimeout { .. }) if self.skips => from = end.unwrap_or_default(),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -175,7 +202,7 @@ impl LockingScan {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn prev(&mut self, transaction: &mut Transaction) -> Result<bool> {
-        let end = match &self.place {
+        let mut end = match &self.place {
             Place::Start | Place::AfterLast => self.upper.clone(),
             Place::Row(key) => Some(key.clone()),
             Place::BeforeFirst => return Ok(false),
@@ -198,8 +225,11 @@ impl LockingScan {
             }
             let found = rows.valid().then(|| rows.key().to_vec());
             let from = found.clone().unwrap_or_else(|| self.lower.clone());
-            if self.settle(transaction, &from, end.as_deref(), found.as_deref())? {
-                return self.arrive(found, Place::BeforeFirst);
+            match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
+                Ok(true) => return self.arrive(found, Place::BeforeFirst),
+                Ok(false) => {}
+                Err(Error::LockTimeout { .. }) if self.skips => end = Some(from),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -292,13 +322,17 @@ impl LockingScan {
             LockMode::Shared => Mode::Shared,
             LockMode::Exclusive => Mode::Exclusive,
         };
-        let gaps = transaction.options.isolation != Isolation::ReadCommitted;
+        let gaps = transaction.options.isolation != Isolation::ReadCommitted && !self.skips;
         let piece = Span::Range(from, end);
         if gaps {
             transaction.protect(&self.tree, piece, Mode::Gap)?;
         }
         if let Some(row) = row {
-            transaction.protect(&self.tree, Span::Key(row), mode)?;
+            if self.skips && !transaction.is_optimistic() {
+                transaction.lock_with(self.tree.id(), Span::Key(row), mode, Wait::Never)?;
+            } else {
+                transaction.protect(&self.tree, Span::Key(row), mode)?;
+            }
         }
         if transaction.is_optimistic() {
             return Ok(true);

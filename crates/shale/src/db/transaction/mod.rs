@@ -106,6 +106,47 @@ pub struct Savepoint {
 }
 
 impl Db {
+    /// From now on `observer` is told which transaction waits for a lock, and which are in its way
+    /// ([`Transaction::id`]): before the wait begins, and about every 50 milliseconds while it
+    /// lasts. It is called by the thread that waits, which holds none of the engine's mutexes; it
+    /// should be quick, and may not use the waiting transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the database has an observer already: it stays.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// use std::sync::{Arc, Mutex};
+    /// use std::time::Duration;
+    ///
+    /// let waits = Arc::new(Mutex::new(Vec::new()));
+    /// let seen = waits.clone();
+    /// db.observe_lock_waits(move |waiter, holders| {
+    ///     seen.lock().unwrap().push((waiter, holders.to_vec()));
+    /// })?;
+    /// let mut one = db.begin(shale::TransactionOptions::default())?;
+    /// one.put(&tree, b"a", b"1")?;
+    /// let mut two = db.begin(shale::TransactionOptions {
+    ///     lock_timeout: Duration::from_millis(1),
+    ///     ..Default::default()
+    /// })?;
+    /// assert!(two.put(&tree, b"a", b"2").is_err());
+    /// assert_eq!(waits.lock().unwrap()[0], (two.id(), vec![one.id()]));
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn observe_lock_waits(
+        &self,
+        observer: impl Fn(u64, &[u64]) + Send + Sync + 'static,
+    ) -> Result<()> {
+        if self.core().locks.observed.set(Box::new(observer)) {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument("the database has an observer of lock waits already".into()))
+    }
+
     /// Begins a transaction.
     ///
     /// ```
