@@ -55,8 +55,7 @@ case("SELECT ... NOWAIT", REPEATABLE_READ,
      B? select v from t where id = 20 for update nowait
      B commit
      A commit
-     """,
-     reason="a known gap: it waits as FOR UPDATE alone does")
+     """)
 case("SELECT ... SKIP LOCKED", REPEATABLE_READ,
      "Rows that others hold are left out.",
      """
@@ -67,8 +66,7 @@ case("SELECT ... SKIP LOCKED", REPEATABLE_READ,
      B.
      B commit
      A commit
-     """,
-     reason="a known gap: it waits as FOR UPDATE alone does")
+     """)
 case("SKIP LOCKED through a secondary index", REPEATABLE_READ,
      "The same by key (k), as a queue does it.",
      """
@@ -79,8 +77,7 @@ case("SKIP LOCKED through a secondary index", REPEATABLE_READ,
      B.
      B commit
      A commit
-     """,
-     reason="a known gap: it waits as FOR UPDATE alone does")
+     """)
 case("WAIT n", REPEATABLE_READ,
      "SELECT ... FOR UPDATE WAIT 1 gives up after a second.",
      """
