@@ -52,7 +52,12 @@ pub unsafe extern "C" fn shale_prepared_decide(
     guard(|| unsafe {
         let prepared = handle(prepared, "prepared")?.0.clone();
         let options = shale::WriteOptions { sync };
-        Ok(if commit { prepared.commit(options)? } else { prepared.rollback(options)? })
+        if commit {
+            prepared.commit(options)?
+        } else {
+            prepared.rollback(options)?
+        }
+        Ok(())
     })
 }
 

@@ -73,7 +73,7 @@ pub unsafe extern "C" fn shale_scan_move(
     guard(|| unsafe {
         let scan = &mut handle_mut(scan, "scan")?.0;
         let key = bytes(key, key_len, "key")?;
-        Ok(match how {
+        match how {
             n if n == SHALE_FIRST as c_int => scan.seek_first()?,
             n if n == SHALE_LAST as c_int => scan.seek_last()?,
             n if n == SHALE_NEXT as c_int => scan.next()?,
@@ -81,7 +81,8 @@ pub unsafe extern "C" fn shale_scan_move(
             n if n == SHALE_AT_OR_AFTER as c_int => scan.seek(key)?,
             n if n == SHALE_AT_OR_BEFORE as c_int => scan.seek_back(key)?,
             other => return Err(Fail::Argument(format!("{other} is no way to move a scan"))),
-        })
+        }
+        Ok(())
     })
 }
 

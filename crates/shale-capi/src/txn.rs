@@ -251,10 +251,11 @@ pub unsafe extern "C" fn shale_txn_delete(
     guard(|| unsafe {
         let (key, end) = (bytes(key, key_len, "key")?, bound(end, end_len)?);
         let (txn, tree) = (&mut handle_mut(txn, "txn")?.txn, &handle(tree, "tree")?.tree);
-        Ok(match end {
+        match end {
             Some(end) => txn.delete_range(tree, key, end)?,
             None => txn.delete(tree, key)?,
-        })
+        }
+        Ok(())
     })
 }
 

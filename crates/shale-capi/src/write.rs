@@ -87,9 +87,10 @@ pub unsafe extern "C" fn shale_delete(
     guard(|| unsafe {
         let (key, end) = (bytes(key, key_len, "key")?, bound(end, end_len)?);
         let (tree, options) = (&handle(tree, "tree")?.tree, WriteOptions { sync });
-        Ok(match end {
+        match end {
             Some(end) => tree.delete_range_with(key, end, options)?,
             None => tree.delete_with(key, options)?,
-        })
+        }
+        Ok(())
     })
 }

@@ -151,11 +151,13 @@ impl LockTable {
             let upper = Some([&*held.key, &[0]].concat().into());
             parts.push(Part { lower: held.key.clone(), upper, mode, key: Some(at) });
         }
-        cells[0].shard.each_range(owner.id, tree, &mut |lower, upper, mode| {
+        cells[0].shard.each_range(owner.id, tree, &mut |lock| {
             // Those of gaps stay: they would come to mean more.
-            if mode > Mode::Gap {
+            if let Span::Range(lower, upper) = lock.span
+                && lock.mode > Mode::Gap
+            {
                 let (lower, upper) = (lower.into(), upper.map(Into::into));
-                parts.push(Part { lower, upper, mode, key: None });
+                parts.push(Part { lower, upper, mode: lock.mode, key: None });
             }
         });
         parts.sort_by(|a, b| a.lower.cmp(&b.lower));

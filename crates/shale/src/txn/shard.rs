@@ -392,15 +392,10 @@ impl Shard {
     }
 
     /// Tells of the ranges of a tree that the owner holds.
-    pub fn each_range(
-        &self,
-        owner: TxnId,
-        tree: TreeId,
-        found: &mut dyn FnMut(&[u8], Option<&[u8]>, Mode),
-    ) {
+    pub fn each_range(&self, owner: TxnId, tree: TreeId, found: &mut dyn FnMut(Lock<'_>)) {
         let ranges = self.trees.get(&tree).map(|locks| locks.ranges.as_slice());
         for range in ranges.unwrap_or_default().iter().filter(|range| range.owner == owner) {
-            found(&range.lower, range.upper.as_deref(), range.mode);
+            found(Lock { tree, span: range.span(), mode: range.mode });
         }
     }
 
