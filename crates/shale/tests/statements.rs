@@ -292,7 +292,7 @@ fn a_change_of_all_rows_finds_room_for_its_locks() {
         || ScanOptions { upper: Some((rows / 2).to_be_bytes().to_vec()), ..ScanOptions::default() };
     let mut scan = txn.scan_locking(&tree, options(), LockMode::Exclusive).unwrap();
     while scan.next(&mut txn).unwrap() {
-        txn.put(&tree, &scan.key().to_vec(), b"2").unwrap();
+        txn.put(&tree, scan.key(), b"2").unwrap();
     }
     let mut small = db.begin(at(Isolation::ReadCommitted)).unwrap();
     small.set_lock_timeout(Duration::ZERO);
