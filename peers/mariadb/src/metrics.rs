@@ -87,9 +87,30 @@ fn myrocks(connection: &mut Conn) -> Sql<Metrics> {
 
 fn shale(connection: &mut Conn) -> Sql<Metrics> {
     let rows: Vec<Row> = connection.query("SHOW GLOBAL STATUS LIKE 'Shale\\_%'")?;
-    let pair = |row: &Row| (row.get::<String, _>(0).unwrap_or_default(), number(row, 1));
-    let known: BTreeMap<String, u64> = rows.iter().map(pair).collect();
+    let text = |row: &Row, column| row.get::<String, _>(column).unwrap_or_default();
+    let known: BTreeMap<String, String> =
+        rows.iter().map(|row| (text(row, 0), text(row, 1))).collect();
+    let of = |name: &str| known.get(name).and_then(|text| text.parse().ok()).unwrap_or(0);
+    // Of all trees together.
+    let query = "SELECT level, SUM(files), SUM(bytes), SUM(jobs), SUM(read_bytes), \
+                 SUM(written_bytes) FROM information_schema.shale_levels GROUP BY level";
+    let rows: Vec<Row> = connection.query(query)?;
+    let level = |row: &Row| Level {
+        level: number(row, 0) as u32,
+        files: number(row, 1),
+        bytes: number(row, 2),
+        jobs: number(row, 3),
+        read_bytes: number(row, 4),
+        written_bytes: number(row, 5),
+        ..Level::default()
+    };
     Ok(Metrics {
+        levels: rows.iter().map(level).collect(),
+        user_bytes: of("Shale_bytes_written_by_users"),
+        wal_bytes: of("Shale_bytes_written_to_log"),
+        flush_bytes: of("Shale_bytes_flushed"),
+        compaction_bytes: of("Shale_bytes_compacted"),
+        stall_seconds: of("Shale_stall_microseconds") as f64 / 1e6,
         table: known.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
         ..Metrics::default()
     })

@@ -49,8 +49,9 @@ fn agrees(form: Form) {
     assert!(found.contains("\"purchases1\":") && found.contains("\"sbtest0\":"), "{found}");
     let metrics = store.metrics().unwrap();
     assert!(metrics.wal_bytes > 0 && metrics.flush_bytes > 0, "{metrics:?}");
-    assert_eq!(metrics.levels.is_empty(), form != Form::Myrocks);
-    assert_eq!(metrics.levels.iter().any(|level| level.bytes > 0), form == Form::Myrocks);
+    let has_levels = matches!(form, Form::Myrocks | Form::Shale);
+    assert_eq!(metrics.levels.is_empty(), !has_levels);
+    assert_eq!(metrics.levels.iter().any(|level| level.bytes > 0), has_levels);
     assert!(matches!(store.host(), Host::Processes(pids) if pids.len() == 1));
     store.close().unwrap();
 
