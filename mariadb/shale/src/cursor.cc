@@ -96,4 +96,21 @@ void Cursor::end() {
   key_ = value_ = {};
 }
 
+int read_together(shale_txn *txn, const shale_tree *tree, const std::vector<std::string_view> &keys,
+                  std::vector<BytesHandle> *values) {
+  values->clear();
+  if (keys.empty()) return 0;
+  std::vector<const void *> places;
+  std::vector<size_t> lengths;
+  for (std::string_view key : keys) {
+    places.push_back(key.data());
+    lengths.push_back(key.size());
+  }
+  std::vector<shale_bytes *> found(keys.size(), nullptr);
+  int error = number_of(
+      shale_txn_multi_get(txn, tree, places.data(), lengths.data(), keys.size(), found.data()));
+  for (shale_bytes *value : found) values->emplace_back(value);
+  return error;
+}
+
 }  // namespace shale_sql

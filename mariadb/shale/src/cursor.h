@@ -4,6 +4,7 @@
 #include "handles.h"
 
 #include <string_view>
+#include <vector>
 
 namespace shale_sql {
 
@@ -31,5 +32,9 @@ class Cursor {
   bool placed_ = false;
   std::string_view key_, value_;
 };
+
+// What a transaction sees under several keys of a tree, read together; nothing where there is none.
+int read_together(shale_txn *txn, const shale_tree *tree, const std::vector<std::string_view> &keys,
+                  std::vector<BytesHandle> *values);
 
 }  // namespace shale_sql

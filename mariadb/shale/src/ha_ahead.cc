@@ -72,18 +72,11 @@ int ha_shale::add_entries(uchar *buf, shale_txn *txn, range_id_t range) {
 
 // Reads the rows whose primary keys are known, all at once.
 int ha_shale::fetch_rows(shale_txn *txn) {
-  size_t count = ahead_.rows.size();
-  if (count == 0) return 0;
-  std::vector<const void *> keys(count);
-  std::vector<size_t> lengths(count);
-  std::vector<shale_bytes *> values(count, nullptr);
-  for (size_t i = 0; i < count; i++) {
-    keys[i] = ahead_.rows[i].primary.data();
-    lengths[i] = ahead_.rows[i].primary.size();
-  }
-  int error = number_of(shale_txn_multi_get(txn, primary().tree, keys.data(), lengths.data(), count,
-                                            values.data()));
-  for (size_t i = 0; i < count; i++) ahead_.rows[i].value.reset(values[i]);
+  std::vector<std::string_view> keys;
+  for (const RowAhead &row : ahead_.rows) keys.push_back(row.primary);
+  std::vector<BytesHandle> values;
+  int error = read_together(txn, primary().tree, keys, &values);
+  for (size_t i = 0; i < values.size(); i++) ahead_.rows[i].value = std::move(values[i]);
   return error;
 }
 

@@ -214,20 +214,13 @@ int ha_shale::begin_range(shale_txn *txn) {
 // Reads the entries of the points of a unique secondary index, all at once, and leaves out those
 // that are not there or do not meet the condition.
 int ha_shale::find_points(uchar *buf, shale_txn *txn) {
-  std::vector<const void *> keys;
-  std::vector<size_t> lengths;
+  std::vector<std::string_view> keys;
   for (const RowAhead &row : ahead_.rows) {
-    if (!row.is_point) continue;
-    keys.push_back(row.key.data());
-    lengths.push_back(row.key.size());
+    if (row.is_point) keys.push_back(row.key);
   }
-  if (keys.empty()) return 0;
-  std::vector<shale_bytes *> found(keys.size(), nullptr);
-  int error = number_of(shale_txn_multi_get(txn, scanned_->tree, keys.data(), lengths.data(),
-                                            keys.size(), found.data()));
   std::vector<BytesHandle> entries;
-  for (shale_bytes *entry : found) entries.emplace_back(entry);
-  if (error != 0) return error;
+  int error = read_together(txn, scanned_->tree, keys, &entries);
+  if (error != 0 || keys.empty()) return error;
   size_t kept = 0, point = 0;
   for (RowAhead &row : ahead_.rows) {
     if (row.is_point) {

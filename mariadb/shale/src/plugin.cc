@@ -43,80 +43,54 @@ int stop(void *) {
 
 st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
 
+constexpr const char *kAuthors = "The Shale developers";
+constexpr unsigned kVersion = 0x0001;
+constexpr const char *kVersionText = "0.1";
+
+constexpr st_maria_plugin information_table(const char *name, const char *words,
+                                            int (*start_table)(void *)) {
+  return {MYSQL_INFORMATION_SCHEMA_PLUGIN,
+          &shale_sql::information_schema,
+          name,
+          kAuthors,
+          words,
+          PLUGIN_LICENSE_GPL,
+          start_table,
+          shale_sql::stop_table,
+          kVersion,
+          nullptr,
+          nullptr,
+          kVersionText,
+          MariaDB_PLUGIN_MATURITY_EXPERIMENTAL};
+}
+
 }  // namespace
 
 maria_declare_plugin(shale){
     MYSQL_STORAGE_ENGINE_PLUGIN,
     &storage_engine,
     "SHALE",
-    "The Shale developers",
+    kAuthors,
     "Log-structured merge trees: row locks, transactions, crash-safe, compressed",
     PLUGIN_LICENSE_GPL,
     start,
     stop,
-    0x0001,
+    kVersion,
     shale_sql::status_variables,
     shale_sql::settings::variables,
-    "0.1",
+    kVersionText,
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
 },
-    {
-        MYSQL_INFORMATION_SCHEMA_PLUGIN,
-        &shale_sql::information_schema,
-        "SHALE_TRANSACTIONS",
-        "The Shale developers",
-        "Transactions under way: what they have locked, and for whom they wait",
-        PLUGIN_LICENSE_GPL,
-        shale_sql::start_transactions,
-        shale_sql::stop_table,
-        0x0001,
-        nullptr,
-        nullptr,
-        "0.1",
-        MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
-    },
-    {
-        MYSQL_INFORMATION_SCHEMA_PLUGIN,
-        &shale_sql::information_schema,
-        "SHALE_LOCKS",
-        "The Shale developers",
-        "Locks that are held or waited for, 10,000 at most",
-        PLUGIN_LICENSE_GPL,
-        shale_sql::start_locks,
-        shale_sql::stop_table,
-        0x0001,
-        nullptr,
-        nullptr,
-        "0.1",
-        MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
-    },
-    {
-        MYSQL_INFORMATION_SCHEMA_PLUGIN,
-        &shale_sql::information_schema,
+    information_table("SHALE_TRANSACTIONS",
+                      "Transactions under way: what they have locked, and for whom they wait",
+                      shale_sql::start_transactions),
+    information_table("SHALE_LOCKS", "Locks that are held or waited for, 10,000 at most",
+                      shale_sql::start_locks),
+    information_table(
         "SHALE_TREES",
-        "The Shale developers",
         "Tables and indexes: files, bytes before and after compression, work that is due",
-        PLUGIN_LICENSE_GPL,
-        shale_sql::start_trees,
-        shale_sql::stop_table,
-        0x0001,
-        nullptr,
-        nullptr,
-        "0.1",
-        MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
-    },
-    {
-        MYSQL_INFORMATION_SCHEMA_PLUGIN,
-        &shale_sql::information_schema,
+        shale_sql::start_trees),
+    information_table(
         "SHALE_LEVELS",
-        "The Shale developers",
         "Levels of tables and indexes: files, bytes, and what compaction has done to them",
-        PLUGIN_LICENSE_GPL,
-        shale_sql::start_levels,
-        shale_sql::stop_table,
-        0x0001,
-        nullptr,
-        nullptr,
-        "0.1",
-        MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
-    } maria_declare_plugin_end;
+        shale_sql::start_levels) maria_declare_plugin_end;

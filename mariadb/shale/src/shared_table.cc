@@ -54,7 +54,7 @@ void SharedTable::forget(const std::string &path, bool keep_number) {
     if (keep_number) table->keep_number_exactly();
     table->forgotten_ = true;
   }
-  open_tables.erase(path);
+  open_tables.erase(place);
 }
 
 void SharedTable::close(std::shared_ptr<SharedTable> *table) {

@@ -18,7 +18,7 @@ Trx::Trx(THD *thd) : thd_(thd) {
 }
 
 Trx::~Trx() {
-  if (noted_ != 0) forget_for_waits(noted_);
+  set_number(0);
   shale_txn_rollback(txn_);
   shale_prepared_free(prepared_);
 }
@@ -67,10 +67,7 @@ int Trx::get(shale_txn **txn) {
                                               lock_wait_millis_, &txn_))) {
       return error;
     }
-    number_.store(shale_txn_id(txn_), std::memory_order_relaxed);
-    if (noted_ != 0) forget_for_waits(noted_);
-    noted_ = shale_txn_id(txn_);
-    note_for_waits(noted_, thd_);
+    set_number(shale_txn_id(txn_));
     if (interrupt_) {
       if (int error = number_of(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
     }
@@ -80,6 +77,12 @@ int Trx::get(shale_txn **txn) {
   }
   *txn = txn_;
   return 0;
+}
+
+void Trx::set_number(uint64_t number) {
+  if (noted_) forget_for_waits(this->number());
+  number_.store(number, std::memory_order_relaxed);
+  noted_ = number != 0 && note_for_waits(number, thd_);
 }
 
 int Trx::before_write(shale_txn **txn) {
@@ -115,7 +118,7 @@ int Trx::wait_for_locks(unsigned long millis) {
 int Trx::commit_part() {
   shale_txn *txn = txn_;
   txn_ = nullptr;
-  number_.store(0, std::memory_order_relaxed);
+  set_number(0);
   has_statement_savepoint_ = false;
   has_snapshot_ = false;
   return txn == nullptr ? 0 : number_of(shale_txn_commit(txn, false));
@@ -220,11 +223,9 @@ void Trx::detach() {
 }
 
 void Trx::end() {
-  number_.store(0, std::memory_order_relaxed);
+  set_number(0);
   has_snapshot_ = false;
   ended_++;
-  if (noted_ != 0) forget_for_waits(noted_);
-  noted_ = 0;
   wrote_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;

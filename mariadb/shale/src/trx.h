@@ -78,6 +78,7 @@ class Trx {
 
  private:
   int keep_numbers();
+  void set_number(uint64_t number);
   void end();
 
   THD *thd_;
@@ -86,7 +87,7 @@ class Trx {
   unsigned long lock_wait_millis_ = 0;
   InterruptHandle interrupt_;
   shale_prepared *prepared_ = nullptr;
-  uint64_t noted_ = 0;  // the engine's number of either, as the server is told of waits
+  bool noted_ = false;  // the server may be told who waits for it
   bool read_committed_ = false;
   bool wrote_ = false;
   uint64_t ended_ = 0;

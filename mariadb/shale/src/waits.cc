@@ -33,17 +33,19 @@ void waits(void *, uint64_t, uint64_t holder) {
   Part &part = part_of(holder);
   std::lock_guard<std::mutex> one_at_a_time(part.lock);
   auto found = part.threads.find(holder);
-  if (found != part.threads.end()) thd_rpl_deadlock_check(waiter, found->second);
+  thd_rpl_deadlock_check(waiter, found == part.threads.end() ? nullptr : found->second);
 }
 
 }  // namespace
 
 int tell_of_waits(shale_db *db) { return number_of(shale_observe_lock_waits(db, waits, nullptr)); }
 
-void note_for_waits(uint64_t transaction, THD *thd) {
+bool note_for_waits(uint64_t transaction, THD *thd) {
+  if (thd_need_wait_reports(thd) == 0) return false;
   Part &part = part_of(transaction);
   std::lock_guard<std::mutex> one_at_a_time(part.lock);
   part.threads[transaction] = thd;
+  return true;
 }
 
 void forget_for_waits(uint64_t transaction) {

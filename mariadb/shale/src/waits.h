@@ -12,9 +12,10 @@ namespace shale_sql {
 // From now on waits of this database are told.
 int tell_of_waits(shale_db *db);
 
-// The engine's transaction of a connection, while it has one. `forget_for_waits` returns when the
-// server is told nothing about it any more.
-void note_for_waits(uint64_t transaction, THD *thd);
+// The engine's transaction of a connection, while it has one. False: the server has no use for it,
+// which is so without a binary log but for appliers. `forget_for_waits` returns when the server is
+// told nothing about it any more.
+bool note_for_waits(uint64_t transaction, THD *thd);
 void forget_for_waits(uint64_t transaction);
 
 }  // namespace shale_sql
