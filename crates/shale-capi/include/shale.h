@@ -486,6 +486,17 @@ shale_error *shale_scan_move(shale_scan *scan,
                              const void *key,
                              size_t key_len);
 
+// Moves a scan by SHALE_FIRST, SHALE_LAST, SHALE_NEXT or SHALE_PREV and gives its row, as
+// shale_scan_key and shale_scan_value do, in one call. Without a row `key` and `value` become
+// NULL.
+SHALE_MUST_USE
+shale_error *shale_scan_step(shale_scan *scan,
+                             int how,
+                             const void **key,
+                             size_t *key_len,
+                             const void **value,
+                             size_t *value_len);
+
 // The row's key, valid until the scan moves or is freed, with its length in `len`, which may be
 // NULL. NULL and 0 without a row: so it tells whether there is one. Of NULL: NULL.
 const void *shale_scan_key(const shale_scan *scan, size_t *len);

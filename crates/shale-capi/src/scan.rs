@@ -70,20 +70,54 @@ pub unsafe extern "C" fn shale_scan_move(
     key_len: usize,
 ) -> *mut shale_error {
     // SAFETY: a live handle, and bytes with their length.
+    guard(|| unsafe { go(&mut handle_mut(scan, "scan")?.0, how, bytes(key, key_len, "key")?) })
+}
+
+/// Moves a scan by SHALE_FIRST, SHALE_LAST, SHALE_NEXT or SHALE_PREV and gives its row, as
+/// shale_scan_key and shale_scan_value do, in one call. Without a row `key` and `value` become
+/// NULL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_scan_step(
+    scan: *mut shale_scan,
+    how: c_int,
+    key: *mut *const c_void,
+    key_len: *mut usize,
+    value: *mut *const c_void,
+    value_len: *mut usize,
+) -> *mut shale_error {
+    // SAFETY: a live handle, and four places.
     guard(|| unsafe {
         let scan = &mut handle_mut(scan, "scan")?.0;
-        let key = bytes(key, key_len, "key")?;
-        match how {
-            n if n == SHALE_FIRST as c_int => scan.seek_first()?,
-            n if n == SHALE_LAST as c_int => scan.seek_last()?,
-            n if n == SHALE_NEXT as c_int => scan.next()?,
-            n if n == SHALE_PREV as c_int => scan.prev()?,
-            n if n == SHALE_AT_OR_AFTER as c_int => scan.seek(key)?,
-            n if n == SHALE_AT_OR_BEFORE as c_int => scan.seek_back(key)?,
-            other => return Err(Fail::Argument(format!("{other} is no way to move a scan"))),
+        for (place, name) in [(key, "key"), (value, "value")] {
+            can_store(place, name)?;
+            *place = std::ptr::null();
         }
-        Ok(())
+        go(scan, how, &[])?;
+        if !scan.valid() {
+            store(key_len, "key_len", 0)?;
+            return store(value_len, "value_len", 0);
+        }
+        let row = (scan.key(), scan.value()?);
+        store(key_len, "key_len", row.0.len())?;
+        store(value_len, "value_len", row.1.len())?;
+        store(value, "value", row.1.as_ptr().cast())?;
+        store(key, "key", row.0.as_ptr().cast())
     })
+}
+
+#[inline]
+fn go(scan: &mut shale::Scan, how: c_int, key: &[u8]) -> Result<(), Fail> {
+    match how {
+        n if n == SHALE_NEXT as c_int => scan.next()?,
+        n if n == SHALE_PREV as c_int => scan.prev()?,
+        n if n == SHALE_FIRST as c_int => scan.seek_first()?,
+        n if n == SHALE_LAST as c_int => scan.seek_last()?,
+        n if n == SHALE_AT_OR_AFTER as c_int => scan.seek(key)?,
+        n if n == SHALE_AT_OR_BEFORE as c_int => scan.seek_back(key)?,
+        other => return Err(Fail::Argument(format!("{other} is no way to move a scan"))),
+    }
+    Ok(())
 }
 
 /// The row's key, valid until the scan moves or is freed, with its length in `len`, which may be

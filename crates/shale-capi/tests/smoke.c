@@ -204,6 +204,18 @@ static void scans(shale_tree *b) {
   CHECK(at(scan, "k011"));
   OK(shale_scan_move(scan, SHALE_AT_OR_BEFORE, "k0105", 5));
   CHECK(at(scan, "k010"));
+  const void *step_key = NULL, *step_value = NULL;
+  size_t step_key_len = 0, step_value_len = 0;
+#define STEP(how) shale_scan_step(scan, how, &step_key, &step_key_len, &step_value, &step_value_len)
+  OK(STEP(SHALE_NEXT));
+  CHECK(is(step_key, step_key_len, "k011") && is(step_value, step_value_len, "011"));
+  FAILS(SHALE_INVALID_ARGUMENT, STEP(77));
+  CHECK(step_key == NULL && step_value == NULL);
+  FAILS(SHALE_INVALID_ARGUMENT, shale_scan_step(scan, SHALE_NEXT, NULL, &len, &value, &len));
+  OK(STEP(SHALE_LAST));
+  CHECK(is(step_key, step_key_len, "k499"));
+  OK(STEP(SHALE_NEXT));
+  CHECK(step_key == NULL && step_key_len == 0 && step_value == NULL && step_value_len == 0);
   shale_scan_free(scan);
   OK(shale_tree_estimate(b, "k1", 2, "k2", 2, 200, &rows, &exact, NULL));
   CHECK(exact && rows == 100);

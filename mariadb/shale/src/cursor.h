@@ -23,8 +23,7 @@ class Cursor {
 
   // The row it is at, until the next step.
   std::string_view key() const { return key_; }
-  // Reads it, if it has not been.
-  int value(std::string_view *value);
+  std::string_view value() const { return value_; }
 
  private:
   ScanHandle scan_;

@@ -52,12 +52,11 @@ void ha_shale::read_ahead() {
 int ha_shale::add_entries(uchar *buf, shale_txn *txn, range_id_t range) {
   while (ahead_.rows.size() < ahead_.most) {
     bool found = false, skip = false;
-    std::string_view value, primary_key;
+    std::string_view primary_key;
     if (int error = cursor_.step(txn, false, &found)) return error;
     if (!found) return HA_ERR_END_OF_FILE;
-    if (int error = cursor_.value(&value)) return error;
     if (int error =
-            look_at_entry(*scanned_, buf, cursor_.key(), value, &primary_key, &skip)) {
+            look_at_entry(*scanned_, buf, cursor_.key(), cursor_.value(), &primary_key, &skip)) {
       return error;
     }
     if (skip || is_skipped(range)) {

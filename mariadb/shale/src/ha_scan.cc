@@ -9,6 +9,19 @@
 
 using namespace shale_sql;
 
+namespace {
+
+// For each row of a scan: keys are mostly as long as the last one.
+inline void copy_key(std::string_view key, std::string *to) {
+  if (to->size() == key.size() && !key.empty()) {
+    memcpy(&(*to)[0], key.data(), key.size());
+  } else {
+    to->assign(key);
+  }
+}
+
+}  // namespace
+
 int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_upper,
                          std::string_view upper) {
   scanned_ = &index;
@@ -20,11 +33,13 @@ int ha_shale::begin_scan(const Index &index, std::string_view lower, bool has_up
 int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_upper,
                           std::string_view upper) {
   shale_txn *txn = nullptr;
-  if (int error = trx()->get(&txn)) return tell_server(ha_thd(), error);
+  Trx *trx = this->trx();
+  if (int error = trx->get(&txn)) return tell_server(ha_thd(), error);
   if (lock_mode() == SHALE_LOCK_NONE) {
-    if (int error = trx()->see(*shared_)) return error;
+    if (int error = trx->see(*shared_)) return error;
   }
-  scan_of_ = trx()->ended();
+  scan_trx_ = trx;
+  scan_of_ = trx->ended();
   int error =
       cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true, skips_locked_);
   return tell_server(ha_thd(), error);
@@ -33,7 +48,7 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
 // Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
 // next row is read.
 int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
-  if (current_primary_.data() != key.data()) current_primary_.assign(key);
+  if (current_primary_.data() != key.data()) copy_key(key, &current_primary_);
   if (table->s->blob_fields != 0 && value.data() != row_.data()) {
     row_.assign(value);
     value = row_;
@@ -93,9 +108,8 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
 // Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
 int ha_shale::fill(uchar *buf, bool *skip) {
   const Index &index = *scanned_;
-  std::string_view value;
+  std::string_view value = cursor_.value();
   *skip = false;
-  if (int error = cursor_.value(&value)) return error;
   if (is_primary(index)) {
     note_locked(index, cursor_.key());
     return fill_from_primary(buf, cursor_.key(), value);
@@ -175,12 +189,13 @@ int ha_shale::go_on(shale_txn *txn, bool backward, bool *found) {
 
 int ha_shale::step(uchar *buf, bool backward) {
   if (ahead_.most != 0 && !backward) return step_ahead(buf);
+  if (scan_trx_ == nullptr) return HA_ERR_END_OF_FILE;
   shale_txn *txn = nullptr;
-  if (int error = trx()->get(&txn)) return error;
+  if (int error = scan_trx_->get(&txn)) return error;
   for (;;) {
     bool found = false, skip = false;
-    int error = scan_of_ == trx()->ended() ? cursor_.step(txn, backward, &found)
-                                           : go_on(txn, backward, &found);
+    int error = scan_of_ == scan_trx_->ended() ? cursor_.step(txn, backward, &found)
+                                               : go_on(txn, backward, &found);
     forget_locked();
     if (error != 0) return error;
     if (!found) return HA_ERR_END_OF_FILE;

@@ -178,6 +178,7 @@ class ha_shale final : public handler {
   void read_ahead();
   void end_scan() {
     cursor_.end();
+    scan_trx_ = nullptr;
     ahead_.clear();
     ranges_ = Ranges();
   }
@@ -259,7 +260,9 @@ class ha_shale final : public handler {
   Ranges ranges_;
   const Index *scanned_ = nullptr;
   bool whole_scan_ = false;       // rnd_next rather than an index
-  uint64_t scan_of_ = 0;          // which of the connection's transactions the scan is of
+  // The connection's, while there is a scan, and which of its transactions the scan is of.
+  shale_sql::Trx *scan_trx_ = nullptr;
+  uint64_t scan_of_ = 0;
   bool prefix_bound_ = false;     // the scan ends where an equal prefix does, the index may go on
   std::string upper_, lower_, key_;
   bool in_server_range_ = false;  // index_read_map is called by read_range_first

@@ -55,25 +55,23 @@ int Trx::begin_statement(bool fresh) {
   return 0;
 }
 
-int Trx::get(shale_txn **txn) {
+int Trx::begin(shale_txn **txn) {
   if (prepared_ != nullptr) {
     return failed(HA_ERR_WRONG_COMMAND, "the transaction is prepared: commit it or roll it back");
   }
-  if (txn_ == nullptr) {
-    read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
-    int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
-    lock_wait_millis_ = lock_wait_millis(thd_);
-    if (int error = number_of(shale_txn_begin(engine.db, isolation, SHALE_LOCKS_LATEST,
-                                              lock_wait_millis_, &txn_))) {
-      return error;
-    }
-    set_number(shale_txn_id(txn_));
-    if (interrupt_) {
-      if (int error = number_of(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
-    }
-    if (read_committed_) {
-      if (int error = number_of(shale_txn_view(txn_))) return error;
-    }
+  read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
+  int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
+  lock_wait_millis_ = lock_wait_millis(thd_);
+  if (int error = number_of(shale_txn_begin(engine.db, isolation, SHALE_LOCKS_LATEST,
+                                            lock_wait_millis_, &txn_))) {
+    return error;
+  }
+  set_number(shale_txn_id(txn_));
+  if (interrupt_) {
+    if (int error = number_of(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
+  }
+  if (read_committed_) {
+    if (int error = number_of(shale_txn_view(txn_))) return error;
   }
   *txn = txn_;
   return 0;

@@ -37,7 +37,10 @@ class Trx {
   bool in_statement() const { return tables_ > 0; }
 
   // The engine's transaction, begun if it has not.
-  int get(shale_txn **txn);
+  int get(shale_txn **txn) {
+    *txn = txn_;
+    return txn_ != nullptr ? 0 : begin(txn);
+  }
   // Before the first write of a statement: a place to go back to.
   int before_write(shale_txn **txn);
   // Reads from now on see what is committed now.
@@ -77,6 +80,7 @@ class Trx {
   int rollback_to(size_t place);
 
  private:
+  int begin(shale_txn **txn);
   int keep_numbers();
   void set_number(uint64_t number);
   void end();

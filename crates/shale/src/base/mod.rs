@@ -8,5 +8,6 @@ pub mod cursor;
 pub mod error;
 pub mod key;
 pub mod ranges;
+pub mod shards;
 pub mod stats;
 pub mod sync;

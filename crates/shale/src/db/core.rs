@@ -1,9 +1,10 @@
 //! What a database is made of: the parts that commits, reads and background work share.
 //!
 //! Locks, in the order in which they may be taken together: `leader`, `manifest`, a tree's `swap`,
-//! `sched`, `snapshots`. None is held across a read of a table; `leader` is held across the append
-//! (and sync) of the log, `manifest` across the append and sync of an edit.
+//! `sched`, a shard of `snapshots`. None is held across a read of a table; `leader` is held across
+//! the append (and sync) of the log, `manifest` across the append and sync of an edit.
 
+use super::held::Snapshots;
 use super::prepared::PreparedCore;
 use super::sched::Scheduler;
 use super::throttle_state::ThrottleState;
@@ -172,9 +173,7 @@ pub(crate) struct Core {
     pub visible: AtomicU64,
     /// Every operation up to this one is known to be synced.
     pub durable: AtomicU64,
-    pub snapshots: Mutex<BTreeMap<SeqNo, usize>>,
-    /// How often open snapshots have held something back.
-    pub held_back: AtomicU64,
+    pub snapshots: Snapshots,
     pub manifest: Mutex<Option<Manifest>>,
     pub next_file: AtomicU64,
     pub next_tree: AtomicU64,
@@ -256,25 +255,13 @@ impl Core {
     /// and the newest visible one, since a snapshot taken from now on is at that or a later one.
     /// To be asked for after the tables: what is in them and visible then is at or before it.
     pub fn reader_seqs(&self) -> Vec<SeqNo> {
-        let held = self.snapshots.lock();
-        self.seqs(&held)
+        self.snapshots.seqs(&self.visible, false)
     }
 
     /// As [`Core::reader_seqs`], for whoever keeps something for them: when those that are open now
     /// end, background work looks at the trees again.
     pub fn reader_seqs_to_keep(&self) -> Vec<SeqNo> {
-        let held = self.snapshots.lock();
-        self.held_back.fetch_add(1, Ordering::Relaxed);
-        self.seqs(&held)
-    }
-
-    fn seqs(&self, held: &BTreeMap<SeqNo, usize>) -> Vec<SeqNo> {
-        let mut seqs: Vec<SeqNo> = held.keys().copied().collect();
-        let visible = self.visible.load(Ordering::Acquire);
-        if seqs.last() != Some(&visible) {
-            seqs.push(visible);
-        }
-        seqs
+        self.snapshots.seqs(&self.visible, true)
     }
 
     /// Refuses all further writes after a panic that may have left a change half made.

@@ -12,6 +12,7 @@ mod commit;
 mod compact;
 mod core;
 mod flush;
+mod held;
 mod ingest;
 pub mod inspect;
 mod install;

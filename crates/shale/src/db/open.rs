@@ -10,6 +10,7 @@
 //! reading only does 1 and 3 and changes nothing.
 
 use super::core::{Core, Leader, LiveWal, Settings, TreeCore, Trees};
+use super::held::Snapshots;
 use super::sched::Scheduler;
 use super::throttle_state::ThrottleState;
 use super::{Background, OpenOptions};
@@ -73,6 +74,7 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
         *core.manifest.lock() = Some(Manifest::create(&core.env.fs, dir, id, &snapshot)?);
     }
     let core = Arc::new(core);
+    core.snapshots.belong_to(&core);
     if !read_only {
         // What a killed process left in the page cache is read back but may not be durable yet.
         for (_, path) in log_files(&core, recovered.log.file, &files) {
@@ -161,8 +163,7 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
         }),
         visible: AtomicU64::new(0),
         durable: AtomicU64::new(0),
-        snapshots: Mutex::new(BTreeMap::new()),
-        held_back: AtomicU64::new(0),
+        snapshots: Snapshots::new(),
         manifest: Mutex::new(None),
         next_file: AtomicU64::new(recovered.next_file),
         next_tree: AtomicU64::new(recovered.next_tree.max(1).into()),

@@ -1,9 +1,9 @@
 //! Snapshots: a place in the commit order at which reads can be repeated.
 
 use super::core::Core;
+use super::held::{Shard, Taken};
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
-use crate::base::sync::atomic::Ordering;
 
 /// A view of all trees of a database as of one moment. Versions of keys that it can see are kept
 /// until its last clone is dropped; long-lived snapshots cost space. Reads at it end with
@@ -27,28 +27,23 @@ use crate::base::sync::atomic::Ordering;
 pub struct Snapshot(Arc<Held>);
 
 struct Held {
-    core: Arc<Core>,
-    seq: SeqNo,
-    /// [`Core::held_back`] when it was taken.
-    held_back: u64,
+    shard: Arc<Shard>,
+    /// Of the shard.
+    place: usize,
+    taken: Taken,
 }
 
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Snapshot({})", self.0.seq)
+        write!(f, "Snapshot({})", self.seq())
     }
 }
 
 impl Snapshot {
     pub(crate) fn take(core: &Arc<Core>) -> Snapshot {
-        // Under the lock, so that a compaction that starts now either sees this snapshot or works
-        // with what was visible before it.
-        let mut held = core.snapshots.lock();
-        let seq = core.visible.load(Ordering::Acquire);
-        *held.entry(seq).or_insert(0) += 1;
-        let held_back = core.held_back.load(Ordering::Relaxed);
-        drop(held);
-        Snapshot(Arc::new(Held { core: core.clone(), seq, held_back }))
+        let (place, shard) = core.snapshots.own();
+        let taken = shard.take(&core.visible);
+        Snapshot(Arc::new(Held { shard: shard.clone(), place, taken }))
     }
 
     /// Its place in the commit order: it sees every operation up to this one.
@@ -63,34 +58,18 @@ impl Snapshot {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn seq(&self) -> SeqNo {
-        self.0.seq
+        self.0.taken.seq
     }
 
     /// Whether it was taken of this database.
     pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
-        Arc::ptr_eq(&self.0.core, core)
+        core.snapshots.is_at(self.0.place, &self.0.shard)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut held = self.core.snapshots.lock();
-        if let Some(count) = held.get_mut(&self.seq) {
-            *count -= 1;
-            if *count > 0 {
-                return;
-            }
-            held.remove(&self.seq);
-        }
-        let held_back = self.core.held_back.load(Ordering::Relaxed);
-        drop(held);
-        if held_back == self.held_back {
-            // It has held nothing back. Most live for one statement: a look at all trees after
-            // each would cost more than the statement.
-            return;
-        }
-        // What it held back may now be dropped.
-        self.core.sched.want_looks(self.core.trees.load().by_id.keys().copied());
+        self.shard.let_go(self.taken);
     }
 }
 

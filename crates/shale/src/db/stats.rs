@@ -340,7 +340,7 @@ impl Core {
             memory_bytes: self.settings.memory_bytes,
             memory_used: memory.map(|(name, value)| (name.to_owned(), value)).into(),
             wal_files: self.wals.lock().len() as u64,
-            snapshots: self.snapshots.lock().values().sum::<usize>() as u64,
+            snapshots: self.snapshots.count() as u64,
             background_error,
             trees,
         }

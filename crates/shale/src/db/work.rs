@@ -5,7 +5,6 @@ use super::core::{Core, TreeCore};
 use super::merge::Run;
 use super::sched::State;
 use crate::base::sync::Arc;
-use crate::base::sync::atomic::Ordering;
 use crate::compaction::manual::{self, Step};
 use crate::compaction::picker;
 use crate::compaction::plan::{self, Load, Plan};
@@ -164,34 +163,38 @@ impl Core {
     }
 
     fn pick(&self, tree: &TreeCore, busy: &plan::Busy, idle: bool) -> Option<Plan> {
-        let version = tree.state.load().version.clone();
-        // After the version: a snapshot taken later sees all range deletes that it has.
-        let snapshots = self.reader_seqs();
-        let shape = version.shape();
-        let settings = self.pick_settings(tree);
-        // Damage there is reported by the job that reads the table.
-        let range_deletes = version.range_deletes().ok();
-        let load =
-            Load { idle, snapshots: &snapshots, range_deletes: range_deletes.map(|set| &**set) };
-        let readers = snapshots.len() > 1;
-        if let Some(wanted) = tree.manual.lock().as_ref() {
-            if readers {
-                self.held_back.fetch_add(1, Ordering::Relaxed);
+        loop {
+            let version = tree.state.load().version.clone();
+            // After the version: a snapshot taken later sees all range deletes that it has.
+            let snapshots = self.reader_seqs();
+            let shape = version.shape();
+            let settings = self.pick_settings(tree);
+            // Damage there is reported by the job that reads the table.
+            let range_deletes = version.range_deletes().ok();
+            let range_deletes = range_deletes.map(|set| &**set);
+            let load = Load { idle, snapshots: &snapshots, range_deletes };
+            let readers = snapshots.len() > 1;
+            if let Some(wanted) = tree.manual.lock().as_ref() {
+                if readers && !self.snapshots.hold_back(&snapshots) {
+                    continue;
+                }
+                return match self.manual_step(tree, busy, wanted, &load) {
+                    Step::Run(plan) => Some(*plan),
+                    Step::Wait | Step::Done => None,
+                };
             }
-            return match self.manual_step(tree, busy, wanted, &load) {
-                Step::Run(plan) => Some(*plan),
-                Step::Wait | Step::Done => None,
-            };
-        }
-        let plan = picker::pick(&shape, &settings, busy, &load);
-        let newest = &snapshots[snapshots.len() - 1..];
-        if plan.is_none() && readers {
-            let without = Load { snapshots: newest, ..load };
-            if picker::pick(&shape, &settings, busy, &without).is_some() {
-                self.held_back.fetch_add(1, Ordering::Relaxed);
+            let plan = picker::pick(&shape, &settings, busy, &load);
+            if plan.is_none() && readers {
+                let newest = &snapshots[snapshots.len() - 1..];
+                let without = Load { snapshots: newest, ..load };
+                if picker::pick(&shape, &settings, busy, &without).is_some()
+                    && !self.snapshots.hold_back(&snapshots)
+                {
+                    continue;
+                }
             }
+            return plan;
         }
-        plan
     }
 
     /// The next step of a compaction on request.

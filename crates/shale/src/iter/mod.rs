@@ -11,7 +11,7 @@ pub mod visible;
 
 pub use concat::{Concat, Run};
 pub use merge::Merge;
-pub use visible::{OwnWrites, Visible};
+pub use visible::{OwnWrites, Undone, Visible};
 
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;

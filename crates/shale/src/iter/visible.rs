@@ -23,14 +23,37 @@ const STEPS: u32 = 16;
 /// How many covered entries of a range are stepped over before a jump is tried.
 const COVERED_STEPS: u32 = 4;
 
+/// Spans of numbers, first and last, of writes that were undone; ascending, none overlaps.
+#[derive(Clone, Debug, Default)]
+pub struct Undone(Option<Arc<[(SeqNo, SeqNo)]>>);
+
+impl Undone {
+    /// These spans.
+    pub fn new(spans: Vec<(SeqNo, SeqNo)>) -> Undone {
+        Undone((!spans.is_empty()).then(|| spans.into()))
+    }
+
+    /// All of them.
+    pub fn spans(&self) -> &[(SeqNo, SeqNo)] {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Whether this number is in one of them.
+    pub fn has(&self, seq: SeqNo) -> bool {
+        let spans = self.spans();
+        let after = spans.partition_point(|span| span.0 <= seq);
+        after > 0 && seq <= spans[after - 1].1
+    }
+}
+
 /// The writes of the reader's own transaction, which are not committed: what he sees of them. Their
 /// entries are in sources of their own, with numbers from [`OWN_FIRST`] on.
 #[derive(Clone, Debug, Default)]
 pub struct OwnWrites {
     /// The last number seen.
     pub last: SeqNo,
-    /// Spans of numbers, first and last, of writes that were undone; ascending, none overlaps.
-    pub undone: Arc<[(SeqNo, SeqNo)]>,
+    /// What was undone of them.
+    pub undone: Undone,
     /// Range deletes, without those undone.
     pub deletes: Arc<RangeDeletes>,
 }
@@ -38,9 +61,7 @@ pub struct OwnWrites {
 impl OwnWrites {
     /// Whether the write with this number is seen.
     pub fn sees(&self, seq: SeqNo) -> bool {
-        let after = self.undone.partition_point(|span| span.0 <= seq);
-        let undone = after > 0 && seq <= self.undone[after - 1].1;
-        seq <= self.last && !undone
+        seq <= self.last && !self.undone.has(seq)
     }
 }
 

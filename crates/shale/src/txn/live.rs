@@ -1,13 +1,15 @@
 //! The transactions that are under way, for those who want to know what a database is busy with.
-//! A transaction is added at its beginning and taken out at its end: one short list's mutex each.
+//! A transaction is added at its beginning and taken out at its end: one short list's mutex each,
+//! that of the thread which begins it. What it shares is kept for the next one.
 
 use super::deadlock::Waiting;
 use super::shard::TxnId;
+use crate::base::shards::Shards;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
-/// How many lists there are: transactions that begin one after the other are in different ones.
-const LISTS: usize = 16;
+/// How many that have ended a list keeps for others.
+const SPARE: usize = 8;
 
 /// What is known of a transaction from its beginning on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,41 +67,61 @@ pub struct Live {
     pub blockers: Vec<TxnId>,
 }
 
-type List<T> = Mutex<Vec<(TxnId, Arc<T>)>>;
+#[derive(Debug)]
+struct List<T> {
+    live: Vec<(TxnId, Arc<T>)>,
+    ended: Vec<Arc<T>>,
+}
 
 /// The transactions that have not ended, each with what is shared with its thread.
 #[derive(Debug)]
 pub(super) struct Registry<T> {
-    lists: Vec<List<T>>,
+    lists: Shards<Mutex<List<T>>>,
 }
 
 impl<T> Default for Registry<T> {
     fn default() -> Registry<T> {
-        Registry { lists: (0..LISTS).map(|_| Mutex::default()).collect() }
+        let list = || List { live: Vec::new(), ended: Vec::new() };
+        Registry { lists: Shards::new(|| Mutex::new(list())) }
     }
 }
 
 impl<T: AsRef<Seen>> Registry<T> {
-    fn list(&self, id: TxnId) -> &List<T> {
-        &self.lists[id as usize % LISTS]
+    /// Adds a transaction; answers with what it shares, and the place to give to `remove`.
+    pub fn add(&self, id: TxnId, shared: T) -> (usize, Arc<T>) {
+        let (place, list) = self.lists.own();
+        let mut list = list.lock();
+        let shared = match list.ended.pop() {
+            Some(mut ended) => match Arc::get_mut(&mut ended) {
+                Some(free) => {
+                    *free = shared;
+                    ended
+                }
+                // Somebody still looks at it.
+                None => Arc::new(shared),
+            },
+            None => Arc::new(shared),
+        };
+        list.live.push((id, shared.clone()));
+        (place, shared)
     }
 
-    pub fn add(&self, id: TxnId, shared: &Arc<T>) {
-        self.list(id).lock().push((id, shared.clone()));
-    }
-
-    pub fn remove(&self, id: TxnId) {
-        let mut list = self.list(id).lock();
-        if let Some(at) = list.iter().position(|one| one.0 == id) {
-            list.swap_remove(at);
+    /// Takes a transaction out.
+    pub fn remove(&self, id: TxnId, place: usize) {
+        let mut list = self.lists.at(place).lock();
+        if let Some(at) = list.live.iter().position(|one| one.0 == id) {
+            let (_, shared) = list.live.swap_remove(at);
+            if list.ended.len() < SPARE {
+                list.ended.push(shared);
+            }
         }
     }
 
     /// All, oldest first.
     pub fn all(&self) -> Vec<Live> {
         let mut all = Vec::new();
-        for list in &self.lists {
-            for (id, shared) in &*list.lock() {
+        for list in self.lists.iter() {
+            for (id, shared) in &list.lock().live {
                 let seen: &Seen = (**shared).as_ref();
                 all.push(Live {
                     id: *id,

@@ -90,8 +90,8 @@ pub struct Owner {
     ranges: Vec<TreeId>,
     slot: Arc<Slot>,
     pending: Option<Pending>,
-    /// Whether it is among the live ones.
-    is_live: bool,
+    /// Where it is among the live ones, if it is.
+    live_at: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -115,6 +115,21 @@ struct Pending {
 }
 
 impl Owner {
+    fn new(id: TxnId, live_at: Option<usize>, slot: Arc<Slot>) -> Owner {
+        Owner {
+            id,
+            writes: 0,
+            interrupt: None,
+            keys: Vec::new(),
+            key_bytes: 0,
+            keys_unmerged: 0,
+            ranges: Vec::new(),
+            slot,
+            pending: None,
+            live_at,
+        }
+    }
+
     /// Its number.
     pub fn id(&self) -> TxnId {
         self.id
@@ -207,59 +222,15 @@ impl LockTable {
 
     /// A new transaction, which holds nothing.
     pub fn owner(&self) -> Owner {
-        Owner {
-            id: self.next.fetch_add(1, Ordering::Relaxed),
-            writes: 0,
-            interrupt: None,
-            keys: Vec::new(),
-            key_bytes: 0,
-            keys_unmerged: 0,
-            ranges: Vec::new(),
-            slot: Arc::default(),
-            pending: None,
-            is_live: false,
-        }
+        Owner::new(self.next.fetch_add(1, Ordering::Relaxed), None, Arc::default())
     }
 
     /// As [`LockTable::owner`], and shown by [`LockTable::live`] until it is released.
     pub fn live_owner(&self, about: About) -> Owner {
-        let mut owner = self.owner();
-        owner.slot = Arc::new(Slot { seen: Seen::new(about), ..Slot::default() });
-        owner.is_live = true;
-        self.live.add(owner.id, &owner.slot);
-        owner
-    }
-
-    /// The transactions that have begun and not ended, oldest first.
-    pub fn live(&self) -> Vec<Live> {
-        let mut all = self.live.all();
-        let waits = self.waits.lock();
-        for live in &mut all {
-            if let Some((shard, waiting)) = waits.get(&live.id) {
-                let cell = self.cells[*shard].lock();
-                live.blockers = cell.shard.blockers(live.id, waiting.tree);
-                live.waiting = Some(waiting.clone());
-            }
-        }
-        all
-    }
-
-    /// Tells `found` of the locks that are held (false) and waited for (true), in no order and not
-    /// all as of one moment, until it answers false.
-    pub fn each(&self, found: &mut dyn FnMut(TxnId, Lock<'_>, bool) -> bool) {
-        let mut go_on = true;
-        for (index, cell) in self.cells.iter().enumerate() {
-            cell.lock().shard.each(&mut |owner, lock, waits| {
-                // A range is in all shards, the request for it in one.
-                if waits || index == 0 || matches!(lock.span, Span::Key(_)) {
-                    go_on = found(owner, lock, waits);
-                }
-                go_on
-            });
-            if !go_on {
-                return;
-            }
-        }
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let slot = Slot { seen: Seen::new(about), ..Slot::default() };
+        let (place, slot) = self.live.add(id, slot);
+        Owner::new(id, Some(place), slot)
     }
 
     fn shard_of(tree: TreeId, key: &[u8]) -> usize {
@@ -532,8 +503,8 @@ impl LockTable {
             cell.promote(held.tree);
         }
         owner.slot.seen.note_keys(0);
-        if std::mem::take(&mut owner.is_live) {
-            self.live.remove(owner.id);
+        if let Some(place) = owner.live_at.take() {
+            self.live.remove(owner.id, place);
         }
         for tree in owner.ranges.drain(..) {
             for cell in &self.cells {
@@ -572,27 +543,12 @@ impl LockTable {
     pub fn escalations(&self) -> u64 {
         self.escalations.load(Ordering::Relaxed)
     }
-
-    /// How many keys and ranges are held, and how many requests wait. A range counts once.
-    pub fn counts(&self) -> (usize, usize, usize) {
-        let mut sums = (0, 0, 0);
-        for (index, cell) in self.cells.iter().enumerate() {
-            let (keys, ranges, waiting) = cell.lock().shard.counts();
-            sums.0 += keys;
-            sums.1 += if index == 0 { ranges } else { 0 };
-            sums.2 += waiting;
-        }
-        sums
-    }
-
-    /// About how many bytes of memory it takes.
-    pub fn bytes(&self) -> usize {
-        self.cells.iter().map(|cell| cell.lock().shard.bytes()).sum()
-    }
 }
 
 #[path = "escalate.rs"]
 mod escalate;
+#[path = "views.rs"]
+mod views;
 
 #[cfg(test)]
 #[path = "locks_tests.rs"]

@@ -13,7 +13,7 @@ use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, OWN_FIRST, SEQ_MAX, SeqNo};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
-use crate::iter::{Merge, OwnWrites};
+use crate::iter::{Merge, OwnWrites, Undone};
 use crate::memtable::Memtable;
 use crate::read::{OwnSources, Value};
 use crate::version::TreeId;
@@ -72,8 +72,7 @@ pub struct WriteSet {
     next: SeqNo,
     /// The first number that may be in a memtable: what is older is in runs.
     memory_first: SeqNo,
-    /// Spans of numbers, first and last, of writes that were undone; ascending.
-    undone: Arc<[(SeqNo, SeqNo)]>,
+    undone: Undone,
     /// What is in memtables and was undone.
     undone_bytes: u64,
     /// What is in memtables, with what was undone.
@@ -91,7 +90,7 @@ impl Default for WriteSet {
             trees: BTreeMap::new(),
             next: OWN_FIRST,
             memory_first: OWN_FIRST,
-            undone: Arc::default(),
+            undone: Undone::default(),
             undone_bytes: 0,
             memory_bytes: 0,
             deletes_bytes: 0,
@@ -151,11 +150,6 @@ impl WriteSet {
         self.count == 0
     }
 
-    fn is_undone(&self, seq: SeqNo) -> bool {
-        let after = self.undone.partition_point(|span| span.0 <= seq);
-        after > 0 && seq <= self.undone[after - 1].1
-    }
-
     /// The newest write to `key` in a tree that is newer than `covered` and was not undone; range
     /// deletes apart.
     fn newest(&self, own: &OwnTree, key: &[u8], covered: SeqNo) -> Result<Option<(Kind, Value)>> {
@@ -164,7 +158,7 @@ impl WriteSet {
             if entry.seq < covered {
                 return Ok(None);
             }
-            if !self.is_undone(entry.seq) {
+            if !self.undone.has(entry.seq) {
                 return Ok(Some((entry.kind, Value::owned(entry.value.to_vec()))));
             }
             at = entry.seq - 1;
@@ -177,7 +171,7 @@ impl WriteSet {
                 if entry.seq < covered {
                     return Ok(None);
                 }
-                if !self.is_undone(entry.seq) {
+                if !self.undone.has(entry.seq) {
                     return Ok(Some((entry.kind, Value::block(entry.value))));
                 }
                 at = entry.seq - 1;
@@ -228,12 +222,12 @@ impl WriteSet {
             return;
         }
         let mut spans: Vec<(SeqNo, SeqNo)> =
-            self.undone.iter().copied().filter(|span| span.0 < mark.next).collect();
+            self.undone.spans().iter().copied().filter(|span| span.0 < mark.next).collect();
         match spans.last_mut() {
             Some(last) if last.1 + 1 == mark.next => last.1 = self.next - 1,
             _ => spans.push((mark.next, self.next - 1)),
         }
-        self.undone = spans.into();
+        self.undone = Undone::new(spans);
         let mut undone_bytes = self.bytes - mark.bytes;
         (self.count, self.bytes) = (mark.count, mark.bytes);
         for own in self.trees.values_mut() {
@@ -266,7 +260,7 @@ impl WriteSet {
             // A memtable's cursor does not fail.
             let mut moved = cursor.seek_first();
             while moved.is_ok() && cursor.valid() {
-                if !self.is_undone(cursor.seq()) {
+                if !self.undone.has(cursor.seq()) {
                     new.insert(cursor.key(), cursor.seq(), cursor.kind(), cursor.value());
                 }
                 moved = cursor.next();
@@ -304,7 +298,7 @@ impl WriteSet {
         let mut cursor = Merge::new(sources);
         cursor.seek_first()?;
         while cursor.valid() {
-            if !self.is_undone(cursor.seq()) {
+            if !self.undone.has(cursor.seq()) {
                 write(cursor.key(), cursor.seq(), cursor.kind(), cursor.value())?;
             }
             cursor.next()?;
@@ -322,8 +316,8 @@ impl WriteSet {
             self.trees.entry(tree).or_default().runs.push(run);
         }
         // Runs have nothing that was undone by now.
-        let undone = self.undone.iter().filter(|span| span.0 < self.memory_first);
-        self.undone = undone.copied().collect();
+        let undone = self.undone.spans().iter().filter(|span| span.0 < self.memory_first);
+        self.undone = Undone::new(undone.copied().collect());
         self.memory_first = self.next;
         (self.memory_bytes, self.undone_bytes) = (0, 0);
     }

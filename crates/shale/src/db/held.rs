@@ -1,0 +1,129 @@
+//! The open snapshots of a database: in shards, since most live for one statement, and many threads
+//! begin and end statements at once.
+
+use super::core::Core;
+use crate::base::key::SeqNo;
+use crate::base::shards::Shards;
+use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::base::sync::{Arc, Mutex, Weak};
+use std::sync::OnceLock;
+
+/// Snapshots of the threads of one shard.
+#[derive(Debug, Default)]
+struct Held {
+    /// How many there are at each place of the commit order, ascending.
+    places: Vec<(SeqNo, usize)>,
+    /// How often open snapshots have held something back.
+    held_back: u64,
+}
+
+/// The snapshots of a group of threads.
+#[derive(Debug, Default)]
+pub(crate) struct Shard {
+    held: Mutex<Held>,
+    core: OnceLock<Weak<Core>>,
+}
+
+/// A snapshot's place, and how often snapshots had held something back when it was taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub seq: SeqNo,
+    held_back: u64,
+}
+
+impl Shard {
+    /// A snapshot of what is visible now.
+    pub fn take(&self, visible: &AtomicU64) -> Taken {
+        // Under the lock, so that a compaction that starts now either sees this snapshot or works
+        // with what was visible before it.
+        let mut held = self.held.lock();
+        let seq = visible.load(Ordering::Acquire);
+        match held.places.last_mut() {
+            // Later ones are at later places: so the load orders them.
+            Some(last) if last.0 == seq => last.1 += 1,
+            _ => held.places.push((seq, 1)),
+        }
+        Taken { seq, held_back: held.held_back }
+    }
+
+    /// The end of a snapshot.
+    pub fn let_go(&self, taken: Taken) {
+        let mut held = self.held.lock();
+        let Ok(at) = held.places.binary_search_by_key(&taken.seq, |place| place.0) else { return };
+        held.places[at].1 -= 1;
+        if held.places[at].1 > 0 {
+            return;
+        }
+        held.places.remove(at);
+        let held_back = held.held_back;
+        drop(held);
+        if held_back == taken.held_back {
+            // It has held nothing back. Most live for one statement: a look at all trees after
+            // each would cost more than the statement.
+            return;
+        }
+        // What it held back may now be dropped.
+        if let Some(core) = self.core.get().and_then(Weak::upgrade) {
+            core.sched.want_looks(core.trees.load().by_id.keys().copied());
+        }
+    }
+}
+
+/// All open snapshots.
+#[derive(Debug)]
+pub(crate) struct Snapshots(Shards<Arc<Shard>>);
+
+impl Snapshots {
+    pub fn new() -> Snapshots {
+        Snapshots(Shards::new(Arc::default))
+    }
+
+    /// To be called once: whose they are.
+    pub fn belong_to(&self, core: &Arc<Core>) {
+        for shard in self.0.iter() {
+            let _ = shard.core.set(Arc::downgrade(core));
+        }
+    }
+
+    /// The calling thread's shard, and its place.
+    pub fn own(&self) -> (usize, &Arc<Shard>) {
+        self.0.own()
+    }
+
+    /// Whether this is the shard at that place.
+    pub fn is_at(&self, place: usize, shard: &Arc<Shard>) -> bool {
+        Arc::ptr_eq(self.0.at(place), shard)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        let count = |shard: &Arc<Shard>| -> usize {
+            shard.held.lock().places.iter().map(|place| place.1).sum()
+        };
+        self.0.iter().map(count).sum()
+    }
+
+    /// The places of all, ascending, and the newest visible one: who takes a snapshot from now on
+    /// is at that or a later one. With `keep`, something is kept for those that are open now.
+    pub fn seqs(&self, visible: &AtomicU64, keep: bool) -> Vec<SeqNo> {
+        // First: who takes one after its shard was looked at sees this or more.
+        let newest = visible.load(Ordering::Acquire);
+        let mut seqs = Vec::new();
+        for shard in self.0.iter() {
+            let mut held = shard.held.lock();
+            held.held_back += u64::from(keep);
+            seqs.extend(held.places.iter().map(|place| place.0).filter(|&seq| seq < newest));
+        }
+        seqs.sort_unstable();
+        seqs.dedup();
+        seqs.push(newest);
+        seqs
+    }
+
+    /// Something is kept for those that were seen by [`Snapshots::seqs`]. False if one of them has
+    /// ended meanwhile: then look again, it has told nobody.
+    pub fn hold_back(&self, seen: &[SeqNo]) -> bool {
+        let newest = AtomicU64::new(seen.last().copied().unwrap_or(0));
+        self.seqs(&newest, true) == seen
+    }
+}

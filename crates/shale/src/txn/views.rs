@@ -1,0 +1,54 @@
+//! What others may see of the lock table: who is there, what they hold, how much it takes.
+
+use super::{Live, Lock, LockTable, Span, TxnId};
+
+impl LockTable {
+    /// The transactions that have begun and not ended, oldest first.
+    pub fn live(&self) -> Vec<Live> {
+        let mut all = self.live.all();
+        let waits = self.waits.lock();
+        for live in &mut all {
+            if let Some((shard, waiting)) = waits.get(&live.id) {
+                let cell = self.cells[*shard].lock();
+                live.blockers = cell.shard.blockers(live.id, waiting.tree);
+                live.waiting = Some(waiting.clone());
+            }
+        }
+        all
+    }
+
+    /// Tells `found` of the locks that are held (false) and waited for (true), in no order and not
+    /// all as of one moment, until it answers false.
+    pub fn each(&self, found: &mut dyn FnMut(TxnId, Lock<'_>, bool) -> bool) {
+        let mut go_on = true;
+        for (index, cell) in self.cells.iter().enumerate() {
+            cell.lock().shard.each(&mut |owner, lock, waits| {
+                // A range is in all shards, the request for it in one.
+                if waits || index == 0 || matches!(lock.span, Span::Key(_)) {
+                    go_on = found(owner, lock, waits);
+                }
+                go_on
+            });
+            if !go_on {
+                return;
+            }
+        }
+    }
+
+    /// How many keys and ranges are held, and how many requests wait. A range counts once.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let mut sums = (0, 0, 0);
+        for (index, cell) in self.cells.iter().enumerate() {
+            let (keys, ranges, waiting) = cell.lock().shard.counts();
+            sums.0 += keys;
+            sums.1 += if index == 0 { ranges } else { 0 };
+            sums.2 += waiting;
+        }
+        sums
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.cells.iter().map(|cell| cell.lock().shard.bytes()).sum()
+    }
+}
