@@ -31,8 +31,13 @@ struct Config {
   }
 };
 
+// Statements look up rows one by one, and each look-up that misses the cache decompresses a block:
+// a quarter of the engine's default, at about the same size (docs/decisions/0008).
+constexpr const char *kBlockBytes = "4096";
+
 shale_error *tree_config(const std::string &codec, shale_config **config) {
   shale_error *error = shale_config_new(config);
+  if (error == nullptr) error = shale_config_set(*config, "tree.block_bytes", kBlockBytes);
   if (error != nullptr || codec.empty()) return error;
   // One codec for a table: the small levels, which are rewritten soon, stay as they are.
   for (const char *name : {"tree.codecs.middle", "tree.codecs.last"}) {

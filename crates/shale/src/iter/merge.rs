@@ -106,6 +106,17 @@ impl<C: Cursor> Merge<C> {
         rival.live.then(|| &self.children[rival.child as usize])
     }
 
+    /// Moves the current child to its next entry, which is known to come before those of all others.
+    /// Only while going forward.
+    #[inline]
+    pub fn next_of_current(&mut self) -> Result<()> {
+        debug_assert!(!self.reverse && self.winner.live);
+        match self.children[self.winner.child as usize].next() {
+            Ok(()) => Ok(()),
+            Err(error) => self.fail(error),
+        }
+    }
+
     /// Moves the current child by `step`, which must move it forward: past more than one entry if
     /// it likes, such as to the next block. Only while going forward.
     pub fn advance_current(&mut self, step: impl FnOnce(&mut C) -> Result<()>) -> Result<()> {

@@ -23,6 +23,15 @@ pub trait Source: Cursor {
     /// No entry that the reader may see is newer than this.
     fn max_seq(&self) -> SeqNo;
 
+    /// How many entries follow the current one, up to `bound`, that are puts written at or before
+    /// `seq`, each of another key: a reader at `seq` sees them, if no other source has to do with
+    /// them. May answer with fewer.
+    #[inline]
+    fn plain_ahead<'a>(&self, seq: SeqNo, bound: impl FnOnce() -> Option<&'a [u8]>) -> usize {
+        let _ = (seq, bound);
+        0
+    }
+
     /// Goes forward to the first entry with a key at or after `key`, or less far, if every entry
     /// passed over is older than `below`. Answers whether it moved.
     fn skip_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {

@@ -101,6 +101,17 @@ impl Source for VecCursor {
     fn max_seq(&self) -> SeqNo {
         self.entries.iter().map(|e| e.seq).max().unwrap_or(0)
     }
+    fn plain_ahead<'a>(&self, seq: SeqNo, bound: impl FnOnce() -> Option<&'a [u8]>) -> usize {
+        let bound = bound();
+        let plain = |pair: &&[Entry]| {
+            let next = &pair[1];
+            next.kind == Kind::Put
+                && next.seq <= seq
+                && next.key != pair[0].key
+                && bound.is_none_or(|bound| next.key.as_slice() < bound)
+        };
+        self.entries[self.at..].windows(2).take_while(plain).count()
+    }
 }
 
 /// Random enough, and the same everywhere.

@@ -86,6 +86,8 @@ pub struct Visible<C> {
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
     position: Position,
+    /// Going forward: so many entries after the current one are rows, and come next in the merge.
+    plain: usize,
     /// Going backward: the row's key. Going forward: the key whose older versions are skipped.
     key: Vec<u8>,
     /// Going backward: the row's value and kind.
@@ -112,6 +114,7 @@ impl<C: Source> Visible<C> {
             lower,
             upper,
             position: Position::Nowhere,
+            plain: 0,
             key: Vec::new(),
             value: Vec::new(),
             kind: Kind::Delete,
@@ -177,16 +180,21 @@ impl<C: Source> Visible<C> {
         }
     }
 
+    fn leave(&mut self) {
+        self.position = Position::Nowhere;
+        self.plain = 0;
+    }
+
     /// Goes to the first row.
     pub fn seek_first(&mut self) -> Result<()> {
-        self.position = Position::Nowhere;
+        self.leave();
         self.merge.seek(&self.lower, self.newest())?;
         self.find_forward(false)
     }
 
     /// Goes to the last row.
     pub fn seek_last(&mut self) -> Result<()> {
-        self.position = Position::Nowhere;
+        self.leave();
         match &self.upper {
             Some(upper) => self.merge.seek_back(upper, SEQ_MAX)?,
             None => self.merge.seek_last()?,
@@ -196,14 +204,14 @@ impl<C: Source> Visible<C> {
 
     /// Goes to the first row at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.position = Position::Nowhere;
+        self.leave();
         self.merge.seek(key.max(self.lower.as_slice()), self.newest())?;
         self.find_forward(false)
     }
 
     /// Goes to the last row at or before `key`.
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
-        self.position = Position::Nowhere;
+        self.leave();
         match &self.upper {
             Some(upper) if upper.as_slice() <= key => self.merge.seek_back(upper, SEQ_MAX)?,
             _ => {
@@ -222,6 +230,14 @@ impl<C: Source> Visible<C> {
     #[expect(clippy::should_implement_trait, reason = "a cursor, as `Cursor::next` is")]
     #[inline]
     pub fn next(&mut self) -> Result<()> {
+        if self.plain > 0 && self.position == Position::Forward {
+            self.plain -= 1;
+            let moved = self.merge.next_of_current();
+            if moved.is_err() {
+                self.position = Position::Nowhere;
+            }
+            return moved;
+        }
         match std::mem::replace(&mut self.position, Position::Nowhere) {
             Position::Forward => {
                 self.key.clear();
@@ -237,6 +253,7 @@ impl<C: Source> Visible<C> {
     /// Goes to the previous row; nothing happens if there is no current one.
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
+        self.plain = 0;
         match std::mem::replace(&mut self.position, Position::Nowhere) {
             Position::Forward => {
                 self.key.clear();
@@ -297,6 +314,7 @@ impl<C: Source> Visible<C> {
             }
             if self.merge.kind() != Kind::Delete {
                 self.position = Position::Forward;
+                self.plain = self.plain_ahead();
                 return Ok(());
             }
             self.key.clear();
@@ -306,6 +324,22 @@ impl<C: Source> Visible<C> {
             self.merge.next()?;
         }
         Ok(())
+    }
+
+    /// How many entries after the merge's are rows and come next: those of the current source before
+    /// the next entry of any other.
+    #[inline]
+    fn plain_ahead(&self) -> usize {
+        if !self.covers.0.is_empty() {
+            return 0;
+        }
+        self.merge.current().plain_ahead(self.seq, || {
+            let upper = self.upper.as_deref();
+            match (self.merge.rival().map(Cursor::key), upper) {
+                (Some(rival), Some(upper)) => Some(rival.min(upper)),
+                (rival, upper) => rival.or(upper),
+            }
+        })
     }
 
     /// From the merge's entry back, finds the first key to show and passes all of its versions.

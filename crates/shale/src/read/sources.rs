@@ -45,6 +45,14 @@ impl Source for ScanSource {
             ScanSource::Run(concat) => concat.max_seq(),
         }
     }
+    #[inline]
+    fn plain_ahead<'a>(&self, seq: SeqNo, bound: impl FnOnce() -> Option<&'a [u8]>) -> usize {
+        match self {
+            ScanSource::Memtable { .. } => 0,
+            ScanSource::Table { cursor, .. } => cursor.plain_ahead(seq, bound),
+            ScanSource::Run(concat) => concat.current().plain_ahead(seq, bound),
+        }
+    }
     fn skip_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
         if let ScanSource::Run(concat) = self {
             return concat.skip_to(key, below);

@@ -100,6 +100,20 @@ impl TableCursor {
         BlockSlice::value_of(Arc::clone(&self.block), self.entry)
     }
 
+    /// How many entries of the block follow the current one, up to `bound`, if all of the block are
+    /// puts of different keys written at or before `seq`. Only while valid.
+    #[inline]
+    pub fn plain_ahead<'a>(&self, seq: SeqNo, bound: impl FnOnce() -> Option<&'a [u8]>) -> usize {
+        let left = self.block.entries() - 1 - self.entry;
+        if left == 0 || !self.block.is_uniform() || self.seq() > seq {
+            return 0;
+        }
+        match bound() {
+            None => left,
+            Some(bound) => self.block.lower_bound(bound, SEQ_MAX).saturating_sub(self.entry + 1),
+        }
+    }
+
     fn index(&mut self) -> Result<Arc<TableIndex>> {
         match &self.index {
             Some(index) => Ok(Arc::clone(index)),
