@@ -17,20 +17,20 @@ use std::sync::Arc;
 
 /// The rows of both trees, and what is prepared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct State {
-    rows: Rows,
-    prepared: BTreeMap<Vec<u8>, Vec<Write>>,
+pub(super) struct State {
+    pub rows: Rows,
+    pub prepared: BTreeMap<Vec<u8>, Vec<Write>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Write {
+pub(super) enum Write {
     Put(usize, Vec<u8>, Vec<u8>),
     Delete(usize, Vec<u8>),
     DeleteRange(usize, Vec<u8>, Vec<u8>),
 }
 
 impl State {
-    fn apply(&mut self, writes: &[Write]) {
+    pub fn apply(&mut self, writes: &[Write]) {
         for write in writes.iter().cloned() {
             match write {
                 Write::Put(tree, key, value) => drop(self.rows.insert((tree, key), value)),
@@ -42,7 +42,7 @@ impl State {
         }
     }
 
-    fn decide(&mut self, xid: &[u8], commit: bool) {
+    pub fn decide(&mut self, xid: &[u8], commit: bool) {
         let writes = self.prepared.remove(xid).unwrap();
         if commit {
             self.apply(&writes);
@@ -51,10 +51,13 @@ impl State {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Write(Vec<Write>, bool),
     Prepare(Vec<u8>, Vec<Write>, Concurrency),
+    /// The same, pessimistic, without a sync.
+    PrepareLazily(Vec<u8>, Vec<Write>),
     Decide(Vec<u8>, bool, bool),
+    Sync,
     Flush,
     Compact,
     Background,
@@ -107,16 +110,16 @@ fn program(seed: u64, length: usize) -> Vec<Step> {
 }
 
 /// What was, moment by moment.
-struct World {
-    fs: MemFs,
-    db: Option<(Db, [Tree; 2])>,
-    moments: Vec<State>,
+pub(super) struct World {
+    pub fs: MemFs,
+    pub db: Option<(Db, [Tree; 2])>,
+    pub moments: Vec<State>,
     /// The last moment known to be durable.
-    durable: usize,
+    pub durable: usize,
 }
 
 impl World {
-    fn create(fs: MemFs) -> shale::Result<World> {
+    pub fn create(fs: MemFs) -> shale::Result<World> {
         let mut world = World { fs, db: None, moments: vec![State::default()], durable: 0 };
         world.open()?;
         Ok(world)
@@ -129,16 +132,16 @@ impl World {
         Ok(())
     }
 
-    fn now(&self) -> &State {
+    pub fn now(&self) -> &State {
         self.moments.last().unwrap()
     }
 
     /// Does a step; the state that it leads to is noted before, since a crash may find it.
-    fn step(&mut self, step: &Step) -> shale::Result<()> {
+    pub fn step(&mut self, step: &Step) -> shale::Result<()> {
         let mut next = self.now().clone();
         match step {
             Step::Write(writes, _) => next.apply(writes),
-            Step::Prepare(xid, writes, _) => {
+            Step::Prepare(xid, writes, _) | Step::PrepareLazily(xid, writes) => {
                 next.prepared.insert(xid.clone(), writes.clone());
             }
             Step::Decide(xid, commit, _) => next.decide(xid, *commit),
@@ -151,7 +154,11 @@ impl World {
         self.run(step)?;
         if matches!(
             step,
-            Step::Write(_, true) | Step::Prepare(..) | Step::Decide(_, _, true) | Step::Reopen
+            Step::Write(_, true)
+                | Step::Prepare(..)
+                | Step::Decide(_, _, true)
+                | Step::Sync
+                | Step::Reopen
         ) {
             self.durable = self.moments.len() - 1;
         }
@@ -175,20 +182,14 @@ impl World {
                 db.write(&batch, WriteOptions { sync: *sync })
             }
             Step::Prepare(xid, writes, concurrency) => {
-                let concurrency = *concurrency;
-                // So that all but its last write goes to runs, and the prepare to tables.
-                let spills = concurrency == Concurrency::Pessimistic && writes.len() > 2;
-                let memory_bytes = u64::from(spills);
-                let options = TransactionOptions {
-                    concurrency,
-                    memory_bytes,
-                    ..TransactionOptions::default()
-                };
-                let mut txn = db.begin(options)?;
-                fill(&mut txn, trees, writes)?;
-                txn.prepare(xid).map(drop)
+                begin(db, trees, writes, *concurrency)?.prepare(xid).map(drop)
+            }
+            Step::PrepareLazily(xid, writes) => {
+                let txn = begin(db, trees, writes, Concurrency::Pessimistic)?;
+                txn.prepare_with(xid, WriteOptions::default()).map(drop)
             }
             Step::Decide(xid, commit, sync) => decide(db, xid, *commit, *sync),
+            Step::Sync => db.sync(),
             Step::Flush => db.flush(),
             Step::Compact => db.compact(),
             Step::Background => db.step().map(drop),
@@ -203,15 +204,27 @@ impl World {
     }
 }
 
-fn fill(txn: &mut Transaction, trees: &[Tree; 2], writes: &[Write]) -> shale::Result<()> {
+/// A transaction with these writes. A pessimistic one with more than two does not fit its memory.
+fn begin(
+    db: &Db,
+    trees: &[Tree; 2],
+    writes: &[Write],
+    concurrency: Concurrency,
+) -> shale::Result<Transaction> {
+    // So that all but its last write goes to runs, and the prepare to tables.
+    let spills = concurrency == Concurrency::Pessimistic && writes.len() > 2;
+    let memory_bytes = u64::from(spills);
+    let options = TransactionOptions { concurrency, memory_bytes, ..TransactionOptions::default() };
+    let mut txn = db.begin(options)?;
     writes.iter().try_for_each(|write| match write {
         Write::Put(tree, key, value) => txn.put(&trees[*tree], key, value),
         Write::Delete(tree, key) => txn.delete(&trees[*tree], key),
         Write::DeleteRange(tree, start, end) => txn.delete_range(&trees[*tree], start, end),
-    })
+    })?;
+    Ok(txn)
 }
 
-fn decide(db: &Db, xid: &[u8], commit: bool, sync: bool) -> shale::Result<()> {
+pub(super) fn decide(db: &Db, xid: &[u8], commit: bool, sync: bool) -> shale::Result<()> {
     let found = db.prepared()?.into_iter().find(|prepared| prepared.xid() == xid);
     let prepared = found.expect("it is prepared");
     let options = WriteOptions { sync };
@@ -219,10 +232,10 @@ fn decide(db: &Db, xid: &[u8], commit: bool, sync: bool) -> shale::Result<()> {
 }
 
 /// Rows by tree and key.
-type Rows = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
+pub(super) type Rows = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
 
 /// What a database holds, and what is prepared.
-fn found(db: &Db) -> (Rows, Vec<Vec<u8>>) {
+pub(super) fn found(db: &Db) -> (Rows, Vec<Vec<u8>>) {
     let mut rows = BTreeMap::new();
     for (index, name) in ["a", "b"].iter().enumerate() {
         let Ok(tree) = db.tree(name) else { continue };
@@ -236,27 +249,27 @@ fn found(db: &Db) -> (Rows, Vec<Vec<u8>>) {
 }
 
 #[track_caller]
-fn same(db: &Db, state: &State, label: &str) {
+pub(super) fn same(db: &Db, state: &State, label: &str) {
     let (rows, prepared) = found(db);
     assert!(rows == state.rows, "{label}: the rows differ");
     assert_eq!(prepared, state.prepared.keys().cloned().collect::<Vec<_>>(), "{label}");
 }
 
 /// Opens what is on a disk: it must be a moment from `low` on. Then what is prepared is locked, can
-/// be decided, and the decisions last.
-fn recover(fs: &MemFs, moments: &[State], low: usize, label: &str) {
-    recover_and(fs, moments, low, label, CrashMode::Lost);
+/// be decided, and the decisions last. Answers which moment it was.
+pub(super) fn recover(fs: &MemFs, moments: &[State], low: usize, label: &str) -> usize {
+    recover_and(fs, moments, low, label, CrashMode::Lost)
 }
 
 /// As [`recover`], with this crash in the end.
-fn recover_and(fs: &MemFs, moments: &[State], low: usize, label: &str, end: CrashMode) {
+fn recover_and(fs: &MemFs, moments: &[State], low: usize, label: &str, end: CrashMode) -> usize {
     let db = open_db(fs, PATH, &small()).unwrap_or_else(|error| panic!("{label}: {error}"));
     let (rows, prepared) = found(&db);
     let is = |state: &&State| state.rows == rows && state.prepared.keys().eq(prepared.iter());
-    let Some(state) = moments[low.min(moments.len())..].iter().rfind(is) else {
+    let Some(at) = (low..moments.len()).rfind(|at| is(&&moments[*at])) else {
         panic!("{label}: no moment from {low} to {} is what was found", moments.len() - 1);
     };
-    let mut state = state.clone();
+    let mut state = moments[at].clone();
     let lock_timeout = std::time::Duration::ZERO;
     let options = TransactionOptions { lock_timeout, ..TransactionOptions::default() };
     for writes in state.prepared.values() {
@@ -279,6 +292,7 @@ fn recover_and(fs: &MemFs, moments: &[State], low: usize, label: &str, end: Cras
     let db = open_db(&after, PATH, &small()).unwrap_or_else(|error| panic!("{label}: {error}"));
     same(&db, &state, label);
     assert!(db.verify(&mut |_| {}).unwrap().damage.is_empty(), "{label}");
+    at
 }
 
 #[test]
