@@ -26,7 +26,8 @@ pub enum shale_report_kind {
     /// The levels of the trees, a list: tree, level, tables, bytes, target_bytes, codec, ratio, and
     /// what compactions into it have read, written and taken.
     SHALE_REPORT_COMPACTION = 4,
-    /// The statistics: levels, compactions, stalls, cache, filters, latencies, CPU.
+    /// The statistics: levels, compactions, stalls, cache, filters, latencies, CPU,
+    /// lock_escalations (how often locks of keys were made ranges).
     SHALE_REPORT_STATS = 5,
     /// The same as tables to read, which is no JSON.
     SHALE_REPORT_STATS_TEXT = 6,

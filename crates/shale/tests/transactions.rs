@@ -548,3 +548,19 @@ fn transfers_from_threads_keep_the_sum() {
         assert_eq!(sum, 100 * ACCOUNTS, "{isolation:?} {concurrency:?}");
     }
 }
+
+/// What a transaction may lock is bounded; that keys were made ranges for it is counted.
+#[test]
+fn the_statistics_count_escalations_of_locks() {
+    let (db, tree) = open();
+    assert_eq!(db.stats().lock_escalations, 0);
+    let mut txn = db.begin(TransactionOptions::default()).unwrap();
+    for n in 0..20_000u32 {
+        txn.put(&tree, &n.to_be_bytes(), b"").unwrap();
+    }
+    txn.commit(DONE).unwrap();
+    let stats = db.stats();
+    assert!(stats.lock_escalations > 0);
+    let told = format!("locks of keys made ranges: {} times", stats.lock_escalations);
+    assert!(stats.to_string().contains(&told), "{stats}");
+}

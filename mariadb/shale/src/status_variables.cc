@@ -22,7 +22,7 @@ struct Shown {
   ulonglong wal_syncs, commits, commit_groups, stall_micros, stalls;
   ulonglong cache_hits, cache_misses, filter_checks, filter_useful;
   ulonglong point_reads, multi_point_reads, scans;
-  ulonglong memory_used, memory_bound, snapshots, debt_bytes, disk_bytes;
+  ulonglong memory_used, memory_bound, snapshots, debt_bytes, disk_bytes, lock_escalations;
   double write_amp;
 };
 
@@ -53,6 +53,7 @@ SHOW_VAR rows[] = {
     {"memory_used", (char *)&shown.memory_used, SHOW_ULONGLONG},
     {"memory_bound", (char *)&shown.memory_bound, SHOW_ULONGLONG},
     {"open_snapshots", (char *)&shown.snapshots, SHOW_ULONGLONG},
+    {"lock_escalations", (char *)&shown.lock_escalations, SHOW_ULONGLONG},
     {"rows_inserted", (char *)&shown.rows_inserted, SHOW_ULONGLONG},
     {"rows_updated", (char *)&shown.rows_updated, SHOW_ULONGLONG},
     {"rows_deleted", (char *)&shown.rows_deleted, SHOW_ULONGLONG},
@@ -83,6 +84,7 @@ void ask() {
   shown.filter_useful = counters["filter_useful"].whole();
   shown.memory_bound = now["memory_bytes"].whole();
   shown.snapshots = now["snapshots"].whole();
+  shown.lock_escalations = now["lock_escalations"].whole();
   shown.memory_used = shown.debt_bytes = shown.disk_bytes = 0;
   for (const auto &part : now["memory_used"].members()) shown.memory_used += part.second.whole();
   for (const Json &tree : now["trees"].elements()) {

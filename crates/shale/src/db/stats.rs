@@ -291,6 +291,9 @@ pub struct Stats {
     pub wal_files: u64,
     /// Open snapshots.
     pub snapshots: u64,
+    /// Times that locks of keys of a transaction were made one lock of a range, since those of all
+    /// transactions may take a sixteenth of `memory_bytes` only.
+    pub lock_escalations: u64,
     /// The last failure of background work that has not been overcome.
     pub background_error: Option<String>,
 }
@@ -341,6 +344,7 @@ impl Core {
             memory_used: memory.map(|(name, value)| (name.to_owned(), value)).into(),
             wal_files: self.wals.lock().len() as u64,
             snapshots: self.snapshots.count() as u64,
+            lock_escalations: self.locks.escalations(),
             background_error,
             trees,
         }
@@ -559,6 +563,9 @@ impl fmt::Display for Stats {
             count("filter_useful"),
             count("filter_false_positives")
         )?;
+        if self.lock_escalations > 0 {
+            writeln!(f, "locks of keys made ranges: {} times", self.lock_escalations)?;
+        }
         for (name, l) in self.latencies.iter().filter(|(_, l)| l.samples > 0) {
             writeln!(
                 f,
