@@ -12,6 +12,7 @@ mod model;
 mod prepared;
 mod stages;
 mod threads;
+mod undecided;
 mod unsynced;
 
 use std::sync::atomic::{AtomicBool, Ordering};

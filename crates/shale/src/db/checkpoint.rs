@@ -121,9 +121,11 @@ impl Core {
         };
         let prepared = self.prepared.lock();
         // Now, since a decision may take them away.
-        for meta in prepared.values().flat_map(|prepared| prepared.tables()) {
-            let name = file(FileKind::Table, meta.id);
-            self.env.fs.link(&self.dir.join(&name), &to.join(&name))?;
+        for one in prepared.values() {
+            let tables = one.tables().map(|meta| file(self.kind_of_run(meta.id), meta.id));
+            for name in tables.chain(one.mark.map(|id| file(FileKind::Prepared, id))) {
+                self.env.fs.link(&self.dir.join(&name), &to.join(&name))?;
+            }
         }
         let blobs = prepared.values().flat_map(|prepared| prepared.blobs.clone()).collect();
         Ok(Cut { states, snapshot: manifest.catalog().snapshot(), last, blobs })

@@ -18,7 +18,6 @@ use crate::base::sync::atomic::Ordering;
 use crate::compaction::policy::LAST;
 use crate::compaction::range::KeyRange;
 use crate::table::BlobRef;
-use crate::table::format::FileKind;
 use crate::table::meta::TableMeta;
 use crate::version::edit::TreeEdit;
 use crate::version::{TreeId, Version};
@@ -160,8 +159,7 @@ impl Ingest {
                 let core = &self.tree.handle.core;
                 // Most of it will stay in the last level, so it is written for it.
                 let options = core.table_options(&self.tree.inner, LAST);
-                let deletes = RangeDeletes::default();
-                let writer = RunWriter::new(core, FileKind::Table, options, deletes);
+                let writer = RunWriter::new(core, true, options, RangeDeletes::default());
                 self.writer.insert(writer)
             }
         };
@@ -232,7 +230,7 @@ impl Drop for Ingest {
 pub(crate) struct IngestPart {
     pub tree: Arc<TreeCore>,
     /// Tables in key order that do not overlap, whose entries have no numbers yet; durable, their
-    /// names not yet.
+    /// names not yet, and called runs.
     pub tables: Vec<TableMeta>,
 }
 
@@ -255,7 +253,7 @@ impl Core {
             self.lead_ingest(&mut leader, parts, None)
         });
         let left = parts.iter().flat_map(|part| &part.tables);
-        self.discard(&left.map(|meta| meta.id).collect::<Vec<_>>());
+        self.discard_runs(&left.map(|meta| meta.id).collect::<Vec<_>>());
         result
     }
 
@@ -268,7 +266,6 @@ impl Core {
     ) -> Result<()> {
         // Taken in order, so that two who ingest do not wait for each other.
         parts.sort_by_key(|part| part.tree.id);
-        self.env.fs.sync_dir(&self.dir)?;
         for part in &*parts {
             // Flushing without the lock first keeps the time under the lock short.
             self.flush(Some(&part.tree))?;
@@ -298,6 +295,7 @@ impl Core {
             self.sync_log(leader, through)?;
             self.run_flush(&trees)?;
         }
+        self.name_tables(parts.iter().flat_map(|part| &part.tables))?;
         let seq = leader.next_seq;
         // A log whose numbers have a gap would count as damaged: the number gets a record.
         // And everything before it must be durable, since the ingest will be.

@@ -12,8 +12,8 @@ use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::fs::{DirEntry, Env};
 use crate::table::blob::{BlobReader, BlobRef};
 use crate::table::format::{FileKind, file_name, parse_file_name};
-use crate::version::TreeId;
 use crate::version::manifest::{self, Recovered};
+use crate::version::{TreeId, mark};
 use crate::wal::inspect::salvage;
 use crate::wal::payload::prepared_ops;
 use crate::wal::{Op, PreparedLog, WalBatch};
@@ -138,7 +138,7 @@ pub fn open_in(env: &Env, path: &Path) -> Result<Inspection> {
             Ok(Inspection::Table(Box::new(TableInspection::open(env, path, id)?)))
         }
         Some((FileKind::Wal, id)) => Ok(Inspection::Wal(WalDump::open(fs, path, id)?)),
-        Some((FileKind::Manifest, id)) => {
+        Some((FileKind::Manifest | FileKind::Prepared, id)) => {
             Ok(Inspection::Manifest(ManifestDump::open(fs, path, id)?))
         }
         Some((FileKind::Blob, id)) => Ok(Inspection::Blob(inspect_blob(env, path, id)?)),
@@ -147,8 +147,8 @@ pub fn open_in(env: &Env, path: &Path) -> Result<Inspection> {
             Ok(Inspection::Current { manifest: file_name(FileKind::Manifest, id) })
         }
         Some((FileKind::Lock, _)) | None => Err(Error::InvalidArgument(format!(
-            "{} is not a file of a database that can be inspected: 000123.table, 000123.wal, \
-             000123.blob, MANIFEST-000123 and CURRENT are",
+            "{} is not a file of a database that can be inspected: 000123.table, 000123.run, \
+             000123.wal, 000123.blob, 000123.prepared, MANIFEST-000123 and CURRENT are",
             path.display()
         ))),
     }
@@ -428,12 +428,21 @@ fn needed_files(
         let tree = catalog.trees.get(tree).map(|tree| tree.name.clone());
         for meta in tables {
             let need = Need { bytes: Some(meta.file_bytes), tree: tree.clone(), level: None };
-            needed.insert((FileKind::Table, meta.id), need);
+            let is_run = entries.iter().any(|file| file.name == file_name(FileKind::Run, meta.id));
+            let kind = if is_run { FileKind::Run } else { FileKind::Table };
+            needed.insert((kind, meta.id), need);
             needed.extend(meta.blobs.iter().map(|id| ((FileKind::Blob, *id), Need::default())));
         }
     }
-    let wals = entries.iter().filter_map(|entry| parse_file_name(&entry.name));
-    let wals = wals.filter(|(kind, id)| *kind == FileKind::Wal && *id >= catalog.log.file);
+    let files = || entries.iter().filter_map(|entry| parse_file_name(&entry.name));
+    for (kind, id) in files().filter(|(kind, _)| *kind == FileKind::Prepared) {
+        let found = mark::read(&*env.fs, &dir.join(file_name(kind, id)), id)?;
+        let known = |found: &PreparedTables| catalog.prepared.get(&found.xid).cloned();
+        if found.is_ok_and(|found| known(&found).is_some_and(|trees| trees == found.trees)) {
+            needed.insert((kind, id), Need::default());
+        }
+    }
+    let wals = files().filter(|(kind, id)| *kind == FileKind::Wal && *id >= catalog.log.file);
     let wals: BTreeSet<(FileKind, FileId)> = wals.collect();
     needed.extend(wals.iter().map(|wal| (*wal, Need::default())));
     let mut add_blob = |op: &Op<'_>| {

@@ -23,7 +23,7 @@ use crate::base::sync::{Arc, Mutex};
 use crate::fs::{DirEntry, Env, os};
 use crate::table::TableEnv;
 use crate::table::format::{FileKind, parse_file_name};
-use crate::table::meta::FileId;
+use crate::table::meta::{FileId, TableMeta};
 use crate::txn::LockTable;
 use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, CURRENT, Manifest, Recovered, RecoveredTree};
@@ -99,8 +99,7 @@ fn list(env: &Env, dir: &Path) -> Result<Files> {
 
 /// Makes an empty database. A crash before its end leaves a directory that counts as empty.
 fn create(env: &Env, dir: &Path, files: &Files) -> Result<()> {
-    let data =
-        |kind| matches!(kind, FileKind::Table | FileKind::Wal | FileKind::Blob | FileKind::Run);
+    let data = |kind| !matches!(kind, FileKind::Manifest | FileKind::Current | FileKind::Lock);
     if let Some(((kind, id), _)) = files.iter().find(|((kind, _), _)| data(*kind)) {
         let name = crate::table::format::file_name(*kind, *id);
         return Err(Error::corruption(
@@ -117,9 +116,14 @@ fn create(env: &Env, dir: &Path, files: &Files) -> Result<()> {
 fn check_tables(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()> {
     let of_trees = recovered.trees.values().flat_map(|tree| tree.levels.iter().flatten());
     let prepared = recovered.prepared.values().flatten().flat_map(|(_, tables)| tables);
-    for meta in of_trees.chain(prepared) {
-        let path = dir.join(crate::table::format::file_name(FileKind::Table, meta.id));
-        match files.get(&(FileKind::Table, meta.id)) {
+    let kind_of = |meta: &TableMeta| match files.contains_key(&(FileKind::Run, meta.id)) {
+        true => FileKind::Run,
+        false => FileKind::Table,
+    };
+    let prepared = prepared.map(|meta| (kind_of(meta), meta));
+    for (kind, meta) in of_trees.map(|meta| (FileKind::Table, meta)).chain(prepared) {
+        let path = dir.join(crate::table::format::file_name(kind, meta.id));
+        match files.get(&(kind, meta.id)) {
             None => {
                 return Err(Error::corruption(
                     &path,
@@ -195,7 +199,7 @@ fn add_trees(core: &Core, recovered: &Recovered) -> Result<()> {
 }
 
 fn tree_core(core: &Core, id: TreeId, tree: &RecoveredTree) -> Result<Arc<TreeCore>> {
-    let open = |meta: &crate::table::meta::TableMeta| core.open_table(meta.clone());
+    let open = |meta: &TableMeta| core.open_table(meta.clone());
     let levels = tree.levels.iter().map(|level| level.iter().map(open).collect()).collect();
     let version = Version::from_levels(levels)?;
     Ok(TreeCore::new(id, tree.name.clone(), tree.config.clone(), version))
@@ -219,7 +223,7 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
         core.adopt_prepared(xid, undecided, &*core.env.clock);
     }
     for (xid, trees) in &recovered.prepared {
-        core.adopt_prepared_tables(xid.clone(), trees.clone());
+        core.adopt_prepared_tables(xid.clone(), trees.clone())?;
     }
     core.update_pressure();
     core.leader.lock().next_seq = end.last_seq + 1;
@@ -417,7 +421,8 @@ fn remove_orphans(core: &Core, wals: &[FileId], files: &Files) -> Result<()> {
     }
     for prepared in core.prepared.lock().values() {
         needed.extend(prepared.blobs.iter().map(|blob| (FileKind::Blob, blob.id())));
-        needed.extend(prepared.tables().map(|meta| (FileKind::Table, meta.id)));
+        needed.extend(prepared.tables().map(|meta| (FileKind::Run, meta.id)));
+        needed.extend(prepared.mark.map(|id| (FileKind::Prepared, id)));
     }
     for &(kind, id) in files.keys() {
         let numbered = !matches!(kind, FileKind::Current | FileKind::Lock);

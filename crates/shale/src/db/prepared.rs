@@ -16,7 +16,7 @@ use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::fs::Clock;
 use crate::table::Blob;
-use crate::table::meta::TableMeta;
+use crate::table::meta::{FileId, TableMeta};
 use crate::txn::{Lock, Mode, Owner, Span, Wait};
 use crate::version::TreeId;
 use crate::wal::payload::{self, XID_BYTES_MAX};
@@ -29,13 +29,17 @@ pub(crate) type TablesOf = Vec<(TreeId, Vec<TableMeta>)>;
 pub(crate) enum PreparedWrites {
     /// In the log: the number of the prepare record, and the operations as in it.
     Logged { seq: SeqNo, ops: Vec<u8> },
-    /// In tables that the manifest names and that are in no tree.
+    /// In tables that the manifest names and that are in no tree; the files are called runs.
     Tables(TablesOf),
 }
 
 /// A prepared transaction that is not decided.
 pub(crate) struct PreparedCore {
     pub writes: PreparedWrites,
+    /// The file that tells of it if the manifest does not; see [`mark`].
+    ///
+    /// [`mark`]: crate::version::mark
+    pub mark: Option<FileId>,
     /// Its locks.
     pub owner: Owner,
     /// The blob files that it refers to.
@@ -240,7 +244,7 @@ impl Core {
         let owner = std::mem::replace(owner, self.locks.owner());
         let blobs = self.blobs_of(ops);
         let writes = PreparedWrites::Logged { seq, ops: ops.to_vec() };
-        let prepared = PreparedCore { writes, owner, blobs };
+        let prepared = PreparedCore { writes, mark: None, owner, blobs };
         self.prepared.lock().insert(xid.to_vec(), prepared);
         // After it has been noted, so that whoever sees the number finds what needs the log.
         self.visible.store(seq, Ordering::Release);
@@ -270,7 +274,8 @@ impl Core {
         owner.note_writes(writes, ops.len() as u64);
         let blobs = self.blobs_of(&ops);
         let writes = PreparedWrites::Logged { seq, ops };
-        self.prepared.lock().insert(xid, PreparedCore { writes, owner, blobs });
+        let prepared = PreparedCore { writes, mark: None, owner, blobs };
+        self.prepared.lock().insert(xid, prepared);
     }
 
     /// Locks what is prepared as before a crash. All was held at once then. Only the bound on

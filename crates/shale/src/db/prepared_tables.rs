@@ -1,6 +1,9 @@
 //! Large transactions in two phases. The writes of one that did not fit its memory are in tables
 //! when it is prepared. An edit names these under the transaction's name; another takes that away,
 //! and with a commit it brings the tables into their trees. So the log has nothing of it.
+//!
+//! What is undecided can be told without the manifest, too: until a commit the files are called
+//! runs, and a file beside them, the mark, names the transaction and its tables.
 
 use super::core::Core;
 use super::ingest::IngestPart;
@@ -9,10 +12,11 @@ use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::sync::atomic::Ordering;
 use crate::table::Table;
+use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::txn::{Owner, Span};
 use crate::version::edit::Edit;
-use crate::version::{PreparedTables, TreeId};
+use crate::version::{PreparedTables, TreeId, mark};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,7 +29,30 @@ impl Core {
         parts: &[IngestPart],
         owner: &mut Owner,
     ) -> Result<()> {
-        self.env.fs.sync_dir(&self.dir)?;
+        let id = self.new_file();
+        let trees = parts.iter().map(|part| (part.tree.id, part.tables.clone())).collect();
+        let result = self
+            .write_mark(id, xid, trees)
+            .and_then(|()| self.lead_prepare_tables(xid, parts, id, owner));
+        if result.is_err() && !self.is_poisoned() {
+            self.discard_files(FileKind::Prepared, [id]);
+        }
+        result
+    }
+
+    /// Writes a mark, and makes all new names durable.
+    fn write_mark(&self, id: FileId, xid: &[u8], trees: TablesOf) -> Result<()> {
+        let prepared = PreparedTables { xid: xid.to_vec(), trees };
+        mark::write(&*self.env.fs, &self.path(FileKind::Prepared, id), id, &prepared)
+    }
+
+    fn lead_prepare_tables(
+        &self,
+        xid: &[u8],
+        parts: &[IngestPart],
+        mark: FileId,
+        owner: &mut Owner,
+    ) -> Result<()> {
         // With the leader's lock no tree is dropped, and nobody takes the name.
         let mut leader = self.leader.lock();
         self.check_writable()?;
@@ -42,22 +69,28 @@ impl Core {
         };
         self.append_edit(&mut self.manifest.lock(), &edit)?;
         let owner = std::mem::replace(owner, self.locks.owner());
-        self.note_prepared(xid.to_vec(), trees, owner);
+        self.note_prepared(xid.to_vec(), trees, Some(mark), owner);
         Ok(())
     }
 
-    fn note_prepared(&self, xid: Vec<u8>, trees: TablesOf, owner: Owner) {
+    fn note_prepared(&self, xid: Vec<u8>, trees: TablesOf, mark: Option<FileId>, owner: Owner) {
         let tables = trees.iter().flat_map(|(_, tables)| tables);
         let blobs: BTreeSet<FileId> = tables.flat_map(|meta| meta.blobs.iter().copied()).collect();
         let blobs = blobs.into_iter().map(|id| self.blob(id)).collect();
         let writes = PreparedWrites::Tables(trees);
-        self.prepared.lock().insert(xid, PreparedCore { writes, owner, blobs });
+        self.prepared.lock().insert(xid, PreparedCore { writes, mark, owner, blobs });
     }
 
     /// Takes in what the manifest says is prepared, and locks its keys again.
-    pub fn adopt_prepared_tables(&self, xid: Vec<u8>, trees: TablesOf) {
+    pub fn adopt_prepared_tables(&self, xid: Vec<u8>, trees: TablesOf) -> Result<()> {
         let mut owner = self.locks.owner();
+        let mut mark = None;
         if !self.read_only {
+            // A commit that was not made may have named them, or an older program, which has
+            // written no mark either.
+            self.name_runs(trees.iter().flat_map(|(_, tables)| tables))?;
+            let id = *mark.insert(self.new_file());
+            self.write_mark(id, &xid, trees.clone())?;
             for (tree, tables) in &trees {
                 for meta in tables {
                     if let Err(error) = self.lock_table(&mut owner, *tree, meta) {
@@ -66,12 +99,13 @@ impl Core {
                 }
             }
         }
-        self.note_prepared(xid, trees, owner);
+        self.note_prepared(xid, trees, mark, owner);
+        Ok(())
     }
 
     fn lock_table(&self, owner: &mut Owner, tree: TreeId, meta: &TableMeta) -> Result<()> {
         let clock = &*self.env.clock;
-        let table = self.open_table(meta.clone());
+        let table = Table::new(meta.clone(), self.path(FileKind::Run, meta.id), &self.tables);
         for range in table.range_deletes()?.fragments() {
             self.lock_again(owner, tree, Span::Range(&range.start, Some(&range.end)), clock);
         }
@@ -109,16 +143,26 @@ impl Core {
             let mut leader = self.leader.lock();
             self.check_writable()?;
             self.tables_of(xid)?;
-            self.lead_ingest(&mut leader, parts, Some(xid))?;
+            let there: Vec<TableMeta> =
+                parts.iter().flat_map(|part| part.tables.iter().cloned()).collect();
+            let result = self.lead_ingest(&mut leader, parts, Some(xid));
+            if result.is_err()
+                && !self.is_poisoned()
+                && let Err(error) = self.name_runs(there.iter())
+            {
+                tracing::warn!(%error, "tables of a prepared transaction have another name");
+            }
+            result?;
             ended = Some(self.end_prepared(xid)?);
             Ok(())
         })?;
         let installed =
             |id: TreeId| parts.iter().any(|part| part.tree.id == id && part.tables.is_empty());
         let left = tables.iter().filter(|(id, _)| !installed(*id)).flat_map(|(_, tables)| tables);
-        self.discard(&left.map(|meta| meta.id).collect::<Vec<_>>());
+        self.discard_runs(&left.map(|meta| meta.id).collect::<Vec<_>>());
         if let Some(mut ended) = ended {
             self.locks.release(&mut ended.owner);
+            self.discard_files(FileKind::Prepared, ended.mark);
         }
         Ok(())
     }
@@ -137,7 +181,13 @@ impl Core {
             self.end_prepared(xid)?
         };
         self.locks.release(&mut ended.owner);
-        self.discard(&ended.tables().map(|meta| meta.id).collect::<Vec<_>>());
+        // The mark first, durably: it would bring back what is left of the tables.
+        self.discard_files(FileKind::Prepared, ended.mark);
+        if let Err(error) = self.env.fs.sync_dir(&self.dir) {
+            tracing::warn!(%error, "the next open removes what was rolled back");
+            return Ok(());
+        }
+        self.discard_runs(&ended.tables().map(|meta| meta.id).collect::<Vec<_>>());
         ended.blobs.iter().for_each(|blob| blob.mark_obsolete());
         Ok(())
     }

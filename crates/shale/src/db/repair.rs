@@ -19,6 +19,10 @@
 //! and so are log files: rows deleted long ago may come back, dropped trees too. Equal sequence
 //! numbers (0, for rows that a compaction found to be older than every reader) are then decided
 //! by the number of the file; bulk-loaded rows, whose numbers only the manifest knew, count as 0.
+//! So do those of transactions that did not fit their memory. What was not committed does not come
+//! back: until then files are called `.run`, which are left out unless a `.prepared` file says that
+//! they are of a prepared transaction. One that was being committed, or prepared, when the machine
+//! stopped may be found committed, or prepared; of a bulk load that was just being finished, a part.
 
 mod catalog;
 mod prepared;
@@ -33,7 +37,7 @@ use super::{Background, Db, OpenOptions};
 use crate::base::config::Config;
 use crate::base::error::{Error, Result};
 use crate::fs::Env;
-use crate::table::format::{FileKind, parse_file_name};
+use crate::table::format::{FileKind, file_name, parse_file_name};
 use crate::table::meta::FileId;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -196,6 +200,17 @@ pub fn repair(
         trees.insert(id, tree);
     }
     for (xid, undecided) in &sources.prepared.undecided {
+        if catalog.prepared.contains_key(xid) {
+            let what = format!(
+                "what became of a transaction `{}` is lost, and another one is prepared under the \
+                 same name; the one in the log is left out",
+                xid.escape_ascii()
+            );
+            let mut logs = files.keys().filter(|(kind, _)| *kind == FileKind::Wal);
+            let last = logs.next_back().map_or(0, |(_, id)| *id);
+            report.note(&file_name(FileKind::Wal, last), None, what);
+            continue;
+        }
         prepared::logged(&work, &db, &trees, xid, &undecided.ops, &mut report)?;
     }
     for (xid, tables) in &catalog.prepared {
@@ -220,7 +235,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// The bytes of tables and logs.
     fn total(&self) -> u64 {
-        let read = |kind| matches!(kind, FileKind::Table | FileKind::Wal);
+        let read = |kind| matches!(kind, FileKind::Table | FileKind::Run | FileKind::Wal);
         self.files.iter().filter(|((kind, _), _)| read(*kind)).map(|(_, bytes)| bytes).sum()
     }
 

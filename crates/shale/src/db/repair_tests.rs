@@ -1,8 +1,9 @@
 use super::*;
 use crate::base::config::{Codec, Codecs, TreeConfig};
-use crate::db::{Batch, Tree, WriteOptions};
+use crate::db::{Batch, TransactionOptions, Tree, WriteOptions};
 use crate::fs::Fs;
 use crate::fs::mem::{MemClock, MemFs};
+use crate::version::manifest::{ManifestDump, ManifestLine};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -199,6 +200,197 @@ fn without_current_or_manifest_the_tables_tell() {
     assert_eq!(names, ["recovered-1", "recovered-2"]);
     assert_eq!(found["recovered-1"], content["users"]);
     assert_eq!(found["recovered-2"], content["items"]);
+}
+
+/// Transactions that do not fit their memory, each of a row in both trees: what becomes of them is
+/// told without the manifest, too.
+#[test]
+fn without_a_manifest_undecided_transactions_stay_undecided() {
+    let (world, mut content) = World::new();
+    let db = open(&world.env, Path::new(DIR));
+    let trees = [db.tree("users").unwrap(), db.tree("items").unwrap()];
+    let prepare = |xid: &str| {
+        let options = TransactionOptions { memory_bytes: 1, ..TransactionOptions::default() };
+        let mut transaction = db.begin(options).unwrap();
+        for tree in &trees {
+            for part in ["a", "b"] {
+                let key = format!("{xid}/{part}");
+                transaction.put(tree, key.as_bytes(), xid.as_bytes()).unwrap();
+            }
+        }
+        assert!(transaction.spilled_bytes() > 0);
+        transaction.prepare(xid.as_bytes()).unwrap()
+    };
+    let add = |content: &mut All, xid: &str| {
+        for rows in content.values_mut() {
+            rows.insert(format!("{xid}/a").into_bytes(), xid.into());
+            rows.insert(format!("{xid}/b").into_bytes(), xid.into());
+        }
+    };
+    prepare("committed").commit(WriteOptions::SYNC).unwrap();
+    prepare("rolled back").rollback(WriteOptions::SYNC).unwrap();
+    prepare("undecided");
+    prepare("again").rollback(WriteOptions::SYNC).unwrap();
+    prepare("again");
+    add(&mut content, "committed");
+    drop(trees);
+    db.close().unwrap();
+
+    for lose_manifest in [false, true] {
+        if lose_manifest {
+            world.remove(&world.names("MANIFEST").pop().unwrap());
+        }
+        let (found, report) = world.repair();
+        assert_eq!(report.is_clean(), !lose_manifest, "{report}");
+        let found: Vec<Rows> = found.into_values().collect();
+        let name = |index: usize| ["users", "items"][index];
+        let order = if lose_manifest { [0, 1] } else { [1, 0] };
+        for (index, rows) in order.into_iter().zip(found) {
+            assert!(rows == content[name(index)], "{index}: {report}");
+        }
+        let db = open(&world.env, Path::new("/repaired"));
+        let prepared = db.prepared().unwrap();
+        let names: Vec<&[u8]> = prepared.iter().map(|prepared| prepared.xid()).collect();
+        assert_eq!(names, [&b"again"[..], b"undecided"], "{report}");
+        let mut decided = content.clone();
+        for prepared in prepared {
+            add(&mut decided, std::str::from_utf8(prepared.xid()).unwrap());
+            prepared.commit(WriteOptions::SYNC).unwrap();
+        }
+        for (index, (_, rows)) in order.into_iter().zip(all(&db)) {
+            assert!(rows == decided[name(index)], "{index}: {report}");
+        }
+    }
+}
+
+/// A closed database with a transaction prepared in tables, and the content once it is committed.
+fn with_prepared() -> (World, All, All) {
+    let (world, content) = World::new();
+    let db = open(&world.env, Path::new(DIR));
+    let tree = db.tree("users").unwrap();
+    let options = TransactionOptions { memory_bytes: 1, ..TransactionOptions::default() };
+    let mut transaction = db.begin(options).unwrap();
+    let mut committed = content.clone();
+    for key in [&b"prepared/1"[..], b"prepared/2"] {
+        transaction.put(&tree, key, b"value").unwrap();
+        committed.get_mut("users").unwrap().insert(key.to_vec(), b"value".to_vec());
+    }
+    transaction.prepare(b"order 17").unwrap();
+    drop(tree);
+    db.close().unwrap();
+    (world, content, committed)
+}
+
+/// The record of a commit may be in the part of the manifest that is lost.
+#[test]
+fn a_commit_that_the_manifest_has_lost_counts() {
+    let (world, content, committed) = with_prepared();
+    let (found, report) = world.repair();
+    assert!(found == content && report.is_clean(), "{report}");
+    let db = open(&world.env, Path::new(DIR));
+    db.prepared().unwrap().pop().unwrap().commit(WriteOptions::SYNC).unwrap();
+    drop(db);
+    assert!(world.names(".prepared").is_empty() && world.names(".run").is_empty());
+    let manifest = world.names("MANIFEST").pop().unwrap();
+    let path = Path::new(DIR).join(&manifest);
+    let (_, id) = parse_file_name(&manifest).unwrap();
+    let lines = ManifestDump::open(&world.fs, &path, id).unwrap();
+    let mut places = lines.filter_map(|line| match line.unwrap() {
+        ManifestLine::Edit { offset, edit, .. } if !edit.decided.is_empty() => Some(offset),
+        _ => None,
+    });
+    world.flip(&manifest, places.next().unwrap() as usize + 30);
+    let db = || open(&world.env, Path::new("/repaired"));
+    let (found, report) = world.repair();
+    assert_eq!(report.catalog, CatalogStanding::Partial, "{report}");
+    assert!(found == committed && db().prepared().unwrap().is_empty(), "{report}");
+    assert!(report.to_string().contains("`order 17`"), "{report}");
+}
+
+#[test]
+fn a_damaged_mark_leaves_out_what_it_names() {
+    let (world, content, _) = with_prepared();
+    world.remove(&world.names("MANIFEST").pop().unwrap());
+    let mark = world.names(".prepared").pop().unwrap();
+    world.flip(&mark, 40);
+    let (found, report) = world.repair();
+    assert!(found["recovered-1"] == content["users"], "{report}");
+    assert!(report.files.iter().any(|file| file.name == mark), "{report}");
+    assert!(open(&world.env, Path::new("/repaired")).prepared().unwrap().is_empty());
+}
+
+/// As a program left it that wrote no marks and called what is prepared tables.
+#[test]
+fn what_was_prepared_before_there_were_marks_gets_one() {
+    let (world, content, committed) = with_prepared();
+    for name in world.names(".prepared") {
+        world.remove(&name);
+    }
+    for name in world.names(".run") {
+        let (from, to) = (Path::new(DIR).join(&name), name.replace(".run", ".table"));
+        world.fs.rename(&from, &Path::new(DIR).join(to)).unwrap();
+    }
+    assert!(world.repair().0 == content);
+    let needed = || {
+        let files = crate::db::inspect::directory_in(&world.env, Path::new(DIR)).unwrap().files;
+        files.iter().all(|file| file.standing == crate::db::inspect::Standing::Needed)
+    };
+    assert!(needed());
+    let db = open(&world.env, Path::new(DIR));
+    assert_eq!((world.names(".prepared").len(), world.names(".run").len()), (1, 1));
+    assert!(needed());
+    db.prepared().unwrap().pop().unwrap().commit(WriteOptions::SYNC).unwrap();
+    assert!(all(&db) == committed && needed());
+}
+
+/// Tables that were written for a load, or a transaction, that did not come to its commit.
+#[test]
+fn without_a_manifest_what_was_not_committed_stays_away() {
+    let (world, content) = World::new();
+    let db = open(&world.env, Path::new(DIR));
+    let tree = db.tree("users").unwrap();
+    let mut ingest = tree.ingest().unwrap();
+    for number in 0..3_000u32 {
+        let words = (0..12u64).map(|word| (u64::from(number) * 12 + word).wrapping_pow(5));
+        let noise = words.flat_map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        ingest.add(format!("load/{number:05}").as_bytes(), &noise.collect::<Vec<_>>()).unwrap();
+    }
+    let names: Vec<String> = world.names(".run");
+    assert!(names.len() > 1, "tables of the load are there: {names:?}");
+    let killed = world.fork();
+    killed.remove(&killed.names("MANIFEST").pop().unwrap());
+    let (found, report) = killed.repair();
+    assert!(found["recovered-1"] == content["users"], "{report}");
+    assert_eq!(ingest.finish().unwrap(), 3_000);
+    drop((tree, db));
+    world.remove(&world.names("MANIFEST").pop().unwrap());
+    let (found, report) = world.repair();
+    assert_eq!(found["recovered-1"].len(), content["users"].len() + 3_000, "{report}");
+}
+
+/// A tree may have nothing but what a transaction has prepared.
+#[test]
+fn without_a_manifest_prepared_writes_find_their_tree() {
+    for memory_bytes in [1, 1 << 20] {
+        let (world, _) = World::new();
+        let db = open(&world.env, Path::new(DIR));
+        let tree = db.tree_or_create("new").unwrap();
+        let options = TransactionOptions { memory_bytes, ..TransactionOptions::default() };
+        let mut transaction = db.begin(options).unwrap();
+        transaction.put(&tree, b"a", b"1").unwrap();
+        transaction.put(&tree, b"b", b"2").unwrap();
+        transaction.prepare(b"x").unwrap();
+        drop(tree);
+        db.close().unwrap();
+        world.remove(&world.names("MANIFEST").pop().unwrap());
+        let (found, report) = world.repair();
+        assert_eq!(found["recovered-3"].len(), 0, "{report}");
+        let db = open(&world.env, Path::new("/repaired"));
+        for prepared in db.prepared().unwrap() {
+            prepared.commit(WriteOptions::SYNC).unwrap();
+        }
+        assert_eq!(all(&db)["recovered-3"].len(), 2, "{report}");
+    }
 }
 
 #[test]

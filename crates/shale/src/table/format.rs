@@ -242,8 +242,10 @@ pub enum FileKind {
     Wal,
     /// `000123.blob`
     Blob,
-    /// `000123.run`: a table with what a transaction has written and not committed.
+    /// `000123.run`: a table with what is not committed.
     Run,
+    /// `000123.prepared`: the name of a prepared transaction, and its tables.
+    Prepared,
     /// `MANIFEST-000123`
     Manifest,
     /// `CURRENT`, which names the manifest in use.
@@ -259,6 +261,7 @@ pub fn file_name(kind: FileKind, id: FileId) -> String {
         FileKind::Wal => format!("{id:06}.wal"),
         FileKind::Blob => format!("{id:06}.blob"),
         FileKind::Run => format!("{id:06}.run"),
+        FileKind::Prepared => format!("{id:06}.prepared"),
         FileKind::Manifest => format!("MANIFEST-{id:06}"),
         FileKind::Current => "CURRENT".to_owned(),
         FileKind::Lock => "LOCK".to_owned(),
@@ -277,6 +280,7 @@ pub fn parse_file_name(name: &str) -> Option<(FileKind, FileId)> {
             (None, Some((digits, "wal"))) => (FileKind::Wal, digits),
             (None, Some((digits, "blob"))) => (FileKind::Blob, digits),
             (None, Some((digits, "run"))) => (FileKind::Run, digits),
+            (None, Some((digits, "prepared"))) => (FileKind::Prepared, digits),
             _ => return None,
         },
     };

@@ -102,11 +102,7 @@ impl Manifest {
 
     fn log(&mut self, edit: &Edit) -> Result<()> {
         self.buffer.clear();
-        let place = self.place;
-        self.writer.framer().frame(&mut self.buffer, |out| {
-            out.extend_from_slice(&place.to_le_bytes());
-            edit::encode(edit, out);
-        });
+        frame_edit(&self.writer, self.place, edit, &mut self.buffer);
         let appended = self.writer.append(&self.buffer);
         self.buffer.shrink_to(64 << 10);
         appended?;
@@ -181,6 +177,14 @@ impl std::fmt::Debug for Manifest {
 
 fn check(catalog: &Catalog, edit: &Edit) -> Result<()> {
     catalog.check(edit).map_err(Error::InvalidArgument)
+}
+
+/// Frames the record of an edit, which the writer is to append next.
+pub(super) fn frame_edit(writer: &WalWriter, place: u64, edit: &Edit, out: &mut Vec<u8>) {
+    writer.framer().frame(out, |out| {
+        out.extend_from_slice(&place.to_le_bytes());
+        edit::encode(edit, out);
+    });
 }
 
 /// The name of the manifest with this number.

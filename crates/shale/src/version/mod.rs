@@ -1,12 +1,14 @@
 //! Which tables exist: a tree's tables as readers see them, and how they are kept on disk.
 //!
 //! [`version`] and [`level`] are in memory: an immutable [`Version`] of [`Level`]s. [`edit`] is a
-//! change, [`catalog`] is what changes add up to, [`manifest`] keeps them.
+//! change, [`catalog`] is what changes add up to, [`manifest`] keeps them; [`mark`] keeps what is
+//! prepared once more.
 
 pub mod catalog;
 pub mod edit;
 pub mod level;
 pub mod manifest;
+pub mod mark;
 pub mod prepared;
 #[allow(clippy::module_inception, reason = "a version is what the module is about")]
 pub mod version;

@@ -8,9 +8,9 @@ use crate::base::key::SeqNo;
 use crate::fs::Env;
 use crate::table::format::{FileKind, file_name};
 use crate::table::meta::{FileId, TableMeta};
-use crate::version::TreeId;
 use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, ManifestDump, ManifestLine};
+use crate::version::{PreparedTables, TreeId, mark};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -26,6 +26,13 @@ pub struct KnownTree {
     pub tables: BTreeMap<FileId, TableMeta>,
 }
 
+/// Tables by tree.
+type Trees = Vec<(TreeId, Vec<TableMeta>)>;
+
+fn tables_of(trees: &Trees) -> impl Iterator<Item = &TableMeta> {
+    trees.iter().flat_map(|(_, tables)| tables)
+}
+
 /// What is known of the database.
 #[derive(Debug, Default)]
 pub struct Catalog {
@@ -34,7 +41,7 @@ pub struct Catalog {
     pub removed: BTreeSet<FileId>,
     pub trees_dropped: BTreeSet<TreeId>,
     /// Transactions that are prepared with their writes in tables, by name: these, by tree.
-    pub prepared: BTreeMap<Vec<u8>, Vec<(TreeId, Vec<TableMeta>)>>,
+    pub prepared: BTreeMap<Vec<u8>, Trees>,
     pub log: LogStart,
     /// Every operation up to this number must be found.
     pub last_seq: SeqNo,
@@ -77,18 +84,68 @@ impl Catalog {
             ids.clear();
         }
         // Without CURRENT the newest that has anything to say.
+        report.catalog = CatalogStanding::Lost;
+        let mut catalog = Catalog::default();
         for id in ids.into_iter().rev() {
-            if let Some(catalog) = Catalog::from_edits(env, dir, id, report)? {
-                report.catalog = if catalog.complete {
-                    CatalogStanding::Sound
-                } else {
-                    CatalogStanding::Partial
-                };
-                return Ok(catalog);
+            if let Some(found) = Catalog::from_edits(env, dir, id, report)? {
+                catalog = found;
+                report.catalog = CatalogStanding::Partial;
+                break;
             }
         }
-        report.catalog = CatalogStanding::Lost;
-        Ok(Catalog::default())
+        if catalog.complete {
+            report.catalog = CatalogStanding::Sound;
+        } else {
+            catalog.find_undecided(env, dir, files, report)?;
+        }
+        Ok(catalog)
+    }
+
+    /// Which transactions with their writes in tables are undecided, where edits are lost: each has
+    /// a mark, and the names of its files tell; see [`mark`].
+    fn find_undecided(
+        &mut self,
+        env: &Env,
+        dir: &Path,
+        files: &Files,
+        report: &mut RepairReport,
+    ) -> Result<()> {
+        let is_run = |meta: &TableMeta| files.contains_key(&(FileKind::Run, meta.id));
+        let named = self.prepared.extract_if(.., |_, trees| !tables_of(trees).any(is_run));
+        for (xid, trees) in named {
+            // Decided by an edit that is lost, or left by a program that wrote no marks.
+            let is_table = |meta: &TableMeta| files.contains_key(&(FileKind::Table, meta.id));
+            for meta in tables_of(&trees).filter(|meta| is_table(meta)) {
+                let what = format!(
+                    "it is of the transaction `{}`, which was prepared; its name says that it was \
+                     committed, so it counts as committed, though the edit that did so is lost",
+                    xid.escape_ascii()
+                );
+                report.note(&file_name(FileKind::Table, meta.id), None, what);
+            }
+        }
+        for (kind, id) in files.keys().filter(|(kind, _)| *kind == FileKind::Prepared) {
+            let name = file_name(*kind, *id);
+            let PreparedTables { xid, trees } = match mark::read(&*env.fs, &dir.join(&name), *id)? {
+                Ok(found) => found,
+                Err(what) => {
+                    let what = format!(
+                        "{what}; the prepared transaction that it names is left out, its writes \
+                         stay in .run files"
+                    );
+                    report.note(&name, None, what);
+                    continue;
+                }
+            };
+            let rolled_back = |meta: &TableMeta| self.removed.contains(&meta.id);
+            if tables_of(&trees).any(|meta| is_run(meta) && !rolled_back(meta)) {
+                for (tree, _) in &trees {
+                    self.claim(*tree);
+                }
+                self.prepared.insert(xid, trees);
+            }
+        }
+        Ok(())
     }
 
     /// What the sound edits of a manifest add up to; `None` if there is none.

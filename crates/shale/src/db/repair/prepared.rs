@@ -48,12 +48,16 @@ pub fn in_tables(
     for (id, metas) in tables {
         let Some(tree) = trees.get(id) else { continue };
         for meta in metas {
-            if !work.files.contains_key(&(FileKind::Table, meta.id)) {
+            // A commit that was not made may have named it.
+            let there = [FileKind::Run, FileKind::Table]
+                .into_iter()
+                .find(|kind| work.files.contains_key(&(*kind, meta.id)));
+            let Some(kind) = there else {
                 let what = "it is missing, and with it writes of a prepared transaction";
                 report.note(&file_name(FileKind::Table, meta.id), Some(tree.name()), what);
                 continue;
-            }
-            let table = Arc::new(read_table(work, meta.id, 0, progress)?);
+            };
+            let table = Arc::new(read_table(work, (kind, meta.id), 0, progress)?);
             note_table(report, Some(tree.name()), &table, Some(meta));
             for range in table.ranges.fragments() {
                 transaction.delete_range(tree, &range.start, &range.end)?;

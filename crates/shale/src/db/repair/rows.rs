@@ -18,7 +18,7 @@ use crate::table::salvage::{LostPart, SalvageScan, SalvagedTable};
 use crate::version::TreeId;
 use crate::wal::inspect::salvage;
 use crate::wal::replay::{self, ReplayStart};
-use crate::wal::{Op, PreparedLog, WalBatch};
+use crate::wal::{Op, OpIter, PreparedLog, WalBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -83,7 +83,7 @@ impl Sources {
                 sources.note_missing(catalog, report, tree, name.as_deref(), &meta);
                 continue;
             }
-            let table = read_table(work, meta.id, meta.ingest_seq, progress)?;
+            let table = read_table(work, (FileKind::Table, meta.id), meta.ingest_seq, progress)?;
             note_table(report, name.as_deref(), &table, Some(&meta));
             sources.add(tree, table, Some(&meta));
         }
@@ -101,6 +101,14 @@ impl Sources {
             }
         }
         sources.read_log(work, catalog, report, progress)?;
+        let undecided = sources.prepared.undecided.values();
+        let prepared = undecided.flat_map(|one| OpIter::new(&one.ops, 1).map(|op| op.tree));
+        for id in prepared.collect::<BTreeSet<TreeId>>() {
+            // A tree may have nothing else.
+            if catalog.claim(id).is_some() {
+                sources.tree(id);
+            }
+        }
         catalog.name_all();
         Ok(sources)
     }
@@ -126,7 +134,7 @@ impl Sources {
             .filter(|id| !seen.contains(id) && !catalog.removed.contains(id))
             .collect();
         for id in unnamed {
-            let table = read_table(work, id, 0, progress)?;
+            let table = read_table(work, (FileKind::Table, id), 0, progress)?;
             let tree = match table.tree.filter(|tree| *tree != 0) {
                 Some(tree) if catalog.claim(tree).is_none() => continue,
                 Some(tree) => tree,
@@ -312,14 +320,14 @@ pub fn note_table(
 
 pub fn read_table(
     work: &mut Work<'_>,
-    id: FileId,
+    (kind, id): (FileKind, FileId),
     ingest_seq: SeqNo,
     progress: &mut dyn FnMut(RepairProgress),
 ) -> Result<SalvagedTable> {
-    let name = file_name(FileKind::Table, id);
+    let name = file_name(kind, id);
     progress(work.progress(RepairStep::Reading, &name));
     let table = SalvagedTable::open(work.env, &work.from.join(&name), id, ingest_seq)?;
-    work.bytes_done += work.files.get(&(FileKind::Table, id)).copied().unwrap_or(0);
+    work.bytes_done += work.files.get(&(kind, id)).copied().unwrap_or(0);
     Ok(table)
 }
 

@@ -38,11 +38,11 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(core: &'a Arc<Core>, tree: &Tree, kind: FileKind, deletes: RangeDeletes) -> Rows<'a> {
+    /// What is `last` is to be committed.
+    fn new(core: &'a Arc<Core>, tree: &Tree, last: bool, deletes: RangeDeletes) -> Rows<'a> {
         // What stays private is read again soon; what is committed mostly ends in the last level.
-        let level = if kind == FileKind::Table { LAST } else { 0 };
-        let options = core.table_options(&tree.inner, level);
-        let writer = RunWriter::new(core, kind, options, deletes);
+        let options = core.table_options(&tree.inner, if last { LAST } else { 0 });
+        let writer = RunWriter::new(core, last, options, deletes);
         Rows { core, blob_bytes: tree.config().blob_bytes.into(), writer, blobs: Vec::new() }
     }
 
@@ -153,7 +153,7 @@ impl Transaction {
         fill: impl FnOnce(&Transaction, &mut Rows<'_>) -> Result<()>,
     ) -> Result<Option<OwnRun>> {
         let Some(tree) = self.trees.get(&id) else { return Ok(None) };
-        let mut rows = Rows::new(core, tree, FileKind::Run, RangeDeletes::default());
+        let mut rows = Rows::new(core, tree, false, RangeDeletes::default());
         fill(self, &mut rows)?;
         let Rows { writer, blobs, .. } = rows;
         let tables = writer.finish()?;
@@ -190,7 +190,7 @@ impl Transaction {
             let result = core.prepare_tables(xid, parts, &mut self.owner);
             if result.is_err() {
                 let tables = parts.iter().flat_map(|part| &part.tables);
-                core.discard(&tables.map(|meta| meta.id).collect::<Vec<_>>());
+                core.discard_runs(&tables.map(|meta| meta.id).collect::<Vec<_>>());
             }
             result
         })
@@ -202,7 +202,7 @@ impl Transaction {
         for id in self.writes.tree_ids() {
             let Some(tree) = self.trees.get(&id) else { continue };
             let deletes = self.writes.range_deletes(id).numbered(0);
-            let mut rows = Rows::new(core, tree, FileKind::Table, deletes);
+            let mut rows = Rows::new(core, tree, true, deletes);
             self.writes.each_newest(id, &mut |kind, key, value| rows.add(key, 0, kind, value))?;
             let Rows { writer, blobs, .. } = rows;
             let metas = writer.finish()?;
@@ -248,6 +248,6 @@ impl FinalTables {
 impl Drop for FinalTables {
     fn drop(&mut self) {
         let tables = self.parts.iter().flat_map(|part| &part.tables);
-        self.core.discard_files(FileKind::Table, tables.map(|meta| meta.id));
+        self.core.discard_files(FileKind::Run, tables.map(|meta| meta.id));
     }
 }

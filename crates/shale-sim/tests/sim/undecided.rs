@@ -1,0 +1,152 @@
+//! Crashes that take the manifest along: a repair tells from the files which large transactions are
+//! undecided.
+
+use crate::Case;
+use crate::prepared::{Rows, State, Step, World, Write};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use shale::fs::mem::{Call, CrashMode, MemFs};
+use shale::fs::{Env, Fs};
+use shale::repair::{RepairOptions, repair};
+use shale::{Concurrency, Error, WriteOptions};
+use shale_sim::driver::{PATH, open_db};
+use shale_sim::fault::faults_of;
+use shale_sim::settings::{exhaustive, seeds, small};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A program that puts each key once, so that rows need no numbers to be told apart, and syncs.
+/// Names are used again.
+fn program(seed: u64, length: usize) -> Vec<Step> {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let mut open: Vec<Vec<u8>> = Vec::new();
+    let mut steps = Vec::new();
+    for number in 0..length as u8 {
+        let mut writes = |count: u8| -> Vec<Write> {
+            let length = [10, 500, 6_000][rng.random_range(0..3)];
+            let put = |n: u8| Write::Put(usize::from(n % 2), vec![number, n], vec![number; length]);
+            (0..count).map(put).collect()
+        };
+        let xid = vec![b'x', b'0' + number % 4];
+        steps.push(match number % 5 {
+            0 | 3 if !open.contains(&xid) => {
+                open.push(xid.clone());
+                // Four do not fit the transaction's memory.
+                let writes = writes(if number % 3 == 0 { 2 } else { 4 });
+                Step::Prepare(xid, writes, Concurrency::Pessimistic)
+            }
+            1 | 4 if open.len() > 1 => {
+                let xid = open.remove(rng.random_range(0..open.len()));
+                Step::Decide(xid, rng.random_range(0..3) > 0, true)
+            }
+            2 => match rng.random_range(0..4) {
+                0 => Step::Reopen,
+                1 => Step::Flush,
+                _ => Step::Background,
+            },
+            _ => Step::Write(writes(2), true),
+        });
+    }
+    steps
+}
+
+/// Takes the manifest away and repairs what is left: the result is a moment from `low` on, and what
+/// is prepared in it is whole.
+fn repaired(fs: &MemFs, moments: &[State], low: usize, label: &str) -> bool {
+    for entry in fs.list(Path::new(PATH)).unwrap() {
+        if entry.name.starts_with("MANIFEST") || entry.name.starts_with("CURRENT") {
+            fs.remove(&Path::new(PATH).join(entry.name)).unwrap();
+        }
+    }
+    let env = Env { fs: Arc::new(fs.clone()), ..Env::memory() };
+    let options = RepairOptions { config: small(), env };
+    let (from, to) = (Path::new(PATH), Path::new("/repaired"));
+    let report = match repair(from, to, &options, &mut |_| ()) {
+        // Not even a log was there yet.
+        Err(Error::NoDatabase(_)) if low == 0 => return false,
+        other => other.unwrap_or_else(|error| panic!("{label}: {error}")),
+    };
+    let db = open_db(fs, "/repaired", &small()).unwrap();
+    let rows = || {
+        let mut rows = Rows::new();
+        for (index, name) in ["recovered-1", "recovered-2"].iter().enumerate() {
+            let Ok(tree) = db.tree(name) else { continue };
+            let found = tree.scan::<&[u8]>(..).unwrap().map(|row| row.unwrap());
+            rows.extend(found.map(|(key, value)| ((index, key), value)));
+        }
+        rows
+    };
+    let found = rows();
+    let prepared: Vec<Vec<u8>> =
+        db.prepared().unwrap().iter().map(|prepared| prepared.xid().to_vec()).collect();
+    let is = |state: &&State| state.rows == found && state.prepared.keys().eq(prepared.iter());
+    let Some(state) = moments[low..].iter().rfind(is) else {
+        panic!("{label}: no moment is what was found, {prepared:?} being prepared: {report}");
+    };
+    let mut state = state.clone();
+    for prepared in db.prepared().unwrap() {
+        state.decide(prepared.xid(), true);
+        prepared.commit(WriteOptions::SYNC).unwrap();
+    }
+    assert!(rows() == state.rows, "{label}: a part of what was prepared is missing: {report}");
+    !prepared.is_empty()
+}
+
+#[test]
+fn a_repair_without_a_manifest_shows_nothing_undecided() {
+    let (mut crashes, mut undecided) = (0, 0);
+    for seed in seeds(4) {
+        let fs = MemFs::new();
+        let mut world = World::create(fs.clone()).unwrap();
+        fs.keep_images(Some(1));
+        for (at, step) in program(seed + 400, 30).iter().enumerate() {
+            let low = world.durable;
+            world.step(step).unwrap();
+            let images = fs.take_images();
+            let stride = if exhaustive() { 1 } else { (images.len() / 3).max(1) };
+            for (index, image) in images.iter().enumerate().step_by(stride) {
+                let change = image.changes;
+                let mode = [CrashMode::Torn, CrashMode::Lost][index % 2];
+                for disk in [image.fs.crash_clone(seed ^ change, mode), image.fs.fork()] {
+                    let label = format!("SHALE_SEED={seed}, step {at} {step:?}, change {change}");
+                    let _case = Case::new(label.clone());
+                    undecided += usize::from(repaired(&disk, &world.moments, low, &label));
+                    crashes += 1;
+                }
+            }
+        }
+    }
+    assert!(crashes > 100 && undecided > 50, "{crashes} crashes, {undecided}");
+}
+
+#[test]
+fn nor_does_one_after_a_failing_call() {
+    let (mut failed, mut undecided) = (0, 0);
+    for seed in seeds(2) {
+        let steps = program(seed + 500, 25);
+        let whole = MemFs::new();
+        let mut world = World::create(whole.clone()).unwrap();
+        let before = whole.counts();
+        steps.iter().try_for_each(|step| world.step(step)).unwrap();
+        for call in Call::ALL {
+            let count = whole.counts().of(call) - before.of(call);
+            let stride = if exhaustive() { 1 } else { (count / 5).max(1) };
+            for nth in (1..=count).step_by(stride as usize) {
+                for &fault in faults_of(call) {
+                    let label = format!("SHALE_SEED={seed}, {call:?} {nth} {fault:?}");
+                    let _case = Case::new(label.clone());
+                    let fs = MemFs::new();
+                    let mut world = World::create(fs.clone()).unwrap();
+                    fs.fail(call, nth, fault, true);
+                    failed += usize::from(steps.iter().any(|step| world.step(step).is_err()));
+                    fs.clear_faults();
+                    for disk in [fs.crash_clone(seed, CrashMode::Torn), fs.fork()] {
+                        let found = repaired(&disk, &world.moments, world.durable, &label);
+                        undecided += usize::from(found);
+                    }
+                }
+            }
+        }
+    }
+    assert!(failed > 20 && undecided > 20, "{failed} failed, {undecided}");
+}
