@@ -181,11 +181,11 @@ impl Core {
     }
 
     /// Makes the log durable up to `through`, the last operation of what is to be flushed, if there
-    /// are operations in it that no table will hold then, or that are prepared: a table made durable before them would
-    /// break the promise that what survives a crash is a prefix of the commit order (and newer ones
-    /// may be of the same batch as the last one of the table). Newer ones of the same tree do not
-    /// matter if it is flushed alone: memtables are sealed between batches. Commits go on
-    /// meanwhile.
+    /// are operations in it that no table will hold then, or that are prepared: a table made durable
+    /// before them would break the promise that what survives a crash is a prefix of the commit
+    /// order (and newer ones may be of the same batch as the last one of the table). Newer ones of
+    /// the same tree do not matter if it is flushed alone: memtables are sealed between batches.
+    /// Commits go on meanwhile.
     pub fn sync_before_flush(&self, flushed: &FlushedOf<'_>, through: SeqNo) -> Result<()> {
         if self.durable.load(Ordering::Acquire) >= through {
             return Ok(());
@@ -196,8 +196,8 @@ impl Core {
         // The commit of a prepared transaction must not be lost while its writes stay: it would be
         // found prepared again.
         let decided = self.decided.load(Ordering::Acquire) > self.durable.load(Ordering::Acquire);
-        // The log goes on being read from a prepare on, so it must have all numbers that tables have:
-        // else a recovery would give those out again, and take new operations for old ones.
+        // The log goes on being read from a prepare on, so it must have all numbers that tables
+        // have: else a recovery would give those out again, and take new operations for old ones.
         let prepared = self.prepared.lock().values().any(|one| one.log_seq().is_some());
         let waits = others.any(|tree| tree.first_unflushed_but(flushed).is_some());
         if !decided && !prepared && !waits {

@@ -22,7 +22,8 @@
 //! So do those of transactions that did not fit their memory. What was not committed does not come
 //! back: until then files are called `.run`, which are left out unless a `.prepared` file says that
 //! they are of a prepared transaction. One that was being committed, or prepared, when the machine
-//! stopped may be found committed, or prepared; of a bulk load that was just being finished, a part.
+//! stopped may be found committed, or prepared; of a bulk load, or a large commit that was not
+//! prepared, that was just being finished, a part.
 
 mod catalog;
 mod prepared;

@@ -94,8 +94,8 @@ impl Transaction {
     }
 
     /// As [`Transaction::prepare`]; without a sync a crash of the machine may undo it, and what was
-    /// done later without one, up to the next sync (see [`Db::sync`](crate::Db::sync)). One that did
-    /// not fit its memory is durable whatever is asked for.
+    /// done later without one, up to the next sync (see [`Db::sync`](crate::Db::sync)). One that
+    /// did not fit its memory is durable whatever is asked for.
     ///
     /// # Errors
     /// As [`Transaction::prepare`].
