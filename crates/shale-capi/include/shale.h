@@ -747,6 +747,35 @@ shale_error *shale_txn_set_interrupt(shale_txn *txn,
 // A report of a shale_report_kind, as JSON.
 SHALE_MUST_USE shale_error *shale_report(const shale_db *db, int kind, shale_bytes **report);
 
+// As shale_txn_put, but without a lock, and without a look at whether the key has been changed. It
+// is for keys that nobody writes who has not locked another key, which this transaction has: as an
+// entry of an index belongs to its row.
+SHALE_MUST_USE
+shale_error *shale_txn_put_unlocked(shale_txn *txn,
+                                    const shale_tree *tree,
+                                    const void *key,
+                                    size_t key_len,
+                                    const void *value,
+                                    size_t value_len);
+
+// `changed` becomes whether others have written a key since the snapshot that plain reads of the
+// transaction see: what these show is no longer so. Not as long as there is no snapshot.
+SHALE_MUST_USE
+shale_error *shale_txn_changed(shale_txn *txn,
+                               const shale_tree *tree,
+                               const void *key,
+                               size_t key_len,
+                               bool *changed);
+
+// `wrote` becomes whether the transaction itself has written a key, or deleted it, and not undone
+// that.
+SHALE_MUST_USE
+shale_error *shale_txn_wrote(shale_txn *txn,
+                             const shale_tree *tree,
+                             const void *key,
+                             size_t key_len,
+                             bool *wrote);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -39,3 +39,5 @@ pub mod prepared;
 pub mod interrupt;
 
 pub mod report;
+
+pub mod entries;

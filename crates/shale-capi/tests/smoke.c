@@ -397,7 +397,7 @@ static void inserts(shale_db *db, shale_tree *a) {
   shale_bytes *values[3] = {NULL, NULL, NULL}, *existing = NULL;
   shale_txn *one = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS_LATEST);
   shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
-  bool inserted = false;
+  bool inserted = false, changed = true, wrote = false;
   OK(shale_txn_set_memory(one, 512u << 20));
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_set_memory(one, UINT64_MAX));
   OK(shale_txn_insert(one, a, "i1", 2, "1", 1, &inserted, &existing));
@@ -418,6 +418,14 @@ static void inserts(shale_db *db, shale_tree *a) {
   }
   OK(shale_txn_multi_get(one, a, NULL, NULL, 0, NULL));
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_multi_get(one, a, keys, NULL, 3, values));
+  OK(shale_txn_put_unlocked(two, a, "i1", 2, "2", 1)); /* though `one` has locked it */
+  OK(shale_txn_wrote(two, a, "i1", 2, &wrote));
+  OK(shale_txn_changed(one, a, "t1", 2, &changed));
+  CHECK(wrote && !changed);
+  OK(shale_put(a, "t1", 2, "1", 1, false));
+  OK(shale_txn_wrote(two, a, "t1", 2, &wrote));
+  OK(shale_txn_changed(one, a, "t1", 2, &changed));
+  CHECK(!wrote && changed);
   shale_txn_rollback(one);
   shale_txn_rollback(two);
 }

@@ -306,3 +306,40 @@ fn a_change_of_all_rows_finds_room_for_its_locks() {
     drop((other, small));
     assert!(db.locks(9).unwrap().is_empty());
 }
+
+#[test]
+fn an_entry_of_a_locked_row_is_written_without_a_lock() {
+    let (db, tree) = open(Background::Stepped);
+    tree.put(b"row", b"1").unwrap();
+    let mut txn = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    assert!(!txn.changed_since_snapshot(&tree, b"row").unwrap(), "there is no snapshot");
+    assert_eq!(txn.get(&tree, b"row").unwrap().unwrap(), b"1");
+    assert!(!txn.changed_since_snapshot(&tree, b"row").unwrap());
+    tree.put(b"row", b"2").unwrap();
+    tree.put(b"entry", b"2").unwrap();
+    for flushed in [false, true] {
+        if flushed {
+            tree.flush().unwrap();
+        }
+        assert!(txn.changed_since_snapshot(&tree, b"row").unwrap());
+        assert!(txn.changed_since_snapshot(&tree, b"entry").unwrap());
+        assert!(!txn.changed_since_snapshot(&tree, b"other").unwrap());
+    }
+    let mut other = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    assert!(other.get_for_update(&tree, b"entry").unwrap().is_some());
+    waits(txn.put(&tree, b"entry", b"2"));
+    let before = txn.savepoint();
+    txn.put_unlocked(&tree, b"entry", b"2").unwrap();
+    assert!(txn.has_written(&tree, b"entry").unwrap());
+    assert_eq!(txn.get(&tree, b"entry").unwrap().unwrap(), b"2");
+    txn.rollback_to(before).unwrap();
+    assert!(!txn.has_written(&tree, b"entry").unwrap());
+    assert!(txn.get(&tree, b"entry").unwrap().is_none(), "as the snapshot has it");
+    txn.put_unlocked(&tree, b"entry", b"3").unwrap();
+    assert!(!txn.has_written(&tree, b"row").unwrap());
+    txn.commit(DONE).unwrap();
+    assert_eq!(tree.get(b"entry").unwrap().unwrap(), b"3");
+    let mut late = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    assert!(late.put_unlocked(&tree, &[0; 1 << 20], b"").is_err(), "too long a key");
+    drop(other);
+}

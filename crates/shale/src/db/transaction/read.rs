@@ -6,6 +6,7 @@ use crate::base::key::Kind;
 use crate::db::options::ScanOptions;
 use crate::db::snapshot::Snapshot;
 use crate::db::tree::Tree;
+use crate::read::newer::{self, Where};
 use crate::read::{BlobSource, Scan, Value};
 use crate::txn::writes::Own;
 use crate::txn::{Mode, Span};
@@ -130,6 +131,50 @@ impl Transaction {
             }
         }
         Ok(found)
+    }
+
+    /// Whether others have written `key` since the snapshot that plain reads see: what such a read
+    /// shows is no longer so. False as long as there is no snapshot. Much cheaper than a read.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.take_snapshot()?;
+    /// assert!(!txn.changed_since_snapshot(&tree, b"a")?);
+    /// tree.put(b"a", b"1")?;
+    /// assert!(txn.changed_since_snapshot(&tree, b"a")?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn changed_since_snapshot(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
+        self.check(tree)?;
+        let Some(snapshot) = self.view() else { return Ok(false) };
+        let state = tree.inner.state.load();
+        Ok(newer::newest_after(&state, key, snapshot.seq(), Where::All)?.is_some())
+    }
+
+    /// Whether the transaction itself has written `key`, or deleted it, and not undone that.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.delete(&tree, b"a")?;
+    /// assert!(txn.has_written(&tree, b"a")?);
+    /// assert!(!txn.has_written(&tree, b"b")?);
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn has_written(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
+        self.check(tree)?;
+        Ok(self.writes.get(tree.id(), key)? != Own::Nothing)
     }
 
     /// The newest value of `key`, locked so that nobody else writes it or reads it to update until

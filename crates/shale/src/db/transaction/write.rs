@@ -34,6 +34,30 @@ impl Transaction {
         self.write(tree, Kind::Put, key, value)
     }
 
+    /// As [`Transaction::put`], but without a lock, and without a look at whether the key has been
+    /// changed. It is for keys that nobody writes who has not locked another key, which this
+    /// transaction has: as an entry of an index belongs to its row.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`], but for those of locks and [`Error::Conflict`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let (rows, by_name) = (db.tree_or_create("rows")?, db.tree_or_create("by name")?);
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&rows, b"7", b"ada")?;
+    /// txn.put_unlocked(&by_name, b"ada 7", b"")?;
+    /// assert_eq!(db.locks(10)?.len(), 1);
+    /// txn.commit(shale::WriteOptions::default())?;
+    /// assert!(by_name.get(b"ada 7")?.is_some());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn put_unlocked(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_write(tree, key, value)?;
+        self.keep(tree, Kind::Put, key, value)
+    }
+
     /// Removes `key`, if it is there.
     ///
     /// # Errors
@@ -123,11 +147,16 @@ impl Transaction {
         self.keep(tree, kind, key, value)
     }
 
-    /// Refuses what cannot be written, and locks it.
-    fn before_write(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
+    /// Refuses what cannot be written.
+    fn check_write(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         self.check(tree)?;
         self.core().check_writable()?;
-        ops::check_bounds(key, value)?;
+        ops::check_bounds(key, value)
+    }
+
+    /// Refuses what cannot be written, and locks it.
+    fn before_write(&mut self, tree: &Tree, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_write(tree, key, value)?;
         if self.is_optimistic() {
             return Ok(());
         }
