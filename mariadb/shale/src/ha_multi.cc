@@ -155,7 +155,7 @@ int ha_shale::stream(uchar *buf, shale_txn *txn, bool *shown) {
 }
 
 int ha_shale::fill_ranges(uchar *buf, shale_txn *txn) {
-  if (int error = trx()->see(*shared_)) return error;
+  if (int error = begin_plain_read(trx())) return error;
   ahead_.next = 0;
   ahead_.rows.clear();
   // What was found before the end, or before an error, comes first.

@@ -35,9 +35,7 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
   shale_txn *txn = nullptr;
   Trx *trx = this->trx();
   if (int error = trx->get(&txn)) return tell_server(ha_thd(), error);
-  if (lock_mode() == SHALE_LOCK_NONE) {
-    if (int error = trx->see(*shared_)) return error;
-  }
+  if (int error = begin_plain_read(trx)) return error;
   scan_trx_ = trx;
   scan_of_ = trx->ended();
   int error =
@@ -66,25 +64,24 @@ int ha_shale::read_by_primary(uchar *buf, int missing) {
 
 int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int missing) {
   shale_txn *txn = nullptr;
-  if (int error = trx()->get(&txn)) return error;
-  if (lock_mode() == SHALE_LOCK_NONE) {
-    if (int error = trx()->see(*shared_)) return error;
-  }
+  Trx *trx = this->trx();
+  if (int error = trx->get(&txn)) return error;
+  if (int error = begin_plain_read(trx)) return error;
   shale_bytes *found = nullptr;
   if (skips_locked_) {
-    if (int error = trx()->wait_for_locks(0)) return error;
+    if (int error = trx->wait_for_locks(0)) return error;
   }
   int error =
       number_of(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(), &found));
   if (skips_locked_) {
     // Another's row is as if it were not there.
     if (error == HA_ERR_LOCK_WAIT_TIMEOUT) error = missing;
-    if (int other = trx()->wait_for_locks(lock_wait_millis(ha_thd()))) return other;
+    if (int other = trx->wait_for_locks(lock_wait_millis(ha_thd()))) return other;
   }
   if (error != 0) return error;
   if (found == nullptr) {
     // At READ COMMITTED the place of a row that is not there is free to all, as InnoDB has it.
-    if (lock_mode() != SHALE_LOCK_NONE) trx()->unlock(index.tree, std::string(key));
+    if (lock_mode() != SHALE_LOCK_NONE) trx->unlock(index.tree, std::string(key));
     return missing;
   }
   BytesHandle bytes(found);
@@ -140,6 +137,10 @@ int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key
                                       shared_->path + " is damaged");
   }
   *skip = false;
+  if (may_be_outdated_) {
+    if (int error = is_outdated(index, key, *primary_key, skip)) return error;
+    if (*skip) return 0;
+  }
   if (!conditional) return 0;
   switch (handler_index_cond_check(this)) {
     case CHECK_POS:

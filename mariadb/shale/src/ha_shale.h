@@ -1,6 +1,7 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
-// close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write (writing), ha_ddl (create,
-// drop, rename), ha_alter (in place), ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE).
+// close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_load, ha_rewrite
+// (writing), ha_ddl (create, drop, rename), ha_alter (in place), ha_info (statistics), ha_check
+// (CHECK and OPTIMIZE TABLE).
 #pragma once
 
 #include "server.h"
@@ -213,9 +214,16 @@ class ha_shale final : public handler {
   int insert_entry(shale_txn *txn, size_t place, const RowKeys &keys);
   int put_row(shale_txn *txn, const uchar *row, const RowKeys &keys);
   int change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was, const RowKeys &is);
+  int keep_entries(shale_txn *txn, const RowKeys &was, const RowKeys &is);
   int duplicate(size_t place, std::string_view primary);
   int in_row(shale_txn *txn, int error, bool has_place, size_t place);
   int begin_write(shale_txn **txn);
+
+  // Rows that others have changed since the snapshot (ha_rewrite)
+  int look_for_changes(shale_txn *txn, const std::string &primary_key, bool *changed);
+  int begin_plain_read(shale_sql::Trx *trx);
+  int is_outdated(const Index &index, std::string_view key, std::string_view primary_key,
+                  bool *outdated);
 
   // Copying into a table that nobody sees, and loading in parts (ha_load)
   void begin_copy(bool ignore);
@@ -253,6 +261,7 @@ class ha_shale final : public handler {
   bool skips_locked_ = false;   // SKIP LOCKED
   bool read_whole_rows_ = false;  // for writers: the whole row is needed to write it anew
   bool keyread_only_ = false;
+  bool may_be_outdated_ = false;  // what a plain read finds in an index
   bool locked_ = false;
 
   shale_sql::Cursor cursor_;

@@ -101,7 +101,9 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   if (many) {
     if (int error = number_of(shale_txn_savepoint(txn, &place))) return error;
   }
+  bool changed = false;
   int error = put_row(txn, row, keys);
+  if (error == 0) error = look_for_changes(txn, keys.primary, &changed);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     error = insert_entry(txn, index, keys);
   }
@@ -160,7 +162,7 @@ int ha_shale::change_row(shale_txn *txn, const uchar *new_row, const RowKeys &wa
     if (int error = erase(index, was.keys[place])) return error;
     if (int error = insert_entry(txn, place, is)) return error;
   }
-  return 0;
+  return keep_entries(txn, was, is);
 }
 
 int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
@@ -188,8 +190,10 @@ int ha_shale::delete_row(const uchar *buf) {
   int error = begin_write(&txn);
   if (error == 0 && many) error = number_of(shale_txn_savepoint(txn, &place));
   if (error != 0) return tell_server(ha_thd(), error);
+  bool changed = false;
   error = number_of(
       shale_txn_delete(txn, primary().tree, was_.primary.data(), was_.primary.size(), nullptr, 0));
+  if (error == 0) error = look_for_changes(txn, was_.primary, &changed);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     const std::string &key = was_.keys[index];
     error = number_of(

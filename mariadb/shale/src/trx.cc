@@ -224,7 +224,7 @@ void Trx::end() {
   set_number(0);
   has_snapshot_ = false;
   ended_++;
-  wrote_ = false;
+  wrote_ = rewrote_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;
   commit_error_ = 0;

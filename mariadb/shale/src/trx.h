@@ -58,6 +58,9 @@ class Trx {
   uint64_t ended() const { return ended_; }
   bool read_committed() const { return read_committed_; }
   bool wrote() const { return wrote_; }
+  // A row was written that others have changed since the snapshot (ha_rewrite.cc).
+  void note_rewritten() { rewrote_ = true; }
+  bool rewrote() const { return rewrote_; }
 
   void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
 
@@ -94,6 +97,7 @@ class Trx {
   bool noted_ = false;  // the server may be told who waits for it
   bool read_committed_ = false;
   bool wrote_ = false;
+  bool rewrote_ = false;
   uint64_t ended_ = 0;
   unsigned tables_ = 0;
   bool has_snapshot_ = false;
