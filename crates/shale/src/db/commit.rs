@@ -181,11 +181,11 @@ impl Core {
     }
 
     /// Makes the log durable up to `through`, the last operation of what is to be flushed, if there
-    /// are operations in it that no table will hold then, or that are prepared: a table made durable
-    /// before them would break the promise that what survives a crash is a prefix of the commit
-    /// order (and newer ones may be of the same batch as the last one of the table). Newer ones of
-    /// the same tree do not matter if it is flushed alone: memtables are sealed between batches.
-    /// Commits go on meanwhile.
+    /// are operations in it that no table will hold then, or that are prepared: a table made
+    /// durable before them would break the promise that what survives a crash is a prefix of the
+    /// commit order (and newer ones may be of the same batch as the last one of the table). Newer
+    /// ones of the same tree do not matter if it is flushed alone: memtables are sealed between
+    /// batches. Commits go on meanwhile.
     pub fn sync_before_flush(&self, flushed: &FlushedOf<'_>, through: SeqNo) -> Result<()> {
         if self.durable.load(Ordering::Acquire) >= through {
             return Ok(());
