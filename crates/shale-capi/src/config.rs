@@ -108,6 +108,7 @@ mod tests {
             ("tree.codecs.last", "zstd:-5"),
             ("tree.codecs.middle", "none"),
             ("tree.filter_bits", "12"),
+            ("tree.dictionary", "true"),
         ] {
             config = with(&config, name, value).unwrap();
         }
@@ -117,6 +118,7 @@ mod tests {
         assert_eq!(config.tree.codecs.last, shale::Codec::Zstd(-5));
         assert_eq!(config.tree.codecs.middle, shale::Codec::None);
         assert_eq!(config.tree.filter_bits, 12);
+        assert!(config.tree.dictionary);
     }
 
     #[test]

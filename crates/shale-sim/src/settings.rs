@@ -13,6 +13,7 @@ pub fn small() -> Config {
         create: true,
         tree: TreeConfig {
             codecs: Codecs::default(),
+            dictionary: false,
             block_bytes: 1024,
             filter_bits: 10,
             blob_bytes: 4096,
@@ -47,6 +48,7 @@ pub fn many() -> Vec<Config> {
             create: true,
             tree: TreeConfig {
                 codecs: codecs[index % codecs.len()],
+                dictionary: index % 4 < 2,
                 block_bytes: blocks[index / 2 % blocks.len()],
                 filter_bits: filters[index / 3 % filters.len()],
                 blob_bytes: blobs[index / 4 % blobs.len()],

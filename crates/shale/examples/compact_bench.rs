@@ -104,7 +104,13 @@ impl Bench {
     ) -> Result<Arc<Table>> {
         let (id, path) = self.new_file();
         let (block_bytes, filter_bits) = (BLOCK_BYTES, FILTER_BITS);
-        let options = TableOptions { codec: self.codec, block_bytes, filter_bits, tree: 1 };
+        let options = TableOptions {
+            codec: self.codec,
+            dictionary: false,
+            block_bytes,
+            filter_bits,
+            tree: 1,
+        };
         let mut writer = TableWriter::new(self.env.fs.create(&path)?, id, options);
         let mut value = vec![b' '; value_bytes];
         for (at, number) in numbers.enumerate() {
@@ -153,6 +159,7 @@ impl Bench {
             tree: 1,
             block_bytes: BLOCK_BYTES,
             codecs: &Codecs::all(self.codec),
+            dictionary: false,
             new_file: &|| self.new_file(),
             cancelled: &|| false,
         };

@@ -11,7 +11,7 @@ use shale::base::ranges::{RangeDelete, RangeDeletes};
 use shale::base::stats::Recorder;
 use shale::fs::mem::{MemClock, MemFs};
 use shale::fs::{Env, Fs};
-use shale::table::compress::Compressor;
+use shale::table::compress::{Compressor, Dictionary};
 use shale::table::format::decode_frame;
 use shale::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter};
 use shale::version::{Edit, LogStart, Manifest, TreeEdit};
@@ -26,7 +26,7 @@ fn main() {
         ("compress", compress()),
         ("block", tables().into_iter().flat_map(|(_, blocks)| blocks).collect()),
         ("table", table()),
-        ("table_roundtrip", (0..12).map(roundtrip).collect()),
+        ("table_roundtrip", (0..16).map(roundtrip).collect()),
         ("wal", wal()),
         ("manifest", manifest()),
     ];
@@ -51,6 +51,10 @@ fn compress() -> Vec<Vec<u8>> {
         }
     }
     inputs.dedup();
+    let samples = [b"one, two, three, four, ".repeat(9), b"five, six, seven, eight ".repeat(7)];
+    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).cycle().take(30).collect();
+    let dictionary = Dictionary::make(&samples[..4].concat(), &samples, 3).expect("enough");
+    inputs.push([&[5, 0, 1, 0], dictionary.bytes()].concat());
     inputs
 }
 
@@ -71,8 +75,14 @@ fn operations(seed: u64) -> Vec<u8> {
     out
 }
 
+/// Makes the options those of a table with a dictionary: zstd, and the high bit of the filter's.
+fn with_dictionary(mut operations: Vec<u8>) -> Vec<u8> {
+    (operations[0], operations[2]) = (5, 128 + 10);
+    operations
+}
+
 fn roundtrip(seed: u64) -> Vec<u8> {
-    let operations = operations(seed);
+    let operations = if seed < 12 { operations(seed) } else { with_dictionary(operations(seed)) };
     let ingest_seq = if seed % 3 == 2 { 50 } else { 0 };
     [&[ingest_seq], &operations[..3], &[0b0101_1010], &operations[3..]].concat()
 }
@@ -87,7 +97,13 @@ fn tables() -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
         for shape in 0..3u64 {
             let path = PathBuf::from(format!("/{number}{shape}.table"));
             let file = fs.create(&path).expect("no faults");
-            let options = TableOptions { codec, block_bytes: 300, filter_bits: 10, tree: 1 };
+            let options = TableOptions {
+                codec,
+                dictionary: false,
+                block_bytes: 300,
+                filter_bits: 10,
+                tree: 1,
+            };
             let mut writer = TableWriter::new(file, 1, options);
             for row in 0..20u64 {
                 let fixed = shape == 0;
@@ -131,9 +147,12 @@ fn tables() -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
 fn table() -> Vec<Vec<u8>> {
     let mut inputs: Vec<Vec<u8>> =
         tables().into_iter().map(|(file, _)| [&[0], &file[..]].concat()).collect();
-    for seed in 0..8 {
+    for seed in 0..14 {
         let mut rng = Pcg64::seed_from_u64(100 + seed);
-        let operations = operations(100 + seed);
+        let mut operations = operations(100 + seed);
+        if seed >= 8 {
+            operations = with_dictionary(operations);
+        }
         let mut input = vec![1];
         input.extend_from_slice(&operations[..3]);
         let patches = rng.random_range(0..5u8);

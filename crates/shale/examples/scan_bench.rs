@@ -42,8 +42,13 @@ struct Bench {
 impl Bench {
     fn table(&mut self, numbers: impl Iterator<Item = u64>, seq: u64) -> Arc<Table> {
         let path = Path::new("/t").join(format!("{}.table", self.next));
-        let options =
-            TableOptions { codec: Codec::None, block_bytes: 16 << 10, filter_bits: 10, tree: 1 };
+        let options = TableOptions {
+            codec: Codec::None,
+            dictionary: false,
+            block_bytes: 16 << 10,
+            filter_bits: 10,
+            tree: 1,
+        };
         let file = self.fs.create(&path).expect("a file in memory");
         let mut writer = TableWriter::new(file, self.next, options);
         for number in numbers {

@@ -46,7 +46,8 @@ fn main() -> Result<()> {
     noise.iter_mut().for_each(|byte| *byte = step(&mut state) as u8);
 
     let mut value = [b' '; VALUE_BYTES];
-    let options = TableOptions { codec, block_bytes: 16 * 1024, filter_bits: 10, tree: 1 };
+    let options =
+        TableOptions { codec, dictionary: false, block_bytes: 16 * 1024, filter_bits: 10, tree: 1 };
     let begin = Instant::now();
     let mut writer = TableWriter::new(env.fs.create(&path)?, 1, options);
     for number in 0..rows {

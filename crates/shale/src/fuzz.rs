@@ -17,7 +17,7 @@ pub use tables::{block, table};
 
 use crate::base::config::Codec;
 use crate::base::error::Error;
-use crate::table::compress::{Compressor, decompress};
+use crate::table::compress::{Compressor, Dictionary, decompress, decompress_with};
 
 /// A function that takes any bytes and must return.
 pub type Target = fn(&[u8]);
@@ -49,12 +49,25 @@ pub fn compress(data: &[u8]) {
     }
     assert!(out.capacity() <= raw_len, "more memory than asked for");
 
+    let dictionary = tables::dictionary();
+    let mut out = Vec::new();
+    if decompress_with(Some(&dictionary), codec, input.0, raw_len, &mut out).is_ok() {
+        assert_eq!(out.len(), raw_len);
+    }
+    if let Ok(own) = Dictionary::parse(input.0.to_vec()) {
+        assert_eq!(own.bytes(), input.0);
+    }
+
     let mut image = vec![codec];
     let mut compressor = Compressor::new(CODECS[usize::from(codec) % CODECS.len()]);
+    if codec >= 128 {
+        compressor.use_dictionary(&dictionary);
+    }
     let used = compressor.compress(input.0, &mut image);
     let mut out = vec![7; raw_len % 1000];
     assert_eq!(image[0], codec, "what was in the output before is kept");
-    assert_eq!(decompress(used, &image[1..], input.0.len(), &mut out), Ok(()));
+    let unpacked = decompress_with(Some(&dictionary), used, &image[1..], input.0.len(), &mut out);
+    assert_eq!(unpacked, Ok(()));
     assert_eq!(out, input.0);
 }
 

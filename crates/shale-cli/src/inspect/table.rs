@@ -65,8 +65,9 @@ fn summary(found: &TableInspection) -> String {
         format!("keys from {} to {}", key_text(&meta.smallest), key_text(&meta.largest)),
         format!("operations {} to {}", grouped(meta.min_seq), grouped(meta.max_seq)),
         format!(
-            "sections: data {}, filter {} ({} bits a key), range deletes {}, index {}, \
-             properties {}",
+            "sections: dictionary {}, data {}, filter {} ({} bits a key), range deletes {}, \
+             index {}, properties {}",
+            bytes(found.dictionary_bytes),
             bytes(meta.data_bytes),
             bytes(found.filter_bytes),
             three_digits(found.filter_bits_per_entry),

@@ -4,6 +4,7 @@
 mod checkpoint;
 mod corrupt;
 mod crash;
+mod dictionary;
 mod fault;
 mod flush;
 mod isolation;

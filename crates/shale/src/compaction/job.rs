@@ -49,6 +49,8 @@ pub struct Context<'a> {
     pub tree: TreeId,
     /// The codecs of the tree's levels.
     pub codecs: &'a Codecs,
+    /// Whether outputs have a compression dictionary where that pays.
+    pub dictionary: bool,
     /// The size of output blocks before compression.
     pub block_bytes: usize,
     /// The number and path of a new table file.
@@ -288,6 +290,7 @@ impl Outputs<'_> {
         let file = self.context.env.fs.create(&path)?;
         let options = TableOptions {
             codec: self.context.plan.codec,
+            dictionary: self.context.dictionary,
             block_bytes: self.context.block_bytes,
             filter_bits: self.context.plan.filter_bits,
             tree: self.context.tree,

@@ -46,6 +46,7 @@ struct World {
     env: Env,
     shared: Arc<TableEnv>,
     next: Cell<FileId>,
+    dictionary: bool,
     block_bytes: usize,
     filter_bits: u8,
 }
@@ -56,7 +57,8 @@ impl World {
         fs.create_dir_all(Path::new("/t")).unwrap();
         let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
         let shared = TableEnv::new(env.clone(), 8 << 20, Arc::new(Recorder::new()));
-        World { fs, env, shared, next: Cell::new(1), block_bytes: 512, filter_bits: 10 }
+        let (dictionary, block_bytes, filter_bits) = (false, 512, 10);
+        World { fs, env, shared, next: Cell::new(1), dictionary, block_bytes, filter_bits }
     }
 
     fn new_file(&self) -> (FileId, PathBuf) {
@@ -66,9 +68,9 @@ impl World {
     }
 
     fn write(&self, codec: Codec, entries: &[Entry], deletes: &RangeDeletes) -> TableMeta {
-        let (block_bytes, filter_bits) = (self.block_bytes, self.filter_bits);
+        let World { dictionary, block_bytes, filter_bits, .. } = *self;
         let (id, path) = self.new_file();
-        let options = TableOptions { codec, block_bytes, filter_bits, tree: 1 };
+        let options = TableOptions { codec, dictionary, block_bytes, filter_bits, tree: 1 };
         let mut writer = TableWriter::new(self.fs.create(&path).unwrap(), id, options);
         for entry in entries {
             writer.add(&entry.key, entry.seq, entry.kind, &entry.value).unwrap();
@@ -135,6 +137,7 @@ impl Job<'_> {
             snapshots: &self.snapshots,
             tree: 1,
             codecs: &self.codecs,
+            dictionary: self.world.dictionary,
             block_bytes: self.world.block_bytes,
             new_file: &|| self.world.new_file(),
             cancelled,
@@ -452,6 +455,28 @@ fn blocks_stay_half_full_however_often_they_are_merged() {
         tables = done.tables.into_iter().map(|meta| world.open(meta)).collect();
     }
     assert!(carried > 500, "{carried}");
+}
+
+#[test]
+fn blocks_with_a_dictionary_are_carried_over() {
+    let with = World { dictionary: true, ..World::new() };
+    let (fs, env, shared) = (with.fs.clone(), with.env.clone(), Arc::clone(&with.shared));
+    let without = World { fs, env, shared, next: Cell::new(100), ..World::new() };
+    let row = |number: u32| {
+        let value = format!("{{\"number\":{number},\"status\":\"active\",\"currency\":\"EUR\"}}");
+        put(number, 0, value.into_bytes())
+    };
+    let base: Vec<Entry> = (0..KEYS).map(row).collect();
+    let base = with.table(Codec::Zstd(3), &base);
+    let blocks = base.meta.blocks;
+    let above = with.table(Codec::Zstd(3), &[put(KEYS / 2, 9, b"changed".to_vec())]);
+    let inputs = vec![(LAST - 1, vec![above]), (LAST, vec![base])];
+    let mut job = Job::new(&with, Codec::Zstd(3), inputs);
+    let done = job.check(&Part::default());
+    assert!(done.carried_blocks > blocks * 3 / 4, "{done:?} of {blocks}");
+    // Into tables that are to have none, none is carried.
+    job.world = &without;
+    assert_eq!(job.check(&Part::default()).carried_blocks, 0);
 }
 
 #[test]

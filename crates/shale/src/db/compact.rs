@@ -20,6 +20,7 @@ impl Core {
         let base = Targets::of(&shape, &settings).base;
         TableOptions {
             codec: policy::codec(&tree.config.codecs, level, base),
+            dictionary: tree.config.dictionary,
             block_bytes: tree.config.block_bytes as usize,
             filter_bits: policy::filter_bits(tree.config.filter_bits, level),
             tree: tree.id,

@@ -202,6 +202,7 @@ impl Core {
             snapshots: &run.snapshots,
             tree: run.tree.id,
             codecs: &run.tree.config.codecs,
+            dictionary: run.tree.config.dictionary,
             block_bytes: run.tree.config.block_bytes as usize,
             new_file: &|| {
                 let id = self.new_file();

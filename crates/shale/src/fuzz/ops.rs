@@ -67,6 +67,7 @@ fn config(byte: u8) -> Config {
     let codec = [Codec::None, Codec::Lz4, Codec::Zlib(1), Codec::Zstd(1)][usize::from(byte) % 4];
     let tree = TreeConfig {
         codecs: Codecs::all(codec),
+        dictionary: byte & 16 != 0,
         block_bytes: 1024 << (byte / 4 % 4),
         blob_bytes: 4096,
         ..TreeConfig::default()

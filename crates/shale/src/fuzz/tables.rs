@@ -9,6 +9,7 @@ use crate::base::ranges::{RangeDelete, RangeDeletes};
 use crate::base::stats::Recorder;
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
+use crate::table::compress::Dictionary;
 use crate::table::format::{FOOTER_BYTES, Footer, Handle};
 use crate::table::{
     BlobRef, Block, CursorOptions, FileId, Table, TableEnv, TableMeta, TableOptions, TableWriter,
@@ -140,6 +141,10 @@ impl Content {
     pub fn write(&self, world: &World, options: TableOptions) -> Option<TableMeta> {
         let file = world.fs.create(&World::path(1)).expect("the disk has no faults");
         let mut writer = TableWriter::new(file, 1, options);
+        if options.dictionary {
+            // So little data would get none.
+            writer.decide(Some(dictionary())).expect("the disk has no faults");
+        }
         writer.add_range_deletes(&RangeDeletes::new(self.ranges.iter().cloned()));
         for ((key, seq), (kind, value)) in &self.entries {
             writer.add(key, seq.0, *kind, value).expect("the entries ascend");
@@ -151,11 +156,22 @@ impl Content {
     }
 }
 
+/// A dictionary of nothing in particular, always the same.
+pub(super) fn dictionary() -> Arc<Dictionary> {
+    let samples: Vec<Vec<u8>> = (0..40u32)
+        .map(|number| (0..60u32).flat_map(|at| (at * number % 97).to_be_bytes()).collect())
+        .collect();
+    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+    Arc::new(Dictionary::make(&samples.concat()[..2000], &samples, 3).expect("samples enough"))
+}
+
 pub(super) fn options(input: &mut Input<'_>) -> TableOptions {
+    let [codec, block, filter] = [input.byte(), input.byte(), input.byte()];
     TableOptions {
-        codec: CODECS[usize::from(input.byte()) % CODECS.len()],
-        block_bytes: 64 + 16 * usize::from(input.byte()),
-        filter_bits: input.byte() % 21,
+        codec: CODECS[usize::from(codec) % CODECS.len()],
+        dictionary: filter >= 128,
+        block_bytes: 64 + 16 * usize::from(block),
+        filter_bits: filter % 21,
         tree: 1,
     }
 }
@@ -204,9 +220,12 @@ fn frames(table: &Arc<Table>, content: &[u8]) -> Vec<Handle> {
     let bytes = &content[content.len() - FOOTER_BYTES..];
     let footer = Footer::decode(bytes, content.len() as u64).expect("the table is sound");
     let mut frames = vec![footer.filter, footer.range_deletes, footer.index, footer.properties];
+    if footer.dictionary.bytes > 0 {
+        frames.push(footer.dictionary);
+    }
     let mut scan = table.scan(None, None);
     scan.seek_first().expect("the table is sound");
-    let mut offset = 0;
+    let mut offset = footer.data().start;
     while let Some(raw) = scan.raw_block() {
         let bytes = raw.bytes.len() as u32;
         frames.push(Handle { offset, bytes });

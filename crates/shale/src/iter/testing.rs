@@ -240,8 +240,13 @@ impl Disk {
     pub fn table(&mut self, mut entries: Vec<Entry>, deletes: &RangeDeletes) -> Arc<Table> {
         entries.sort_by(|a, b| key::compare(&a.key, a.seq, &b.key, b.seq));
         let path = Path::new("/t").join(format!("{}.table", self.next));
-        let options =
-            TableOptions { codec: Codec::None, block_bytes: 200, filter_bits: 10, tree: 1 };
+        let options = TableOptions {
+            codec: Codec::None,
+            dictionary: false,
+            block_bytes: 200,
+            filter_bits: 10,
+            tree: 1,
+        };
         let mut writer = TableWriter::new(self.fs.create(&path).unwrap(), self.next, options);
         for entry in &entries {
             writer.add(&entry.key, entry.seq, entry.kind, &entry.value).unwrap();

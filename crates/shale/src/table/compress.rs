@@ -2,7 +2,8 @@
 //!
 //! A compressed image is what the codec makes of the block and nothing more: a raw LZ4 block, a
 //! zlib stream, or a zstd frame without content size, checksum and dictionary id. The block's
-//! trailer holds the codec's id, the raw length and the checksum, so none of that is repeated.
+//! trailer holds the codec's id, the raw length and the checksum, so none of that is repeated. A
+//! frame made with a dictionary names it by its id, so that a wrong one is found out.
 //!
 //! Invariant: [`decompress`] takes any bytes. It answers with exactly `raw_len` bytes or with a
 //! reason, never writes or allocates more than that, and never panics.
@@ -15,7 +16,7 @@ use crate::fs::meter::Meter;
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::Arc;
-use zstd_safe::{CCtx, CParameter, DCtx, WriteBuf};
+use zstd_safe::{CCtx, CParameter, DCtx, DDict, WriteBuf, zstd_sys};
 
 /// The codec ids in block trailers. They are part of the format: never change one.
 pub mod id {
@@ -27,7 +28,18 @@ pub mod id {
     pub const ZLIB: u8 = 2;
     /// A zstd frame (RFC 8878).
     pub const ZSTD: u8 = 3;
+    /// A zstd frame made with the dictionary of the table in which it is.
+    pub const ZSTD_DICTIONARY: u8 = 4;
+    /// Not a block: the dictionary of a table, stored as it is.
+    pub const DICTIONARY: u8 = 5;
 }
+
+/// The longest dictionary that is read.
+pub const DICTIONARY_BYTES_MAX: usize = 256 * 1024;
+/// The shortest that zstd makes.
+const DICTIONARY_BYTES_MIN: usize = 256;
+/// What a dictionary has before its content: ids and tables of at most so many bytes.
+const DICTIONARY_HEADER_BYTES: usize = 1024;
 
 /// The id of a block that `codec` made smaller. Its level is not told by the block.
 pub fn id_of(codec: Codec) -> u8 {
@@ -51,6 +63,7 @@ enum Method {
     Lz4,
     Zlib(libdeflater::Compressor),
     Zstd(CCtx<'static>),
+    ZstdDictionary(CCtx<'static>),
 }
 
 impl Compressor {
@@ -79,6 +92,21 @@ impl Compressor {
         }
     }
 
+    /// Compresses with `dictionary` from now on, if the codec is zstd; answers whether it does.
+    pub fn use_dictionary(&mut self, dictionary: &Dictionary) -> bool {
+        let Method::Zstd(mut context) = std::mem::replace(&mut self.method, Method::None) else {
+            return false;
+        };
+        let loaded = context.load_dictionary(&dictionary.bytes).is_ok()
+            && context.set_parameter(CParameter::DictIdFlag(true)).is_ok();
+        if !loaded {
+            // Without memory for it the blocks are stored plain, as in `new`.
+            return false;
+        }
+        self.method = Method::ZstdDictionary(context);
+        true
+    }
+
     /// Appends the compressed image of `raw` to `out` and returns the id of the codec used; if
     /// the image would not be at least an eighth smaller, appends `raw` itself and returns
     /// [`id::NONE`].
@@ -100,6 +128,9 @@ impl Method {
             Method::Lz4 => lz4_compress(raw, out, limit).map(|()| id::LZ4),
             Method::Zlib(context) => zlib_compress(context, raw, out, limit).map(|()| id::ZLIB),
             Method::Zstd(context) => zstd_compress(context, raw, out).map(|()| id::ZSTD),
+            Method::ZstdDictionary(context) => {
+                zstd_compress(context, raw, out).map(|()| id::ZSTD_DICTIONARY)
+            }
         };
         match used {
             Some(used) if out.len() - start <= limit => used,
@@ -132,6 +163,17 @@ pub fn decompress(
     raw_len: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
+    decompress_with(None, codec, input, raw_len, out)
+}
+
+/// As [`decompress`], of a block of a table with this dictionary.
+pub fn decompress_with(
+    dictionary: Option<&Dictionary>,
+    codec: u8,
+    input: &[u8],
+    raw_len: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), &'static str> {
     if raw_len > raw_len_max(codec, input.len()) {
         return Err("a block is too short for its raw length");
     }
@@ -145,7 +187,14 @@ pub fn decompress(
         }
         id::LZ4 => lz4_decompress(input, raw_len, out),
         id::ZLIB => zlib_decompress(input, raw_len, out),
-        id::ZSTD => zstd_decompress(input, raw_len, out),
+        id::ZSTD => zstd_decompress(None, input, raw_len, out),
+        id::ZSTD_DICTIONARY => {
+            let dictionary = dictionary.ok_or("a block needs a dictionary that is not there")?;
+            if zstd_safe::get_dict_id_from_frame(input).map(u32::from) != Some(dictionary.id) {
+                return Err("a block was compressed with another dictionary");
+            }
+            zstd_decompress(Some(dictionary), input, raw_len, out)
+        }
         _ => Err("an unknown codec"),
     }
 }
@@ -246,7 +295,12 @@ fn zstd_compress(context: &mut CCtx<'static>, raw: &[u8], out: &mut Vec<u8>) -> 
     Some(())
 }
 
-fn zstd_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+fn zstd_decompress(
+    dictionary: Option<&Dictionary>,
+    input: &[u8],
+    raw_len: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), &'static str> {
     thread_local! {
         static CONTEXT: RefCell<Option<DCtx<'static>>> = RefCell::new(DCtx::try_create());
     }
@@ -255,9 +309,87 @@ fn zstd_decompress(input: &[u8], raw_len: usize, out: &mut Vec<u8>) -> Result<()
     let written = CONTEXT.with_borrow_mut(|context| {
         let context = context.as_mut().ok_or("no memory for a zstd context")?;
         let mut tail = Tail { out, start: 0, room: raw_len };
-        context.decompress(&mut tail, input).map_err(|_| "a damaged zstd block")
+        let written = match dictionary {
+            Some(dictionary) => {
+                context.decompress_using_ddict(&mut tail, input, &dictionary.prepared)
+            }
+            None => context.decompress(&mut tail, input),
+        };
+        written.map_err(|_| "a damaged zstd block")
     })?;
     if written == raw_len { Ok(()) } else { Err("a zstd block is not of its raw length") }
+}
+
+/// What zstd may take for known before a block begins: bytes that blocks of one table have in
+/// common, and how often which symbols are. Made ready to decompress with.
+pub struct Dictionary {
+    bytes: Vec<u8>,
+    id: u32,
+    prepared: DDict<'static>,
+}
+
+impl std::fmt::Debug for Dictionary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dictionary").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Dictionary {
+    /// Takes any bytes: a dictionary, or the reason why they are none.
+    pub fn parse(bytes: Vec<u8>) -> Result<Dictionary, &'static str> {
+        if bytes.len() > DICTIONARY_BYTES_MAX {
+            return Err("a dictionary is too long");
+        }
+        let id = zstd_safe::get_dict_id_from_dict(&bytes).ok_or("the dictionary has no id")?;
+        let prepared = DDict::try_create(&bytes).ok_or("the dictionary is malformed")?;
+        Ok(Dictionary { bytes, id: id.into(), prepared })
+    }
+
+    /// Makes one of `content`, with how often which symbols are in `samples` when they are
+    /// compressed at `level`. `None` if zstd cannot: there are too few samples, or all are alike.
+    pub fn make(content: &[u8], samples: &[&[u8]], level: i8) -> Option<Dictionary> {
+        let flat = samples.concat();
+        let lengths: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
+        let room = (content.len() + DICTIONARY_HEADER_BYTES).max(DICTIONARY_BYTES_MIN);
+        let mut bytes = vec![0; room];
+        let parameters = zstd_sys::ZDICT_params_t {
+            compressionLevel: level.into(),
+            notificationLevel: 0,
+            // An id made of the content.
+            dictID: 0,
+        };
+        // SAFETY: `bytes` is writable for `room` bytes, `content` and `flat` are readable for their
+        // lengths, and there are `lengths.len()` lengths, which add up to that of `flat`.
+        let length = unsafe {
+            zstd_sys::ZDICT_finalizeDictionary(
+                bytes.as_mut_ptr().cast(),
+                room,
+                content.as_ptr().cast(),
+                content.len(),
+                flat.as_ptr().cast(),
+                lengths.as_ptr(),
+                u32::try_from(lengths.len()).ok()?,
+                parameters,
+            )
+        };
+        // SAFETY: it looks at the number only.
+        if unsafe { zstd_sys::ZDICT_isError(length) } != 0 {
+            return None;
+        }
+        bytes.truncate(length);
+        bytes.shrink_to_fit();
+        Dictionary::parse(bytes).ok()
+    }
+
+    /// The dictionary as it is stored.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The memory that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Dictionary>() + self.bytes.len() + self.prepared.sizeof()
+    }
 }
 
 /// The spare capacity of a vector as a place for zstd to write to, so that nothing is cleared

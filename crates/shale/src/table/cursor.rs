@@ -169,7 +169,8 @@ impl TableCursor {
             Some(block) => std::mem::take(block).into_bytes(),
             None => Vec::new(),
         };
-        let block = self.table.decode_block(frame, &info, image, Some(Activity::ReadDecompress))?;
+        let activity = Some(Activity::ReadDecompress);
+        let block = self.table.decode_block(index, frame, &info, image, activity)?;
         match Arc::get_mut(&mut self.block) {
             Some(slot) => *slot = block,
             None => self.block = Arc::new(block),

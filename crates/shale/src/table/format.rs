@@ -1,17 +1,21 @@
 //! The bytes of a table file that are not blocks' own: frames, handles, the footer; and file names.
 //!
 //! ```text
-//! table   := data frames | filter frame? | range delete frame? | index frame | properties frame
-//!            | footer
+//! table   := dictionary frame? | data frames | filter frame? | range delete frame? | index frame
+//!            | properties frame | footer
 //! frame   := payload | raw length u32 | codec u8 | checksum u32 of all that comes before
-//! footer  := 4 x (offset u64, length u32): filter, range deletes, index, properties
+//! footer  := where the sections are, 48 bytes
 //!            | version u32 | checksum u32 of all that comes before | magic 8 bytes
 //! ```
+//!
+//! In version 1 there is no dictionary, and the 48 bytes are 4 x (offset u64, length u32): filter,
+//! range deletes, index, properties. In version 2, which only tables with a dictionary have, they
+//! are: length of the dictionary u32 | offset of the filter u64 | 4 x length u32 | zeros.
 //!
 //! All numbers are little-endian. Frames follow each other without gaps, so that every byte of a
 //! file is under a checksum (or is the magic number). An absent section has length 0.
 
-use super::compress::{self, Compressor};
+use super::compress::{self, Compressor, DICTIONARY_BYTES_MAX, Dictionary};
 use super::meta::FileId;
 use crate::base::coding::{Decoder, checksum, put_varint};
 
@@ -19,14 +23,19 @@ use crate::base::coding::{Decoder, checksum, put_varint};
 pub const TABLE_MAGIC: [u8; 8] = *b"SHALEtbl";
 /// What every blob file begins with.
 pub const BLOB_MAGIC: [u8; 8] = *b"SHALEblb";
-/// The version of the table format that is written; older ones that can be read: none yet.
+/// The version of the format of tables without a dictionary.
 pub const TABLE_VERSION: u32 = 1;
+/// The version of the format of tables with one.
+pub const TABLE_VERSION_DICTIONARY: u32 = 2;
 /// The version of the blob format.
 pub const BLOB_VERSION: u32 = 1;
 /// Bytes of a table's footer.
-pub const FOOTER_BYTES: usize = 4 * 12 + 4 + 4 + 8;
+pub const FOOTER_BYTES: usize = SECTION_BYTES + 4 + 4 + 8;
 /// Bytes that a frame adds to its payload.
 pub const FRAME_BYTES: usize = 4 + 1 + 4;
+
+/// Bytes of a footer that say where the sections are.
+const SECTION_BYTES: usize = 4 * 12;
 
 const _: () = assert!(FOOTER_BYTES == 64 && FRAME_BYTES == 9);
 
@@ -72,6 +81,25 @@ pub fn put_plain_frame(raw: &[u8], out: &mut Vec<u8>) -> usize {
     seal_frame(out, start, raw.len(), 0)
 }
 
+/// Appends a table's dictionary to `out` as a frame; answers the frame's length.
+pub fn put_dictionary_frame(dictionary: &Dictionary, out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend_from_slice(dictionary.bytes());
+    seal_frame(out, start, dictionary.bytes().len(), compress::id::DICTIONARY)
+}
+
+/// Checks the frame of a table's dictionary, and makes the dictionary ready.
+pub fn open_dictionary_frame(bytes: &[u8]) -> Result<Dictionary, &'static str> {
+    let frame = open_frame(bytes)?;
+    if frame.codec != compress::id::DICTIONARY || frame.raw_len != frame.payload.len() {
+        return Err("the frame is not that of a dictionary");
+    }
+    if frame.raw_len > DICTIONARY_BYTES_MAX {
+        return Err("a dictionary is too long");
+    }
+    Dictionary::parse(frame.payload.to_vec())
+}
+
 fn seal_frame(out: &mut Vec<u8>, start: usize, raw_len: usize, codec: u8) -> usize {
     out.extend_from_slice(&(raw_len as u32).to_le_bytes());
     out.push(codec);
@@ -97,10 +125,15 @@ pub fn frame_codec(bytes: &[u8]) -> Option<u8> {
 }
 
 impl Frame<'_> {
-    /// Puts the decompressed content into `out`, replacing what was there.
-    pub fn unpack(&self, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    /// Puts the decompressed content into `out`, replacing what was there. `dictionary` is that of
+    /// the table in which the frame is.
+    pub fn unpack(
+        &self,
+        dictionary: Option<&Dictionary>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
         out.clear();
-        compress::decompress(self.codec, self.payload, self.raw_len, out)?;
+        compress::decompress_with(dictionary, self.codec, self.payload, self.raw_len, out)?;
         if out.len() != self.raw_len {
             return Err("a block has another length than stated");
         }
@@ -108,14 +141,17 @@ impl Frame<'_> {
     }
 }
 
-/// Checks a frame and puts its decompressed content into `out`, replacing what was there.
+/// Checks a frame and puts its decompressed content into `out`, replacing what was there. Frames
+/// other than of data blocks need no dictionary.
 pub fn decode_frame(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
-    open_frame(bytes)?.unpack(out)
+    open_frame(bytes)?.unpack(None, out)
 }
 
 /// The end of a table file: where its sections are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footer {
+    /// The dictionary, if there is one: at the start of the file.
+    pub dictionary: Handle,
     /// The filter, if there is one.
     pub filter: Handle,
     /// The range deletes, if there are any.
@@ -127,14 +163,32 @@ pub struct Footer {
 }
 
 impl Footer {
+    fn sections(&self) -> [Handle; 4] {
+        [self.filter, self.range_deletes, self.index, self.properties]
+    }
+
+    /// The version of the file's format.
+    pub fn version(&self) -> u32 {
+        if self.dictionary.bytes > 0 { TABLE_VERSION_DICTIONARY } else { TABLE_VERSION }
+    }
+
     /// The footer's bytes.
     pub fn encode(&self) -> [u8; FOOTER_BYTES] {
         let mut bytes = Vec::with_capacity(FOOTER_BYTES);
-        for handle in [self.filter, self.range_deletes, self.index, self.properties] {
-            bytes.extend_from_slice(&handle.offset.to_le_bytes());
-            bytes.extend_from_slice(&handle.bytes.to_le_bytes());
+        if self.version() == TABLE_VERSION {
+            for handle in self.sections() {
+                bytes.extend_from_slice(&handle.offset.to_le_bytes());
+                bytes.extend_from_slice(&handle.bytes.to_le_bytes());
+            }
+        } else {
+            bytes.extend_from_slice(&self.dictionary.bytes.to_le_bytes());
+            bytes.extend_from_slice(&self.filter.offset.to_le_bytes());
+            for handle in self.sections() {
+                bytes.extend_from_slice(&handle.bytes.to_le_bytes());
+            }
+            bytes.resize(SECTION_BYTES, 0);
         }
-        bytes.extend_from_slice(&TABLE_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&self.version().to_le_bytes());
         let sum = checksum(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
         bytes.extend_from_slice(&TABLE_MAGIC);
@@ -154,28 +208,62 @@ impl Footer {
         if checksum(covered) != u32::from_le_bytes(*sum) {
             return Err("the checksum of the footer does not match");
         }
-        let mut decoder = Decoder::new(covered);
-        let mut handle = || Some(Handle { offset: decoder.u64()?, bytes: decoder.u32()? });
-        let footer = (|| {
-            Some(Footer {
-                filter: handle()?,
-                range_deletes: handle()?,
-                index: handle()?,
-                properties: handle()?,
-            })
-        })()
-        .ok_or("the footer is too short")?;
-        if decoder.u32() != Some(TABLE_VERSION) || !decoder.is_empty() {
-            return Err("the table is of a version that this release cannot read");
-        }
+        let (sections, version) =
+            covered.split_last_chunk::<4>().ok_or("the footer is too short")?;
+        let footer = match u32::from_le_bytes(*version) {
+            TABLE_VERSION => Footer::decode_sections(sections),
+            TABLE_VERSION_DICTIONARY => Footer::decode_with_dictionary(sections),
+            _ => return Err("the table is of a version that this release cannot read"),
+        };
+        let footer = footer.ok_or("the footer is malformed")?;
         footer.check(file_bytes)?;
         Ok(footer)
     }
 
+    /// The sections in version 1.
+    fn decode_sections(bytes: &[u8]) -> Option<Footer> {
+        let mut decoder = Decoder::new(bytes);
+        let mut handle = || Some(Handle { offset: decoder.u64()?, bytes: decoder.u32()? });
+        let footer = Footer {
+            dictionary: Handle::default(),
+            filter: handle()?,
+            range_deletes: handle()?,
+            index: handle()?,
+            properties: handle()?,
+        };
+        decoder.is_empty().then_some(footer)
+    }
+
+    /// The sections in version 2: each begins where the one before it ends.
+    fn decode_with_dictionary(bytes: &[u8]) -> Option<Footer> {
+        let mut decoder = Decoder::new(bytes);
+        let dictionary = Handle { offset: 0, bytes: decoder.u32()? };
+        let mut offset = decoder.u64()?;
+        let mut handle = || {
+            let handle = Handle { offset, bytes: decoder.u32()? };
+            offset = offset.checked_add(handle.bytes.into())?;
+            Some(handle)
+        };
+        let footer = Footer {
+            dictionary,
+            filter: handle()?,
+            range_deletes: handle()?,
+            index: handle()?,
+            properties: handle()?,
+        };
+        let mut rest = 0;
+        while !decoder.is_empty() {
+            rest |= decoder.u8()?;
+        }
+        (dictionary.bytes > 0 && rest == 0).then_some(footer)
+    }
+
     fn check(&self, file_bytes: u64) -> Result<(), &'static str> {
-        let sections = [self.filter, self.range_deletes, self.index, self.properties];
         let mut at = self.filter.offset;
-        for section in sections {
+        if self.dictionary.end() > at {
+            return Err("the sections of the table do not follow each other");
+        }
+        for section in self.sections() {
             let end = section.offset.checked_add(u64::from(section.bytes));
             if section.offset != at || end.is_none() {
                 return Err("the sections of the table do not follow each other");
@@ -188,9 +276,9 @@ impl Footer {
         Ok(())
     }
 
-    /// Bytes of the data blocks, which begin the file.
-    pub fn data_bytes(&self) -> u64 {
-        self.filter.offset
+    /// Where in the file the data blocks lie.
+    pub fn data(&self) -> std::ops::Range<u64> {
+        self.dictionary.end()..self.filter.offset
     }
 }
 

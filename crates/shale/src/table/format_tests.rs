@@ -34,6 +34,7 @@ fn a_frame_is_these_bytes() {
 fn footers_round_trip() {
     let at = |offset, bytes| Handle { offset, bytes };
     let footer = Footer {
+        dictionary: Handle::default(),
         filter: at(100, 20),
         range_deletes: at(120, 0),
         index: at(120, 30),
@@ -54,6 +55,32 @@ fn footers_round_trip() {
     assert!(Footer::decode(&gap, 264).is_err());
     let huge = Footer { filter: at(u64::MAX - 3, 20), ..footer }.encode();
     assert!(Footer::decode(&huge, 264).is_err());
+}
+
+#[test]
+fn footers_with_a_dictionary_are_of_version_2() {
+    let at = |offset, bytes| Handle { offset, bytes };
+    let footer = Footer {
+        dictionary: at(0, 60),
+        filter: at(100, 20),
+        range_deletes: at(120, 0),
+        index: at(120, 30),
+        properties: at(150, 50),
+    };
+    let bytes = footer.encode();
+    assert_eq!((footer.version(), bytes[48]), (2, 2));
+    assert_eq!(footer.data(), 60..100);
+    assert_eq!(Footer::decode(&bytes, 264), Ok(footer));
+    assert!(Footer::decode(&bytes, 265).is_err());
+    // Sealed again, so that not only the checksum finds it.
+    for (index, value) in [(0, 101), (0, 0), (4, 101), (12, 21), (28, 1), (47, 1), (48, 1), (48, 3)]
+    {
+        let mut bytes = bytes;
+        bytes[index] = value;
+        let sum = checksum(&bytes[..52]).to_le_bytes();
+        bytes[52..56].copy_from_slice(&sum);
+        assert!(Footer::decode(&bytes, 264).is_err(), "{index}");
+    }
 }
 
 #[test]

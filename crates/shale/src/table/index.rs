@@ -10,6 +10,7 @@ use super::block::Block;
 use super::block_builder::BlockBuilder;
 use super::format::BlockInfo;
 use crate::base::key::{Kind, common_prefix, head};
+use std::ops::Range;
 
 /// Builds the image of an index.
 #[derive(Debug, Default)]
@@ -65,11 +66,11 @@ pub struct Index {
 
 impl Index {
     /// Checks an image: every entry describes a block, and the blocks lie one after the other from
-    /// the file's start up to `data_bytes`.
-    pub fn parse(image: Vec<u8>, data_bytes: u64) -> Result<Index, &'static str> {
+    /// the start of `data` up to its end.
+    pub fn parse(image: Vec<u8>, data: Range<u64>) -> Result<Index, &'static str> {
         let block = Block::parse(image)?;
         let mut heads = Vec::with_capacity(block.entries());
-        let mut at = 0;
+        let mut at = data.start;
         for entry in 0..block.entries() {
             let info =
                 BlockInfo::decode(block.value(entry)).ok_or("an index entry is malformed")?;
@@ -83,7 +84,7 @@ impl Index {
             }
             heads.push(head);
         }
-        if at != data_bytes {
+        if at != data.end {
             return Err("the index does not cover the data blocks");
         }
         Ok(Index { block, heads })
@@ -135,8 +136,8 @@ impl Index {
         self.block.key(at)
     }
 
-    /// Bytes of the data blocks.
-    pub fn data_bytes(&self) -> u64 {
+    /// Where the data blocks end.
+    pub fn data_end(&self) -> u64 {
         self.blocks().checked_sub(1).map_or(0, |last| self.info(last).handle.end())
     }
 

@@ -44,7 +44,7 @@ fn index_of(separators: &[Vec<u8>]) -> Index {
         let handle = Handle { offset: 100 * at as u64, bytes: 100 };
         builder.add(separator, &BlockInfo { handle, entries: 3, tagged: false, deletes: true });
     }
-    Index::parse(builder.finish().to_vec(), 100 * separators.len() as u64).unwrap()
+    Index::parse(builder.finish().to_vec(), 0..100 * separators.len() as u64).unwrap()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn finds_the_block_of_a_key() {
         separators.sort();
         let index = index_of(&separators);
         assert_eq!(index.blocks(), 300);
-        assert_eq!(index.data_bytes(), 30_000);
+        assert_eq!(index.data_end(), 30_000);
         let mut keys = separators.clone();
         keys.extend(separators.iter().map(|key| [key, &b"\0"[..]].concat()));
         keys.extend(separators.iter().map(|key| key[..key.len() - 1].to_vec()));
@@ -87,8 +87,9 @@ fn an_index_covers_the_data() {
     };
     builder.add(b"k", &info);
     let image = builder.finish().to_vec();
-    assert!(Index::parse(image.clone(), 50).is_ok());
-    assert!(Index::parse(image.clone(), 51).is_err());
-    assert!(Index::parse(image, 0).is_err());
-    assert_eq!(Index::parse(IndexBuilder::default().finish().to_vec(), 0).unwrap().blocks(), 0);
+    assert!(Index::parse(image.clone(), 0..50).is_ok());
+    assert!(Index::parse(image.clone(), 0..51).is_err());
+    assert!(Index::parse(image.clone(), 1..50).is_err());
+    assert!(Index::parse(image, 0..0).is_err());
+    assert_eq!(Index::parse(IndexBuilder::default().finish().to_vec(), 0..0).unwrap().blocks(), 0);
 }

@@ -3,11 +3,12 @@
 //! is no answer.
 
 use super::block::Block;
+use super::compress::Dictionary;
 use super::format::{self, Footer, Handle};
 use super::index::Index;
 use super::meta::{FileId, TableMeta};
 use super::properties;
-use super::reader::{read_footer, read_section};
+use super::reader::{read_dictionary, read_footer, read_section};
 use crate::base::error::{Error, Result};
 use crate::fs::{Env, ReadFile};
 use serde::Serialize;
@@ -29,6 +30,7 @@ pub fn codec_name(codec: u8) -> &'static str {
         1 => "lz4",
         2 => "zlib",
         3 => "zstd",
+        4 => "zstd+dictionary",
         _ => "unknown",
     }
 }
@@ -60,6 +62,8 @@ pub struct TableInspection {
     pub tree: u32,
     /// What it says of itself. (`ingest_seq` is known to the manifest only.)
     pub meta: TableMeta,
+    /// Bytes of the compression dictionary in the file; 0 if there is none.
+    pub dictionary_bytes: u64,
     /// Bytes of the filter; 0 if there is none.
     pub filter_bytes: u64,
     /// Filter bits per entry.
@@ -218,8 +222,9 @@ impl TableInspection {
         let index = read_index(file, &footer)?;
         let filter_bytes = u64::from(footer.filter.bytes);
         let mut found = TableInspection {
-            version: format::TABLE_VERSION,
+            version: footer.version(),
             tree,
+            dictionary_bytes: footer.dictionary.bytes.into(),
             filter_bytes,
             filter_bits_per_entry: ratio(8 * filter_bytes, meta.entries),
             meta: TableMeta { id, file_bytes, ..meta },
@@ -235,8 +240,15 @@ impl TableInspection {
         if let Err(what) = or_damage(read_section(file, footer.filter))? {
             found.damage.push(format!("the filter: {what}"));
         }
+        let dictionary = match or_damage(read_dictionary(file, &footer))? {
+            Ok(dictionary) => dictionary,
+            Err(what) => {
+                found.damage.push(format!("the dictionary: {what}"));
+                None
+            }
+        };
         for at in 0..index.blocks() {
-            found.read_block(file, &index, at)?;
+            found.read_block(file, &index, at, dictionary.as_deref())?;
         }
         for total in &mut found.codecs {
             total.ratio = ratio(total.raw_bytes, total.bytes);
@@ -270,20 +282,26 @@ impl TableInspection {
         Ok(())
     }
 
-    fn read_block(&mut self, file: &dyn ReadFile, index: &Index, at: usize) -> Result<()> {
+    fn read_block(
+        &mut self,
+        file: &dyn ReadFile,
+        index: &Index,
+        at: usize,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<()> {
         let info = index.info(at);
         let mut frame = vec![0; info.handle.bytes as usize];
         let read = or_damage(file.read_at(info.handle.offset, &mut frame))?;
         let opened = read.and_then(|()| {
-            let codec = format::open_frame(&frame)?.codec;
+            let frame = format::open_frame(&frame)?;
             let mut image = Vec::new();
-            format::decode_frame(&frame, &mut image)?;
+            frame.unpack(dictionary, &mut image)?;
             let raw_bytes = image.len() as u64;
             let block = Block::parse(image)?;
             if block.entries() != info.entries as usize {
                 return Err("it has not as many entries as the index says".to_owned());
             }
-            Ok((codec_name(codec), raw_bytes, block.count_deletes()))
+            Ok((codec_name(frame.codec), raw_bytes, block.count_deletes()))
         });
         let (codec, raw_bytes, deletes, damage) = match opened {
             Ok((codec, raw_bytes, deletes)) => (codec, raw_bytes, deletes, None),
@@ -346,7 +364,7 @@ pub(super) fn read_properties(file: &dyn ReadFile, footer: &Footer) -> Result<(u
 /// The index of the table in `file`.
 pub(super) fn read_index(file: &dyn ReadFile, footer: &Footer) -> Result<Index> {
     let image = read_section(file, footer.index)?;
-    Index::parse(image, footer.data_bytes()).map_err(|what| corrupt(file, footer.index, what))
+    Index::parse(image, footer.data()).map_err(|what| corrupt(file, footer.index, what))
 }
 
 fn corrupt(file: &dyn ReadFile, section: Handle, what: &str) -> Error {

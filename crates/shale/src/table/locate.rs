@@ -7,12 +7,15 @@
 //! if only the footer is damaged, properties and index are found right before it.
 
 use super::block::Block;
-use super::format::{FOOTER_BYTES, FRAME_BYTES, Handle, decode_frame};
+use super::compress::{Dictionary, id};
+use super::format::{
+    BlockInfo, FOOTER_BYTES, FRAME_BYTES, Handle, decode_frame, frame_codec, open_dictionary_frame,
+};
 use super::index::Index;
 use super::meta::TableMeta;
 use super::properties;
 use crate::base::coding::checksum;
-use crate::base::error::Result;
+use crate::base::error;
 use crate::base::ranges::RangeDeletes;
 use crate::fs::ReadFile;
 
@@ -26,6 +29,8 @@ const SEARCH_BYTES_MAX: u64 = 32 << 30;
 /// What was found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
+    /// Where the dictionary is, and it or what is wrong with it.
+    pub dictionary: Option<(Handle, Result<Dictionary, &'static str>)>,
     /// The data blocks, ascending. Gaps between them are damaged.
     pub blocks: Vec<Handle>,
     /// Where the data blocks end or, if that is not known, where the last sound one does.
@@ -39,6 +44,7 @@ pub(super) struct Found {
 /// What a sound frame holds.
 enum Content {
     Data,
+    Dictionary(Dictionary),
     Index(Vec<Handle>),
     Ranges(RangeDeletes),
     Properties(u32, TableMeta),
@@ -54,7 +60,7 @@ pub(super) struct Locator {
 
 impl Locator {
     /// Reads the file.
-    pub fn new(file: &dyn ReadFile) -> Result<Locator> {
+    pub fn new(file: &dyn ReadFile) -> error::Result<Locator> {
         let mut bytes = vec![0; file.len()? as usize];
         file.read_at(0, &mut bytes)?;
         Ok(Locator { bytes, budget: SEARCH_BYTES_MAX })
@@ -78,6 +84,12 @@ impl Locator {
         };
         let data_end = blocks.last().map_or(0, Handle::end);
         let mut found = Found { blocks, data_end, ..Found::default() };
+        let data_start = found.blocks.first().map_or(0, |first| first.offset);
+        if data_start > 0 {
+            let bytes = self.bytes.get(..data_start as usize).unwrap_or_default();
+            let handle = Handle { offset: 0, bytes: bytes.len() as u32 };
+            found.dictionary = Some((handle, open_dictionary_frame(bytes)));
+        }
         if meta.range_deletes > 0
             && let Some(at) = self.start_of(index_at, data_end as usize)
             && let Content::Ranges(ranges) = self.content(at, index_at, 0)
@@ -96,6 +108,10 @@ impl Locator {
         loop {
             let Some((start, end)) = self.next_frame(at) else { return found };
             match self.content(start, end, start as u64) {
+                Content::Dictionary(dictionary) => {
+                    let handle = Handle { offset: start as u64, bytes: (end - start) as u32 };
+                    found.dictionary = Some((handle, Ok(dictionary)));
+                }
                 Content::Data if !data_ended => {
                     let bytes = (end - start) as u32;
                     found.blocks.push(Handle { offset: start as u64, bytes });
@@ -143,8 +159,8 @@ impl Locator {
             return false;
         };
         let plausible = match codec {
-            0 => raw == payload,
-            1..=3 => raw > payload && raw <= RAW_BYTES_MAX,
+            0 | id::DICTIONARY => raw == payload,
+            1..=4 => raw > payload && raw <= RAW_BYTES_MAX,
             _ => false,
         };
         if !plausible || self.budget == 0 {
@@ -166,8 +182,8 @@ impl Locator {
     fn start_of(&mut self, end: usize, from: usize) -> Option<usize> {
         let payload_end = end.checked_sub(FRAME_BYTES)?;
         match self.bytes.get(end - 5)? {
-            0 => self.plain_start(end).filter(|&start| start >= from),
-            1..=3 if self.u32_at(payload_end) <= RAW_BYTES_MAX => {
+            &(0 | id::DICTIONARY) => self.plain_start(end).filter(|&start| start >= from),
+            1..=4 if self.u32_at(payload_end) <= RAW_BYTES_MAX => {
                 let from = from.max(payload_end.saturating_sub(FRAME_BYTES_MAX));
                 (from..payload_end).rev().find(|&start| self.is_frame(start, end))
             }
@@ -175,11 +191,25 @@ impl Locator {
         }
     }
 
+    /// Whether data blocks may begin here: at the start of the file or after a dictionary.
+    fn begins_data(&self, at: usize) -> bool {
+        let codec = at.checked_sub(5).and_then(|codec| self.bytes.get(codec));
+        at == 0 || codec == Some(&id::DICTIONARY)
+    }
+
     /// What the sound frame from `start` to `end` holds; `data_max` is how far an index that is
     /// there may reach (0: it is none).
     fn content(&self, start: usize, end: usize, data_max: u64) -> Content {
         let mut raw = Vec::new();
         let frame = self.bytes.get(start..end).unwrap_or_default();
+        match frame_codec(frame) {
+            Some(id::DICTIONARY) => {
+                return open_dictionary_frame(frame).map_or(Content::Other, Content::Dictionary);
+            }
+            // Nothing but data is compressed with the dictionary.
+            Some(id::ZSTD_DICTIONARY) => return Content::Data,
+            _ => {}
+        }
         if decode_frame(frame, &mut raw).is_err() {
             return Content::Other;
         }
@@ -187,9 +217,11 @@ impl Locator {
             return Content::Properties(tree, meta);
         }
         if let Ok(block) = Block::parse(raw.clone()) {
-            let handles = index_handles(&block, raw);
-            return match handles {
-                Some(handles) if handles.last().is_some_and(|last| last.end() <= data_max) => {
+            let handles = index_handles(&block, raw).unwrap_or_default();
+            return match (handles.first(), handles.last()) {
+                (Some(first), Some(last))
+                    if self.begins_data(first.offset as usize) && last.end() <= data_max =>
+                {
                     Content::Index(handles)
                 }
                 _ => Content::Data,
@@ -205,7 +237,7 @@ impl Locator {
 /// The data blocks that `block` lists, if it is an index.
 fn index_handles(block: &Block, image: Vec<u8>) -> Option<Vec<Handle>> {
     let last = block.entries().checked_sub(1)?;
-    let last = super::format::BlockInfo::decode(block.value(last))?;
-    let index = Index::parse(image, last.handle.end()).ok()?;
+    let [first, last] = [0, last].map(|at| BlockInfo::decode(block.value(at)));
+    let index = Index::parse(image, first?.handle.offset..last?.handle.end()).ok()?;
     Some((0..index.blocks()).map(|at| index.info(at).handle).collect())
 }

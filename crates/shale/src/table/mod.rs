@@ -6,6 +6,7 @@ pub mod filter;
 pub mod compress;
 pub mod format;
 mod block_builder;
+mod dictionary;
 mod prefetch;
 pub mod block;
 mod index;

@@ -7,11 +7,11 @@
 
 use super::blob::Blob;
 use super::block::{Block, BlockSlice};
-use super::compress::id;
+use super::compress::{DICTIONARY_BYTES_MAX, Dictionary, id};
 use super::cursor::{CursorOptions, TableCursor};
 use super::env::TableEnv;
 use super::filter;
-use super::format::{self, BlockInfo, FOOTER_BYTES, Footer, Frame, Handle};
+use super::format::{self, BlockInfo, FOOTER_BYTES, FRAME_BYTES, Footer, Frame, Handle};
 use super::index::Index;
 use super::meta::{FileId, TableMeta};
 use super::properties;
@@ -51,6 +51,8 @@ pub struct TableEntry {
 #[derive(Debug)]
 pub(super) struct TableIndex {
     pub index: Index,
+    /// The dictionary of the data blocks, if the table has one.
+    pub dictionary: Option<Arc<Dictionary>>,
     /// The filter at an address that is a multiple of its lines' length.
     filter: Vec<u8>,
     filter_start: usize,
@@ -64,7 +66,8 @@ impl TableIndex {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.index.memory_bytes() + self.filter.len() + size_of::<TableIndex>()
+        let dictionary = self.dictionary.as_ref().map_or(0, |own| own.memory_bytes());
+        self.index.memory_bytes() + self.filter.len() + dictionary + size_of::<TableIndex>()
     }
 }
 
@@ -184,7 +187,7 @@ impl Table {
             return Ok(None);
         }
         let mut hits = 0;
-        let found = self.get_in_blocks(&table.index, key, seq, &mut hits)?;
+        let found = self.get_in_blocks(table, key, seq, &mut hits)?;
         self.shared.recorder.add_all([
             (Counter::IndexHits, 1),
             (Counter::DataHits, hits),
@@ -222,16 +225,17 @@ impl Table {
     #[inline]
     fn get_in_blocks(
         &self,
-        index: &Index,
+        table: &TableIndex,
         key: &[u8],
         seq: SeqNo,
         hits: &mut u64,
     ) -> Result<Option<TableEntry>> {
+        let index = &table.index;
         // The entries of an ingested table have sequence number 0 in their blocks.
         let search_seq = if self.meta.ingest_seq == 0 { seq } else { SEQ_MAX };
         let mut at = index.find(key);
         while at < index.blocks() {
-            let block = self.cached_block(&index.info(at), hits)?;
+            let block = self.cached_block(table, at, hits)?;
             let entry = block.lower_bound(key, search_seq);
             if entry < block.entries() {
                 if !block.key_is(entry, key) {
@@ -255,20 +259,26 @@ impl Table {
 
     /// A data block from the cache, or read and put there.
     #[inline]
-    pub(super) fn cached_block(&self, info: &BlockInfo, hits: &mut u64) -> Result<Arc<Block>> {
+    pub(super) fn cached_block(
+        &self,
+        table: &TableIndex,
+        at: usize,
+        hits: &mut u64,
+    ) -> Result<Arc<Block>> {
+        let info = table.index.info(at);
         let key = CacheKey { file: self.meta.id, offset: info.handle.offset };
         if let Some(block) = self.shared.cache.get(&key) {
             *hits += 1;
             return Ok(block);
         }
-        let block = Arc::new(self.read_block(info)?);
+        let block = Arc::new(self.read_block(table, &info)?);
         self.shared.cache.insert(key, Arc::clone(&block));
         Ok(block)
     }
 
     /// Reads and decodes one data block.
     #[cold]
-    fn read_block(&self, info: &BlockInfo) -> Result<Block> {
+    fn read_block(&self, table: &TableIndex, info: &BlockInfo) -> Result<Block> {
         let length = info.handle.bytes as usize;
         // Taken, not borrowed: it is not held across the read.
         let mut scratch = SCRATCH.take();
@@ -277,7 +287,8 @@ impl Table {
         }
         let frame = &mut scratch[..length];
         self.read_at(info.handle.offset, frame)?;
-        let block = self.decode_block(frame, info, Vec::new(), Some(Activity::ReadDecompress))?;
+        let activity = Some(Activity::ReadDecompress);
+        let block = self.decode_block(table, frame, info, Vec::new(), activity)?;
         if scratch.len() <= SCRATCH_BYTES_MAX {
             SCRATCH.set(scratch);
         }
@@ -291,19 +302,21 @@ impl Table {
     /// counts for `activity`.
     pub(super) fn decode_block(
         &self,
+        table: &TableIndex,
         frame: &[u8],
         info: &BlockInfo,
         mut image: Vec<u8>,
         activity: Option<Activity>,
     ) -> Result<Block> {
+        let dictionary = table.dictionary.as_deref();
         let unpack = |frame: Frame<'_>| match activity {
             Some(activity) if frame.codec != id::NONE => {
                 let started = self.shared.meter.begin(activity);
-                frame.unpack(&mut image)?;
+                frame.unpack(dictionary, &mut image)?;
                 self.shared.meter.end(activity, started);
                 Ok(())
             }
-            _ => frame.unpack(&mut image),
+            _ => frame.unpack(dictionary, &mut image),
         };
         format::open_frame(frame)
             .and_then(unpack)
@@ -360,7 +373,7 @@ impl Table {
         Ok(loaded)
     }
 
-    /// Reads footer, filter and index from the file, whatever is loaded.
+    /// Reads footer, dictionary, filter and index from the file, whatever is loaded.
     pub(super) fn read_index(&self) -> Result<TableIndex> {
         self.with_file(|file| {
             let file_bytes = file.len()?;
@@ -373,11 +386,12 @@ impl Table {
             if !filter::validate(&filter) {
                 return Err(self.corrupt(footer.filter.offset, "the filter is malformed"));
             }
+            let dictionary = read_dictionary(file, &footer)?;
             let image = read_section(file, footer.index)?;
-            let index = Index::parse(image, footer.data_bytes())
+            let index = Index::parse(image, footer.data())
                 .map_err(|what| self.corrupt(footer.index.offset, what))?;
             let (filter, filter_start) = align(&filter);
-            Ok(TableIndex { index, filter, filter_start, footer })
+            Ok(TableIndex { index, dictionary, filter, filter_start, footer })
         })
     }
 
@@ -425,7 +439,7 @@ impl Table {
     pub fn split_points(&self, count: usize) -> Result<Vec<Vec<u8>>> {
         let table = self.index()?;
         let index = &table.index;
-        let total = index.data_bytes();
+        let total = index.data_end();
         let mut points: Vec<Vec<u8>> = Vec::new();
         for at in 0..index.blocks().saturating_sub(1) {
             let due = (points.len() as u64 + 1) * total / count.max(1) as u64;
@@ -451,7 +465,7 @@ impl Table {
         Ok(if at < table.index.blocks() {
             table.index.info(at).handle.offset
         } else {
-            table.index.data_bytes()
+            table.index.data_end()
         })
     }
 
@@ -528,6 +542,25 @@ pub(super) fn read_section(file: &dyn ReadFile, handle: Handle) -> Result<Vec<u8
             .map_err(|what| Error::corruption(file.path(), handle.offset, what))?;
     }
     Ok(raw)
+}
+
+/// Reads the table's dictionary and makes it ready, if there is one.
+pub(super) fn read_dictionary(
+    file: &dyn ReadFile,
+    footer: &Footer,
+) -> Result<Option<Arc<Dictionary>>> {
+    let handle = footer.dictionary;
+    if handle.bytes == 0 {
+        return Ok(None);
+    }
+    let corrupt = |what| Error::corruption(file.path(), handle.offset, what);
+    if handle.bytes as usize > DICTIONARY_BYTES_MAX + FRAME_BYTES {
+        return Err(corrupt("a dictionary is too long"));
+    }
+    let mut bytes = vec![0; handle.bytes as usize];
+    file.read_at(handle.offset, &mut bytes)?;
+    let dictionary = format::open_dictionary_frame(&bytes).map_err(corrupt)?;
+    Ok(Some(Arc::new(dictionary)))
 }
 
 /// Copies `bytes` to where an address is a multiple of 64, in a vector of its own.

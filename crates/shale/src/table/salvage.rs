@@ -7,12 +7,13 @@
 //! What that may cost is bounded; see [`super::locate`].
 
 use super::block::Block;
-use super::format::{Handle, decode_frame};
+use super::compress::Dictionary;
+use super::format::{Handle, open_frame};
 use super::inspect::{or_damage, read_index, read_properties};
 use super::locate::{Found, Locator};
 use super::meta::{FileId, TableMeta};
 use super::properties;
-use super::reader::{read_footer, read_section};
+use super::reader::{read_dictionary, read_footer, read_section};
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, compare};
@@ -60,6 +61,7 @@ pub struct SalvagedTable {
     pub lost: Vec<LostPart>,
     /// How many entries can be read.
     pub entries: u64,
+    dictionary: Option<Arc<Dictionary>>,
     blocks: Vec<SoundBlock>,
     max_seq: SeqNo,
     ingest_seq: SeqNo,
@@ -84,6 +86,7 @@ impl SalvagedTable {
             ranges: RangeDeletes::default(),
             lost: Vec::new(),
             entries: 0,
+            dictionary: None,
             blocks: Vec::new(),
             max_seq: ingest_seq,
             ingest_seq,
@@ -108,6 +111,10 @@ impl SalvagedTable {
         match or_damage(read_properties(&*file, &footer))? {
             Ok(found) => self.take_properties(found, file_bytes),
             Err(what) => self.lose_section(footer.properties, "properties", &what),
+        }
+        match or_damage(read_dictionary(&*file, &footer))? {
+            Ok(dictionary) => self.dictionary = dictionary,
+            Err(what) => self.lose_section(footer.dictionary, "dictionary", &what),
         }
         if let Err(what) = or_damage(read_section(&*file, footer.filter))? {
             self.lose_section(footer.filter, "filter", &what);
@@ -148,6 +155,17 @@ impl SalvagedTable {
             self.take_ranges(ranges);
         }
         let mut end = 0;
+        match found.dictionary {
+            Some((handle, Ok(dictionary))) => {
+                self.dictionary = Some(Arc::new(dictionary));
+                end = handle.end();
+            }
+            Some((handle, Err(what))) => {
+                self.lose_section(handle, "dictionary", what);
+                end = handle.end();
+            }
+            None => {}
+        }
         let mut gaps = Vec::new();
         for handle in found.blocks {
             let after = self.blocks.last().map(|block| block.last_key.clone());
@@ -222,7 +240,8 @@ impl SalvagedTable {
         let mut frame = vec![0; handle.bytes as usize];
         self.file.read_at(handle.offset, &mut frame)?;
         let mut image = Vec::new();
-        decode_frame(&frame, &mut image)
+        open_frame(&frame)
+            .and_then(|frame| frame.unpack(self.dictionary.as_deref(), &mut image))
             .and_then(|()| Block::parse(image))
             .map_err(|what| Error::corruption(self.file.path(), handle.offset, what))
     }

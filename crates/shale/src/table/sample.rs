@@ -3,7 +3,7 @@
 
 use super::filter;
 use super::index::Index;
-use super::reader::Table;
+use super::reader::{Table, TableIndex};
 use crate::base::coding;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix, head};
@@ -63,7 +63,7 @@ impl Table {
         let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(0) };
         let look = blocks.last - blocks.first <= LOOK_BLOCKS;
         let before = |at, key: Option<&[u8]>| match key {
-            Some(key) if look => self.rank(index, at, key),
+            Some(key) if look => self.rank(&table, at, key),
             Some(key) => Ok(self.judge(index, at, key)),
             None => Ok(0),
         };
@@ -78,14 +78,14 @@ impl Table {
             return (first..end).map(|at| u64::from(index.info(at).entries)).sum();
         }
         let bytes = index.info(end - 1).handle.end() - index.info(first).handle.offset;
-        let part = bytes as f64 / index.data_bytes().max(1) as f64;
+        let part = bytes as f64 / index.data_end().max(1) as f64;
         (part * self.meta.entries as f64) as u64
     }
 
     /// How many entries of a block come before a key.
-    fn rank(&self, index: &Index, at: usize, key: &[u8]) -> Result<u64> {
+    fn rank(&self, table: &TableIndex, at: usize, key: &[u8]) -> Result<u64> {
         let mut hits = 0;
-        let block = self.cached_block(&index.info(at), &mut hits)?;
+        let block = self.cached_block(table, at, &mut hits)?;
         self.shared().recorder.add(Counter::DataHits, hits);
         Ok(block.lower_bound(key, SEQ_MAX) as u64)
     }
@@ -115,7 +115,7 @@ impl Table {
         let last = blocks.last.min(index.blocks() - 1);
         let at = block_at(index, blocks.first, last, part);
         let mut hits = 0;
-        let block = self.cached_block(&index.info(at), &mut hits)?;
+        let block = self.cached_block(&table, at, &mut hits)?;
         self.shared().recorder.add(Counter::DataHits, hits);
         let rank = |key: &[u8]| block.lower_bound(key, SEQ_MAX);
         let from = if at == blocks.first { blocks.lower.map_or(0, rank) } else { 0 };

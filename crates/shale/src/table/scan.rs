@@ -87,10 +87,16 @@ impl TableScan {
         if !self.begins_block() || self.limit == 0 || self.limit < self.block.entries() {
             return None;
         }
-        let handle = self.index.as_ref()?.index.info(self.block_at).handle;
+        let table = self.index.as_ref()?;
+        let handle = table.index.info(self.block_at).handle;
         let start = handle.offset.checked_sub(self.window_offset)? as usize;
         let bytes = self.window.get(start..start + handle.bytes as usize)?;
-        Some(RawBlock { bytes, block: &self.block, ingest_seq: self.table.meta.ingest_seq })
+        Some(RawBlock {
+            bytes,
+            block: &self.block,
+            dictionary: table.dictionary.as_ref(),
+            ingest_seq: self.table.meta.ingest_seq,
+        })
     }
 
     /// The block in which the scan is.
@@ -134,7 +140,7 @@ impl TableScan {
         let start = (handle.offset - self.window_offset) as usize;
         let frame = &self.window[start..start + handle.bytes as usize];
         let image = std::mem::take(&mut self.block).into_bytes();
-        self.block = self.table.decode_block(frame, &info, image, self.activity)?;
+        self.block = self.table.decode_block(index, frame, &info, image, self.activity)?;
         self.limit = match &self.end {
             Some(end) if at == self.last_block => self.block.lower_bound(end, SEQ_MAX),
             _ => self.block.entries(),

@@ -73,7 +73,7 @@ impl World {
 }
 
 pub fn options(codec: Codec, block_bytes: usize) -> TableOptions {
-    TableOptions { codec, block_bytes, filter_bits: 10, tree: 1 }
+    TableOptions { codec, dictionary: false, block_bytes, filter_bits: 10, tree: 1 }
 }
 
 /// Numbers that look like chance and are not.

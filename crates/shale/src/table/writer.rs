@@ -2,14 +2,18 @@
 //!
 //! Invariant: entries strictly ascend in entry order. A block ends before the entry that would make
 //! it larger than `block_bytes`, so a large value has a block of its own. Memory is bounded by one
-//! block, the output buffer, the index, and eight bytes per key for the filter.
+//! block, the output buffer, the index, eight bytes per key for the filter and, for a table that
+//! may have a dictionary, the 256 KiB of blocks that wait until that is decided.
 
 use super::blob::BlobRef;
 use super::block::Block;
 use super::block_builder::BlockBuilder;
-use super::compress::{self, Compressor};
+use super::compress::{self, Compressor, Dictionary};
+use super::dictionary::Samples;
 use super::filter;
-use super::format::{BlockInfo, Footer, Handle, frame_codec, put_frame, put_plain_frame};
+use super::format::{
+    BlockInfo, Footer, Handle, frame_codec, put_dictionary_frame, put_frame, put_plain_frame,
+};
 use super::index::{IndexBuilder, separator};
 use super::meta::{FileId, TableMeta};
 use super::properties;
@@ -39,6 +43,8 @@ const PLAIN_BELIEVED: u32 = 16;
 pub struct TableOptions {
     /// The codec of data blocks.
     pub codec: Codec,
+    /// Whether the table has a compression dictionary if that pays and the codec is zstd.
+    pub dictionary: bool,
     /// The size of a block before compression.
     pub block_bytes: usize,
     /// Filter bits per key; 0 for no filter.
@@ -55,6 +61,8 @@ pub struct RawBlock<'a> {
     pub bytes: &'a [u8],
     /// The same block decoded.
     pub block: &'a Block,
+    /// The dictionary of the table in which it is.
+    pub dictionary: Option<&'a Arc<Dictionary>>,
     /// The sequence number of all its entries if its table was ingested, else 0. The bytes do not
     /// say it, so such a block may be carried over only where its entries may become as old as 0.
     pub ingest_seq: SeqNo,
@@ -67,6 +75,11 @@ pub struct TableWriter {
     meta: TableMeta,
     builder: BlockBuilder,
     compressor: Compressor,
+    /// The blocks so far, while it is open whether the table has a dictionary.
+    samples: Option<Samples>,
+    dictionary: Option<Arc<Dictionary>>,
+    /// The length of the dictionary's frame, which begins the file.
+    dictionary_bytes: u32,
     index: IndexBuilder,
     /// The block whose separator waits for the first key of the next one.
     pending: Option<BlockInfo>,
@@ -98,6 +111,10 @@ impl TableWriter {
             meta: TableMeta { id, min_seq: SeqNo::MAX, ..TableMeta::default() },
             builder: BlockBuilder::new(),
             compressor: Compressor::new(options.codec),
+            samples: (options.dictionary && matches!(options.codec, Codec::Zstd(_)))
+                .then(Samples::default),
+            dictionary: None,
+            dictionary_bytes: 0,
             index: IndexBuilder::default(),
             pending: None,
             separator: Vec::new(),
@@ -173,15 +190,18 @@ impl TableWriter {
 
     /// Whether the block is as this table would write it, so that it may be added as it is.
     ///
-    /// - It was made by this table's codec, whatever the level. A plain block is taken if blocks
-    ///   that were tried lately did not shrink, as it may come from a level without compression.
+    /// - It was made by this table's codec, whatever the level, and with this table's dictionary,
+    ///   which, while that is open, may become that of the block. A plain block is taken if
+    ///   blocks that were tried lately did not shrink, as it may come from a level without
+    ///   compression.
     /// - Its size is that of a block here, and blocks stay on average at least half full: the one
     ///   that is open ends early for this one.
     pub fn takes_block(&self, raw: &RawBlock<'_>) -> bool {
         let wanted = compress::id_of(self.options.codec);
         let made_here = match frame_codec(raw.bytes) {
             Some(compress::id::NONE) => wanted == compress::id::NONE || self.plain_believed > 0,
-            codec => codec == Some(wanted),
+            Some(compress::id::ZSTD_DICTIONARY) => self.samples.is_some() || self.shares(raw),
+            codec => codec == Some(wanted) && self.samples.is_none() && self.dictionary.is_none(),
         };
         let (image, open) = (raw.block.image().len(), u64::from(!self.builder.is_empty()));
         let block_bytes = self.options.block_bytes;
@@ -192,12 +212,26 @@ impl TableWriter {
             && bytes >= blocks * block_bytes as u64 / 2
     }
 
-    /// Adds a block as it is. Its entries must come after all those before it.
+    /// Whether the block was made with this table's dictionary.
+    fn shares(&self, raw: &RawBlock<'_>) -> bool {
+        match (&self.dictionary, raw.dictionary) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other) || own.bytes() == other.bytes(),
+            _ => false,
+        }
+    }
+
+    /// Adds a block as it is, or compressed anew if it was made with another dictionary. Its
+    /// entries must come after all those before it.
     pub fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
         let block = raw.block;
         let Some(last) = block.entries().checked_sub(1) else { return Ok(()) };
         if !self.builder.is_empty() {
             self.cut_block()?;
+        }
+        let has_dictionary = frame_codec(raw.bytes) == Some(compress::id::ZSTD_DICTIONARY);
+        if self.samples.is_some() {
+            // Blocks made with what was learnt from these rows before need not be made anew.
+            self.decide(raw.dictionary.filter(|_| has_dictionary).cloned())?;
         }
         let first = block.key(0);
         let mut new_key = true;
@@ -213,8 +247,13 @@ impl TableWriter {
         if frame_codec(raw.bytes) == Some(compress::id::NONE) {
             self.plain_believed = self.plain_believed.saturating_sub(1);
         }
-        let handle = self.next_handle(raw.bytes.len());
-        self.output.extend_from_slice(raw.bytes);
+        let mut handle = self.next_handle(raw.bytes.len());
+        if has_dictionary && !self.shares(raw) {
+            let image = block.image();
+            handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
+        } else {
+            self.output.extend_from_slice(raw.bytes);
+        }
         block.key_into(last, &mut self.last_key);
         self.last_seq = block.seq(last);
         self.meta.entries += block.entries() as u64;
@@ -273,7 +312,10 @@ impl TableWriter {
         match self.pending.take() {
             Some(info) => {
                 separator(&self.last_key, first, &mut self.separator);
-                self.index.add(&self.separator, &info);
+                match self.samples.as_mut().and_then(|samples| samples.blocks.last_mut()) {
+                    Some(waiting) => waiting.separator.clone_from(&self.separator),
+                    None => self.index.add(&self.separator, &info),
+                }
             }
             None => self.meta.smallest = first.to_vec(),
         }
@@ -300,11 +342,53 @@ impl TableWriter {
         };
         let image = self.builder.finish();
         let raw_bytes = image.len();
-        info.handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
+        if let Some(samples) = &mut self.samples {
+            samples.add(image, info);
+        } else {
+            info.handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
+            self.note_compressed();
+        }
+        self.builder.reset();
+        self.end_block(info, (key_bytes, value_bytes), raw_bytes)?;
+        match &self.samples {
+            Some(samples) if samples.are_enough() => {
+                self.decide(samples.dictionary(self.options.codec, false))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes whether the block that has just been compressed has shrunk.
+    fn note_compressed(&mut self) {
         let shrank = frame_codec(&self.output) != Some(compress::id::NONE);
         self.plain_believed = if shrank { 0 } else { PLAIN_BELIEVED };
-        self.builder.reset();
-        self.end_block(info, (key_bytes, value_bytes), raw_bytes)
+    }
+
+    /// Ends the wait: the table has this dictionary, or none. Compresses the blocks that waited.
+    pub(crate) fn decide(&mut self, dictionary: Option<Arc<Dictionary>>) -> Result<()> {
+        let Some(samples) = self.samples.take() else { return Ok(()) };
+        if let Some(dictionary) = dictionary.filter(|own| self.compressor.use_dictionary(own)) {
+            self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
+            self.dictionary = Some(dictionary);
+        }
+        let count = samples.blocks.len();
+        for (at, waiting) in samples.blocks.into_iter().enumerate() {
+            let mut info = waiting.info;
+            info.handle = self.next_handle(0);
+            let bytes = put_frame(&mut self.compressor, &waiting.image, &mut self.output) as u32;
+            info.handle.bytes = bytes;
+            self.note_compressed();
+            self.meta.data_bytes += u64::from(bytes);
+            if at + 1 < count {
+                self.index.add(&waiting.separator, &info);
+            } else {
+                self.pending = Some(info);
+            }
+            if self.output.len() >= OUTPUT_BYTES {
+                self.flush_output()?;
+            }
+        }
+        Ok(())
     }
 
     fn end_block(
@@ -360,13 +444,14 @@ impl TableWriter {
     #[inline]
     pub fn estimated_bytes(&self) -> u64 {
         let filter = self.hashes.len() * usize::from(self.options.filter_bits) / 8;
+        let waiting = self.samples.as_ref().map_or(0, Samples::bytes);
         let open = self.builder.size() as u64;
-        let open = if self.meta.raw_bytes == 0 || self.builder.is_empty() {
+        let open = if self.meta.data_bytes == 0 || self.builder.is_empty() {
             open
         } else {
             (open as f64 * (self.meta.data_bytes as f64 / self.meta.raw_bytes as f64)) as u64
         };
-        self.written + (self.output.len() + filter + self.index.size()) as u64 + open
+        self.written + (self.output.len() + filter + self.index.size() + waiting) as u64 + open
     }
 
     /// Completes the file and makes it durable. (Its name is durable once its directory is synced.)
@@ -383,6 +468,9 @@ impl TableWriter {
         }
         if !self.builder.is_empty() {
             self.cut_block()?;
+        }
+        if let Some(samples) = &self.samples {
+            self.decide(samples.dictionary(self.options.codec, true))?;
         }
         if let Some(info) = self.pending.take() {
             // No key follows, so the separator is the last key: scans know where the data ends.
@@ -401,15 +489,18 @@ impl TableWriter {
     /// Puts all that follows the data blocks, but for the footer, into the output buffer.
     fn put_sections(&mut self, ranges: &RangeDeletes) -> Footer {
         let filter = filter::build(&self.hashes, self.options.filter_bits);
-        let mut footer = Footer { filter: self.next_handle(0), ..Footer::default() };
+        let dictionary = Handle { offset: 0, bytes: self.dictionary_bytes };
+        let mut footer = Footer { dictionary, filter: self.next_handle(0), ..Footer::default() };
         if !self.hashes.is_empty() && !filter.is_empty() {
             footer.filter.bytes = put_plain_frame(&filter, &mut self.output) as u32;
         }
         footer.range_deletes = self.next_handle(0);
         if !ranges.is_empty() {
             let bytes = properties::encode_ranges(ranges);
+            // Not with the dictionary, which is for data blocks.
+            let mut compressor = Compressor::new(self.options.codec);
             footer.range_deletes.bytes =
-                put_frame(&mut self.compressor, &bytes, &mut self.output) as u32;
+                put_frame(&mut compressor, &bytes, &mut self.output) as u32;
         }
         footer.index = self.next_handle(0);
         let codec = if self.options.codec == Codec::None { Codec::None } else { Codec::Lz4 };

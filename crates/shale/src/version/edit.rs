@@ -185,6 +185,7 @@ mod tag {
         pub const BLOCK_BYTES: u8 = 4;
         pub const FILTER_BITS: u8 = 5;
         pub const BLOB_BYTES: u8 = 6;
+        pub const DICTIONARY: u8 = 7;
     }
     pub mod tree {
         pub const ID: u8 = 1;
@@ -282,6 +283,7 @@ fn encode_config(config: &TreeConfig, out: &mut Vec<u8>) {
     optional(out, t::BLOCK_BYTES, Some(config.block_bytes.into()));
     optional(out, t::FILTER_BITS, Some(config.filter_bits.into()));
     optional(out, t::BLOB_BYTES, Some(config.blob_bytes.into()));
+    number(out, t::DICTIONARY, config.dictionary.into());
 }
 
 /// A codec as its number and its level. Part of the persistent format: never renumber.
@@ -513,6 +515,7 @@ fn decode_config(content: &[u8]) -> Result<TreeConfig, Damage> {
             t::BLOCK_BYTES => config.block_bytes = field.number()?.try_into().map_err(narrow)?,
             t::FILTER_BITS => config.filter_bits = field.number()?.try_into().map_err(narrow)?,
             t::BLOB_BYTES => config.blob_bytes = field.number()?.try_into().map_err(narrow)?,
+            t::DICTIONARY => config.dictionary = field.number()? != 0,
             _ => field.unknown("a tree's settings")?,
         }
         Ok(())

@@ -34,8 +34,13 @@ impl World {
     /// Writes a table of `keys` and a range delete.
     fn write(&self, id: FileId, keys: &[&str], delete: Option<RangeDelete>) -> TableMeta {
         let file = self.fs.create(&PathBuf::from(format!("/{id}.table"))).unwrap();
-        let options =
-            TableOptions { codec: Codec::None, block_bytes: 1024, filter_bits: 10, tree: 1 };
+        let options = TableOptions {
+            codec: Codec::None,
+            dictionary: false,
+            block_bytes: 1024,
+            filter_bits: 10,
+            tree: 1,
+        };
         let mut writer = TableWriter::new(file, id, options);
         for key in keys {
             writer.add(key.as_bytes(), id, Kind::Put, &[7; 100]).unwrap();

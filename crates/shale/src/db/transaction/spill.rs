@@ -41,7 +41,8 @@ impl<'a> Rows<'a> {
     /// What is `last` is to be committed.
     fn new(core: &'a Arc<Core>, tree: &Tree, last: bool, deletes: RangeDeletes) -> Rows<'a> {
         // What stays private is read again soon; what is committed mostly ends in the last level.
-        let options = core.table_options(&tree.inner, if last { LAST } else { 0 });
+        let mut options = core.table_options(&tree.inner, if last { LAST } else { 0 });
+        options.dictionary &= last;
         let writer = RunWriter::new(core, last, options, deletes);
         Rows { core, blob_bytes: tree.config().blob_bytes.into(), writer, blobs: Vec::new() }
     }
