@@ -73,6 +73,9 @@ const char *Planner::statement_refusal() const {
   if (codec_of(altered_->s->option_struct) != was_.codec) {
     return "COMPRESSION changes, for which all data is written anew";
   }
+  if (has_dictionary(altered_->s->option_struct) != was_.dictionary) {
+    return "DICTIONARY changes, for which all data is written anew";
+  }
   return nullptr;
 }
 

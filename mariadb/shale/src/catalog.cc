@@ -78,7 +78,7 @@ std::string tree_name(uint64_t table_id, uint32_t index_id) {
 std::string bytes_of(const TableDef &def) {
   std::string out(1, static_cast<char>(kFormat));
   put_number(&out, def.table_id);
-  put_number(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0));
+  put_number(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
   put_number(&out, def.next_column_id);
   put_number(&out, def.next_index_id);
   put_text(&out, def.codec);
@@ -113,6 +113,7 @@ bool parse(std::string_view bytes, TableDef *def) {
   uint64_t flags = in.number();
   def->hidden_key = (flags & 1) != 0;
   def->temporary = (flags & 2) != 0;
+  def->dictionary = (flags & 4) != 0;
   def->next_column_id = static_cast<uint32_t>(in.number());
   def->next_index_id = static_cast<uint32_t>(in.number());
   def->codec = in.text();

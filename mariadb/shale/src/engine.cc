@@ -123,8 +123,12 @@ int close_engine() {
   return db == nullptr ? 0 : number_of(shale_close(db));
 }
 
-int create_tree(const std::string &name, const std::string &codec, TreeHandle *tree) {
+int create_tree(const std::string &name, const std::string &codec, bool dictionary,
+                TreeHandle *tree) {
   TreeConfig config(codec.empty() ? settings::codec() : codec);
+  if (config.error == nullptr && dictionary) {
+    config.error = shale_config_set(config.config, "tree.dictionary", "true");
+  }
   if (config.error != nullptr) return number_of(config.error);
   shale_tree *made = nullptr;
   int error = number_of(

@@ -34,8 +34,9 @@ bool bulk_load(THD *thd);
 // `folder`.binlog-position.
 int make_checkpoint(const std::string &folder);
 
-// A new tree, compressed as `codec` says (empty: by default).
-int create_tree(const std::string &name, const std::string &codec, TreeHandle *tree);
+// A new tree, compressed as `codec` says (empty: by default), with dictionaries where they pay.
+int create_tree(const std::string &name, const std::string &codec, bool dictionary,
+                TreeHandle *tree);
 // Whether a codec is known, with the reason if not.
 bool check_codec(const std::string &codec, std::string *why);
 

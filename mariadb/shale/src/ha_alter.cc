@@ -218,7 +218,8 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
   for (unsigned number : context->plan.added) {
     TreeHandle tree;
     const IndexDef *index = index_of(def, altered, number);
-    if (int error = create_tree(tree_name(def.table_id, index->id), def.codec, &tree)) {
+    std::string name = tree_name(def.table_id, index->id);
+    if (int error = create_tree(name, def.codec, def.dictionary, &tree)) {
       print_error(error, MYF(0));
       return true;
     }

@@ -26,7 +26,8 @@ int refuse(const char *what) {
 int make_trees(const TableDef &def, std::vector<TreeHandle> *trees) {
   for (const IndexDef &index : def.indexes) {
     TreeHandle tree;
-    if (int error = create_tree(tree_name(def.table_id, index.id), def.codec, &tree)) return error;
+    std::string name = tree_name(def.table_id, index.id);
+    if (int error = create_tree(name, def.codec, def.dictionary, &tree)) return error;
     trees->push_back(std::move(tree));
   }
   return 0;
@@ -84,6 +85,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   TableDef def;
   if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
   def.codec = codec;
+  def.dictionary = has_dictionary(form->s->option_struct);
   def.hidden_key = form->s->primary_key == MAX_KEY;
   def.temporary = info->tmp_table();
   def.version.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),

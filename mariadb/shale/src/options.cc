@@ -7,7 +7,8 @@ namespace shale_sql {
 namespace {
 
 ha_create_table_option table_options[] = {
-    HA_TOPTION_STRING("COMPRESSION", compression), HA_TOPTION_END};
+    HA_TOPTION_STRING("COMPRESSION", compression), HA_TOPTION_BOOL("DICTIONARY", dictionary, false),
+    HA_TOPTION_END};
 
 }  // namespace
 
@@ -18,6 +19,10 @@ std::string codec_of(const ha_table_option_struct *options) {
   std::string codec = options->compression;
   for (char &letter : codec) letter = static_cast<char>(my_tolower(&my_charset_latin1, letter));
   return codec == "auto" || codec == "default" ? "" : codec;
+}
+
+bool has_dictionary(const ha_table_option_struct *options) {
+  return options != nullptr && options->dictionary;
 }
 
 }  // namespace shale_sql

@@ -5,6 +5,7 @@
 
 struct ha_table_option_struct {
   char *compression;
+  bool dictionary;
 };
 struct handlerton;
 
@@ -13,5 +14,7 @@ namespace shale_sql {
 void fill_options(handlerton *hton);
 // The codec that a table's options ask for; empty: the default.
 std::string codec_of(const ha_table_option_struct *options);
+// Whether they ask for compression dictionaries.
+bool has_dictionary(const ha_table_option_struct *options);
 
 }  // namespace shale_sql

@@ -40,6 +40,7 @@ struct TableDef {
   uint32_t next_column_id = 0;
   uint32_t next_index_id = 0;
   std::string codec;  // of the trees, as the table option says; empty: the default
+  bool dictionary = false;  // whether they may have compression dictionaries
   std::string version;  // the server's id of the definition (of its .frm)
 };
 
