@@ -305,6 +305,53 @@ fn a_locking_scan_locks_rows_and_gaps() {
 }
 
 #[test]
+fn a_long_locking_scan_locks_gaps_ahead_but_not_far_and_waits_for_none_of_them() {
+    let (db, tree) = open();
+    let key = |n: u32| (n * 2).to_be_bytes();
+    for n in 0..1_000 {
+        tree.put(&key(n), b"").unwrap();
+    }
+    let refused = |txn: &mut Transaction, place: u32| {
+        let result = txn.put(&tree, &place.to_be_bytes(), b"new");
+        assert!(matches!(result, Ok(()) | Err(Error::LockTimeout { .. })), "{result:?}");
+        result.is_err()
+    };
+    let options = TransactionOptions { lock_timeout: Duration::ZERO, ..Default::default() };
+    let mut txn = db.begin(options).unwrap();
+    let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared).unwrap();
+    for n in 0..800 {
+        assert!(scan.next(&mut txn).unwrap());
+        assert_eq!(scan.key(), key(n));
+    }
+    let mut other = db.begin(options).unwrap();
+    for n in 0..800 {
+        assert!(refused(&mut other, n * 2 + 1) || n == 799, "before row {}", n + 1);
+    }
+    let free = (800..1_000).filter(|n| !refused(&mut other, n * 2 + 1)).count();
+    assert!((136..=200).contains(&free), "{free} gaps are free");
+    // It goes on up to what the other has written, and no further.
+    let mut last = 799;
+    let refusal = loop {
+        match scan.next(&mut txn) {
+            Ok(there) => assert!(there && scan.key() == key(last + 1)),
+            Err(error) => break error,
+        }
+        last += 1;
+    };
+    assert!(matches!(refusal, Error::LockTimeout { .. }), "{refusal}");
+    assert!(refused(&mut db.begin(options).unwrap(), last * 2 - 1));
+    other.commit(WriteOptions::default()).unwrap();
+    let rest = keys(&mut txn, &mut scan).len();
+    assert_eq!(rest, 999 - last as usize + free, "with what the other has added");
+    for n in 0..999 {
+        assert!(refused(&mut db.begin(options).unwrap(), n * 2 + 1));
+    }
+    // Backwards it is as ever.
+    assert!(scan.prev(&mut txn).unwrap());
+    assert!(scan.prev(&mut txn).unwrap() && scan.next(&mut txn).unwrap());
+}
+
+#[test]
 fn a_scan_that_skips_locked_rows_finds_the_others_in_both_directions() {
     let (db, tree) = open();
     for key in ["a", "b", "c", "d", "e"] {
