@@ -106,8 +106,8 @@ impl<C: Cursor> Merge<C> {
         rival.live.then(|| &self.children[rival.child as usize])
     }
 
-    /// Moves the current child to its next entry, which is known to come before those of all others.
-    /// Only while going forward.
+    /// Moves the current child to its next entry, which is known to come before those of all
+    /// others. Only while going forward.
     #[inline]
     pub fn next_of_current(&mut self) -> Result<()> {
         debug_assert!(!self.reverse && self.winner.live);

@@ -326,8 +326,8 @@ impl<C: Source> Visible<C> {
         Ok(())
     }
 
-    /// How many entries after the merge's are rows and come next: those of the current source before
-    /// the next entry of any other.
+    /// How many entries after the merge's are rows and come next: those of the current source
+    /// before the next entry of any other.
     #[inline]
     fn plain_ahead(&self) -> usize {
         if !self.covers.0.is_empty() {
