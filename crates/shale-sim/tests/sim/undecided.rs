@@ -5,11 +5,12 @@ use crate::Case;
 use crate::prepared::{Rows, State, Step, World, Write};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use shale::fs::mem::{CrashMode, MemFs};
+use shale::fs::mem::{Call, CrashMode, MemFs};
 use shale::fs::{Env, Fs};
 use shale::repair::{RepairOptions, repair};
 use shale::{Concurrency, Error, WriteOptions};
 use shale_sim::driver::{PATH, open_db};
+use shale_sim::fault::faults_of;
 use shale_sim::settings::{exhaustive, seeds, small};
 use std::path::Path;
 use std::sync::Arc;
@@ -116,4 +117,36 @@ fn a_repair_without_a_manifest_shows_nothing_undecided() {
         }
     }
     assert!(crashes > 100 && undecided > 50, "{crashes} crashes, {undecided}");
+}
+
+#[test]
+fn nor_does_one_after_a_failing_call() {
+    let (mut failed, mut undecided) = (0, 0);
+    for seed in seeds(2) {
+        let steps = program(seed + 500, 25);
+        let whole = MemFs::new();
+        let mut world = World::create(whole.clone()).unwrap();
+        let before = whole.counts();
+        steps.iter().try_for_each(|step| world.step(step)).unwrap();
+        for call in Call::ALL {
+            let count = whole.counts().of(call) - before.of(call);
+            let stride = if exhaustive() { 1 } else { (count / 5).max(1) };
+            for nth in (1..=count).step_by(stride as usize) {
+                for &fault in faults_of(call) {
+                    let label = format!("SHALE_SEED={seed}, {call:?} {nth} {fault:?}");
+                    let _case = Case::new(label.clone());
+                    let fs = MemFs::new();
+                    let mut world = World::create(fs.clone()).unwrap();
+                    fs.fail(call, nth, fault, true);
+                    failed += usize::from(steps.iter().any(|step| world.step(step).is_err()));
+                    fs.clear_faults();
+                    for disk in [fs.crash_clone(seed, CrashMode::Torn), fs.fork()] {
+                        let found = repaired(&disk, &world.moments, world.durable, &label);
+                        undecided += usize::from(found);
+                    }
+                }
+            }
+        }
+    }
+    assert!(failed > 20 && undecided > 20, "{failed} failed, {undecided}");
 }

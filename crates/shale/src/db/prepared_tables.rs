@@ -188,6 +188,12 @@ impl Core {
             return Ok(());
         }
         self.discard_runs(&ended.tables().map(|meta| meta.id).collect::<Vec<_>>());
+        let mark = ended.mark.map(|id| self.path(FileKind::Prepared, id));
+        if mark.is_some_and(|path| self.env.fs.exists(&path).unwrap_or(true))
+            && let Err(error) = self.env.fs.sync_dir(&self.dir)
+        {
+            tracing::warn!(%error, "a repair may find prepared what was rolled back");
+        }
         ended.blobs.iter().for_each(|blob| blob.mark_obsolete());
         Ok(())
     }
