@@ -758,23 +758,17 @@ shale_error *shale_txn_put_unlocked(shale_txn *txn,
                                     const void *value,
                                     size_t value_len);
 
-// `changed` becomes whether others have written a key since the snapshot that plain reads of the
-// transaction see: what these show is no longer so. Not as long as there is no snapshot.
-SHALE_MUST_USE
-shale_error *shale_txn_changed(shale_txn *txn,
-                               const shale_tree *tree,
-                               const void *key,
-                               size_t key_len,
-                               bool *changed);
-
 // `wrote` becomes whether the transaction itself has written a key, or deleted it, and not undone
-// that.
+// that; `changed` whether others have written it since the snapshot that plain reads of the
+// transaction see, so that what these show is no longer so (not as long as there is no snapshot).
+// Either may be NULL, and is not looked for then.
 SHALE_MUST_USE
 shale_error *shale_txn_wrote(shale_txn *txn,
                              const shale_tree *tree,
                              const void *key,
                              size_t key_len,
-                             bool *wrote);
+                             bool *wrote,
+                             bool *changed);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -2,7 +2,7 @@
 //! which of them a snapshot shows otherwise than they are.
 
 use crate::error::shale_error;
-use crate::guard::{bytes, can_store, guard, handle, handle_mut, store};
+use crate::guard::{bytes, guard, handle, handle_mut};
 use crate::tree::shale_tree;
 use crate::txn::shale_txn;
 use std::ffi::c_void;
@@ -28,28 +28,10 @@ pub unsafe extern "C" fn shale_txn_put_unlocked(
     })
 }
 
-/// `changed` becomes whether others have written a key since the snapshot that plain reads of the
-/// transaction see: what these show is no longer so. Not as long as there is no snapshot.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_txn_changed(
-    txn: *mut shale_txn,
-    tree: *const shale_tree,
-    key: *const c_void,
-    key_len: usize,
-    changed: *mut bool,
-) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their length, a place for a truth.
-    guard(|| unsafe {
-        can_store(changed, "changed")?;
-        let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
-        let found = handle_mut(txn, "txn")?.inner().changed_since_snapshot(tree, key)?;
-        store(changed, "changed", found)
-    })
-}
-
 /// `wrote` becomes whether the transaction itself has written a key, or deleted it, and not undone
-/// that.
+/// that; `changed` whether others have written it since the snapshot that plain reads of the
+/// transaction see, so that what these show is no longer so (not as long as there is no snapshot).
+/// Either may be NULL, and is not looked for then.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_wrote(
@@ -58,12 +40,18 @@ pub unsafe extern "C" fn shale_txn_wrote(
     key: *const c_void,
     key_len: usize,
     wrote: *mut bool,
+    changed: *mut bool,
 ) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their length, a place for a truth.
+    // SAFETY: live handles, bytes with their length, NULL or places for a truth.
     guard(|| unsafe {
-        can_store(wrote, "wrote")?;
         let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
-        let found = handle_mut(txn, "txn")?.inner().has_written(tree, key)?;
-        store(wrote, "wrote", found)
+        let txn = handle_mut(txn, "txn")?.inner();
+        if let Some(wrote) = wrote.as_mut() {
+            *wrote = txn.has_written(tree, key)?;
+        }
+        if let Some(changed) = changed.as_mut() {
+            *changed = txn.changed_since_snapshot(tree, key)?;
+        }
+        Ok(())
     })
 }

@@ -419,12 +419,12 @@ static void inserts(shale_db *db, shale_tree *a) {
   OK(shale_txn_multi_get(one, a, NULL, NULL, 0, NULL));
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_multi_get(one, a, keys, NULL, 3, values));
   OK(shale_txn_put_unlocked(two, a, "i1", 2, "2", 1)); /* though `one` has locked it */
-  OK(shale_txn_wrote(two, a, "i1", 2, &wrote));
-  OK(shale_txn_changed(one, a, "t1", 2, &changed));
+  OK(shale_txn_wrote(two, a, "i1", 2, &wrote, NULL));
+  OK(shale_txn_wrote(one, a, "t1", 2, NULL, &changed));
   CHECK(wrote && !changed);
   OK(shale_put(a, "t1", 2, "1", 1, false));
-  OK(shale_txn_wrote(two, a, "t1", 2, &wrote));
-  OK(shale_txn_changed(one, a, "t1", 2, &changed));
+  OK(shale_txn_wrote(two, a, "t1", 2, &wrote, NULL));
+  OK(shale_txn_wrote(one, a, "t1", 2, NULL, &changed));
   CHECK(!wrote && changed);
   shale_txn_rollback(one);
   shale_txn_rollback(two);

@@ -16,8 +16,8 @@ using namespace shale_sql;
 int ha_shale::look_for_changes(shale_txn *txn, const std::string &primary_key, bool *changed) {
   *changed = false;
   if (indexes_.size() < 2 || trx()->read_committed()) return 0;
-  int error = number_of(shale_txn_changed(txn, primary().tree, primary_key.data(),
-                                          primary_key.size(), changed));
+  int error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(),
+                                        primary_key.size(), nullptr, changed));
   if (*changed) trx()->note_rewritten();
   return error;
 }
@@ -52,16 +52,17 @@ int ha_shale::begin_plain_read(Trx *trx) {
 int ha_shale::is_outdated(const Index &index, std::string_view key, std::string_view primary_key,
                           bool *outdated) {
   shale_txn *txn = nullptr;
-  bool is = false;
+  bool wrote = false, changed = false;
   *outdated = false;
   if (int error = trx()->get(&txn)) return error;
-  int error = number_of(
-      shale_txn_wrote(txn, primary().tree, primary_key.data(), primary_key.size(), &is));
-  if (error != 0 || !is) return error;
+  int error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(),
+                                        primary_key.size(), &wrote, nullptr));
+  if (error != 0 || !wrote) return error;
+  error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(), primary_key.size(),
+                                    nullptr, &changed));
+  if (error != 0 || !changed) return error;
   error = number_of(
-      shale_txn_changed(txn, primary().tree, primary_key.data(), primary_key.size(), &is));
-  if (error != 0 || !is) return error;
-  error = number_of(shale_txn_wrote(txn, index.tree, key.data(), key.size(), &is));
-  *outdated = error == 0 && !is;
+      shale_txn_wrote(txn, index.tree, key.data(), key.size(), &wrote, nullptr));
+  *outdated = error == 0 && !wrote;
   return error;
 }
