@@ -4,6 +4,7 @@
 use super::core::{Core, TreeCore};
 use super::merge::Run;
 use super::sched::State;
+use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::compaction::manual::{self, Step};
 use crate::compaction::picker;
@@ -21,6 +22,10 @@ pub(crate) struct Manual {
 
 /// The most trees that are flushed together: each has a file open until it is synced.
 const FLUSH_TREES_MAX: usize = 128;
+
+/// How often a tree is looked at again because a snapshot that was in the way has ended meanwhile:
+/// not without end, since it is under the scheduler's lock.
+const LOOKS: u32 = 3;
 
 /// The bytes of a tree's sealed memtables; 0 if it has none.
 fn sealed_bytes(tree: &TreeCore) -> u64 {
@@ -163,7 +168,10 @@ impl Core {
     }
 
     fn pick(&self, tree: &TreeCore, busy: &plan::Busy, idle: bool) -> Option<Plan> {
+        let mut looks = 0;
         loop {
+            looks += 1;
+            let again = |seen: &[SeqNo]| !self.snapshots.hold_back(seen) && looks < LOOKS;
             let version = tree.state.load().version.clone();
             // After the version: a snapshot taken later sees all range deletes that it has.
             let snapshots = self.reader_seqs();
@@ -175,7 +183,7 @@ impl Core {
             let load = Load { idle, snapshots: &snapshots, range_deletes };
             let readers = snapshots.len() > 1;
             if let Some(wanted) = tree.manual.lock().as_ref() {
-                if readers && !self.snapshots.hold_back(&snapshots) {
+                if readers && again(&snapshots) {
                     continue;
                 }
                 return match self.manual_step(tree, busy, wanted, &load) {
@@ -187,9 +195,7 @@ impl Core {
             if plan.is_none() && readers {
                 let newest = &snapshots[snapshots.len() - 1..];
                 let without = Load { snapshots: newest, ..load };
-                if picker::pick(&shape, &settings, busy, &without).is_some()
-                    && !self.snapshots.hold_back(&snapshots)
-                {
+                if picker::pick(&shape, &settings, busy, &without).is_some() && again(&snapshots) {
                     continue;
                 }
             }

@@ -1,6 +1,6 @@
 //! What others may see of the lock table: who is there, what they hold, how much it takes.
 
-use super::{Live, Lock, LockTable, Span, TxnId};
+use super::{Live, Lock, LockTable, Owner, Span, TxnId};
 
 impl LockTable {
     /// The transactions that have begun and not ended, oldest first.
@@ -33,6 +33,11 @@ impl LockTable {
                 return;
             }
         }
+    }
+
+    /// Whether nobody is in the way of a range, in any shard. Others may come before it is asked for.
+    pub fn is_free(&self, owner: &Owner, lock: Lock<'_>) -> bool {
+        self.cells.iter().all(|cell| cell.lock().shard.is_free(owner.id, lock))
     }
 
     /// How many keys and ranges are held, and how many requests wait. A range counts once.

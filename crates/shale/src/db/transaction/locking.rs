@@ -16,7 +16,7 @@ use crate::db::snapshot::Snapshot;
 use crate::db::tree::Tree;
 use crate::read::newer::Where;
 use crate::read::{OwnSources, Scan};
-use crate::txn::{Mode, Span, Wait};
+use crate::txn::{Lock, Mode, Span, Wait};
 
 /// How many rows ahead gaps are locked at most.
 const AHEAD_MAX: u64 = 64;
@@ -397,6 +397,10 @@ impl LockingScan {
             && let Some(to) = self.end_of_rows(ahead)?
         {
             let span = Span::Range(from, Some(&to));
+            if !self.is_free(transaction, span) {
+                self.passed = 0;
+                return transaction.protect(&self.tree, Span::Range(from, end), Mode::Gap);
+            }
             match transaction.lock_with(self.tree.id(), span, Mode::Gap, Wait::Never) {
                 Ok(()) => {
                     self.gaps_to = to;
@@ -408,6 +412,13 @@ impl LockingScan {
             }
         }
         transaction.protect(&self.tree, Span::Range(from, end), Mode::Gap)
+    }
+
+    /// Whether nobody is in the way of a gap. Looked at first, since what one shard of the lock table
+    /// grants before another refuses stays locked.
+    fn is_free(&self, transaction: &Transaction, span: Span<'_>) -> bool {
+        let lock = Lock { tree: self.tree.id(), span, mode: Mode::Gap };
+        transaction.core().locks.is_free(&transaction.owner, lock)
     }
 
     /// The least key above the next `count` rows after that at which the rows are, where they are
