@@ -35,7 +35,8 @@ impl LockTable {
         }
     }
 
-    /// Whether nobody is in the way of a range, in any shard. Others may come before it is asked for.
+    /// Whether nobody is in the way of a range, in any shard. Others may come before it is asked
+    /// for.
     pub fn is_free(&self, owner: &Owner, lock: Lock<'_>) -> bool {
         self.cells.iter().all(|cell| cell.lock().shard.is_free(owner.id, lock))
     }

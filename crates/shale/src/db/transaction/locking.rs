@@ -414,8 +414,8 @@ impl LockingScan {
         transaction.protect(&self.tree, Span::Range(from, end), Mode::Gap)
     }
 
-    /// Whether nobody is in the way of a gap. Looked at first, since what one shard of the lock table
-    /// grants before another refuses stays locked.
+    /// Whether nobody is in the way of a gap. Looked at first, since what one shard of the lock
+    /// table grants before another refuses stays locked.
     fn is_free(&self, transaction: &Transaction, span: Span<'_>) -> bool {
         let lock = Lock { tree: self.tree.id(), span, mode: Mode::Gap };
         transaction.core().locks.is_free(&transaction.owner, lock)
