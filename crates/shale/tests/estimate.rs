@@ -221,6 +221,55 @@ fn within_one_block_and_across_a_border() {
 }
 
 #[test]
+fn old_versions_in_a_table_are_not_rows() {
+    let mut world = World::new(10);
+    world.put_all(0..KEYS);
+    let snapshot = world.db.snapshot();
+    world.put_all((0..KEYS).step_by(2));
+    world.compact();
+    for from in (0..KEYS - 100).step_by(333) {
+        let counted = world.estimate(from, from + 60, 200);
+        assert_eq!(counted, RowEstimate { rows: 60, exact: true }, "from {from}");
+    }
+    drop(snapshot);
+}
+
+#[test]
+fn old_versions_in_blocks_of_their_own_are_not_rows() {
+    // A value of 20 KiB has a block to itself: no key is there twice in one block.
+    let world = World::new(10);
+    let put = |number: u32| world.tree.put(&key(number), &[b'v'; 20 << 10]).unwrap();
+    (0..20).for_each(put);
+    let snapshot = world.db.snapshot();
+    (0..20).step_by(2).for_each(put);
+    for (label, done) in [("flushed", world.tree.flush()), ("compacted", world.db.compact())] {
+        done.unwrap();
+        for from in 0..17 {
+            let counted = world.estimate(from, from + 3, 100);
+            assert_eq!(counted, RowEstimate { rows: 3, exact: true }, "{label}, from {from}");
+        }
+    }
+    drop(snapshot);
+}
+
+#[test]
+fn a_dense_block_before_many_others_takes_nothing_from_them() {
+    let mut world = World::new(10);
+    for number in 0..600 {
+        world.tree.put(&key(number), b"").unwrap();
+    }
+    for number in 600..1_600 {
+        world.tree.put(&key(number), &[b'v'; 20 << 10]).unwrap();
+    }
+    world.compact();
+    for rows in [10, 40, 100, 900] {
+        let found = world.estimate(595, 600 + rows, 0).rows;
+        let truth = u64::from(rows) + 5;
+        assert!(2 * found >= truth && found <= 2 * truth, "{found} of {truth}");
+    }
+}
+
+#[test]
 fn what_is_counted_is_bounded_by_deletes_as_well() {
     let mut world = World::new(10);
     world.put_all(0..KEYS);

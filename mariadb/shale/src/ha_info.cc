@@ -19,8 +19,9 @@ namespace {
 
 // Blocks that the server's costs count in, as InnoDB's pages.
 constexpr uint kBlockBytes = 16384;
-// Up to so many rows of a range are counted.
-constexpr uint64_t kCountedInRange = 100;
+// Up to so many rows are counted, by reading them unless the ends of few blocks tell; more are
+// estimated.
+constexpr uint64_t kCountedInRange = 40;
 // What a row and a text column take at least and mostly, if nothing is known of them.
 constexpr uint kRowOverhead = 16;
 constexpr uint kTextGuess = 32;

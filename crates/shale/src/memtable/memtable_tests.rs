@@ -303,3 +303,33 @@ fn many_threads_insert_while_others_read() {
     assert_eq!(memtable.count(), writers * count);
     assert_eq!((memtable.first_seq(), memtable.last_seq()), (Some(1), writers * count));
 }
+
+#[test]
+fn a_sample_is_all_of_few_entries_and_tells_how_many_there_are_of_many() {
+    let keys = size(20_000, 200) as u64;
+    let memtable = Memtable::new();
+    for key in 0..keys {
+        memtable.insert(&key.to_be_bytes(), key + 1, Kind::Put, b"v");
+    }
+    let mut random = Pcg64Mcg::seed_from_u64(11);
+    let (mut told, mut true_sum) = (0.0, 0.0);
+    for _ in 0..size(2_000, 20) {
+        let from = random.random_range(0..keys);
+        let most = 1 << random.random_range(0..15);
+        let width = random.random_range(0..=(keys - from).min(most));
+        let upper = (from + width).to_be_bytes();
+        let (entries, found) = memtable.sample(&from.to_be_bytes(), Some(&upper), 32);
+        let numbers: Vec<u64> = found.iter().map(|one| one.seq - 1).collect();
+        assert!(numbers.is_sorted() && numbers.iter().all(|at| (from..from + width).contains(at)));
+        if width < 32 {
+            assert_eq!((entries, numbers.len() as u64), (width, width), "from {from}");
+        } else {
+            assert!(numbers.len() >= 32 && entries >= 32, "{entries} of {width}");
+            told += entries as f64;
+            true_sum += width as f64;
+        }
+    }
+    if true_sum > 0.0 && !cfg!(miri) {
+        assert!((told / true_sum - 1.0).abs() < 0.1, "{told} of {true_sum}");
+    }
+}

@@ -38,6 +38,10 @@ use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// How many of a node's links a cursor looks ahead through.
 const AHEAD_LEVELS: usize = 4;
 
+/// If a level has at least so many nodes in a range, their number tells how many levels of it may
+/// be skipped.
+const FEW: usize = 8;
+
 /// What a search looks for: the first entry whose key is greater, or equal with a tag not greater.
 #[derive(Clone, Copy)]
 struct Target<'a> {
@@ -413,29 +417,44 @@ impl SkipList {
         count: usize,
     ) -> (u64, Vec<Sample<'_>>) {
         let target = Target::at(lower, SEQ_MAX);
+        let inside = |key: &[u8]| upper.is_none_or(|upper| key < upper);
         let mut at: *const Node = self.head();
+        let mut level = self.height.load(Ordering::Relaxed);
         let mut found = Vec::new();
-        // Of a level's nodes about half are on the next one up, at random.
-        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
-            found.clear();
-            // SAFETY: as in `find_last`; nodes live as long as the list.
-            unsafe {
+        // Nodes are taken from levels below this one only.
+        let mut below = level;
+        // SAFETY: as in `find_last`; nodes live as long as the list.
+        unsafe {
+            while level > 0 {
+                level -= 1;
                 let mut next = link(at, level).next.load(Ordering::Acquire);
                 while !next.is_null() && target.is_after(next) {
                     at = next;
                     next = link(at, level).next.load(Ordering::Acquire);
                 }
-                while !next.is_null() && upper.is_none_or(|upper| node_key(next) < upper) {
+                if level >= below {
+                    continue;
+                }
+                found.clear();
+                while !next.is_null() && inside(node_key(next)) {
                     let entry = node_entry(next);
                     found.push(Sample { key: node_key(next), seq: entry.seq, kind: entry.kind });
                     next = link(next, level).next.load(Ordering::Acquire);
                 }
-            }
-            if found.len() >= count {
-                return ((found.len() as u64) << level, found);
+                if found.len() >= count {
+                    break;
+                }
+                // Of a level's nodes about half are on the next one up, at random: few nodes tell
+                // on which level there will be enough.
+                below = level;
+                let mut expected = found.len();
+                while expected >= FEW && 2 * expected < count {
+                    expected *= 2;
+                    below -= usize::from(below > 1);
+                }
             }
         }
-        (found.len() as u64, found)
+        ((found.len() as u64) << level, found)
     }
 
     /// The last node, or the head.

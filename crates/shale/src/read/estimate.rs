@@ -9,6 +9,11 @@
 //! Range deletes cut the range into pieces, in each of which what is older does not count. If they
 //! are too many for that, entries of all sources are looked up in them, and a key counts in the
 //! newest source that has it.
+//!
+//! How many are looked up does not grow with the range (but with the pieces, 65 at most): few at
+//! first, from each source as many as its share of all entries, and more only where these show
+//! that most entries are no rows. What the optimizer of a server asks for with every statement must
+//! cost less than the statement.
 
 use super::sources::{self, ScanRange};
 use crate::base::coding;
@@ -17,21 +22,35 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
 use crate::base::sync::Arc;
-use crate::memtable::Memtable;
+use crate::memtable::{Memtable, Sample};
 use crate::state::TreeState;
 use crate::table::{CursorOptions, Table};
 
-/// About how many entries of a memtable are looked up in the others, and the least by which it is
-/// known how many it has.
-const MEMTABLE_SAMPLE: usize = 128;
+/// The least entries of a memtable by which it is known how many it has: to a sixth, and if it has
+/// most of all entries, to an eleventh.
+const MEMTABLE_SAMPLE: usize = 32;
+const MEMTABLE_SAMPLE_MAX: usize = 128;
 
-/// Up to so many entries of a table, or of the tables of a level, are looked up in the others.
-const LOOK_UPS: usize = 32;
+/// About how many entries of all sources are looked up in the others at first; some of each source
+/// that counts.
+const LOOK_UPS: usize = 16;
+const LOOK_UPS_OF_SOURCE: usize = 5;
 
-/// Of how many places of a level's range entries are taken, a block read for each.
-const PLACES: usize = 3;
+/// If these show that few of the entries are rows, so many are looked up that the standard error is
+/// about this part of the rows.
+const ERROR: f64 = 0.15;
 
-/// As [`PLACES`], where there are many range deletes.
+/// The most that are looked up, and how many where there are many range deletes.
+const LOOK_UPS_MAX: usize = 128;
+
+/// As many entries of a memtable, and as many look-ups, if the range is the whole tree: that is not
+/// asked for often, and much depends on it.
+const OF_WHOLE_TREE: usize = 512;
+
+/// Of how many places of a table entries are looked up, one for so many entries: a block is read
+/// for each.
+const LOOK_UPS_OF_PLACE: usize = 10;
+const PLACES_MIN: usize = 2;
 const PLACES_MAX: usize = 8;
 
 /// A source with less than this part of all entries is not looked into.
@@ -73,27 +92,60 @@ pub fn estimate_rows(
     if upper.is_some_and(|upper| upper <= lower) {
         return Ok(none);
     }
-    let entries: u64 =
-        sources_of(state, lower, upper, 0)?.iter().map(|source| source.entries).sum();
+    let whole_tree = lower.is_empty() && upper.is_none();
+    let sample = if whole_tree { OF_WHOLE_TREE } else { MEMTABLE_SAMPLE };
+    let sources = sources_of(state, lower, upper, 0, sample)?;
+    let entries: u64 = sources.iter().map(|source| source.entries).sum();
     if entries == 0 {
         return Ok(none);
     }
-    // Old versions and deletes are walked through as well, so many at most.
-    let steps = exact_max.saturating_mul(4).saturating_add(64);
+    let deletes = deletes_of(state)?;
+    if entries <= exact_max && deletes.is_empty() && only_rows(&sources, lower, upper, seq)? {
+        return Ok(RowEstimate { rows: entries, exact: true });
+    }
+    // Old versions and deletes are walked through as well, so many at most. Where there seem to be
+    // more entries than that there are mostly more rows, too: counting would be in vain.
+    let steps = exact_max.saturating_mul(2).saturating_add(16);
     let mut counted = 0;
-    if exact_max > 0 && entries / 2 <= steps {
+    if exact_max > 0 && entries <= steps {
         let (rows, exact) = count_rows(state, lower, upper, seq, exact_max, steps)?;
         if exact {
             return Ok(RowEstimate { rows, exact });
         }
         counted = rows;
     }
-    let deletes = deletes_of(state)?;
-    let sum = pieces(&deletes, lower, upper, seq).iter().try_fold(0.0, |sum, piece| {
-        let rows = estimate_piece(state, &deletes, piece)?;
-        Ok(sum + rows)
-    })?;
+    let mut sum = 0.0;
+    for piece in pieces(&deletes, lower, upper, seq) {
+        sum += if !deletes.is_empty() {
+            let (lower, upper) = (piece.lower.as_slice(), piece.upper.as_deref());
+            let sources = sources_of(state, lower, upper, piece.since, sample)?;
+            estimate_piece(&sources, &deletes, &piece)?
+        } else if whole_tree {
+            judge_piece(&sources, &deletes, &piece, OF_WHOLE_TREE)?
+        } else {
+            estimate_piece(&sources, &deletes, &piece)?
+        };
+    }
     Ok(RowEstimate { rows: (sum.round() as u64).max(counted).max(1), exact: false })
+}
+
+/// Whether all entries of a range are rows, and their number is exact: they are in one source, and
+/// [`Table::has_only_rows`].
+fn only_rows(
+    sources: &[Source<'_>],
+    lower: &[u8],
+    upper: Option<&[u8]>,
+    seq: SeqNo,
+) -> Result<bool> {
+    let [Source { place: Place::Tables(tables), mixed: false, .. }] = sources else {
+        return Ok(false);
+    };
+    for (table, _) in tables {
+        if !table.has_only_rows(lower, upper, seq)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Counts rows, at most `rows_max` of them and passing at most `steps` entries; and whether these
@@ -153,6 +205,7 @@ struct Piece {
     more: bool,
 }
 
+/// The whole range in one, if there are no range deletes.
 fn pieces(
     deletes: &[Arc<RangeDeletes>],
     lower: &[u8],
@@ -189,7 +242,8 @@ fn pieces(
 
 /// Where entries are.
 enum Place<'a> {
-    Memtable(&'a Memtable),
+    /// A memtable; with some of its entries.
+    Memtable(&'a Memtable, Vec<Sample<'a>>),
     /// A table of level 0, or those of a deeper level; with about how many entries.
     Tables(Vec<(&'a Arc<Table>, u64)>),
 }
@@ -198,7 +252,8 @@ struct Source<'a> {
     place: Place<'a>,
     /// About how many entries, more than none.
     entries: u64,
-    /// Whether any may be a delete, or an old version.
+    /// Whether any may be a delete, or an old version: of tables it is not known whether a snapshot
+    /// keeps old versions in them.
     mixed: bool,
 }
 
@@ -210,18 +265,20 @@ struct Entry {
     newest: bool,
 }
 
-/// The sources that have entries in a range that are not older than `since`, from new to old.
+/// The sources that have entries in a range that are not older than `since`, from new to old. Of a
+/// memtable it is known by at least so many entries how many it has.
 fn sources_of<'a>(
     state: &'a TreeState,
     lower: &[u8],
     upper: Option<&[u8]>,
     since: SeqNo,
+    memtable_sample: usize,
 ) -> Result<Vec<Source<'a>>> {
     let mut sources = Vec::new();
     for memtable in state.memtables().filter(|memtable| memtable.last_seq() >= since) {
-        let (entries, _) = memtable.sample(lower, upper, MEMTABLE_SAMPLE);
+        let (entries, found) = memtable.sample(lower, upper, memtable_sample);
         if entries > 0 {
-            sources.push(Source { place: Place::Memtable(memtable), entries, mixed: true });
+            sources.push(Source { place: Place::Memtable(memtable, found), entries, mixed: true });
         }
     }
     let add = |sources: &mut Vec<Source<'a>>, tables: &mut dyn Iterator<Item = &'a Arc<Table>>| {
@@ -259,13 +316,23 @@ fn sources_of<'a>(
             add(&mut sources, &mut std::iter::once(table))?;
         }
     }
+    let all: u64 = sources.iter().map(|source| source.entries).sum();
+    for source in &mut sources {
+        if let Place::Memtable(memtable, found) = &mut source.place
+            && source.entries > all / 2
+            && source.entries > memtable_sample as u64
+            && memtable_sample < MEMTABLE_SAMPLE_MAX
+        {
+            (source.entries, *found) = memtable.sample(lower, upper, MEMTABLE_SAMPLE_MAX);
+        }
+    }
     Ok(sources)
 }
 
 impl Source<'_> {
     fn has(&self, key: &[u8], hash: u64) -> Result<bool> {
         match &self.place {
-            Place::Memtable(memtable) => Ok(memtable.get(key, SEQ_MAX).is_some()),
+            Place::Memtable(memtable, _) => Ok(memtable.get(key, SEQ_MAX).is_some()),
             Place::Tables(tables) => {
                 let after = tables.partition_point(|(table, _)| table.meta.is_before(key));
                 tables.get(after).map_or(Ok(false), |(table, _)| table.may_contain(key, hash))
@@ -273,24 +340,35 @@ impl Source<'_> {
         }
     }
 
-    /// Some of the entries in a range.
-    fn sample(&self, lower: &[u8], upper: Option<&[u8]>, places: usize) -> Result<Vec<Entry>> {
+    /// About `count` of the entries in a range, or of those of a few of its blocks.
+    fn sample(&self, lower: &[u8], upper: Option<&[u8]>, count: usize) -> Result<Vec<Entry>> {
         match &self.place {
-            Place::Memtable(memtable) => {
-                let (_, found) = memtable.sample(lower, upper, MEMTABLE_SAMPLE);
-                let entries = found.into_iter().map(|one| {
+            Place::Memtable(memtable, found) => {
+                let step = (found.len() / count.max(1)).max(1);
+                let of_steps = found.chunks(step).enumerate();
+                // One of each step, at random: see `Table::sample`.
+                let one_of = |(at, step): (usize, &[Sample<'_>])| {
+                    let one = step[coding::hash(&at.to_le_bytes()) as usize % step.len()];
                     let newest = memtable.get(one.key, SEQ_MAX).map(|entry| entry.seq);
                     let newest = newest == Some(one.seq);
                     Entry { key: one.key.to_vec(), seq: one.seq, kind: one.kind, newest }
-                });
-                Ok(entries.collect())
+                };
+                Ok(of_steps.map(one_of).collect())
             }
             Place::Tables(tables) => {
-                let mut found = Vec::new();
-                for place in 0..places {
-                    let part = (2 * place + 1) as f64 / (2 * places) as f64;
+                let wanted = count.div_ceil(LOOK_UPS_OF_PLACE).clamp(PLACES_MIN, PLACES_MAX);
+                let mut places: Vec<(&Arc<Table>, usize)> = Vec::new();
+                for place in 0..wanted {
+                    let part = (2 * place + 1) as f64 / (2 * wanted) as f64;
                     let (table, part) = at_part(tables, part * self.entries as f64);
-                    for one in table.sample(lower, upper, part, LOOK_UPS / PLACES)? {
+                    let Some(at) = table.block_at(lower, upper, part)? else { continue };
+                    if places.last().is_none_or(|last| (last.0.id(), last.1) != (table.id(), at)) {
+                        places.push((table, at));
+                    }
+                }
+                let mut found = Vec::new();
+                for &(table, at) in &places {
+                    for one in table.sample(lower, upper, at, count.div_ceil(places.len()))? {
                         let (seq, kind, newest) = (one.seq, one.kind, one.newest);
                         found.push(Entry { key: one.key, seq, kind, newest });
                     }
@@ -315,21 +393,50 @@ fn at_part<'a>(tables: &[(&'a Arc<Table>, u64)], mut place: f64) -> (&'a Arc<Tab
 }
 
 /// About how many rows a piece has.
-fn estimate_piece(state: &TreeState, deletes: &[Arc<RangeDeletes>], piece: &Piece) -> Result<f64> {
-    let (lower, upper) = (piece.lower.as_slice(), piece.upper.as_deref());
-    let sources = sources_of(state, lower, upper, piece.since)?;
+fn estimate_piece(
+    sources: &[Source<'_>],
+    deletes: &[Arc<RangeDeletes>],
+    piece: &Piece,
+) -> Result<f64> {
     let all: u64 = sources.iter().map(|source| source.entries).sum();
-    let places = if piece.more { PLACES_MAX } else { PLACES };
+    if all == 0 {
+        return Ok(0.0);
+    }
+    if piece.more {
+        return judge_piece(sources, deletes, piece, LOOK_UPS_MAX);
+    }
+    let rows = judge_piece(sources, deletes, piece, LOOK_UPS)?;
+    // Of n entries a part p is found to be rows with a standard error of sqrt(p (1 - p) / n).
+    let wanted = (all as f64 / rows - 1.0) / (ERROR * ERROR);
+    // Where most is deleted as a range few rows are what is expected.
+    if wanted <= LOOK_UPS as f64 || piece.since > 0 {
+        return Ok(rows);
+    }
+    let most = all.min(LOOK_UPS_MAX as u64) as f64;
+    judge_piece(sources, deletes, piece, wanted.min(most) as usize)
+}
+
+/// As [`estimate_piece`], by about so many entries.
+fn judge_piece(
+    sources: &[Source<'_>],
+    deletes: &[Arc<RangeDeletes>],
+    piece: &Piece,
+    look_ups: usize,
+) -> Result<f64> {
+    let (lower, upper) = (piece.lower.as_slice(), piece.upper.as_deref());
+    let all: u64 = sources.iter().map(|source| source.entries).sum();
     let mut rows = 0.0;
     for (at, source) in sources.iter().enumerate() {
         let (newer, older) = (&sources[..at], &sources[at + 1..]);
         let entries = source.entries as f64;
+        let share = entries / all as f64;
         let plain = older.is_empty() && !source.mixed && !piece.more;
-        if plain || (entries < NEGLIGIBLE * all as f64 && !piece.more) {
+        if plain || (share < NEGLIGIBLE && !piece.more) {
             rows += entries;
             continue;
         }
-        let found = source.sample(lower, upper, places)?;
+        let count = (share * look_ups as f64).ceil() as usize;
+        let found = source.sample(lower, upper, count.max(LOOK_UPS_OF_SOURCE))?;
         let (mut fresh, mut gone) = (0u32, 0u32);
         for entry in &found {
             let key = &entry.key;

@@ -23,7 +23,7 @@ fn what_is_counted_equals_the_model() {
                     count_rows(&tree.state, &lower, upper, seq, rows - 1, u64::MAX).unwrap();
                 assert_eq!((few, exact), (rows - 1, false), "seed {seed}");
             }
-            let entries = sources_of(&tree.state, &lower, upper, 0).unwrap();
+            let entries = sources_of(&tree.state, &lower, upper, 0, MEMTABLE_SAMPLE).unwrap();
             let entries: u64 = entries.iter().map(|source| source.entries).sum();
             assert!(entries >= rows, "seed {seed}: each row has an entry");
             let (_, exact) =

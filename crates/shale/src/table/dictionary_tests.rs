@@ -77,7 +77,8 @@ fn check(table: &Arc<Table>, rows: &[Entry]) {
     }
     let (first, last) = (&rows[rows.len() / 3].0, &rows[rows.len() / 2].0);
     let between = (rows.len() / 2 - rows.len() / 3) as u64;
-    assert!(table.entries_between(first, Some(last)).unwrap().abs_diff(between) < 20);
+    let found = table.entries_between(first, Some(last)).unwrap();
+    assert!(found.abs_diff(between) < 20, "{found} of {between}");
 }
 
 #[test]

@@ -57,11 +57,16 @@ pub fn separator(last: &[u8], next: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// For each so many blocks it is kept how many entries are before them.
+const COUNTED_BLOCKS: usize = 16;
+
 /// A loaded index.
 #[derive(Debug)]
 pub struct Index {
     block: Block,
     heads: Vec<u64>,
+    /// The entries before each [`COUNTED_BLOCKS`]th block.
+    counts: Vec<u64>,
 }
 
 impl Index {
@@ -70,6 +75,8 @@ impl Index {
     pub fn parse(image: Vec<u8>, data: Range<u64>) -> Result<Index, &'static str> {
         let block = Block::parse(image)?;
         let mut heads = Vec::with_capacity(block.entries());
+        let mut counts = Vec::with_capacity(block.entries().div_ceil(COUNTED_BLOCKS));
+        let mut count = 0;
         let mut at = data.start;
         for entry in 0..block.entries() {
             let info =
@@ -83,11 +90,15 @@ impl Index {
                 return Err("the index is not in order");
             }
             heads.push(head);
+            if entry % COUNTED_BLOCKS == 0 {
+                counts.push(count);
+            }
+            count += u64::from(info.entries);
         }
         if at != data.end {
             return Err("the index does not cover the data blocks");
         }
-        Ok(Index { block, heads })
+        Ok(Index { block, heads, counts })
     }
 
     /// How many blocks there are.
@@ -124,6 +135,30 @@ impl Index {
         BlockInfo::decode(self.block.value(at)).unwrap_or_default()
     }
 
+    /// How many entries all blocks before block `at` have; that may be the number of blocks.
+    pub fn entries_before(&self, at: usize) -> u64 {
+        let Some(counted) = at.min(self.blocks()).checked_sub(1) else { return 0 };
+        let counted = counted / COUNTED_BLOCKS;
+        let rest = counted * COUNTED_BLOCKS..at.min(self.blocks());
+        self.counts[counted] + rest.map(|at| u64::from(self.info(at).entries)).sum::<u64>()
+    }
+
+    /// The block that has the entry with so many before it, or else the last one. There must be a
+    /// block.
+    pub fn block_of(&self, entry: u64) -> usize {
+        let counted = self.counts.partition_point(|&before| before <= entry).saturating_sub(1);
+        let mut at = counted * COUNTED_BLOCKS;
+        let mut before = self.counts[counted];
+        while at + 1 < self.blocks() {
+            before += u64::from(self.info(at).entries);
+            if entry < before {
+                break;
+            }
+            at += 1;
+        }
+        at
+    }
+
     /// Whether the separator of block `at` is `key`: then versions of the key may be found in the
     /// block after it, too.
     #[inline]
@@ -143,7 +178,7 @@ impl Index {
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
-        self.block.image().len() + 8 * self.heads.len()
+        self.block.image().len() + 8 * (self.heads.len() + self.counts.len())
     }
 }
 

@@ -77,6 +77,32 @@ fn finds_the_block_of_a_key() {
 }
 
 #[test]
+fn entries_are_counted_up_to_any_block() {
+    let mut chance = Chance(12);
+    for blocks in [1, 15, 16, 17, 32, 100] {
+        let mut builder = IndexBuilder::default();
+        let mut of_blocks = Vec::new();
+        for at in 0..blocks {
+            let handle = Handle { offset: 10 * at as u64, bytes: 10 };
+            let entries = 1 + chance.below(4) as u32;
+            of_blocks.extend(std::iter::repeat_n(at, entries as usize));
+            let key = format!("{at:05}");
+            let info = BlockInfo { handle, entries, tagged: false, deletes: false };
+            builder.add(key.as_bytes(), &info);
+        }
+        let index = Index::parse(builder.finish().to_vec(), 0..10 * blocks as u64).unwrap();
+        for at in 0..=blocks {
+            let before = of_blocks.iter().filter(|&&block| block < at).count() as u64;
+            assert_eq!(index.entries_before(at), before, "{at} of {blocks}");
+        }
+        for (entry, &block) in of_blocks.iter().enumerate() {
+            assert_eq!(index.block_of(entry as u64), block, "{entry} of {blocks}");
+        }
+        assert_eq!(index.block_of(of_blocks.len() as u64 + 5), blocks - 1);
+    }
+}
+
+#[test]
 fn an_index_covers_the_data() {
     let mut builder = IndexBuilder::default();
     let info = BlockInfo {

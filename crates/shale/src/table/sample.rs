@@ -13,9 +13,6 @@ use crate::base::stats::Counter;
 /// of them lies inside is judged by the keys.
 const LOOK_BLOCKS: usize = 8;
 
-/// Up to so many blocks their entries are added up; of more, their bytes tell.
-const SUM_BLOCKS: usize = 256;
-
 /// One of some entries of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSample {
@@ -61,25 +58,38 @@ impl Table {
         let table = self.index()?;
         let index = &table.index;
         let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(0) };
-        let look = blocks.last - blocks.first <= LOOK_BLOCKS;
-        let before = |at, key: Option<&[u8]>| match key {
-            Some(key) if look => self.rank(&table, at, key),
-            Some(key) => Ok(self.judge(index, at, key)),
-            None => Ok(0),
-        };
-        let skipped = before(blocks.first, blocks.lower)?;
-        let entries = self.whole(index, blocks.first, blocks.last);
-        Ok((entries + before(blocks.last, blocks.upper)?).saturating_sub(skipped))
+        let (from, to) = self.ranks(&table, &blocks)?;
+        Ok(to.saturating_sub(from))
     }
 
-    /// About how many entries blocks have, from the first up to, not including, the second.
-    fn whole(&self, index: &Index, first: usize, end: usize) -> u64 {
-        if end - first <= SUM_BLOCKS {
-            return (first..end).map(|at| u64::from(index.info(at).entries)).sum();
+    /// About how many entries of the table come before the range, and how many before its end.
+    fn ranks(&self, table: &TableIndex, blocks: &Blocks<'_>) -> Result<(u64, u64)> {
+        let look = blocks.last - blocks.first <= LOOK_BLOCKS;
+        let before = |at, key: Option<&[u8]>| {
+            let of_block = match key {
+                Some(key) if look => self.rank(table, at, key)?,
+                Some(key) => self.judge(&table.index, at, key),
+                None => 0,
+            };
+            Result::Ok(table.index.entries_before(at) + of_block)
+        };
+        Ok((before(blocks.first, blocks.lower)?, before(blocks.last, blocks.upper)?))
+    }
+
+    /// Whether all entries of a range are rows for a reader at `seq`, and
+    /// [`Table::entries_between`] counts them: they are in few blocks, and of these the index says
+    /// that they have nothing but puts in the state of the last level, of which a table has one
+    /// for a key.
+    pub fn has_only_rows(&self, lower: &[u8], upper: Option<&[u8]>, seq: SeqNo) -> Result<bool> {
+        if self.meta.deletes > 0 || self.meta.max_seq > seq {
+            return Ok(false);
         }
-        let bytes = index.info(end - 1).handle.end() - index.info(first).handle.offset;
-        let part = bytes as f64 / index.data_end().max(1) as f64;
-        (part * self.meta.entries as f64) as u64
+        let table = self.index()?;
+        let index = &table.index;
+        let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(true) };
+        let last = blocks.last.min(index.blocks() - 1);
+        let few = blocks.last - blocks.first <= LOOK_BLOCKS;
+        Ok(few && (blocks.first..=last).all(|at| !index.info(at).tagged))
     }
 
     /// How many entries of a block come before a key.
@@ -100,20 +110,30 @@ impl Table {
         (part * f64::from(index.info(at).entries)) as u64
     }
 
-    /// Up to `count` entries of a range, of the block that has the entry as far into it as `part`
-    /// (0 to 1) says.
+    /// The number of the block that has the entry of a range as far into it as `part` (0 to 1)
+    /// says; `None` if no block meets the range. Blocks differ much in how many entries they have:
+    /// deletes are short.
+    pub fn block_at(&self, lower: &[u8], upper: Option<&[u8]>, part: f64) -> Result<Option<usize>> {
+        let table = self.index()?;
+        let index = &table.index;
+        let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(None) };
+        let (from, to) = self.ranks(&table, &blocks)?;
+        let entry = from + (part * to.saturating_sub(from) as f64) as u64;
+        let last = blocks.last.min(index.blocks() - 1);
+        Ok(Some(index.block_of(entry).clamp(blocks.first, last)))
+    }
+
+    /// Up to `count` entries of a range, of one of the blocks that meet it.
     pub fn sample(
         &self,
         lower: &[u8],
         upper: Option<&[u8]>,
-        part: f64,
+        at: usize,
         count: usize,
     ) -> Result<Vec<TableSample>> {
         let table = self.index()?;
         let index = &table.index;
         let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(Vec::new()) };
-        let last = blocks.last.min(index.blocks() - 1);
-        let at = block_at(index, blocks.first, last, part);
         let mut hits = 0;
         let block = self.cached_block(&table, at, &mut hits)?;
         self.shared().recorder.add(Counter::DataHits, hits);
@@ -149,21 +169,6 @@ impl Table {
     }
 }
 
-/// The block from `first` to `last` that has the entry at `part` (0 to 1) of all of theirs. Blocks
-/// differ much in how many they have: deletes are short.
-fn block_at(index: &Index, first: usize, last: usize, part: f64) -> usize {
-    if last - first > SUM_BLOCKS {
-        return first + ((last - first) as f64 * part).round() as usize;
-    }
-    let entries = |at| f64::from(index.info(at).entries);
-    let mut left = part * (first..=last).map(entries).sum::<f64>();
-    let found = (first..last).find(|&at| {
-        left -= entries(at);
-        left < 0.0
-    });
-    found.unwrap_or(last)
-}
-
 /// What part of the keys from `low` to `high` comes before `key`, were they spread evenly: 0 to 1.
 fn part_before(low: &[u8], high: &[u8], key: &[u8]) -> f64 {
     if key <= low {
@@ -183,6 +188,35 @@ fn part_before(low: &[u8], high: &[u8], key: &[u8]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::config::Codec;
+    use crate::table::testing::{Entry, World, options};
+
+    #[test]
+    fn only_rows_are_puts_as_the_last_level_has_them() {
+        let world = World::new(16 << 20);
+        let put =
+            |at: u32, seq, kind| -> Entry { (at.to_be_bytes().into(), seq, kind, [7; 50].into()) };
+        let rows = |change: Option<(SeqNo, Kind)>| -> Vec<Entry> {
+            let (seq, kind) = change.unwrap_or((0, Kind::Put));
+            (0..1_000)
+                .map(|at| if at == 500 { put(at, seq, kind) } else { put(at, 0, Kind::Put) })
+                .collect()
+        };
+        let has = |table: &Table, from: u32, to: u32| {
+            table.has_only_rows(&from.to_be_bytes(), Some(&to.to_be_bytes()), 10).unwrap()
+        };
+        let open =
+            |id, rows: &[Entry]| world.open(world.write(id, options(Codec::None, 1_000), rows));
+        let plain = open(1, &rows(None));
+        assert!(has(&plain, 450, 550) && has(&plain, 990, 2_000) && !has(&plain, 0, 1_000));
+        // Where the one that differs is, and not elsewhere; of a table with deletes nowhere.
+        let old = open(2, &rows(Some((7, Kind::Put))));
+        assert!(!has(&old, 490, 510) && has(&old, 100, 150));
+        let deleted = open(3, &rows(Some((7, Kind::Delete))));
+        assert!(!has(&deleted, 490, 510) && !has(&deleted, 100, 150));
+        let newer = open(4, &rows(Some((11, Kind::Put))));
+        assert!(!has(&newer, 100, 150), "a reader at 10 may not see all");
+    }
 
     #[test]
     fn keys_between_two_are_judged_by_where_they_lie() {
