@@ -107,7 +107,10 @@ impl Snapshots {
     /// is at that or a later one. With `keep`, something is kept for those that are open now.
     pub fn seqs(&self, visible: &AtomicU64, keep: bool) -> Vec<SeqNo> {
         // First: who takes one after its shard was looked at sees this or more.
-        let newest = visible.load(Ordering::Acquire);
+        self.seqs_up_to(visible.load(Ordering::Acquire), keep)
+    }
+
+    fn seqs_up_to(&self, newest: SeqNo, keep: bool) -> Vec<SeqNo> {
         let mut seqs = Vec::new();
         for shard in self.0.iter() {
             let mut held = shard.held.lock();
@@ -123,7 +126,6 @@ impl Snapshots {
     /// Something is kept for those that were seen by [`Snapshots::seqs`]. False if one of them has
     /// ended meanwhile: then look again, it has told nobody.
     pub fn hold_back(&self, seen: &[SeqNo]) -> bool {
-        let newest = AtomicU64::new(seen.last().copied().unwrap_or(0));
-        self.seqs(&newest, true) == seen
+        self.seqs_up_to(seen.last().copied().unwrap_or(0), true) == seen
     }
 }

@@ -397,19 +397,18 @@ impl LockingScan {
             && let Some(to) = self.end_of_rows(ahead)?
         {
             let span = Span::Range(from, Some(&to));
-            if !self.is_free(transaction, span) {
-                self.passed = 0;
-                return transaction.protect(&self.tree, Span::Range(from, end), Mode::Gap);
-            }
-            match transaction.lock_with(self.tree.id(), span, Mode::Gap, Wait::Never) {
-                Ok(()) => {
-                    self.gaps_to = to;
-                    return Ok(());
+            if self.is_free(transaction, span) {
+                match transaction.lock_with(self.tree.id(), span, Mode::Gap, Wait::Never) {
+                    Ok(()) => {
+                        self.gaps_to = to;
+                        return Ok(());
+                    }
+                    Err(Error::LockTimeout { .. }) => {}
+                    Err(error) => return Err(error),
                 }
-                // It is not to wait for what it has not come to, and may never come to.
-                Err(Error::LockTimeout { .. }) => self.passed = 0,
-                Err(error) => return Err(error),
             }
+            // It is not to wait for what it has not come to, and may never come to.
+            self.passed = 0;
         }
         transaction.protect(&self.tree, Span::Range(from, end), Mode::Gap)
     }
