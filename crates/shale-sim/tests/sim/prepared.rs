@@ -295,30 +295,78 @@ fn recover_and(fs: &MemFs, moments: &[State], low: usize, label: &str, end: Cras
     at
 }
 
+/// Runs a program and crashes after changes of the disk, about `each` of them a step (all of them
+/// if it is to be exhaustive); tells of every disk that is left, as a crash of the machine leaves it
+/// (in these ways in turn) and as one of the process does, of the world, and of the moment that is
+/// durable at least.
+pub(super) fn crash_at_each_step(
+    seed: u64,
+    program: &[Step],
+    each: usize,
+    modes: [CrashMode; 2],
+    left: &mut dyn FnMut(&MemFs, &World, usize, &str),
+) {
+    let fs = MemFs::new();
+    let mut world = World::create(fs.clone()).unwrap();
+    fs.keep_images(Some(1));
+    for (at, step) in program.iter().enumerate() {
+        let low = world.durable;
+        world.step(step).unwrap();
+        let images = fs.take_images();
+        let stride = if exhaustive() { 1 } else { (images.len() / each).max(1) };
+        for (index, image) in images.iter().enumerate().step_by(stride) {
+            let change = image.changes;
+            for disk in [image.fs.crash_clone(seed ^ change, modes[index % 2]), image.fs.fork()] {
+                let label = format!("SHALE_SEED={seed}, step {at} {step:?}, change {change}");
+                let _case = Case::new(label.clone());
+                left(&disk, &world, low, &label);
+            }
+        }
+    }
+}
+
+/// Runs a program again and again, and each time another call of the disk fails: about `each` of a
+/// kind, in all ways. Tells of the disk and of the world after it; answers how often a step failed.
+pub(super) fn fail_each_call(
+    seed: u64,
+    program: &[Step],
+    each: u64,
+    after: &mut dyn FnMut(&MemFs, World, &str),
+) -> usize {
+    let whole = MemFs::new();
+    let mut world = World::create(whole.clone()).unwrap();
+    let before = whole.counts();
+    program.iter().try_for_each(|step| world.step(step)).unwrap();
+    let mut failed = 0;
+    for call in Call::ALL {
+        let count = whole.counts().of(call) - before.of(call);
+        let stride = if exhaustive() { 1 } else { (count / each).max(1) };
+        for nth in (1..=count).step_by(stride as usize) {
+            for &fault in faults_of(call) {
+                let label = format!("SHALE_SEED={seed}, {call:?} {nth} {fault:?}");
+                let _case = Case::new(label.clone());
+                let fs = MemFs::new();
+                let mut world = World::create(fs.clone()).unwrap();
+                fs.fail(call, nth, fault, true);
+                failed += usize::from(program.iter().any(|step| world.step(step).is_err()));
+                fs.clear_faults();
+                after(&fs, world, &label);
+            }
+        }
+    }
+    failed
+}
+
 #[test]
 fn a_crash_at_any_point_leaves_a_moment_of_the_commit_order() {
     let (mut crashes, mut undecided) = (0, 0);
     for seed in seeds(6) {
-        let fs = MemFs::new();
-        let mut world = World::create(fs.clone()).unwrap();
-        fs.keep_images(Some(1));
-        for (at, step) in program(seed, 40).iter().enumerate() {
-            let low = world.durable;
-            world.step(step).unwrap();
-            let images = fs.take_images();
-            let stride = if exhaustive() { 1 } else { (images.len() / 4).max(1) };
-            for (index, image) in images.iter().enumerate().step_by(stride) {
-                let change = image.changes;
-                let mode = [CrashMode::Torn, CrashMode::Lost][index % 2];
-                for disk in [image.fs.crash_clone(seed ^ change, mode), image.fs.fork()] {
-                    let label = format!("SHALE_SEED={seed}, step {at} {step:?}, change {change}");
-                    let _case = Case::new(label.clone());
-                    recover(&disk, &world.moments, low, &label);
-                    crashes += 1;
-                    undecided += u64::from(!world.now().prepared.is_empty());
-                }
-            }
-        }
+        let modes = [CrashMode::Torn, CrashMode::Lost];
+        crash_at_each_step(seed, &program(seed, 40), 4, modes, &mut |disk, world, low, label| {
+            recover(disk, &world.moments, low, label);
+            crashes += 1;
+            undecided += u64::from(!world.now().prepared.is_empty());
+        });
     }
     assert!(undecided > 20 && crashes > undecided, "{crashes} crashes, {undecided}");
 }
@@ -327,34 +375,16 @@ fn a_crash_at_any_point_leaves_a_moment_of_the_commit_order() {
 fn a_failing_call_loses_nothing_that_was_prepared_or_decided() {
     let mut failed = 0;
     for seed in seeds(3) {
-        let steps = program(seed + 100, 30);
-        let whole = MemFs::new();
-        let mut world = World::create(whole.clone()).unwrap();
-        let before = whole.counts();
-        steps.iter().try_for_each(|step| world.step(step)).unwrap();
-        for call in Call::ALL {
-            let count = whole.counts().of(call) - before.of(call);
-            let stride = if exhaustive() { 1 } else { (count / 4).max(1) };
-            for nth in (1..=count).step_by(stride as usize) {
-                for &fault in faults_of(call) {
-                    let label = format!("SHALE_SEED={seed}, {call:?} {nth} {fault:?}");
-                    let _case = Case::new(label.clone());
-                    let fs = MemFs::new();
-                    let mut world = World::create(fs.clone()).unwrap();
-                    fs.fail(call, nth, fault, true);
-                    failed += u64::from(steps.iter().any(|step| world.step(step).is_err()));
-                    fs.clear_faults();
-                    let (moments, low) = (world.moments.clone(), world.durable);
-                    let crashed = fs.crash_clone(seed, CrashMode::Torn);
-                    let killed = fs.fork();
-                    drop(world);
-                    recover(&crashed, &moments, low, &label);
-                    // What a failed sync has lost is in the page cache for as long as the machine
-                    // runs, and no later sync brings it to the disk.
-                    recover_and(&killed, &moments, low, &label, CrashMode::Kept);
-                }
-            }
-        }
+        failed += fail_each_call(seed, &program(seed + 100, 30), 4, &mut |fs, world, label| {
+            let (moments, low) = (world.moments.clone(), world.durable);
+            let crashed = fs.crash_clone(seed, CrashMode::Torn);
+            let killed = fs.fork();
+            drop(world);
+            recover(&crashed, &moments, low, label);
+            // What a failed sync has lost is in the page cache for as long as the machine runs, and
+            // no later sync brings it to the disk.
+            recover_and(&killed, &moments, low, label, CrashMode::Kept);
+        });
     }
     assert!(failed > 20, "{failed} failed");
 }

@@ -1,17 +1,15 @@
 //! Crashes that take the manifest along: a repair tells from the files which large transactions are
 //! undecided.
 
-use crate::Case;
-use crate::prepared::{Rows, State, Step, World, Write};
+use crate::prepared::{Rows, State, Step, Write, crash_at_each_step, fail_each_call};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use shale::fs::mem::{Call, CrashMode, MemFs};
+use shale::fs::mem::{CrashMode, MemFs};
 use shale::fs::{Env, Fs};
 use shale::repair::{RepairOptions, repair};
 use shale::{Concurrency, Error, WriteOptions};
 use shale_sim::driver::{PATH, open_db};
-use shale_sim::fault::faults_of;
-use shale_sim::settings::{exhaustive, seeds, small};
+use shale_sim::settings::{seeds, small};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -96,25 +94,11 @@ fn repaired(fs: &MemFs, moments: &[State], low: usize, label: &str) -> bool {
 fn a_repair_without_a_manifest_shows_nothing_undecided() {
     let (mut crashes, mut undecided) = (0, 0);
     for seed in seeds(4) {
-        let fs = MemFs::new();
-        let mut world = World::create(fs.clone()).unwrap();
-        fs.keep_images(Some(1));
-        for (at, step) in program(seed + 400, 30).iter().enumerate() {
-            let low = world.durable;
-            world.step(step).unwrap();
-            let images = fs.take_images();
-            let stride = if exhaustive() { 1 } else { (images.len() / 3).max(1) };
-            for (index, image) in images.iter().enumerate().step_by(stride) {
-                let change = image.changes;
-                let mode = [CrashMode::Torn, CrashMode::Lost][index % 2];
-                for disk in [image.fs.crash_clone(seed ^ change, mode), image.fs.fork()] {
-                    let label = format!("SHALE_SEED={seed}, step {at} {step:?}, change {change}");
-                    let _case = Case::new(label.clone());
-                    undecided += usize::from(repaired(&disk, &world.moments, low, &label));
-                    crashes += 1;
-                }
-            }
-        }
+        let (steps, modes) = (program(seed + 400, 30), [CrashMode::Torn, CrashMode::Lost]);
+        crash_at_each_step(seed, &steps, 3, modes, &mut |disk, world, low, label| {
+            undecided += usize::from(repaired(disk, &world.moments, low, label));
+            crashes += 1;
+        });
     }
     assert!(crashes > 100 && undecided > 50, "{crashes} crashes, {undecided}");
 }
@@ -123,30 +107,12 @@ fn a_repair_without_a_manifest_shows_nothing_undecided() {
 fn nor_does_one_after_a_failing_call() {
     let (mut failed, mut undecided) = (0, 0);
     for seed in seeds(2) {
-        let steps = program(seed + 500, 25);
-        let whole = MemFs::new();
-        let mut world = World::create(whole.clone()).unwrap();
-        let before = whole.counts();
-        steps.iter().try_for_each(|step| world.step(step)).unwrap();
-        for call in Call::ALL {
-            let count = whole.counts().of(call) - before.of(call);
-            let stride = if exhaustive() { 1 } else { (count / 5).max(1) };
-            for nth in (1..=count).step_by(stride as usize) {
-                for &fault in faults_of(call) {
-                    let label = format!("SHALE_SEED={seed}, {call:?} {nth} {fault:?}");
-                    let _case = Case::new(label.clone());
-                    let fs = MemFs::new();
-                    let mut world = World::create(fs.clone()).unwrap();
-                    fs.fail(call, nth, fault, true);
-                    failed += usize::from(steps.iter().any(|step| world.step(step).is_err()));
-                    fs.clear_faults();
-                    for disk in [fs.crash_clone(seed, CrashMode::Torn), fs.fork()] {
-                        let found = repaired(&disk, &world.moments, world.durable, &label);
-                        undecided += usize::from(found);
-                    }
-                }
+        failed += fail_each_call(seed, &program(seed + 500, 25), 5, &mut |fs, world, label| {
+            for disk in [fs.crash_clone(seed, CrashMode::Torn), fs.fork()] {
+                let found = repaired(&disk, &world.moments, world.durable, label);
+                undecided += usize::from(found);
             }
-        }
+        });
     }
     assert!(failed > 20 && undecided > 20, "{failed} failed, {undecided}");
 }

@@ -3,14 +3,13 @@
 //! of the commit order, prepares and decisions included, from the last sync on; never a part of a
 //! transaction, and never one whose commit came before the sync.
 
-use crate::Case;
-use crate::prepared::{State, Step, World, Write, recover, same};
+use crate::prepared::{State, Step, World, Write, crash_at_each_step, recover, same};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use shale::WriteOptions;
 use shale::fs::mem::{CrashMode, MemFs};
 use shale_sim::driver::{PATH, open_db};
-use shale_sim::settings::{exhaustive, seeds, small};
+use shale_sim::settings::{seeds, small};
 
 /// A program in which only `Sync` and `Reopen` ask for a sync. The keys of transactions differ.
 fn program(seed: u64, length: usize) -> Vec<Step> {
@@ -61,27 +60,13 @@ fn program(seed: u64, length: usize) -> Vec<Step> {
 fn a_crash_takes_the_end_of_what_was_not_synced() {
     let (mut crashes, mut lost, mut kept) = (0, 0, 0);
     for seed in seeds(8) {
-        let fs = MemFs::new();
-        let mut world = World::create(fs.clone()).unwrap();
-        fs.keep_images(Some(1));
-        for (at, step) in program(seed + 300, 60).iter().enumerate() {
-            let low = world.durable;
-            world.step(step).unwrap();
-            let images = fs.take_images();
-            let stride = if exhaustive() { 1 } else { (images.len() / 3).max(1) };
-            for (index, image) in images.iter().enumerate().step_by(stride) {
-                let change = image.changes;
-                let mode = [CrashMode::Lost, CrashMode::Torn][index % 2];
-                for disk in [image.fs.crash_clone(seed ^ change, mode), image.fs.fork()] {
-                    let label = format!("SHALE_SEED={seed}, step {at} {step:?}, change {change}");
-                    let _case = Case::new(label.clone());
-                    let found = recover(&disk, &world.moments, low, &label);
-                    crashes += 1;
-                    lost += usize::from(found + 1 < world.moments.len());
-                    kept += usize::from(found > low);
-                }
-            }
-        }
+        let (steps, modes) = (program(seed + 300, 60), [CrashMode::Lost, CrashMode::Torn]);
+        crash_at_each_step(seed, &steps, 3, modes, &mut |disk, world, low, label| {
+            let found = recover(disk, &world.moments, low, label);
+            crashes += 1;
+            lost += usize::from(found + 1 < world.moments.len());
+            kept += usize::from(found > low);
+        });
     }
     assert!(crashes > 200 && lost > 20 && kept > 20, "{crashes} crashes, {lost}, {kept}");
 }
