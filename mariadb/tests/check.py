@@ -125,6 +125,79 @@ def files(server: Server) -> None:
     expect(server, "d", ("rows (its primary key)", "cannot be read", rows.name))
 
 
+def server_files(server: Server) -> None:
+    """Files that the server keeps of tables are lost: no row goes with them, until DROP TABLE."""
+    create = "create table test.{} (id int primary key, a int) engine=shale {}"
+    partitioned = create.format("p", "partition by hash(id) partitions 3")
+    plain = create.format("o", "")
+    server.run("use test", partitioned, plain, "insert into p select seq, seq from seq_1_to_90",
+               "insert into o select * from p")
+    server.stop()
+    names = ("test/p.frm", "test/p.par", "test/o.frm")
+    kept = {name: (server.data / name).read_bytes() for name in names}
+
+    def start_without(*lost: str) -> str:
+        """What the log says of a start without these files."""
+        for name in lost:
+            (server.data / name).unlink()
+        offset = server.log.stat().st_size
+        server.start()
+        return server.log.read_text(errors="replace")[offset:]
+
+    def restore() -> None:
+        for name, content in kept.items():
+            (server.data / name).write_bytes(content)
+
+    assert "SHALE: table" not in start_without("test/p.par"), "the .frm is there"
+    server.stop()
+    restore()
+    assert start_without("test/p.frm", "test/p.par", "test/o.frm").count("no .frm file") == 2
+    # Nothing is made over them, and what undoes that leaves them alone; so does the next start.
+    refused = [partitioned, plain, plain.replace("table test.o", "or replace table test.o"),
+               create.format("p", ""), create.format("p", "partition by key(id) partitions 5"),
+               "rename table test.n to test.p", "rename table test.n to test.o"]
+    server.run(create.format("n", ""))
+    for again in range(2):
+        for statement in refused:
+            try:
+                server.run(statement)
+                raise SystemExit(f"check: {statement} was made over rows of another table")
+            except pymysql.Error as error:
+                assert "without its .frm" in error.args[1], (statement, error)
+        server.kill() if again == 0 else server.stop()
+        if again == 0:
+            server.start()
+    restore()
+    assert "SHALE: table" not in start_without()
+    assert server.run("select count(*), sum(a) from test.p") == [(90, 4095)]
+    assert server.run("select count(*), sum(a) from test.o") == [(90, 4095)]
+    server.stop()
+    # Restored while the server runs: it is a table as others from its first use on.
+    start_without("test/p.frm", "test/p.par", "test/o.frm")
+    restore()
+    for table in "po":
+        assert server.run(f"select count(*), sum(a) from test.{table}") == [(90, 4095)]
+    server.run("alter table test.p drop column a, add b int default 3",
+               "create or replace table test.o (id int primary key) engine=shale")
+    assert server.run("select count(*), sum(b) from test.p") == [(90, 270)]
+    server.stop()
+    kept = {name: (server.data / name).read_bytes() for name in names}
+    # The way out that the log names.
+    start_without("test/p.frm")
+    server.run("drop table test.p", partitioned)
+    server.stop()
+    start_without("test/p.frm", "test/p.par", "test/o.frm")
+    server.run("drop table test.p, test.o", partitioned, plain)
+    assert server.run("select count(*) from test.p union all select count(*) from test.o") == [
+        (0,), (0,)]
+    server.stop()
+    assert "SHALE: table" not in start_without()
+    # Now they are like any other, so that a CREATE or a DROP that is killed is undone or finished.
+    server.run("drop table test.p, test.o, test.n")
+    assert server.run("select count(*) from information_schema.shale_trees "
+                      "where table_name in ('p', 'o')") == [(0,)]
+
+
 def main() -> None:
     layout = Layout()
     server = Server(layout, "check")
@@ -133,6 +206,7 @@ def main() -> None:
     server.run("create database if not exists test")
     entries(server, shale)
     files(server)
+    server_files(server)
     server.stop()
     say("check: each kind of damage was found, and told with table, index, key or file")
     layout.remove()

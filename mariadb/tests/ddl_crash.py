@@ -50,6 +50,15 @@ ALTERS = [
     "alter table {t} partition by hash(id) partitions 3",
     "alter table {t} add partition partitions 1",
     "alter table {t} remove partitioning",
+    "alter table {t} coalesce partition 1",
+    "alter table {t} partition by range(id) (partition a values less than (100), "
+    "partition b values less than (1000), partition c values less than maxvalue)",
+    "alter table {t} reorganize partition b into (partition d values less than (500), "
+    "partition b values less than (1000))",
+    "alter table {t} drop partition b",
+    "alter table {t} truncate partition a",
+    "alter table {t} convert partition a to table {t}w",
+    "rename table {t} to t{n}, {t}x to {t}, t{n} to {t}x",
     "truncate table {t}",
     "rename table {t} to {t}y",
     "drop table {t}",
@@ -65,6 +74,8 @@ class Load:
         self.stopped = False
         self.done = 0
         self.acknowledged: list[int] = []
+        # What each thread asked last: what the kill met, if a check fails.
+        self.last: dict[str, str] = {}
         self.threads = [
             threading.Thread(target=self.change, args=(k, f"{seed}/{k}"), daemon=True)
             for k in range(3)
@@ -84,6 +95,7 @@ class Load:
         with connection.cursor() as cursor:
             while not self.stopped:
                 statement, arrived = statement_of()
+                self.last[threading.current_thread().name] = statement
                 try:
                     cursor.execute(statement)
                 except pymysql.err.OperationalError as error:
@@ -95,6 +107,7 @@ class Load:
                         return
                     continue
                 self.done += 1
+                self.last[threading.current_thread().name] = f"(done) {statement}"
                 if arrived is not None:
                     arrived()
 
@@ -119,7 +132,8 @@ class Load:
             rows = rows.replace("select seq,", "select seq as id,").replace(" 101,", " 101 as a,")
             rows = rows.replace("seq), seq", "seq) as b, seq as c")
             replace = "or replace" if rng.random() < 0.2 else ""
-            return f"create {replace} table {table} ({COLUMNS}, key(a)) {rows}"
+            parts = rng.choice(["", "", "partition by hash(id) partitions 5"])
+            return f"create {replace} table {table} ({COLUMNS}, key(a)) {parts} {rows}"
         return rng.choice(ALTERS).format(t=table, n=n)
 
     def insert(self) -> None:
@@ -168,7 +182,10 @@ def log_since(server: Server, offset: int) -> str:
 
 
 def check_table(cursor: Any, name: str) -> None:
-    cursor.execute(f"show create table {name}")
+    try:
+        cursor.execute(f"show create table {name}")
+    except pymysql.err.Error as error:
+        raise SystemExit(f"{name} cannot be opened: {error}") from error
     cursor.execute(f"select count(*) from {name}")
     rows = cursor.fetchone()[0]
     cursor.execute(f"select index_name from information_schema.statistics "
@@ -255,7 +272,14 @@ def main() -> None:
         acknowledged.update(load.acknowledged)
         offset = len(server.log.read_text(errors="replace"))
         server.start()
-        seen += check(server, before, acknowledged, offset)
+        try:
+            seen += check(server, before, acknowledged, offset)
+        except (Exception, SystemExit):
+            met = "\n".join(load.last.values())
+            log = log_since(server, offset)
+            said = "\n".join(line for line in log.splitlines() if "InnoDB" not in line)
+            say(f"kill {kill + 1} met these statements:\n{met}\nthe log since:\n{said}")
+            raise
     server.stop()
     offset = len(server.log.read_text(errors="replace"))
     server.start()
@@ -263,9 +287,12 @@ def main() -> None:
         if words in log_since(server, offset):
             raise SystemExit(f"after a clean stop the log says `{words}`: see {server.log}")
     server.stop()
+    log = log_since(server, 0)
+    back, dropped = log.count("goes back to"), log.count(LEFT_OVER[1])
     layout.remove()
     print(f"{options.kills} kills among {done} statements: {seen} tables checked, "
-          f"{len(acknowledged)} acknowledged inserts there, nothing left over")
+          f"{len(acknowledged)} acknowledged inserts there; after the kills {back} partitions "
+          f"were put back, {dropped} tables and partitions dropped; nothing is left over")
 
 
 if __name__ == "__main__":

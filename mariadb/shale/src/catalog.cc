@@ -2,8 +2,7 @@
 
 #include "catalog.h"
 #include "errors.h"
-
-#include <set>
+#include "table_files.h"
 
 namespace shale_sql {
 
@@ -58,6 +57,8 @@ struct Reader {
 };
 
 std::string table_key(const std::string &path) { return "T" + path; }
+
+std::string renamed_key(const std::string &path) { return "R" + path; }
 
 std::string bytes_of_number(uint64_t number) {
   std::string bytes;
@@ -222,6 +223,7 @@ int Catalog::erase(const std::string &path, const TableDef &def) {
   Changes changes;
   changes.erase(tree_.get(), table_key(path));
   changes.erase_numbers(tree_.get(), def.table_id);
+  if (is_partition(path)) changes.erase(tree_.get(), renamed_key(path));
   return changes.write(db_, !def.temporary);
 }
 
@@ -237,6 +239,39 @@ int Catalog::rename(const std::string &from, const std::string &to) {
   Changes changes;
   changes.erase(tree_.get(), table_key(from));
   changes.put(tree_.get(), table_key(to), bytes_of(def));
+  if (is_partition(from)) changes.erase(tree_.get(), renamed_key(from));
+  // The server renames a table's partitions one by one, and has no way back from some of them.
+  if (is_same_partition(from, to)) changes.put(tree_.get(), renamed_key(to), from);
+  return changes.write(db_);
+}
+
+int Catalog::renamed(std::vector<std::pair<std::string, std::string>> *found) const {
+  return each_of('R', "", [&](const std::string &path, std::string_view was) {
+    found->emplace_back(path, was);
+    return 0;
+  });
+}
+
+int Catalog::forget_renamed() { return replace_marks('R', {}); }
+
+int Catalog::lost(std::set<std::string> *tables) const { return marks('L', tables); }
+
+int Catalog::write_lost(const std::set<std::string> &tables) { return replace_marks('L', tables); }
+
+int Catalog::marks(char kind, std::set<std::string> *paths) const {
+  return each_of(kind, "", [&](const std::string &path, std::string_view) {
+    paths->insert(path);
+    return 0;
+  });
+}
+
+int Catalog::replace_marks(char kind, const std::set<std::string> &paths) {
+  std::set<std::string> old;
+  int error = marks(kind, &old);
+  if (error != 0 || old == paths) return error;
+  Changes changes;
+  for (const std::string &path : old) changes.erase(tree_.get(), kind + path);
+  for (const std::string &path : paths) changes.put(tree_.get(), kind + path, "");
   return changes.write(db_);
 }
 
@@ -267,10 +302,33 @@ int Catalog::new_table_id(uint64_t *id) {
   return write_number('N', 0, next + 1);
 }
 
-int Catalog::each(const std::function<void(const std::string &, const TableDef &)> &visit) const {
+int Catalog::each(const VisitTable &visit) const {
+  return each_table("", visit);
+}
+
+int Catalog::each_partition(const std::string &table, const VisitTable &visit) const {
+  return each_table(table + "#", [&](const std::string &path, const TableDef &def) {
+    if (is_partition(path) && table_of(path) == table) visit(path, def);
+  });
+}
+
+int Catalog::each_table(const std::string &beginning, const VisitTable &visit) const {
+  return each_of('T', beginning, [&](const std::string &path, std::string_view value) {
+    TableDef def;
+    if (!parse(value, &def)) {
+      return failed(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path + " is damaged");
+    }
+    visit(path, def);
+    return 0;
+  });
+}
+
+int Catalog::each_of(char kind, const std::string &beginning, const Visit &visit) const {
+  std::string start = kind + beginning, end = start;
+  end.back()++;
   shale_scan *begun = nullptr;
-  if (int error =
-          number_of(shale_scan_new(tree_.get(), nullptr, "T", 1, "U", 1, true, &begun))) {
+  if (int error = number_of(shale_scan_new(tree_.get(), nullptr, start.data(), start.size(),
+                                           end.data(), end.size(), true, &begun))) {
     return error;
   }
   ScanHandle scan(begun);
@@ -281,11 +339,7 @@ int Catalog::each(const std::function<void(const std::string &, const TableDef &
     const void *value = nullptr;
     if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) break;
     std::string path(key + 1, key_len - 1);
-    TableDef def;
-    if (!parse({static_cast<const char *>(value), value_len}, &def)) {
-      return failed(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path + " is damaged");
-    }
-    visit(path, def);
+    if ((error = visit(path, {static_cast<const char *>(value), value_len}))) break;
     error = number_of(move_scan(begun, SHALE_NEXT));
   }
   return error;

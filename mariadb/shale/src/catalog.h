@@ -4,6 +4,8 @@
 //   A <table id>            the next automatic number
 //   H <table id>            up to where hidden keys have been given out
 //   S <table id>            what ANALYZE TABLE found
+//   R <path of a partition> the path it had before its table was renamed, until the next start
+//   L <path of a table>     it had no .frm file when the server began
 //   N                       the next table id
 //
 // A tree that no definition names is left over from a crash and is dropped at the next start: so trees
@@ -16,8 +18,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace shale_sql {
@@ -40,8 +44,17 @@ class Catalog {
   // 0, it is the next automatic one of each.
   int write_all(const std::vector<std::pair<std::string, const TableDef *>> &defs, uint64_t number);
   int new_table_id(uint64_t *id);
+  // The partitions whose table was renamed since the last start, with the paths they had.
+  int renamed(std::vector<std::pair<std::string, std::string>> *found) const;
+  int forget_renamed();
+  // The tables without a .frm file at the last start.
+  int lost(std::set<std::string> *tables) const;
+  int write_lost(const std::set<std::string> &tables);
+  using VisitTable = std::function<void(const std::string &, const TableDef &)>;
+  // The partitions of a table, by path.
+  int each_partition(const std::string &table, const VisitTable &visit) const;
   // All tables, by path.
-  int each(const std::function<void(const std::string &, const TableDef &)> &visit) const;
+  int each(const VisitTable &visit) const;
 
   // Numbers and texts of a table. Without a sync: what is lost with the machine was not committed either.
   int read_number(char kind, uint64_t table_id, uint64_t *number) const;
@@ -54,6 +67,14 @@ class Catalog {
   // Temporary tables of before a crash.
   int erase_temporary();
   int drop_orphans();
+  using Visit = std::function<int(const std::string &, std::string_view)>;
+  // All entries of a kind whose path begins with these bytes, until one visit fails.
+  int each_of(char kind, const std::string &beginning, const Visit &visit) const;
+  int each_table(const std::string &beginning, const VisitTable &visit) const;
+  // The paths of entries that have nothing else.
+  int marks(char kind, std::set<std::string> *paths) const;
+  // All entries of a kind go, and others come, in one step.
+  int replace_marks(char kind, const std::set<std::string> &paths);
 
   shale_db *db_ = nullptr;
   TreeHandle tree_;

@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include "engine.h"
+#include "ddl_recovery.h"
 #include "errors.h"
 #include "settings.h"
 #include "waits.h"
@@ -107,6 +108,7 @@ int open_engine(handlerton *hton) {
   }
   int error = tell_of_waits(engine.db);
   if (error == 0) error = engine.catalog.open(engine.db);
+  if (error == 0) error = begin_recovery();
   if (error != 0) {
     close_engine();
     return error;

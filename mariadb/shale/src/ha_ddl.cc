@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "options.h"
+#include "table_files.h"
 #include "trx.h"
 
 using namespace shale_sql;
@@ -74,6 +75,28 @@ int shale_sql::drop_table(const std::string &path, const TableDef &def) {
   return 0;
 }
 
+namespace {
+
+// Whether a table that is to be made would hide rows of one that has lost its .frm file.
+bool is_in_the_way(THD *thd, const std::string &path) {
+  if (is_lost(path)) return true;
+  // Partitions that come and go in ALTER TABLE are made anew if one has stayed.
+  bool made_anew = is_partition(path) && thd_sql_command(thd) != SQLCOM_CREATE_TABLE;
+  TableDef def;
+  if (made_anew || is_intermediate(path)) return false;
+  if (engine.catalog.read(path, &def) == HA_ERR_NO_SUCH_TABLE) return false;
+  if (note_lost(path) != 0) log_error("the catalog cannot be changed: " + last_text());
+  return true;
+}
+
+int refuse_over(const std::string &path) {
+  my_printf_error(ER_TABLE_EXISTS_ERROR, "SHALE: table %s is there, without its .frm file: %s",
+                  MYF(0), table_of(path).c_str(), kWayOut);
+  return HA_ERR_TABLE_EXIST;
+}
+
+}  // namespace
+
 int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   if (int error = check_definition(form, info)) return error;
   std::string codec = codec_of(form->s->option_struct), why;
@@ -83,6 +106,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
     return HA_ERR_UNSUPPORTED;
   }
   TableDef def;
+  if (is_in_the_way(ha_thd(), name)) return refuse_over(name);
   if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
   def.codec = codec;
   def.dictionary = has_dictionary(form->s->option_struct);
@@ -111,15 +135,78 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   return error;
 }
 
+namespace {
+
+using Tables = std::vector<std::pair<std::string, TableDef>>;
+
+// The partitions of a table; HA_ERR_NO_SUCH_TABLE if there are none.
+int partitions_of(const std::string &table, Tables *found) {
+  int error = engine.catalog.each_partition(
+      table, [&](const std::string &path, const TableDef &def) { found->emplace_back(path, def); });
+  return error == 0 && found->empty() ? HA_ERR_NO_SUCH_TABLE : error;
+}
+
+int rename_one(const std::string &from, const std::string &to) {
+  int error = engine.catalog.rename(from, to);
+  if (error == 0) SharedTable::note_renamed(from, to);
+  return error;
+}
+
+// A partitioned table whose list of partitions is not there: the server asks as for one without.
+int drop_all_partitions(const std::string &table) {
+  Tables partitions;
+  int error = partitions_of(table, &partitions);
+  for (size_t i = 0; error == 0 && i < partitions.size(); i++) {
+    error = shale_sql::drop_table(partitions[i].first, partitions[i].second);
+  }
+  return error;
+}
+
+// After a crash the server renames a table altered from partitions to partitions as if it had none.
+int rename_all_partitions(const std::string &from, const std::string &to) {
+  Tables partitions;
+  int error = partitions_of(from, &partitions);
+  // Remains of the one it replaces, whose drop was ended by a second crash.
+  if (error == 0 && !has_frm(to) && !has_partition_list(to) && !is_lost(to)) {
+    error = drop_all_partitions(to);
+    if (error == HA_ERR_NO_SUCH_TABLE) error = 0;
+  }
+  for (size_t i = 0; error == 0 && i < partitions.size(); i++) {
+    const std::string &path = partitions[i].first;
+    error = rename_one(path, to + path.substr(from.size()));
+  }
+  return error != 0 ? error : rename_partition_list(from, to);
+}
+
+bool drops_by_name(THD *thd) {
+  int command = thd == nullptr || is_recovering() ? SQLCOM_END : thd_sql_command(thd);
+  return command == SQLCOM_DROP_TABLE || command == SQLCOM_DROP_DB;
+}
+
+}  // namespace
+
 int ha_shale::delete_table(const char *name) {
+  const bool lost = is_lost(name);
+  // A CREATE TABLE that was refused for it is undone.
+  if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;
   TableDef def;
-  if (int error = engine.catalog.read(name, &def)) return error;
-  return shale_sql::drop_table(name, def);
+  int error = engine.catalog.read(name, &def);
+  if (error == 0) {
+    error = shale_sql::drop_table(name, def);
+  } else if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(name) &&
+             (lost || !has_partition_list(name))) {
+    error = drop_all_partitions(name);
+    if (error == 0 && lost) delete_partition_list(name);
+  }
+  return error != 0 || !lost ? error : note_not_lost(name);
 }
 
 int ha_shale::rename_table(const char *from, const char *to) {
-  int error = engine.catalog.rename(from, to);
-  if (error == 0) SharedTable::note_renamed(from, to);
+  if (!is_recovering() && is_lost(to)) return refuse_over(to);
+  int error = rename_one(from, to);
+  if (error == 0 || !is_recovering()) return error;
+  if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(from)) error = rename_all_partitions(from, to);
+  if (error != 0) note_not_renamed(from);
   return error;
 }
 

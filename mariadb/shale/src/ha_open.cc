@@ -2,6 +2,7 @@
 
 #include "ha_shale.h"
 
+#include "ddl_recovery.h"
 #include "engine.h"
 #include "errors.h"
 #include "trx.h"
@@ -49,6 +50,10 @@ int ha_shale::open(const char *name, int, uint) {
     return error;
   }
   ref_length = static_cast<uint>(primary().codec->max_bytes()) + 2;
+  // Its .frm file is there again.
+  if (is_lost(name)) {
+    if (int error = note_not_lost(name)) return error;
+  }
   return info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_OPEN);
 }
 

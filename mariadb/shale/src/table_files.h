@@ -1,0 +1,25 @@
+// Paths of tables, and the files that the server keeps of them: a definition (.frm), and the list
+// of partitions (.par) of a table that has some. Each of these is a table to this engine.
+#pragma once
+
+#include <string>
+
+namespace shale_sql {
+
+bool is_partition(const std::string &path);
+// The path of the table, which its files are named by.
+std::string table_of(const std::string &path);
+// Whether both are the same partition of a table that is renamed.
+bool is_same_partition(const std::string &path, const std::string &other);
+// Names that only the server gives, to what it makes on the way.
+bool is_intermediate(const std::string &path);
+
+bool has_frm(const std::string &path);
+bool has_partition_list(const std::string &path);
+// Whether the list of its table has a partition.
+bool is_listed(const std::string &partition);
+// A list gets the name of the renamed table. 0, or an error's number.
+int rename_partition_list(const std::string &from, const std::string &to);
+void delete_partition_list(const std::string &path);
+
+}  // namespace shale_sql
