@@ -259,8 +259,8 @@ impl fmt::Display for Error {
             Error::InvalidArgument(what) => f.write_str(what),
             Error::Locked { path } => write!(
                 f,
-                "the database is in use by another process, which holds {}; close it first, or \
-                 open a checkpoint",
+                "the database is in use by another process, or opened twice in this one: {} is \
+                 held; close the other first, or open a checkpoint",
                 path.display()
             ),
             Error::NoSuchTree(name) => write!(f, "there is no tree named `{name}`"),

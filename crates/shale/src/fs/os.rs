@@ -38,9 +38,36 @@ struct OsSyncer {
     path: Arc<Path>,
 }
 
-/// The lock goes with the file handle.
+/// The lock belongs to the open file, of which a child process that is being started (between fork
+/// and exec) has a handle too: it is given up in words, as closing this handle alone would not do.
 struct OsLock {
-    _file: File,
+    file: File,
+}
+
+impl OsLock {
+    fn new(path: &Path) -> Result<OsLock> {
+        let wrong = |e| Error::io("lock", path, e);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(wrong)?;
+        // A second opener is refused in this process as well.
+        match file.try_lock() {
+            Ok(()) => Ok(OsLock { file }),
+            Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(wrong(error)),
+        }
+    }
+}
+
+impl Drop for OsLock {
+    fn drop(&mut self) {
+        // If that fails the lock still goes with the last handle.
+        self.file.unlock().ok();
+    }
 }
 
 /// Write-back is asked for in whole pages, so that no page is written twice.
@@ -208,20 +235,7 @@ impl Fs for OsFs {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
-        let wrong = |e| Error::io("lock", path, e);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(wrong)?;
-        // flock belongs to the open file, so a second opener is refused in this process as well.
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(OsLock { _file: file })),
-            Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(error)) => Err(wrong(error)),
-        }
+        Ok(Box::new(OsLock::new(path)?))
     }
 
     fn free_bytes(&self, dir: &Path) -> Result<u64> {

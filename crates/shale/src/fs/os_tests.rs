@@ -31,6 +31,19 @@ fn files_read_back_what_was_appended() {
 }
 
 #[test]
+fn a_lock_is_given_up_while_a_child_process_is_being_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("LOCK");
+    let lock = OsLock::new(&path).unwrap();
+    assert!(matches!(OsFs.lock(&path), Err(Error::Locked { .. })));
+    // What a fork leaves in the child until it executes its program.
+    let of_the_child = lock.file.try_clone().unwrap();
+    drop(lock);
+    OsFs.lock(&path).unwrap();
+    drop(of_the_child);
+}
+
+#[test]
 fn a_read_past_the_end_is_damage_at_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a");
