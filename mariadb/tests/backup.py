@@ -17,6 +17,8 @@ import threading
 import time
 from typing import Any
 
+import pymysql
+
 from server import HERE, Layout, Server, all_of, free_port, say
 
 ACCOUNTS = 50
@@ -115,10 +117,71 @@ def make_source(layout: Layout, port: int) -> Server:
     return source
 
 
+def beside_a_lock_wait(server: Server) -> None:
+    """The stages of a backup wait for nobody who waits for a row, nor do statements for them."""
+    holder = server.connect("bank", autocommit=False)
+    waiter = server.connect("bank", autocommit=False)
+    copier = server.connect("bank")
+    with holder.cursor() as has, waiter.cursor() as waits, copier.cursor() as copies:
+        has.execute("update account set balance = balance + 1 where id = 1")
+        change = "update account set balance = balance + 1 where id = 1"
+        wait = threading.Thread(target=waits.execute, args=(change,))
+        wait.start()
+        look = "select count(*) from information_schema.shale_locks where state = 'waited for'"
+        while server.run(look) == [(0,)]:
+            time.sleep(0.01)
+        copies.execute("set lock_wait_timeout = 10")
+        for stage in ("start", "flush", "block_ddl"):
+            copies.execute(f"backup stage {stage}")
+        # To one who waits for the backup that waits for the other it would be refused.
+        has.execute("set lock_wait_timeout = 10")
+        has.execute("update account set balance = balance - 1 where id = 2")
+        copies.execute("backup stage block_commit")
+        copies.execute("backup stage end")
+        holder.rollback()
+        wait.join()
+        waiter.rollback()
+    for connection in (holder, waiter, copier):
+        connection.close()
+
+
+def beside_a_load(server: Server, folder: pathlib.Path) -> None:
+    """What has the first part of a load would not fit the binary log, which has it at its end."""
+    server.run("create table bank.loaded (id int primary key, pad text, at int) engine=shale")
+    gate = server.connect()
+    loader = server.connect("bank")
+    rows = 8000
+    load = (f"insert into loaded select seq, repeat('x', 1000), if(seq = {rows}, "
+            f"get_lock('gate', 60), 0) from seq_1_to_{rows}")
+    with gate.cursor() as opens, loader.cursor() as loads:
+        opens.execute("select get_lock('gate', 0)")
+        loads.execute("set shale_bulk_load = 1")
+        thread = threading.Thread(target=loads.execute, args=(load,))
+        thread.start()
+        while server.run("select count(*) from bank.loaded") == [(0,)]:
+            time.sleep(0.01)
+        try:
+            server.run(f"set global shale_checkpoint = '{folder}'")
+            raise AssertionError("a part of a load was copied")
+        except pymysql.err.Error as error:
+            assert "shale_bulk_load" in str(error), error
+        assert not folder.exists()
+        opens.execute("do release_lock('gate')")
+        thread.join()
+        server.run(f"set global shale_checkpoint = '{folder}'")
+        assert folder.exists()
+    assert server.run("select count(*) from bank.loaded") == [(rows,)]
+    server.run("drop table bank.loaded")
+    gate.close()
+    loader.close()
+
+
 def main() -> None:
     layout = Layout()
     port = free_port()
     source = make_source(layout, port)
+    beside_a_lock_wait(source)
+    beside_a_load(source, layout.folder / "whole")
     stop = threading.Event()
     folder = layout.folder / "backup"
     place: dict[str, str] = {}

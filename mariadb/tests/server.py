@@ -5,6 +5,7 @@ The server is the unpacked one that `mariadb/try` runs, with the plugin of this 
 
 from __future__ import annotations
 
+import atexit
 import os
 import pathlib
 import shutil
@@ -54,6 +55,8 @@ class Layout:
         self.work = pathlib.Path(lines[1]) / "mariadb" / "tests"
         self.environment = dict(os.environ, LD_LIBRARY_PATH=lines[2])
         self.work.mkdir(parents=True, exist_ok=True)
+        # Told to end, a test ends as by an error: with what is done at its end.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         # A folder of this run, so that two runs do not meet.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=self.work))
         # A socket's path may have 107 bytes.
@@ -138,6 +141,8 @@ class Server:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, env=self.layout.environment, start_new_session=True
             )
+        # A test that fails leaves its files, but no server.
+        atexit.register(self.kill)
         self.wait()
 
     def wait(self) -> None:
@@ -184,6 +189,7 @@ class Server:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
+            atexit.unregister(self.kill)
 
     def stop(self) -> None:
         if self.process is None:
@@ -191,6 +197,7 @@ class Server:
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=300)
         self.process = None
+        atexit.unregister(self.kill)
         if code != 0:
             raise SystemExit(f"{self.name} ended with {code}:\n{self.errors()}")
 

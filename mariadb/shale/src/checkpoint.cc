@@ -2,12 +2,15 @@
 
 #include "server.h"
 
+#include "checkpoint.h"
 #include "engine.h"
 #include "errors.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <shared_mutex>
 
 namespace shale_sql {
 
@@ -48,11 +51,38 @@ int write_place(const std::string &path, const Place &place) {
   return failed(kErrEngine, "could not write " + path + ": " + strerror(my_errno));
 }
 
+// How many loads have committed a part and go on. It grows with the mutex shared, and stays what it
+// is, and so do the parts, with the mutex held alone.
+std::atomic<unsigned> loads_in_parts{0};
+std::shared_mutex parts_mutex;
+
+int refuse_beside_loads() {
+  if (loads_in_parts.load() == 0) return 0;
+  return failed(kErrEngine,
+                "a statement with shale_bulk_load=1 has committed a part of its rows: wait until it "
+                "has ended, or kill it");
+}
+
 }  // namespace
 
+int LoadInParts::commit(shale_txn *part) {
+  std::shared_lock<std::shared_mutex> lock(parts_mutex);
+  if (!begun_) loads_in_parts++;
+  begun_ = true;
+  return number_of(shale_txn_commit(part, false));
+}
+
+void LoadInParts::end() {
+  if (begun_) loads_in_parts--;
+  begun_ = false;
+}
+
 int make_checkpoint(const std::string &folder) {
+  if (int error = refuse_beside_loads()) return error;
   // Most is written to files before commits have to wait for the rest.
   if (int error = number_of(shale_flush(engine.db, nullptr))) return error;
+  std::unique_lock<std::shared_mutex> no_parts(parts_mutex);
+  if (int error = refuse_beside_loads()) return error;
   mysql_mutex_lock(&LOCK_commit_ordered);
   Place place = place_of_binary_log();
   int error = number_of(shale_checkpoint(engine.db, folder.c_str()));

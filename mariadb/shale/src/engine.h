@@ -29,11 +29,6 @@ bool sync_at_commit();
 unsigned long lock_wait_millis(THD *thd);
 bool bulk_load(THD *thd);
 
-// A copy of the database in a folder, which must not exist, by hard links (`SET GLOBAL
-// shale_checkpoint`): as of one place of the binary log, which is written into a file beside it,
-// `folder`.binlog-position.
-int make_checkpoint(const std::string &folder);
-
 // A new tree, compressed as `codec` says (empty: by default), with dictionaries where they pay.
 int create_tree(const std::string &name, const std::string &codec, bool dictionary,
                 TreeHandle *tree);

@@ -34,7 +34,7 @@ void ha_shale::begin_copy(bool ignore) {
   // Rows that are in the way are left out by IGNORE, or looked up by the server itself.
   if (ignore || table->s->long_unique_table || table->s->period.unique_keys != 0 ||
       (alters && (thd->lex->alter_info.partition_flags & kRowByRow) != 0)) {
-    in_parts_ = alters;
+    in_parts_ = alters ? Parts::kOfCopy : Parts::kNone;
     return;
   }
   loader_ = std::make_unique<TableLoader>();
@@ -82,7 +82,7 @@ int ha_shale::show_duplicate(size_t place) {
 }
 
 int ha_shale::end_copy() {
-  in_parts_ = false;
+  in_parts_ = Parts::kNone;
   if (!loader_) return 0;
   int error = 0;
   for (size_t place = 0; error == 0 && place < loader_->trees.size(); place++) {
@@ -103,20 +103,21 @@ void ha_shale::start_bulk_insert(ha_rows, uint) {
   THD *thd = ha_thd();
   if (!bulk_load(thd) || in_transaction(thd) || shared_->def->temporary) return;
   int command = thd_sql_command(thd);
-  in_parts_ = command == SQLCOM_LOAD || command == SQLCOM_INSERT || command == SQLCOM_REPLACE ||
-              command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT;
+  bool loads = command == SQLCOM_LOAD || command == SQLCOM_INSERT || command == SQLCOM_REPLACE ||
+               command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT;
+  in_parts_ = loads ? Parts::kOfLoad : Parts::kNone;
   part_bytes_ = 0;
 }
 
 int ha_shale::end_bulk_insert() {
   // A copy goes on until its own end; the last part is committed as a statement is.
-  if (thd_sql_command(ha_thd()) != SQLCOM_ALTER_TABLE) in_parts_ = false;
+  if (thd_sql_command(ha_thd()) != SQLCOM_ALTER_TABLE) in_parts_ = Parts::kNone;
   return 0;
 }
 
 int ha_shale::end_part(size_t bytes) {
   part_bytes_ += bytes;
-  if (!in_parts_ || part_bytes_ < kPartBytes) return 0;
+  if (in_parts_ == Parts::kNone || part_bytes_ < kPartBytes) return 0;
   part_bytes_ = 0;
-  return trx()->commit_part();
+  return trx()->commit_part(in_parts_ == Parts::kOfLoad);
 }

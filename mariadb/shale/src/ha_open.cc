@@ -19,9 +19,10 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_BIT_FIELD | HA_CAN_GEOMETRY |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CAN_HASH_KEYS |
-      HA_CAN_TABLES_WITHOUT_ROLLBACK * 0 | HA_CAN_EXPORT * 0 | HA_CONCURRENT_OPTIMIZE |
-      HA_ONLINE_ANALYZE | HA_CAN_ONLINE_BACKUPS * 0 | HA_REUSES_FILE_NAMES |
-      HA_TABLE_SCAN_ON_INDEX;
+      HA_CONCURRENT_OPTIMIZE | HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
+      // BACKUP STAGE then holds up commits only. Were statements to wait for it, they would with
+      // their row locks, for which others wait whose end the backup awaits.
+      HA_CAN_ONLINE_BACKUPS;
   // As InnoDB: a statement that is logged as text gives the same again only if its reads locked.
   THD *thd = ha_thd();
   if (thd == nullptr || thd_tx_isolation(thd) > ISO_READ_COMMITTED) {
@@ -187,7 +188,7 @@ int ha_shale::reset() {
   has_range_end_ = false;
   forget_locked();
   loader_.reset();
-  in_parts_ = false;
+  in_parts_ = Parts::kNone;
   // A statement with long values does not keep their memory for all that follow.
   if (row_.capacity() > (1 << 20)) std::string().swap(row_);
   return 0;
@@ -211,7 +212,7 @@ int ha_shale::extra(enum ha_extra_function operation) {
       return end_copy();
     case HA_EXTRA_ABORT_COPY:
       loader_.reset();
-      in_parts_ = false;
+      in_parts_ = Parts::kNone;
       break;
     default:
       break;

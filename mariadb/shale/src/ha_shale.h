@@ -291,7 +291,9 @@ class ha_shale final : public handler {
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
   std::unique_ptr<shale_sql::TableLoader> loader_;  // of a copy
-  bool in_parts_ = false;    // rows are committed some megabytes at a time
+  // Rows are committed some megabytes at a time: of a copy that nobody sees yet, or of a load.
+  enum class Parts { kNone, kOfCopy, kOfLoad };
+  Parts in_parts_ = Parts::kNone;
   size_t part_bytes_ = 0;    // since the last of it
 
   uint row_bytes_guess_ = 0;      // before compression

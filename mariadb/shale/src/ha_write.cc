@@ -124,7 +124,7 @@ int ha_shale::write_row(const uchar *buf) {
   }
   pack_keys(buf, &is_);
   int error = loader_ ? load_row(buf, is_) : insert_row(buf, is_);
-  if (error == 0 && in_parts_) error = end_part(is_.primary.size() + value_.size());
+  if (error == 0 && in_parts_ != Parts::kNone) error = end_part(is_.primary.size() + value_.size());
   if (error == 0 || error == HA_ERR_FOUND_DUPP_KEY) use_number(buf);
   if (error == 0 && shared_->def->hidden_key) current_primary_ = is_.primary;
   if (error == 0) count_change(1);

@@ -21,8 +21,7 @@ int start(void *place) {
   hton->create = create_handler;
   hton->db_type = DB_TYPE_AUTOASSIGN;
   hton->flags = HTON_CLOSE_CURSORS_AT_COMMIT | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
-                HTON_SUPPORTS_EXTENDED_KEYS |
-                HTON_NATIVE_SYS_VERSIONING * 0;
+                HTON_SUPPORTS_EXTENDED_KEYS;
   static const char *no_files[] = {nullptr};
   hton->tablefile_extensions = no_files;
   shale_sql::fill_transactions(hton);

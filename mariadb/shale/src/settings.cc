@@ -1,5 +1,6 @@
 #include "server.h"
 
+#include "checkpoint.h"
 #include "engine.h"
 #include "errors.h"
 #include "settings.h"

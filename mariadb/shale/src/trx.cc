@@ -113,13 +113,14 @@ int Trx::wait_for_locks(unsigned long millis) {
   return number_of(shale_txn_set_lock_timeout(txn_, millis));
 }
 
-int Trx::commit_part() {
+int Trx::commit_part(bool loads) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
   set_number(0);
   has_statement_savepoint_ = false;
   has_snapshot_ = false;
-  return txn == nullptr ? 0 : number_of(shale_txn_commit(txn, false));
+  if (txn == nullptr) return 0;
+  return loads ? load_.commit(txn) : number_of(shale_txn_commit(txn, false));
 }
 
 int Trx::see(const SharedTable &table) {
@@ -230,6 +231,7 @@ void Trx::end() {
   commit_error_ = 0;
   commit_text_.clear();
   numbered_.clear();
+  load_.end();
 }
 
 int Trx::savepoint(size_t *place) {

@@ -1,6 +1,7 @@
 // The transaction of one connection.
 #pragma once
 
+#include "checkpoint.h"
 #include "handles.h"
 
 #include <atomic>
@@ -64,8 +65,9 @@ class Trx {
 
   void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
 
-  // What was written so far is committed, though the statement goes on.
-  int commit_part();
+  // What was written so far is committed, though the statement goes on. `loads`: into a table that
+  // others see.
+  int commit_part(bool loads);
   // Before a plain read of a table: 0, or an error if the snapshot is older than its trees.
   int see(const SharedTable &table);
 
@@ -108,6 +110,7 @@ class Trx {
   int commit_error_ = 0;
   std::string commit_text_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
+  LoadInParts load_;
 };
 
 // Of the plugin's place in a connection's memory.
