@@ -11,15 +11,16 @@ from __future__ import annotations
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, Callable
 
 import pymysql
 
-from server import HERE, Layout, Server, all_of, free_port, say
+from server import HERE, Layout, Running, Server, all_of, free_port, say
 
 ACCOUNTS = 50
 CLIENTS = 3
@@ -117,63 +118,132 @@ def make_source(layout: Layout, port: int) -> Server:
     return source
 
 
+def until(what: Callable[[], bool], thread: Running) -> None:
+    """Waits for something that comes while the thread runs."""
+    while not what():
+        assert thread.is_alive(), thread.get()
+        time.sleep(0.01)
+
+
 def beside_a_lock_wait(server: Server) -> None:
     """The stages of a backup wait for nobody who waits for a row, nor do statements for them."""
     holder = server.connect("bank", autocommit=False)
     waiter = server.connect("bank", autocommit=False)
     copier = server.connect("bank")
-    with holder.cursor() as has, waiter.cursor() as waits, copier.cursor() as copies:
-        has.execute("update account set balance = balance + 1 where id = 1")
-        change = "update account set balance = balance + 1 where id = 1"
-        wait = threading.Thread(target=waits.execute, args=(change,))
-        wait.start()
-        look = "select count(*) from information_schema.shale_locks where state = 'waited for'"
-        while server.run(look) == [(0,)]:
-            time.sleep(0.01)
+    change = "update account set balance = balance + 1 where id = 1"
+    waits = "select count(*) from information_schema.shale_locks where state = 'waited for'"
+    with holder.cursor() as has, waiter.cursor() as cursor, copier.cursor() as copies:
+        has.execute(change)
+        wait = Running(cursor.execute, change)
+        until(lambda: server.run(waits) == [(1,)], wait)
         copies.execute("set lock_wait_timeout = 10")
         for stage in ("start", "flush", "block_ddl"):
             copies.execute(f"backup stage {stage}")
-        # To one who waits for the backup that waits for the other it would be refused.
         has.execute("set lock_wait_timeout = 10")
         has.execute("update account set balance = balance - 1 where id = 2")
         copies.execute("backup stage block_commit")
         copies.execute("backup stage end")
         holder.rollback()
-        wait.join()
+        wait.get()
         waiter.rollback()
     for connection in (holder, waiter, copier):
         connection.close()
 
 
-def beside_a_load(server: Server, folder: pathlib.Path) -> None:
-    """What has the first part of a load would not fit the binary log, which has it at its end."""
-    server.run("create table bank.loaded (id int primary key, pad text, at int) engine=shale")
-    gate = server.connect()
-    loader = server.connect("bank")
-    rows = 8000
-    load = (f"insert into loaded select seq, repeat('x', 1000), if(seq = {rows}, "
-            f"get_lock('gate', 60), 0) from seq_1_to_{rows}")
-    with gate.cursor() as opens, loader.cursor() as loads:
-        opens.execute("select get_lock('gate', 0)")
-        loads.execute("set shale_bulk_load = 1")
-        thread = threading.Thread(target=loads.execute, args=(load,))
-        thread.start()
-        while server.run("select count(*) from bank.loaded") == [(0,)]:
-            time.sleep(0.01)
-        try:
-            server.run(f"set global shale_checkpoint = '{folder}'")
-            raise AssertionError("a part of a load was copied")
-        except pymysql.err.Error as error:
-            assert "shale_bulk_load" in str(error), error
-        assert not folder.exists()
-        opens.execute("do release_lock('gate')")
-        thread.join()
+def refused(server: Server, folder: pathlib.Path) -> None:
+    try:
         server.run(f"set global shale_checkpoint = '{folder}'")
-        assert folder.exists()
-    assert server.run("select count(*) from bank.loaded") == [(rows,)]
+    except pymysql.err.Error as error:
+        assert "shale_bulk_load" in str(error), error
+        assert not folder.exists()
+        return
+    raise AssertionError("a part of a load was copied")
+
+
+def beside_loads(server: Server, folder: pathlib.Path) -> None:
+    """A copy with the first part of a load would not fit the binary log, which has it at its end.
+    A load that fails, or whose client goes, is at its end."""
+    server.run("create table bank.loaded (id int primary key, pad text, at int) engine=shale")
+    rows = 8000
+    load = (f"insert into loaded select seq, repeat('x', 1000), if(seq = {rows - 500}, "
+            f"get_lock('gate', 600), 0) from seq_1_to_{rows}")
+    for number, end in enumerate(["open the gate", "kill query", "kill", "duplicate"]):
+        server.run("truncate table bank.loaded")
+        if end == "duplicate":
+            server.run(f"insert into bank.loaded values ({rows}, '', 0)")
+        gate, loader = server.connect(), server.connect("bank")
+        copy = folder.with_name(f"{folder.name}-{number}")
+        with gate.cursor() as opens, loader.cursor() as loads:
+            opens.execute("select get_lock('gate', 0)")
+            loads.execute("set shale_bulk_load = 1")
+            thread = Running(loads.execute, load)
+            until(lambda: server.run("select count(*) > 1 from bank.loaded") == [(1,)], thread)
+            refused(server, copy)
+            if end.startswith("kill"):
+                opens.execute(f"{end} {loader.thread_id()}")
+            else:
+                opens.execute("do release_lock('gate')")
+            try:
+                thread.get()
+                assert end == "open the gate", end
+            except pymysql.err.Error as error:
+                assert end != "open the gate", error
+        # The connection that was killed ends a moment after its client is told.
+        gone = f"select count(*) from information_schema.processlist where id = {loader.thread_id()}"
+        while end == "kill" and server.run(gone) != [(0,)]:
+            time.sleep(0.01)
+        server.run(f"set global shale_checkpoint = '{copy}'")
+        assert (copy / "CURRENT").exists()
+        gate.close()
+        if end != "kill":
+            loader.close()
     server.run("drop table bank.loaded")
-    gate.close()
-    loader.close()
+
+
+def parts_are_durable(server: Server) -> None:
+    """Parts are committed without a sync; the statement that has ended has been synced."""
+    server.run("create table bank.large (id int primary key, pad longtext) engine=shale")
+    before = server.status("Shale_log_syncs")
+    server.run(
+        "set shale_bulk_load = 1", "set sql_log_bin = 0",
+        "insert into bank.large values (1, repeat('x', 5 << 20)), (2, repeat('y', 5 << 20))",
+    )
+    after = server.status("Shale_log_syncs")
+    assert after > before, (before, after)
+    server.run("drop table bank.large")
+
+
+def beside_a_commit(layout: Layout, source: Server) -> None:
+    """What is prepared and not yet in the binary log is not committed in a copy."""
+    folder = layout.folder / "prepared"
+    source.run(
+        "create table bank.late (id int primary key) engine=shale",
+        "set global binlog_commit_wait_usec = 100000000",
+        "set global binlog_commit_wait_count = 2",
+    )
+    prepared = "select count(*) from information_schema.shale_transactions where state = 'prepared'"
+    late = Running(source.run, "insert into bank.late values (1)")
+    until(lambda: source.run(prepared) == [(1,)], late)
+    source.run(f"set global shale_checkpoint = '{folder}'")
+    source.run("insert into bank.late values (2)", "set global binlog_commit_wait_count = 0")
+    late.get()
+    assert backup(layout, str(layout.folder / "later"), "--", f"--socket={source.socket}",
+                  "--user=root") == 0
+    (folder.with_name("whole")).mkdir()
+    shutil.copytree(layout.folder / "later/definitions", folder.with_name("whole") / "definitions")
+    folder.rename(folder.with_name("whole") / "shale")
+    copy = Server(layout, "late", ["server-id=4", "log-bin=log"])
+    assert backup(layout, "--restore", str(folder.with_name("whole")), str(copy.data)) == 0
+    copy.start()
+    assert copy.run("select count(*) from bank.late") == [(0,)]
+    # Once: what is prepared from now on is its own.
+    copy.run("xa start 'x'", "insert into bank.late values (3)", "xa end 'x'", "xa prepare 'x'")
+    copy.kill()
+    copy.start()
+    copy.run("xa commit 'x'")
+    assert copy.run("select id from bank.late") == [(3,)]
+    copy.stop()
+    source.run("set global binlog_commit_wait_usec = 0", "drop table bank.late")
 
 
 def main() -> None:
@@ -181,7 +251,9 @@ def main() -> None:
     port = free_port()
     source = make_source(layout, port)
     beside_a_lock_wait(source)
-    beside_a_load(source, layout.folder / "whole")
+    beside_loads(source, layout.folder / "load")
+    parts_are_durable(source)
+    beside_a_commit(layout, source)
     stop = threading.Event()
     folder = layout.folder / "backup"
     place: dict[str, str] = {}

@@ -137,12 +137,12 @@ class Server:
         ]
         if not any(option.startswith("port=") for option in self.given):
             command.append("--skip-networking")
+        # A test that fails leaves its files, but no server.
+        atexit.register(self.kill)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, env=self.layout.environment, start_new_session=True
             )
-        # A test that fails leaves its files, but no server.
-        atexit.register(self.kill)
         self.wait()
 
     def wait(self) -> None:

@@ -5,6 +5,7 @@
 #include "checkpoint.h"
 #include "engine.h"
 #include "errors.h"
+#include "hton.h"
 
 #include <atomic>
 #include <cerrno>
@@ -16,20 +17,39 @@ namespace shale_sql {
 
 namespace {
 
-// Of the last commit that the engine has, if there is a binary log: the server makes transactions
-// visible in the order of the log, with this lock held.
+// In the copy: it has not been opened yet.
+constexpr const char *kMark = "ROLL-BACK-PREPARED";
+
+// Of the binary log, if there is one.
 struct Place {
   std::string file;
   my_off_t position = 0;
 };
 
-Place place_of_binary_log() {
-  Place place;
-  if (!mysql_bin_log.is_open()) return place;
-  place.file = mysql_bin_log.last_commit_pos_file;
-  place.position = mysql_bin_log.last_commit_pos_offset;
-  return place;
-}
+// The binary log as it is, and all that is in it is visible: transactions go there with the first
+// lock held, and become visible in that order with the last one. In the server's own order.
+class StillBinaryLog {
+ public:
+  StillBinaryLog() {
+    mysql_mutex_lock(mysql_bin_log.get_log_lock());
+    mysql_mutex_lock(&LOCK_after_binlog_sync);
+    mysql_mutex_lock(&LOCK_commit_ordered);
+  }
+  ~StillBinaryLog() {
+    mysql_mutex_unlock(&LOCK_commit_ordered);
+    mysql_mutex_unlock(&LOCK_after_binlog_sync);
+    mysql_mutex_unlock(mysql_bin_log.get_log_lock());
+  }
+  Place end() {
+    Place place;
+    if (!mysql_bin_log.is_open()) return place;
+    LOG_INFO info;
+    mysql_bin_log.raw_get_current_log(&info);
+    place.file = info.log_file_name;
+    place.position = info.pos;
+    return place;
+  }
+};
 
 // The last component only: `mysqld-bin.000003`, as SHOW MASTER STATUS has it.
 std::string file_of(const std::string &path) {
@@ -37,9 +57,7 @@ std::string file_of(const std::string &path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-int write_place(const std::string &path, const Place &place) {
-  std::string text = "file=" + file_of(place.file) +
-                     "\nposition=" + std::to_string(place.position) + "\n";
+int write_file(const std::string &path, const std::string &text) {
   File file = my_create(path.c_str(), 0644, O_WRONLY | O_EXCL, MYF(0));
   bool good = file >= 0;
   if (good) {
@@ -51,13 +69,17 @@ int write_place(const std::string &path, const Place &place) {
   return failed(kErrEngine, "could not write " + path + ": " + strerror(my_errno));
 }
 
-// How many loads have committed a part and go on. It grows with the mutex shared, and stays what it
-// is, and so do the parts, with the mutex held alone.
+int write_place(const std::string &path, const Place &place) {
+  return write_file(path, "file=" + file_of(place.file) +
+                              "\nposition=" + std::to_string(place.position) + "\n");
+}
+
+// How many loads have committed a part and go on. They commit parts with the mutex shared: with it
+// held alone there are no more of either.
 std::atomic<unsigned> loads_in_parts{0};
 std::shared_mutex parts_mutex;
 
 int refuse_beside_loads() {
-  if (loads_in_parts.load() == 0) return 0;
   return failed(kErrEngine,
                 "a statement with shale_bulk_load=1 has committed a part of its rows: wait until it "
                 "has ended, or kill it");
@@ -69,26 +91,57 @@ int LoadInParts::commit(shale_txn *part) {
   std::shared_lock<std::shared_mutex> lock(parts_mutex);
   if (!begun_) loads_in_parts++;
   begun_ = true;
+  durable_ = false;
   return number_of(shale_txn_commit(part, false));
+}
+
+int LoadInParts::make_durable() {
+  if (durable_ || !sync_at_commit()) return 0;
+  int error = number_of(shale_sync(engine.db));
+  durable_ = error == 0;
+  return error;
 }
 
 void LoadInParts::end() {
   if (begun_) loads_in_parts--;
   begun_ = false;
+  durable_ = true;
 }
 
 int make_checkpoint(const std::string &folder) {
-  if (int error = refuse_beside_loads()) return error;
   // Most is written to files before commits have to wait for the rest.
   if (int error = number_of(shale_flush(engine.db, nullptr))) return error;
-  std::unique_lock<std::shared_mutex> no_parts(parts_mutex);
-  if (int error = refuse_beside_loads()) return error;
-  mysql_mutex_lock(&LOCK_commit_ordered);
-  Place place = place_of_binary_log();
-  int error = number_of(shale_checkpoint(engine.db, folder.c_str()));
-  mysql_mutex_unlock(&LOCK_commit_ordered);
-  if (error != 0 || place.file.empty()) return error;
-  return write_place(folder + ".binlog-position", place);
+  // Not waited for: commits may be held up for this, and a load may take long.
+  std::unique_lock<std::shared_mutex> no_parts(parts_mutex, std::try_to_lock);
+  if (mysql_bin_log.is_open() && (!no_parts || loads_in_parts.load() != 0)) {
+    return refuse_beside_loads();
+  }
+  Place place;
+  {
+    StillBinaryLog log;
+    place = log.end();
+    if (int error = number_of(shale_checkpoint(engine.db, folder.c_str()))) return error;
+  }
+  if (int error = write_file(folder + "/" + kMark, "")) return error;
+  return place.file.empty() ? 0 : write_place(folder + ".binlog-position", place);
+}
+
+int begin_copy_of_database() {
+  std::string mark = engine.folder + "/" + kMark;
+  if (my_access(mark.c_str(), F_OK) != 0) return 0;
+  if (int error = roll_back_what_the_server_prepared()) return error;
+  // Durably: what is prepared from now on is not of the copy.
+  if (my_delete(mark.c_str(), MYF(MY_SYNC_DIR)) == 0) return 0;
+  return failed(kErrEngine, "could not remove " + mark + ": " + strerror(my_errno));
+}
+
+void fill_backup(handlerton *hton) {
+  // Nobody waits for this stage of a backup; what follows finds less to write.
+  hton->prepare_for_backup = [] {
+    if (number_of(shale_flush(engine.db, nullptr)) != 0) {
+      log_error("memtables were not flushed for a backup: " + last_text());
+    }
+  };
 }
 
 }  // namespace shale_sql

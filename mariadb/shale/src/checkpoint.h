@@ -3,14 +3,25 @@
 
 #include <string>
 
+struct handlerton;
 struct shale_txn;
 
 namespace shale_sql {
 
+// Fills in what the server calls for a backup.
+void fill_backup(handlerton *hton);
+
 // A copy of the database in a folder, which must not exist, by hard links (`SET GLOBAL
-// shale_checkpoint`): as of one place of the binary log, which is written into a file beside it,
-// `folder`.binlog-position. Refused while a load in parts is under way. 0, or an error's number.
+// shale_checkpoint`). With a binary log: as of one place of it, which is written into a file beside
+// the copy, `folder`.binlog-position (XA COMMIT and DDL under way may be on either side, unless
+// BACKUP STAGE BLOCK_COMMIT holds them up); refused while a load in parts is under way. 0, or an
+// error's number.
 int make_checkpoint(const std::string &folder);
+
+// If the database was a copy until now: rolls back the transactions that the server had prepared
+// when it was made, which are in the binary log behind the copy's place, or never were. Before the
+// server asks for prepared ones. 0, or an error's number.
+int begin_copy_of_database();
 
 // A load that is committed in parts (shale_bulk_load), and goes to the binary log as a whole at its
 // end: of a copy with some of the parts the binary log would not make the original. It counts from
@@ -24,10 +35,13 @@ class LoadInParts {
 
   // Commits a part, and waits for a copy that is being made. 0, or an error's number.
   int commit(shale_txn *part);
+  // Where commits are durable: the parts are, which were committed without.
+  int make_durable();
   void end();
 
  private:
   bool begun_ = false;
+  bool durable_ = true;
 };
 
 }  // namespace shale_sql

@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include "engine.h"
+#include "checkpoint.h"
 #include "ddl_recovery.h"
 #include "errors.h"
 #include "settings.h"
@@ -107,6 +108,7 @@ int open_engine(handlerton *hton) {
     return error;
   }
   int error = tell_of_waits(engine.db);
+  if (error == 0) error = begin_copy_of_database();
   if (error == 0) error = engine.catalog.open(engine.db);
   if (error == 0) error = begin_recovery();
   if (error != 0) {

@@ -20,7 +20,7 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_BIT_FIELD | HA_CAN_GEOMETRY |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CAN_HASH_KEYS |
       HA_CONCURRENT_OPTIMIZE | HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
-      // BACKUP STAGE then holds up commits only. Were statements to wait for it, they would with
+      // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would with
       // their row locks, for which others wait whose end the backup awaits.
       HA_CAN_ONLINE_BACKUPS;
   // As InnoDB: a statement that is logged as text gives the same again only if its reads locked.

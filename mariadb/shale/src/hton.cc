@@ -123,23 +123,33 @@ int start_consistent_snapshot(handlerton *hton, THD *thd) {
   return 0;
 }
 
+// Tells `found` the names of prepared transactions until it answers false. 0, or an error's number.
+template <typename Found>
+int each_prepared(Found found) {
+  std::string name;
+  for (bool first = true;; first = false) {
+    shale_prepared *next = nullptr;
+    const char *after = first ? nullptr : name.data();
+    if (int error = number_of(shale_prepared_find(engine.db, after, name.size(), true, &next))) {
+      return error;
+    }
+    if (next == nullptr) return 0;
+    size_t length = 0;
+    const char *bytes = static_cast<const char *>(shale_prepared_xid(next, &length));
+    name.assign(bytes, length);
+    shale_prepared_free(next);
+    XID xid;
+    if (parse(name, &xid) && !found(xid)) return 0;
+  }
+}
+
 int recover(handlerton *, XID *list, uint room) {
   uint listed = 0;
-  shale_prepared *at = nullptr;
-  size_t length = 0;
-  const void *name = nullptr;
-  while (listed < room) {
-    shale_prepared *next = nullptr;
-    if (number_of(shale_prepared_find(engine.db, name, length, true, &next)) != 0) {
-      log_error("prepared transactions cannot be listed: " + last_text());
-      break;
-    }
-    shale_prepared_free(at);
-    if ((at = next) == nullptr) break;
-    name = shale_prepared_xid(at, &length);
-    if (parse({static_cast<const char *>(name), length}, &list[listed])) listed++;
-  }
-  shale_prepared_free(at);
+  int error = each_prepared([&](const XID &xid) {
+    list[listed++] = xid;
+    return listed < room;
+  });
+  if (error != 0) log_error("prepared transactions cannot be listed: " + last_text());
   return static_cast<int>(listed);
 }
 
@@ -168,6 +178,18 @@ void commit_checkpoint_request(void *cookie) {
 bool flush_logs(handlerton *) { return number_of(shale_sync(engine.db)) != 0; }
 
 }  // namespace
+
+int roll_back_what_the_server_prepared() {
+  std::vector<XID> own;
+  int error = each_prepared([&](XID xid) {
+    if (xid.get_my_xid() != 0) own.push_back(xid);
+    return true;
+  });
+  for (size_t i = 0; error == 0 && i < own.size(); i++) {
+    if (decide(&own[i], false) != kXaOk) error = kErrEngine;
+  }
+  return error;
+}
 
 void fill_transactions(handlerton *hton) {
   hton->savepoint_offset = sizeof(size_t);

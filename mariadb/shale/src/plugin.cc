@@ -2,6 +2,7 @@
 
 #include "ha_shale.h"
 
+#include "checkpoint.h"
 #include "ddl_recovery.h"
 #include "engine.h"
 #include "errors.h"
@@ -28,6 +29,7 @@ int start(void *place) {
   shale_sql::fill_options(hton);
   shale_sql::fill_recovery(hton);
   shale_sql::fill_status(hton);
+  shale_sql::fill_backup(hton);
   if (shale_sql::open_engine(hton) == 0) return 0;
   shale_sql::log_error("the database in " + shale_sql::engine.folder +
                        " was not opened: " + shale_sql::last_text());

@@ -161,7 +161,7 @@ int Trx::keep_numbers() {
 }
 
 int Trx::prepare(const std::string &xid) {
-  if (txn_ == nullptr) return 0;
+  if (txn_ == nullptr) return load_.make_durable();
   if (int error = keep_numbers()) return error;
   shale_txn *txn = txn_;
   txn_ = nullptr;
@@ -196,6 +196,8 @@ int Trx::commit() {
     } else {
       error = number_of(shale_txn_commit(txn, wrote_ && sync_at_commit()));
     }
+  } else {
+    error = load_.make_durable();
   }
   end();
   return error;

@@ -42,6 +42,8 @@ struct OsSyncer {
 /// and exec) has a handle too: it is given up in words, as closing this handle alone would not do.
 struct OsLock {
     file: File,
+    /// Who took it: a forked child that goes on by itself must not give up its parent's lock.
+    process: u32,
 }
 
 impl OsLock {
@@ -56,7 +58,7 @@ impl OsLock {
             .map_err(wrong)?;
         // A second opener is refused in this process as well.
         match file.try_lock() {
-            Ok(()) => Ok(OsLock { file }),
+            Ok(()) => Ok(OsLock { file, process: std::process::id() }),
             Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
             Err(TryLockError::Error(error)) => Err(wrong(error)),
         }
@@ -65,8 +67,10 @@ impl OsLock {
 
 impl Drop for OsLock {
     fn drop(&mut self) {
-        // If that fails the lock still goes with the last handle.
-        self.file.unlock().ok();
+        if self.process == std::process::id() {
+            // If that fails the lock still goes with the last handle.
+            self.file.unlock().ok();
+        }
     }
 }
 
