@@ -81,8 +81,8 @@ std::shared_mutex parts_mutex;
 
 int refuse_beside_loads() {
   return failed(kErrEngine,
-                "a statement with shale_bulk_load=1 has committed a part of its rows: wait until it "
-                "has ended, or kill it");
+                "a statement with shale_bulk_load=1 has committed a part of its rows: wait until it has "
+                "ended");
 }
 
 }  // namespace
