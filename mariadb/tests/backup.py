@@ -24,6 +24,7 @@ from server import HERE, Layout, Running, Server, all_of, free_port, say
 
 ACCOUNTS = 50
 CLIENTS = 3
+MARK = "ROLL-BACK-PREPARED"
 LOG = ["log-bin=log", "server-id=1", "sync-binlog=1", "binlog-format=ROW"]
 
 
@@ -165,16 +166,18 @@ def beside_loads(server: Server, folder: pathlib.Path) -> None:
     A load that fails, or whose client goes, is at its end."""
     server.run("create table bank.loaded (id int primary key, pad text, at int) engine=shale")
     rows = 8000
-    load = (f"insert into loaded select seq, repeat('x', 1000), if(seq = {rows - 500}, "
-            f"get_lock('gate', 600), 0) from seq_1_to_{rows}")
     for number, end in enumerate(["open the gate", "kill query", "kill", "duplicate"]):
+        gate_name = f"gate{number}"
+        load = (f"insert into loaded select seq, repeat('x', 1000), if(seq = {rows - 500}, "
+                f"get_lock('{gate_name}', 600), 0) from seq_1_to_{rows}")
         server.run("truncate table bank.loaded")
         if end == "duplicate":
             server.run(f"insert into bank.loaded values ({rows}, '', 0)")
         gate, loader = server.connect(), server.connect("bank")
         copy = folder.with_name(f"{folder.name}-{number}")
         with gate.cursor() as opens, loader.cursor() as loads:
-            opens.execute("select get_lock('gate', 0)")
+            opens.execute(f"select get_lock('{gate_name}', 0)")
+            assert opens.fetchall() == ((1,),)
             loads.execute("set shale_bulk_load = 1")
             thread = Running(loads.execute, load)
             until(lambda: server.run("select count(*) > 1 from bank.loaded") == [(1,)], thread)
@@ -182,7 +185,7 @@ def beside_loads(server: Server, folder: pathlib.Path) -> None:
             if end.startswith("kill"):
                 opens.execute(f"{end} {loader.thread_id()}")
             else:
-                opens.execute("do release_lock('gate')")
+                opens.execute(f"do release_lock('{gate_name}')")
             try:
                 thread.get()
                 assert end == "open the gate", end
@@ -205,7 +208,7 @@ def parts_are_durable(server: Server) -> None:
     server.run("create table bank.large (id int primary key, pad longtext) engine=shale")
     before = server.status("Shale_log_syncs")
     server.run(
-        "set shale_bulk_load = 1", "set sql_log_bin = 0",
+        "set shale_bulk_load = 1",
         "insert into bank.large values (1, repeat('x', 5 << 20)), (2, repeat('y', 5 << 20))",
     )
     after = server.status("Shale_log_syncs")
@@ -227,23 +230,52 @@ def beside_a_commit(layout: Layout, source: Server) -> None:
     source.run(f"set global shale_checkpoint = '{folder}'")
     source.run("insert into bank.late values (2)", "set global binlog_commit_wait_count = 0")
     late.get()
-    assert backup(layout, str(layout.folder / "later"), "--", f"--socket={source.socket}",
-                  "--user=root") == 0
-    (folder.with_name("whole")).mkdir()
-    shutil.copytree(layout.folder / "later/definitions", folder.with_name("whole") / "definitions")
-    folder.rename(folder.with_name("whole") / "shale")
-    copy = Server(layout, "late", ["server-id=4", "log-bin=log"])
-    assert backup(layout, "--restore", str(folder.with_name("whole")), str(copy.data)) == 0
-    copy.start()
+    copy = opened_alone(layout, source, folder)
     assert copy.run("select count(*) from bank.late") == [(0,)]
-    # Once: what is prepared from now on is its own.
-    copy.run("xa start 'x'", "insert into bank.late values (3)", "xa end 'x'", "xa prepare 'x'")
-    copy.kill()
-    copy.start()
-    copy.run("xa commit 'x'")
-    assert copy.run("select id from bank.late") == [(3,)]
+    replay(layout, source, copy, place_of(folder.with_name(f"{folder.name}.binlog-position")))
+    assert copy.run("select id from bank.late") == [(1,), (2,)]
     copy.stop()
     source.run("set global binlog_commit_wait_usec = 0", "drop table bank.late")
+
+
+def place_of(file: pathlib.Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in file.read_text().split())
+
+
+def opened_alone(layout: Layout, source: Server, folder: pathlib.Path) -> Server:
+    """A server with what SET GLOBAL shale_checkpoint has copied, and definitions of now."""
+    assert (folder / MARK).exists()
+    name = f"{folder.name}-restored"
+    server = Server(layout, name, ["server-id=4", "log-bin=log"])
+    shutil.copytree(folder, server.data / "#shale")
+    shutil.copytree(source.data / "bank", server.data / "bank")
+    server.start()
+    # What is prepared from now on is its own.
+    assert not (server.data / "#shale" / MARK).exists()
+    return server
+
+
+def beside_clients(layout: Layout, source: Server) -> None:
+    """Copies alone are of their places in the binary log, also where that goes on to its next file."""
+    stop = threading.Event()
+    source.run("set global max_binlog_size = 4096")
+    clients = [Running(work, source, client, stop) for client in range(CLIENTS)]
+    copies = [layout.folder / f"alone{number}" for number in range(10)]
+    for copy in copies:
+        time.sleep(0.1)
+        source.run(f"set global shale_checkpoint = '{copy}'")
+    stop.set()
+    for thread in clients:
+        thread.get()
+    source.run("set global max_binlog_size = 1073741824", "flush binary logs")
+    for folder in copies[-2:]:
+        copy = opened_alone(layout, source, folder)
+        whole(copy)
+        assert state(copy) != state(source)
+        replay(layout, source, copy, place_of(folder.with_name(f"{folder.name}.binlog-position")))
+        assert state(copy) == state(source)
+        copy.stop()
+    source.run("delete from bank.journal")
 
 
 def main() -> None:
@@ -254,6 +286,7 @@ def main() -> None:
     beside_loads(source, layout.folder / "load")
     parts_are_durable(source)
     beside_a_commit(layout, source)
+    beside_clients(layout, source)
     stop = threading.Event()
     folder = layout.folder / "backup"
     place: dict[str, str] = {}
@@ -264,8 +297,7 @@ def main() -> None:
             options = ["--", f"--socket={source.socket}", "--user=root"]
             assert backup(layout, str(folder), *options) == 0
             assert backup(layout, str(folder), *options) != 0, "a folder that exists was taken"
-            told = (folder / "binlog-position").read_text().split()
-            place.update(line.split("=", 1) for line in told)
+            place.update(place_of(folder / "binlog-position"))
             replica = restored(layout, folder, "replica", 3)
             then = replica.run("select count(*) from bank.journal")[0][0]
             start_replica(replica, port, place)

@@ -11,7 +11,7 @@ import time
 
 import pymysql
 
-from server import Layout, Server, say
+from server import Layout, Running, Server, say
 
 BYTES = 96 << 20
 BALLAST = 40 << 20
@@ -145,6 +145,73 @@ def test(server: Server, disk: pathlib.Path) -> None:
     server.stop()
 
 
+def fill_up(disk: pathlib.Path) -> pathlib.Path:
+    """A file that takes all that is left, to the last page."""
+    path = disk / "filler"
+    with open(path, "wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            try:
+                while file.write(b"f" * size):
+                    pass
+            except OSError:
+                continue
+    return path
+
+
+def commits_that_are_late(server: Server, disk: pathlib.Path, round_: int) -> int:
+    """Transactions are prepared and wait for their turn in the binary log when the disk becomes
+    full. Their commits fail after they are in the log; how many."""
+    clients = 120
+    server.run("set global binlog_commit_wait_usec = 100000000",
+               f"set global binlog_commit_wait_count = {clients + 1}")
+
+    def insert(client: int) -> bool:
+        try:
+            server.run(f"insert into test.late values ({round_ * 1000 + client})")
+        except pymysql.Error as error:
+            assert "the transaction is committed later" in error.args[1], error
+            return False
+        return True
+
+    waiting = [Running(insert, client) for client in range(clients)]
+    prepared = "select count(*) from information_schema.shale_transactions where state = 'prepared'"
+    while server.run(prepared) != [(clients,)]:
+        assert all(thread.is_alive() for thread in waiting), "a commit did not wait"
+        time.sleep(0.02)
+    fill_up(disk)
+    # The one that makes them enough has nothing of Shale.
+    server.run(f"insert into test.other values ({round_})")
+    server.run("set global binlog_commit_wait_count = 0")
+    return [thread.get() for thread in waiting].count(False)
+
+
+def late(server: Server, disk: pathlib.Path, copy: pathlib.Path) -> None:
+    server.given.append("log-bin=log")
+    server.start()
+    server.run("create table test.late (id int primary key) engine=shale",
+               "create table test.other (id int primary key) engine=innodb")
+    rows = "select count(*) from test.late"
+    first = commits_that_are_late(server, disk, 1)
+    assert first > 0, "no commit was late"
+    try:
+        server.run(f"set global shale_checkpoint = '{copy}'")
+        raise AssertionError("a copy was made without what is in the binary log")
+    except pymysql.Error as error:
+        assert "could not be" in error.args[1] or "no space" in error.args[1], error
+    (disk / "filler").unlink()
+    while server.run(rows) != [(120,)]:
+        time.sleep(0.1)
+    second = commits_that_are_late(server, disk, 2)
+    # The log in which they are stays one of those that a start looks into.
+    server.run("flush binary logs", "insert into test.other values (0)", "flush binary logs")
+    server.kill()
+    (disk / "filler").unlink()
+    server.start()
+    assert server.run(rows) == [(240,)]
+    say(f"disk_full: {first} and {second} commits of 120 were late, and were made after all")
+    server.stop()
+
+
 def main() -> None:
     layout = Layout()
     # Sorting needs room of its own: the folder of temporary files is not on the small disk.
@@ -155,6 +222,7 @@ def main() -> None:
         return
     try:
         test(server, disk)
+        late(server, disk, disk / "copy")
     finally:
         server.kill()
         subprocess.run(["umount", str(disk)], check=True)

@@ -1,7 +1,10 @@
 //! What must hold in bad moments: failures, races, long lives.
 
 use shale::fs::mem::{Call, Fault, MemClock, MemFs};
-use shale::{Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, WriteOptions};
+use shale::{
+    Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, TransactionOptions,
+    WriteOptions,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -187,5 +190,37 @@ fn opening_for_reading_only_keeps_to_the_bound_on_memory() -> Result<()> {
     // What the message says helps: also if the database is closed at once.
     drop(Db::open(dir.path(), little.clone())?);
     assert_eq!(count(&Db::open_read_only(dir.path(), little)?)?, 24);
+    Ok(())
+}
+
+#[test]
+fn what_is_prepared_can_be_committed_while_other_writes_are_refused() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let tree = db.tree_or_create("t")?;
+    let prepare = |name: &[u8]| {
+        let mut txn = db.begin(TransactionOptions::default())?;
+        txn.put(&tree, name, &[1; 1000])?;
+        txn.prepare(name)
+    };
+    let prepared = prepare(b"before")?;
+    fs.fail(Call::Create, 1, Fault::Full, false);
+    let refused = (0..100_000u32).find_map(|n| tree.put(&n.to_be_bytes(), &[7; 1000]).err());
+    assert!(refused.as_ref().is_some_and(Error::is_disk_full), "{refused:?}");
+    // It is asked for room while it can still be refused.
+    assert!(prepare(b"meanwhile").is_err_and(|error| error.is_disk_full()));
+    assert!(tree.get(b"meanwhile")?.is_none());
+    prepared.commit(WriteOptions::default())?;
+    assert_eq!(tree.get(b"before")?.unwrap(), [1; 1000]);
+    fs.clear_faults();
+    clock.advance(20_000_000_000);
+    tree.put(b"later", b"2")?;
+    prepare(b"meanwhile")?.commit(WriteOptions::default())?;
+    db.close()?;
+    let db = stepped(&fs, &clock)?;
+    let tree = db.tree("t")?;
+    for key in [&b"before"[..], b"meanwhile", b"later"] {
+        assert!(tree.get(key)?.is_some(), "{key:?}");
+    }
     Ok(())
 }

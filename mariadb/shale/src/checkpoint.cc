@@ -6,11 +6,13 @@
 #include "engine.h"
 #include "errors.h"
 #include "hton.h"
+#include "late_commits.h"
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <shared_mutex>
 
 namespace shale_sql {
@@ -26,8 +28,9 @@ struct Place {
   my_off_t position = 0;
 };
 
-// The binary log as it is, and all that is in it is visible: transactions go there with the first
-// lock held, and become visible in that order with the last one. In the server's own order.
+// The binary log as it is, while all that is in it is visible: groups of transactions go there with
+// the first lock held, and become visible in that order with the last one. Taken in the server's own
+// order. Not of these groups are XA and DDL, and transactions with a table of Aria.
 class StillBinaryLog {
  public:
   StillBinaryLog() {
@@ -58,7 +61,7 @@ std::string file_of(const std::string &path) {
 }
 
 int write_file(const std::string &path, const std::string &text) {
-  File file = my_create(path.c_str(), 0644, O_WRONLY | O_EXCL, MYF(0));
+  File file = my_create(path.c_str(), 0644, O_WRONLY | O_EXCL, MYF(MY_SYNC_DIR));
   bool good = file >= 0;
   if (good) {
     const auto *bytes = reinterpret_cast<const uchar *>(text.data());
@@ -109,8 +112,15 @@ void LoadInParts::end() {
 }
 
 int make_checkpoint(const std::string &folder) {
+  static std::mutex one_at_a_time;
+  std::lock_guard<std::mutex> alone(one_at_a_time);
+  std::string place_file = folder + ".binlog-position";
+  if (mysql_bin_log.is_open() && my_access(place_file.c_str(), F_OK) == 0) {
+    return failed(kErrEngine, place_file + " is there: of another copy, which has been moved away?");
+  }
   // Most is written to files before commits have to wait for the rest.
   if (int error = number_of(shale_flush(engine.db, nullptr))) return error;
+  late_commits::try_again();
   // Not waited for: commits may be held up for this, and a load may take long.
   std::unique_lock<std::shared_mutex> no_parts(parts_mutex, std::try_to_lock);
   if (mysql_bin_log.is_open() && (!no_parts || loads_in_parts.load() != 0)) {
@@ -120,10 +130,14 @@ int make_checkpoint(const std::string &folder) {
   {
     StillBinaryLog log;
     place = log.end();
+    if (late_commits::any()) {
+      return failed(kErrEngine, "a transaction that is in the binary log could not be committed yet: "
+                                "the server's error log says why");
+    }
     if (int error = number_of(shale_checkpoint(engine.db, folder.c_str()))) return error;
   }
   if (int error = write_file(folder + "/" + kMark, "")) return error;
-  return place.file.empty() ? 0 : write_place(folder + ".binlog-position", place);
+  return place.file.empty() ? 0 : write_place(place_file, place);
 }
 
 int begin_copy_of_database() {

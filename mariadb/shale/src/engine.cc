@@ -4,6 +4,7 @@
 #include "checkpoint.h"
 #include "ddl_recovery.h"
 #include "errors.h"
+#include "late_commits.h"
 #include "settings.h"
 #include "waits.h"
 
@@ -55,8 +56,8 @@ struct TreeConfig {
   ~TreeConfig() { shale_config_free(config); }
 };
 
-// With shale_durability=periodic, makes durable once a second what was committed. A thread of the
-// plugin's own, since the setting may change at any time.
+// Once a second: with shale_durability=periodic, makes durable what was committed, and tries late
+// commits again. A thread of the plugin's own, since the setting may change at any time.
 class Syncer {
  public:
   void start() {
@@ -78,6 +79,7 @@ class Syncer {
     std::unique_lock<std::mutex> lock(lock_);
     bool failing = false;
     while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) {
+      late_commits::try_again();
       if (settings::durability != settings::kPeriodic) continue;
       lock.unlock();
       bool fails = number_of(shale_sync(engine.db)) != 0;
@@ -121,6 +123,7 @@ int open_engine(handlerton *hton) {
 
 int close_engine() {
   syncer.stop();
+  late_commits::forget();
   engine.catalog.close();
   shale_db *db = engine.db;
   engine.db = nullptr;

@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "hton.h"
+#include "late_commits.h"
 #include "trx.h"
 
 #include <vector>
@@ -146,7 +147,7 @@ int each_prepared(Found found) {
 int recover(handlerton *, XID *list, uint room) {
   uint listed = 0;
   int error = each_prepared([&](const XID &xid) {
-    list[listed++] = xid;
+    if (listed < room) list[listed++] = xid;
     return listed < room;
   });
   if (error != 0) log_error("prepared transactions cannot be listed: " + last_text());
@@ -166,14 +167,6 @@ int decide(XID *xid, bool commits) {
 
 int commit_by_xid(handlerton *, XID *xid) { return decide(xid, true); }
 int rollback_by_xid(handlerton *, XID *xid) { return decide(xid, false); }
-
-void commit_checkpoint_request(void *cookie) {
-  if (number_of(shale_sync(engine.db)) == 0) {
-    commit_checkpoint_notify_ha(cookie);
-  } else {
-    log_error("what was committed cannot be made durable: " + last_text());
-  }
-}
 
 bool flush_logs(handlerton *) { return number_of(shale_sync(engine.db)) != 0; }
 
@@ -206,7 +199,7 @@ void fill_transactions(handlerton *hton) {
   hton->recover = recover;
   hton->commit_by_xid = commit_by_xid;
   hton->rollback_by_xid = rollback_by_xid;
-  hton->commit_checkpoint_request = commit_checkpoint_request;
+  hton->commit_checkpoint_request = late_commits::tell_when_durable;
   hton->start_consistent_snapshot = start_consistent_snapshot;
   hton->flush_logs = flush_logs;
 }

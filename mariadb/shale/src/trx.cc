@@ -2,6 +2,7 @@
 
 #include "engine.h"
 #include "errors.h"
+#include "late_commits.h"
 #include "shared_table.h"
 #include "trx.h"
 #include "waits.h"
@@ -161,8 +162,8 @@ int Trx::keep_numbers() {
 }
 
 int Trx::prepare(const std::string &xid) {
-  if (txn_ == nullptr) return load_.make_durable();
   if (int error = keep_numbers()) return error;
+  if (txn_ == nullptr) return load_.make_durable();
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
@@ -171,11 +172,22 @@ int Trx::prepare(const std::string &xid) {
 
 void Trx::commit_ordered() {
   if (prepared_ == nullptr) return;
-  commit_error_ = number_of(shale_prepared_decide(prepared_, true, false));
+  commit_error_ = decide_prepared(false);
   if (commit_error_ != 0) commit_text_ = last_text();
-  shale_prepared_free(prepared_);
-  prepared_ = nullptr;
   committed_ = true;
+}
+
+// Commits what is prepared, now or later. 0, or an error's number.
+int Trx::decide_prepared(bool sync) {
+  int error = number_of(shale_prepared_decide(prepared_, true, sync));
+  if (error == 0) {
+    shale_prepared_free(prepared_);
+  } else {
+    late_commits::keep(prepared_, last_text());
+    failed(error, last_text() + "; the transaction is committed later, as soon as that is possible");
+  }
+  prepared_ = nullptr;
+  return error;
 }
 
 int Trx::commit() {
@@ -184,9 +196,7 @@ int Trx::commit() {
     error = commit_error_;
     if (error != 0) failed(error, commit_text_);
   } else if (prepared_ != nullptr) {
-    error = number_of(shale_prepared_decide(prepared_, true, sync_at_commit()));
-    shale_prepared_free(prepared_);
-    prepared_ = nullptr;
+    error = decide_prepared(sync_at_commit());
   } else if (txn_ != nullptr) {
     shale_txn *txn = txn_;
     txn_ = nullptr;
@@ -197,7 +207,8 @@ int Trx::commit() {
       error = number_of(shale_txn_commit(txn, wrote_ && sync_at_commit()));
     }
   } else {
-    error = load_.make_durable();
+    error = keep_numbers();
+    if (error == 0) error = load_.make_durable();
   }
   end();
   return error;

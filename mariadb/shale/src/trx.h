@@ -86,6 +86,7 @@ class Trx {
 
  private:
   int begin(shale_txn **txn);
+  int decide_prepared(bool sync);
   int keep_numbers();
   void set_number(uint64_t number);
   void end();

@@ -299,13 +299,11 @@ impl Core {
     /// Commits what is prepared under this name, or rolls it back.
     fn decide(&self, xid: &[u8], commit: bool, sync: bool) -> Result<()> {
         self.check_writable()?;
-        let bytes = self.prepared.lock().get(xid).map(|p| p.logged().map(|(_, ops)| ops.len()));
-        let Some(bytes) = bytes.ok_or_else(|| not_prepared(xid))? else {
+        let logged = self.prepared.lock().get(xid).map(|p| p.logged().is_some());
+        if !logged.ok_or_else(|| not_prepared(xid))? {
             return if commit { self.commit_tables(xid) } else { self.rollback_tables(xid) };
-        };
-        if commit {
-            self.wait_for_room(bytes as u64)?;
         }
+        // It does not wait for room: the prepare has, when it could still be refused.
         let mut leader = self.leader.lock();
         self.check_writable()?;
         let mut prepared = self.lead_decision(&mut leader, xid, commit)?;

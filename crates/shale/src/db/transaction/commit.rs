@@ -140,6 +140,7 @@ impl Transaction {
                 core.commit_checked(ops, &touched, since, &check, &mut prepare)?;
             } else {
                 core.check_commit(ops)?;
+                core.wait_for_room(ops.bytes().len() as u64)?;
                 let mut leader = core.leader.lock();
                 core.check_writable()?;
                 prepare(&mut leader)?;
