@@ -72,7 +72,8 @@ impl Transaction {
     /// to 256 bytes; after a crash [`Db::prepared`](crate::Db::prepared) finds it. Its locks stay
     /// (after a crash, those of what it has written). Until it is decided its writes count against
     /// no bound on memory, and the log is kept; but those of one that did not fit its memory are in
-    /// tables, as after a commit, and nothing of them is in the log.
+    /// tables, as after a commit, and nothing of them is in the log. It waits for flushes that lag,
+    /// as a commit does; what is prepared is then committed without waiting for them.
     ///
     /// # Errors
     /// As [`Transaction::commit`]; [`Error::InvalidArgument`] if the name is empty or too long, or
