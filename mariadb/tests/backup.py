@@ -267,7 +267,8 @@ def beside_clients(layout: Layout, source: Server) -> None:
     stop.set()
     for thread in clients:
         thread.get()
-    source.run("set global max_binlog_size = 1073741824", "flush binary logs")
+    source.run("insert into bank.journal values (-1, 1, '')",
+               "set global max_binlog_size = 1073741824", "flush binary logs")
     for folder in copies[-2:]:
         copy = opened_alone(layout, source, folder)
         whole(copy)

@@ -6,7 +6,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "hton.h"
-#include "late_commits.h"
+#include "late_decisions.h"
 
 #include <atomic>
 #include <cerrno>
@@ -118,9 +118,9 @@ int make_checkpoint(const std::string &folder) {
   if (mysql_bin_log.is_open() && my_access(place_file.c_str(), F_OK) == 0) {
     return failed(kErrEngine, place_file + " is there: of another copy, which has been moved away?");
   }
+  if (int error = late_decisions::settle_commits()) return error;
   // Most is written to files before commits have to wait for the rest.
   if (int error = number_of(shale_flush(engine.db, nullptr))) return error;
-  late_commits::try_again();
   // Not waited for: commits may be held up for this, and a load may take long.
   std::unique_lock<std::shared_mutex> no_parts(parts_mutex, std::try_to_lock);
   if (mysql_bin_log.is_open() && (!no_parts || loads_in_parts.load() != 0)) {
@@ -130,9 +130,8 @@ int make_checkpoint(const std::string &folder) {
   {
     StillBinaryLog log;
     place = log.end();
-    if (late_commits::any()) {
-      return failed(kErrEngine, "a transaction that is in the binary log could not be committed yet: "
-                                "the server's error log says why");
+    if (late_decisions::any_commits()) {
+      return failed(kErrEngine, "a transaction could not be committed just now: try again");
     }
     if (int error = number_of(shale_checkpoint(engine.db, folder.c_str()))) return error;
   }

@@ -4,7 +4,7 @@
 #include "checkpoint.h"
 #include "ddl_recovery.h"
 #include "errors.h"
-#include "late_commits.h"
+#include "late_decisions.h"
 #include "settings.h"
 #include "waits.h"
 
@@ -79,7 +79,7 @@ class Syncer {
     std::unique_lock<std::mutex> lock(lock_);
     bool failing = false;
     while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) {
-      late_commits::try_again();
+      late_decisions::try_again();
       if (settings::durability != settings::kPeriodic) continue;
       lock.unlock();
       bool fails = number_of(shale_sync(engine.db)) != 0;
@@ -123,7 +123,7 @@ int open_engine(handlerton *hton) {
 
 int close_engine() {
   syncer.stop();
-  late_commits::forget();
+  late_decisions::forget();
   engine.catalog.close();
   shale_db *db = engine.db;
   engine.db = nullptr;

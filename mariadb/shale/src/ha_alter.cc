@@ -8,6 +8,7 @@
 #include "alter_plan.h"
 #include "engine.h"
 #include "errors.h"
+#include "late_decisions.h"
 #include "loader.h"
 
 using namespace shale_sql;
@@ -209,6 +210,10 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
   if (plan.refusal != nullptr) {
     my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE", plan.refusal,
              "ALGORITHM=COPY");
+    return true;
+  }
+  if (int error = late_decisions::settle_commits()) {
+    print_error(tell_server(ha_thd(), error), MYF(0));
     return true;
   }
   auto *context =

@@ -5,9 +5,20 @@
 #include "ddl_recovery.h"
 #include "engine.h"
 #include "errors.h"
+#include "late_decisions.h"
 #include "trx.h"
 
 using namespace shale_sql;
+
+namespace {
+
+bool alters_table(THD *thd) {
+  int command = thd_sql_command(thd);
+  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
+         command == SQLCOM_DROP_INDEX;
+}
+
+}  // namespace
 
 ha_shale::ha_shale(handlerton *hton, TABLE_SHARE *share) : handler(hton, share) {
   ref_length = 8;
@@ -131,8 +142,7 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
     bool beside = command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT ||
                   command == SQLCOM_UPDATE || command == SQLCOM_CREATE_TABLE;
     // Nobody writes to a table that is altered, which its metadata lock sees to.
-    bool altered = command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
-                   command == SQLCOM_DROP_INDEX;
+    bool altered = alters_table(thd);
     bool in_parts = bulk_load(thd) && !in_transaction(thd) && command == SQLCOM_INSERT_SELECT;
     bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CREATE_SEQUENCE ||
                       ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
@@ -157,6 +167,10 @@ int ha_shale::external_lock(THD *thd, int type) {
     read_whole_rows_ = true;
   }
   if (int error = trx->begin_statement(false)) return tell_server(thd, error);
+  // What is read without locks, since nobody may write: those are away who write late.
+  if (alters_table(thd)) {
+    if (int error = late_decisions::settle_commits()) return tell_server(thd, error);
+  }
   if (lock_mode_ == SHALE_LOCK_NONE && in_transaction(thd) &&
       thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
     lock_mode_ = stored_lock_mode_ = SHALE_LOCK_SHARED;

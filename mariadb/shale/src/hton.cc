@@ -3,7 +3,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "hton.h"
-#include "late_commits.h"
+#include "late_decisions.h"
 #include "trx.h"
 
 #include <vector>
@@ -159,10 +159,13 @@ int decide(XID *xid, bool commits) {
   shale_prepared *prepared = nullptr;
   int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), false, &prepared));
   if (error != 0 || prepared == nullptr) return error != 0 ? kXaResourceManagerError : kXaNotThere;
-  error = number_of(shale_prepared_decide(prepared, commits, true));
-  shale_prepared_free(prepared);
-  if (error != 0) log_error("a prepared transaction cannot be decided: " + last_text());
-  return error == 0 ? kXaOk : kXaResourceManagerError;
+  if (number_of(shale_prepared_decide(prepared, commits, true)) == 0) {
+    shale_prepared_free(prepared);
+    return kXaOk;
+  }
+  // The server has it in its binary log and forgets it, whatever it is told.
+  late_decisions::keep(prepared, commits, last_text());
+  return kXaResourceManagerError;
 }
 
 int commit_by_xid(handlerton *, XID *xid) { return decide(xid, true); }
@@ -199,9 +202,10 @@ void fill_transactions(handlerton *hton) {
   hton->recover = recover;
   hton->commit_by_xid = commit_by_xid;
   hton->rollback_by_xid = rollback_by_xid;
-  hton->commit_checkpoint_request = late_commits::tell_when_durable;
+  hton->commit_checkpoint_request = late_decisions::tell_when_durable;
   hton->start_consistent_snapshot = start_consistent_snapshot;
   hton->flush_logs = flush_logs;
+  hton->pre_shutdown = late_decisions::before_shutdown;
 }
 
 }  // namespace shale_sql

@@ -2,7 +2,7 @@
 
 #include "engine.h"
 #include "errors.h"
-#include "late_commits.h"
+#include "late_decisions.h"
 #include "shared_table.h"
 #include "trx.h"
 #include "waits.h"
@@ -183,7 +183,7 @@ int Trx::decide_prepared(bool sync) {
   if (error == 0) {
     shale_prepared_free(prepared_);
   } else {
-    late_commits::keep(prepared_, last_text());
+    late_decisions::keep(prepared_, true, last_text());
     failed(error, last_text() + "; the transaction is committed later, as soon as that is possible");
   }
   prepared_ = nullptr;
@@ -218,7 +218,11 @@ int Trx::rollback() {
   int error = 0;
   if (prepared_ != nullptr) {
     error = number_of(shale_prepared_decide(prepared_, false, false));
-    shale_prepared_free(prepared_);
+    if (error == 0) {
+      shale_prepared_free(prepared_);
+    } else {
+      late_decisions::keep(prepared_, false, last_text());
+    }
     prepared_ = nullptr;
   }
   shale_txn_rollback(txn_);
