@@ -151,16 +151,6 @@ def beside_a_lock_wait(server: Server) -> None:
         connection.close()
 
 
-def refused(server: Server, folder: pathlib.Path) -> None:
-    try:
-        server.run(f"set global shale_checkpoint = '{folder}'")
-    except pymysql.err.Error as error:
-        assert "shale_bulk_load" in str(error), error
-        assert not folder.exists()
-        return
-    raise AssertionError("a part of a load was copied")
-
-
 def beside_loads(server: Server, folder: pathlib.Path) -> None:
     """A copy with the first part of a load would not fit the binary log, which has it at its end.
     A load that fails, or whose client goes, is at its end."""
@@ -181,7 +171,8 @@ def beside_loads(server: Server, folder: pathlib.Path) -> None:
             loads.execute("set shale_bulk_load = 1")
             thread = Running(loads.execute, load)
             until(lambda: server.run("select count(*) > 1 from bank.loaded") == [(1,)], thread)
-            refused(server, copy)
+            server.refuses(f"set global shale_checkpoint = '{copy}'", "shale_bulk_load")
+            assert not copy.exists()
             if end.startswith("kill"):
                 opens.execute(f"{end} {loader.thread_id()}")
             else:
@@ -224,15 +215,14 @@ def beside_a_commit(layout: Layout, source: Server) -> None:
         "set global binlog_commit_wait_usec = 100000000",
         "set global binlog_commit_wait_count = 2",
     )
-    prepared = "select count(*) from information_schema.shale_transactions where state = 'prepared'"
     late = Running(source.run, "insert into bank.late values (1)")
-    until(lambda: source.run(prepared) == [(1,)], late)
+    until(lambda: source.prepared() == 1, late)
     source.run(f"set global shale_checkpoint = '{folder}'")
     source.run("insert into bank.late values (2)", "set global binlog_commit_wait_count = 0")
     late.get()
     copy = opened_alone(layout, source, folder)
     assert copy.run("select count(*) from bank.late") == [(0,)]
-    replay(layout, source, copy, place_of(folder.with_name(f"{folder.name}.binlog-position")))
+    replay(layout, source, copy, place_of(folder.with_suffix(".binlog-position")))
     assert copy.run("select id from bank.late") == [(1,), (2,)]
     copy.stop()
     source.run("set global binlog_commit_wait_usec = 0", "drop table bank.late")
@@ -273,7 +263,7 @@ def beside_clients(layout: Layout, source: Server) -> None:
         copy = opened_alone(layout, source, folder)
         whole(copy)
         assert state(copy) != state(source)
-        replay(layout, source, copy, place_of(folder.with_name(f"{folder.name}.binlog-position")))
+        replay(layout, source, copy, place_of(folder.with_suffix(".binlog-position")))
         assert state(copy) == state(source)
         copy.stop()
     source.run("delete from bank.journal")

@@ -179,6 +179,22 @@ class Server:
         finally:
             connection.close()
 
+    def refuses(self, statement: str, words: str) -> None:
+        """The statement fails, and the error has these words."""
+        try:
+            self.run(statement)
+        except pymysql.err.Error as error:
+            assert words in error.args[1], (statement, error)
+            return
+        raise AssertionError(f"not refused: {statement}")
+
+    def prepared(self) -> int:
+        """How many transactions of Shale are prepared."""
+        rows = self.run(
+            "select count(*) from information_schema.shale_transactions where state = 'prepared'"
+        )
+        return int(rows[0][0])
+
     def status(self, name: str) -> int:
         rows = self.run(f"show global status like '{name}'")
         return int(rows[0][1]) if rows else 0

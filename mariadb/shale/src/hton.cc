@@ -159,13 +159,9 @@ int decide(XID *xid, bool commits) {
   shale_prepared *prepared = nullptr;
   int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), false, &prepared));
   if (error != 0 || prepared == nullptr) return error != 0 ? kXaResourceManagerError : kXaNotThere;
-  if (number_of(shale_prepared_decide(prepared, commits, true)) == 0) {
-    shale_prepared_free(prepared);
-    return kXaOk;
-  }
   // The server has it in its binary log and forgets it, whatever it is told.
-  late_decisions::keep(prepared, commits, last_text());
-  return kXaResourceManagerError;
+  error = late_decisions::decide(prepared, commits, true);
+  return error == 0 ? kXaOk : kXaResourceManagerError;
 }
 
 int commit_by_xid(handlerton *, XID *xid) { return decide(xid, true); }

@@ -44,6 +44,14 @@ void tell(void *cookie) {
   cookies.push_back(cookie);
 }
 
+// Tries all again, or waits for who does so; with the mutex then.
+std::unique_lock<std::mutex> after_a_try() {
+  try_again();
+  std::unique_lock<std::mutex> lock(mutex);
+  tried.wait_for(lock, kPatience, [] { return !trying; });
+  return lock;
+}
+
 // Whether it is done now; or was: then only the sync had failed.
 bool done_now(const Late &one) {
   ErrorHandle error(shale_prepared_decide(one.prepared, one.commit, true));
@@ -52,12 +60,18 @@ bool done_now(const Late &one) {
 
 }  // namespace
 
-void keep(shale_prepared *prepared, bool commit, const std::string &why) {
+int decide(shale_prepared *prepared, bool commit, bool sync) {
+  int error = number_of(shale_prepared_decide(prepared, commit, sync));
+  if (error == 0) {
+    shale_prepared_free(prepared);
+    return 0;
+  }
   log_error(std::string("a prepared transaction could not be ") +
-            (commit ? "committed, which is in the binary log: " : "rolled back: ") + why +
+            (commit ? "committed, which is in the binary log: " : "rolled back: ") + last_text() +
             "; it is tried again every second, and its rows are locked until then");
   std::lock_guard<std::mutex> lock(mutex);
   kept.push_back({prepared, commit});
+  return error;
 }
 
 bool any_commits() {
@@ -95,9 +109,7 @@ void try_again() {
 }
 
 int settle_commits() {
-  try_again();
-  std::unique_lock<std::mutex> lock(mutex);
-  tried.wait_for(lock, kPatience, [] { return !trying; });
+  std::unique_lock<std::mutex> lock = after_a_try();
   if (!trying && !has_commits()) return 0;
   return failed(kErrEngine, "a transaction that is in the binary log could not be committed yet: the "
                             "server's error log says why");
@@ -115,9 +127,7 @@ void tell_when_durable(void *cookie) {
 }
 
 void before_shutdown() {
-  try_again();
-  std::unique_lock<std::mutex> lock(mutex);
-  tried.wait_for(lock, kPatience, [] { return !trying; });
+  std::unique_lock<std::mutex> lock = after_a_try();
   if (!trying && kept.empty()) return;
   log_error("prepared transactions are decided and could not be committed or rolled back: the server "
             "ends without closing its binary log, from which the next start does that");

@@ -4,15 +4,14 @@
 // them, nor end as if nothing were left to do, and nobody may take a table for whole without them.
 #pragma once
 
-#include <string>
-
 struct shale_prepared;
 
 namespace shale_sql {
 namespace late_decisions {
 
-// Takes one over; `why` it failed.
-void keep(shale_prepared *prepared, bool commit, const std::string &why);
+// Decides now, or else later; takes over the handle. 0, or the number of the error for which it comes
+// later.
+int decide(shale_prepared *prepared, bool commit, bool sync);
 // Tries all again. By the thread that looks after the engine, once a second.
 void try_again();
 // Tries all again, or waits for who does so. 0 if no commit is left, else the number of an error that

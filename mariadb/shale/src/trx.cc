@@ -179,11 +179,8 @@ void Trx::commit_ordered() {
 
 // Commits what is prepared, now or later. 0, or an error's number.
 int Trx::decide_prepared(bool sync) {
-  int error = number_of(shale_prepared_decide(prepared_, true, sync));
-  if (error == 0) {
-    shale_prepared_free(prepared_);
-  } else {
-    late_decisions::keep(prepared_, true, last_text());
+  int error = late_decisions::decide(prepared_, true, sync);
+  if (error != 0) {
     failed(error, last_text() + "; the transaction is committed later, as soon as that is possible");
   }
   prepared_ = nullptr;
@@ -217,12 +214,7 @@ int Trx::commit() {
 int Trx::rollback() {
   int error = 0;
   if (prepared_ != nullptr) {
-    error = number_of(shale_prepared_decide(prepared_, false, false));
-    if (error == 0) {
-      shale_prepared_free(prepared_);
-    } else {
-      late_decisions::keep(prepared_, false, last_text());
-    }
+    error = late_decisions::decide(prepared_, false, false);
     prepared_ = nullptr;
   }
   shale_txn_rollback(txn_);
