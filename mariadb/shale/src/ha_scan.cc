@@ -128,9 +128,10 @@ int ha_shale::fill(uchar *buf, bool *skip) {
 
 // Whether an entry of a secondary index is all that is wanted of a row. The server asks for an index
 // alone by the columns of the query; then it may also want columns of which the index has the
-// beginning only, to compare rows of partitions or to make a position of the primary key.
+// beginning only, to compare rows of partitions or to make a position of the primary key. Who locks a
+// row for writing locks it where all others do, whichever index they come by.
 bool ha_shale::is_enough(const Index &index) const {
-  if (!keyread_only_) return false;
+  if (!keyread_only_ || lock_mode() == SHALE_LOCK_EXCLUSIVE) return false;
   const my_bitmap_map *wanted = table->read_set->bitmap;
   for (size_t word = 0; word < index.columns.size(); word++) {
     if ((wanted[word] & ~index.columns[word]) != 0) return false;
