@@ -18,6 +18,18 @@ bool alters_table(THD *thd) {
          command == SQLCOM_DROP_INDEX;
 }
 
+// Of each column, whether an entry of an index has the whole of it. A column that is computed is in
+// no row either.
+std::vector<uint64_t> columns_in(const TABLE *table, const KeyCodec &codec) {
+  std::vector<uint64_t> columns((table->s->fields + 63) / 64, ~uint64_t{0});
+  for (Field **field = table->field; *field != nullptr; field++) {
+    uint number = (*field)->field_index;
+    bool lacks = (*field)->stored_in_db() && !codec.gives(number);
+    if (lacks) columns[number / 64] &= ~(uint64_t{1} << number % 64);
+  }
+  return columns;
+}
+
 }  // namespace
 
 ha_shale::ha_shale(handlerton *hton, TABLE_SHARE *share) : handler(hton, share) {
@@ -28,7 +40,7 @@ handler::Table_flags ha_shale::table_flags() const {
   Table_flags flags =
       HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
-      HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_BIT_FIELD | HA_CAN_GEOMETRY |
+      HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CAN_HASH_KEYS |
       HA_CONCURRENT_OPTIMIZE | HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
       // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would with
@@ -52,7 +64,8 @@ ulong ha_shale::index_flags(uint index, uint part, bool) const {
     flags |= HA_KEYREAD_ONLY;
   }
   bool is_primary = index == table_share->primary_key;
-  return flags | (is_primary ? HA_CLUSTERED_INDEX : HA_DO_INDEX_COND_PUSHDOWN);
+  return flags | (is_primary ? HA_CLUSTERED_INDEX
+                             : HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN);
 }
 
 int ha_shale::open(const char *name, int, uint) {
@@ -62,6 +75,8 @@ int ha_shale::open(const char *name, int, uint) {
     return error;
   }
   ref_length = static_cast<uint>(primary().codec->max_bytes()) + 2;
+  // What changes the primary key finds its rows first, and only then changes them.
+  key_used_on_scan = table->s->primary_key;
   // Its .frm file is there again.
   if (is_lost(name)) {
     if (int error = note_not_lost(name)) return error;
@@ -85,6 +100,7 @@ int ha_shale::open_indexes() {
     index.unique = number == MAX_KEY || (table->key_info[number].flags & HA_NOSAME) != 0;
     const KeyCodec *first = indexes_.empty() ? nullptr : indexes_[0].codec.get();
     index.codec = std::make_unique<KeyCodec>(table, number, first);
+    index.columns = columns_in(table, *index.codec);
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));
   };
