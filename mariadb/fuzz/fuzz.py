@@ -205,9 +205,9 @@ class Run:
         servers.say(f"\nfuzz: a difference, in {file}\n{text}")
 
     def tell(self) -> bool:
-        import plans
+        import ways
 
-        missing = plans.missing(self.counts) if self.given.need_plans else []
+        missing = ways.missing(self.counts) if self.given.need_plans else []
         print(f"{'count':40} {'':>12}")
         for name, count in sorted(self.counts.items()):
             print(f"{name:40} {count:12}")

@@ -25,7 +25,7 @@ from typing import Any, Iterable
 import wire
 from wire import Gone, Result
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
 import server as servers  # noqa: E402
 
 ENGINE = re.compile(r"\bSHALE\b", re.IGNORECASE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import plans
+import ways
 import tables
 import wire
 from pair import Pair
@@ -72,8 +72,10 @@ class Queries:
         chance = self.chance
         words = chance.sample(SWITCHES, chance.randrange(4, 12))
         if chance.random() < 0.5:
-            words.append(chance.choice(OFF))
-        self.do("set optimizer_switch='" + ",".join(words) + "'")
+            words += chance.choice(OFF).split(",")
+        # A flag may be named once; the last one counts.
+        flags = dict(word.split("=") for word in ",".join(words).split(","))
+        self.do("set optimizer_switch='" + ",".join("=".join(one) for one in flags.items()) + "'")
         for variable in chance.sample(VARIABLES, chance.choice([0, 1, 2])):
             self.do(f"set {variable}")
 
@@ -285,7 +287,7 @@ class Queries:
         if answer[0].kind != "rows":
             return []
         plan = (wire.fields(answer[0].rows[0])[0] or b"").decode(errors="replace")
-        return plans.count(self.pair.counts, plan, big.partitioned, ordered)
+        return ways.count(self.pair.counts, plan, big.partitioned, ordered)
 
     def change(self) -> None:
         """UPDATE or DELETE through a plan; then the tables are compared, and looked through."""

@@ -63,7 +63,12 @@ def of_table(table: dict[str, Any], path: list[str]) -> Iterator[str]:
 
 def count(counts: collections.Counter[str], text: str, partitioned: bool, ordered: bool) -> list[str]:
     """Adds the ways of one query, each once; gives their names."""
-    plan = json.loads(text)
+    # Conditions are in it as they are, whatever characters they have.
+    try:
+        plan = json.loads(text, strict=False)
+    except json.JSONDecodeError:
+        counts["plans that are no JSON"] += 1
+        return []
     found: set[str] = set()
     sorts = '"filesort"' in text
     for table, path in tables(plan):
