@@ -128,9 +128,10 @@ int ha_shale::fill(uchar *buf, bool *skip) {
 
 // Whether an entry of a secondary index is all that is wanted of a row. The server asks for an index
 // alone by the columns of the query; then it may also want columns of which the index has the
-// beginning only, to compare rows of partitions or to make a position of the primary key.
+// beginning only, to compare rows of partitions or to make a position of the primary key. Who locks a
+// row for writing locks it where all others do, whichever index they come by.
 bool ha_shale::is_enough(const Index &index) const {
-  if (!keyread_only_) return false;
+  if (!keyread_only_ || lock_mode() == SHALE_LOCK_EXCLUSIVE) return false;
   const my_bitmap_map *wanted = table->read_set->bitmap;
   for (size_t word = 0; word < index.columns.size(); word++) {
     if ((wanted[word] & ~index.columns[word]) != 0) return false;
@@ -138,14 +139,15 @@ bool ha_shale::is_enough(const Index &index) const {
   return true;
 }
 
-// An entry of a secondary index without its row: `buf` gets its columns if they are all that is
-// wanted, or if a condition asks for them; `skip` if it does not hold.
+// An entry of a secondary index without its row: `buf` gets its columns if an index alone is asked for,
+// or if a condition asks for them; `skip` if it does not hold. That is so too where the row is read on
+// top of it: of an index alone the server computes no virtual column.
 int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key,
                             std::string_view value, std::string_view *primary_key, bool *skip) {
   bool good = index.codec->primary_of(key, value, primary_key);
   bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
   bool by_join = ranges_.together && mrr_funcs.skip_index_tuple != nullptr;
-  if (good && (conditional || by_join || is_enough(index))) {
+  if (good && (keyread_only_ || conditional || by_join)) {
     good = index.codec->unpack(key, value, buf);
   }
   if (!good) {
