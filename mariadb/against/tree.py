@@ -20,6 +20,15 @@ NAMED = re.compile(
 )
 # What the two engines name differently.
 TIMEOUT = re.compile(rb"innodb(?=[_-]lock[_-]wait[_-]timeout)", re.IGNORECASE)
+# Where tests wait until somebody waits.
+TRANSACTIONS = re.compile(rb"information_schema\.(innodb_lock_waits|innodb_trx)\b", re.IGNORECASE)
+OURS = {
+    b"innodb_lock_waits": b"(select 1 from information_schema.shale_transactions"
+    b" where state = 'waiting') innodb_lock_waits",
+    b"innodb_trx": b"(select transaction_id trx_id, thread_id trx_mysql_thread_id, query trx_query,"
+    b" if(state = 'waiting', 'LOCK WAIT', 'RUNNING') trx_state"
+    b" from information_schema.shale_transactions) innodb_trx",
+}
 REPLACED = re.compile(rb"^\s*(?:--)?\s*replace_result\b.*$", re.IGNORECASE | re.MULTILINE)
 WORD = re.compile(rb"(?<=\s)(['\"]?)innodb(['\"]?\s+\S+)", re.IGNORECASE)
 
@@ -28,6 +37,7 @@ def rewritten(text: bytes) -> bytes:
     """A test, or options of one, for SHALE."""
     text = NAMED.sub(rb"\1SHALE", text)
     text = TIMEOUT.sub(b"shale", text)
+    text = TRANSACTIONS.sub(lambda name: OURS[name.group(1).lower()], text)
     return REPLACED.sub(lambda line: WORD.sub(rb"\g<0> \1SHALE\2", line.group()), text)
 
 
