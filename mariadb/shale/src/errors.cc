@@ -7,6 +7,7 @@ namespace shale_sql {
 namespace {
 
 thread_local std::string text_of_last;
+thread_local int number_of_last = 0;
 
 int number_of_kind(shale_error_kind kind) {
   switch (kind) {
@@ -48,15 +49,19 @@ int number_of(shale_error *error) {
   if (kind == SHALE_CORRUPTION || kind == SHALE_PANIC || kind == SHALE_POISONED) {
     log_error(text_of_last);
   }
-  return number_of_kind(kind);
+  number_of_last = number_of_kind(kind);
+  return number_of_last;
 }
 
 int failed(int number, std::string text) {
   text_of_last = std::move(text);
+  number_of_last = number;
   return number;
 }
 
 const std::string &last_text() { return text_of_last; }
+
+int last_number() { return number_of_last; }
 
 int tell_server(THD *thd, int number) {
   if (number == HA_ERR_LOCK_DEADLOCK) thd->mark_transaction_to_rollback(true);

@@ -265,6 +265,7 @@ void ha_shale::print_error(int error, myf flags) {
 }
 
 bool ha_shale::get_error_message(int error, String *text) {
+  if (error != last_number()) return false;
   const std::string &words = last_text();
   // The server appends this one to words of its own.
   if (error == HA_ERR_LOCK_DEADLOCK && !words.empty()) text->append(STRING_WITH_LEN("; "));

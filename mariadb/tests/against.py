@@ -1,0 +1,140 @@
+"""What two engines give is compared rightly: mariadb/against/compare.py and tree.py, without a server."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "against"))
+
+import compare  # noqa: E402
+import main  # noqa: E402
+import run  # noqa: E402
+import tree  # noqa: E402
+
+checked = 0
+
+
+def gives(shale: str, innodb: str, *kinds: str) -> None:
+    """The differences have these classes, in order."""
+    global checked
+    found = compare.compare(shale, innodb)
+    assert [one.kind for one in found] == list(kinds), (kinds, [one.text() for one in found])
+    checked += 1
+
+
+def classes() -> None:
+    select = "select a from t;\na\n"
+    gives(f"{select}1\n2\n", f"{select}1\n2\n")
+    gives("create table t (a int) engine=SHALE;\n", "create table t (a int) engine=innodb;\n")
+    gives(f"{select}1\n2\n", f"{select}2\n1\n", "order")
+    # A row too many, or another one, is no matter of order.
+    gives(f"{select}1\n2\n2\n", f"{select}2\n1\n", "rest")
+    gives(f"{select}1\n3\n", f"{select}2\n1\n", "rest")
+    ordered = "select a, b from t order by a;\na\tb\n"
+    gives(f"{ordered}1\t1\n1\t2\n2\t3\n", f"{ordered}1\t2\n1\t1\n2\t3\n", "order")
+    gives(f"{ordered}2\t3\n1\t1\n1\t2\n", f"{ordered}1\t1\n1\t2\n2\t3\n", "rest")
+    # By what the rows are ordered does not show: to be looked at.
+    hidden = "select b from t order by a + 1;\nb\n"
+    gives(f"{hidden}1\n2\n", f"{hidden}2\n1\n", "rest")
+    explain = "explain select * from t;\nid\ttype\n"
+    gives(f"{explain}1\tALL\n", f"{explain}1\tref\n", "plan")
+    gives(f"{explain}1\tALL\n", "explain select * from t;\nERROR 42S02: no\n", "rest")
+    keys = "show keys from t;\nKey\tCardinality\n"
+    gives(f"{keys}a\t10\n", f"{keys}a\t9\n", "statistics")
+    gives(f"{keys}a\t10\n", f"{keys}b\t9\n", "rest")
+    alter = "alter table t add b int;\n"
+    gives(f"{alter}affected rows: 0\n", f"{alter}affected rows: 3\n", "way")
+    optimize = "optimize table t;\nTable\tMsg\n"
+    note = "test.t\tTable does not support optimize, doing recreate + analyze instead\n"
+    gives(optimize, f"{optimize}{note}", "engine")
+    gives("insert into t values (1);\nERROR 23000: Duplicate entry\n", "insert into t values (1);\n",
+          "rest")
+    # A statement over lines is one, and what the test was told of it is no difference of its own.
+    gives("update t\nset a = 1;\nmysqltest: At line 3: query 'update t\nset a = 1' succeeded...\n",
+          "update t\nset a = 1;\nERROR 23000: no\n", "rest")
+
+
+def what_is_refused() -> None:
+    create = "create table c (a int references p(a));\n"
+    error = "ERROR HY000: Table storage engine 'SHALE' does not support the create option 'FOREIGN KEY'\n"
+    missing = "ERROR 42S02: Table 'test.c' doesn't exist\n"
+    other = "select * from other;\na\n"
+    gives(f"{create}{error}select * from c;\n{missing}", f"{create}select * from c;\na\n1\n",
+          "refused", "cascade")
+    # What has nothing to do with the refused table is as much a difference as without it.
+    gives(f"{create}{error}{other}2\n", f"{create}{other}1\n", "refused", "rest")
+    # Nor is a table excused that was made anew on both sides.
+    anew = "drop table if exists c;\ncreate table c (a int);\nselect * from c;\na\n"
+    gives(f"{create}{error}{anew}2\n", f"{create}{anew}1\n", "refused", "rest")
+    gives(f"select * from c;\n{missing}", "select * from c;\na\n1\n", "rest")
+
+
+def files() -> None:
+    global checked
+    for text, becomes in [
+        ("create table t (a int) engine=innodb;", "create table t (a int) engine=SHALE;"),
+        ("alter table t engine = 'InnoDB'", "alter table t engine = 'SHALE'"),
+        ("create table t (a int) engine innodb", "create table t (a int) engine SHALE"),
+        ("--default-storage-engine=innodb", "--default-storage-engine=SHALE"),
+        ("set default_storage_engine= InnoDB;", "set default_storage_engine= SHALE;"),
+        ("let $engine_type= InnoDB;", "let $engine_type= SHALE;"),
+        ('if ($engine == "innodb")', 'if ($engine == "SHALE")'),
+        ("set innodb_lock_wait_timeout=1", "set shale_lock_wait_timeout=1"),
+        ("--replace_result InnoDB ENGINE", "--replace_result InnoDB ENGINE SHALE ENGINE"),
+        # Names that only have it in them stay.
+        ("select * from t1_innodb", "select * from t1_innodb"),
+        ("--source include/have_innodb.inc", "--source include/have_innodb.inc"),
+        ("select * from mysql.innodb_table_stats", "select * from mysql.innodb_table_stats"),
+    ]:
+        assert tree.rewritten(text.encode()).decode() == becomes, (text, tree.rewritten(text.encode()))
+        checked += 1
+    combinations = b"[innodb]\nx\n[myisam]\ny\n[trx_id]\nz\n"
+    assert tree.without_sections(combinations, {b"myisam"}) == b"[innodb]\nx\n[trx_id]\nz\n"
+
+
+def verdicts() -> None:
+    """What the list excuses, and what it does not."""
+    global checked
+    one, other = "select a from t;\na\n1\n", "select a from t;\na\n2\n"
+    passed = run.Ran("main.x", "pass", "")
+    mark = compare.mark(compare.compare(one, other))
+    for reason, kind in [
+        (None, "unexplained"),
+        (main.Reason(1, mark, "so it is"), "listed"),
+        (main.Reason(1, mark, "?"), "unexplained"),
+        (main.Reason(1, "0000000000", "so it is"), "unexplained"),
+        (main.Reason(1, "varies", "so it is"), "listed"),
+        (main.Reason(0, "varies", "so it is"), "unexplained"),
+    ]:
+        outcome = main.judge(passed, passed, (one, other), reason)
+        assert outcome.kind == kind, (reason, outcome)
+        checked += 1
+    for how in ("crash", "timeout", "lost", "fail"):
+        outcome = main.judge(run.Ran("main.x", how, ""), passed, (one, one), None)
+        assert outcome.kind == "unexplained", (how, outcome)
+        checked += 1
+
+
+def results() -> None:
+    """What the driver prints is read."""
+    global checked
+    log = (
+        "main.insert                              w1 [ pass ]   1992\n"
+        "rpl.rpl_alter 'row'                      w2 [ skipped ]  not now\n"
+        "compat/oracle.sp                         w2 [ fail ]\n"
+        "mysqltest: At line 5: it is not there\n"
+        "main.join                                w1 [ fail ]\n"
+        "Server [mysqld.1 - pid: 1, winpid: 1, exit: 256] failed during test run\n"
+    )
+    found = [(one.test, one.how) for one in run.read_results(log)]
+    assert found == [
+        ("main.insert", "pass"), ("rpl.rpl_alter,row", "skipped"), ("compat/oracle.sp", "fail"),
+        ("main.join", "crash"),
+    ], found
+    checked += 1
+
+
+for part in (classes, what_is_refused, files, verdicts, results):
+    part()
+print(f"{checked} checks")
