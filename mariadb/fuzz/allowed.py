@@ -20,8 +20,12 @@ class Allowed:
     ours: str
     theirs: str
     parts: bool = False
+    # Of the program, what has to be in one of its statements before.
+    program: str = ""
 
-    def fits(self, difference: Any) -> bool:
+    def fits(self, difference: Any, steps: list[Any]) -> bool:
+        if self.program and not any(re.search(self.program, step.sql) for step in steps):
+            return False
         return all(
             re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
             for pattern, text in (
@@ -32,7 +36,17 @@ class Allowed:
 # What ALTER TABLE reports counts the rows that it copied.
 COPIED = r"^ok: \d+ affected, insert id 0, \d+ warnings .Records: \d+  Duplicates: 0  Warnings: \d+$"
 
+# A statement that waits, or gave up waiting, or was the victim of a deadlock.
+LOCKED = r"^(waits|error 1205|error 1213)"
+GAPS = ("at REPEATABLE READ and SERIALIZABLE: SHALE locks the range that was asked for, InnoDB up to the"
+        " next entry; SHALE locks the place of a row that is not there (docs/semantics.md). What has"
+        " been committed until then is compared")
+
 ALLOWED: list[Allowed] = [
+    Allowed("gap locks, SHALE waits", GAPS, "^(waits|outcome|error code)$", "^(select|insert|update|delete|replace)",
+            LOCKED, "", parts=True, program="^set session transaction isolation level (rep|ser)"),
+    Allowed("gap locks, InnoDB waits", GAPS, "^(waits|outcome|error code)$", "^(select|insert|update|delete|replace)",
+            "", LOCKED, parts=True, program="^set session transaction isolation level (rep|ser)"),
     Allowed("rows copied", "which changes of a table are instant differs: mariadb/README.md has SHALE's",
             "^(affected|text)$", "^alter (ignore )?table", COPIED, COPIED),
     Allowed("which duplicate", "a key that is built names the first duplicate it meets: in the key's order,"
@@ -52,7 +66,7 @@ ALLOWED: list[Allowed] = [
 
 def find(difference: Any, steps: list[Any]) -> Allowed | None:
     for one in ALLOWED:
-        if one.fits(difference):
+        if one.fits(difference, steps):
             return one
     return None
 

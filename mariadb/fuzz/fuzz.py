@@ -147,6 +147,7 @@ class Worker:
 
 
 def work(given: argparse.Namespace, layout: Any, number: int, out: Any, totals: Any) -> None:
+    worker = None
     try:
         # Making the server takes time that is not the fuzzing's.
         worker = Worker(given, layout, number, out)
@@ -155,6 +156,9 @@ def work(given: argparse.Namespace, layout: Any, number: int, out: Any, totals: 
     except BaseException:
         out.put(("broken", number, traceback.format_exc()))
         raise
+    finally:
+        if worker is not None:
+            worker.pair.server.kill()
 
 
 class Run:

@@ -364,6 +364,13 @@ class Pair:
         if listed.parts:
             raise Stopped
 
+    def differs_or_stops(self, difference: Difference) -> None:
+        """Raises what is not on the list, and nothing else."""
+        try:
+            self.differs(difference)
+        except Stopped:
+            pass
+
     def run(self, steps: list[Step]) -> Difference | None:
         """A program that is known; the first difference of it that is not on the list."""
         try:

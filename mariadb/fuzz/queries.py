@@ -32,7 +32,7 @@ VARIABLES = [
     "join_cache_level=8", "join_cache_level=6", "join_cache_level=4", "join_cache_level=0",
     "join_cache_level=2", "max_seeks_for_key=1", "optimizer_use_condition_selectivity=1",
     "optimizer_use_condition_selectivity=4", "mrr_buffer_size=8192", "join_buffer_size=4096",
-    "sort_buffer_size=4096", "eq_range_index_dive_limit=2", "tmp_memory_table_size=0",
+    "sort_buffer_size=65536", "eq_range_index_dive_limit=2", "tmp_memory_table_size=0",
     "use_stat_tables=never", "use_stat_tables=preferably", "in_predicate_conversion_threshold=5",
     "optimizer_search_depth=1", "max_length_for_sort_data=8", "max_seeks_for_key=4294967295",
     "max_rowid_filter_size=1048576", "optimizer_switch=default",
@@ -345,6 +345,9 @@ class Queries:
         for number in range(length):
             if number % 6 == 0:
                 self.switch()
+            # Records of tables that are opened anew hold nothing of earlier reads.
+            if number % 20 == 10:
+                self.do("flush tables")
             if number % 8 == 5:
                 self.change()
             else:

@@ -66,7 +66,7 @@ def columns_of(chance: random.Random, rows: int) -> dict[str, Column]:
         Column("e", chance.choice(["bit(7)", "bit(12)", "decimal(8,2)", "year", "tinyint",
                                    "enum('0','1','2','3','4','5','6','7')", "double"]),
                f"1+{mixed(8, 7)}", numbers(8), "odd"),
-        Column("x", chance.choice(["blob", "text", "varbinary(300)"]),
+        Column("x", chance.choice(["blob", "text", "varbinary(300)", "blob not null", "text not null"]),
                f"concat(elt(1+{mixed(9, 4)},'p','q','pq',''),{mixed(10, 50)})",
                ["'p1'", "'q2'", "'pq33'", "'7'", "'p'"], "text", "(3)"),
         Column("u", "int", f"if({mixed(11, 9)}=0,null,{rows}*3-seq*2)", numbers(2 * rows)[::37]),
