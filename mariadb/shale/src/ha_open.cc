@@ -18,16 +18,24 @@ bool alters_table(THD *thd) {
          command == SQLCOM_DROP_INDEX;
 }
 
-// Of each column, whether an entry of an index has the whole of it. A column that is computed is in
-// no row either.
-std::vector<uint64_t> columns_in(const TABLE *table, const KeyCodec &codec) {
-  std::vector<uint64_t> columns((table->s->fields + 63) / 64, ~uint64_t{0});
+// Of each column, whether an entry of an index has only the beginning of it.
+std::vector<uint64_t> beginnings_in(const TABLE *table, const KeyCodec &codec) {
+  std::vector<uint64_t> columns((table->s->fields + 63) / 64);
   for (Field **field = table->field; *field != nullptr; field++) {
     uint number = (*field)->field_index;
-    bool lacks = (*field)->stored_in_db() && !codec.gives(number);
-    if (lacks) columns[number / 64] &= ~(uint64_t{1} << number % 64);
+    bool begins = codec.begins(number) && !codec.gives(number);
+    if (begins) columns[number / 64] |= uint64_t{1} << number % 64;
   }
   return columns;
+}
+
+bool has_computed(const TABLE *table, uint number) {
+  if (number == MAX_KEY) return false;
+  const KEY &key = table->key_info[number];
+  for (uint part = 0; part < key.user_defined_key_parts; part++) {
+    if (!table->field[key.key_part[part].fieldnr - 1]->stored_in_db()) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -102,7 +110,8 @@ int ha_shale::open_indexes() {
     index.unique = number == MAX_KEY || (table->key_info[number].flags & HA_NOSAME) != 0;
     const KeyCodec *first = indexes_.empty() ? nullptr : indexes_[0].codec.get();
     index.codec = std::make_unique<KeyCodec>(table, number, first);
-    index.columns = columns_in(table, *index.codec);
+    index.beginnings = beginnings_in(table, *index.codec);
+    index.computed = has_computed(table, number);
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));
   };

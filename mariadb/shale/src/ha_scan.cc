@@ -58,7 +58,7 @@ int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_vi
     row_.assign(value);
     value = row_;
   }
-  const MY_BITMAP *wanted = read_whole_rows_ ? nullptr : table->read_set;
+  const MY_BITMAP *wanted = read_whole_rows_ || reads_base_ ? nullptr : table->read_set;
   if (rows_->unpack(current_primary_, value, wanted, buf)) return 0;
   return failed(kErrDamagedRow, "a row of table " + shared_->path +
                                     " is damaged; CHECK TABLE says which");
@@ -106,7 +106,10 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
   }
   current_primary_.assign(primary_key);
   if (is_enough(index)) return 0;
-  return read_by_primary(buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
+  reads_base_ = computes(index, buf);
+  int failure = read_by_primary(buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
+  reads_base_ = false;
+  return failure != 0 ? failure : compute(index, buf);
 }
 
 // Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
@@ -128,7 +131,10 @@ int ha_shale::fill(uchar *buf, bool *skip) {
   if (*skip) return 0;
   current_primary_.assign(primary_key);
   if (is_enough(index)) return 0;
+  reads_base_ = computes(index, buf);
   int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
+  reads_base_ = false;
+  if (error == 0) return compute(index, buf);
   return error == HA_ERR_KEY_NOT_FOUND ? row_is_missing(index, skip) : error;
 }
 
@@ -139,21 +145,50 @@ int ha_shale::fill(uchar *buf, bool *skip) {
 bool ha_shale::is_enough(const Index &index) const {
   if (!keyread_only_ || lock_mode() == SHALE_LOCK_EXCLUSIVE) return false;
   const my_bitmap_map *wanted = table->read_set->bitmap;
-  for (size_t word = 0; word < index.columns.size(); word++) {
-    if ((wanted[word] & ~index.columns[word]) != 0) return false;
+  for (size_t word = 0; word < index.beginnings.size(); word++) {
+    if ((wanted[word] & index.beginnings[word]) != 0) return false;
   }
   return true;
 }
 
-// An entry of a secondary index without its row: `buf` gets its columns if an index alone is asked for,
-// or if a condition asks for them; `skip` if it does not hold. That is so too where the row is read on
-// top of it: of an index alone the server computes no virtual column.
+// Columns that are in no row are computed by the server, but neither in a read of an index alone nor
+// in a buffer of its own, where rows of partitions are compared by them.
+bool ha_shale::computes(const Index &index, const uchar *buf) const {
+  return index.computed && (keyread_only_ || buf != table->record[0]);
+}
+
+int ha_shale::compute(const Index &index, uchar *buf) {
+  if (!computes(index, buf)) return 0;
+  uchar *record = table->record[0];
+  const bool alone = keyread_only_, aside = buf != record;
+  if (alone) ha_end_keyread();
+  if (aside) table->move_fields(table->field, buf, record);
+  MY_BITMAP *wanted = tmp_use_all_columns(table, &table->read_set);
+  int error = table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+  tmp_restore_column_map(&table->read_set, wanted);
+  computed_.clear();
+  computed_.reserve(table->s->blob_fields);
+  for (Field **field = table->vfield; *field != nullptr; field++) {
+    bool is_blob = ((*field)->flags & BLOB_FLAG) != 0 && !(*field)->stored_in_db();
+    if (!is_blob) continue;
+    // The column's own memory is of one row only.
+    auto *blob = static_cast<Field_blob *>(*field);
+    computed_.emplace_back(reinterpret_cast<const char *>(blob->get_ptr()), blob->get_length());
+    blob->set_ptr(blob->get_length(), reinterpret_cast<uchar *>(&computed_.back()[0]));
+  }
+  if (aside) table->move_fields(table->field, record, buf);
+  if (alone) ha_start_keyread(index.number);
+  return error == 0 ? 0 : failed(kErrEngine, "a generated column could not be computed");
+}
+
+// An entry of a secondary index without its row: `buf` gets its columns if they are all that is
+// wanted, or if a condition asks for them; `skip` if it does not hold.
 int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key,
                             std::string_view value, std::string_view *primary_key, bool *skip) {
   bool good = index.codec->primary_of(key, value, primary_key);
   bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
   bool by_join = ranges_.together && mrr_funcs.skip_index_tuple != nullptr;
-  if (good && (keyread_only_ || conditional || by_join)) {
+  if (good && (conditional || by_join || is_enough(index))) {
     good = index.codec->unpack(key, value, buf);
   }
   if (!good) {

@@ -136,8 +136,9 @@ class ha_shale final : public handler {
     std::unique_ptr<shale_sql::KeyCodec> codec;
     shale_tree *tree = nullptr;
     bool unique = false;
-    // Of each column, by its number: whether an entry has the whole of it.
-    std::vector<uint64_t> columns;
+    // Of each column, by its number: whether an entry has the beginning of it only.
+    std::vector<uint64_t> beginnings;
+    bool computed = false;  // one of its columns is in no row
   };
 
   int open_indexes();
@@ -145,6 +146,8 @@ class ha_shale final : public handler {
   const Index &of_number(uint number) const { return indexes_[places_[number]]; }
   bool is_primary(const Index &index) const { return &index == &indexes_[0]; }
   bool is_enough(const Index &index) const;
+  bool computes(const Index &index, const uchar *buf) const;
+  int compute(const Index &index, uchar *buf);
 
   // Reading (ha_scan)
   int begin_scan(const Index &index, std::string lower, std::string upper);
@@ -295,6 +298,8 @@ class ha_shale final : public handler {
   std::string range_end_;
   std::string current_primary_;   // of the row last read
   std::string row_;               // its value: blobs point into it
+  bool reads_base_ = false;       // all columns are read: others are computed of them
+  std::vector<std::string> computed_;  // blobs that are in no row
   // What the row last read has locked, for unlock_row: in the primary index, and in another one.
   struct Locked {
     const Index *index = nullptr;
