@@ -17,6 +17,8 @@ namespace {
 // A longer text, or more bytes, are cut.
 constexpr size_t kShown = 40;
 constexpr size_t kHiddenBytes = 8;
+// How the forms of texts end (text_form.h): the plain one, and the one with spaces as pads.
+constexpr char kEnds[][3] = {"\0\0", " \2"};
 
 std::string hex_of(const uchar *from, size_t n) {
   static const char digits[] = "0123456789ABCDEF";
@@ -98,7 +100,7 @@ std::string decimal_of(const uchar *from, unsigned precision, unsigned scale) {
   my_decimal value;
   String text;
   if (binary2my_decimal(E_DEC_OK, from, &value, precision, scale) != E_DEC_OK ||
-      value.to_string(&text) != 0) {
+      value.to_string(&text) == nullptr) {
     return "?";
   }
   return std::string(text.ptr(), text.length());
@@ -239,11 +241,27 @@ bool KeyPart::words(Reader *key, std::string *out) const {
       *out = hex_of(start, static_cast<size_t>(key->at() - start));
       return true;
     }
-    std::string text(std::max<size_t>(bytes_, key->left()), '\0');
+    std::string text(std::max<size_t>(bytes_, key->left() + sizeof(kEnds)), '\0');
     size_t n = 0;
     uchar *to = reinterpret_cast<uchar *>(&text[0]);
-    if (!collation_->restore(key, mask_, to, text.size(), &n)) return false;
+    bool whole = true;
+    Reader rest = *key;
+    if (!collation_->restore(&rest, mask_, to, text.size(), &n)) {
+      // Of one that was cut its beginning, as if it ended there.
+      whole = false;
+      n = 0;
+      for (const char *end : kEnds) {
+        std::string closed(reinterpret_cast<const char *>(key->at()), key->left());
+        for (int i = 0; i < 2; i++) closed += static_cast<char>(end[i] ^ mask_);
+        Reader cut(closed);
+        if (collation_->restore(&cut, mask_, to, text.size(), &n)) break;
+        n = 0;
+      }
+    }
+    if (!whole && n == 0) return false;
+    key->pass(key->left() - (whole ? rest.left() : 0));
     *out = charset_ == &my_charset_bin ? hex_of(to, n) : quoted(text.data(), n);
+    if (!whole && n <= kShown) *out += "...";
     return true;
   }
   const uchar *from = key->take(form_bytes_);
