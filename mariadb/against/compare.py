@@ -72,6 +72,8 @@ ALTER = re.compile(r"\s*(alter\s+(online\s+|ignore\s+)*table|create\s+(\w+\s+)*i
                    r"optimize|rename)\b", re.IGNORECASE)
 COUNTS = re.compile(r"affected rows: |info: Records: ")
 NOT_SO = re.compile(r"ERROR 0A000: .*(ALGORITHM|LOCK)=")
+# These name the tables in what they give.
+ABOUT_TABLES = re.compile(r"\s*show\b|.*\binformation_schema\b", re.IGNORECASE | re.DOTALL)
 # What comes of something that is not there.
 MISSES = re.compile(
     r"(doesn't exist|[Uu]nknown (table|SEQUENCE|column|prepared statement|VIEW|trigger)|does not exist|"
@@ -90,7 +92,7 @@ ONLY_ENGINE = re.compile(
     re.IGNORECASE,
 )
 ENGINE = re.compile(r"\b(shale|innodb)\b", re.IGNORECASE)
-SESSION = re.compile(r"\b(shale|innodb)(?=_lock_wait_timeout)", re.IGNORECASE)
+SESSION = re.compile(r"(shale|innodb)(?=_lock_wait_timeout)", re.IGNORECASE)
 FOLDER = re.compile(r"(/dev/shm/shale-against-\d+|\S*/mariadb/against)/(SHALE|InnoDB)(/\d+)?\b")
 
 
@@ -280,7 +282,10 @@ class Comparison:
             if self.tainted and not any(line.startswith("ERROR") for line in given):
                 if re.match(r"\s*(create|drop)\b", statement, re.IGNORECASE):
                     self.tainted -= names_in(statement)
-            if not COMMENT.match(statement) and statement.strip():
+            if self.missed and AFTERWARDS.match(statement):
+                # What it was told of the refused statement, it has in variables from here on.
+                self.tainted |= {name.lower() for name in VARIABLE.findall(statement)}
+            elif not COMMENT.match(statement) and statement.strip():
                 self.missed = False
             return
         # A statement that the test itself builds may differ too.
@@ -308,6 +313,8 @@ class Comparison:
                 return way
         if self.missed and AFTERWARDS.match(statement):
             return "cascade", self.features[-1]
+        if ABOUT_TABLES.match(statement):
+            text += "\n".join(line for line in expected if line not in given)
         if self.tainted and mentions(f"{statement}\n{text}", self.tainted):
             drops = re.match(r"\s*drop\s+(table|view|database|sequence)\b", statement, re.IGNORECASE)
             if drops:

@@ -14,6 +14,7 @@ import hashlib
 import os
 import pathlib
 import shutil
+import signal
 import sys
 from collections import Counter
 
@@ -204,6 +205,8 @@ def bless(file: pathlib.Path, results: list[Outcome], reasons: dict[str, Reason]
 
 def main() -> int:
     given = arguments()
+    # Told to end, it ends as by an error: with its servers.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     server = pathlib.Path(os.environ["AGAINST_SERVER"])
     work = pathlib.Path(os.environ["AGAINST_WORK"])
     jobs = int(os.environ.get("SHALE_JOBS") or os.cpu_count() or 2)

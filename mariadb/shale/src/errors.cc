@@ -2,6 +2,8 @@
 
 #include "errors.h"
 
+#include "key_words.h"
+
 namespace shale_sql {
 
 namespace {
@@ -46,6 +48,8 @@ int number_of(shale_error *error) {
   ErrorHandle owned(error);
   text_of_last = shale_error_text(error);
   shale_error_kind kind = shale_error_kind_of(error);
+  // The server tells clients of it.
+  if (kind == SHALE_DEADLOCK || kind == SHALE_ROLLED_BACK) text_of_last = in_words(text_of_last);
   if (kind == SHALE_CORRUPTION || kind == SHALE_PANIC || kind == SHALE_POISONED) {
     log_error(text_of_last);
   }

@@ -93,7 +93,9 @@ int ha_shale::open_indexes() {
     return failed(HA_ERR_TABLE_DEF_CHANGED,
                   "the catalog has other indexes for " + shared_->path + " than its definition");
   }
+  std::vector<unsigned> numbers(def.indexes.size(), MAX_KEY);
   auto add = [&](uint number, size_t tree) {
+    numbers[tree] = number;
     Index index;
     index.number = number;
     index.tree = shared_->trees[tree].get();
@@ -119,6 +121,7 @@ int ha_shale::open_indexes() {
     }
     add(number, tree);
   }
+  shared_->learn_key_words(table, numbers);
   rows_ = std::make_unique<RowCodec>(table, indexes_[0].codec.get(), shared_->def);
   return 0;
 }
@@ -217,6 +220,7 @@ int ha_shale::reset() {
   keyread_only_ = false;
   has_range_end_ = false;
   forget_locked();
+  semi_ = Semi::kNo;
   loader_.reset();
   in_parts_ = Parts::kNone;
   // A statement with long values does not keep their memory for all that follow.

@@ -45,6 +45,8 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
   scan_of_ = trx->ended();
   int error =
       cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true, skips_locked_);
+  // As InnoDB: not in other indexes.
+  if (error == 0 && semi_ != Semi::kNo && is_primary(index)) cursor_.peek_locked(true);
   return tell_server(ha_thd(), error);
 }
 
@@ -113,7 +115,11 @@ int ha_shale::fill(uchar *buf, bool *skip) {
   std::string_view value = cursor_.value();
   *skip = false;
   if (is_primary(index)) {
-    note_locked(index, cursor_.key());
+    if (cursor_.is_only_shown()) {
+      semi_ = Semi::kDid;
+    } else {
+      note_locked(index, cursor_.key());
+    }
     return fill_from_primary(buf, cursor_.key(), value);
   }
   std::string_view primary_key;
@@ -221,8 +227,16 @@ int ha_shale::step(uchar *buf, bool backward) {
   if (int error = scan_trx_->get(&txn)) return error;
   for (;;) {
     bool found = false, skip = false;
-    int error = scan_of_ == scan_trx_->ended() ? cursor_.step(txn, backward, &found)
-                                               : go_on(txn, backward, &found);
+    int error = 0;
+    if (semi_ == Semi::kDid) {
+      // The row that was only shown matches.
+      semi_ = Semi::kTry;
+      error = cursor_.lock_row(txn, &found);
+      if (error == 0 && !found) continue;
+    } else {
+      error = scan_of_ == scan_trx_->ended() ? cursor_.step(txn, backward, &found)
+                                             : go_on(txn, backward, &found);
+    }
     forget_locked();
     if (error != 0) return error;
     if (!found) return HA_ERR_END_OF_FILE;
@@ -241,6 +255,7 @@ int ha_shale::finish_read(int error, uchar *) {
 int ha_shale::rnd_init(bool scan) {
   whole_scan_ = scan;
   end_scan();
+  if (!scan) try_semi_consistent_read(false);
   if (!scan) return 0;
   return begin_scan(primary(), {}, {});
 }
@@ -428,8 +443,15 @@ void ha_shale::note_locked(const Index &index, std::string_view key) {
 // At READ COMMITTED the row last read is given up if it does not match. The engine keeps the lock if
 // anything else relies on it: an earlier read, also of an earlier statement, or a write.
 void ha_shale::unlock_row() {
+  // It was not locked.
+  if (semi_ == Semi::kDid) semi_ = Semi::kTry;
   for (Locked *locked : {&locked_row_, &locked_entry_}) {
     if (locked->index != nullptr) trx()->unlock(locked->index->tree, locked->key);
   }
   forget_locked();
+}
+
+void ha_shale::try_semi_consistent_read(bool yes) {
+  semi_ = yes && thd_tx_isolation(ha_thd()) <= ISO_READ_COMMITTED ? Semi::kTry : Semi::kNo;
+  if (semi_ == Semi::kNo) cursor_.peek_locked(false);
 }

@@ -81,6 +81,8 @@ class ha_shale final : public handler {
 
   // ha_scan
   void unlock_row() override;
+  void try_semi_consistent_read(bool yes) override;
+  bool was_semi_consistent_read() override { return semi_ == Semi::kDid; }
 
   // ha_write
   int write_row(const uchar *buf) override;
@@ -299,6 +301,10 @@ class ha_shale final : public handler {
     std::string key;
   };
   Locked locked_row_, locked_entry_;
+  // UPDATE at READ COMMITTED: rows that others have locked are shown as they were committed, and
+  // locked only if they match.
+  enum class Semi : uint8_t { kNo, kTry, kDid };
+  Semi semi_ = Semi::kNo;
 
   std::string duplicate_primary_;
   RowKeys was_, is_;

@@ -395,7 +395,7 @@ impl Core {
 
     fn create_log(&self) -> Result<WalWriter> {
         let id = self.new_file();
-        WalWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id)
+        WalWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id, &self.guard)
     }
 
     /// Makes the next log file in advance: that syncs the directory, which no writer should wait
