@@ -53,6 +53,8 @@ ALLOWED: list[Allowed] = [
             " or in that of the rows", "^error text$", "^alter table .* (add|modify|engine|force)",
             "^error 1062: Duplicate entry '.*' for key '[^']*'$",
             "^error 1062: Duplicate entry '.*' for key '[^']*'$"),
+    Allowed("AUTO_INCREMENT at its end", "what the next number would be when there is none left",
+            "^rows$", "^show create table", r"AUTO_INCREMENT=2147483648 ", r"AUTO_INCREMENT=21474836\d\d "),
     Allowed("column made NOT NULL, in place", "InnoDB does it in place and warns once more",
             "^warning texts$", "^alter (ignore )?table .*modify",
             r"^\('Error', '1265', .Data truncated for column '\w+' at row \d+.\)$",

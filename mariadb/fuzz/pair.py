@@ -195,6 +195,7 @@ class Pair:
         self.only: str | None = None
         self.lost_steps: list[Step] = []
         self.last: list[Result] = []
+        self.answers: list[list[Result]] = []
         self.folder = tempfile.mkdtemp(prefix="files-", dir=layout.folder)
         self.begun = 0
         self.start()
@@ -323,6 +324,7 @@ class Pair:
                 self.differs(Difference(f"{found[0]} of two plans", step, *found[1:]))
             return self.last
         self.last = answers[0]
+        self.answers = answers
         if any(one.code == STATEMENT_TIMEOUT for results in answers for one in results):
             self.counts["timed out"] += 1
             raise Stopped

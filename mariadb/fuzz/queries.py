@@ -12,7 +12,7 @@ from typing import Any
 import ways
 import tables
 import wire
-from pair import Pair
+from pair import Found, Pair, Step, compare
 from tables import Big
 
 SWITCHES = [
@@ -274,13 +274,31 @@ class Queries:
         hints = [self.hint(big), self.hint(self.big[0]) if len(self.big) == 1 else ""]
         text = template.format(*hints)
         ways = self.explain(text, big, " order by " in text)
-        self.do(text)
+        try:
+            self.do(text)
+        except Found:
+            if not self.innodb_is_wrong(template.format(self.without(big), "")):
+                raise
+            return
         self.pair.counts["queries"] += 1
         slow = make == self.joined or make == self.within
         if self.chance.random() < (0.08 if slow else 0.35 if ways else 0.1):
             none = [self.without(big), ""]
             self.do(f"{template.format(*none)} /*only*/ /*same*/")
             self.pair.counts["queries without an index"] += 1
+
+    def innodb_is_wrong(self, without: str) -> bool:
+        """Whether all others agree: SHALE by the same way, and both engines without any index.
+
+        On partitions with virtual columns the server's MRR is known to lose InnoDB's rows.
+        """
+        ours, theirs = self.pair.answers
+        plain_ours, plain_theirs = self.pair.ask(Step(without))
+        sides = (ours, plain_ours, plain_theirs)
+        wrong = (all(compare("/*loose*/" + without, one, ours) is None for one in sides)
+                 and compare("/*loose*/" + without, theirs, ours) is not None)
+        self.pair.counts["InnoDB's answer differs from its own without an index"] += wrong
+        return wrong
 
     def explain(self, text: str, big: Big, ordered: bool) -> list[str]:
         answer = self.pair.peek(f"explain format=json {text}")
@@ -304,7 +322,7 @@ class Queries:
                 text += f" and n % {chance.choice([3, 5])} = 0"
         else:
             sets = chance.choice([
-                "one = one + 1", "b = b + 1", "a = 3", "c = c + 1", "s = concat(left(s, 9), 'y')",
+                "b = b + 1", "a = 3", "c = c + 1", "s = concat(left(s, 9), 'y')",
                 "x = concat(left(x, 40), 'z')", "a = b, b = b + 7", "u = null", "n = n + 100000",
                 "d = '2001-01-05'", "e = 3", "w = concat('v', left(w, 500))",
                 self.primary_change(big), self.primary_change(big)])

@@ -24,12 +24,12 @@ def trigger(program: Any) -> None:
             column.type.values)
         body = f"set new.{quoted(column.name)} = {value}"
     elif kind == 1:
-        body = "update log set v = concat(left(v, 50), 'y') where n % 3 = 0"
+        body = "update log set v = concat(left(v, 50), 'y') where crc32(what) % 3 = 0"
     elif kind == 2:
         body = "begin create temporary table if not exists `ft` (a int); insert into `ft` values (1); " \
                "insert into log (what, v) select 'ft', count(*) from `ft`; drop temporary table `ft`; end"
     elif kind == 3:
-        body = "delete from log where n % 4 = 0"
+        body = "delete from log where crc32(what) % 4 = 0"
     elif kind == 4:
         body = "begin if (select count(*) from log) > 8 then signal sqlstate '45000' set " \
                "message_text = 'too many'; end if; insert into log (what, v) values ('t', 'z'); end"
@@ -59,7 +59,7 @@ def procedure(program: Any) -> None:
     name = program.name("p")
     table = program.table()
     source = "log" if table.temporary else quoted(table.name)
-    where = condition(chance, table) if table.columns and source != "log" else "n > 2"
+    where = condition(chance, table) if table.columns and source != "log" else "v > 2"
     body = chance.choice([
         f"begin start transaction; delete from {source} where {where}; select count(*) from"
         f" {source}; rollback; end",

@@ -186,7 +186,7 @@ def primary_key(chance: random.Random, table: Table) -> None:
     kind = chance.random()
     if kind < 0.12:
         return
-    if kind < 0.4:
+    if kind < 0.27:
         one = Column(table.new_name(), values.whole("int", -100, 2**31 - 1, False), null=False,
                      numbers=True)
         table.columns.insert(0, one)
@@ -295,6 +295,9 @@ def assignment(chance: random.Random, table: Table, column: Column) -> str:
     name = quoted(column.name)
     family = column.type.family
     kind = chance.random()
+    if column.numbers:
+        # InnoDB reads no next number after a negative one.
+        return chance.choice([f"{name} + 1", "7", "50", f"{name}"])
     if kind < 0.2 and family == "whole":
         return chance.choice([f"{name} + 1", f"{name} - 1", f"{name} + 10", f"{name}"])
     if kind < 0.2 and family == "text":
@@ -313,7 +316,7 @@ def row(chance: random.Random, table: Table, columns: list[Column], numbered: bo
     listed = []
     for column in columns:
         if column.numbers and not numbered:
-            listed.append(chance.choice(column.type.values).replace("-", "").replace("0", "8"))
+            listed.append(str(chance.randrange(1, 60)))
         elif column.numbers:
             listed.append(chance.choice(["NULL", "0", "default"]))
         elif chance.random() < 0.06 and (column.null or column.default is not None):
