@@ -67,8 +67,8 @@ impl fmt::Display for LockWait {
 pub struct Deadlock {
     /// The transactions, each waiting for the next.
     pub waits: Vec<LockWait>,
-    /// The one that had to give way: the one with the fewest writes and locks, and of those that have
-    /// as many the one that came last into the circle.
+    /// The one that had to give way: the one with the fewest writes and locks, and of those that
+    /// have as many the one that came last into the circle.
     pub victim: u64,
 }
 

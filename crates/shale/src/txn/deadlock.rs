@@ -79,8 +79,8 @@ pub fn find_circle(
     None
 }
 
-/// The one of a circle that weighs least: in writes and in locks. Of those that weigh the same it is
-/// the one that the circle begins with, which has closed it, or else the youngest.
+/// The one of a circle that weighs least: in writes and in locks. Of those that weigh the same it
+/// is the one that the circle begins with, which has closed it, or else the youngest.
 pub fn victim(edges: &[Edge]) -> Option<TxnId> {
     let closer = edges.first()?.waiter;
     let cost = |edge: &&Edge| {

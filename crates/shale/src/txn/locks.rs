@@ -6,10 +6,10 @@
 //! a mutex while he waits. Mutexes are taken in this order: waits, a shard (to merge locks, all in
 //! their order), a transaction's slot.
 //!
-//! A range is asked for in one shard after the other. If one refuses, what the others have granted is
-//! taken back, and the request waits in all of them: who waits holds nothing of what he waits for.
-//! So do a row and the gap before it, which scans ask for together. Who holds many keys gets ranges
-//! instead: see `escalate`.
+//! A range is asked for in one shard after the other. If one refuses, what the others have granted
+//! is taken back, and the request waits in all of them: who waits holds nothing of what he waits
+//! for. So do a row and the gap before it, which scans ask for together. Who holds many keys gets
+//! ranges instead: see `escalate`.
 //!
 //! Who has nobody to wait beside him (a simulation in one thread) asks with [`Wait::Step`]: the
 //! request stays in the queue, and asking for the same again tells what has become of it.
@@ -143,9 +143,9 @@ impl Owner {
         self.id
     }
 
-    /// How many locks it has, as they weigh in a deadlock: one for the keys of a tree and one for its
-    /// ranges, and one for each hundred keys. InnoDB, whose choice users rely on, counts the locks of
-    /// one page together.
+    /// How many locks it has, as they weigh in a deadlock: one for the keys of a tree and one for
+    /// its ranges, and one for each hundred keys. InnoDB, whose choice users rely on, counts the
+    /// locks of one page together.
     fn lock_count(&self) -> u64 {
         const LOOKED_AT: usize = 256;
         let mut trees = Vec::new();
@@ -299,8 +299,8 @@ impl LockTable {
     }
 
     /// Locks the gaps of a range, if nobody is in the way, of which the owner is going to make use
-    /// from its beginning on ([`Owner::use_claim`]). It is given up beyond what is in use as soon as
-    /// the owner waits for anything: nobody is to wait for one who has not come to the place and
+    /// from its beginning on ([`Owner::use_claim`]). It is given up beyond what is in use as soon
+    /// as the owner waits for anything: nobody is to wait for one who has not come to the place and
     /// cannot.
     pub fn claim(
         &self,

@@ -264,8 +264,9 @@ impl LockTable {
         });
     }
 
-    /// While `start` is in a circle of waits, makes one pass another who does not hold anything that
-    /// it waits for, or else one of the circle give way. Who does not wait gives no reason for that.
+    /// While `start` is in a circle of waits, makes one pass another who does not hold anything
+    /// that it waits for, or else one of the circle give way. Who does not wait gives no reason for
+    /// that.
     fn break_circles(
         &self,
         start: TxnId,

@@ -409,8 +409,8 @@ impl LockingScan {
         Ok(true)
     }
 
-    /// Locks a row and the gap from `from` to `end` that it is in, and some gaps ahead. The rows are
-    /// at that before `end`.
+    /// Locks a row and the gap from `from` to `end` that it is in, and some gaps ahead. The rows
+    /// are at that before `end`.
     fn lock_with_gap(
         &mut self,
         transaction: &mut Transaction,
@@ -464,8 +464,8 @@ impl LockingScan {
         Ok(false)
     }
 
-    /// Whether nobody is in the way of a gap. Looked at first, so that nobody sees what one shard of
-    /// the lock table grants before another refuses.
+    /// Whether nobody is in the way of a gap. Looked at first, so that nobody sees what one shard
+    /// of the lock table grants before another refuses.
     fn is_free(&self, transaction: &Transaction, span: Span<'_>) -> bool {
         let lock = Lock { tree: self.tree.id(), span, mode: Mode::Gap };
         transaction.core().locks.is_free(&transaction.owner, lock)

@@ -10,8 +10,8 @@ use crate::{Error, Isolation};
 impl LockingScan {
     /// From now on, or not any more, rows that others have locked are shown as they were last
     /// committed, without a wait and without a lock: [`LockingScan::is_locked`] says so. Who wants
-    /// such a row calls [`LockingScan::lock_row`], who does not goes on. So a change passes over what
-    /// it has no use for. At [`Isolation::ReadCommitted`] only; elsewhere it changes nothing.
+    /// such a row calls [`LockingScan::lock_row`], who does not goes on. So a change passes over
+    /// what it has no use for. At [`Isolation::ReadCommitted`] only; elsewhere it changes nothing.
     ///
     /// ```
     /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
