@@ -20,6 +20,7 @@ create_exception!(shale, TreeExists, Error, "A tree of that name exists.");
 create_exception!(shale, NoDatabase, Error, "There is no database at the path.");
 create_exception!(shale, Poisoned, Error, "Writes are unsafe: close and open anew.");
 create_exception!(shale, ReadOnly, Error, "The database is open for reading only.");
+create_exception!(shale, Forked, Error, "A fork of the process that opened it cannot write.");
 create_exception!(shale, Closed, Error, "The database, the batch or the transaction has ended.");
 create_exception!(shale, Retry, Error, "Roll back and try the transaction again.");
 create_exception!(shale, Conflict, Retry, "Others have changed the same.");
@@ -41,6 +42,7 @@ pub(crate) fn raise(error: shale::Error) -> PyErr {
         E::NoDatabase(_) => NoDatabase::new_err(text),
         E::Poisoned(_) => Poisoned::new_err(text),
         E::ReadOnly => ReadOnly::new_err(text),
+        E::Forked { .. } => Forked::new_err(text),
         E::Closed => Closed::new_err(text),
         E::Conflict { .. } => Conflict::new_err(text),
         E::LockTimeout { .. } => LockTimeout::new_err(text),
@@ -71,6 +73,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NoDatabase", py.get_type::<NoDatabase>())?;
     module.add("Poisoned", py.get_type::<Poisoned>())?;
     module.add("ReadOnly", py.get_type::<ReadOnly>())?;
+    module.add("Forked", py.get_type::<Forked>())?;
     module.add("Closed", py.get_type::<Closed>())?;
     module.add("Retry", py.get_type::<Retry>())?;
     module.add("Conflict", py.get_type::<Conflict>())?;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import random
 import tempfile
@@ -179,6 +180,39 @@ class Wholes(Case):
         with shale.open(copy, read_only=True) as other:
             with self.assertRaises(shale.ReadOnly):
                 other.tree("t")[b"a"] = b"2"
+
+    def test_a_forked_child_is_refused(self) -> None:
+        self.tree[b"a"] = b"1"
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                for write in (
+                    lambda: self.tree.put(b"child", b"1"),
+                    lambda: self.tree.delete(b"a"),
+                    lambda: self.tree.clear(),
+                    self.db.sync,
+                    self.db.flush,
+                    self.db.compact,
+                    self.db.transaction,
+                    self.db.close,
+                ):
+                    with self.assertRaises(shale.Forked):
+                        write()
+                with self.assertRaises(shale.Forked):
+                    with self.db.batch() as batch:
+                        batch.put(self.tree, b"child", b"1")
+                self.assertEqual(self.tree[b"a"], b"1")
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.tree.put(b"b", b"2", sync=True)
+        with self.assertRaises(shale.Locked):
+            shale.open(self.path)
+        self.db.close()
+        with shale.open(self.path, create=False) as again:
+            self.assertEqual(list(again.tree("t")), [b"a", b"b"])
 
     def test_wrong_settings_are_named(self) -> None:
         with self.assertRaisesRegex(shale.ConfigError, "memory"):

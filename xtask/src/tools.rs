@@ -171,12 +171,16 @@ pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// The simulator over every crash point and fault instead of a sample, and the tests that are
-/// ignored in ./test because they take long.
+/// The simulator, and the recorded power losses, over every crash point and fault instead of a
+/// sample, and the tests that are ignored in ./test because they take long.
 pub(crate) fn long(filters: &[String]) -> Outcome {
     let mut command = cargo();
     command.env("SHALE_EXHAUSTIVE", "1");
     command.args(["test", "--release", "-p", "shale-sim", "--", "--include-ignored"]);
     command.args(filters);
-    run(&mut command, "the long tests")
+    run(&mut command, "the long tests")?;
+    let mut command = cargo();
+    command.env("SHALE_EXHAUSTIVE", "1");
+    command.args(["test", "--release", "-p", "shale", "--test", "power", "--"]).args(filters);
+    run(&mut command, "the recorded power losses")
 }

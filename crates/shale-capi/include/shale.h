@@ -9,7 +9,8 @@
  *     by the function named ..._free (a database: shale_close), once. NULL may be freed.
  *     A transaction is ended by shale_txn_commit, shale_txn_rollback or shale_txn_prepare.
  *  3. Keys and values are bytes with a length, and may hold zeros; a pointer may be NULL if its length
- *     is 0. Names, paths and settings are UTF-8 that ends with a zero. They are read during the call
+ *     is 0. A length that no key (64 KiB) or no value (4 GiB) has is refused before anything is read.
+ *     Names, paths and settings are UTF-8 that ends with a zero. They are read during the call
  *     and not kept.
  *  4. Databases, trees and snapshots may be used by many threads at once. Batches, scans, readers,
  *     bulk loads and configurations: by one at a time.
@@ -17,7 +18,8 @@
  *     return SHALE_CLOSED.
  *  6. NULL where a handle is asked for is SHALE_INVALID_ARGUMENT. No call throws, longjmps or
  *     aborts: a defect of the library is returned as SHALE_PANIC.
- *  7. The order of settings, kinds of errors and functions is stable; new ones are added at the end.
+ *  7. After fork() the child may read what its parent has open, but not write: SHALE_FORKED.
+ *  8. The order of settings, kinds of errors and functions is stable; new ones are added at the end.
  */
 
 
@@ -81,6 +83,9 @@ typedef enum {
   SHALE_ROLLED_BACK = 18,
   // A lock was not to be had at once, and the transaction was interrupted; it keeps what it has.
   SHALE_INTERRUPTED = 19,
+  // The process is a fork of the one that opened the database and cannot write to it: open it
+  // after the fork, in one process.
+  SHALE_FORKED = 20,
   // Something that this version of the interface has no kind for; see the text.
   SHALE_OTHER = 98,
   // A defect of the library; the text says where.

@@ -1,7 +1,7 @@
 //! Batches: operations that are committed as a whole, by shale_write.
 
 use crate::error::shale_error;
-use crate::guard::{bound, bytes, free, give, guard, handle, handle_mut, quiet};
+use crate::guard::{bound, bytes, free, give, guard, handle, handle_mut, quiet, value_bytes};
 use crate::tree::shale_tree;
 use std::ffi::c_void;
 
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn shale_batch_put(
 ) -> *mut shale_error {
     // SAFETY: live handles, and bytes with their lengths.
     guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
         handle_mut(batch, "batch")?.0.put(&handle(tree, "tree")?.tree, key, value);
         Ok(())
     })

@@ -2,7 +2,7 @@
 //! which of them a snapshot shows otherwise than they are.
 
 use crate::error::shale_error;
-use crate::guard::{bytes, guard, handle, handle_mut};
+use crate::guard::{bytes, guard, handle, handle_mut, value_bytes};
 use crate::tree::shale_tree;
 use crate::txn::shale_txn;
 use std::ffi::c_void;
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn shale_txn_put_unlocked(
 ) -> *mut shale_error {
     // SAFETY: live handles, and bytes with their lengths.
     guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
         let tree = &handle(tree, "tree")?.tree;
         Ok(handle_mut(txn, "txn")?.inner().put_unlocked(tree, key, value)?)
     })

@@ -51,6 +51,9 @@ pub enum shale_error_kind {
     SHALE_ROLLED_BACK = 18,
     /// A lock was not to be had at once, and the transaction was interrupted; it keeps what it has.
     SHALE_INTERRUPTED = 19,
+    /// The process is a fork of the one that opened the database and cannot write to it: open it
+    /// after the fork, in one process.
+    SHALE_FORKED = 20,
     /// Something that this version of the interface has no kind for; see the text.
     SHALE_OTHER = 98,
     /// A defect of the library; the text says where.
@@ -107,6 +110,7 @@ fn kind_of(error: &shale::Error) -> shale_error_kind {
         Error::NoDatabase(_) => SHALE_NO_DATABASE,
         Error::Poisoned(_) => SHALE_POISONED,
         Error::ReadOnly => SHALE_READ_ONLY,
+        Error::Forked { .. } => SHALE_FORKED,
         Error::Closed => SHALE_CLOSED,
         Error::Conflict { .. } => SHALE_CONFLICT,
         Error::LockTimeout { .. } => SHALE_LOCK_TIMEOUT,

@@ -37,11 +37,38 @@ pub(crate) unsafe fn handle_mut<'a, T>(pointer: *mut T, name: &str) -> Result<&'
     unsafe { pointer.as_mut() }.ok_or_else(|| Fail::null(name))
 }
 
-/// A key or a value.
+/// The longest key, and the byte more that the bound just after one has.
+const KEY_LEN_MAX: usize = shale::base::key::KEY_BYTES_MAX + 1;
+
+/// The longest value.
+const VALUE_LEN_MAX: u64 = shale::base::key::VALUE_BYTES_MAX;
+
+/// A key, a bound or a name. A length that none has is refused before anything is read.
 ///
 /// # Safety
-/// `data` is readable for `len` bytes during the call, or `len` is 0.
+/// `data` is readable for `len` bytes during the call, or `len` is none that a key can have.
 pub(crate) unsafe fn bytes<'a>(
+    data: *const c_void,
+    len: usize,
+    name: &str,
+) -> Result<&'a [u8], Fail> {
+    // SAFETY: the caller's word.
+    unsafe { up_to(KEY_LEN_MAX as u64, data, len, name) }
+}
+
+/// A value. A length that none has is refused before anything is read.
+///
+/// # Safety
+/// As of [`bytes`], for values.
+pub(crate) unsafe fn value_bytes<'a>(data: *const c_void, len: usize) -> Result<&'a [u8], Fail> {
+    // SAFETY: the caller's word.
+    unsafe { up_to(VALUE_LEN_MAX, data, len, "value") }
+}
+
+/// # Safety
+/// As of [`bytes`], with `max` as the longest.
+unsafe fn up_to<'a>(
+    max: u64,
     data: *const c_void,
     len: usize,
     name: &str,
@@ -52,8 +79,9 @@ pub(crate) unsafe fn bytes<'a>(
     if data.is_null() {
         return Err(Fail::null(name));
     }
-    if isize::try_from(len).is_err() {
-        return Err(Fail::Argument(format!("the length of {name}, {len}, is no length")));
+    if len as u64 > max || isize::try_from(len).is_err() {
+        let what = format!("{name} has a length of {len} bytes; the most is {max}");
+        return Err(Fail::Argument(what));
     }
     // SAFETY: the caller's word; not NULL and no longer than memory can be.
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
@@ -122,5 +150,22 @@ pub(crate) unsafe fn free<T>(handle: *mut T) {
             // SAFETY: the caller's word; handles come from `Box::into_raw`.
             drop(unsafe { Box::from_raw(handle) });
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{shale_error_free, shale_error_kind, shale_error_kind_of};
+
+    #[test]
+    fn a_panic_is_an_error_and_goes_no_further() {
+        let error = guard(|| panic!("on purpose"));
+        // SAFETY: an error just made, which is given back.
+        unsafe {
+            assert_eq!(shale_error_kind_of(error), shale_error_kind::SHALE_PANIC);
+            shale_error_free(error);
+        }
+        assert_eq!(quiet(7, || panic!("on purpose")), 7);
     }
 }

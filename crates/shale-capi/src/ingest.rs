@@ -1,7 +1,7 @@
 //! Bulk loads: sorted rows that are written once, past the log and the memtables.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{bytes, can_store, free, give, guard, handle, handle_mut, store};
+use crate::guard::{bytes, can_store, free, give, guard, handle, handle_mut, store, value_bytes};
 use crate::tree::shale_tree;
 use std::ffi::c_void;
 
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn shale_ingest_add(
 ) -> *mut shale_error {
     // SAFETY: a live handle, and bytes with their lengths.
     guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
         Ok(handle_mut(ingest, "ingest")?.0.add(key, value)?)
     })
 }

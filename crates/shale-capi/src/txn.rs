@@ -2,7 +2,9 @@
 
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
-use crate::guard::{bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
+use crate::guard::{
+    bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store, value_bytes,
+};
 use crate::read::{give_value, give_values, many_keys, shale_bytes};
 use crate::scan::shale_scan;
 use crate::tree::shale_tree;
@@ -230,7 +232,7 @@ pub unsafe extern "C" fn shale_txn_put(
 ) -> *mut shale_error {
     // SAFETY: live handles, and bytes with their lengths.
     guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
         Ok(handle_mut(txn, "txn")?.txn.put(&handle(tree, "tree")?.tree, key, value)?)
     })
 }
@@ -535,7 +537,7 @@ pub unsafe extern "C" fn shale_txn_insert(
     // pointer.
     guard(|| unsafe {
         can_store(inserted, "inserted")?;
-        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
         let txn = &mut handle_mut(txn, "txn")?.txn;
         let found = txn.insert(&handle(tree, "tree")?.tree, key, value)?;
         store(inserted, "inserted", found.is_none())?;

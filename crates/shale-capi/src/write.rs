@@ -1,7 +1,7 @@
 //! Single writes, each a commit of its own.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{bound, bytes, guard, handle};
+use crate::guard::{bound, bytes, guard, handle, value_bytes};
 use crate::tree::shale_tree;
 use shale::WriteOptions;
 use std::ffi::c_void;
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn shale_put(
 ) -> *mut shale_error {
     // SAFETY: a live handle, and bytes with their lengths.
     guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, bytes(value, value_len, "value")?);
+        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
         Ok(handle(tree, "tree")?.tree.put_with(key, value, WriteOptions { sync })?)
     })
 }

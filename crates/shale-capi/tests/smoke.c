@@ -1,8 +1,11 @@
 /* Calls every function of shale.h, and says at which line something is not as it should be. */
+#define _POSIX_C_SOURCE 200809L
 #include <shale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define CHECK(condition)                                                      \
   do {                                                                        \
@@ -570,6 +573,101 @@ static void whole(shale_db *db, const char *path) {
   shale_tree_free(tree);
 }
 
+/* Lengths that nothing has are refused before anything is read. */
+static void lengths(shale_db *db, shale_tree *tree) {
+  const size_t bogus = (size_t)1 << 40, key = 64 * 1024 + 2;
+  shale_batch *batch = NULL;
+  shale_txn *txn = NULL;
+  shale_scan *scan = NULL;
+  shale_ingest *load = NULL;
+  shale_bytes *value = NULL;
+  uint64_t size;
+  const size_t lens[] = {bogus, key, SIZE_MAX};
+  OK(shale_batch_new(&batch));
+  OK(shale_txn_begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS_LATEST, 0, &txn));
+  OK(shale_scan_new(tree, NULL, NULL, 0, NULL, 0, true, &scan));
+  OK(shale_ingest_new(tree, &load));
+  for (size_t at = 0; at < sizeof lens / sizeof *lens; at++) {
+    const size_t len = lens[at];
+    shale_scan *other = NULL;
+    FAILS(SHALE_INVALID_ARGUMENT, shale_put(tree, "k", len, "v", 1, false));
+    FAILS(SHALE_INVALID_ARGUMENT, shale_get(tree, NULL, "k", len, &value));
+    FAILS(SHALE_INVALID_ARGUMENT, shale_delete(tree, "k", len, NULL, 0, false));
+    FAILS(SHALE_INVALID_ARGUMENT, shale_delete(tree, "k", 1, "l", len, false));
+    FAILS(SHALE_INVALID_ARGUMENT, shale_batch_put(batch, tree, "k", len, "v", 1));
+    FAILS(SHALE_INVALID_ARGUMENT, shale_batch_delete(batch, tree, "k", len, NULL, 0));
+    FAILS(SHALE_INVALID_ARGUMENT, shale_txn_put(txn, tree, "k", len, "v", 1));
+    FAILS(SHALE_INVALID_ARGUMENT, shale_ingest_add(load, "k", len, "v", 1));
+    FAILS(SHALE_INVALID_ARGUMENT,
+          shale_scan_new(tree, NULL, "k", len, NULL, 0, true, &other));
+    FAILS(SHALE_INVALID_ARGUMENT,
+          shale_scan_new(tree, NULL, NULL, 0, "k", len, true, &other));
+    FAILS(SHALE_INVALID_ARGUMENT, shale_scan_move(scan, SHALE_AT_OR_AFTER, "k", len));
+    FAILS(SHALE_INVALID_ARGUMENT,
+          shale_tree_estimate(tree, "k", len, NULL, 0, 0, NULL, NULL, &size));
+  }
+  FAILS(SHALE_INVALID_ARGUMENT, shale_put(tree, "k", 1, "v", bogus, false));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_batch_put(batch, tree, "k", 1, "v", bogus));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_put(txn, tree, "k", 1, "v", bogus));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_ingest_add(load, "k", 1, "v", bogus));
+  shale_batch_free(batch);
+  shale_txn_rollback(txn);
+  shale_scan_free(scan);
+  shale_ingest_free(load);
+}
+
+/* What is left of a database that has been closed says so. */
+static void after_close(const char *path) {
+  shale_db *db = NULL;
+  shale_tree *tree = NULL;
+  shale_scan *scan = NULL;
+  shale_reader *reader = NULL;
+  const void *key = NULL, *value = NULL;
+  size_t key_len, value_len, count;
+  char copy[4096], room[8];
+  snprintf(copy, sizeof copy, "%s.closed", path);
+  OK(shale_open(copy, NULL, false, &db));
+  OK(shale_tree_open(db, "t", SHALE_TREE_THERE_OR_NEW, NULL, &tree));
+  put(tree, "a", "1");
+  put(tree, "b", "2");
+  OK(shale_scan_new(tree, NULL, NULL, 0, NULL, 0, true, &scan));
+  OK(shale_scan_move(scan, SHALE_FIRST, NULL, 0));
+  OK(shale_reader_open(tree, "a", 1, &reader, NULL));
+  OK(shale_close(db));
+  for (int how = SHALE_FIRST; how <= SHALE_PREV; how++) {
+    FAILS(SHALE_CLOSED, shale_scan_step(scan, how, &key, &key_len, &value, &value_len));
+    FAILS(SHALE_CLOSED, shale_scan_move(scan, how, NULL, 0));
+  }
+  FAILS(SHALE_CLOSED, shale_scan_move(scan, SHALE_AT_OR_AFTER, "a", 1));
+  FAILS(SHALE_CLOSED, shale_scan_move(scan, SHALE_AT_OR_BEFORE, "a", 1));
+  CHECK(shale_scan_key(scan, NULL) == NULL);
+  FAILS(SHALE_CLOSED, shale_reader_read(reader, room, sizeof room, &count));
+  shale_scan_free(scan);
+  shale_reader_free(reader);
+  shale_tree_free(tree);
+}
+
+/* A forked child is refused, and changes nothing of its parent's. */
+static void forked(shale_db *db, shale_tree *tree, shale_batch *batch) {
+  int status = -1;
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    FAILS(SHALE_FORKED, shale_put(tree, "child", 5, "1", 1, false));
+    FAILS(SHALE_FORKED, shale_write(db, batch, true));
+    FAILS(SHALE_FORKED, shale_sync(db));
+    FAILS(SHALE_FORKED, shale_flush(db, NULL));
+    CHECK(has(tree, NULL, "child", NULL));
+    shale_tree_free(tree);
+    FAILS(SHALE_FORKED, shale_close(db));
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  put(tree, "parent", "1");
+  OK(shale_sync(db));
+  CHECK(has(tree, NULL, "child", NULL) && has(tree, NULL, "parent", "1"));
+}
+
 int main(int argc, char **argv) {
   const char *path = argc > 1 ? argv[1] : "smoke.db";
   shale_config *config = NULL;
@@ -595,6 +693,15 @@ int main(int argc, char **argv) {
   unlocks(db, a);
   prepared(db, a);
   loads(db);
+  lengths(db, a);
+  after_close(path);
+  {
+    shale_batch *batch = NULL;
+    OK(shale_batch_new(&batch));
+    OK(shale_batch_put(batch, a, "child", 5, "1", 1));
+    forked(db, a, batch);
+    shale_batch_free(batch);
+  }
   whole(db, path);
   OK(shale_close(db));
   FAILS(SHALE_INVALID_ARGUMENT, shale_close(NULL));

@@ -64,8 +64,12 @@ fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
     };
     let mut file =
         std::fs::File::create(path).map_err(|error| Failure::file("create", path, &error))?;
-    let bytes = std::io::copy(&mut reader, &mut file)
-        .map_err(|error| Failure::file("write the value to", path, &error))?;
+    // What reading fails with says so itself: damage is no trouble with the output.
+    let bytes = std::io::copy(&mut reader, &mut file).map_err(|error| {
+        error
+            .downcast::<shale::Error>()
+            .map_or_else(|error| Failure::file("write the value to", path, &error), Failure::from)
+    })?;
     if json {
         screen::json(&serde_json::json!({ "output": path, "bytes": bytes }))?;
     }

@@ -265,6 +265,15 @@ fn large_values_pass_through_files() {
         .unwrap();
     let shown = done(dir, &["inspect", blob.path().to_str().unwrap()]);
     assert!(shown.contains("5,000,000 bytes") && shown.contains("every byte checked"), "{shown}");
+    // Damage is told from trouble with the output.
+    let mut bytes = std::fs::read(blob.path()).unwrap();
+    bytes[3_000_000] ^= 1;
+    std::fs::write(blob.path(), bytes).unwrap();
+    let damaged = shale(dir, &["get", "db", "big", "--output", "out"]);
+    assert_eq!(code(&damaged), 4, "{}", err(&damaged));
+    assert!(err(&damaged).contains(".blob is damaged at byte"), "{}", err(&damaged));
+    let refused = shale(dir, &["get", "db", "big", "--output", "no/such/folder/out"]);
+    assert_eq!(code(&refused), 3, "{}", err(&refused));
 }
 
 /// A database with tables in it, and the path of one of them.
