@@ -365,7 +365,7 @@ class Queries:
                 self.switch()
             # Records of tables that are opened anew hold nothing of earlier reads.
             if number % 20 == 10:
-                self.do("flush tables")
+                self.do(f"flush tables `{self.big[0].name}`")
             if number % 8 == 5:
                 self.change()
             else:

@@ -148,8 +148,7 @@ TABLES = [
     "create table t (id int primary key, k int, u int, v int, key (k)) partition by hash (id) partitions 3",
     "create table t (id int primary key, k int, u blob, v int, unique key u (u))",
 ]
-LEVELS = ["read committed", "read committed", "repeatable read", "repeatable read", "serializable",
-          "read uncommitted"]
+LEVELS = ["read committed", "read committed", "repeatable read", "repeatable read", "serializable"]
 
 
 class Transactions:

@@ -348,7 +348,7 @@ class Program:
         if kind == 0:
             self.do(f"analyze table {name} /*meta*/")
         elif kind == 1:
-            self.do(f"flush tables")
+            self.do(f"flush tables {name}")
         elif kind == 2:
             self.do(f"show create table {name} /*meta*/")
         elif kind == 3:
