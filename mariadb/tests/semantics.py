@@ -4,9 +4,9 @@
     semantics.py --bless    writes the page
     semantics.py NAME...    runs the cases whose title has one of these words, and prints
 
-Each case is a script for connections A, B and C (semantics_cases.py, semantics_more.py); the page
-has its statements with what each engine answered beside them. What must hold beside the page: SHALE
-answers as InnoDB does, unless the case says why not.
+Each case is a script for connections A, B and C (semantics_cases.py, semantics_more.py,
+semantics_locks.py); the page has its statements with what each engine answered beside them. What
+must hold beside the page: SHALE answers as InnoDB does, unless the case says why not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any
 import pymysql
 
 import semantics_cases
-import semantics_more  # noqa: F401 (it adds its cases)
+import semantics_locks  # noqa: F401 (they add their cases)
+import semantics_more  # noqa: F401
 import semantics_races
 import server as servers
 

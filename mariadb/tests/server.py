@@ -44,7 +44,7 @@ def shell(script: str) -> str:
 class Layout:
     """Where the server is, and a made data folder to copy from. Built once for a program."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: pathlib.Path | None = None) -> None:
         # `server`, `target` and the libraries' path are what lib.sh says; with a plugin named,
         # nothing is built.
         self.plugin = os.environ.get("SHALE_PLUGIN")
@@ -52,7 +52,8 @@ class Layout:
             self.plugin = shell('need_runtime; "$here/shale/build"')
         lines = shell('echo "$server"; echo "$target"; echo "$LD_LIBRARY_PATH"').splitlines()
         self.server = pathlib.Path(lines[0])
-        self.work = pathlib.Path(lines[1]) / "mariadb" / "tests"
+        # What needs no disk may work in memory.
+        self.work = work or pathlib.Path(lines[1]) / "mariadb" / "tests"
         self.environment = dict(os.environ, LD_LIBRARY_PATH=lines[2])
         self.work.mkdir(parents=True, exist_ok=True)
         # Told to end, a test ends as by an error: with what is done at its end.

@@ -637,6 +637,19 @@ shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
 // others from adding rows to what it has passed.
 SHALE_MUST_USE shale_error *shale_locking_scan_skip_locked(shale_locking_scan *scan);
 
+// Shows rows that others have locked as last committed, unlocked; at SHALE_READ_COMMITTED only.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_peek_locked(shale_locking_scan *scan, bool peeks);
+
+// Whether the row that the scan stands on is locked, and not only shown.
+bool shale_locking_scan_is_locked(const shale_locking_scan *scan);
+
+// Locks the row that is only shown, and shows it anew; `found`: whether it is still there.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_lock_row(shale_locking_scan *scan,
+                                         shale_txn *txn,
+                                         bool *found);
+
 // Ends a scan; what it has locked stays locked.
 void shale_locking_scan_free(shale_locking_scan *scan);
 

@@ -437,11 +437,47 @@ pub unsafe extern "C" fn shale_locking_scan_skip_locked(
     })
 }
 
+/// Shows rows that others have locked as last committed, unlocked; at SHALE_READ_COMMITTED only.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_locking_scan_peek_locked(
+    scan: *mut shale_locking_scan,
+    peeks: bool,
+) -> *mut shale_error {
+    // SAFETY: a live handle that nobody else uses during the call.
+    guard(|| unsafe {
+        handle_mut(scan, "scan")?.0.peek_locked(peeks);
+        Ok(())
+    })
+}
+
+/// Whether the row that the scan stands on is locked, and not only shown.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_locking_scan_is_locked(scan: *const shale_locking_scan) -> bool {
+    // SAFETY: NULL or a live handle.
+    unsafe { scan.as_ref() }.is_some_and(|scan| scan.0.is_locked())
+}
+
+/// Locks the row that is only shown, and shows it anew; `found`: whether it is still there.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_locking_scan_lock_row(
+    scan: *mut shale_locking_scan,
+    txn: *mut shale_txn,
+    found: *mut bool,
+) -> *mut shale_error {
+    // SAFETY: live handles and a place for a truth.
+    guard(|| unsafe {
+        can_store(found, "found")?;
+        let txn = &mut handle_mut(txn, "txn")?.txn;
+        store(found, "found", handle_mut(scan, "scan")?.0.lock_row(txn)?)
+    })
+}
+
 /// Ends a scan; what it has locked stays locked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_locking_scan_free(scan: *mut shale_locking_scan) {
-    // SAFETY: NULL or a handle that the caller gives back.
-    unsafe { free(scan) }
+    unsafe { free(scan) } // SAFETY: NULL or a handle that the caller gives back.
 }
 
 /// Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to

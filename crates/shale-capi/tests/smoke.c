@@ -367,6 +367,16 @@ static void transactions(shale_db *db, shale_tree *a) {
   OK(shale_locking_scan_step(skipping, four, false, &found));
   CHECK(!found); /* `one` has the only row there */
   shale_locking_scan_free(skipping);
+  shale_locking_scan *peeking = NULL;
+  OK(shale_locking_scan_new(four, a, SHALE_LOCK_SHARED, "x", 1, NULL, 0, &peeking));
+  OK(shale_locking_scan_peek_locked(peeking, true));
+  CHECK(!shale_locking_scan_is_locked(peeking) && !shale_locking_scan_is_locked(NULL));
+  OK(shale_locking_scan_step(peeking, four, false, &found));
+  /* The row that `one` has is shown if it was committed, and is not to be had. */
+  CHECK(!found || !shale_locking_scan_is_locked(peeking));
+  if (found) FAILS(SHALE_LOCK_TIMEOUT, shale_locking_scan_lock_row(peeking, four, &found));
+  else OK(shale_locking_scan_lock_row(peeking, four, &found));
+  shale_locking_scan_free(peeking);
   shale_txn_rollback(four);
   shale_locking_scan_free(locking);
   shale_interrupt *interrupt = NULL;

@@ -52,7 +52,9 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
     })?;
     bar.finish_and_clear();
     if json {
-        screen::json(&report)?;
+        let mut object = serde_json::to_value(&report)?;
+        object["damage"] = report.damage.iter().map(crate::exit::as_json).collect();
+        screen::json(&object)?;
     } else {
         for error in &report.damage {
             screen::line(&format!("DAMAGED: {error}"))?;

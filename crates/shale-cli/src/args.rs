@@ -6,7 +6,7 @@ use crate::text::Form;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use shale_lab::options::CodecNames;
 use shale_lab::units::{parse_bytes, parse_count};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Store, read, check and measure ordered key-value data
 ///
@@ -30,8 +30,10 @@ pub(crate) struct Shale {
 
 #[derive(Subcommand)]
 pub(crate) enum Action {
-    /// Load JSON lines, CSV, TSV, or lines of a key, a tab and a value
+    /// Load JSON, CSV, TSV, or lines of a key, a tab and a value
     Import(ImportOptions),
+    /// Write a tree as CSV, TSV, JSON lines, or lines of a key, a tab and a value
+    Export(ExportOptions),
     /// Print the values of keys
     Get(GetOptions),
     /// Print a range of pairs in order
@@ -109,30 +111,66 @@ pub(crate) struct TreeFlags {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// One JSON object a line; the key is in the fields that --key names
+    /// One JSON object a line, or (import only) one array of objects
     Json,
-    /// Comma-separated with a header line; the key is in the columns that --key names
+    /// Fields with commas between them; the first line names the columns
     Csv,
-    /// As csv, with tabs
+    /// As csv, with tabs and without quotes: a tab always ends a field
     Tsv,
     /// Lines of a key, a tab and a value
     Kv,
 }
 
+impl Format {
+    /// The format that a file's name says; what it says of compression is passed over.
+    pub(crate) fn of(path: &Path) -> Format {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
+        let name = name.unwrap_or_default();
+        let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        match name.rsplit_once('.') {
+            Some((_, "json" | "jsonl" | "ndjson")) => Format::Json,
+            Some((_, "csv")) => Format::Csv,
+            Some((_, "tsv")) => Format::Tsv,
+            _ => Format::Kv,
+        }
+    }
+}
+
+/// What stands between fields: one ASCII character, `tab` or `\t`.
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        (_, &[byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n' | 0) => Ok(byte),
+        _ => Err(format!("`{text}` is not one ASCII character such as ; or |, or `tab`")),
+    }
+}
+
 #[derive(Args)]
 #[command(after_help = "\
 Formats:
-  json  One object a line. The key is the text of the fields that --key names (a.b for a field in a
-        field), the value the whole line, or the field that --value names. Without --key, lines as
-        `shale scan --json` prints them: {\"key\": ..., \"value\": ...}, or key_hex and value_hex.
-  csv   The first line names the columns. The key is the text of the columns that --key names, the
-  tsv   value a JSON object of the row, or the column that --value names.
-  kv    The key, a tab, the value; as `shale scan` prints them. With --escaped, escapes are
-        understood.
+  json  One object a line, or one array of objects. The key is the text of the fields that --key
+        names (a.b for a field in a field), the value the object as it stands, or the field that
+        --value names: a string's text, anything else as JSON. Without --key, objects as
+        `shale export` and `shale scan --json` print them: {\"key\": ..., \"value\": ...}, or
+        key_hex and value_hex.
+  csv   The first line names the columns; with --no-header they are called 1, 2, 3, ... The key is
+  tsv   the text of the columns that --key names, the value a JSON object of the row, its columns
+        in order, or the column that --value names. Without --key, columns key and value (or
+        key_hex, value_hex), as `shale export` writes them. Empty lines are passed over.
+  kv    The key, a tab, the value; as `shale export` and `shale scan` print them. With --escaped,
+        escapes are understood.
+  A file may be compressed by gzip or zstd: its first bytes tell. Lines end with LF, CR LF or, in
+  csv and tsv, CR; a UTF-8 byte order mark is passed over.
+
+A row that cannot be stored without a loss is bad: another number of fields than the first line has,
+text that is not UTF-8 and is to be JSON, a key that is empty, null, an object, or longer than 64
+KiB, a part of a key with the separator in it, a field twice in an object. The import stops there;
+what came before it is kept. A row whose key came before replaces that row; the report counts these.
 
 Examples:
   shale import people.db people.csv --key id
-  zcat events.jsonl.gz | shale import events.db - --format json --key user,time --skip-bad
+  shale import events.db events.jsonl.zst --key user,time --skip-bad
+  shale import prices.db prices.txt --format csv --delimiter ';' --no-header --key 1,3
   shale scan old.db | shale import new.db - --format kv --escaped --codecs zstd:19")]
 pub(crate) struct ImportOptions {
     #[command(flatten)]
@@ -145,12 +183,14 @@ pub(crate) struct ImportOptions {
     #[command(flatten)]
     pub(crate) name: TreeName,
 
-    /// How to read it [default: by the file's name: .json, .jsonl, .ndjson, .csv, .tsv, others kv]
+    /// How to read it [default: by the file's name, without .gz or .zst: .json, .jsonl, .ndjson,
+    /// .csv, .tsv, others kv]
     #[arg(long)]
     pub(crate) format: Option<Format>,
 
-    /// The fields or columns that make the key, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "FIELD")]
+    /// The fields or columns that make the key, separated by commas (a name with a comma in it in
+    /// double quotes)
+    #[arg(long, value_name = "FIELD,...")]
     pub(crate) key: Vec<String>,
 
     /// What stands between the parts of a key of several fields
@@ -161,6 +201,14 @@ pub(crate) struct ImportOptions {
     #[arg(long, value_name = "FIELD")]
     pub(crate) value: Option<String>,
 
+    /// What stands between fields (csv and tsv): an ASCII character, or tab
+    #[arg(long, value_parser = parse_delimiter, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<u8>,
+
+    /// The first line is a row; columns are called 1, 2, 3, ... (csv and tsv)
+    #[arg(long)]
+    pub(crate) no_header: bool,
+
     /// Understand escapes in keys and values (kv only)
     #[arg(long)]
     pub(crate) escaped: bool,
@@ -169,12 +217,96 @@ pub(crate) struct ImportOptions {
     #[arg(long)]
     pub(crate) skip_bad: bool,
 
+    /// Pass over so many rows, to go on where an import was stopped (k, M: thousands)
+    #[arg(long, value_parser = parse_count, default_value = "0", value_name = "ROWS")]
+    pub(crate) skip_rows: u64,
+
+    /// The longest row, which bounds the memory that reading takes
+    #[arg(long, value_parser = parse_bytes, default_value = "256M", value_name = "BYTES")]
+    pub(crate) max_row: u64,
+
     /// The keys come in ascending order: build tables directly, writing each byte once
     #[arg(long)]
     pub(crate) sorted: bool,
 
     #[command(flatten)]
     pub(crate) settings: TreeFlags,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Formats, each of which `shale import` reads back to the same keys and values:
+  json  {\"key\": ..., \"value\": ...} a line; what is not UTF-8 in hexadecimal, as key_hex and
+        value_hex.
+  csv   Columns key and value. Other programs expect text, so a row that is not UTF-8 ends the
+        export; --hex writes columns key_hex and value_hex.
+  tsv   As csv, without quotes: a row with a tab or a line end in it ends the export.
+  kv    The key, a tab, the value, with escapes: import it with --escaped.
+With --key, csv, tsv and json are what `shale import --key` had read: values are JSON objects, and
+the parts of the key are in them, which is checked of every row. json then has the values as they
+are; csv and tsv have the columns that --columns names, [default: the members of the first value].
+
+A name that ends in .gz or .zst has the file compressed. It gets its name when it is complete.
+
+Examples:
+  shale export people.db people.csv --key id
+  shale export events.db events.jsonl.zst
+  shale export events.db - --format csv --hex --prefix 2026-")]
+pub(crate) struct ExportOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The file, - for the standard output
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    /// How to write it [default: by the file's name, without .gz or .zst: .json, .jsonl, .ndjson,
+    /// .csv, .tsv, others kv]
+    #[arg(long)]
+    pub(crate) format: Option<Format>,
+
+    /// The fields of the values that make the key, as they were named to import
+    #[arg(long, value_name = "FIELD,...")]
+    pub(crate) key: Vec<String>,
+
+    /// What stands between the parts of a key of several fields
+    #[arg(long, default_value = "/", value_name = "TEXT")]
+    pub(crate) key_separator: String,
+
+    /// The fields of the values that become columns, in this order (csv and tsv, with --key)
+    #[arg(long, value_name = "FIELD,...", requires = "key")]
+    pub(crate) columns: Vec<String>,
+
+    /// Keys and values in hexadecimal
+    #[arg(long, conflicts_with = "key")]
+    pub(crate) hex: bool,
+
+    /// What stands between fields (csv and tsv): an ASCII character, or tab
+    #[arg(long, value_parser = parse_delimiter, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<u8>,
+
+    /// No first line with the names of the columns (csv and tsv)
+    #[arg(long)]
+    pub(crate) no_header: bool,
+
+    /// The first key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<String>,
+
+    /// The first key past the end
+    #[arg(long, value_name = "KEY")]
+    pub(crate) to: Option<String>,
+
+    /// Only keys with this prefix
+    #[arg(long, value_name = "KEY")]
+    pub(crate) prefix: Option<String>,
+
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]

@@ -17,8 +17,7 @@ use shale_lab::workload::Workload;
 use shale_lab::{driver, report};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 #[derive(Subcommand)]
 pub(crate) enum BenchKind {
@@ -253,13 +252,7 @@ fn several(groups: Vec<Group>, campaign: &CampaignOptions) -> Outcome<Exit> {
 /// Whether the user wants to stop. The first Ctrl-C ends the step that runs and keeps what is done,
 /// the second one ends everything at once.
 fn interrupted() -> Outcome<impl Fn() -> bool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // In this order: a signal finds the flag as the one before it left it.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(|error| Failure::new(Exit::Other, format!("no signals: {error}")))?;
-    }
+    let flag = crate::signals::stop_flag()?;
     Ok(move || flag.load(Ordering::Relaxed))
 }
 

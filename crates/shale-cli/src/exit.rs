@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Locked = 5,
     /// There is no such database or tree.
     NoSuch = 6,
-    /// Input to import is bad.
+    /// Input to import is bad, or a row does not fit the format of an export.
     BadInput = 7,
     /// The disk is full.
     DiskFull = 8,
@@ -49,11 +49,11 @@ Exit codes:
   4  data on disk is damaged (`shale verify` lists all damage, `shale repair` salvages)
   5  another process has the database open
   6  there is no such database or tree
-  7  a line of the input is bad
+  7  the input of an import is bad, or a row cannot be written in the format of an export
   8  no space is left on the device
   9  anything else
   10  a measured figure regressed (`shale bench report --fail-on-regression`)
-  130  stopped by Ctrl-C
+  130  stopped by Ctrl-C or SIGTERM; the message says what is done
 
 Keys and values are bytes. In arguments and in lines that are printed, \\xNN is a byte in
 hexadecimal, \\t, \\n and \\r are what they are in most languages, and \\\\ is a backslash; --hex
@@ -67,6 +67,8 @@ Environment:
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) text: String,
+    /// What else a program may want to know.
+    details: serde_json::Map<String, serde_json::Value>,
     /// The reader of our output has gone away: nothing to complain about.
     quiet: bool,
 }
@@ -76,7 +78,13 @@ pub(crate) type Outcome<T = Exit> = Result<T, Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Failure {
-        Failure { exit, text: text.into(), quiet: false }
+        Failure { exit, text: text.into(), details: serde_json::Map::new(), quiet: false }
+    }
+
+    /// Adds to what is printed as JSON.
+    pub(crate) fn with(mut self, name: &str, detail: impl Into<serde_json::Value>) -> Failure {
+        self.details.insert(name.to_owned(), detail.into());
+        self
     }
 
     pub(crate) fn usage(text: impl Into<String>) -> Failure {
@@ -88,14 +96,20 @@ impl Failure {
         Failure::new(Exit::Io, format!("could not {what} {}: {error}", path.display()))
     }
 
+    fn object(&self) -> serde_json::Value {
+        let mut object = self.details.clone();
+        object.insert("error".to_owned(), self.text.as_str().into());
+        object.insert("code".to_owned(), (self.exit as u8).into());
+        object.into()
+    }
+
     /// Says it, as text or as a JSON object, and gives the code.
     pub(crate) fn report(self, json: bool) -> ExitCode {
         if self.quiet {
             return Exit::Done.into();
         }
         if json {
-            let object = serde_json::json!({ "error": self.text, "code": self.exit as u8 });
-            eprintln!("{object}");
+            eprintln!("{}", self.object());
         } else {
             eprintln!("error: {}", self.text);
         }
@@ -120,8 +134,20 @@ impl From<shale::Error> for Failure {
             E::NoSuchTree(_) => "; `shale trees` lists those there are, --tree names another",
             _ => "",
         };
-        Failure::new(exit, format!("{error}{hint}"))
+        let failure = Failure::new(exit, format!("{error}{hint}"));
+        match &error {
+            E::Corruption { path, offset, what } => failure
+                .with("file", path.to_string_lossy())
+                .with("offset", *offset)
+                .with("what", what.as_str()),
+            _ => failure,
+        }
     }
+}
+
+/// An error as an element of a list in JSON; of damage with its place.
+pub(crate) fn as_json(error: &shale::Error) -> serde_json::Value {
+    Failure::from(error.clone()).object()
 }
 
 impl From<io::Error> for Failure {

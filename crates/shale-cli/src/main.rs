@@ -7,28 +7,48 @@ mod args;
 mod bench;
 mod demo;
 mod exit;
+mod export;
 mod import;
 mod inspect;
 mod open;
 mod read;
 mod repair;
 mod screen;
-mod text;
+mod signals;
 mod write;
 
 use args::{Action, Shale};
 use clap::{CommandFactory, Parser};
-use exit::{Exit, Outcome};
+use exit::{Exit, Failure, Outcome};
+use shale_cli::text;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Shale::parse();
+    let arguments = match Shale::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
     start_log(arguments.verbose);
     let json = arguments.json;
     match run(arguments) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(json),
     }
+}
+
+/// Says what is wrong with the command line, as a JSON object if it asks for JSON; or prints the
+/// help or the version.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let json =
+        std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json");
+    if !json || !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
+    }
+    let text = error.render().to_string();
+    let what = text.split("\n\nUsage:").next().unwrap_or_default();
+    let what = what.split("\n\nFor more information").next().unwrap_or_default();
+    Failure::usage(what.strip_prefix("error: ").unwrap_or(what).trim()).report(true)
 }
 
 /// What the engine has to say goes to the standard error; `SHALE_LOG` chooses more finely.
@@ -47,6 +67,7 @@ fn run(arguments: Shale) -> Outcome<Exit> {
     let json = arguments.json;
     match arguments.action {
         Action::Import(options) => import::import(&options, json),
+        Action::Export(options) => export::export(&options, json),
         Action::Get(options) => read::get(&options, json),
         Action::Scan(options) => read::scan(&options, json),
         Action::Put(options) => write::put(&options, json),

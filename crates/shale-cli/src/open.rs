@@ -1,8 +1,9 @@
 //! Opening databases as the flags say.
 
 use crate::args::{ReadFlags, TreeFlags};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use shale::{Codecs, Config, Db, Error, Tree, TreeConfig};
+use std::path::Path;
 
 /// Opens for reading: nothing on disk changes.
 pub(crate) fn reading(flags: &ReadFlags) -> Outcome<Db> {
@@ -19,7 +20,38 @@ pub(crate) fn existing(flags: &ReadFlags) -> Outcome<Db> {
 /// Opens for writing and makes the database if there is none.
 pub(crate) fn writing(flags: &ReadFlags, tree: &TreeFlags) -> Outcome<Db> {
     let config = Config { tree: tree_config(tree)?, ..base(flags) };
+    refuse_foreign(&flags.db)?;
     Ok(Db::open(&flags.db, config)?)
+}
+
+/// A folder of somebody else's files is no place for a new database: one that is meant is new,
+/// empty, or what a crash left of the making of one.
+fn refuse_foreign(path: &Path) -> Outcome<()> {
+    // What the system refuses here it refuses the engine too, which says so.
+    let Ok(entries) = std::fs::read_dir(path) else { return Ok(()) };
+    let mut foreign = None;
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == "CURRENT" {
+            return Ok(());
+        }
+        // The root of a file system has this folder from its beginning.
+        if name != "lost+found" && !is_ours(&name) {
+            foreign = Some(name);
+        }
+    }
+    let Some(name) = foreign else { return Ok(()) };
+    Err(Failure::usage(format!(
+        "{0} is a folder with other files in it (such as {name}) and no database: name a new or an \
+         empty folder, such as {0}/shale.db",
+        path.display()
+    )))
+}
+
+/// Whether a database has files of this name; its CURRENT is first written under another one.
+fn is_ours(name: &str) -> bool {
+    let whole = name.strip_suffix(".tmp").unwrap_or(name);
+    shale::table::format::parse_file_name(whole).is_some()
 }
 
 fn base(flags: &ReadFlags) -> Config {

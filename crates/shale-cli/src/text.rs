@@ -6,19 +6,19 @@ use std::fmt::Write as _;
 
 /// How bytes are read from arguments and printed.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct Form {
+pub struct Form {
     /// Keys and values in hexadecimal, read and printed
     #[arg(long, conflicts_with = "raw")]
-    pub(crate) hex: bool,
+    pub hex: bool,
 
     /// Keys and values as they are, without escapes, read and printed
     #[arg(long)]
-    pub(crate) raw: bool,
+    pub raw: bool,
 }
 
 impl Form {
     /// The bytes that an argument names.
-    pub(crate) fn read(self, text: &str) -> Result<Vec<u8>, String> {
+    pub fn read(self, text: &str) -> Result<Vec<u8>, String> {
         if self.hex {
             from_hex(text)
         } else if self.raw {
@@ -29,7 +29,7 @@ impl Form {
     }
 
     /// Appends bytes as they are printed.
-    pub(crate) fn print(self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn print(self, bytes: &[u8], out: &mut Vec<u8>) {
         if self.hex {
             out.extend(hex(bytes).as_bytes());
         } else if self.raw {
@@ -41,7 +41,7 @@ impl Form {
 }
 
 /// Hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         let _ = write!(text, "{byte:02x}");
@@ -50,7 +50,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// Bytes of hexadecimal digits.
-pub(crate) fn from_hex(text: &str) -> Result<Vec<u8>, String> {
+pub fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
         return Err(format!("`{text}` has an odd number of hexadecimal digits"));
@@ -65,7 +65,7 @@ pub(crate) fn from_hex(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Appends bytes with escapes: what is valid UTF-8 and not a control character stays as it is.
-pub(crate) fn escape(bytes: &[u8], out: &mut Vec<u8>) {
+pub fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
             match c {
@@ -73,7 +73,8 @@ pub(crate) fn escape(bytes: &[u8], out: &mut Vec<u8>) {
                 '\t' => out.extend(b"\\t"),
                 '\n' => out.extend(b"\\n"),
                 '\r' => out.extend(b"\\r"),
-                c if c.is_control() => {
+                // At the start of a file it would be a byte order mark.
+                c if c.is_control() || c == '\u{feff}' => {
                     for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                         out.extend(format!("\\x{byte:02x}").as_bytes());
                     }
@@ -88,14 +89,14 @@ pub(crate) fn escape(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Escaped text as a string.
-pub(crate) fn escaped(bytes: &[u8]) -> String {
+pub fn escaped(bytes: &[u8]) -> String {
     let mut out = Vec::new();
     escape(bytes, &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
 /// The bytes of text with escapes.
-pub(crate) fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
+pub fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&byte, after)) = rest.split_first() {
@@ -132,7 +133,7 @@ pub(crate) fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
 
 /// Puts bytes into a JSON object: as a string if they are text, else in hexadecimal under
 /// `NAME_hex`.
-pub(crate) fn put_json(object: &mut Map<String, Value>, name: &str, bytes: &[u8], form: Form) {
+pub fn put_json(object: &mut Map<String, Value>, name: &str, bytes: &[u8], form: Form) {
     match std::str::from_utf8(bytes) {
         Ok(text) if !form.hex => object.insert(name.to_owned(), text.into()),
         _ => object.insert(format!("{name}_hex"), hex(bytes).into()),

@@ -152,7 +152,7 @@ fn bad_lines_stop_or_are_counted() {
     assert_eq!(done(dir, &["scan", "db", "--keys-only"]), "1\n3\n");
     let column = shale(dir, &["import", "db", "p.csv", "--key", "nome"]);
     assert_eq!(code(&column), 2);
-    assert!(err(&column).contains("its columns are id, name"), "{}", err(&column));
+    assert!(err(&column).contains("its columns are `id`, `name`"), "{}", err(&column));
 }
 
 #[test]
@@ -174,6 +174,77 @@ fn exit_codes_say_what_is_wrong() {
     assert_eq!(code(&locked), 5, "{}", err(&locked));
     db.close().unwrap();
     assert_eq!(done(dir, &["get", "db", "k"]), "v\n");
+}
+
+#[test]
+fn a_wrong_command_line_is_json_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let wrong: [(&[&str], &str); 5] = [
+        (&["--json", "scan"], "<DB>"),
+        (&["scan", "db", "--json", "--limits", "3"], "--limits"),
+        (&["--json", "frobnicate"], "frobnicate"),
+        (&["import", "--json", "db", "f", "--format", "xml"], "xml"),
+        (&["--json"], "requires a subcommand"),
+    ];
+    for (arguments, what) in wrong {
+        let ran = shale(dir, arguments);
+        assert_eq!((code(&ran), out(&ran)), (2, ""), "{arguments:?}");
+        let text = err(&ran);
+        assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
+        let error: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(error["code"], 2);
+        let error = error["error"].as_str().unwrap();
+        assert!(error.contains(what) && !error.contains("Usage:"), "{arguments:?}: {error}");
+    }
+    assert!(err(&shale(dir, &["scan"])).contains("Usage:"), "people get the usage");
+    assert!(done(dir, &["--json", "--help"]).contains("Exit codes"));
+    // Behind `--` it is no flag.
+    assert!(err(&shale(dir, &["get", "db", "--what", "--", "--json"])).contains("Usage:"));
+}
+
+#[test]
+fn nothing_to_measure_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for (kind, flag) in [
+        ("kv", "--num"),
+        ("kv", "--ops"),
+        ("kv", "--key-bytes"),
+        ("linkbench", "--maxid1"),
+        ("linkbench", "--requests"),
+        ("insert", "--rows"),
+        ("insert", "--inserts"),
+        ("sysbench", "--rows"),
+    ] {
+        let ran = shale(dir, &["bench", kind, flag, "0", "--run", "run"]);
+        assert_eq!(code(&ran), 2, "{kind} {flag}: {}", err(&ran));
+        assert!(err(&ran).contains(flag), "{kind} {flag}: {}", err(&ran));
+    }
+    assert!(!dir.join("run").exists());
+}
+
+#[test]
+fn a_folder_of_other_files_becomes_no_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    std::fs::create_dir(dir.join("home")).unwrap();
+    std::fs::write(dir.join("home/thesis.txt"), "years of work").unwrap();
+    std::fs::write(dir.join("in.txt"), "a\tb\n").unwrap();
+    let writes: [&[&str]; 2] = [&["put", "home", "k", "v"], &["import", "home", "in.txt"]];
+    for arguments in writes {
+        let ran = shale(dir, arguments);
+        assert_eq!(code(&ran), 2, "{}", err(&ran));
+        assert!(err(&ran).contains("thesis.txt"), "{}", err(&ran));
+        assert_eq!(std::fs::read_dir(dir.join("home")).unwrap().count(), 1);
+    }
+    // An empty folder will do, and the root of a file system, and what a crash left of a start.
+    std::fs::create_dir_all(dir.join("disk/lost+found")).unwrap();
+    std::fs::write(dir.join("disk/LOCK"), "").unwrap();
+    std::fs::write(dir.join("disk/CURRENT.tmp"), "").unwrap();
+    done(dir, &["put", "disk", "k", "v"]);
+    done(dir, &["put", "disk", "l", "v"]);
+    assert_eq!(done(dir, &["get", "disk", "k"]), "v\n");
 }
 
 #[test]
@@ -249,6 +320,16 @@ fn damage_is_found_and_named() {
     assert_eq!(code(&verify), 4);
     let name = table.file_name().unwrap().to_str().unwrap();
     assert!(out(&verify).contains(name) && out(&verify).contains("byte 0"), "{}", out(&verify));
+    // For programs, each damage with its place.
+    let verify = shale(dir, &["--json", "verify", "db"]);
+    let report: serde_json::Value = serde_json::from_str(out(&verify)).unwrap();
+    let damage = &report["damage"][0];
+    assert!(damage["file"].as_str().unwrap().ends_with(name), "{report}");
+    assert_eq!((&damage["offset"], &damage["code"]), (&0.into(), &4.into()), "{report}");
+    assert!(damage["what"].is_string() && damage["error"].is_string(), "{report}");
+    let scan = shale(dir, &["--json", "scan", "db"]);
+    let error: serde_json::Value = serde_json::from_str(&err(&scan)).unwrap();
+    assert!(error["file"].as_str().unwrap().ends_with(name), "{error}");
     let scan = shale(dir, &["scan", "db"]);
     assert_eq!(code(&scan), 4, "{}", err(&scan));
     assert_eq!(code(&shale(dir, &["inspect", table.to_str().unwrap()])), 4);

@@ -107,6 +107,13 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+pub(crate) fn key_bytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bytes @ 1..=65_536) => Ok(bytes),
+        _ => Err(format!("`{text}` is not from 1 to 65536 bytes")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,14 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
     number.checked_mul(scale).ok_or_else(|| format!("`{text}` is too large"))
 }
 
+/// Reads a count as [`parse_count`] does; 0 of something is nothing to measure.
+pub fn parse_some(text: &str) -> Result<u64, String> {
+    match parse_count(text)? {
+        0 => Err(format!("`{text}` is not a count of 1 or more")),
+        count => Ok(count),
+    }
+}
+
 /// Reads a size in bytes such as `4096`, `64K`, `64KiB`, `1G` (powers of 1024).
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size such as 4096, 64K, 64MiB or 1G");

@@ -38,7 +38,8 @@ pub enum Outcomes {
 pub fn faults_of(call: Call) -> &'static [Fault] {
     match call {
         Call::Append => &[Fault::Io, Fault::Full, Fault::Short, Fault::ShortFull],
-        Call::Create | Call::Sync | Call::Link | Call::CreateDir => &[Fault::Io, Fault::Full],
+        Call::Sync => &[Fault::Io, Fault::Full, Fault::TellOne],
+        Call::Create | Call::Link | Call::CreateDir => &[Fault::Io, Fault::Full],
         _ => &[Fault::Io],
     }
 }

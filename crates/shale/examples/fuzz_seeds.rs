@@ -207,7 +207,8 @@ fn prepared(first: u64) -> Vec<Vec<u8>> {
 fn wal_file(id: u64, payloads: &[Vec<u8>]) -> Vec<u8> {
     let fs = MemFs::new();
     let path = Path::new("/wal");
-    let mut writer = WalWriter::create(&fs, path, id).expect("no faults");
+    let mut writer =
+        WalWriter::create_as(&fs, path, id, shale::wal::record::WAL).expect("no faults");
     for payload in payloads {
         let mut framed = Vec::new();
         writer.framer().frame(&mut framed, |out| out.extend_from_slice(payload));

@@ -7,6 +7,7 @@ namespace shale_sql {
 
 Column::Column(const TABLE *table, const Field *field) {
   const uchar *record = table->record[0];
+  defaults_ = table->s->default_values;
   offset_ = static_cast<uint32_t>(field->ptr - record);
   if (field->real_maybe_null()) {
     null_bit_ = field->null_bit;
@@ -55,31 +56,51 @@ size_t Column::padded_bytes(const uchar *text) const {
   return n;
 }
 
+// Where the value is, and how long, apart from bits.
+size_t Column::value_of(const uchar *record, const uchar **value) const {
+  *value = record + offset_;
+  if (form_ == Form::kPadded) return padded_bytes(*value);
+  if (!length_bytes_) return bytes_;
+  const size_t n = load_low_first(*value, length_bytes_);
+  *value += length_bytes_;
+  if (form_ == Form::kBlob) memcpy(value, *value, sizeof(*value));
+  return n;
+}
+
 void Column::append(const uchar *record, std::string *out) const {
-  const uchar *from = record + offset_;
-  switch (form_) {
-    case Form::kFixed:
-      append_bytes(out, from, bytes_);
-      break;
-    case Form::kBits:
-      out->push_back(static_cast<char>(
-          get_rec_bits(record + bit_byte_, bit_offset_, bit_count_)));
-      append_bytes(out, from, bytes_);
-      break;
-    case Form::kPadded: {
-      const size_t n = padded_bytes(from);
-      append_varint(out, n);
-      append_bytes(out, from, n);
-      break;
-    }
-    default: {
-      const size_t n = load_low_first(from, length_bytes_);
-      from += length_bytes_;
-      if (form_ == Form::kBlob) memcpy(&from, from, sizeof(from));
-      append_varint(out, n);
-      append_bytes(out, from, n);
-    }
+  const uchar *from;
+  const size_t n = value_of(record, &from);
+  if (form_ == Form::kBits) {
+    out->push_back(static_cast<char>(get_rec_bits(record + bit_byte_, bit_offset_, bit_count_)));
+  } else if (form_ != Form::kFixed) {
+    append_varint(out, n);
   }
+  append_bytes(out, from, n);
+}
+
+bool Column::same(const uchar *record, const uchar *other) const {
+  const bool null = is_null(record);
+  if (null || is_null(other)) return null == is_null(other);
+  if (form_ == Form::kBits && get_rec_bits(record + bit_byte_, bit_offset_, bit_count_) !=
+                                  get_rec_bits(other + bit_byte_, bit_offset_, bit_count_)) {
+    return false;
+  }
+  const uchar *one, *two;
+  const size_t n = value_of(record, &one);
+  return n == value_of(other, &two) && (n == 0 || memcmp(one, two, n) == 0);
+}
+
+void Column::clear(uchar *record) const {
+  const uchar *from = defaults_ + offset_;
+  size_t n = bytes_;
+  if (form_ == Form::kVarchar) n = length_bytes_ + load_low_first(from, length_bytes_);
+  if (form_ == Form::kBlob) n = length_bytes_ + sizeof(from);
+  memcpy(record + offset_, from, n);
+  if (form_ == Form::kBits) {
+    set_rec_bits(get_rec_bits(defaults_ + bit_byte_, bit_offset_, bit_count_), record + bit_byte_,
+                 bit_offset_, bit_count_);
+  }
+  record[null_offset_] |= null_bit_;
 }
 
 bool Column::store(const uchar *from, size_t n, uchar *record) const {

@@ -18,13 +18,11 @@ class Column {
   uint32_t fixed_bytes() const { return fixed_bytes_; }
   bool nullable() const { return null_bit_ != 0; }
   bool is_null(const uchar *record) const { return null_bit_ && record[null_offset_] & null_bit_; }
-  void set_null(uchar *record, bool null) const {
-    if (null) {
-      record[null_offset_] |= null_bit_;
-    } else {
-      record[null_offset_] &= static_cast<uchar>(~null_bit_);
-    }
-  }
+  void set_not_null(uchar *record) const { record[null_offset_] &= static_cast<uchar>(~null_bit_); }
+
+  // NULL, with the table's default below it: what is there is the same in all such rows.
+  void clear(uchar *record) const;
+  bool same(const uchar *record, const uchar *other) const;
 
   // Appends the value, with its length if that is not fixed.
   void append(const uchar *record, std::string *out) const;
@@ -36,6 +34,7 @@ class Column {
   enum class Form : uint8_t { kFixed, kBits, kPadded, kVarchar, kBlob };
 
   size_t padded_bytes(const uchar *text) const;
+  size_t value_of(const uchar *record, const uchar **value) const;
 
   Form form_ = Form::kFixed;
   uchar null_bit_ = 0;
@@ -48,6 +47,7 @@ class Column {
   uint32_t bytes_ = 0;  // in the record: all, or the most that a text can have
   uint32_t fixed_bytes_ = 0;
   const charset_info_st *charset_ = nullptr;
+  const uchar *defaults_ = nullptr;  // a record
 };
 
 }  // namespace shale_sql

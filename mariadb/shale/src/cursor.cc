@@ -45,14 +45,7 @@ int Cursor::step(shale_txn *txn, bool backward, bool *found) {
     if (int error = number_of(shale_locking_scan_step(locking_.get(), txn, backward, found))) {
       return error;
     }
-    if (!*found) return 0;
-    const void *key = nullptr, *value = nullptr;
-    size_t key_len = 0, value_len = 0;
-    int error =
-        number_of(shale_locking_scan_row(locking_.get(), &key, &key_len, &value, &value_len));
-    key_ = {static_cast<const char *>(key), key_len};
-    value_ = {static_cast<const char *>(value), value_len};
-    return error;
+    return *found ? take_row() : 0;
   }
   if (!scan_) return 0;
   int how = placed_ ? (backward ? SHALE_PREV : SHALE_NEXT) : (backward ? SHALE_LAST : SHALE_FIRST);
@@ -66,6 +59,28 @@ int Cursor::step(shale_txn *txn, bool backward, bool *found) {
   *found = key != nullptr;
   if (*found && !backward) fetch_after(value_);
   return error == nullptr ? 0 : number_of(error);
+}
+
+// Where a scan that locks is.
+int Cursor::take_row() {
+  const void *key = nullptr, *value = nullptr;
+  size_t key_len = 0, value_len = 0;
+  int error =
+      number_of(shale_locking_scan_row(locking_.get(), &key, &key_len, &value, &value_len));
+  key_ = {static_cast<const char *>(key), key_len};
+  value_ = {static_cast<const char *>(value), value_len};
+  return error;
+}
+
+void Cursor::peek_locked(bool peeks) {
+  // It fails for no scan that there is.
+  if (locking_) ErrorHandle ignored(shale_locking_scan_peek_locked(locking_.get(), peeks));
+}
+
+int Cursor::lock_row(shale_txn *txn, bool *found) {
+  *found = false;
+  if (int error = number_of(shale_locking_scan_lock_row(locking_.get(), txn, found))) return error;
+  return *found ? take_row() : 0;
 }
 
 int Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, bool *found) {

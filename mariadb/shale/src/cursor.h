@@ -18,6 +18,11 @@ class Cursor {
   int step(shale_txn *txn, bool backward, bool *found);
   // Instead of the first step: to the row after `key`, or before it, as an earlier scan's next step.
   int step_from(shale_txn *txn, std::string_view key, bool backward, bool *found);
+  // Of one that locks, at READ COMMITTED: what others have locked is shown, without a lock.
+  void peek_locked(bool peeks);
+  bool is_only_shown() const { return locking_ && !shale_locking_scan_is_locked(locking_.get()); }
+  // Locks the row that is only shown; `found` becomes false if it is gone.
+  int lock_row(shale_txn *txn, bool *found);
   void end();
   bool begun() const { return scan_ != nullptr || locking_ != nullptr; }
 
@@ -28,6 +33,8 @@ class Cursor {
  private:
   ScanHandle scan_;
   LockingScanHandle locking_;
+  int take_row();
+
   bool placed_ = false;
   std::string_view key_, value_;
 };

@@ -2,11 +2,14 @@
 
 #include "errors.h"
 
+#include "key_words.h"
+
 namespace shale_sql {
 
 namespace {
 
 thread_local std::string text_of_last;
+thread_local int number_of_last = 0;
 
 int number_of_kind(shale_error_kind kind) {
   switch (kind) {
@@ -45,18 +48,24 @@ int number_of(shale_error *error) {
   ErrorHandle owned(error);
   text_of_last = shale_error_text(error);
   shale_error_kind kind = shale_error_kind_of(error);
+  // The server tells clients of it.
+  if (kind == SHALE_DEADLOCK || kind == SHALE_ROLLED_BACK) text_of_last = in_words(text_of_last);
   if (kind == SHALE_CORRUPTION || kind == SHALE_PANIC || kind == SHALE_POISONED) {
     log_error(text_of_last);
   }
-  return number_of_kind(kind);
+  number_of_last = number_of_kind(kind);
+  return number_of_last;
 }
 
 int failed(int number, std::string text) {
   text_of_last = std::move(text);
+  number_of_last = number;
   return number;
 }
 
 const std::string &last_text() { return text_of_last; }
+
+int last_number() { return number_of_last; }
 
 int tell_server(THD *thd, int number) {
   if (number == HA_ERR_LOCK_DEADLOCK) thd->mark_transaction_to_rollback(true);

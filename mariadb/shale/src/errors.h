@@ -20,6 +20,8 @@ int number_of(shale_error *error);
 int failed(int number, std::string text);
 // The text of this thread's last error.
 const std::string &last_text();
+// Its number. An error that the server met by itself has no text here.
+int last_number();
 // Marks the transaction as lost if the engine has rolled it back, as the server wants to know.
 int tell_server(THD *thd, int number);
 // To the server's error log.

@@ -106,6 +106,9 @@ int ha_shale::step_ahead(uchar *buf) {
       continue;
     }
     current_primary_ = std::move(row.primary);
-    return fill_from_primary(buf, current_primary_, view_of(row.value));
+    reads_base_ = computes(*scanned_, buf);
+    int error = fill_from_primary(buf, current_primary_, view_of(row.value));
+    reads_base_ = false;
+    return error != 0 ? error : compute(*scanned_, buf);
   }
 }

@@ -55,6 +55,7 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
   if (info->data_file_name != nullptr) return refuse("DATA DIRECTORY");
   if (info->index_file_name != nullptr) return refuse("INDEX DIRECTORY");
   THD *thd = form->in_use;
+  if (const char *what = refused_row_format(thd, info)) return refuse(what);
   // Foreign keys are not in `form`: the statement's own list has them.
   if (thd != nullptr && (thd_sql_command(thd) == SQLCOM_CREATE_TABLE ||
                          thd_sql_command(thd) == SQLCOM_ALTER_TABLE)) {

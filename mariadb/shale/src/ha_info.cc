@@ -40,7 +40,18 @@ uint guess_row_bytes(const TABLE *table) {
 
 }  // namespace
 
-enum row_type ha_shale::get_row_type() const { return ROW_TYPE_DYNAMIC; }
+// Rows are stored in one way. What the table was made with is what is shown, and what EXCHANGE
+// PARTITION holds against the other table.
+enum row_type ha_shale::get_row_type() const {
+  switch (table_share->row_type) {
+    case ROW_TYPE_REDUNDANT:
+    case ROW_TYPE_COMPACT:
+    case ROW_TYPE_COMPRESSED:
+      return table_share->row_type;
+    default:
+      return ROW_TYPE_DYNAMIC;
+  }
+}
 
 int ha_shale::info(uint what) {
   if ((what & HA_STATUS_VARIABLE) != 0) {
@@ -65,7 +76,7 @@ int ha_shale::info(uint what) {
     if (int error = look_up_number()) return error;
     stats.auto_increment_value = shared_->next_number.load();
   }
-  if ((what & HA_STATUS_ERRKEY) != 0) errkey = lookup_errkey;
+  if ((what & HA_STATUS_ERRKEY) != 0) errkey = trx()->duplicate();
   return 0;
 }
 

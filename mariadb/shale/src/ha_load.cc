@@ -49,7 +49,7 @@ int ha_shale::load_row(const uchar *row, const RowKeys &keys) {
   value_.clear();
   rows_->pack(row, &value_);
   int error = trees[0].add(keys.primary, value_);
-  if (error == HA_ERR_FOUND_DUPP_KEY) errkey = lookup_errkey = primary().number;
+  if (error == HA_ERR_FOUND_DUPP_KEY) trx()->note_duplicate(primary().number);
   for (size_t place = 1; error == 0 && place < trees.size(); place++) {
     error = trees[place].add(keys.keys[place], keys.values[place]);
   }
@@ -59,7 +59,7 @@ int ha_shale::load_row(const uchar *row, const RowKeys &keys) {
 // Puts the row that is one too many into the record, from which the server makes the error's text.
 int ha_shale::show_duplicate(size_t place) {
   const TreeLoader &tree = loader_->trees[place];
-  errkey = lookup_errkey = indexes_[place].number;
+  trx()->note_duplicate(indexes_[place].number);
   std::string_view key = tree.key(), value = tree.value();
   BytesHandle row;
   if (place != 0) {

@@ -18,6 +18,26 @@ bool alters_table(THD *thd) {
          command == SQLCOM_DROP_INDEX;
 }
 
+// Of each column, whether an entry of an index has only the beginning of it.
+std::vector<uint64_t> beginnings_in(const TABLE *table, const KeyCodec &codec) {
+  std::vector<uint64_t> columns((table->s->fields + 63) / 64);
+  for (Field **field = table->field; *field != nullptr; field++) {
+    uint number = (*field)->field_index;
+    bool begins = codec.begins(number) && !codec.gives(number);
+    if (begins) columns[number / 64] |= uint64_t{1} << number % 64;
+  }
+  return columns;
+}
+
+bool has_computed(const TABLE *table, uint number) {
+  if (number == MAX_KEY) return false;
+  const KEY &key = table->key_info[number];
+  for (uint part = 0; part < key.user_defined_key_parts; part++) {
+    if (!table->field[key.key_part[part].fieldnr - 1]->stored_in_db()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ha_shale::ha_shale(handlerton *hton, TABLE_SHARE *share) : handler(hton, share) {
@@ -28,7 +48,7 @@ handler::Table_flags ha_shale::table_flags() const {
   Table_flags flags =
       HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
-      HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_BIT_FIELD | HA_CAN_GEOMETRY |
+      HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CAN_HASH_KEYS |
       HA_CONCURRENT_OPTIMIZE | HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
       // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would with
@@ -52,7 +72,8 @@ ulong ha_shale::index_flags(uint index, uint part, bool) const {
     flags |= HA_KEYREAD_ONLY;
   }
   bool is_primary = index == table_share->primary_key;
-  return flags | (is_primary ? HA_CLUSTERED_INDEX : HA_DO_INDEX_COND_PUSHDOWN);
+  return flags | (is_primary ? HA_CLUSTERED_INDEX
+                             : HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN);
 }
 
 int ha_shale::open(const char *name, int, uint) {
@@ -62,6 +83,8 @@ int ha_shale::open(const char *name, int, uint) {
     return error;
   }
   ref_length = static_cast<uint>(primary().codec->max_bytes()) + 2;
+  // What changes the primary key finds its rows first, and only then changes them.
+  key_used_on_scan = table->s->primary_key;
   // Its .frm file is there again.
   if (is_lost(name)) {
     if (int error = note_not_lost(name)) return error;
@@ -78,13 +101,17 @@ int ha_shale::open_indexes() {
     return failed(HA_ERR_TABLE_DEF_CHANGED,
                   "the catalog has other indexes for " + shared_->path + " than its definition");
   }
+  std::vector<unsigned> numbers(def.indexes.size(), MAX_KEY);
   auto add = [&](uint number, size_t tree) {
+    numbers[tree] = number;
     Index index;
     index.number = number;
     index.tree = shared_->trees[tree].get();
     index.unique = number == MAX_KEY || (table->key_info[number].flags & HA_NOSAME) != 0;
     const KeyCodec *first = indexes_.empty() ? nullptr : indexes_[0].codec.get();
     index.codec = std::make_unique<KeyCodec>(table, number, first);
+    index.beginnings = beginnings_in(table, *index.codec);
+    index.computed = has_computed(table, number);
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));
   };
@@ -103,6 +130,7 @@ int ha_shale::open_indexes() {
     }
     add(number, tree);
   }
+  shared_->learn_key_words(table, numbers);
   rows_ = std::make_unique<RowCodec>(table, indexes_[0].codec.get(), shared_->def);
   return 0;
 }
@@ -201,6 +229,7 @@ int ha_shale::reset() {
   keyread_only_ = false;
   has_range_end_ = false;
   forget_locked();
+  semi_ = Semi::kNo;
   loader_.reset();
   in_parts_ = Parts::kNone;
   // A statement with long values does not keep their memory for all that follow.
@@ -249,6 +278,7 @@ void ha_shale::print_error(int error, myf flags) {
 }
 
 bool ha_shale::get_error_message(int error, String *text) {
+  if (error != last_number()) return false;
   const std::string &words = last_text();
   // The server appends this one to words of its own.
   if (error == HA_ERR_LOCK_DEADLOCK && !words.empty()) text->append(STRING_WITH_LEN("; "));

@@ -25,7 +25,7 @@ class ha_shale final : public handler {
  public:
   ha_shale(handlerton *hton, TABLE_SHARE *share);
 
-  const char *index_type(uint) override { return "LSM"; }
+  const char *index_type(uint) override { return "BTREE"; }
   Table_flags table_flags() const override;
   ulong index_flags(uint index, uint part, bool all_parts) const override;
   uint max_supported_keys() const override { return MAX_KEY; }
@@ -66,6 +66,7 @@ class ha_shale final : public handler {
   int read_range_first(const key_range *start, const key_range *end, bool eq_range,
                        bool sorted) override;
   Item *idx_cond_push(uint index, Item *condition) override;
+  bool rowid_filter_push(Rowid_filter *filter) override;
 
   // ha_multi
   ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *parameter,
@@ -80,6 +81,8 @@ class ha_shale final : public handler {
 
   // ha_scan
   void unlock_row() override;
+  void try_semi_consistent_read(bool yes) override;
+  bool was_semi_consistent_read() override { return semi_ == Semi::kDid; }
 
   // ha_write
   int write_row(const uchar *buf) override;
@@ -133,28 +136,37 @@ class ha_shale final : public handler {
     std::unique_ptr<shale_sql::KeyCodec> codec;
     shale_tree *tree = nullptr;
     bool unique = false;
+    // Of each column, by its number: whether an entry has the beginning of it only.
+    std::vector<uint64_t> beginnings;
+    bool computed = false;  // one of its columns is in no row
   };
 
   int open_indexes();
   const Index &primary() const { return indexes_[0]; }
   const Index &of_number(uint number) const { return indexes_[places_[number]]; }
   bool is_primary(const Index &index) const { return &index == &indexes_[0]; }
+  bool is_enough(const Index &index) const;
+  bool computes(const Index &index, const uchar *buf) const;
+  int compute(const Index &index, uchar *buf);
 
   // Reading (ha_scan)
-  int begin_scan(const Index &index, std::string_view lower, bool has_upper,
-                 std::string_view upper);
+  int begin_scan(const Index &index, std::string lower, std::string upper);
   int open_cursor(const Index &index, std::string_view lower, bool has_upper,
                   std::string_view upper);
   int go_on(shale_txn *txn, bool backward, bool *found);
   int step(uchar *buf, bool backward);
+  int first_step(uchar *buf, bool backward);
+  int move(uchar *buf, bool backward);
   int fill(uchar *buf, bool *skip);
   int look_at_entry(const Index &index, uchar *buf, std::string_view key, std::string_view value,
                     std::string_view *primary_key, bool *skip);
+  int filter_out(std::string_view primary_key, bool *skip);
   int row_is_missing(const Index &index, bool *skip);
   int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
   int read_row(const Index &index, std::string_view key, uchar *buf, int missing);
   int read_by_primary(uchar *buf, int missing);
   int finish_read(int error, uchar *buf);
+  void set_ref(std::string_view primary_key, uchar *to) const;
   void note_locked(const Index &index, std::string_view key);
   void forget_locked() { locked_row_.index = locked_entry_.index = nullptr; }
 
@@ -208,6 +220,9 @@ class ha_shale final : public handler {
     std::vector<std::string> keys;    // of the other indexes
     std::vector<std::string> values;
     std::vector<bool> has_null;
+    bool same(const RowKeys &other) const {
+      return primary == other.primary && keys == other.keys && values == other.values;
+    }
   };
   void pack_keys(const uchar *row, RowKeys *keys) const;
   int insert_row(const uchar *row, const RowKeys &keys);
@@ -272,19 +287,29 @@ class ha_shale final : public handler {
   // The connection's, while there is a scan, and which of its transactions the scan is of.
   shale_sql::Trx *scan_trx_ = nullptr;
   uint64_t scan_of_ = 0;
-  bool prefix_bound_ = false;     // the scan ends where an equal prefix does, the index may go on
+  bool prefix_bound_ = false;     // the scan is of the rows equal to a prefix
+  bool ends_in_range_ = false;    // the scan ends where the server's range does
   std::string upper_, lower_, key_;
+  // Where an index is read on after no row was found: at a bound of the scan.
+  enum class Gap { kNone, kLower, kUpper };
+  Gap gap_ = Gap::kNone;
   bool in_server_range_ = false;  // index_read_map is called by read_range_first
   bool has_range_end_ = false;    // of read_range_first, for index_read_map
   std::string range_end_;
   std::string current_primary_;   // of the row last read
   std::string row_;               // its value: blobs point into it
+  bool reads_base_ = false;       // all columns are read: others are computed of them
+  std::vector<std::string> computed_;  // blobs that are in no row
   // What the row last read has locked, for unlock_row: in the primary index, and in another one.
   struct Locked {
     const Index *index = nullptr;
     std::string key;
   };
   Locked locked_row_, locked_entry_;
+  // UPDATE at READ COMMITTED: rows that others have locked are shown as they were committed, and
+  // locked only if they match.
+  enum class Semi : uint8_t { kNo, kTry, kDid };
+  Semi semi_ = Semi::kNo;
 
   std::string duplicate_primary_;
   RowKeys was_, is_;

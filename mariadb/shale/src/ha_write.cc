@@ -34,11 +34,9 @@ void ha_shale::pack_keys(const uchar *row, RowKeys *keys) const {
 
 int ha_shale::duplicate(size_t place, std::string_view primary) {
   const Index &index = indexes_[place];
-  errkey = lookup_errkey = index.number;
+  trx()->note_duplicate(index.number);
   duplicate_primary_.assign(primary);
-  memset(dup_ref, 0, ref_length);
-  int2store(dup_ref, primary.size());
-  memcpy(dup_ref + 2, primary.data(), std::min<size_t>(primary.size(), ref_length - 2));
+  set_ref(primary, dup_ref);
   return HA_ERR_FOUND_DUPP_KEY;
 }
 
@@ -169,6 +167,8 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   if (shared_->def->hidden_key) was_.primary = is_.primary = current_primary_;
   pack_keys(old_row, &was_);
   pack_keys(new_row, &is_);
+  // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
+  if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
   shale_txn *txn = nullptr;
   // One write is whole or not.
   bool many = indexes_.size() > 1 || was_.primary != is_.primary;

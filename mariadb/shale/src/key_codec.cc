@@ -214,6 +214,20 @@ bool KeyCodec::covers_part(unsigned part) const {
   return false;
 }
 
+bool KeyCodec::gives(unsigned field) const {
+  for (const KeyPart &part : parts_) {
+    if (part.field_index() == field && !prefix_only(part)) return true;
+  }
+  return primary_ && primary_->gives(field);
+}
+
+bool KeyCodec::begins(unsigned field) const {
+  for (const KeyPart &part : parts_) {
+    if (part.field_index() == field && prefix_only(part)) return true;
+  }
+  return primary_ && primary_->begins(field);
+}
+
 size_t KeyCodec::max_bytes() const {
   size_t bytes = hidden_ ? kHiddenBytes : 0;
   for (const KeyPart &part : parts_) bytes += part.max_bytes();

@@ -71,6 +71,11 @@ class KeyCodec {
   // As covers, of one part of the index's definition; those behind the user's are the primary
   // key's.
   bool covers_part(unsigned part) const;
+  // Whether entries of a secondary index have the whole of a column, as its own or as one of the
+  // primary key's.
+  bool gives(unsigned field) const;
+  // Whether they have the beginning of it, as a part of such a key.
+  bool begins(unsigned field) const;
   // The longest key that rows can have, in bytes.
   size_t max_bytes() const;
 

@@ -37,6 +37,12 @@ KeyPart::KeyPart(TABLE *table, unsigned index, unsigned part) : table_(table) {
     null_offset_ = info.null_offset;
   }
   mask_ = (info.key_part_flag & HA_REVERSE_SORT) ? 0xff : 0;
+  type_ = field_->real_type();
+  signed_ = !(field_->flags & UNSIGNED_FLAG);
+  decimals_ = static_cast<uchar>(field_->decimals());
+  if (type_ == MYSQL_TYPE_NEWDECIMAL) {
+    precision_ = static_cast<uchar>(static_cast<Field_new_decimal *>(field_)->precision);
+  }
   tuple_text_ = info.length;
   tuple_bytes_ = info.store_length;
   choose_form(info.length, info.length == field_->key_length());

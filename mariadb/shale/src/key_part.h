@@ -47,6 +47,9 @@ class KeyPart {
   uint64_t lost_count(const uchar *record) const;
   bool restore_lost_count(uint64_t count, uchar *record) const;
 
+  // The value in words, for messages; false: not all of it is there. It needs no table.
+  bool words(Reader *key, std::string *out) const;
+
   bool is_null(const uchar *record) const {
     return null_bit_ && (record[null_offset_] & null_bit_);
   }
@@ -87,6 +90,9 @@ class KeyPart {
   uchar bit_offset_ = 0;      // of kBits
   uchar bit_count_ = 0;
   bool cut_ = false;          // text may have more characters than belong to the part
+  bool signed_ = false;
+  enum_field_types type_ = MYSQL_TYPE_NULL;  // as records have it
+  uchar decimals_ = 0, precision_ = 0;
   unsigned null_offset_ = 0;
   unsigned bit_byte_ = 0;     // of kBits: where they are in the record
   unsigned offset_ = 0;       // of the column in the record

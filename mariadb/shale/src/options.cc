@@ -25,4 +25,11 @@ bool has_dictionary(const ha_table_option_struct *options) {
   return options != nullptr && options->dictionary;
 }
 
+const char *refused_row_format(THD *thd, const HA_CREATE_INFO *info) {
+  if ((info->used_fields & HA_CREATE_USED_ROW_FORMAT) == 0) return nullptr;
+  if (thd == nullptr || !thd->is_strict_mode()) return nullptr;
+  if (info->row_type == ROW_TYPE_FIXED) return "ROW_FORMAT=FIXED";
+  return info->row_type == ROW_TYPE_PAGE ? "ROW_FORMAT=PAGE" : nullptr;
+}
+
 }  // namespace shale_sql

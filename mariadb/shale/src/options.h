@@ -8,6 +8,8 @@ struct ha_table_option_struct {
   bool dictionary;
 };
 struct handlerton;
+struct HA_CREATE_INFO;
+class THD;
 
 namespace shale_sql {
 
@@ -16,5 +18,7 @@ void fill_options(handlerton *hton);
 std::string codec_of(const ha_table_option_struct *options);
 // Whether they ask for compression dictionaries.
 bool has_dictionary(const ha_table_option_struct *options);
+// What a strict statement asks for as ROW_FORMAT that no table of SHALE can be; nullptr: nothing.
+const char *refused_row_format(THD *thd, const HA_CREATE_INFO *info);
 
 }  // namespace shale_sql

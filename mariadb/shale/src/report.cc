@@ -2,6 +2,7 @@
 
 #include "engine.h"
 #include "errors.h"
+#include "key_words.h"
 #include "report.h"
 
 #include <cstdarg>
@@ -68,7 +69,6 @@ void append_trees(const Json &statistics, std::string *out) {
 }
 
 void append_transactions(std::string *out) {
-  std::map<std::string, TreeOwner> owners = tree_owners();
   Json last = engine_report(SHALE_REPORT_DEADLOCK), all = engine_report(SHALE_REPORT_TRANSACTIONS);
   append_title(out, "LAST DEADLOCK");
   if (last.is_null()) {
@@ -76,7 +76,7 @@ void append_transactions(std::string *out) {
   } else {
     append(out, "%.0f since the start, the last one %.0f s ago:\n", last["count"].number(),
            last["seconds_ago"].number());
-    *out += with_names(owners, last["text"].text()) + "\n";
+    *out += in_words(last["text"].text()) + "\n";
   }
   append_title(out, "TRANSACTIONS");
   append(out, "%zu under way (information_schema.SHALE_TRANSACTIONS has them all)\n",
@@ -87,7 +87,7 @@ void append_transactions(std::string *out) {
     for (const Json &other : one["blockers"].elements()) blockers += " " + other.text();
     append(out, "transaction %s, %.0f writes, waits for%s: ", one["id"].text().c_str(),
            one["writes"].number(), blockers.c_str());
-    *out += with_names(owners, one["waits_for"].text()) + "\n";
+    *out += in_words(one["waits_for"].text()) + "\n";
   }
 }
 
@@ -160,22 +160,6 @@ std::string name_of(const std::map<std::string, TreeOwner> &owners, const std::s
   const TreeOwner &owner = found->second;
   std::string index = owner.index.empty() ? "(hidden primary key)" : owner.index;
   return owner.schema + "." + owner.table + "." + index;
-}
-
-std::string with_names(const std::map<std::string, TreeOwner> &owners, const std::string &text) {
-  static const std::string mark = "tree `";
-  std::string out;
-  size_t from = 0;
-  for (;;) {
-    size_t at = text.find(mark, from);
-    size_t end = at == std::string::npos ? at : text.find('`', at + mark.size());
-    if (end == std::string::npos) return out + text.substr(from);
-    std::string tree = text.substr(at + mark.size(), end - at - mark.size());
-    bool known = owners.find(tree) != owners.end();
-    out += text.substr(from, at - from);
-    out += known ? name_of(owners, tree) : text.substr(at, end + 1 - at);
-    from = end + 1;
-  }
 }
 
 Json engine_report(int kind) {

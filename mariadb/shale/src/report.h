@@ -22,9 +22,6 @@ std::map<std::string, TreeOwner> tree_owners();
 // `schema`.`table`.`index`, or the tree's own name.
 std::string name_of(const std::map<std::string, TreeOwner> &owners, const std::string &tree);
 
-// Of a text of the engine: the names of tables and indexes in place of those of trees.
-std::string with_names(const std::map<std::string, TreeOwner> &owners, const std::string &text);
-
 // A report of a shale_report_kind; nothing (with a note in the log) if it cannot be had.
 Json engine_report(int kind);
 // The engine's statistics; nothing (with a note in the log) if they cannot be had.

@@ -114,16 +114,24 @@ void RowCodec::pack(const uchar *record, std::string *out) const {
   }
 }
 
+bool RowCodec::same(const uchar *record, const uchar *other) const {
+  for (const Column &column : columns_) {
+    if (!column.same(record, other)) return false;
+  }
+  return true;
+}
+
 bool RowCodec::store_defaults(const Form &form, const MY_BITMAP *wanted, uchar *record) const {
   for (const Later &later : form.later) {
     if (!has(wanted, later.field_index)) continue;
     if (!later.value) return false;
     const InstantDefault &value = *later.value;
-    if (later.column->nullable()) later.column->set_null(record, value.is_null);
     if (value.is_null) {
       if (!later.column->nullable()) return false;
+      later.column->clear(record);
       continue;
     }
+    if (later.column->nullable()) later.column->set_not_null(record);
     if (!later.column->store(bytes_of(value.value), value.value.size(), record)) return false;
   }
   return true;
@@ -158,12 +166,13 @@ bool RowCodec::unpack(std::string_view key, std::string_view value, const MY_BIT
     if (!null && !from) return false;
     const Column *column = stored.column;
     if (!column || !has(wanted, stored.field_index)) continue;
-    if (column->nullable()) {
-      column->set_null(record, null);
-    } else if (null) {
-      return false;
+    if (null) {
+      if (!column->nullable()) return false;
+      column->clear(record);
+      continue;
     }
-    if (!null && !column->store(from, static_cast<size_t>(n), record)) return false;
+    if (column->nullable()) column->set_not_null(record);
+    if (!column->store(from, static_cast<size_t>(n), record)) return false;
   }
   if (!form.later.empty() && !store_defaults(form, wanted, record)) return false;
   return row.left() == 0;

@@ -32,6 +32,8 @@ class RowCodec {
   static InstantDefault default_of(TABLE *table, Field *field, const uchar *record);
 
   void pack(const uchar *record, std::string *out) const;
+  // Whether two records have the same in all columns that are stored.
+  bool same(const uchar *record, const uchar *other) const;
   // Puts the columns of `wanted` (nullptr: all) and what the key gives back into `record`. Blobs
   // point into `value`, which must live as long as the record is used, or into a default. False:
   // the row is damaged.

@@ -63,6 +63,33 @@ void SharedTable::close(std::shared_ptr<SharedTable> *table) {
   table->reset();
 }
 
+std::shared_ptr<SharedTable> SharedTable::of_tree(const std::string &tree) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  for (const auto &[path, place] : open_tables) {
+    std::shared_ptr<SharedTable> table = place.lock();
+    if (table == nullptr) continue;
+    for (const IndexDef &index : table->def->indexes) {
+      if (tree_name(table->def->table_id, index.id) == tree) return table;
+    }
+  }
+  return nullptr;
+}
+
+const KeyWords *SharedTable::key_words(const std::string &tree) const {
+  if (!has_key_words_.load()) return nullptr;
+  for (size_t i = 0; i < key_words_.size(); i++) {
+    if (tree_name(def->table_id, def->indexes[i].id) == tree) return key_words_[i].get();
+  }
+  return nullptr;
+}
+
+void SharedTable::learn_key_words(TABLE *table, const std::vector<unsigned> &numbers) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  if (has_key_words_.load()) return;
+  for (unsigned number : numbers) key_words_.push_back(std::make_unique<KeyWords>(table, number));
+  has_key_words_.store(true);
+}
+
 uint64_t SharedTable::new_trees_count() { return new_trees_now.load(); }
 
 void SharedTable::note_new_trees(const std::string &path) {

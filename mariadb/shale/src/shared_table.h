@@ -2,6 +2,7 @@
 #pragma once
 
 #include "handles.h"
+#include "key_words.h"
 #include "table_counts.h"
 #include "table_def.h"
 
@@ -63,6 +64,14 @@ class SharedTable {
 
   TableCounts counts;
 
+  // The table, if it is open, that a tree is of.
+  static std::shared_ptr<SharedTable> of_tree(const std::string &tree);
+  // How keys of a tree are told in messages; nullptr if that is not known.
+  const KeyWords *key_words(const std::string &tree) const;
+  // Learns that from the first who opens the table; `numbers` are those of the server's indexes, as
+  // def->indexes.
+  void learn_key_words(TABLE *table, const std::vector<unsigned> &numbers);
+
   // Of ANALYZE TABLE, or of a quick look since; empty if there was neither.
   std::vector<IndexStatistics> statistics() const;
   void set_statistics(std::vector<IndexStatistics> found);
@@ -90,6 +99,8 @@ class SharedTable {
   std::atomic<uint64_t> statistics_version_{0};
   std::atomic<uint64_t> statistics_rows_{0};
   std::mutex looking_;
+  std::vector<std::unique_ptr<KeyWords>> key_words_;  // as def->indexes; does not change any more
+  std::atomic<bool> has_key_words_{false};
 };
 
 }  // namespace shale_sql

@@ -3,6 +3,7 @@
 #include "server.h"
 
 #include "engine.h"
+#include "key_words.h"
 #include "report.h"
 #include "table_row.h"
 #include "trx.h"
@@ -84,7 +85,7 @@ int fill_transactions_table(THD *thd, TABLE_LIST *tables, COND *) {
     row.real(one["age_seconds"].number()).text(one["isolation"].text());
     row.number(one["writes"]).number(one["write_bytes"]).number(one["keys_locked"]);
     row.text(joined(one["trees"], &owners));
-    row.text(with_names(owners, one["waits_for"].text()), !waits);
+    row.text(in_words(one["waits_for"].text()), !waits);
     row.text(joined(one["blockers"], nullptr), one["blockers"].elements().empty());
     row.text(known ? connection->second.query : "", !known || connection->second.query.empty());
     if (row.store(thd) != 0) return 1;

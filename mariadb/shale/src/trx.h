@@ -63,6 +63,11 @@ class Trx {
   void note_rewritten() { rewrote_ = true; }
   bool rewrote() const { return rewrote_; }
 
+  // The index in which a write last found a duplicate. The server may ask the handler of another
+  // partition for it than the one that found it.
+  void note_duplicate(unsigned index) { duplicate_ = index; }
+  unsigned duplicate() const { return duplicate_; }
+
   void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
 
   // What was written so far is committed, though the statement goes on. `loads`: into a table that
@@ -111,6 +116,7 @@ class Trx {
   int commit_error_ = 0;
   std::string commit_text_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
+  unsigned duplicate_ = ~0u;
   LoadInParts load_;
 };
 

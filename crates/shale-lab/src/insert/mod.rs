@@ -31,7 +31,7 @@ pub mod size;
 pub mod store;
 
 use crate::options::ValueBytes;
-use crate::units::parse_count;
+use crate::units::parse_some;
 use crate::work::{PlannedStep, planned};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -144,11 +144,11 @@ pub struct InsertOptions {
     pub clients: u32,
 
     /// Rows that are loaded, all tables together (k, M, G: thousands)
-    #[arg(long, default_value = "1M", value_parser = parse_count)]
+    #[arg(long, default_value = "1M", value_parser = parse_some)]
     pub rows: u64,
 
     /// Rows that l.i1 inserts, all clients together; l.i2 inserts a quarter of it
-    #[arg(long, default_value = "400k", value_parser = parse_count)]
+    #[arg(long, default_value = "400k", value_parser = parse_some)]
     pub inserts: u64,
 
     /// How long a step of queries takes

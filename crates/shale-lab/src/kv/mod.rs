@@ -6,12 +6,12 @@ mod clients;
 
 use crate::engine::{Engine, Null, Result};
 use crate::generate::Values;
-use crate::options::{ValueBytes, positive, share};
+use crate::options::{ValueBytes, key_bytes, positive, share};
 use crate::pace::Client;
 use crate::row::{Opened, Row};
 use crate::step::{self, Held, Progress, Settle, StepSpec};
 use crate::store::KvStore;
-use crate::units::parse_count;
+use crate::units::parse_some;
 use crate::work::{PlannedStep, Start};
 use clap::{Args, ValueEnum};
 use clients::KvClient;
@@ -84,11 +84,11 @@ pub struct KvOptions {
     pub benchmarks: Vec<Benchmark>,
 
     /// How many keys the database has (k, M, G: thousands)
-    #[arg(long, default_value = "1M", value_parser = parse_count)]
+    #[arg(long, default_value = "1M", value_parser = parse_some)]
     pub num: u64,
 
     /// Operations of each benchmark, all threads together [default: --num]
-    #[arg(long, value_parser = parse_count)]
+    #[arg(long, value_parser = parse_some)]
     pub ops: Option<u64>,
 
     /// The longest a benchmark may run, in seconds; fills always complete
@@ -100,7 +100,7 @@ pub struct KvOptions {
     pub warm_up: u64,
 
     /// The size of a key
-    #[arg(long, default_value = "20")]
+    #[arg(long, default_value = "20", value_parser = key_bytes)]
     pub key_bytes: usize,
 
     /// The size of a value, or the least and the most, evenly spread

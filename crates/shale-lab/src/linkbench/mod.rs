@@ -35,7 +35,7 @@ use crate::engine;
 use crate::pace::{Client, Did, Pace};
 use crate::row::{Opened, Row};
 use crate::step::{self, Progress, StepSpec};
-use crate::units::parse_count;
+use crate::units::{parse_count, parse_some};
 use crate::work::{PlannedStep, Start};
 use choice::Choice;
 use clap::Args;
@@ -84,7 +84,7 @@ pub struct LinkbenchOptions {
     pub rate: Option<f64>,
 
     /// At most so many operations of all clients in a query step [default: no bound]
-    #[arg(long, value_parser = parse_count)]
+    #[arg(long, value_parser = parse_some)]
     pub requests: Option<u64>,
 
     /// Links that a range query returns at most

@@ -30,7 +30,7 @@ pub mod over_kv;
 pub mod rows;
 pub mod store;
 
-use crate::units::parse_count;
+use crate::units::parse_some;
 use crate::work::{PlannedStep, planned};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ pub struct SysbenchOptions {
     pub tables: u32,
 
     /// Rows of each table (k, M, G: thousands)
-    #[arg(long, default_value = "50k", value_parser = parse_count)]
+    #[arg(long, default_value = "50k", value_parser = parse_some)]
     pub rows: u64,
 
     /// How long a step takes, for one number of clients

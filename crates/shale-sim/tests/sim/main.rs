@@ -13,6 +13,7 @@ mod model;
 mod prepared;
 mod stages;
 mod threads;
+mod told;
 mod undecided;
 mod unsynced;
 

@@ -3,7 +3,7 @@
 
 use crate::Case;
 use shale::db::OpenOptions;
-use shale::fs::mem::{CrashMode, MemFs};
+use shale::fs::mem::{Call, CrashMode, Fault, MemFs};
 use shale::fs::os::OsClock;
 use shale::{Batch, Config, Db, ScanOptions, WriteOptions};
 use shale_sim::data::Value;
@@ -157,4 +157,46 @@ fn threads_lose_nothing_that_was_synced() {
         let all = load(&progress.begun);
         check(&Crash { fs, durable: all, begun: all }, &config).unwrap();
     }
+}
+
+/// A sync fails while others are under way, what it was to make durable is lost, and one of those who
+/// sync the same file is told: what anybody was told is durable is there after a crash.
+#[test]
+fn a_failed_sync_that_one_thread_is_told_of_loses_nothing_for_the_others() {
+    let mut struck = 0;
+    for seed in seeds(10) {
+        let _case = Case::new(format!("SHALE_SEED={seed}, told"));
+        let fs = MemFs::new();
+        let config = Config { background_threads: 1 + seed as u32 % 3, ..small() };
+        let db = open(&fs, &config).unwrap();
+        db.tree_or_create("a").unwrap();
+        db.tree_or_create("b").unwrap();
+        // Syncs take a while, so that they meet.
+        fs.pause(Some(Arc::new(|_, _: &_| std::thread::sleep(Duration::from_micros(300)))));
+        fs.fail(Call::Sync, 10 + seed * 9, Fault::TellOne, true);
+        let progress = Progress::default();
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (db, progress) = (&db, &progress);
+                // It ends when writes are refused.
+                scope.spawn(move || drop(write(db, writer, progress)));
+            }
+            for _ in 0..200 {
+                std::thread::sleep(Duration::from_millis(10));
+                if fs.faults_struck() > 0 {
+                    std::thread::sleep(Duration::from_millis(50));
+                    break;
+                }
+            }
+            progress.stop.store(true, Ordering::SeqCst);
+        });
+        struck += fs.faults_struck();
+        let (durable, begun) = (load(&progress.durable), load(&progress.begun));
+        drop(db);
+        for (seed, mode) in [(seed, CrashMode::Lost), (seed, CrashMode::Torn)] {
+            let crash = Crash { fs: fs.crash_clone(seed, mode), durable, begun };
+            check(&crash, &config).unwrap_or_else(|error| panic!("after a crash: {error}"));
+        }
+    }
+    assert!(struck > 0);
 }

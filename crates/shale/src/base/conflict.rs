@@ -67,7 +67,8 @@ impl fmt::Display for LockWait {
 pub struct Deadlock {
     /// The transactions, each waiting for the next.
     pub waits: Vec<LockWait>,
-    /// The one that had to give way: the one with the fewest writes, and of these the youngest.
+    /// The one that had to give way: the one with the fewest writes and locks, and of those that have
+    /// as many the one that came last into the circle.
     pub victim: u64,
 }
 
@@ -95,11 +96,10 @@ pub(crate) fn keys_text(lower: &[u8], upper: Option<Option<&[u8]>>, tree: &str) 
 /// A key as text, cut if it is long.
 fn short(key: &[u8]) -> String {
     const BYTES: usize = 64;
-    if key.len() <= BYTES {
-        key.escape_ascii().to_string()
-    } else {
-        format!("{}...", key[..BYTES].escape_ascii())
-    }
+    let shown = key.get(..BYTES).unwrap_or(key);
+    // So that programs find its end.
+    let text = shown.escape_ascii().to_string().replace('`', "\\x60");
+    if shown.len() < key.len() { text + "..." } else { text }
 }
 
 /// The words for a change since a snapshot.

@@ -141,6 +141,14 @@ pub enum Error {
     },
     /// The transaction was rolled back before, because of this.
     RolledBack(Arc<Error>),
+    /// The process is a fork of the one that opened the database: what it writes would not be that
+    /// one's, and would be lost. Reads go on. Open the database after the fork, in one process.
+    Forked {
+        /// The database's directory, or a file of it.
+        path: PathBuf,
+        /// The process that opened it.
+        opened_by: u32,
+    },
     /// The database was opened for reading only.
     ReadOnly,
     /// The database has been closed.
@@ -307,6 +315,12 @@ impl fmt::Display for Error {
             Error::RolledBack(cause) => {
                 write!(f, "the transaction was rolled back before because of this: {cause}")
             }
+            Error::Forked { path, opened_by } => write!(
+                f,
+                "{} was opened by process {opened_by}, of which this one is a fork that cannot \
+                 write there; open the database after the fork, in one process",
+                path.display()
+            ),
             Error::ReadOnly => f.write_str("the database is open for reading only"),
             Error::Closed => f.write_str("the database has been closed"),
         }

@@ -12,6 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, VALUE_BYTES_MAX};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
+use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::read::{BlobSource, Value};
 use crate::table::blob::{Blob, BlobReader, BlobRef, BlobWriter};
 use crate::table::format::FileKind;
@@ -60,7 +61,11 @@ impl NewBlob {
 /// # Ok::<(), shale::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct ValueReader(Source);
+pub struct ValueReader {
+    source: Source,
+    /// Set when the database is closed.
+    ended: Arc<AtomicBool>,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -80,7 +85,7 @@ impl ValueReader {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn len(&self) -> u64 {
-        match &self.0 {
+        match &self.source {
             Source::Value { value, .. } => value.len() as u64,
             Source::Blob(reader) => reader.len(),
         }
@@ -103,7 +108,10 @@ impl ValueReader {
 
 impl Read for ValueReader {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        match &mut self.0 {
+        if self.ended.load(Ordering::Relaxed) {
+            return Err(io::Error::other(Error::Closed));
+        }
+        match &mut self.source {
             Source::Value { value, at } => {
                 let rest = &value[*at..];
                 let count = rest.len().min(buf.len());
@@ -148,10 +156,11 @@ impl Core {
     }
 
     pub fn value_reader(&self, kind: Kind, value: Value) -> Result<ValueReader> {
-        Ok(ValueReader(match kind {
+        let source = match kind {
             Kind::Blob => Source::Blob(self.blob_reader(&value)?),
             _ => Source::Value { value, at: 0 },
-        }))
+        };
+        Ok(ValueReader { source, ended: self.ended.clone() })
     }
 
     /// Writes a value that starts with `start` and goes on with `rest` to a new blob file, durably.

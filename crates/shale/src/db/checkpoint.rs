@@ -107,6 +107,7 @@ impl Core {
         let mut leader = self.leader.lock();
         let through = leader.next_seq - 1;
         self.sync_log(&mut leader, through)?;
+        self.guard.check()?;
         let manifest = self.manifest.lock();
         let Some(manifest) = manifest.as_ref() else { return Err(Error::Closed) };
         let trees = self.trees.load();
@@ -128,7 +129,9 @@ impl Core {
             }
         }
         let blobs = prepared.values().flat_map(|prepared| prepared.blobs.clone()).collect();
-        Ok(Cut { states, snapshot: manifest.catalog().snapshot(), last, blobs })
+        let log_end = last.as_ref().map(|(id, _, bytes)| (*id, *bytes));
+        let snapshot = Edit { last_seq: Some(through), log_end, ..manifest.catalog().snapshot() };
+        Ok(Cut { states, snapshot, last, blobs })
     }
 
     fn link_data(&self, cut: &Cut, to: &Path) -> Result<()> {

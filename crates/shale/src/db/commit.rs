@@ -25,6 +25,9 @@ use crate::write::queue::Group;
 /// The most bytes that a batch may take in the log.
 const BATCH_BYTES_MAX: usize = 1 << 29;
 
+/// A log that a flush leaves with no more than this goes on: reading it costs less than a new file.
+const LOG_BYTES_WORTH: u64 = 64 << 10;
+
 impl Core {
     /// Commits `ops`: atomic, in one place of the commit order, and durable on return if `sync`.
     pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
@@ -395,7 +398,7 @@ impl Core {
 
     fn create_log(&self) -> Result<WalWriter> {
         let id = self.new_file();
-        WalWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id)
+        WalWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id, &self.guard)
     }
 
     /// Makes the next log file in advance: that syncs the directory, which no writer should wait
@@ -441,13 +444,20 @@ impl Core {
         self.recorder.time(Timed::Sync, nanos);
     }
 
-    /// Seals every memtable that holds anything; `only` narrows it to one tree.
+    /// Seals every memtable that holds anything and goes on in a new log; `only` narrows it to one
+    /// tree, and then the log stays.
     pub fn seal_all(&self, only: Option<&TreeCore>) -> Result<()> {
         let mut leader = self.leader.lock();
         self.check_writable()?;
         match only {
             Some(tree) => self.seal(&mut leader, [tree]),
-            None => self.seal(&mut leader, self.trees.load().by_id.values().map(|tree| &**tree)),
+            None => {
+                self.seal(&mut leader, self.trees.load().by_id.values().map(|tree| &**tree));
+                // Once all is flushed, the next open has nothing of this file to replay.
+                if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= LOG_BYTES_WORTH) {
+                    self.rotate_log(&mut leader);
+                }
+            }
         }
         self.update_pressure();
         Ok(())

@@ -14,6 +14,7 @@ use crate::base::key::SeqNo;
 use crate::base::stats::Recorder;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
+use crate::fs::guard::Guard;
 use crate::fs::{Env, Lock};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
@@ -194,10 +195,11 @@ pub(crate) struct Core {
     pub decided: AtomicU64,
     /// Blob files in use.
     pub blobs: Mutex<super::blobs::Blobs>,
-    /// The failure after which no write is accepted any more.
-    pub poison: Mutex<Option<Arc<Error>>>,
-    pub poisoned: AtomicBool,
+    /// Set by the failure after which no write is accepted any more.
+    pub guard: Arc<Guard>,
     pub closed: AtomicBool,
+    /// Whether that was in so many words: then scans end too.
+    pub ended: Arc<AtomicBool>,
     /// When the database was opened, in clock nanoseconds.
     pub opened_at: u64,
     /// Released when closed.
@@ -221,17 +223,13 @@ impl Core {
             return Err(Error::ReadOnly);
         }
         self.check_open()?;
-        if self.poisoned.load(Ordering::Acquire)
-            && let Some(cause) = self.poison.lock().clone()
-        {
-            return Err(Error::Poisoned(cause));
-        }
-        Ok(())
+        self.guard.check()
     }
 
-    /// Whether an earlier failure leaves unknown what is durable.
+    /// Whether an earlier failure leaves unknown what is durable, or the files are another
+    /// process's.
     pub fn is_poisoned(&self) -> bool {
-        self.poisoned.load(Ordering::Acquire)
+        self.guard.is_set()
     }
 
     /// Refuses everything once the database is closed.
@@ -241,14 +239,10 @@ impl Core {
 
     /// Refuses all further writes because of `error`, and answers with it.
     pub fn poison(&self, error: Error) -> Error {
-        let cause = match error {
-            Error::Poisoned(cause) => cause,
-            other => Arc::new(other),
-        };
-        tracing::error!(database = %self.dir.display(), %cause, "writes are refused from now on");
-        let first = self.poison.lock().get_or_insert(cause).clone();
-        self.poisoned.store(true, Ordering::Release);
-        Error::Poisoned(first)
+        match error {
+            Error::Forked { .. } => error,
+            other => self.guard.poison(&other),
+        }
     }
 
     /// The sequence numbers that readers may look at tables with, ascending: those of snapshots,

@@ -136,6 +136,7 @@ impl Ingest {
 
     /// Refuses a key that is too long or not after the one before.
     fn check(&self, key: &[u8]) -> Result<()> {
+        self.core().check_writable()?;
         if key.len() > KEY_BYTES_MAX {
             return Err(Error::InvalidArgument(format!(
                 "a key of {} bytes is longer than {KEY_BYTES_MAX}",
@@ -199,6 +200,7 @@ impl Ingest {
     /// ```
     pub fn finish(mut self) -> Result<u64> {
         self.tree.check()?;
+        self.core().check_writable()?;
         let Some(writer) = self.writer.take() else { return Ok(0) };
         let core = self.core().clone();
         let part = IngestPart { tree: self.tree.inner.clone(), tables: writer.finish()? };

@@ -162,6 +162,8 @@ impl Core {
         let Some(log) = manifest.as_mut() else {
             return Err(if self.read_only { Error::ReadOnly } else { Error::Closed });
         };
+        // What the edit relies on may be lost.
+        self.guard.check()?;
         match log.append(edit) {
             Ok(()) => {
                 if log.rewrite_due()

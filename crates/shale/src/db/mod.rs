@@ -52,6 +52,7 @@ pub use verify::{VerifyProgress, VerifyReport};
 use self::core::Core;
 use crate::base::config::{Config, TreeConfig};
 use crate::base::error::{Error, Result};
+use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use std::path::Path;
 
@@ -61,8 +62,8 @@ use std::path::Path;
 ///
 /// Every call that writes or waits may answer, besides what is said there, with [`Error::Io`] or
 /// [`Error::DiskFull`] from the disk, [`Error::Poisoned`] after a failure that may have lost data,
-/// [`Error::ReadOnly`] and [`Error::Closed`]; every call that reads tables with [`Error::Io`],
-/// [`Error::Corruption`] and [`Error::Closed`].
+/// [`Error::ReadOnly`], [`Error::Forked`] and [`Error::Closed`]; every call that reads tables with
+/// [`Error::Io`], [`Error::Corruption`] and [`Error::Closed`].
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -116,6 +117,10 @@ impl Handle {
     }
 
     fn close(&self) -> Result<()> {
+        if self.core.guard.is_foreign() {
+            // Threads and lock are the parent's; whoever held a lock of ours is not here.
+            return if self.core.read_only { Ok(()) } else { self.core.guard.check_process() };
+        }
         self.core.stop_background();
         self.threads.lock().join();
         self.core.close()
@@ -124,7 +129,9 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if let Err(error) = self.close() {
+        if self.core.guard.is_foreign() {
+            self.threads.lock().forget();
+        } else if let Err(error) = self.close() {
             tracing::warn!(database = %self.core.dir.display(), %error, "closing failed");
         }
     }
@@ -529,11 +536,12 @@ impl Db {
     }
 
     /// Ends background work, makes the log durable and closes; other handles get
-    /// [`Error::Closed`] from now on. The same happens when the last handle is dropped, but an
-    /// error is then only logged.
+    /// [`Error::Closed`] from now on, scans and readers too. The same happens when the last handle
+    /// is dropped, but an error is then only logged, and scans that are left go on.
     ///
     /// # Errors
-    /// What keeps the log from being made durable.
+    /// What keeps the log from being made durable; [`Error::Poisoned`] if an earlier failure has
+    /// kept commits from it that were not synced.
     ///
     /// ```
     /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
@@ -545,7 +553,9 @@ impl Db {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn close(self) -> Result<()> {
-        self.handle.close()
+        let result = self.handle.close();
+        self.core().ended.store(true, Ordering::Release);
+        result
     }
 }
 

@@ -20,7 +20,8 @@ use crate::base::key::{Kind, SeqNo};
 use crate::base::stats::Recorder;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
-use crate::fs::{DirEntry, Env, os};
+use crate::fs::guard::{Guard, GuardedFs};
+use crate::fs::{DirEntry, Env, Fs, os};
 use crate::table::TableEnv;
 use crate::table::format::{FileKind, parse_file_name};
 use crate::table::meta::{FileId, TableMeta};
@@ -42,10 +43,11 @@ pub(super) const LOCK: &str = "LOCK";
 pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<Core>> {
     config.validate()?;
     let OpenOptions { env, background, read_only } = options;
-    let fs = env.fs.clone();
+    let guard = Arc::new(Guard::new(dir));
+    let fs: Arc<dyn Fs> = Arc::new(GuardedFs::new(env.fs, dir, guard.clone()));
+    let env = Env { fs: fs.clone(), ..env };
     super::checkpoint::refuse_unfinished(dir)?;
-    let exists = fs.exists(&dir.join(CURRENT))?;
-    if !exists {
+    if !fs.exists(&dir.join(CURRENT))? {
         if read_only || !config.create {
             return Err(Error::NoDatabase(dir.to_owned()));
         }
@@ -53,14 +55,16 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
     }
     let lock = fs.lock(&dir.join(LOCK))?;
     let files = list(&env, dir)?;
-    if !exists {
+    // Asked under the lock: another may have made it since.
+    if !fs.exists(&dir.join(CURRENT))? && !read_only && config.create {
         create(&env, dir, &files)?;
     }
     let recovered = manifest::recover(&*fs, dir)?;
     check_tables(dir, &recovered, &files)?;
+    check_log_end(dir, &recovered, &files)?;
 
     let settings = Settings::resolve(config, os::memory_bytes(), super::threads::cores());
-    let mut core = build(env, dir, settings, &recovered);
+    let mut core = build(env, dir, settings, &recovered, guard);
     core.read_only = read_only;
     core.stepped = background == Background::Stepped;
     core.lock = Mutex::new(Some(lock));
@@ -141,7 +145,31 @@ fn check_tables(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()> 
     Ok(())
 }
 
-fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Core {
+/// The log's last file must be there, as long as it was when the database was closed. (That it is
+/// sound is found out when it is read.) Before anything is written, so that it is not forgotten.
+fn check_log_end(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()> {
+    let Some((id, bytes)) = recovered.log_end else { return Ok(()) };
+    let found = files.get(&(FileKind::Wal, id)).copied();
+    let what = match found {
+        Some(found) if found >= bytes => return Ok(()),
+        Some(found) => {
+            format!("the log was {bytes} bytes long when the database was closed, and has {found}")
+        }
+        None => {
+            format!("the log was {bytes} bytes long when the database was closed, and is missing")
+        }
+    };
+    let path = dir.join(crate::table::format::file_name(FileKind::Wal, id));
+    Err(Error::corruption(&path, found.unwrap_or(0), what))
+}
+
+fn build(
+    env: Env,
+    dir: &Path,
+    settings: Settings,
+    recovered: &Recovered,
+    guard: Arc<Guard>,
+) -> Core {
     let recorder = Arc::new(Recorder::new());
     let tables = TableEnv::new(env.clone(), settings.memory_bytes, recorder.clone());
     let opened_at = env.clock.now_nanos();
@@ -181,9 +209,9 @@ fn build(env: Env, dir: &Path, settings: Settings, recovered: &Recovered) -> Cor
         prepared: Mutex::new(BTreeMap::new()),
         decided: AtomicU64::new(0),
         blobs: Mutex::default(),
-        poison: Mutex::new(None),
-        poisoned: AtomicBool::new(false),
+        guard,
         closed: AtomicBool::new(false),
+        ended: Arc::default(),
         opened_at,
         lock: Mutex::new(None),
     }
@@ -207,7 +235,11 @@ fn tree_core(core: &Core, id: TreeId, tree: &RecoveredTree) -> Result<Arc<TreeCo
 
 /// Puts what is in the log and not in tables into memtables.
 fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<ReplayEnd> {
-    let start = ReplayStart { covered: recovered.log.seq, durable: recovered.last_seq };
+    let start = ReplayStart {
+        covered: recovered.log.seq,
+        durable: recovered.last_seq,
+        end: recovered.log_end,
+    };
     let wals = log_files(core, recovered.log.file, files);
     let first = recovered.log.file;
     if first != 0 && wals.first().is_none_or(|(id, _)| *id != first) {
@@ -336,7 +368,7 @@ impl Replay<'_> {
 fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) -> Result<()> {
     let fs = &*core.env.fs;
     let id = core.new_file();
-    let wal = WalWriter::create(fs, &core.path(FileKind::Wal, id), id)?;
+    let wal = WalWriter::create(fs, &core.path(FileKind::Wal, id), id, &core.guard)?;
     let wals = log_files(core, recovered.log.file, files);
     let kept = wals.iter().map(|(id, _)| *id).filter(|id| *id <= end.end_file);
     let kept: Vec<FileId> = kept.chain([id]).collect();

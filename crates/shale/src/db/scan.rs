@@ -26,6 +26,10 @@ impl BlobSource for PinnedBlobs {
         BlobSource::read(&*self.core, reference)
     }
 
+    fn is_closed(&self) -> bool {
+        self.core.ended.load(Ordering::Relaxed)
+    }
+
     fn meter(&self) -> Option<&Meter> {
         Some(&self.core.tables.meter)
     }

@@ -52,6 +52,11 @@ impl Threads {
         Ok(())
     }
 
+    /// Forgets threads that are another process's.
+    pub fn forget(&mut self) {
+        std::mem::take(&mut self.handles).into_iter().for_each(std::mem::forget);
+    }
+
     /// Waits for all threads to end. They end once background work has been stopped.
     pub fn join(&mut self) {
         let own = std::thread::current().id();

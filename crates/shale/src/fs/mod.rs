@@ -9,6 +9,8 @@
 
 mod files;
 #[cfg_attr(doc, doc(hidden))]
+pub mod guard;
+#[cfg_attr(doc, doc(hidden))]
 pub mod mem;
 #[cfg_attr(doc, doc(hidden))]
 pub mod meter;

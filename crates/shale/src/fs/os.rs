@@ -11,9 +11,10 @@ use std::ffi::CString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The operating system's file system.
@@ -49,13 +50,9 @@ struct OsLock {
 impl OsLock {
     fn new(path: &Path) -> Result<OsLock> {
         let wrong = |e| Error::io("lock", path, e);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(wrong)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let (file, _) = open_file(&options, "lock", path)?;
         // A second opener is refused in this process as well.
         match file.try_lock() {
             Ok(()) => Ok(OsLock { file, process: std::process::id() }),
@@ -71,6 +68,75 @@ impl Drop for OsLock {
             // If that fails the lock still goes with the last handle.
             self.file.unlock().ok();
         }
+    }
+}
+
+/// Opens a file of a database; answers with its length. What is no file, such as a pipe, is not
+/// waited for.
+fn open_file(options: &OpenOptions, op: &'static str, path: &Path) -> Result<(File, u64)> {
+    let mut options = options.clone();
+    let opened = options.custom_flags(libc::O_NONBLOCK).open(path);
+    let found = match &opened {
+        Ok(file) => file.metadata(),
+        Err(_) => fs::metadata(path),
+    };
+    match (found, opened) {
+        (Ok(found), _) if !found.is_file() => {
+            let kind = found.file_type();
+            let what = match kind {
+                _ if kind.is_dir() => "a directory",
+                _ if kind.is_fifo() => "a named pipe",
+                _ if kind.is_socket() => "a socket",
+                _ => "a device",
+            };
+            Err(Error::corruption(path, 0, format!("it is {what} and no file")))
+        }
+        (_, Err(error)) => Err(Error::io(op, path, error)),
+        (Err(error), Ok(_)) => Err(Error::io("stat", path, error)),
+        (Ok(found), Ok(file)) => Ok((file, found.len())),
+    }
+}
+
+/// How often this process has been forked off another, as far as that can be told.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A process, told from its forks without a system call.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    id: u32,
+    /// `None` if forks are not counted.
+    forks: Option<u32>,
+}
+
+/// This process.
+pub fn process() -> Process {
+    static COUNTED: OnceLock<bool> = OnceLock::new();
+    let counted = COUNTED.get_or_init(|| {
+        // SAFETY: the function that is called in each child does nothing but count, in memory that
+        // is there for as long as this code is: the C library forgets it when that is unloaded.
+        unsafe { libc::pthread_atfork(None, None, Some(count_fork)) == 0 }
+    });
+    let forks = counted.then(|| FORKS.load(Ordering::Relaxed));
+    Process { id: std::process::id(), forks }
+}
+
+impl Process {
+    /// Whether it is the one that asks, and no fork of it.
+    #[inline]
+    pub fn is_this(self) -> bool {
+        match self.forks {
+            Some(forks) => FORKS.load(Ordering::Relaxed) == forks,
+            None => std::process::id() == self.id,
+        }
+    }
+
+    /// The number that the system gave it.
+    pub fn id(self) -> u32 {
+        self.id
     }
 }
 
@@ -167,24 +233,19 @@ impl OsFs {
 
 impl Fs for OsFs {
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)
-            .map_err(|e| Error::io("create", path, e))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let (file, _) = open_file(&options, "create", path)?;
         Ok(OsFs::writer(path, file, 0))
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        let wrong = |e| Error::io("open", path, e);
-        let file = OpenOptions::new().write(true).open(path).map_err(wrong)?;
-        let bytes = file.metadata().map_err(wrong)?.len();
+        let (file, bytes) = open_file(OpenOptions::new().write(true), "open", path)?;
         Ok(OsFs::writer(path, file, bytes))
     }
 
     fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
-        let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
+        let (file, _) = open_file(OpenOptions::new().read(true), "open", path)?;
         Ok(Arc::new(OsReadFile { file, path: path.to_owned() }))
     }
 

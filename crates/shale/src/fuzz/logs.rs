@@ -79,7 +79,11 @@ fn disk() -> MemFs {
 pub fn wal(data: &[u8]) {
     let fs = disk();
     let mut input = Input(data);
-    let start = ReplayStart { covered: input.byte().into(), durable: input.byte().into() };
+    let start = ReplayStart {
+        covered: input.byte().into(),
+        durable: input.byte().into(),
+        ..ReplayStart::default()
+    };
     let length = usize::from(input.number());
     let mut wals: Vec<(u64, PathBuf)> = Vec::new();
     for (id, mut part) in [(3, Input(input.take(length))), (5, input)] {

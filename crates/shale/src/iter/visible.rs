@@ -180,7 +180,8 @@ impl<C: Source> Visible<C> {
         }
     }
 
-    fn leave(&mut self) {
+    /// Leaves the row: there is no current one.
+    pub fn leave(&mut self) {
         self.position = Position::Nowhere;
         self.plain = 0;
     }

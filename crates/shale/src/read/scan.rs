@@ -9,7 +9,7 @@ use super::own::OwnSources;
 use super::sources::{self, ScanRange, ScanSource};
 use super::value::BlobSource;
 use crate::base::activity::Activity;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
@@ -125,6 +125,9 @@ impl Scan {
         seek: impl FnOnce(&mut Visible<ScanSource>) -> Result<()>,
     ) -> Result<()> {
         self.leave();
+        if self.blobs.is_closed() {
+            return Err(self.end());
+        }
         let Some(meter) = self.blobs.meter() else { return seek(&mut self.rows) };
         let started = meter.begin_and_count(Activity::Seek, Counter::Seeks);
         seek(&mut self.rows)?;
@@ -144,6 +147,13 @@ impl Scan {
         step(&mut self.rows)?;
         meter.end(Activity::ScanStep, started);
         Ok(())
+    }
+
+    /// Ends a scan of a database that has been closed.
+    #[cold]
+    fn end(&mut self) -> Error {
+        self.rows.leave();
+        Error::Closed
     }
 
     /// The row is about to change.
@@ -238,6 +248,9 @@ impl Scan {
     #[inline]
     pub fn next(&mut self) -> Result<()> {
         self.leave();
+        if self.blobs.is_closed() {
+            return Err(self.end());
+        }
         if self.steps.is_due() {
             return self.measured_step(Visible::next);
         }
@@ -261,6 +274,9 @@ impl Scan {
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.leave();
+        if self.blobs.is_closed() {
+            return Err(self.end());
+        }
         if self.steps.is_due() {
             return self.measured_step(Visible::prev);
         }

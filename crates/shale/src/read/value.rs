@@ -11,6 +11,11 @@ pub trait BlobSource: Send + Sync {
     /// Reads the whole value that `blob_ref` (the value of such an entry) names.
     fn read(&self, blob_ref: &[u8]) -> Result<Vec<u8>>;
 
+    /// Whether the database has been closed, which ends the scan.
+    fn is_closed(&self) -> bool {
+        false
+    }
+
     /// What measures and counts the reads of a scan, if anything does. Asked here so that a scan
     /// need not hold one thing more that all threads share.
     fn meter(&self) -> Option<&Meter> {

@@ -19,12 +19,19 @@ pub struct Waiting {
     pub mode: Mode,
     /// How many writes the transaction has made.
     pub writes: u64,
+    /// How many locks it has, counted by the hundred: see [`super::Owner`].
+    pub locks: u64,
 }
 
 impl Waiting {
     /// Of a request.
-    pub fn new(lock: Lock<'_>, writes: u64) -> Waiting {
-        Waiting { tree: lock.tree, span: OwnedSpan::new(lock.span), mode: lock.mode, writes }
+    pub fn new(lock: Lock<'_>, writes: u64, locks: u64) -> Waiting {
+        Waiting { tree: lock.tree, span: OwnedSpan::new(lock.span), mode: lock.mode, writes, locks }
+    }
+
+    /// What undoing the transaction costs, and doing it again.
+    fn weight(&self) -> u64 {
+        self.writes + self.locks
     }
 }
 
@@ -72,9 +79,13 @@ pub fn find_circle(
     None
 }
 
-/// The one of a circle that costs least to undo: with the fewest writes, and of those the youngest.
+/// The one of a circle that weighs least: in writes and in locks. Of those that weigh the same it is
+/// the one that the circle begins with, which has closed it, or else the youngest.
 pub fn victim(edges: &[Edge]) -> Option<TxnId> {
-    let cost = |edge: &&Edge| (edge.waiting.writes, std::cmp::Reverse(edge.waiter));
+    let closer = edges.first()?.waiter;
+    let cost = |edge: &&Edge| {
+        (edge.waiting.weight(), edge.waiter != closer, std::cmp::Reverse(edge.waiter))
+    };
     edges.iter().min_by_key(cost).map(|edge| edge.waiter)
 }
 
@@ -98,12 +109,15 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_and_then_the_youngest_gives_way() {
-        let edge = |waiter, writes| {
+    fn the_lightest_gives_way_and_then_who_closed_the_circle() {
+        let edge = |waiter, writes, locks| {
             let lock = Lock { tree: 1, span: Span::Key(b"k"), mode: Mode::Write };
-            Edge { waiter, waiting: Waiting::new(lock, writes), holder: 0 }
+            Edge { waiter, waiting: Waiting::new(lock, writes, locks), holder: 0 }
         };
-        assert_eq!(victim(&[edge(1, 5), edge(2, 3), edge(3, 9)]), Some(2));
-        assert_eq!(victim(&[edge(1, 3), edge(7, 3), edge(4, 3)]), Some(7));
+        assert_eq!(victim(&[edge(1, 5, 1), edge(2, 3, 1), edge(3, 9, 1)]), Some(2));
+        assert_eq!(victim(&[edge(1, 2, 3), edge(2, 3, 1), edge(3, 3, 3)]), Some(2));
+        assert_eq!(victim(&[edge(4, 3, 1), edge(7, 3, 1), edge(1, 3, 1)]), Some(4));
+        assert_eq!(victim(&[edge(4, 9, 1), edge(7, 3, 1), edge(1, 3, 1)]), Some(7));
+        assert_eq!(victim(&[]), None);
     }
 }

@@ -6,18 +6,20 @@
 //! a mutex while he waits. Mutexes are taken in this order: waits, a shard (to merge locks, all in
 //! their order), a transaction's slot.
 //!
-//! A range is asked for in one shard after the other; what has been granted so far stays. Who holds
-//! many keys gets ranges instead: see `escalate`.
+//! A range is asked for in one shard after the other. If one refuses, what the others have granted is
+//! taken back, and the request waits in all of them: who waits holds nothing of what he waits for.
+//! So do a row and the gap before it, which scans ask for together. Who holds many keys gets ranges
+//! instead: see `escalate`.
 //!
 //! Who has nobody to wait beside him (a simulation in one thread) asks with [`Wait::Step`]: the
 //! request stays in the queue, and asking for the same again tells what has become of it.
 
-use super::deadlock::{self, Edge, Report, Waiting};
+use super::deadlock::Report;
 use super::interrupt::Interrupt;
 use super::live::{About, Live, Registry, Seen};
 use super::observer::Observed;
 use super::refusal::Refusal;
-use super::shard::{Decision, KEY_BYTES, Lock, Shard, Span, TxnId};
+use super::shard::{Decision, KEY_BYTES, Lock, Mode, Shard, Span, TxnId};
 use crate::base::coding;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex};
@@ -77,7 +79,7 @@ impl Slot {
 #[derive(Debug)]
 pub struct Owner {
     id: TxnId,
-    /// How many writes it has made: what it would cost to undo it.
+    /// How many writes it has made.
     writes: u64,
     /// Ends its waits from outside.
     pub interrupt: Option<Interrupt>,
@@ -88,8 +90,10 @@ pub struct Owner {
     keys_unmerged: usize,
     /// The trees with ranges that it holds.
     ranges: Vec<TreeId>,
+    /// The last range asked for by [`LockTable::claim`], if it can be told from the others.
+    claim: Option<Claim>,
     slot: Arc<Slot>,
-    pending: Option<Pending>,
+    pending: Option<waits::Pending>,
     /// Where it is among the live ones, if it is.
     live_at: Option<usize>,
 }
@@ -107,11 +111,14 @@ impl HeldKey {
     }
 }
 
-/// A request that waits.
+/// A range of which the owner makes use from its beginning on.
 #[derive(Debug)]
-struct Pending {
-    waiting: Waiting,
-    shard: usize,
+struct Claim {
+    tree: TreeId,
+    lower: Vec<u8>,
+    upper: Vec<u8>,
+    /// Up to where it has done so.
+    used: Vec<u8>,
 }
 
 impl Owner {
@@ -124,6 +131,7 @@ impl Owner {
             key_bytes: 0,
             keys_unmerged: 0,
             ranges: Vec::new(),
+            claim: None,
             slot,
             pending: None,
             live_at,
@@ -133,6 +141,20 @@ impl Owner {
     /// Its number.
     pub fn id(&self) -> TxnId {
         self.id
+    }
+
+    /// How many locks it has, as they weigh in a deadlock: one for the keys of a tree and one for its
+    /// ranges, and one for each hundred keys. InnoDB, whose choice users rely on, counts the locks of
+    /// one page together.
+    fn lock_count(&self) -> u64 {
+        const LOOKED_AT: usize = 256;
+        let mut trees = Vec::new();
+        for held in self.keys.iter().take(LOOKED_AT) {
+            if !trees.contains(&held.tree) {
+                trees.push(held.tree);
+            }
+        }
+        (trees.len() + self.ranges.len() + self.keys.len() / 100) as u64
     }
 
     fn interrupted(&self) -> bool {
@@ -150,6 +172,16 @@ impl Owner {
         self.slot.seen.note_writes(writes, bytes);
     }
 
+    /// Makes use of what it has claimed up to `upper`, as far as `end`; false if it has not, or not
+    /// any more.
+    pub fn use_claim(&mut self, tree: TreeId, upper: &[u8], end: &[u8]) -> bool {
+        let is_it = |claim: &&mut Claim| claim.tree == tree && claim.upper == upper;
+        let Some(claim) = self.claim.as_mut().filter(is_it) else { return false };
+        claim.used.clear();
+        claim.used.extend_from_slice(end);
+        true
+    }
+
     fn hold(&mut self, key: HeldKey) {
         self.key_bytes += key.bytes();
         self.keys.push(key);
@@ -165,33 +197,36 @@ struct Cell {
 }
 
 impl Cell {
-    /// Wakes those whose requests can be granted now.
-    fn promote(&mut self, tree: TreeId) {
-        if self.shard.has_waiters(tree) {
-            for (owner, key) in self.shard.promote(tree) {
-                if let Some(slot) = self.slots.remove(&owner) {
-                    slot.tell(Outcome::Granted(key));
-                }
+    /// Wakes those whose requests can be granted now; answers with those of whose parts that may be
+    /// so, for [`LockTable::grant_parts`].
+    #[must_use]
+    fn promote(&mut self, tree: TreeId) -> Vec<TxnId> {
+        if !self.shard.has_waiters(tree) {
+            return Vec::new();
+        }
+        let promoted = self.shard.promote(tree);
+        for (owner, key) in promoted.granted {
+            if let Some(slot) = self.slots.remove(&owner) {
+                slot.tell(Outcome::Granted(key));
             }
         }
-    }
-
-    fn cancel(&mut self, owner: TxnId, tree: TreeId) -> bool {
-        self.slots.remove(&owner);
-        let was_there = self.shard.cancel(owner, tree);
-        self.promote(tree);
-        was_there
+        promoted.parts
     }
 }
 
-/// Who waits, where, and for what.
-type Waits = BTreeMap<TxnId, (usize, Waiting)>;
+/// What one call asks for.
+#[derive(Clone, Copy, Debug)]
+struct Ask<'a> {
+    first: Lock<'a>,
+    /// After a range, the key of a row.
+    row: Option<Lock<'a>>,
+}
 
 /// All locks of a database.
 #[derive(Debug)]
 pub struct LockTable {
     cells: Vec<Mutex<Cell>>,
-    waits: Mutex<Waits>,
+    waits: Mutex<waits::Waits>,
     next: AtomicU64,
     /// What one shard may take.
     shard_bytes_max: usize,
@@ -246,16 +281,58 @@ impl LockTable {
         wait: Wait,
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
+        self.acquire_ask(owner, Ask { first: lock, row: None }, wait, clock)
+    }
+
+    /// Gets the lock of a row together with that of a range that leads to it, of the same tree: as
+    /// long as one of the two has to wait, neither is held.
+    pub fn acquire_row(
+        &self,
+        owner: &mut Owner,
+        range: Lock<'_>,
+        row: Lock<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
+        debug_assert!(matches!((range.span, row.span), (Span::Range(..), Span::Key(_))));
+        self.acquire_ask(owner, Ask { first: range, row: Some(row) }, wait, clock)
+    }
+
+    /// Locks the gaps of a range, if nobody is in the way, of which the owner is going to make use
+    /// from its beginning on ([`Owner::use_claim`]). It is given up beyond what is in use as soon as
+    /// the owner waits for anything: nobody is to wait for one who has not come to the place and
+    /// cannot.
+    pub fn claim(
+        &self,
+        owner: &mut Owner,
+        tree: TreeId,
+        (lower, upper): (&[u8], &[u8]),
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
+        let lock = Lock { tree, span: Span::Range(lower, Some(upper)), mode: Mode::Gap };
+        self.acquire(owner, lock, Wait::Never, clock)?;
+        let (lower, upper) = (lower.to_vec(), upper.to_vec());
+        owner.claim = Some(Claim { tree, used: lower.clone(), lower, upper });
+        Ok(())
+    }
+
+    fn acquire_ask(
+        &self,
+        owner: &mut Owner,
+        ask: Ask<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
         if owner.pending.is_some() {
-            self.settle(owner, lock)?;
+            self.settle(owner, ask)?;
         }
         let before = owner.keys.len();
-        let mut result = self.acquire_all(owner, lock, wait, clock);
+        let mut result = self.acquire_all(owner, ask, wait, clock);
         if matches!(result, Err(Refusal::Full { .. }))
             && self.may_escalate(owner)
             && self.escalate(owner, escalate::FEW)
         {
-            result = self.acquire_all(owner, lock, wait, clock);
+            result = self.acquire_all(owner, ask, wait, clock);
         }
         if owner.keys.len() > before && self.is_crowded(owner) {
             self.escalate(owner, escalate::FEW);
@@ -267,34 +344,84 @@ impl LockTable {
     fn acquire_all(
         &self,
         owner: &mut Owner,
-        lock: Lock<'_>,
+        ask: Ask<'_>,
         wait: Wait,
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
-        if let Span::Key(key) = lock.span {
-            return self.acquire_in(owner, Self::shard_of(lock.tree, key), lock, wait, clock);
+        let lock = ask.first;
+        let Span::Key(key) = lock.span else {
+            return self.acquire_range(owner, ask, wait, clock);
+        };
+        match self.request(owner, Self::shard_of(lock.tree, key), lock) {
+            Some(result) => result,
+            None => self.wait(owner, ask, wait, clock),
         }
+    }
+
+    fn acquire_range(
+        &self,
+        owner: &mut Owner,
+        ask: Ask<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
+        let range = ask.first;
         // Noted before, so that what is granted in part is let go of at the end.
-        if !owner.ranges.contains(&lock.tree) {
-            owner.ranges.push(lock.tree);
+        if !owner.ranges.contains(&range.tree) {
+            owner.ranges.push(range.tree);
         }
-        (0..SHARDS).try_for_each(|shard| self.acquire_in(owner, shard, lock, wait, clock))
+        // It becomes one with what the owner has.
+        owner.claim.take_if(|claim| claim.tree == range.tree);
+        let mut new = 0;
+        let mut refused = None;
+        for (shard, cell) in self.cells.iter().enumerate() {
+            match cell.lock().shard.request(owner.id, range, self.shard_bytes_max) {
+                Decision::Held => {}
+                Decision::Granted(_) => new |= 1 << shard,
+                other => {
+                    refused = Some(self.note(owner, shard, range.tree, other));
+                    break;
+                }
+            }
+        }
+        if let (None, Some(row)) = (&refused, ask.row)
+            && let Span::Key(key) = row.span
+        {
+            refused = Some(self.request(owner, Self::shard_of(row.tree, key), row));
+        }
+        match refused {
+            None | Some(Some(Ok(()))) => return Ok(()),
+            _ => self.take_back(owner, range.tree, new),
+        }
+        match refused {
+            Some(Some(result)) => result,
+            _ => self.wait(owner, ask, wait, clock),
+        }
+    }
+
+    /// Lets go of the range granted last, in the shards of a set.
+    #[cold]
+    fn take_back(&self, owner: &Owner, tree: TreeId, shards: u32) {
+        let mut parts = Vec::new();
+        for (shard, cell) in self.cells.iter().enumerate() {
+            if shards & (1 << shard) != 0 {
+                let mut cell = cell.lock();
+                cell.shard.take_back(owner.id, tree);
+                parts.append(&mut cell.promote(tree));
+            }
+        }
+        self.grant_parts(parts);
     }
 
     #[inline]
-    fn acquire_in(
+    fn request(
         &self,
         owner: &mut Owner,
         shard: usize,
         lock: Lock<'_>,
-        wait: Wait,
-        clock: &dyn Clock,
-    ) -> Result<(), Refusal> {
+    ) -> Option<Result<(), Refusal>> {
         let decision = self.cells[shard].lock().shard.request(owner.id, lock, self.shard_bytes_max);
-        match self.note(owner, shard, lock.tree, decision) {
-            Some(result) => result,
-            None => self.wait(owner, shard, lock, wait, clock),
-        }
+        self.note(owner, shard, lock.tree, decision)
     }
 
     /// Notes what was granted; `None` if others are in the way.
@@ -319,177 +446,6 @@ impl LockTable {
         }
     }
 
-    #[cold]
-    fn wait(
-        &self,
-        owner: &mut Owner,
-        shard: usize,
-        lock: Lock<'_>,
-        wait: Wait,
-        clock: &dyn Clock,
-    ) -> Result<(), Refusal> {
-        let mut waits = self.waits.lock();
-        let holder = {
-            let mut cell = self.cells[shard].lock();
-            let decision = cell.shard.request(owner.id, lock, self.shard_bytes_max);
-            if let Some(result) = self.note(owner, shard, lock.tree, decision) {
-                return result;
-            }
-            *owner.slot.outcome.lock() = Outcome::Open;
-            cell.shard.enqueue(owner.id, lock);
-            let holder = cell.shard.blockers(owner.id, lock.tree).first().copied().unwrap_or(0);
-            if wait == Wait::Never {
-                cell.shard.cancel(owner.id, lock.tree);
-                return Err(Refusal::Timeout { holder });
-            }
-            cell.slots.insert(owner.id, owner.slot.clone());
-            holder
-        };
-        let waiting = Waiting::new(lock, owner.writes);
-        waits.insert(owner.id, (shard, waiting.clone()));
-        self.break_circles(owner.id, &mut waits, clock);
-        drop(waits);
-        owner.pending = Some(Pending { waiting, shard });
-        self.tell_observer(owner);
-        match wait {
-            Wait::Nanos(nanos) => self.block(owner, nanos, clock, holder),
-            Wait::Step | Wait::Never => {
-                let open = matches!(*owner.slot.outcome.lock(), Outcome::Open);
-                if open { Err(Refusal::Queued { holder }) } else { self.end_wait(owner) }
-            }
-        }
-    }
-
-    fn tell_observer(&self, owner: &Owner) {
-        let Some(pending) = &owner.pending else { return };
-        // The shard is free again when the observer is called.
-        self.observed.tell(owner.id, || {
-            self.cells[pending.shard].lock().shard.blockers(owner.id, pending.waiting.tree)
-        });
-    }
-
-    /// While `start` is in a circle of waits, makes one of the circle give way.
-    fn break_circles(&self, start: TxnId, waits: &mut Waits, clock: &dyn Clock) {
-        loop {
-            let blockers = |id: TxnId| match waits.get(&id) {
-                Some((shard, waiting)) => {
-                    self.cells[*shard].lock().shard.blockers(id, waiting.tree)
-                }
-                None => Vec::new(),
-            };
-            let Some(circle) = deadlock::find_circle(start, blockers) else { return };
-            let next = circle.iter().copied().cycle().skip(1);
-            let edges: Vec<Edge> = circle
-                .iter()
-                .zip(next)
-                .filter_map(|(&waiter, holder)| {
-                    let waiting = waits.get(&waiter)?.1.clone();
-                    Some(Edge { waiter, waiting, holder })
-                })
-                .collect();
-            let Some(victim) = deadlock::victim(&edges) else { return };
-            let Some((shard, waiting)) = waits.get(&victim).cloned() else { return };
-            let report = Arc::new(Report { edges, victim });
-            let mut cell = self.cells[shard].lock();
-            let slot = cell.slots.get(&victim).cloned();
-            // If it has been granted just now, there is no circle any more.
-            if cell.cancel(victim, waiting.tree)
-                && let Some(slot) = slot
-            {
-                slot.tell(Outcome::Deadlock(report.clone()));
-                waits.remove(&victim);
-                self.deadlocks.fetch_add(1, Ordering::Relaxed);
-                *self.last_deadlock.lock() = Some((report, clock.now_nanos()));
-            }
-        }
-    }
-
-    /// Waits until the owner's request is decided or the time is up.
-    fn block(
-        &self,
-        owner: &mut Owner,
-        nanos: u64,
-        clock: &dyn Clock,
-        holder: TxnId,
-    ) -> Result<(), Refusal> {
-        let mut before = clock.now_nanos();
-        let mut left = nanos;
-        loop {
-            let interrupted = owner.interrupted();
-            let mut outcome = owner.slot.outcome.lock();
-            if matches!(*outcome, Outcome::Open) && left > 0 && !interrupted {
-                let slice = SLICE.min(Duration::from_nanos(left));
-                outcome = owner.slot.wake.wait_timeout(outcome, slice);
-                let now = clock.now_nanos();
-                // A clock that stands still would make this wait for ever.
-                let passed = if now > before { now - before } else { slice.as_nanos() as u64 };
-                (before, left) = (now, left.saturating_sub(passed));
-            }
-            let open = matches!(*outcome, Outcome::Open);
-            drop(outcome);
-            if !open {
-                return self.end_wait(owner);
-            }
-            if left == 0 || interrupted {
-                // It may be granted at this very moment.
-                return match self.give_up(owner) {
-                    true if interrupted => Err(Refusal::Interrupted { holder }),
-                    true => Err(Refusal::Timeout { holder }),
-                    false => self.end_wait(owner),
-                };
-            }
-            // Others may have come into its way meanwhile.
-            self.tell_observer(owner);
-        }
-    }
-
-    /// Takes the owner's request back; false if it has been decided meanwhile.
-    fn give_up(&self, owner: &mut Owner) -> bool {
-        let Some(pending) = &owner.pending else { return false };
-        let given_up = self.cells[pending.shard].lock().cancel(owner.id, pending.waiting.tree);
-        if given_up {
-            self.waits.lock().remove(&owner.id);
-            owner.pending = None;
-        }
-        given_up
-    }
-
-    /// Takes note of how the owner's request was decided.
-    fn end_wait(&self, owner: &mut Owner) -> Result<(), Refusal> {
-        let Some(pending) = owner.pending.take() else { return Ok(()) };
-        self.waits.lock().remove(&owner.id);
-        let outcome = std::mem::take(&mut *owner.slot.outcome.lock());
-        match outcome {
-            Outcome::Deadlock(report) => Err(Refusal::Deadlock(report)),
-            Outcome::Granted(Some(key)) => {
-                let (tree, shard) = (pending.waiting.tree, pending.shard as u8);
-                owner.hold(HeldKey { tree, shard, key });
-                Ok(())
-            }
-            Outcome::Granted(None) | Outcome::Open => Ok(()),
-        }
-    }
-
-    /// Looks after the request that an earlier call left in the queue; `lock` is asked for now.
-    fn settle(&self, owner: &mut Owner, lock: Lock<'_>) -> Result<(), Refusal> {
-        let Some(pending) = &owner.pending else { return Ok(()) };
-        if matches!(*owner.slot.outcome.lock(), Outcome::Open) {
-            let waiting = &pending.waiting;
-            let (tree, mode) = (waiting.tree, waiting.mode);
-            if (tree, waiting.span.get(), mode) == (lock.tree, lock.span, lock.mode) {
-                let cell = self.cells[pending.shard].lock();
-                let holder = cell.shard.blockers(owner.id, tree).first().copied().unwrap_or(0);
-                if holder != 0 {
-                    return Err(Refusal::Queued { holder });
-                }
-            }
-            if self.give_up(owner) {
-                return Ok(());
-            }
-        }
-        self.end_wait(owner)
-    }
-
     /// Lets go of everything, and takes back what is waited for.
     pub fn release(&self, owner: &mut Owner) {
         if owner.pending.is_some() && !self.give_up(owner) {
@@ -497,10 +453,12 @@ impl LockTable {
             let _ = self.end_wait(owner);
         }
         (owner.key_bytes, owner.keys_unmerged) = (0, 0);
+        owner.claim = None;
+        let mut parts = Vec::new();
         for held in owner.keys.drain(..) {
             let mut cell = self.cells[usize::from(held.shard)].lock();
             cell.shard.release(owner.id, held.tree, &held.key);
-            cell.promote(held.tree);
+            add_new(&mut parts, cell.promote(held.tree));
         }
         owner.slot.seen.note_keys(0);
         if let Some(place) = owner.live_at.take() {
@@ -510,10 +468,11 @@ impl LockTable {
             for cell in &self.cells {
                 let mut cell = cell.lock();
                 cell.shard.release_ranges(owner.id, tree);
-                cell.promote(tree);
+                add_new(&mut parts, cell.promote(tree));
                 cell.shard.tidy();
             }
         }
+        self.grant_parts(parts);
     }
 
     /// Lets go of a key that the owner has asked for once only, and not to write; answers whether
@@ -521,10 +480,9 @@ impl LockTable {
     pub fn release_once(&self, owner: &mut Owner, tree: TreeId, key: &[u8]) -> bool {
         let mut cell = self.cells[Self::shard_of(tree, key)].lock();
         let released = cell.shard.release_once(owner.id, tree, key);
-        if released {
-            cell.promote(tree);
-        }
+        let parts = if released { cell.promote(tree) } else { Vec::new() };
         drop(cell);
+        self.grant_parts(parts);
         let is_it = |held: &HeldKey| held.tree == tree && *held.key == *key;
         if released && let Some(at) = owner.keys.iter().rposition(is_it) {
             let held = owner.keys.swap_remove(at);
@@ -545,10 +503,21 @@ impl LockTable {
     }
 }
 
+/// Adds those that are not there.
+fn add_new(all: &mut Vec<TxnId>, more: Vec<TxnId>) {
+    for one in more {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+}
+
 #[path = "escalate.rs"]
 mod escalate;
 #[path = "views.rs"]
 mod views;
+#[path = "waits.rs"]
+mod waits;
 
 #[cfg(test)]
 #[path = "locks_tests.rs"]

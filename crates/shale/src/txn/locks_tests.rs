@@ -258,7 +258,7 @@ mod stepped {
         ask(&table, &mut a, gap(b"a", b"m")).unwrap();
         ask(&table, &mut b, gap(b"a", b"z")).unwrap();
         queued(ask(&table, &mut a, write(b"c")), &b);
-        // Both have written nothing; the younger gives way, at once.
+        // Both have written nothing; the one that closes the circle gives way, at once.
         assert!(matches!(ask(&table, &mut b, write(b"d")), Err(Refusal::Deadlock(_))));
         table.release(&mut b);
         ask(&table, &mut a, write(b"c")).unwrap();
@@ -266,7 +266,7 @@ mod stepped {
     }
 
     #[test]
-    fn a_range_waits_in_each_shard_in_turn() {
+    fn a_range_waits_for_each_of_those_in_it() {
         let table = LockTable::new(1 << 20);
         let mut writers: Vec<Owner> = (0..40).map(|_| table.owner()).collect();
         for (n, writer) in writers.iter_mut().enumerate() {

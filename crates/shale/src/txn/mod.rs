@@ -8,6 +8,7 @@ pub mod deadlock;
 pub mod holders;
 pub mod interrupt;
 pub mod live;
+pub mod lock;
 pub mod locks;
 pub mod observer;
 pub mod reads;
@@ -18,6 +19,6 @@ pub mod writes;
 
 pub use interrupt::Interrupt;
 pub use live::{About, Live};
+pub use lock::{Lock, Mode, Span, TxnId};
 pub use locks::{LockTable, Owner, Wait};
 pub use refusal::Refusal;
-pub use shard::{Lock, Mode, Span, TxnId};

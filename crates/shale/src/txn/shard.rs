@@ -18,118 +18,19 @@
 //!
 //! Requests are served in the order in which they came: one that conflicts with an earlier one that
 //! still waits has to wait as well, or a stream of shared locks would starve an exclusive one. But
-//! nobody waits for a request that waits for a lock of his own: he would wait for himself.
+//! nobody waits for a request that waits for a lock of his own: he would wait for himself. Where
+//! that is so by way of others, or of another shard, the request is told to pass
+//! ([`Shard::pass`]).
+//!
+//! A request may have parts, in several shards or several of one: none is held before all are free.
+//! The shard then says only that its own are, see [`Promoted`].
 
 use super::holders::{Holder, Holders};
+pub use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
 use crate::version::TreeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
-
-/// The number of a transaction; a later one has a larger number.
-pub type TxnId = u64;
-
-/// How a lock excludes others; each mode excludes all that the one before it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mode {
-    /// Others may not write there.
-    Gap,
-    /// What is there stays as it is.
-    Shared,
-    /// Nobody else locks it.
-    Exclusive,
-    /// Nobody else locks it or a gap that it is in: it is going to be written.
-    Write,
-}
-
-impl Mode {
-    /// Whether two transactions cannot have these at once.
-    #[inline]
-    pub fn conflicts(self, other: Mode) -> bool {
-        use Mode::{Gap, Shared, Write};
-        match (self, other) {
-            (Gap, other) | (other, Gap) => other == Write,
-            (Shared, Shared) => false,
-            _ => true,
-        }
-    }
-
-    /// As messages call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Gap => "a gap lock",
-            Mode::Shared => "a shared lock",
-            Mode::Exclusive => "an exclusive lock",
-            Mode::Write => "a lock to write",
-        }
-    }
-}
-
-/// The keys that a lock is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span<'a> {
-    /// One key.
-    Key(&'a [u8]),
-    /// The keys from the first up to, not including, the second; without a second: to the end.
-    Range(&'a [u8], Option<&'a [u8]>),
-}
-
-impl Span<'_> {
-    fn has(self, key: &[u8]) -> bool {
-        match self {
-            Span::Key(own) => own == key,
-            Span::Range(lower, upper) => lower <= key && upper.is_none_or(|upper| key < upper),
-        }
-    }
-
-    /// Whether there is a key in both.
-    pub fn overlaps(self, other: Span<'_>) -> bool {
-        match (self, other) {
-            (Span::Key(key), other) | (other, Span::Key(key)) => other.has(key),
-            (Span::Range(a, a_end), Span::Range(b, b_end)) => {
-                a_end.is_none_or(|end| b < end) && b_end.is_none_or(|end| a < end)
-            }
-        }
-    }
-}
-
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lock<'a> {
-    /// In which tree.
-    pub tree: TreeId,
-    /// On which keys.
-    pub span: Span<'a>,
-    /// How.
-    pub mode: Mode,
-}
-
-/// A span that is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OwnedSpan {
-    /// One key.
-    Key(Arc<[u8]>),
-    /// A range of keys.
-    Range(Box<[u8]>, Option<Box<[u8]>>),
-}
-
-impl OwnedSpan {
-    /// A copy.
-    pub fn new(span: Span<'_>) -> OwnedSpan {
-        match span {
-            Span::Key(key) => OwnedSpan::Key(key.into()),
-            Span::Range(lower, upper) => OwnedSpan::Range(lower.into(), upper.map(Into::into)),
-        }
-    }
-
-    /// It, borrowed.
-    pub fn get(&self) -> Span<'_> {
-        match self {
-            OwnedSpan::Key(key) => Span::Key(key),
-            OwnedSpan::Range(lower, upper) => Span::Range(lower, upper.as_deref()),
-        }
-    }
-}
 
 /// What a request comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +51,8 @@ struct RangeLock {
     mode: Mode,
     lower: Box<[u8]>,
     upper: Option<Box<[u8]>>,
+    /// The last one that its owner was granted: it can be taken back, so it is not merged yet.
+    fresh: bool,
 }
 
 impl RangeLock {
@@ -187,6 +90,28 @@ struct Request {
     owner: TxnId,
     span: OwnedSpan,
     mode: Mode,
+    /// Whether it is all that the owner asks for.
+    whole: bool,
+    /// The earlier requests that it does not wait for: these wait for its owner.
+    passes: Vec<TxnId>,
+}
+
+/// One who is in the way of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// The transaction.
+    pub id: TxnId,
+    /// Whether it holds what the request conflicts with; else it has asked for it before.
+    pub holds: bool,
+}
+
+/// What has become free.
+#[derive(Debug, Default)]
+pub struct Promoted {
+    /// Who has got what was waited for, and the key if it is a new one.
+    pub granted: Vec<(TxnId, Option<Arc<[u8]>>)>,
+    /// Whose parts are free here; they are in the queue as before.
+    pub parts: Vec<TxnId>,
 }
 
 /// What a held key takes beside its bytes: its place in the tree, the counts of the shared key, and
@@ -254,19 +179,19 @@ impl TreeLocks {
         held_up
     }
 
-    /// Tells `found` of all whom this request of `owner` has to wait for, if it is at place `place`
-    /// of the queue.
+    /// Tells `found` of all whom this request of `owner` has to wait for, if those of the queue
+    /// before `place` are earlier, until it answers false.
     fn blockers(
         &self,
         owner: TxnId,
-        span: Span<'_>,
-        mode: Mode,
+        (span, mode): (Span<'_>, Mode),
         place: usize,
-        found: &mut dyn FnMut(TxnId) -> bool,
+        passes: &[TxnId],
+        found: &mut dyn FnMut(Blocker) -> bool,
     ) {
         let mut go_on = true;
-        self.conflicts(owner, span, mode, &mut |holder| {
-            go_on = found(holder);
+        self.conflicts(owner, span, mode, &mut |id| {
+            go_on = found(Blocker { id, holds: true });
             go_on
         });
         for earlier in self.queue.iter().take(place) {
@@ -276,20 +201,44 @@ impl TreeLocks {
             if earlier.owner != owner
                 && earlier.mode.conflicts(mode)
                 && earlier.span.get().overlaps(span)
+                && !passes.contains(&earlier.owner)
                 && !self.is_held_up_by(owner, earlier)
             {
-                go_on = found(earlier.owner);
+                go_on = found(Blocker { id: earlier.owner, holds: false });
             }
         }
     }
 
-    fn is_free(&self, owner: TxnId, span: Span<'_>, mode: Mode, place: usize) -> bool {
+    fn is_free(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
         let mut free = true;
-        self.blockers(owner, span, mode, place, &mut |_| {
+        self.blockers(owner, (span, mode), self.queue.len(), &[], &mut |_| {
             free = false;
             false
         });
         free
+    }
+
+    /// Whether what waits at a place of the queue is free.
+    fn is_free_at(&self, place: usize) -> bool {
+        let mut free = true;
+        self.blockers_at(place, &mut |_| {
+            free = false;
+            false
+        });
+        free
+    }
+
+    fn blockers_at(&self, place: usize, found: &mut dyn FnMut(Blocker) -> bool) {
+        if let Some(request) = self.queue.get(place) {
+            let asked = (request.span.get(), request.mode);
+            self.blockers(request.owner, asked, place, &request.passes, found);
+        }
+    }
+
+    /// The places of the queue at which an owner waits.
+    fn places(&self, owner: TxnId) -> impl Iterator<Item = usize> + '_ {
+        let all = self.queue.iter().enumerate();
+        all.filter(move |(_, request)| request.owner == owner).map(|(place, _)| place)
     }
 
     /// Whether the owner has it already. From now on two calls rely on it.
@@ -326,27 +275,40 @@ impl TreeLocks {
                 }
             }
             Span::Range(lower, upper) => {
-                let mut new =
-                    RangeLock { owner, mode, lower: lower.into(), upper: upper.map(Into::into) };
-                let mut bytes = 0;
-                while let Some(at) = self.ranges.iter().position(|range| {
-                    range.owner == owner
-                        && range.mode == mode
-                        && range.touches(&new.lower, new.upper.as_deref())
-                }) {
-                    let old = self.ranges.swap_remove(at);
-                    bytes -= old.bytes() as isize;
-                    new.lower = new.lower.min(old.lower);
-                    new.upper = match (new.upper, old.upper) {
-                        (Some(a), Some(b)) => Some(a.max(b)),
-                        _ => None,
-                    };
-                }
+                let mut bytes = self.merge_fresh(owner);
+                let (lower, upper) = (lower.into(), upper.map(Into::into));
+                let new = RangeLock { owner, mode, lower, upper, fresh: true };
                 bytes += new.bytes() as isize;
                 self.ranges.push(new);
                 (bytes, None)
             }
         }
+    }
+
+    /// The last range that the owner was granted becomes one with those that it touches; answers
+    /// by how many bytes the memory taken has changed.
+    fn merge_fresh(&mut self, owner: TxnId) -> isize {
+        let is_fresh = |range: &RangeLock| range.owner == owner && range.fresh;
+        let Some(at) = self.ranges.iter().position(is_fresh) else { return 0 };
+        let mut new = self.ranges.swap_remove(at);
+        new.fresh = false;
+        let mut bytes = -(new.bytes() as isize);
+        while let Some(at) = self.ranges.iter().position(|range| {
+            range.owner == owner
+                && range.mode == new.mode
+                && range.touches(&new.lower, new.upper.as_deref())
+        }) {
+            let old = self.ranges.swap_remove(at);
+            bytes -= old.bytes() as isize;
+            new.lower = new.lower.min(old.lower);
+            new.upper = match (new.upper, old.upper) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                _ => None,
+            };
+        }
+        bytes += new.bytes() as isize;
+        self.ranges.push(new);
+        bytes
     }
 }
 
@@ -366,7 +328,7 @@ impl Shard {
         if locks.is_held_again(owner, span, mode) {
             return Decision::Held;
         }
-        if !locks.is_free(owner, span, mode, locks.queue.len()) {
+        if !locks.is_free(owner, span, mode) {
             return Decision::Busy;
         }
         if self.bytes > bytes_max {
@@ -380,9 +342,7 @@ impl Shard {
     /// Whether nobody else holds or waits for what this conflicts with, but for those who wait for
     /// the owner.
     pub fn is_free(&self, owner: TxnId, lock: Lock<'_>) -> bool {
-        self.trees
-            .get(&lock.tree)
-            .is_none_or(|locks| locks.is_free(owner, lock.span, lock.mode, locks.queue.len()))
+        self.trees.get(&lock.tree).is_none_or(|locks| locks.is_free(owner, lock.span, lock.mode))
     }
 
     /// How the owner holds a key.
@@ -403,6 +363,7 @@ impl Shard {
     pub fn cover(&mut self, owner: TxnId, lock: Lock<'_>) {
         let locks = self.trees.entry(lock.tree).or_default();
         let (mut bytes, _) = locks.grant(owner, lock.span, lock.mode);
+        bytes += locks.merge_fresh(owner);
         if let Some(new) = locks.ranges.pop() {
             locks.ranges.retain(|old| {
                 let covered = old.owner == owner && old.mode <= new.mode && new.covers(old.span());
@@ -414,29 +375,80 @@ impl Shard {
         self.bytes = self.bytes.saturating_add_signed(bytes);
     }
 
-    /// Puts a request that was found busy at the end of the queue. An owner has one at a time.
-    pub fn enqueue(&mut self, owner: TxnId, lock: Lock<'_>) {
-        let locks = self.trees.entry(lock.tree).or_default();
-        debug_assert!(!locks.queue.iter().any(|request| request.owner == owner));
-        let span = OwnedSpan::new(lock.span);
-        locks.queue.push(Request { owner, span, mode: lock.mode });
+    /// Takes back the range that the owner was granted last. Others may be free to go then.
+    pub fn take_back(&mut self, owner: TxnId, tree: TreeId) {
+        let Some(locks) = self.trees.get_mut(&tree) else { return };
+        let is_fresh = |range: &RangeLock| range.owner == owner && range.fresh;
+        if let Some(at) = locks.ranges.iter().position(is_fresh) {
+            let range = locks.ranges.swap_remove(at);
+            self.bytes = self.bytes.saturating_sub(range.bytes());
+        }
     }
 
-    /// Whom the request that `owner` has in the queue of a tree waits for; nobody if it has none.
-    pub fn blockers(&self, owner: TxnId, tree: TreeId) -> Vec<TxnId> {
-        let mut all = Vec::new();
-        let Some(locks) = self.trees.get(&tree) else { return all };
-        let Some(place) = locks.queue.iter().position(|request| request.owner == owner) else {
-            return all;
-        };
-        let request = &locks.queue[place];
-        locks.blockers(owner, request.span.get(), request.mode, place, &mut |blocker| {
-            if !all.contains(&blocker) {
-                all.push(blocker);
-            }
-            true
+    /// Puts a request at the end of the queue, unless what it asks for is held. An owner has one at
+    /// a time, in one tree; without `whole` it is one of its parts.
+    pub fn enqueue(&mut self, owner: TxnId, lock: Lock<'_>, whole: bool) {
+        let Lock { tree, span, mode } = lock;
+        let locks = self.trees.entry(tree).or_default();
+        if locks.is_held_again(owner, span, mode) {
+            return;
+        }
+        debug_assert!(!locks.queue.iter().any(|other| other.owner == owner && whole));
+        let span = OwnedSpan::new(span);
+        locks.queue.push(Request { owner, span, mode, whole, passes: Vec::new() });
+    }
+
+    /// Tells of those whom what `owner` has in the queue of a tree waits for.
+    pub fn blockers(&self, owner: TxnId, tree: TreeId, found: &mut dyn FnMut(Blocker)) {
+        let Some(locks) = self.trees.get(&tree) else { return };
+        for place in locks.places(owner) {
+            locks.blockers_at(place, &mut |blocker| {
+                found(blocker);
+                true
+            });
+        }
+    }
+
+    /// From now on what `owner` has in the queue does not wait for what `other` has there.
+    pub fn pass(&mut self, owner: TxnId, tree: TreeId, other: TxnId) {
+        let Some(locks) = self.trees.get_mut(&tree) else { return };
+        for request in locks.queue.iter_mut().filter(|request| request.owner == owner) {
+            request.passes.push(other);
+        }
+    }
+
+    /// Whether nobody is in the way of what `owner` has in the queue.
+    pub fn is_clear(&self, owner: TxnId, tree: TreeId) -> bool {
+        let Some(locks) = self.trees.get(&tree) else { return true };
+        locks.places(owner).all(|place| locks.is_free_at(place))
+    }
+
+    /// Grants all that `owner` has in the queue, which is clear; answers with a new key.
+    pub fn grant_all(&mut self, owner: TxnId, tree: TreeId) -> Option<Arc<[u8]>> {
+        let locks = self.trees.get_mut(&tree)?;
+        let mut new = None;
+        while let Some(place) = locks.queue.iter().position(|request| request.owner == owner) {
+            let request = locks.queue.remove(place);
+            let (bytes, key) = locks.grant(owner, request.span.get(), request.mode);
+            self.bytes = self.bytes.saturating_add_signed(bytes);
+            new = new.or(key);
+        }
+        new
+    }
+
+    /// Whether `owner` waits for something in a tree.
+    pub fn is_queued(&self, owner: TxnId, tree: TreeId) -> bool {
+        self.trees.get(&tree).is_some_and(|locks| locks.places(owner).next().is_some())
+    }
+
+    /// One who holds what a request conflicts with.
+    pub fn holder(&self, owner: TxnId, lock: Lock<'_>) -> Option<TxnId> {
+        let mut holder = None;
+        self.trees.get(&lock.tree)?.conflicts(owner, lock.span, lock.mode, &mut |id| {
+            holder = Some(id);
+            false
         });
-        all
+        holder
     }
 
     /// Takes the request of `owner` out of the queue; answers whether it was there. Others may be
@@ -516,22 +528,26 @@ impl Shard {
         self.trees.get(&tree).is_some_and(|locks| !locks.queue.is_empty())
     }
 
-    /// Grants what can be granted of what is waited for in a tree, in order. Answers with those who
-    /// got it, and the keys that they got.
-    pub fn promote(&mut self, tree: TreeId) -> Vec<(TxnId, Option<Arc<[u8]>>)> {
-        let mut done = Vec::new();
+    /// Grants what can be granted of what is waited for in a tree, in order.
+    pub fn promote(&mut self, tree: TreeId) -> Promoted {
+        let mut done = Promoted::default();
         let Some(locks) = self.trees.get_mut(&tree) else { return done };
         let mut place = 0;
         while let Some(request) = locks.queue.get(place) {
-            let span = request.span.get();
-            if !locks.is_free(request.owner, span, request.mode, place) {
+            let (owner, whole) = (request.owner, request.whole);
+            if !locks.is_free_at(place) {
+                place += 1;
+                continue;
+            }
+            if !whole {
+                done.parts.push(owner);
                 place += 1;
                 continue;
             }
             let request = locks.queue.remove(place);
-            let (bytes, key) = locks.grant(request.owner, request.span.get(), request.mode);
+            let (bytes, key) = locks.grant(owner, request.span.get(), request.mode);
             self.bytes = self.bytes.saturating_add_signed(bytes);
-            done.push((request.owner, key));
+            done.granted.push((owner, key));
         }
         done
     }
@@ -551,13 +567,13 @@ impl Shard {
         }
     }
 
-    /// How many keys and ranges are held, and how many requests wait.
-    pub fn counts(&self) -> (usize, usize, usize) {
-        let mut sums = (0, 0, 0);
+    /// How many keys and ranges are held; adds those who wait.
+    pub fn counts(&self, waiting: &mut BTreeSet<TxnId>) -> (usize, usize) {
+        let mut sums = (0, 0);
         for locks in self.trees.values() {
             sums.0 += locks.keys.values().map(|h| h.as_slice().len()).sum::<usize>();
             sums.1 += locks.ranges.len();
-            sums.2 += locks.queue.len();
+            waiting.extend(locks.queue.iter().map(|request| request.owner));
         }
         sums
     }

@@ -20,7 +20,7 @@ impl Shard {
         match self.request(owner, lock, MAX) {
             Decision::Held | Decision::Granted(_) => true,
             Decision::Busy => {
-                self.enqueue(owner, lock);
+                self.enqueue(owner, lock, true);
                 false
             }
             Decision::Full => panic!("full"),
@@ -29,7 +29,24 @@ impl Shard {
 
     fn let_go(&mut self, owner: TxnId, key: &[u8]) -> Vec<TxnId> {
         self.release(owner, 1, key);
-        self.promote(1).into_iter().map(|granted| granted.0).collect()
+        self.promoted()
+    }
+
+    fn promoted(&mut self) -> Vec<TxnId> {
+        let Promoted { granted, parts } = self.promote(1);
+        assert_eq!(parts, []);
+        granted.into_iter().map(|granted| granted.0).collect()
+    }
+
+    fn in_the_way_of(&self, owner: TxnId) -> Vec<TxnId> {
+        let mut all = Vec::new();
+        self.blockers(owner, 1, &mut |blocker| all.push(blocker.id));
+        all
+    }
+
+    fn sizes(&self) -> ((usize, usize), usize, usize) {
+        let mut waiting = BTreeSet::new();
+        (self.counts(&mut waiting), waiting.len(), self.bytes())
     }
 }
 
@@ -79,12 +96,12 @@ fn gaps_keep_writers_out_and_nobody_else() {
     assert!(shard.ask(2, range(b"a", b"z", Mode::Gap)));
     assert!(shard.ask(3, key(b"c", Mode::Exclusive)), "a row that is there may be locked");
     assert!(!shard.ask(3, key(b"c", Mode::Write)));
-    assert_eq!(shard.blockers(3, 1), [1, 2]);
+    assert_eq!(shard.in_the_way_of(3), [1, 2]);
     shard.release_ranges(1, 1);
-    assert_eq!(shard.promote(1), []);
+    assert_eq!(shard.promoted(), []);
     shard.release_ranges(2, 1);
     // It had the key already.
-    assert_eq!(shard.promote(1), [(3, None)]);
+    assert_eq!(shard.promote(1).granted, [(3, None)]);
     // And a gap is not granted over what another is writing.
     assert!(!shard.ask(4, range(b"a", b"z", Mode::Gap)));
     assert_eq!(shard.let_go(3, b"c"), [4]);
@@ -97,7 +114,7 @@ fn requests_are_served_in_order() {
     assert!(!shard.ask(2, key(b"k", Mode::Exclusive)));
     assert!(!shard.ask(3, key(b"k", Mode::Shared)), "it would starve the one before");
     assert!(!shard.ask(4, key(b"k", Mode::Shared)));
-    assert_eq!(shard.blockers(3, 1), [2]);
+    assert_eq!(shard.in_the_way_of(3), [2]);
     assert_eq!(shard.let_go(1, b"k"), [2]);
     assert_eq!(shard.let_go(2, b"k"), [3, 4]);
 }
@@ -121,7 +138,7 @@ fn an_upgrade_does_not_wait_for_those_who_wait_for_it() {
     let mut shard = Shard::default();
     assert!(shard.ask(1, key(b"k", Mode::Shared)) && shard.ask(2, key(b"k", Mode::Shared)));
     assert!(!shard.ask(1, key(b"k", Mode::Write)) && !shard.ask(2, key(b"k", Mode::Write)));
-    assert_eq!((shard.blockers(1, 1), shard.blockers(2, 1)), (vec![2], vec![1]));
+    assert_eq!((shard.in_the_way_of(1), shard.in_the_way_of(2)), (vec![2], vec![1]));
     assert!(shard.cancel(2, 1));
     assert_eq!(shard.let_go(2, b"k"), [1]);
 }
@@ -142,18 +159,34 @@ fn ranges_that_touch_become_one() {
     for (lower, upper) in [("a", "c"), ("e", "g"), ("c", "d"), ("d", "e"), ("b", "f")] {
         assert!(shard.ask(1, range(lower.as_bytes(), upper.as_bytes(), Mode::Gap)));
     }
-    assert_eq!(shard.counts(), (0, 1, 0));
+    // The last one may be taken back still.
+    assert_eq!(shard.sizes().0, (0, 2));
     assert!(shard.ask(1, Lock { tree: 1, span: Span::Range(b"g", None), mode: Mode::Gap }));
     assert!(shard.ask(2, range(b"a", b"b", Mode::Gap)));
-    assert_eq!(shard.counts(), (0, 2, 0));
+    assert_eq!(shard.sizes().0, (0, 3));
     assert!(!shard.ask(3, key(b"zzz", Mode::Write)));
     assert!(shard.ask(4, key(b"Z", Mode::Write)));
     shard.release_ranges(1, 1);
     shard.release_ranges(2, 1);
     shard.release(4, 1, b"Z");
-    assert_eq!(shard.promote(1).len(), 1);
+    assert_eq!(shard.promoted(), [3]);
     shard.release(3, 1, b"zzz");
-    assert_eq!((shard.counts(), shard.bytes()), ((0, 0, 0), 0));
+    assert_eq!(shard.sizes(), ((0, 0), 0, 0));
+}
+
+#[test]
+fn a_range_is_taken_back_and_nothing_else() {
+    let mut shard = Shard::default();
+    assert!(shard.ask(1, range(b"a", b"c", Mode::Gap)));
+    assert!(shard.ask(1, range(b"c", b"e", Mode::Gap)));
+    assert!(!shard.ask(2, key(b"d", Mode::Write)));
+    shard.take_back(1, 1);
+    assert_eq!(shard.promoted(), [2]);
+    assert!(!shard.ask(3, key(b"b", Mode::Write)));
+    assert!(!shard.ask(4, range(b"a", b"z", Mode::Gap)));
+    // There is nothing more to take back.
+    shard.take_back(1, 1);
+    assert_eq!(shard.promoted(), []);
 }
 
 #[test]
@@ -194,7 +227,7 @@ fn random_requests() {
                 }
                 shard.release_ranges(owner, 1);
                 held.retain(|h| h.0 != owner);
-                for (owner, _) in shard.promote(1) {
+                for owner in shard.promoted() {
                     let (span, mode) = waiting.remove(&owner).unwrap();
                     note(&mut held, owner, span, mode);
                 }
@@ -220,7 +253,7 @@ fn random_requests() {
                 }
             }
             for owner in waiting.keys() {
-                assert!(!shard.blockers(*owner, 1).is_empty(), "seed {seed}: {owner} waits");
+                assert!(!shard.in_the_way_of(*owner).is_empty(), "seed {seed}: {owner} waits");
             }
         }
         for owner in waiting.keys() {
@@ -232,7 +265,7 @@ fn random_requests() {
                 OwnedSpan::Range(..) => shard.release_ranges(*owner, 1),
             }
         }
-        assert_eq!((shard.counts(), shard.bytes()), ((0, 0, 0), 0), "seed {seed}");
+        assert_eq!(shard.sizes(), ((0, 0), 0, 0), "seed {seed}");
     }
 }
 

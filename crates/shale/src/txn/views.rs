@@ -1,6 +1,7 @@
 //! What others may see of the lock table: who is there, what they hold, how much it takes.
 
 use super::{Live, Lock, LockTable, Owner, Span, TxnId};
+use std::collections::BTreeSet;
 
 impl LockTable {
     /// The transactions that have begun and not ended, oldest first.
@@ -8,10 +9,9 @@ impl LockTable {
         let mut all = self.live.all();
         let waits = self.waits.lock();
         for live in &mut all {
-            if let Some((shard, waiting)) = waits.get(&live.id) {
-                let cell = self.cells[*shard].lock();
-                live.blockers = cell.shard.blockers(live.id, waiting.tree);
-                live.waiting = Some(waiting.clone());
+            if let Some(waiter) = waits.get(&live.id) {
+                live.blockers = self.blockers(&waits, live.id);
+                live.waiting = Some(waiter.waiting.clone());
             }
         }
         all
@@ -23,8 +23,8 @@ impl LockTable {
         let mut go_on = true;
         for (index, cell) in self.cells.iter().enumerate() {
             cell.lock().shard.each(&mut |owner, lock, waits| {
-                // A range is in all shards, the request for it in one.
-                if waits || index == 0 || matches!(lock.span, Span::Key(_)) {
+                // A range is in all shards, and so are requests for it.
+                if index == 0 || matches!(lock.span, Span::Key(_)) {
                     go_on = found(owner, lock, waits);
                 }
                 go_on
@@ -43,14 +43,14 @@ impl LockTable {
 
     /// How many keys and ranges are held, and how many requests wait. A range counts once.
     pub fn counts(&self) -> (usize, usize, usize) {
-        let mut sums = (0, 0, 0);
+        let mut waiting = BTreeSet::new();
+        let mut sums = (0, 0);
         for (index, cell) in self.cells.iter().enumerate() {
-            let (keys, ranges, waiting) = cell.lock().shard.counts();
+            let (keys, ranges) = cell.lock().shard.counts(&mut waiting);
             sums.0 += keys;
             sums.1 += if index == 0 { ranges } else { 0 };
-            sums.2 += waiting;
         }
-        sums
+        (sums.0, sums.1, waiting.len())
     }
 
     /// About how many bytes of memory it takes.

@@ -34,6 +34,9 @@ pub struct Catalog {
     pub last_seq: SeqNo,
     /// Where the log starts.
     pub log: LogStart,
+    /// A log file, and its length up to which the log is complete and durable; `None` also if the
+    /// file is needed no more.
+    pub log_end: Option<(FileId, u64)>,
     /// Transactions that are prepared with their writes in tables, by name: these, by tree.
     pub prepared: BTreeMap<Vec<u8>, Vec<(TreeId, Vec<TableMeta>)>>,
     /// The tables of all trees, and of prepared transactions.
@@ -216,6 +219,8 @@ impl Catalog {
         self.next_tree = self.next_tree.max(edit.next_tree.unwrap_or(0));
         self.last_seq = self.last_seq.max(edit.last_seq.unwrap_or(0));
         self.log = edit.log.unwrap_or(self.log);
+        let log = self.log.file;
+        self.log_end = edit.log_end.or(self.log_end).filter(|(file, _)| *file >= log);
     }
 
     /// The edit that makes this catalog from an empty one.
@@ -225,6 +230,7 @@ impl Catalog {
             next_tree: Some(self.next_tree),
             last_seq: Some(self.last_seq),
             log: Some(self.log),
+            log_end: self.log_end,
             ..Edit::default()
         };
         for (xid, trees) in &self.prepared {

@@ -110,6 +110,8 @@ pub struct Edit {
     pub last_seq: Option<SeqNo>,
     /// Where the log starts from now on.
     pub log: Option<LogStart>,
+    /// A log file, and its length up to which the log is complete and durable.
+    pub log_end: Option<(FileId, u64)>,
     /// Transactions that are prepared no more, by name: decided before the trees change.
     pub decided: Vec<Vec<u8>>,
     /// Transactions that are prepared from now on, with their writes in tables.
@@ -168,6 +170,9 @@ mod tag {
         pub const LOG_SEQ: u8 = 8;
         pub const DECIDED: u8 = 9;
         pub const PREPARED: u8 = 10;
+        // A check, which a reader can do without.
+        pub const LOG_END_FILE: u8 = 128;
+        pub const LOG_END_BYTES: u8 = 129;
     }
     pub mod prepared {
         pub const XID: u8 = 1;
@@ -242,6 +247,8 @@ pub fn encode(edit: &Edit, out: &mut Vec<u8>) {
     optional(out, t::LAST_SEQ, edit.last_seq);
     optional(out, t::LOG_FILE, edit.log.map(|log| log.file));
     optional(out, t::LOG_SEQ, edit.log.map(|log| log.seq));
+    optional(out, t::LOG_END_FILE, edit.log_end.map(|(file, _)| file));
+    optional(out, t::LOG_END_BYTES, edit.log_end.map(|(_, bytes)| bytes));
     for xid in &edit.decided {
         bytes(out, t::DECIDED, xid);
     }
@@ -439,7 +446,7 @@ pub fn decode(content: &[u8]) -> Result<Edit, Damage> {
         ));
     }
     let mut edit = Edit::default();
-    let (mut log_file, mut log_seq) = (None, None);
+    let (mut log_file, mut log_seq, mut end_file, mut end_bytes) = (None, None, None, None);
     fields(content, |field| {
         match field.tag {
             t::TREE_DROPPED => edit.trees_dropped.push(field.tree()?),
@@ -452,6 +459,8 @@ pub fn decode(content: &[u8]) -> Result<Edit, Damage> {
             t::LOG_SEQ => log_seq = Some(field.seq()?),
             t::DECIDED => edit.decided.push(field.content.to_vec()),
             t::PREPARED => edit.prepared.push(decode_prepared(field.content)?),
+            t::LOG_END_FILE => end_file = Some(field.number()?),
+            t::LOG_END_BYTES => end_bytes = Some(field.number()?),
             _ => field.unknown("an edit")?,
         }
         Ok(())
@@ -461,6 +470,7 @@ pub fn decode(content: &[u8]) -> Result<Edit, Damage> {
         (None, None) => None,
         _ => return Err("the start of the log is named by half".to_owned()),
     };
+    edit.log_end = end_file.zip(end_bytes);
     Ok(edit)
 }
 

@@ -243,6 +243,8 @@ pub struct Recovered {
     pub last_seq: SeqNo,
     /// Where the log starts.
     pub log: LogStart,
+    /// A log file, and its length up to which the log is complete and durable.
+    pub log_end: Option<(FileId, u64)>,
     /// The number of the manifest.
     pub manifest_id: FileId,
     /// How many edits it has.
@@ -274,6 +276,7 @@ pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
         next_tree: catalog.next_tree,
         last_seq: catalog.last_seq,
         log: catalog.log,
+        log_end: catalog.log_end,
         manifest_id: id,
         edits,
         torn_bytes,

@@ -30,6 +30,8 @@ pub struct ReplayStart {
     pub covered: SeqNo,
     /// Every operation up to this number must be found, in tables or in the log.
     pub durable: SeqNo,
+    /// The log must go on at least to this length of the file of this number.
+    pub end: Option<(u64, u64)>,
 }
 
 /// Where the log ends.
@@ -73,6 +75,7 @@ pub fn replay(
         expected: None,
         durable: start.durable.max(start.covered),
         searched: 0,
+        end_min: start.end,
         end: ReplayEnd { last_seq: start.covered, ..ReplayEnd::default() },
         stop: None,
     };
@@ -89,6 +92,8 @@ struct Replayer {
     durable: SeqNo,
     /// The bytes of the files since the log was last known to go on.
     searched: u64,
+    /// The file and the offset that it must go on to.
+    end_min: Option<(u64, u64)>,
     end: ReplayEnd,
     stop: Option<Stop>,
 }
@@ -210,6 +215,14 @@ impl Replayer {
                 " (the log can be read up to sequence number {last}, but was durable up to \
                  {durable})"
             );
+            return Err(self.corruption(path, &note));
+        }
+        if let Some((id, bytes)) = self.end_min
+            && (self.end.end_file, self.end.end_offset) < (id, bytes)
+        {
+            let found = wals.iter().find(|(other, _)| *other == id);
+            let path = found.map_or(dir, |(_, path)| path);
+            let note = format!(" (it was sound up to byte {bytes} when the database was closed)");
             return Err(self.corruption(path, &note));
         }
         Ok(ReplayEnd { durable_seq: durable, ..self.end })

@@ -1,6 +1,7 @@
 //! Logs for the tests of this module.
 
 use super::payload::{begin, put_op};
+use super::record::WAL;
 use super::writer::WalWriter;
 use crate::base::key::{Kind, SeqNo};
 use crate::fs::Fs;
@@ -22,7 +23,7 @@ pub fn disk() -> MemFs {
 
 /// A new WAL.
 pub fn wal(fs: &MemFs, id: u64) -> WalWriter {
-    WalWriter::create(fs, &path(id), id).unwrap()
+    WalWriter::create_as(fs, &path(id), id, WAL).unwrap()
 }
 
 /// Appends one record of `count` puts; answers where it starts.

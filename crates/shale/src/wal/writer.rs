@@ -1,43 +1,16 @@
 //! Appends framed records to one log file, and makes them durable.
 //!
 //! After a failure of which the outcome is not known (an append other than on a full disk, a sync,
-//! a cut), the writer is poisoned: every later call answers [`Error::Poisoned`], since nothing
-//! that is appended behind a hole could be recovered. A full disk leaves the file as it was before.
+//! a cut), the writer's guard is poisoned: every later call answers [`Error::Poisoned`], since
+//! nothing that is appended behind a hole could be recovered. The logs of a database share one
+//! guard. A full disk leaves the file as it was before.
 
 use super::record::{FILE_HEADER_BYTES, Format, Framer, Seal, WAL, file_header};
 use crate::base::error::{Error, Result};
-use crate::base::sync::atomic::{AtomicBool, Ordering};
-use crate::base::sync::{Arc, Mutex};
+use crate::base::sync::Arc;
+use crate::fs::guard::{Gate, Guard};
 use crate::fs::{Fs, Syncer, WriteFile};
 use std::path::Path;
-
-/// The first failure that makes a file unsafe to write, shared by its writer and its syncers.
-#[derive(Debug, Default)]
-struct Poison {
-    set: AtomicBool,
-    cause: Mutex<Option<Arc<Error>>>,
-}
-
-impl Poison {
-    #[inline]
-    fn check(&self) -> Result<()> {
-        if self.set.load(Ordering::Acquire) { Err(self.error()) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn error(&self) -> Error {
-        match &*self.cause.lock() {
-            Some(cause) => Error::Poisoned(Arc::clone(cause)),
-            None => Error::Closed,
-        }
-    }
-
-    #[cold]
-    fn set(&self, error: &Error) {
-        self.cause.lock().get_or_insert_with(|| Arc::new(error.clone()));
-        self.set.store(true, Ordering::Release);
-    }
-}
 
 /// The one appender of a log file.
 pub struct WalWriter {
@@ -45,18 +18,29 @@ pub struct WalWriter {
     id: u64,
     seal: Seal,
     bytes: u64,
-    poison: Arc<Poison>,
+    gate: Arc<Gate>,
+    guard: Arc<Guard>,
 }
 
 impl WalWriter {
     /// Creates the WAL with this number. Its name is durable on return, its header is not (a file
     /// without a header holds nothing); syncs a directory, so call it away from the write path.
-    pub fn create(fs: &dyn Fs, path: &Path, id: u64) -> Result<WalWriter> {
-        WalWriter::create_as(fs, path, id, WAL)
+    pub fn create(fs: &dyn Fs, path: &Path, id: u64, guard: &Arc<Guard>) -> Result<WalWriter> {
+        WalWriter::make(fs, path, id, WAL, Arc::clone(guard))
     }
 
-    /// As [`WalWriter::create`], for any log file.
+    /// As [`WalWriter::create`], for any log file, with a guard of its own.
     pub fn create_as(fs: &dyn Fs, path: &Path, id: u64, format: Format) -> Result<WalWriter> {
+        WalWriter::make(fs, path, id, format, Arc::new(Guard::new(path)))
+    }
+
+    fn make(
+        fs: &dyn Fs,
+        path: &Path,
+        id: u64,
+        format: Format,
+        guard: Arc<Guard>,
+    ) -> Result<WalWriter> {
         let seal = Seal::new(format, id);
         let mut file = fs.create(path)?;
         file.append(&file_header(format, seal))?;
@@ -64,7 +48,7 @@ impl WalWriter {
             fs.sync_dir(dir)?;
         }
         let bytes = FILE_HEADER_BYTES as u64;
-        Ok(WalWriter { file, id, seal, bytes, poison: Arc::default() })
+        Ok(WalWriter { file, id, seal, bytes, gate: Arc::default(), guard })
     }
 
     /// Frames records for the next [`WalWriter::append`]; no longer valid after it.
@@ -78,7 +62,7 @@ impl WalWriter {
     /// On [`Error::DiskFull`] the file is as it was, and the caller gives the sequence numbers of
     /// the records to the next ones; any other failure poisons the writer.
     pub fn append(&mut self, framed: &[u8]) -> Result<()> {
-        self.poison.check()?;
+        self.guard.check()?;
         match self.file.append(framed) {
             Ok(()) => {
                 self.bytes += framed.len() as u64;
@@ -92,21 +76,22 @@ impl WalWriter {
     fn undo_append(&mut self, error: Error) -> Error {
         let undone = self.file.truncate(self.bytes);
         if undone.is_err() || !error.is_disk_full() {
-            self.poison.set(&error);
+            drop(self.guard.poison(&error));
         }
         error
     }
 
-    /// Makes everything appended so far durable. A failure poisons the writer.
+    /// Makes everything appended so far durable. A failure poisons the guard.
     pub fn sync(&mut self) -> Result<()> {
-        self.poison.check()?;
-        self.file.sync().inspect_err(|error| self.poison.set(error))
+        let file = &mut self.file;
+        self.gate.pass(&self.guard, || file.sync())
     }
 
-    /// A handle for syncing from another thread; its failure poisons this writer.
+    /// A handle for syncing from another thread; its failure poisons the guard.
     pub fn syncer(&self) -> Result<WalSyncer> {
-        self.poison.check()?;
-        Ok(WalSyncer { inner: self.file.syncer()?, poison: Arc::clone(&self.poison) })
+        self.guard.check()?;
+        let (gate, guard) = (Arc::clone(&self.gate), Arc::clone(&self.guard));
+        Ok(WalSyncer { inner: self.file.syncer()?, gate, guard })
     }
 
     /// Starts writing to the device without waiting.
@@ -117,12 +102,12 @@ impl WalWriter {
     /// Answers [`Error::Poisoned`] if the writer is.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        self.poison.check()
+        self.guard.check()
     }
 
     /// Poisons the writer: its owner has found that it must not go on.
     pub fn poison(&self, cause: &Error) {
-        self.poison.set(cause);
+        drop(self.guard.poison(cause));
     }
 
     /// The length of the file.
@@ -156,14 +141,14 @@ impl std::fmt::Debug for WalWriter {
 /// Makes a log file durable from a thread other than its writer's.
 pub struct WalSyncer {
     inner: Box<dyn Syncer>,
-    poison: Arc<Poison>,
+    gate: Arc<Gate>,
+    guard: Arc<Guard>,
 }
 
 impl WalSyncer {
-    /// Makes everything appended before this call durable. A failure poisons the writer.
+    /// Makes everything appended before this call durable. A failure poisons the guard.
     pub fn sync(&self) -> Result<()> {
-        self.poison.check()?;
-        self.inner.sync().inspect_err(|error| self.poison.set(error))
+        self.gate.pass(&self.guard, || self.inner.sync())
     }
 }
 

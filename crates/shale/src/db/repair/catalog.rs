@@ -43,6 +43,8 @@ pub struct Catalog {
     /// Transactions that are prepared with their writes in tables, by name: these, by tree.
     pub prepared: BTreeMap<Vec<u8>, Trees>,
     pub log: LogStart,
+    /// A log file, and the length that it must have.
+    pub log_end: Option<(FileId, u64)>,
     /// Every operation up to this number must be found.
     pub last_seq: SeqNo,
     /// Whether nothing of the manifest is missing.
@@ -213,6 +215,7 @@ impl Catalog {
         }
         self.last_seq = self.last_seq.max(edit.last_seq.unwrap_or(0));
         self.log = edit.log.unwrap_or(self.log);
+        self.log_end = edit.log_end.or(self.log_end).filter(|(file, _)| *file >= self.log.file);
     }
 
     /// The tree of a table that no edit names, or of an operation of the log; `None` if it is

@@ -216,6 +216,14 @@ impl Sources {
             let what = "the manifest says that the log starts with it, but it is missing";
             report.note(&file_name(FileKind::Wal, first), None, what);
         }
+        let is_there = |id| work.files.contains_key(&(FileKind::Wal, id));
+        if let Some((id, bytes)) = catalog.log_end.take_if(|(id, _)| !is_there(*id)) {
+            let what = format!(
+                "it was the end of the log, {bytes} bytes long, when the database was closed, but \
+                 is missing"
+            );
+            report.note(&file_name(FileKind::Wal, id), None, what);
+        }
         if catalog.complete && !first_missing && self.replay(work, catalog, &wals, report)? {
             return Ok(());
         }
@@ -255,7 +263,11 @@ impl Sources {
         wals: &[(FileId, PathBuf)],
         report: &mut RepairReport,
     ) -> Result<bool> {
-        let start = ReplayStart { covered: catalog.log.seq, durable: catalog.last_seq };
+        let start = ReplayStart {
+            covered: catalog.log.seq,
+            durable: catalog.last_seq,
+            end: catalog.log_end,
+        };
         let sink = &mut |batch: WalBatch<'_>| self.read_record(catalog, &batch);
         match replay::replay(&*work.env.fs, work.from, wals, start, sink) {
             Ok(_) => return Ok(true),

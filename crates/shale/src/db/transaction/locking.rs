@@ -4,9 +4,12 @@
 //! whether anything was committed there since the row was found. If so it looks again: what is
 //! locked by now stays as it is.
 //!
+//! A row and the gap before it are asked for together, so that a scan that waits holds neither: who
+//! holds the row may still write it, and add rows before it.
+//!
 //! A range is in every shard of the lock table, so a scan that goes on forwards locks the gaps of
 //! many rows at once, some of them ahead: an eighth of what it has passed, and where nobody is in
-//! the way.
+//! the way. What is ahead it gives up when it has to wait.
 
 use super::read::refuse_snapshot;
 use super::{Isolation, LockMode, Transaction};
@@ -60,9 +63,12 @@ pub struct LockingScan {
     fill_cache: bool,
     mode: LockMode,
     skips: bool,
+    peeks: bool,
     own: Option<OwnSources>,
     place: Place,
     value: Vec<u8>,
+    /// Whether it only shows the row that it is at, which another has locked.
+    unlocked: bool,
     /// How many rows it has come to, forwards; anew where somebody was in the way.
     passed: u64,
     /// Up to where, from where it is, gaps are locked ahead; empty: they are not.
@@ -118,6 +124,8 @@ impl Transaction {
             fill_cache: options.fill_cache,
             mode,
             skips: false,
+            peeks: false,
+            unlocked: false,
             own: self.writes.of_tree(tree.id()),
             place: Place::Start,
             value: Vec::new(),
@@ -149,6 +157,17 @@ impl LockingScan {
     /// ```
     pub fn skip_locked(&mut self) {
         self.skips = true;
+    }
+
+    fn lock_mode(&self) -> Mode {
+        match self.mode {
+            LockMode::Shared => Mode::Shared,
+            LockMode::Exclusive => Mode::Exclusive,
+        }
+    }
+
+    fn peeks_in(&self, transaction: &Transaction) -> bool {
+        self.peeks && transaction.options.isolation == Isolation::ReadCommitted
     }
 
     /// Goes to the next row (the first, if it has not begun) and locks it; false after the last.
@@ -199,6 +218,12 @@ impl LockingScan {
                 }
                 Ok(false) => {}
                 Err(Error::LockTimeout { .. }) if self.skips => from = end.unwrap_or_default(),
+                Err(Error::LockTimeout { .. }) if self.peeks_in(transaction) => {
+                    if self.peek(transaction, found)? {
+                        return Ok(true);
+                    }
+                    from = end.unwrap_or_default();
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -251,6 +276,12 @@ impl LockingScan {
                 Ok(true) => return self.arrive(found, Place::BeforeFirst),
                 Ok(false) => {}
                 Err(Error::LockTimeout { .. }) if self.skips => end = Some(from),
+                Err(Error::LockTimeout { .. }) if self.peeks_in(transaction) => {
+                    if self.peek(transaction, found)? {
+                        return Ok(true);
+                    }
+                    end = Some(from);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -340,20 +371,17 @@ impl LockingScan {
         end: Option<&[u8]>,
         row: Option<&[u8]>,
     ) -> Result<bool> {
-        let mode = match self.mode {
-            LockMode::Shared => Mode::Shared,
-            LockMode::Exclusive => Mode::Exclusive,
-        };
+        let mode = self.lock_mode();
         let gaps = transaction.options.isolation != Isolation::ReadCommitted && !self.skips;
         let piece = Span::Range(from, end);
         if gaps {
-            self.lock_gaps(transaction, from, end)?;
-        }
-        if let Some(row) = row {
-            if self.skips && !transaction.is_optimistic() {
-                transaction.lock_with(self.tree.id(), Span::Key(row), mode, Wait::Never)?;
-            } else {
+            self.lock_with_gap(transaction, from, end, row)?;
+        } else if let Some(row) = row {
+            let waits = !self.skips && !self.peeks_in(transaction);
+            if waits || transaction.is_optimistic() {
                 transaction.protect(&self.tree, Span::Key(row), mode)?;
+            } else {
+                transaction.lock_with(self.tree.id(), Span::Key(row), mode, Wait::Never)?;
             }
         }
         if transaction.is_optimistic() {
@@ -381,40 +409,63 @@ impl LockingScan {
         Ok(true)
     }
 
-    /// Locks the gaps from `from` to `end`, and some ahead. The rows are at that before `end`.
-    fn lock_gaps(
+    /// Locks a row and the gap from `from` to `end` that it is in, and some gaps ahead. The rows are
+    /// at that before `end`.
+    fn lock_with_gap(
         &mut self,
         transaction: &mut Transaction,
         from: &[u8],
         end: Option<&[u8]>,
+        row: Option<&[u8]>,
     ) -> Result<()> {
-        if end.is_some_and(|end| end <= self.gaps_to.as_slice()) {
-            return Ok(());
-        }
-        let ahead = (self.passed / 8).min(AHEAD_MAX);
-        if ahead > 0
-            && !transaction.is_optimistic()
-            && let Some(to) = self.end_of_rows(ahead)?
+        let (tree, mode, gap) = (self.tree.id(), self.lock_mode(), Span::Range(from, end));
+        let Some(row) = row else { return transaction.protect(&self.tree, gap, Mode::Gap) };
+        if let Some(end) = end
+            && self.claims(transaction, from, end)?
         {
-            let span = Span::Range(from, Some(&to));
-            if self.is_free(transaction, span) {
-                match transaction.lock_with(self.tree.id(), span, Mode::Gap, Wait::Never) {
-                    Ok(()) => {
-                        self.gaps_to = to;
+            match transaction.lock_with(tree, Span::Key(row), mode, Wait::Never) {
+                Err(Error::LockTimeout { .. }) => {}
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    if transaction.owner.use_claim(tree, &self.gaps_to, end) {
                         return Ok(());
                     }
-                    Err(Error::LockTimeout { .. }) => {}
-                    Err(error) => return Err(error),
                 }
             }
-            // It is not to wait for what it has not come to, and may never come to.
-            self.passed = 0;
+            // It is not to hold what is ahead while it waits.
+            transaction.give_up_claim();
+            (self.passed, self.gaps_to) = (0, Vec::new());
         }
-        transaction.protect(&self.tree, Span::Range(from, end), Mode::Gap)
+        transaction.protect_row(&self.tree, gap, row, mode)
     }
 
-    /// Whether nobody is in the way of a gap. Looked at first, since what one shard of the lock
-    /// table grants before another refuses stays locked.
+    /// Whether the gaps up to `end` are locked with others ahead, now or before.
+    fn claims(&mut self, transaction: &mut Transaction, from: &[u8], end: &[u8]) -> Result<bool> {
+        if end <= self.gaps_to.as_slice() {
+            return Ok(true);
+        }
+        let ahead = (self.passed / 8).min(AHEAD_MAX);
+        if ahead == 0 || transaction.is_optimistic() {
+            return Ok(false);
+        }
+        let Some(to) = self.end_of_rows(ahead)? else { return Ok(false) };
+        if self.is_free(transaction, Span::Range(from, Some(&to))) {
+            match transaction.claim(&self.tree, from, &to) {
+                Ok(()) => {
+                    self.gaps_to = to;
+                    return Ok(true);
+                }
+                Err(Error::LockTimeout { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // It is not to wait for what it has not come to, and may never come to.
+        self.passed = 0;
+        Ok(false)
+    }
+
+    /// Whether nobody is in the way of a gap. Looked at first, so that nobody sees what one shard of
+    /// the lock table grants before another refuses.
     fn is_free(&self, transaction: &Transaction, span: Span<'_>) -> bool {
         let lock = Lock { tree: self.tree.id(), span, mode: Mode::Gap };
         transaction.core().locks.is_free(&transaction.owner, lock)
@@ -447,7 +498,11 @@ impl LockingScan {
             self.value.clear();
             self.value.extend_from_slice(rows.value()?);
         }
+        self.unlocked = false;
         self.place = found.map_or(otherwise, Place::Row);
         Ok(matches!(self.place, Place::Row(_)))
     }
 }
+
+#[path = "peeking.rs"]
+mod peeking;

@@ -112,6 +112,47 @@ impl Transaction {
         }
     }
 
+    /// As [`Transaction::protect`], of a row and the gap that it is in, together.
+    pub(super) fn protect_row(
+        &mut self,
+        tree: &Tree,
+        gap: Span<'_>,
+        row: &[u8],
+        mode: Mode,
+    ) -> Result<()> {
+        if self.is_optimistic() {
+            self.protect(tree, gap, Mode::Gap)?;
+            return self.protect(tree, Span::Key(row), mode);
+        }
+        let wait = self.wait();
+        let gap = Lock { tree: tree.id(), span: gap, mode: Mode::Gap };
+        let row = Lock { tree: tree.id(), span: Span::Key(row), mode };
+        let core = &self.handle.core;
+        match core.locks.acquire_row(&mut self.owner, gap, row, wait, &*core.env.clock) {
+            Ok(()) => Ok(()),
+            Err(refusal) => Err(self.refused(row, refusal)),
+        }
+    }
+
+    /// Locks gaps of which a scan is going to make use, if nobody is in the way.
+    pub(super) fn claim(&mut self, tree: &Tree, lower: &[u8], upper: &[u8]) -> Result<()> {
+        let core = &self.handle.core;
+        let clock = &*core.env.clock;
+        match core.locks.claim(&mut self.owner, tree.id(), (lower, upper), clock) {
+            Ok(()) => Ok(()),
+            Err(refusal) => {
+                let span = Span::Range(lower, Some(upper));
+                let lock = Lock { tree: tree.id(), span, mode: Mode::Gap };
+                Err(self.refused(lock, refusal))
+            }
+        }
+    }
+
+    /// Gives up what was claimed and has not been used.
+    pub(super) fn give_up_claim(&mut self) {
+        self.handle.core.locks.give_up_claim(&mut self.owner);
+    }
+
     #[cold]
     fn refused(&mut self, lock: Lock<'_>, refusal: Refusal) -> Error {
         let words = |lock: Lock<'_>| self.core().lock_text(lock);

@@ -162,6 +162,7 @@ impl Db {
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         let core = self.core();
         core.check_open()?;
+        core.guard.check_process()?;
         let bytes_max = Transaction::MEMORY_BYTES_MAX;
         let mut options = options;
         if options.memory_bytes == 0 {

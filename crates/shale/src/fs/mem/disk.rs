@@ -7,6 +7,7 @@
 //! which a kept one brings along the earlier ones on the same names, and of unsynced content any
 //! mixture of sectors.
 
+use super::content::{Content, Node, Random};
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Arc, Mutex};
 use crate::fs::DirEntry;
@@ -24,107 +25,6 @@ pub enum CrashMode {
     /// Names are kept or lost one by one; files end anywhere between what was synced and what was
     /// written; each unsynced sector is kept, lost (the bytes before, or zeros) or garbage.
     Torn,
-}
-
-/// The unit in which a torn write is kept or lost.
-const SECTOR_BYTES: usize = 512;
-
-/// A file, whatever its names.
-pub(super) struct Node {
-    pub(super) data: Mutex<Content>,
-}
-
-/// The bytes of a file. Bytes are shared with crash clones until they change.
-#[derive(Clone, Default)]
-pub(super) struct Content {
-    live: Arc<Vec<u8>>,
-    /// How many bytes at the front of `live` are durable.
-    synced: usize,
-    /// Durable bytes after those, which the live content does not have any more.
-    cut: Vec<u8>,
-    /// A sync failed with bytes unsynced; later syncs do not make them durable.
-    lost: bool,
-    /// How many live names there are.
-    names: u32,
-}
-
-impl Content {
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.live
-    }
-
-    pub(super) fn sync(&mut self) {
-        if !self.lost {
-            self.synced = self.live.len();
-            self.cut = Vec::new();
-        }
-    }
-
-    pub(super) fn lose(&mut self) {
-        self.lost |= self.synced < self.live.len() || !self.cut.is_empty();
-    }
-
-    pub(super) fn flip(&mut self, offset: u64, xor: u8) -> bool {
-        match usize::try_from(offset).ok().filter(|&at| at < self.live.len()) {
-            Some(at) => {
-                Arc::make_mut(&mut self.live)[at] ^= xor;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn truncate(&mut self, bytes: usize) {
-        if bytes < self.synced {
-            let mut cut = self.live[bytes..self.synced].to_vec();
-            cut.append(&mut self.cut);
-            self.cut = cut;
-            self.synced = bytes;
-        }
-        Arc::make_mut(&mut self.live).resize(bytes, 0);
-    }
-
-    /// The content after a crash.
-    fn crash(&self, random: &mut Random, mode: CrashMode) -> Arc<Vec<u8>> {
-        if mode == CrashMode::Kept || (self.synced == self.live.len() && self.cut.is_empty()) {
-            return self.live.clone();
-        }
-        let mut durable = self.live[..self.synced].to_vec();
-        durable.extend_from_slice(&self.cut);
-        if mode == CrashMode::Lost {
-            return Arc::new(durable);
-        }
-        let (low, high) = if durable.len() < self.live.len() {
-            (durable.len(), self.live.len())
-        } else {
-            (self.live.len(), durable.len())
-        };
-        // The ends are likelier than the middle.
-        let bytes = match random.below(4) {
-            0 => low,
-            1 => high,
-            _ => low + random.below((high - low + 1) as u64) as usize,
-        };
-        let mut after = durable.clone();
-        after.resize(bytes, 0);
-        // A third of the files fares alike in all sectors.
-        let fate = random.below(9);
-        let mut at = self.synced;
-        while at < bytes {
-            let end = ((at / SECTOR_BYTES + 1) * SECTOR_BYTES).min(bytes);
-            match if fate < 3 { fate } else { random.below(4) } {
-                0 => {
-                    let new = self.live.get(at..end.min(self.live.len())).unwrap_or_default();
-                    after[at..at + new.len()].copy_from_slice(new);
-                }
-                1 => {}
-                2 => after[at..end].fill(0),
-                _ => after[at..end].iter_mut().for_each(|byte| *byte = random.next() as u8),
-            }
-            at = end;
-        }
-        Arc::new(after)
-    }
 }
 
 /// A directory, whatever its name: as on a real disk it stays the same when it is renamed, and a
@@ -198,10 +98,18 @@ fn unset(names: &mut Names, (dir, name): &Name) {
     }
 }
 
+/// A change that a crash may undo.
+#[derive(Clone)]
+struct Pending {
+    change: Change,
+    /// A sync of the directory failed; later ones do not make it durable.
+    lost: bool,
+}
+
 pub(super) struct Disk {
     live: Names,
     durable: Names,
-    pending: Vec<Change>,
+    pending: Vec<Pending>,
     next_dir: DirId,
     pub(super) locks: BTreeSet<PathBuf>,
     pub(super) capacity: Option<u64>,
@@ -273,7 +181,7 @@ impl Disk {
 
     fn change(&mut self, change: Change) {
         change.clone().apply(&mut self.live);
-        self.pending.push(change);
+        self.pending.push(Pending { change, lost: false });
     }
 
     /// Splits the path of a file's name to be made: there must not be a directory of the name.
@@ -458,14 +366,31 @@ impl Disk {
         let Some(dir) = self.dir(path) else {
             return Err(io_error("sync directory", path, ErrorKind::NotFound));
         };
-        for change in std::mem::take(&mut self.pending) {
-            if change.dir() == dir {
-                change.apply(&mut self.durable);
-            } else {
-                self.pending.push(change);
+        let mut synced: BTreeSet<Name> = BTreeSet::new();
+        // The newest first: what a later change of the same name has made durable is not lost.
+        let (mut done, mut left) = (Vec::new(), Vec::new());
+        for pending in std::mem::take(&mut self.pending).into_iter().rev() {
+            if pending.change.dir() != dir {
+                left.push(pending);
+            } else if !pending.lost {
+                synced.extend(pending.change.names().cloned());
+                done.push(pending.change);
+            } else if !pending.change.names().any(|name| synced.contains(name)) {
+                left.push(pending);
             }
         }
+        left.reverse();
+        self.pending = left;
+        done.into_iter().rev().for_each(|change| change.apply(&mut self.durable));
         Ok(())
+    }
+
+    /// A sync of the directory has failed: what was to be made durable is not tried again.
+    pub(super) fn lose_names(&mut self, path: &Path) {
+        let Some(dir) = self.dir(path) else { return };
+        for pending in self.pending.iter_mut().filter(|pending| pending.change.dir() == dir) {
+            pending.lost = true;
+        }
     }
 
     /// The disk as it is, durable or not, independent of this one from now on.
@@ -487,12 +412,15 @@ impl Disk {
             copied.collect()
         };
         let (live, durable) = (copy_names(&self.live), copy_names(&self.durable));
-        let pending = self.pending.iter().map(|change| match change {
+        let mut copy_change = |change: &Change| match change {
             Change::Set(name, entry) => Change::Set(name.clone(), copy(entry)),
             Change::Unset(name) => Change::Unset(name.clone()),
             Change::Move(from, to, entry) => Change::Move(from.clone(), to.clone(), copy(entry)),
-        });
-        let pending = pending.collect();
+        };
+        let pending = self.pending.iter();
+        let pending = pending
+            .map(|one| Pending { change: copy_change(&one.change), lost: one.lost })
+            .collect();
         let (capacity, used, next_dir) = (self.capacity, self.used, self.next_dir);
         Disk { live, durable, pending, next_dir, locks: BTreeSet::new(), capacity, used }
     }
@@ -508,15 +436,15 @@ impl Disk {
         let chance = [0, 2, 4, 4][random.below(4) as usize];
         let mut kept = vec![false; self.pending.len()];
         let mut needed: BTreeSet<&Name> = BTreeSet::new();
-        for (index, change) in self.pending.iter().enumerate().rev() {
+        for (index, Pending { change, .. }) in self.pending.iter().enumerate().rev() {
             if change.names().any(|name| needed.contains(name)) || random.below(4) < chance {
                 kept[index] = true;
                 needed.extend(change.names());
             }
         }
         let mut names = self.durable.clone();
-        for (change, _) in self.pending.iter().zip(kept).filter(|&(_, kept)| kept) {
-            change.clone().apply(&mut names);
+        for (pending, _) in self.pending.iter().zip(kept).filter(|&(_, kept)| kept) {
+            pending.change.clone().apply(&mut names);
         }
         names
     }
@@ -554,22 +482,5 @@ impl Disk {
         disk.next_dir = self.next_dir;
         disk.durable = disk.live.clone();
         disk
-    }
-}
-
-/// Chance from a seed (SplitMix64).
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
     }
 }

@@ -96,6 +96,9 @@ pub enum Fault {
     /// Of an append about half lands before the device answers with an error. Other calls fail as
     /// with [`Fault::Io`].
     Short,
+    /// Of a sync: what was to be made durable is lost, and the error is told to one of those who
+    /// sync the file at that moment: who returns first. Other calls fail as with [`Fault::Io`].
+    TellOne,
     /// Of an append about half lands before there is no more space. Other calls fail as with
     /// [`Fault::Full`].
     ShortFull,
@@ -137,6 +140,8 @@ pub(super) struct Faults {
     struck: u64,
     /// The last call was struck by a short write.
     short: bool,
+    /// The last call was struck by a failure of which it is not said yet who is told.
+    untold: bool,
     /// The count of changes after which the power is off.
     power_until: Option<u64>,
     crashed: bool,
@@ -170,9 +175,10 @@ impl Faults {
         }
         self.struck += 1;
         self.short = matches!(fault, Fault::Short | Fault::ShortFull);
+        self.untold = fault == Fault::TellOne && call == Call::Sync;
         match fault {
             Fault::Full | Fault::ShortFull => Err(Error::DiskFull { path: path.to_owned() }),
-            Fault::Io | Fault::Short => {
+            Fault::Io | Fault::Short | Fault::TellOne => {
                 let source = Arc::new(io::Error::other("injected fault"));
                 Err(Error::Io { op: call.op(), path: path.to_owned(), source })
             }
@@ -205,6 +211,11 @@ impl Faults {
     /// After a failed append: how many of its bytes landed all the same.
     pub(super) fn take_short(&mut self, bytes: usize) -> Option<usize> {
         std::mem::take(&mut self.short).then_some(bytes.div_ceil(2))
+    }
+
+    /// After a failed sync: whether it is not said yet who is told.
+    pub(super) fn take_untold(&mut self) -> bool {
+        std::mem::take(&mut self.untold)
     }
 
     pub(super) fn add(&mut self, call: Call, nth: u64, fault: Fault, once: bool) {

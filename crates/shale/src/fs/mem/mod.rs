@@ -6,6 +6,7 @@
 //! [`MemFs::crash_after`] make calls fail; [`MemFs::trace_hash`] tells whether two runs made the
 //! same calls. Everything is a function of the calls made and the seeds given.
 
+mod content;
 mod disk;
 mod fault;
 
@@ -16,7 +17,8 @@ use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};
 use crate::base::error::{Error, Result};
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
-use disk::{Disk, Node, io_error};
+use content::{Node, Told};
+use disk::{Disk, io_error};
 use fault::Faults;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -33,7 +35,11 @@ struct Inner {
     /// With this bound an image is kept before every so many changes.
     image_every: Option<u64>,
     images: Vec<Image>,
+    pause: Option<Pause>,
 }
+
+/// Called with what is done to which file.
+type Pause = Arc<dyn Fn(Call, &Path) + Send + Sync>;
 
 /// A disk as it was at one moment, with what was not durable then.
 #[derive(Debug)]
@@ -80,8 +86,14 @@ impl MemFs {
     }
 
     fn with(disk: Disk) -> MemFs {
-        let (faults, image_every, images) = (Faults::default(), None, Vec::new());
-        MemFs { inner: Arc::new(Mutex::new(Inner { disk, faults, image_every, images })) }
+        let inner = Inner {
+            disk,
+            faults: Faults::default(),
+            image_every: None,
+            images: Vec::new(),
+            pause: None,
+        };
+        MemFs { inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// The disk as it may look after the power went now: what was synced is there, of the rest what
@@ -100,6 +112,12 @@ impl MemFs {
     /// ones too, until [`MemFs::clear_faults`].
     pub fn fail(&self, call: Call, nth: u64, fault: Fault, once: bool) {
         self.inner.lock().faults.add(call, nth, fault, once);
+    }
+
+    /// From now on each sync of a file calls `pause` between its work and its return, and each lock
+    /// before it is taken, so that a test can let others overtake it there.
+    pub fn pause(&self, pause: Option<Arc<dyn Fn(Call, &Path) + Send + Sync>>) {
+        self.inner.lock().pause = pause;
     }
 
     /// Forgets all faults, and the bound of [`MemFs::crash_after`].
@@ -203,12 +221,14 @@ struct MemWriteFile {
     node: Arc<Node>,
     path: PathBuf,
     bytes: u64,
+    told: Arc<Told>,
 }
 
 struct MemSyncer {
     fs: MemFs,
     node: Arc<Node>,
     path: PathBuf,
+    told: Arc<Told>,
 }
 
 struct MemLock {
@@ -272,12 +292,12 @@ impl WriteFile for MemWriteFile {
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.fs.sync(&self.node, &self.path)
+        self.fs.sync(&self.node, &self.path, &self.told)
     }
 
     fn syncer(&self) -> Result<Box<dyn Syncer>> {
         let (fs, node, path) = (self.fs.clone(), self.node.clone(), self.path.clone());
-        Ok(Box::new(MemSyncer { fs, node, path }))
+        Ok(Box::new(MemSyncer { fs, node, path, told: self.told.clone() }))
     }
 
     fn flush_hint(&mut self) {}
@@ -301,7 +321,7 @@ impl WriteFile for MemWriteFile {
 
 impl Syncer for MemSyncer {
     fn sync(&self) -> Result<()> {
-        self.fs.sync(&self.node, &self.path)
+        self.fs.sync(&self.node, &self.path, &self.told)
     }
 }
 
@@ -314,17 +334,39 @@ impl Drop for MemLock {
 }
 
 impl MemFs {
-    fn sync(&self, node: &Node, path: &Path) -> Result<()> {
-        let mut inner = self.inner.lock();
-        let entered = inner.enter(Call::Sync, path, 0, &[]);
-        let mut data = node.data.lock();
-        match entered {
-            Ok(()) => data.sync(),
-            // As on Linux: what a failed sync could not write is not tried again by later ones.
-            Err(_) if !inner.faults.crashed() => data.lose(),
-            Err(_) => {}
+    fn sync(&self, node: &Node, path: &Path, told: &Told) -> Result<()> {
+        let (result, pause) = {
+            let mut inner = self.inner.lock();
+            let entered = inner.enter(Call::Sync, path, 0, &[]);
+            let untold = inner.faults.take_untold();
+            let mut data = node.data.lock();
+            let result = match entered {
+                Ok(()) => {
+                    data.sync();
+                    Ok(())
+                }
+                Err(_) if untold => {
+                    data.lose_untold();
+                    Ok(())
+                }
+                // As on Linux: what a failed sync could not write is not tried again by later ones.
+                Err(error) => {
+                    if !inner.faults.crashed() {
+                        data.lose();
+                    }
+                    Err(error)
+                }
+            };
+            (result, inner.pause.clone())
+        };
+        if let Some(pause) = pause {
+            pause(Call::Sync, path);
         }
-        entered
+        // Others may have returned since, and have been told of a failure of this call.
+        match node.data.lock().tell(told) {
+            true => Err(Error::io("sync", path, std::io::Error::other("injected fault"))),
+            false => result,
+        }
     }
 }
 
@@ -333,15 +375,19 @@ impl Fs for MemFs {
         let mut inner = self.inner.lock();
         inner.enter(Call::Create, path, 0, &[])?;
         let node = inner.disk.create(path)?;
-        Ok(Box::new(MemWriteFile { fs: self.clone(), node, path: path.to_owned(), bytes: 0 }))
+        let (fs, path, told) = (self.clone(), path.to_owned(), node.data.lock().all_told());
+        Ok(Box::new(MemWriteFile { fs, node, path, bytes: 0, told }))
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let mut inner = self.inner.lock();
         inner.enter(Call::Open, path, 1, &[])?;
         let node = inner.disk.file("open", path)?;
-        let bytes = node.data.lock().bytes().len() as u64;
-        Ok(Box::new(MemWriteFile { fs: self.clone(), node, path: path.to_owned(), bytes }))
+        let (bytes, told) = {
+            let data = node.data.lock();
+            (data.bytes().len() as u64, data.all_told())
+        };
+        Ok(Box::new(MemWriteFile { fs: self.clone(), node, path: path.to_owned(), bytes, told }))
     }
 
     fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
@@ -395,11 +441,20 @@ impl Fs for MemFs {
 
     fn sync_dir(&self, dir: &Path) -> Result<()> {
         let mut inner = self.inner.lock();
-        inner.enter(Call::SyncDir, dir, 0, &[])?;
+        if let Err(error) = inner.enter(Call::SyncDir, dir, 0, &[]) {
+            if !inner.faults.crashed() {
+                inner.disk.lose_names(dir);
+            }
+            return Err(error);
+        }
         inner.disk.sync_dir(dir)
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        let pause = self.inner.lock().pause.clone();
+        if let Some(pause) = pause {
+            pause(Call::Lock, path);
+        }
         let mut inner = self.inner.lock();
         inner.enter(Call::Lock, path, 0, &[])?;
         if inner.disk.locks.contains(path) {

@@ -1,0 +1,221 @@
+//! Whether a database may go on writing: not after a failure that leaves unknown what is durable,
+//! and not in a process that is a fork of the one that opened it.
+//!
+//! A failed sync is told to one of those who sync the same file at that time, and what it was to
+//! make durable may never be: a later sync, which has nothing left to do, answers that all is well.
+//! So syncs of one file, or of one directory, go through one [`Gate`], one after the other, and
+//! after a failure that anyone was told of there is none.
+
+use super::os::{self, Process};
+use super::{DirEntry, Fs, Lock, ReadFile, WriteFile};
+use crate::base::error::{Error, Result};
+use crate::base::sync::atomic::{AtomicBool, Ordering};
+use crate::base::sync::{Arc, Condvar, Mutex};
+use std::path::{Path, PathBuf};
+
+/// What all who write to a database look at first.
+#[derive(Debug)]
+pub struct Guard {
+    dir: PathBuf,
+    process: Process,
+    set: AtomicBool,
+    cause: Mutex<Option<Arc<Error>>>,
+}
+
+impl Guard {
+    /// That of what this process writes to `dir`, or to a file of this name.
+    pub fn new(dir: &Path) -> Guard {
+        Guard {
+            dir: dir.to_owned(),
+            process: os::process(),
+            set: AtomicBool::new(false),
+            cause: Mutex::new(None),
+        }
+    }
+
+    /// Refuses after a failure, and in another process.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        self.check_process()?;
+        if self.set.load(Ordering::Acquire) { Err(self.poisoned()) } else { Ok(()) }
+    }
+
+    /// Refuses in another process than the one that made it.
+    #[inline]
+    pub fn check_process(&self) -> Result<()> {
+        if self.process.is_this() { Ok(()) } else { Err(self.forked()) }
+    }
+
+    /// Whether [`Guard::check`] refuses.
+    pub fn is_set(&self) -> bool {
+        self.set.load(Ordering::Acquire) || !self.process.is_this()
+    }
+
+    /// Whether this is another process than the one that made it.
+    pub fn is_foreign(&self) -> bool {
+        !self.process.is_this()
+    }
+
+    #[cold]
+    fn forked(&self) -> Error {
+        Error::Forked { path: self.dir.clone(), opened_by: self.process.id() }
+    }
+
+    #[cold]
+    fn poisoned(&self) -> Error {
+        match &*self.cause.lock() {
+            Some(cause) => Error::Poisoned(Arc::clone(cause)),
+            None => Error::Closed,
+        }
+    }
+
+    /// Refuses everything from now on, and answers why: because of the first failure.
+    #[cold]
+    pub fn poison(&self, error: &Error) -> Error {
+        let cause = match error {
+            Error::Poisoned(cause) => Arc::clone(cause),
+            other => Arc::new(other.clone()),
+        };
+        let first = Arc::clone(self.cause.lock().get_or_insert(cause));
+        if !self.set.swap(true, Ordering::AcqRel) {
+            let path = self.dir.display();
+            tracing::error!(%path, cause = %first, "writes are refused from now on");
+        }
+        Error::Poisoned(first)
+    }
+}
+
+/// Lets syncs of one thing through one after the other. Who comes while one is under way shares the
+/// next one with all others who wait for it.
+#[derive(Debug, Default)]
+pub struct Gate {
+    state: Mutex<Syncs>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Syncs {
+    started: u64,
+    ended: u64,
+}
+
+impl Gate {
+    /// Makes what was written before this call durable: by `sync`, or by that of another who has
+    /// begun it since. A failure poisons the guard before anybody else goes on.
+    pub fn pass(&self, guard: &Guard, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+        guard.check()?;
+        let mut state = self.state.lock();
+        let wanted = state.started + 1;
+        while state.started > state.ended {
+            state = self.ended.wait(state);
+        }
+        if state.ended >= wanted {
+            return guard.check();
+        }
+        guard.check()?;
+        state.started = wanted;
+        drop(state);
+        let _ending = Ending { gate: self, number: wanted };
+        sync().inspect_err(|error| drop(guard.poison(error)))
+    }
+}
+
+/// Lets the next one through, also after a panic.
+struct Ending<'a> {
+    gate: &'a Gate,
+    number: u64,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.gate.state.lock().ended = self.number;
+        self.gate.ended.notify_all();
+    }
+}
+
+/// A file system as one database uses it: nothing is changed on it by another process than the one
+/// that opened the database, and a failed sync of the database's directory poisons the guard.
+pub struct GuardedFs {
+    inner: Arc<dyn Fs>,
+    dir: PathBuf,
+    gate: Gate,
+    guard: Arc<Guard>,
+}
+
+impl GuardedFs {
+    /// The file system for the database in `dir`.
+    pub fn new(inner: Arc<dyn Fs>, dir: &Path, guard: Arc<Guard>) -> GuardedFs {
+        GuardedFs { inner, dir: dir.to_owned(), gate: Gate::default(), guard }
+    }
+
+    fn changing(&self) -> Result<&dyn Fs> {
+        self.guard.check_process()?;
+        Ok(&*self.inner)
+    }
+}
+
+impl Fs for GuardedFs {
+    fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        self.changing()?.create(path)
+    }
+
+    fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
+        self.changing()?.append(path)
+    }
+
+    fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        self.inner.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.changing()?.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.changing()?.remove(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.changing()?.remove_dir(path)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.changing()?.link(from, to)
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
+        self.inner.list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        self.changing()?.create_dir_all(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> Result<()> {
+        let inner = self.changing()?;
+        if dir != self.dir {
+            return inner.sync_dir(dir);
+        }
+        self.gate.pass(&self.guard, || inner.sync_dir(dir))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        self.changing()?.lock(path)
+    }
+
+    fn free_bytes(&self, dir: &Path) -> Result<u64> {
+        self.inner.free_bytes(dir)
+    }
+
+    fn allocated_bytes(&self, path: &Path) -> Result<u64> {
+        self.inner.allocated_bytes(path)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "guard_tests.rs"]
+mod tests;

@@ -1,0 +1,294 @@
+"""Differential fuzzing of SHALE against InnoDB on one server: run it by `mariadb/fuzz/run`.
+
+    run [--seconds 300] [--statements N] [--queries N] [--seed N] [--jobs 2] [--parts a,b,c]
+    run --seed N --program a:17     one program again
+    run --replay FILE               a script that was printed
+    run --self-test                 finds differences that are planted
+
+Parts: a, statements on small tables; b, queries on large ones, through every way of reading them; c,
+transactions of two or three sessions. A difference that is not in allowed.py fails the run: the program
+is made small and printed as a script with both answers. Ends with a table of counts, and as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import multiprocessing
+import os
+import pathlib
+import random
+import re
+import sys
+import time
+import traceback
+from typing import Any
+
+import allowed
+import pair as pairs
+import script
+import shrink
+from pair import Difference, Found, Pair, Step, servers
+
+LENGTH = {"a": 150, "b": 120, "c": 60}
+# Of ten programs of each round; a program of queries takes the longest.
+ROUND = "aaaaaabbcc"
+
+
+def run_program(pair: Pair, part: str, seed: str) -> Difference | None:
+    """One program; the difference that is not on the list, if it has one."""
+    import sessions
+    import queries
+    import statements
+
+    chance = random.Random(seed)
+    try:
+        pair.begin()
+        if part == "a":
+            statements.program(pair, chance, LENGTH["a"])
+        elif part == "b":
+            queries.program(pair, chance, LENGTH["b"])
+        else:
+            sessions.program(pair, chance, LENGTH["c"])
+    except Found as found:
+        return found.difference
+    except pairs.Stopped:
+        pair.counts["ended early"] += 1
+    except pairs.Gone as gone:
+        return pair._lost(Step("-- the beginning of the program"), gone)
+    pair.counts["programs"] += 1
+    return None
+
+
+def replayer(pair: Pair, part: str) -> Any:
+    """What runs a list of steps again."""
+    import sessions
+
+    return (lambda steps: sessions.replay(pair, steps)) if part == "c" else pair.run
+
+
+def chanced(pair: Pair, part: str, found: Difference) -> bool:
+    """Who waits for whom hangs on how far InnoDB's purge has come: such a difference has to come again.
+
+    Wrong rows are told however seldom they come.
+    """
+    if part != "c" or found.kind not in ("waits", "outcome", "error code"):
+        return False
+    steps = list(pair.steps)
+    again = [replayer(pair, part)(steps) for _ in range(2)]
+    pair.steps = steps
+    return not any(one is not None and one.kind == found.kind for one in again)
+
+
+def signature(difference: Difference) -> str:
+    """By what two findings are taken for one."""
+    words = re.sub(r"/\*.*?\*/|`[^`]*`|'[^']*'|\d+", "", difference.step.sql).split()
+    codes = re.findall(r"error \d+|^\w+", difference.ours + " | " + difference.theirs)
+    return f"{difference.kind} {' '.join(words[:3])} {' '.join(codes)}"
+
+
+class Worker:
+    """Runs every n-th program on a server of its own."""
+
+    def __init__(self, given: argparse.Namespace, layout: Any, number: int, out: Any) -> None:
+        self.given, self.number, self.out = given, number, out
+        rules = allowed.none if given.no_list else allowed.find
+        self.pair = Pair(layout, f"w{number}", rules)
+        self.seen: collections.Counter[str] = collections.Counter()
+
+    def run(self, until: float, totals: Any) -> None:
+        number = self.given.first + self.number
+        while time.monotonic() < until and not self.enough(totals):
+            part = self.part(number)
+            seed = f"{self.given.seed}:{part}:{number}"
+            self.one(part, seed, number)
+            self.report(totals)
+            number += self.given.jobs
+        fault = self.pair.stop()
+        if fault:
+            self.out.put(("found", "crash at the end", fault))
+
+    def part(self, number: int) -> str:
+        able = [part for part in ROUND if part in self.given.parts]
+        return able[number % len(able)]
+
+    def enough(self, totals: Any) -> bool:
+        wanted = (self.given.statements, self.given.queries)
+        if wanted == (0, 0):
+            return False
+        return all(total.value >= want for total, want in zip(totals, wanted))
+
+    def one(self, part: str, seed: str, number: int) -> None:
+        found = run_program(self.pair, part, seed)
+        if found is None:
+            return
+        if chanced(self.pair, part, found):
+            self.pair.counts["waits that did not come again"] += 1
+            return
+        sign = signature(found)
+        self.seen[sign] += 1
+        steps = list(self.pair.lost_steps if found.kind == "crash" else self.pair.steps)
+        if self.seen[sign] == 1:
+            counts, listed = self.pair.counts.copy(), self.pair.listed.copy()
+            small = shrink.Shrinker(replayer(self.pair, part), found, self.given.shrink)
+            steps, found = small.shrink(steps), small.found
+            self.pair.counts, self.pair.listed = counts, listed
+        text = script.written(steps, found, f"--seed {self.given.seed} --program {part}:{number}")
+        self.out.put(("found", sign, text))
+
+    def report(self, totals: Any) -> None:
+        counts, self.pair.counts = self.pair.counts, collections.Counter()
+        listed, self.pair.listed = self.pair.listed, collections.Counter()
+        for total, name in zip(totals, ("statements", "queries")):
+            with total.get_lock():
+                total.value += counts[name]
+        self.out.put(("counts", dict(counts), dict(listed)))
+
+
+def work(given: argparse.Namespace, layout: Any, number: int, out: Any, totals: Any) -> None:
+    worker = None
+    try:
+        # Making the server takes time that is not the fuzzing's.
+        worker = Worker(given, layout, number, out)
+        worker.run(time.monotonic() + given.seconds, totals)
+        out.put(("done", number, ""))
+    except BaseException:
+        out.put(("broken", number, traceback.format_exc()))
+        raise
+    finally:
+        if worker is not None:
+            worker.pair.server.kill()
+
+
+class Run:
+    """All workers, and what they told."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.listed: collections.Counter[str] = collections.Counter()
+        self.found: dict[str, str] = {}
+        self.times: collections.Counter[str] = collections.Counter()
+        self.broken = ""
+
+    def go(self) -> None:
+        layout = servers.Layout(memory())
+        out: Any = multiprocessing.Queue()
+        totals = [multiprocessing.Value("q", 0), multiprocessing.Value("q", 0)]
+        began = time.monotonic()
+        processes = [multiprocessing.Process(target=work, args=(self.given, layout, n, out, totals))
+                     for n in range(self.given.jobs)]
+        for process in processes:
+            process.start()
+        running = len(processes)
+        while running:
+            kind, one, two = out.get()
+            if kind == "counts":
+                self.counts.update(one)
+                self.listed.update(two)
+            elif kind == "found":
+                self.take(one, two)
+            else:
+                running -= 1
+                self.broken += two if kind == "broken" else ""
+        for process in processes:
+            process.join()
+        self.counts["seconds"] = int(time.monotonic() - began)
+        layout.remove()
+
+    def take(self, sign: str, text: str) -> None:
+        self.times[sign] += 1
+        if sign in self.found:
+            return
+        self.found[sign] = text
+        folder = pathlib.Path(self.given.output)
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{self.given.seed}-{len(self.found)}.sql"
+        file.write_text(text, errors="surrogateescape")
+        servers.say(f"\nfuzz: a difference, in {file}\n{text}")
+
+    def tell(self) -> bool:
+        import ways
+
+        missing = ways.missing(self.counts) if self.given.need_plans else []
+        print(f"{'count':40} {'':>12}")
+        for name, count in sorted(self.counts.items()):
+            print(f"{name:40} {count:12}")
+        for name, count in sorted(self.listed.items()):
+            print(f"{'listed: ' + name:40} {count:12}")
+        print(f"{'differences':40} {sum(self.times.values()):12}")
+        for sign, count in self.times.most_common():
+            print(f"  {count} x {sign}")
+        report = {"seed": self.given.seed, "counts": self.counts, "listed": self.listed,
+                  "differences": self.times, "never used": missing}
+        print(json.dumps(report, sort_keys=True))
+        if missing:
+            servers.say(f"fuzz: no query was read by way of: {', '.join(missing)}")
+        if self.broken:
+            servers.say(f"fuzz: a worker broke:\n{self.broken}")
+        servers.say(f"fuzz: {self.counts['statements']} statements, {self.counts['queries']} queries,"
+                    f" {sum(self.times.values())} differences, --seed {self.given.seed}")
+        return not (missing or self.broken or self.found)
+
+
+def memory() -> pathlib.Path | None:
+    """A folder in memory, as nothing here asks what a disk does; None if there is none."""
+    folder = pathlib.Path("/dev/shm")
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=300)
+    parser.add_argument("--statements", type=int, default=0, help="end after so many, and --queries")
+    parser.add_argument("--queries", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--first", type=int, default=0, help="number of the first program")
+    parser.add_argument("--parts", default="abc")
+    parser.add_argument("--shrink", type=int, default=60, help="seconds to make a program small")
+    parser.add_argument("--program", help="one program of a seed, as a:17")
+    parser.add_argument("--replay", help="a script")
+    parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("--no-list", action="store_true", help="differences of allowed.py fail too")
+    parser.add_argument("--need-plans", action="store_true",
+                        help="fail if an important way of reading was never used")
+    parser.add_argument("--output", default=str(servers.REPOSITORY / "target/mariadb/fuzz"))
+    return parser.parse_args()
+
+
+def single(given: argparse.Namespace) -> int:
+    """One program, or one script."""
+    layout = servers.Layout(memory())
+    pair = Pair(layout, "one", allowed.none if given.no_list else allowed.find)
+    if given.replay:
+        found = script.replay(pair, pathlib.Path(given.replay))
+    else:
+        part, number = given.program.split(":")
+        found = run_program(pair, part, f"{given.seed}:{part}:{number}")
+    if found is not None:
+        print(script.written(pair.steps, found, "") if not given.replay else found)
+    pair.server.kill()
+    layout.remove()
+    servers.say("fuzz: " + ("a difference" if found else "no difference"))
+    return 1 if found else 0
+
+
+def main() -> int:
+    given = arguments()
+    if given.self_test:
+        import self_test
+
+        return self_test.main()
+    if given.replay or given.program:
+        return single(given)
+    servers.say(f"fuzz: --seed {given.seed}, {given.jobs} at once, {given.seconds} s")
+    run = Run(given)
+    run.go()
+    return 0 if run.tell() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Whether the fuzzer finds what is planted, and nothing where nothing is.
+
+A layer that rewrites what one side is sent plays the engine that is wrong; both sides are InnoDB, so that this
+asks about the fuzzer only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import allowed
+import fuzz
+import script
+import shrink
+from pair import Difference, Pair, servers
+
+SEED = 20261123
+
+
+def wrong_comparison(text: bytes) -> bytes:
+    """`<=` is `<` in what deletes."""
+    return text.replace(b" <= ", b" < ") if text.startswith(b"delete") else text
+
+
+def lost_rows(text: bytes) -> bytes:
+    """A forced index does not have every row."""
+    return re.sub(rb"(force index [^w]*\) where )", rb"\1 n % 7 <> 3 and ", text)
+
+
+def lost_update(text: bytes) -> bytes:
+    """An UPDATE of another session has no effect."""
+    return text.replace(b"v = v + 1", b"v = v") if text.startswith(b"update") else text
+
+
+def search(pair: Pair, part: str, programs: int) -> Difference | None:
+    for number in range(programs):
+        found = fuzz.run_program(pair, part, f"{SEED}:{part}:{number}")
+        if found is not None and not fuzz.chanced(pair, part, found):
+            return found
+    return None
+
+
+def planted(layout: Any, part: str, rewrite: Any) -> None:
+    """It is found, made small, written, read again and found again; not without the plant."""
+    pair = Pair(layout, f"planted-{part}", allowed.none, ("innodb", "innodb"), rewrite)
+    found = search(pair, part, 40)
+    assert found is not None, f"the difference planted for part {part} was not found"
+    before = list(pair.steps)
+    again = fuzz.replayer(pair, part)
+    small = shrink.Shrinker(again, found, 60)
+    steps = small.shrink(before)
+    assert len(steps) < len(before), (len(steps), len(before))
+    assert script.read(script.written(steps, small.found, "")) == steps, steps
+    second = again(steps)
+    assert second is not None and second.kind == found.kind, (found, second)
+    pair.rewrite = None
+    assert again(steps) is None, "the difference is there without the plant"
+    servers.say(f"self-test: part {part}: {found.kind} after {len(before)} statements,"
+                f" made {len(steps)}: {steps[-1].sql[:120]}")
+    pair.server.kill()
+
+
+def nothing(layout: Any) -> None:
+    """One engine on both sides: no difference; and a seed gives the same program again."""
+    pair = Pair(layout, "nothing", allowed.none, ("innodb", "innodb"))
+    for part, programs in (("a", 8), ("b", 1), ("c", 8)):
+        found = search(pair, part, programs)
+        assert found is None, f"InnoDB differs from itself:\n{script.written(pair.steps, found, '')}"
+    programs = []
+    for _ in range(2):
+        fuzz.run_program(pair, "a", f"{SEED}:a:1")
+        programs.append(list(pair.steps))
+    assert programs[0] == programs[1], "a seed gave two programs"
+    pair.server.kill()
+
+
+def engines(layout: Any) -> None:
+    """An engine without transactions is told from one with them."""
+    pair = Pair(layout, "engines", allowed.none, ("myisam", "innodb"))
+    for part in ("a", "c"):
+        assert search(pair, part, 20) is not None, f"MyISAM passes for InnoDB in part {part}"
+    pair.server.kill()
+
+
+def main() -> int:
+    layout = servers.Layout(fuzz.memory())
+    nothing(layout)
+    for part, rewrite in (("a", wrong_comparison), ("b", lost_rows), ("c", lost_update)):
+        planted(layout, part, rewrite)
+    engines(layout)
+    layout.remove()
+    servers.say("self-test: planted differences were found, and no others")
+    return 0

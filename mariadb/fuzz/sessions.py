@@ -1,0 +1,274 @@
+"""Part (c): transactions of two or three sessions, their statements one after the other.
+
+The next statement is sent when the one before it has been answered, or is known to wait for a lock. So the
+order is the same each time, and on both engines. Compared are the answers, who waits, and what the
+tables have at the end.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from typing import Any
+
+import wire
+from pair import Difference, Found, Pair, Side, Step, Stopped, compare, shown
+from wire import Result
+
+BLOCK = re.compile(rb"---TRANSACTION .*?(?=---TRANSACTION|--------\n|$)", re.DOTALL)
+THREAD = re.compile(rb"thread id (\d+)")
+TIMEOUT = 50
+
+
+class Interleaved:
+    """Sessions on both sides, and which of them wait."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self.waiting: dict[int, Step] = {}
+        # Those in a transaction.
+        self.open: set[int] = set()
+        self.watchers: dict[str, wire.Wire] = {}
+        for side in pair.sides:
+            self.watchers[side.name] = wire.Wire(pair.server.connect(charset="utf8mb4"))
+
+    def close(self) -> None:
+        self.end_sessions()
+        for one in self.watchers.values():
+            one.close()
+
+    def end_sessions(self) -> None:
+        """One of them may wait, or have an answer that nobody has read."""
+        for side in self.pair.sides:
+            for one in side.sessions:
+                try:
+                    self.watchers[side.name].ask(f"kill {one.thread}")
+                except wire.Gone:
+                    pass
+                one.close()
+            side.sessions = []
+
+    def waits(self, side: Side, session: int) -> bool:
+        """Whether the engine says that this session waits for a lock."""
+        thread = side.sessions[session].thread
+        watcher = self.watchers[side.name]
+        if side.engine == "shale":
+            rows = watcher.must("select count(*) from information_schema.shale_transactions where"
+                                f" state = 'waiting' and thread_id = {thread}")
+            return rows[0][0] != b"0"
+        # information_schema.innodb_trx is refreshed ten times a second only.
+        text = watcher.must("show engine innodb status")[0][2] or b""
+        for block in BLOCK.findall(text):
+            found = THREAD.search(block)
+            if found is not None and int(found.group(1)) == thread:
+                return b"LOCK WAIT" in block
+        return False
+
+    def settled(self, side: Side, session: int) -> list[Result] | None:
+        """The answer of a statement, or None when it waits; that is asked twice."""
+        one = side.sessions[session]
+        seen = 0
+        until = time.monotonic() + 60
+        while not one.ready(0.002):
+            seen = seen + 1 if self.waits(side, session) else 0
+            if seen == 2 and not one.ready(0.002):
+                return None
+            if time.monotonic() > until:
+                raise Stopped
+        return one.receive()
+
+    def do(self, sql: str, session: int) -> list[Result] | None:
+        """Sends a statement; its answer, or None if it waits on both sides."""
+        step = Step(sql, session)
+        self.pair.steps.append(step)
+        self.pair.counts["statements"] += 1
+        try:
+            for side in self.pair.sides:
+                self.pair.send(side, step)
+            answer = self.taken(step)
+            if answer is None:
+                self.waiting[session] = step
+                self.pair.counts["waits"] += 1
+            # What was done may have let others go on, one after the other.
+            for other, waited in list(self.waiting.items()):
+                if other != session or answer is not None:
+                    if self.taken(waited) is not None:
+                        del self.waiting[other]
+            return answer
+        except wire.Gone as gone:
+            raise Found(self.pair._lost(step, gone)) from gone
+
+    def taken(self, step: Step) -> list[Result] | None:
+        """The answers of a session, compared, if both sides have one."""
+        answers = [self.settled(side, step.session) for side in self.pair.sides]
+        if answers[0] is None and answers[1] is None:
+            return None
+        if answers[0] is None or answers[1] is None:
+            told = ["waits" if one is None else shown(one) for one in answers]
+            self.parted(Difference("waits", step, told[0], told[1]))
+        assert answers[0] is not None and answers[1] is not None
+        ours, theirs = answers[0], answers[1]
+        if theirs[-1].kind == "error":
+            self.pair.counts[f"error {theirs[-1].code}"] += 1
+        found = compare(step.sql, ours, theirs)
+        if found is not None:
+            self.parted(Difference(found[0], step, found[1], found[2]))
+        self.note(step, theirs)
+        return theirs
+
+    def note(self, step: Step, answer: list[Result]) -> None:
+        if answer[-1].kind == "error":
+            if answer[-1].code == 1213:
+                self.open.discard(step.session)
+        elif step.sql.startswith(("begin", "start transaction")):
+            self.open.add(step.session)
+        elif step.sql in ("commit", "rollback"):
+            self.open.discard(step.session)
+
+    def parted(self, difference: Difference) -> None:
+        """After a difference that is on the list: what has been committed has to be the same."""
+        self.pair.differs_or_stops(difference)
+        # One that commits by itself has done so on one side.
+        if difference.step.session in self.open:
+            self.pair.counts["parted, then compared"] += 1
+            self.end_sessions()
+            self.waiting = {}
+            for sql in ("select * from t", "check table t extended /*meta*/"):
+                self.do(sql, 0)
+        raise Stopped
+
+
+TABLES = [
+    "create table t (id int primary key, k int, u int, v int, key (k), unique key u (u))",
+    "create table t (id varchar(10) primary key, k int, u int, v int, key (k), unique key u (u))",
+    "create table t (id int, k int, u int, v int, primary key (id desc), key (k, v), key (u))",
+    "create table t (id int not null, k int not null, u int, v int, primary key (k, id))",
+    "create table t (id int, k int, u int, v int, key (k), unique key u (u))",
+    "create table t (id int primary key, k int, u int, v int, key (k)) partition by hash (id) partitions 3",
+    "create table t (id int primary key, k int, u blob, v int, unique key u (u))",
+]
+LEVELS = ["read committed", "read committed", "repeatable read", "repeatable read", "serializable",
+          "read uncommitted"]
+
+
+class Transactions:
+    def __init__(self, pair: Pair, chance: random.Random) -> None:
+        self.pair, self.chance = pair, chance
+        self.sessions = Interleaved(pair)
+        self.count = chance.choice([2, 2, 3])
+        self.open: set[int] = set()
+
+    def key(self) -> str:
+        chance = self.chance
+        name = chance.choice(["id", "id", "id", "k", "u", "v"])
+        kind = chance.random()
+        if kind < 0.65:
+            return f"{name} = {chance.randrange(12)}"
+        low = chance.randrange(12)
+        if kind < 0.85:
+            return f"{name} between {low} and {low + chance.randrange(5)}"
+        if kind < 0.93:
+            return f"{name} in ({low}, {chance.randrange(12)})"
+        return f"{name} > {low}"
+
+    def row(self) -> str:
+        chance = self.chance
+        unique = chance.choice([str(chance.randrange(14)), "null"])
+        return f"({chance.randrange(14)}, {chance.randrange(6)}, {unique}, {chance.randrange(6)})"
+
+    def statement(self, session: int) -> str:
+        chance = self.chance
+        if session in self.open and chance.random() < 0.22:
+            self.open.discard(session)
+            return chance.choice(["commit", "commit", "rollback"])
+        if session not in self.open and chance.random() < 0.7:
+            self.open.add(session)
+            return chance.choice(["begin", "begin", "start transaction with consistent snapshot"])
+        kind = chance.randrange(20)
+        if kind < 3:
+            return f"select * from t where {self.key()}"
+        if kind < 7:
+            lock = chance.choice(["for update", "for update", "lock in share mode", "for update nowait",
+                                  "for update skip locked"])
+            order = chance.choice(["", "", "", " order by id limit 1"])
+            return f"select * from t where {self.key()}{order} {lock}"
+        if kind < 11:
+            what = chance.choice(["v = v + 1", "v = 5", "k = k + 1", "u = null", "u = u + 20", "v = v + 1"])
+            return f"update t set {what} where {self.key()}"
+        if kind == 11:
+            return f"update t set id = id + 20 where id = {chance.randrange(12)}"
+        if kind < 14:
+            return f"delete from t where {self.key()}"
+        if kind < 17:
+            word = chance.choice(["insert", "insert", "insert ignore", "replace"])
+            return f"{word} into t values {self.row()}"
+        if kind == 17:
+            return f"insert into t values {self.row()} on duplicate key update v = v + 100"
+        if kind == 18 and session in self.open:
+            return chance.choice(["savepoint a", "rollback to savepoint a"])
+        return "select count(*), sum(k) from t"
+
+    def program(self, length: int) -> None:
+        chance, sessions = self.chance, self.sessions
+        sessions.do(chance.choice(TABLES), 0)
+        rows = ", ".join(f"({n}, {chance.randrange(6)}, {chance.choice([n + 1, 'null'])},"
+                         f" {chance.randrange(6)})" for n in range(0, 13, chance.choice([1, 2, 3])))
+        sessions.do(f"insert into t values {rows}", 0)
+        timeout = chance.choice([0, TIMEOUT, TIMEOUT])
+        committed = chance.random() < 0.5
+        for session in range(self.count):
+            level = "read committed" if committed else chance.choice(LEVELS)
+            sessions.do(f"set session transaction isolation level {level}", session)
+            sessions.do(f"set innodb_lock_wait_timeout={timeout},"
+                        f" shale_lock_wait_timeout={timeout}", session)
+        for _ in range(length):
+            free = [one for one in range(self.count) if one not in sessions.waiting]
+            session = chance.choice(free)
+            self.one(session)
+        self.finish()
+
+    def one(self, session: int) -> None:
+        answer = self.sessions.do(self.statement(session), session)
+        if answer is not None and answer[-1].kind == "error" and answer[-1].code == 1213:
+            self.open.discard(session)
+
+    def finish(self) -> None:
+        sessions = self.sessions
+        for _ in range(2 * self.count):
+            for session in range(self.count):
+                if session not in sessions.waiting:
+                    sessions.do(self.chance.choice(["commit", "rollback"]), session)
+        for session in range(self.count):
+            sessions.do("commit", session)
+        sessions.do("select * from t", 0)
+        sessions.do("check table t extended /*meta*/", 0)
+
+
+def program(pair: Pair, chance: random.Random, length: int) -> None:
+    one = Transactions(pair, chance)
+    try:
+        one.program(length)
+    finally:
+        one.sessions.close()
+
+
+def replay(pair: Pair, steps: list[Step]) -> Difference | None:
+    """The same steps again; those of a session that waits are left out."""
+    sessions: Any = None
+    try:
+        pair.begin()
+        sessions = Interleaved(pair)
+        for step in steps:
+            if step.session not in sessions.waiting:
+                sessions.do(step.sql, step.session)
+    except Found as found:
+        return found.difference
+    except Stopped:
+        pass
+    except wire.Gone as gone:
+        return pair._lost(Step("-- the beginning of the program"), gone)
+    finally:
+        if sessions is not None:
+            sessions.close()
+    return None

@@ -1,0 +1,35 @@
+# Rows of one index, of which those are read that a range of another has: by ref and by range, of
+# primary keys of fixed and of variable length, in part and hidden; also where rows are locked.
+create table f (id int primary key, a int, b int, c int, pad varchar(200), key (a), key (b));
+create table g (id varchar(40) character set utf8mb4 primary key, a int, b int, c int, pad varchar(200), key (a), key (b));
+create table h (id varchar(40), n int, a int, b int, c int, pad varchar(200), primary key (id(6), n), key (a), unique (b, n));
+create table j (id varchar(40), a int, b int, c int, pad varchar(200), key (a), key (b desc));
+insert into f select seq, seq % 150, seq % 409, 0, repeat('x', 200) from seq_1_to_20000;
+insert into g select concat(repeat('k', id % 7), id, 'z'), a, b, c, pad from f;
+insert into h select concat('a', id), id, a, b, c, pad from f;
+insert into j select concat('a', id), a, b, c, pad from f;
+analyze table f, g, h, j;
+set optimizer_switch = 'rowid_filter=on,index_merge=off';
+select count(pad), sum(id) from f where a = 10 and b between 100 and 110;
+select count(pad), min(id), max(id) from g where a = 10 and b between 100 and 110;
+select count(pad), min(id), max(id) from h where a = 10 and b between 100 and 110;
+select count(pad), min(id), max(id) from j where a = 10 and b between 100 and 110;
+select count(pad), min(id), max(id) from f where a between 10 and 14 and b between 100 and 110;
+select count(pad), min(id), max(id) from g where a between 10 and 14 and b between 100 and 110;
+select count(pad), min(id), max(id) from h where a between 10 and 14 and b between 100 and 110;
+select count(pad), min(id), max(id) from j where a between 10 and 14 and b between 100 and 110;
+select count(g.pad), min(g.id), max(g.id) from g, seq_1_to_20 s where g.a = s.seq and g.b between 100 and 105;
+select count(h.pad), min(h.id), max(h.id) from h, seq_1_to_20 s where h.a = s.seq and h.b between 100 and 105;
+select s.seq, count(g.pad) from seq_1_to_5 s left join g on g.a = s.seq and g.b between 100 and 105 group by s.seq;
+begin;
+update g set b = 101 where a = 10 and b > 300;
+select count(g.pad), min(g.id), max(g.id) from g, seq_1_to_20 s where g.a = s.seq and g.b between 100 and 105;
+select count(g.pad), min(g.id), max(g.id) from g, seq_1_to_20 s where g.a = s.seq and g.b between 100 and 105 for update;
+rollback;
+update g, seq_1_to_20 s set c = c + 1, b = b + 1 where g.a = s.seq and g.b between 100 and 105;
+update h, seq_1_to_20 s set c = c + 1, b = b + 1 where h.a = s.seq and h.b between 100 and 105;
+delete j from j, seq_1_to_20 s where j.a = s.seq and j.b between 100 and 105;
+select sum(c), sum(b), count(*) from g;
+select sum(c), sum(b), count(*) from h;
+select sum(c), sum(b), count(*) from j;
+check table f, g, h, j extended;
