@@ -95,7 +95,8 @@ def start(layout: Layout, framework: Framework, engine: str, sample: bool) -> tu
     )
     server.start()
     for database in ("test", *framework.databases):
-        server.run(f"create database if not exists {database}")
+        # One that the installation has made is not of the server's character set.
+        server.run(f"create or replace database {database} character set utf8mb4")
     work = pathlib.Path(os.environ["FRAMEWORKS_WORK"])
     report = work / f"{framework.name}-{engine}.xml"
     report.unlink(missing_ok=True)
