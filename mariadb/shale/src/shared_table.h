@@ -2,6 +2,7 @@
 #pragma once
 
 #include "handles.h"
+#include "query_cache.h"
 #include "table_counts.h"
 #include "table_def.h"
 
@@ -62,6 +63,8 @@ class SharedTable {
   int hidden_key(uint64_t *key);
 
   TableCounts counts;
+  // For the query cache.
+  const std::shared_ptr<Changes> changes = std::make_shared<Changes>();
 
   // Of ANALYZE TABLE, or of a quick look since; empty if there was neither.
   std::vector<IndexStatistics> statistics() const;

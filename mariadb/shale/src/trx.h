@@ -3,6 +3,7 @@
 
 #include "checkpoint.h"
 #include "handles.h"
+#include "query_cache.h"
 
 #include <atomic>
 #include <memory>
@@ -63,6 +64,14 @@ class Trx {
   void note_rewritten() { rewrote_ = true; }
   bool rewrote() const { return rewrote_; }
 
+  // A table is about to be written; said once of each statement.
+  void note_writer(const std::shared_ptr<Changes> &table) {
+    if (writes_.insert(table).second) table->begin();
+  }
+  // Of a temporary table that goes: what was written to a tree of it, and its automatic number.
+  void forget_tree(const std::string &name);
+  void forget_table(uint64_t table_id);
+
   void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
 
   // What was written so far is committed, though the statement goes on. `loads`: into a table that
@@ -89,6 +98,7 @@ class Trx {
   int decide_prepared(bool sync);
   int keep_numbers();
   void set_number(uint64_t number);
+  void end_writes();
   void end();
 
   THD *thd_;
@@ -111,6 +121,7 @@ class Trx {
   int commit_error_ = 0;
   std::string commit_text_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
+  std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
   LoadInParts load_;
 };
 
