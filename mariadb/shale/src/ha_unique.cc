@@ -94,7 +94,7 @@ int ha_shale::begin_check(const Index &index, const uchar *buf, const uchar *tup
   return error;
 }
 
-// The place of an entry that is to be written; `checked` is false if its key has none. For a period
+// The place of an entry that is to be written; false: its key has none. For a period
 // the keys of those that end after it begins, up to the end of the place: the first of them is in the
 // way if it begins before the other's end.
 bool ha_shale::place_of_entry(size_t place, const RowKeys &keys, Place *found) const {
