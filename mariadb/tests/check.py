@@ -3,6 +3,7 @@ changed behind the server's back, by the command line tool; then bytes of files 
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import subprocess
@@ -79,6 +80,60 @@ def entries(server: Server, shale: str) -> None:
     change("put", "00000005", "ffff", index="PRIMARY")
     server.start()
     expect(server, "t", ("row of primary key 0x00000005", "damaged"))
+
+
+def in_the_way(server: Server, shale: str) -> None:
+    """Rows that a unique key should have kept apart, of which the server checks the rows: they are taken,
+    with their entries, from a table of the same definition without the row that is in the way."""
+    definitions = {
+        "hashed": "id int unsigned primary key, v text, g int, unique u (v, g)",
+        "period": "id int unsigned primary key, v varchar(20), b date, e date, period for p (b, e), "
+                  "unique u (v(3), p without overlaps)",
+    }
+    values = {
+        "hashed": ("(1, 'a', 1), (2, 'b', 1), (3, null, 1), (4, null, 1), (5, 'a', 2)", "(2, 'A', 1)"),
+        "period": ("(1, 'abcd', '2020-01-01', '2020-02-01'), (2, 'x', '2020-01-01', '2020-02-01'), "
+                   "(3, null, '2020-01-01', '2020-02-01'), (4, null, '2020-01-01', '2020-02-01'), "
+                   "(5, 'abcd', '2020-02-01', '2020-02-05')",
+                   "(2, 'abce', '2020-01-31', '2020-02-01')"),
+    }
+    for table, definition in definitions.items():
+        server.run("use test", f"create table {table} ({definition}) engine=shale",
+                   f"create table {table}_2 like {table}", f"insert into {table} values {values[table][0]}",
+                   f"insert into {table}_2 values {values[table][1]}")
+        assert check(server, table, "extended") == ("OK", [])
+    trees = {(row[0], row[1]): row[2] for row in server.run(
+        "select table_name, index_name, tree from information_schema.shale_trees")}
+    server.stop()
+    folder = str(server.data / "#shale")
+
+    def entries_of(tree: str) -> dict[str, str]:
+        command = [shale, "scan", folder, "--tree", tree, "--hex", "--json"]
+        lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        rows = [json.loads(line) for line in lines.splitlines()]
+        return {row["key_hex"]: row.get("value_hex", "") for row in rows}
+
+    def change(command: str, tree: str, *texts: str) -> None:
+        subprocess.run([shale, command, folder, *texts, "--tree", tree, "--hex"], check=True)
+
+    number = "00000002"
+    for table in definitions:
+        for index in ("PRIMARY", "u"):
+            own, other = trees[table, index], trees[f"{table}_2", index]
+            for key, value in entries_of(own).items():
+                # Of the second row: by its number at the end of the key, or in the value.
+                if key.endswith(number) or (table == "period" and value.startswith(f"04{number}")):
+                    change("delete", own, key)
+            (key, value), = entries_of(other).items()
+            change("put", own, key, value)
+    server.start()
+    for table, words in {"hashed": "same for two rows", "period": "periods that overlap"}.items():
+        found = check(server, table)
+        assert found == ("OK", []), (table, found)
+        result, texts = check(server, table, "extended")
+        assert result == "Corrupt" and len(texts) == 1, (table, result, texts)
+        assert "index u" in texts[0] and words in texts[0], (table, texts)
+    server.run("drop table test.hashed, test.period, test.hashed_2, test.period_2")
 
 
 def damage(file: pathlib.Path) -> None:
@@ -201,6 +256,7 @@ def main() -> None:
     server.start()
     server.run("create database if not exists test")
     entries(server, shale)
+    in_the_way(server, shale)
     files(server)
     server_files(server)
     server.stop()

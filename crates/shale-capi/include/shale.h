@@ -598,6 +598,11 @@ SHALE_MUST_USE shale_error *shale_txn_rollback_to(shale_txn *txn, size_t savepoi
 // Gives up a savepoint and all later ones; what was written stays.
 SHALE_MUST_USE shale_error *shale_txn_release(shale_txn *txn, size_t savepoint);
 
+// Undoes all that was written to a tree, whatever savepoints there are: for one that is to be
+// dropped, or was. Otherwise the commit of a transaction that has written to a tree that is not
+// there fails. Locks are kept.
+SHALE_MUST_USE shale_error *shale_txn_forget(shale_txn *txn, const shale_tree *tree);
+
 // A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It
 // may be used beside other calls, and after the transaction's end.
 SHALE_MUST_USE

@@ -314,6 +314,19 @@ pub unsafe extern "C" fn shale_txn_release(
     })
 }
 
+/// Undoes all that was written to a tree, whatever savepoints there are: for one that is to be
+/// dropped, or was. Otherwise the commit of a transaction that has written to a tree that is not
+/// there fails. Locks are kept.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_forget(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+) -> *mut shale_error {
+    // SAFETY: live handles.
+    guard(|| unsafe { Ok(handle_mut(txn, "txn")?.txn.forget(&handle(tree, "tree")?.tree)?) })
+}
+
 /// A range, from `lower` up to but without `upper`; NULL for either is no bound.
 ///
 /// # Safety

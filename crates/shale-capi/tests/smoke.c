@@ -486,6 +486,22 @@ static void unlocks(shale_db *db, shale_tree *a) {
   shale_txn_rollback(two);
 }
 
+/* What was written to a tree that goes is taken out of the transaction. */
+static void forgets(shale_db *db, shale_tree *a) {
+  shale_txn *txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
+  shale_tree *scratch = NULL;
+  OK(shale_tree_open(db, "scratch", SHALE_TREE_NEW, NULL, &scratch));
+  OK(shale_txn_put(txn, a, "forgets", 7, "1", 1));
+  OK(shale_txn_put(txn, scratch, "x", 1, "1", 1));
+  OK(shale_tree_drop(db, "scratch"));
+  OK(shale_txn_forget(txn, scratch));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_forget(txn, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_forget(NULL, scratch));
+  shale_tree_free(scratch);
+  OK(shale_txn_commit(txn, false));
+  CHECK(has(a, NULL, "forgets", "1"));
+}
+
 static bool named(shale_prepared *prepared, const char *xid) {
   size_t len = 0;
   const void *data = shale_prepared_xid(prepared, &len);
@@ -691,6 +707,7 @@ int main(int argc, char **argv) {
   transactions(db, a);
   inserts(db, a);
   unlocks(db, a);
+  forgets(db, a);
   prepared(db, a);
   loads(db);
   lengths(db, a);

@@ -451,3 +451,47 @@ fn a_tree_that_is_dropped_takes_its_part_of_what_is_prepared() {
     db.close().unwrap();
     assert!(open_on(&fs).tree_names().is_empty());
 }
+
+#[test]
+fn what_was_written_to_a_tree_is_forgotten_in_memory_in_runs_and_at_savepoints() {
+    for (memory, spills) in [(1 << 20, false), (10_000, true)] {
+        let fs = MemFs::new();
+        let db = open_on(&fs);
+        let tree = |name: &str| db.tree_or_create(name).unwrap();
+        let (a, b, c) = (tree("a"), tree("b"), tree("c"));
+        let mut txn = db.begin(small(memory)).unwrap();
+        let before = txn.savepoint();
+        fill(&mut txn, &b, 0, 300);
+        let between = txn.savepoint();
+        fill(&mut txn, &a, 0, 300);
+        fill(&mut txn, &b, 300, 600);
+        assert_eq!(txn.spilled_bytes() > 0, spills);
+        db.drop_tree("b").unwrap();
+        txn.forget(&b).unwrap();
+        fill(&mut txn, &c, 0, 10);
+        txn.rollback_to(between).unwrap();
+        assert!(txn.get(&a, b"key").unwrap().is_none());
+        fill(&mut txn, &a, 300, 305);
+        assert!(txn.put(&b, b"x", b"").is_err(), "it is dropped");
+        txn.commit(DONE).unwrap();
+        assert_eq!((rows(&a).len(), rows(&c).len()), (5, 0));
+
+        // What is forgotten before the drop, and nothing else: another writer's is refused.
+        let mut other = db.begin(small(memory)).unwrap();
+        fill(&mut other, &c, 0, 300);
+        let mut txn = db.begin(small(memory)).unwrap();
+        fill(&mut txn, &c, 1_000, 1_300);
+        txn.forget(&c).unwrap();
+        assert!(txn.prepare(b"nothing").unwrap().commit(DONE).is_ok());
+        db.drop_tree("c").unwrap();
+        assert!(matches!(other.commit(DONE), Err(Error::NoSuchTree(_))));
+        assert!(txn_of(&db, memory, &a, before).is_err(), "a savepoint of another");
+        assert_eq!(files(&fs, ".run"), 0, "{:?}", fs.files());
+    }
+}
+
+fn txn_of(db: &Db, memory: u64, a: &Tree, savepoint: Savepoint) -> shale::Result<()> {
+    let mut txn = db.begin(small(memory)).unwrap();
+    txn.forget(a)?;
+    txn.rollback_to(savepoint)
+}

@@ -229,6 +229,13 @@ const char *Planner::refusal() {
   if (const char *why = primary_refusal()) return why;
   if (const char *why = columns_refusal()) return why;
   plan_indexes();
+  for (unsigned number : plan_.added) {
+    const KEY &key = altered_->key_info[number];
+    // Its index alone does not tell which rows are in each other's way.
+    if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.without_overlaps) {
+      return "the server compares the rows of a unique key of long values, or WITHOUT OVERLAPS";
+    }
+  }
   const LEX_CUSTRING &version = altered_->s->tabledef_version;
   plan_.def.version.assign(reinterpret_cast<const char *>(version.str), version.length);
   return nullptr;

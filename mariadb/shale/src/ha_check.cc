@@ -6,7 +6,8 @@
 // is; memory does not grow with the table. Only if the sums differ each row and entry is looked
 // up, to tell which. What cannot be read, since a file is damaged, is told with the file, and the
 // other trees are read all the same. QUICK counts entries without reading rows; EXTENDED looks each
-// up in any case, and checks the bytes of the whole database.
+// up in any case, compares the rows of unique keys of which the server does that (ha_unique.cc), and
+// checks the bytes of the whole database.
 
 #include "ha_shale.h"
 
@@ -49,6 +50,51 @@ std::string hex(std::string_view bytes) {
   return out;
 }
 
+// Ends a walk through entries.
+constexpr int kSeenEnough = -1;
+
+// The row in the record, kept while another one is read there: what a hash-unique key compares.
+class OtherRow {
+ public:
+  OtherRow(TABLE *table, const KEY &key)
+      : table_(table), key_(key), record_(table->record[0], table->record[0] + table->s->reclength) {
+    // To the columns, of which the index has the hash.
+    setup_keyinfo_hash(&key_);
+    for (uint part = 0; part < key_.user_defined_key_parts; part++) {
+      const Field *field = key_.key_part[part].field;
+      if ((field->flags & BLOB_FLAG) == 0 || field->is_null()) continue;
+      auto *blob = const_cast<Field_blob *>(static_cast<const Field_blob *>(field));
+      // Of a generated column they are in memory of the column's own.
+      blobs_.emplace_back(new std::string(reinterpret_cast<char *>(blob->get_ptr()),
+                                          blob->get_length()));
+      blob->set_ptr_offset(record_.data() - table->record[0],
+                           static_cast<uint32>(blobs_.back()->size()),
+                           reinterpret_cast<const uchar *>(blobs_.back()->data()));
+    }
+  }
+
+  // As the server compares rows before it writes one.
+  bool equals_record() const {
+    my_ptrdiff_t offset = record_.data() - table_->record[0];
+    for (uint part = 0; part < key_.user_defined_key_parts; part++) {
+      const KEY_PART_INFO &info = key_.key_part[part];
+      const Field *field = info.field;
+      if (field->is_null() || field->is_null(offset)) return false;
+      bool partly = f_is_blob(info.key_type) && info.length != 0;
+      int order = partly ? field->cmp_prefix(field->ptr, field->ptr + offset, info.length)
+                         : field->cmp(field->ptr, field->ptr + offset);
+      if (order != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  TABLE *table_;
+  KEY key_;
+  std::vector<uchar> record_;
+  std::vector<std::unique_ptr<std::string>> blobs_;
+};
+
 }  // namespace
 
 // One run of CHECK TABLE.
@@ -78,12 +124,19 @@ struct ha_shale::Check {
     return 0;
   }
 
+  using Visit = std::function<int(std::string_view, std::string_view)>;
+
   // Tells `visit` each entry of a tree.
-  int each(const shale_tree *tree,
-           const std::function<int(std::string_view, std::string_view)> &visit) {
+  int each(const shale_tree *tree, const Visit &visit) { return each_in(tree, {}, {}, visit); }
+
+  // From `lower` up to `upper`, which is no bound if it is empty.
+  int each_in(const shale_tree *tree, std::string_view lower, std::string_view upper,
+              const Visit &visit) {
     shale_scan *begun = nullptr;
-    if (int error = number_of(shale_scan_new(tree, snapshot.get(), nullptr, 0, nullptr, 0, false,
-                                             &begun))) {
+    const char *from = lower.empty() ? nullptr : lower.data();
+    const char *to = upper.empty() ? nullptr : upper.data();
+    if (int error = number_of(shale_scan_new(tree, snapshot.get(), from, lower.size(), to,
+                                             upper.size(), false, &begun))) {
       return error;
     }
     ScanHandle scan(begun);
@@ -165,6 +218,10 @@ int ha_shale::check_index(Check *check, size_t place) {
   uint64_t before = check->found;
   if ((error = find_missing(check, place))) return error;
   if ((error = find_superfluous(check, place))) return error;
+  const KEY &key = table->key_info[indexes_[place].number];
+  if (check->extended && key.algorithm == HA_KEY_ALG_LONG_HASH) error = find_equal(check, place);
+  if (check->extended && key.without_overlaps) error = find_overlaps(check, place);
+  if (error != 0) return error;
   if (!same && before == check->found && check->damaged_rows == 0) {
     check->tell("index " + name + " is not what the rows say");
   }
@@ -206,6 +263,88 @@ int ha_shale::find_superfluous(Check *check, size_t place) {
       check->tell("index " + name + " has an entry, key " + hex(key) +
                   ", that the row of primary key " + hex(primary_key) + " does not have");
     }
+    return 0;
+  });
+}
+
+// A hash-unique key: rows with one hash lie together, and are compared each with those before it.
+// There are few of one hash, unless they are equal: then the first of them ends the search.
+int ha_shale::find_equal(Check *check, size_t place) {
+  const Index &index = indexes_[place];
+  const KEY &key_info = table->key_info[index.number];
+  std::string hash;
+  bool any = false;
+  return check->each(index.tree, [&](std::string_view key, std::string_view value) {
+    std::string_view row_key;
+    uchar *record = table->record[0];
+    // What is damaged has been told.
+    if (!index.codec->unpack(key, value, record) || !index.codec->primary_of(key, value, &row_key)) {
+      return 0;
+    }
+    if (key_info.key_part->field->is_null()) return 0;
+    std::string_view own = key.substr(0, key.size() - row_key.size());
+    bool first = !any || own != hash;
+    any = true;
+    hash.assign(own);
+    if (first) return 0;
+    BytesHandle row;
+    if (int error = check->get(primary().tree, row_key, &row)) return error;
+    if (!row || !row_of_entry(record, row_key, view_of(row))) return 0;
+    bool equal = false;
+    if (int error = find_equal_before(check, place, hash, key, &equal)) return error;
+    if (equal) {
+      check->tell("unique index " + std::string(key_info.name.str) +
+                  " has the same for two rows: primary key " + hex(row_key) + " is the second");
+    }
+    return 0;
+  });
+}
+
+// Whether a row of an entry with this hash, before `key`, equals the one in the record.
+int ha_shale::find_equal_before(Check *check, size_t place, std::string_view hash,
+                                std::string_view key, bool *found) {
+  const Index &index = indexes_[place];
+  OtherRow mine(table, table->key_info[index.number]);
+  auto look = [&](std::string_view at, std::string_view value) {
+    std::string_view row_key;
+    BytesHandle row;
+    if (!index.codec->primary_of(at, value, &row_key)) return 0;
+    if (int error = check->get(primary().tree, row_key, &row)) return error;
+    if (row && row_of_entry(table->record[0], row_key, view_of(row))) *found = mine.equals_record();
+    return *found ? kSeenEnough : 0;
+  };
+  int error = check->each_in(index.tree, hash, key, look);
+  return error == kSeenEnough ? 0 : error;
+}
+
+// A key WITHOUT OVERLAPS: the periods of the rows that are equal before them lie together, in the
+// order of their ends.
+int ha_shale::find_overlaps(Check *check, size_t place) {
+  const Index &index = indexes_[place];
+  std::string name = table->key_info[index.number].name.str;
+  std::string columns, last_end;
+  bool any = false;
+  return check->each(index.tree, [&](std::string_view key, std::string_view value) {
+    std::string_view primary;
+    std::vector<size_t> ends;
+    if (!index.codec->primary_of(key, value, &primary) || !index.codec->part_ends(key, &ends)) {
+      return 0;
+    }
+    // One with a NULL is in nobody's way; it has the primary key in its own. So is one of history.
+    if (ends.size() < 3 || ends.back() != key.size()) return 0;
+    if (table->versioned()) {
+      if (!index.codec->unpack(key, value, table->record[0])) return 0;
+      if (!table->vers_end_field()->is_max()) return 0;
+    }
+    size_t column = ends[ends.size() - 3], end = ends[ends.size() - 2];
+    bool same = any && key.substr(0, column) == columns;
+    any = true;
+    if (same && key.substr(end) < last_end) {
+      check->tell("unique index " + name + " has periods that overlap: primary key " +
+                  hex(primary) + " is the second");
+    }
+    columns.assign(key.substr(0, column));
+    last_end.assign(key.substr(column, end - column));
     return 0;
   });
 }

@@ -34,9 +34,14 @@ int make_trees(const TableDef &def, std::vector<TreeHandle> *trees) {
   return 0;
 }
 
+// A temporary table takes what its session's transaction has written there with it. Of other tables
+// a commit that finds a tree gone is to fail.
 void drop_trees(const TableDef &def) {
+  Trx *trx = def.temporary && current_thd != nullptr ? Trx::find(current_thd) : nullptr;
+  if (trx != nullptr) trx->forget_table(def.table_id);
   for (const IndexDef &index : def.indexes) {
     std::string name = tree_name(def.table_id, index.id);
+    if (trx != nullptr) trx->forget_tree(name);
     ErrorHandle error(shale_tree_drop(engine.db, name.c_str()));
     if (error && shale_error_kind_of(error.get()) != SHALE_NO_SUCH_TREE) {
       log_error("tree " + name + " of a dropped table stays until the next start: " +
@@ -236,6 +241,7 @@ int ha_shale::truncate() {
   if ((error = SharedTable::open(path, &fresh))) return error;
   old_shared_ = std::move(shared_);
   shared_ = std::move(fresh);
+  noted_write_ = false;
   return open_indexes();
 }
 

@@ -226,7 +226,8 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
 int ha_shale::reset() {
   end_scan();
   scanned_ = nullptr;
-  keyread_only_ = false;
+  keyread_only_ = checks_period_ = false;
+  noted_write_ = false;
   has_range_end_ = false;
   forget_locked();
   semi_ = Semi::kNo;

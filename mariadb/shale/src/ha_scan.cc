@@ -188,7 +188,7 @@ int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key
   bool good = index.codec->primary_of(key, value, primary_key);
   bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
   bool by_join = ranges_.together && mrr_funcs.skip_index_tuple != nullptr;
-  if (good && (conditional || by_join || is_enough(index))) {
+  if (good && (conditional || by_join || checks_period_ || is_enough(index))) {
     good = index.codec->unpack(key, value, buf);
   }
   if (!good) {
@@ -372,6 +372,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     return finish_read(error, buf);
   }
   Search search = search_of(key_, how);
+  if (int error = begin_check(index, buf, key, how, &search)) return finish_read(error, buf);
   if (!search.possible) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
   bool ends_in_range = in_range && !search.exact && !search.backward;
   if (ends_in_range) {

@@ -1,7 +1,7 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
-// close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_load, ha_rewrite
-// (writing), ha_ddl (create, drop, rename), ha_alter (in place), ha_info (statistics), ha_check
-// (CHECK and OPTIMIZE TABLE).
+// close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique, ha_load,
+// ha_rewrite (writing), ha_ddl (create, drop, rename), ha_alter (in place), ha_info (statistics),
+// ha_check (CHECK and OPTIMIZE TABLE).
 #pragma once
 
 #include "server.h"
@@ -19,6 +19,7 @@
 namespace shale_sql {
 class Trx;
 struct SampleSize;
+struct Search;
 }
 
 class ha_shale final : public handler {
@@ -32,6 +33,8 @@ class ha_shale final : public handler {
   uint max_supported_key_length() const override { return 3072; }
   uint max_supported_key_part_length() const override { return 3072; }
   uint8 table_cache_type() override { return HA_CACHE_TBL_ASKTRANSACT; }
+  my_bool register_query_cache_table(THD *thd, const char *name, uint length,
+                                     qc_engine_callback *callback, ulonglong *token) override;
   const key_map *keys_to_use_for_scanning() override { return &key_map_full; }
 
   // ha_open
@@ -226,13 +229,26 @@ class ha_shale final : public handler {
   };
   void pack_keys(const uchar *row, RowKeys *keys) const;
   int insert_row(const uchar *row, const RowKeys &keys);
-  int insert_entry(shale_txn *txn, size_t place, const RowKeys &keys);
+  int insert_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys);
   int put_row(shale_txn *txn, const uchar *row, const RowKeys &keys);
   int change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   int keep_entries(shale_txn *txn, const RowKeys &was, const RowKeys &is);
   int duplicate(size_t place, std::string_view primary);
   int in_row(shale_txn *txn, int error, bool has_place, size_t place);
   int begin_write(shale_txn **txn);
+
+  // Keys that the server checks itself (ha_unique)
+  struct Place {
+    std::string_view place;       // the beginning of the entry's key
+    bool is_period = false;
+    std::string_view begin, end;  // of the period, as in keys
+  };
+  int lock_place(const Index &index, std::string_view place);
+  int begin_check(const Index &index, const uchar *buf, const uchar *tuple,
+                  enum ha_rkey_function how, shale_sql::Search *search);
+  bool place_of_entry(size_t place, const RowKeys &keys, Place *found) const;
+  int lock_place_of(size_t place, const RowKeys &keys);
+  int check_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys);
 
   // Rows that others have changed since the snapshot (ha_rewrite)
   int look_for_changes(shale_txn *txn, const std::string &primary_key, bool *changed);
@@ -262,6 +278,10 @@ class ha_shale final : public handler {
   int check_index(Check *check, size_t place);
   int find_missing(Check *check, size_t place);
   int find_superfluous(Check *check, size_t place);
+  int find_equal(Check *check, size_t place);
+  int find_equal_before(Check *check, size_t place, std::string_view hash, std::string_view key,
+                        bool *found);
+  int find_overlaps(Check *check, size_t place);
 
   shale_sql::Trx *trx();
   int lock_mode() const { return lock_mode_; }
@@ -276,6 +296,7 @@ class ha_shale final : public handler {
   bool skips_locked_ = false;   // SKIP LOCKED
   bool read_whole_rows_ = false;  // for writers: the whole row is needed to write it anew
   bool keyread_only_ = false;
+  bool checks_period_ = false;  // the search is the server's, for a row that is in the way
   bool may_be_outdated_ = false;  // what a plain read finds in an index
   bool locked_ = false;
 
@@ -313,6 +334,7 @@ class ha_shale final : public handler {
 
   std::string duplicate_primary_;
   RowKeys was_, is_;
+  bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
   std::unique_ptr<shale_sql::TableLoader> loader_;  // of a copy

@@ -8,7 +8,12 @@
 
 using namespace shale_sql;
 
-int ha_shale::begin_write(shale_txn **txn) { return trx()->before_write(txn); }
+int ha_shale::begin_write(shale_txn **txn) {
+  Trx *trx = this->trx();
+  if (!noted_write_) trx->note_writer(shared_->changes);
+  noted_write_ = true;
+  return trx->before_write(txn);
+}
 
 // The keys of a row in all indexes, its hidden key aside.
 void ha_shale::pack_keys(const uchar *row, RowKeys *keys) const {
@@ -42,8 +47,9 @@ int ha_shale::duplicate(size_t place, std::string_view primary) {
 
 // The entry of one index. Unique ones are looked up and locked first, so that of two who insert the
 // same the second waits and then finds it.
-int ha_shale::insert_entry(shale_txn *txn, size_t place, const RowKeys &keys) {
+int ha_shale::insert_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys) {
   const Index &index = indexes_[place];
+  if (int error = check_entry(txn, row, place, keys)) return error;
   const std::string &key = keys.keys[place], &value = keys.values[place];
   if (!index.unique || keys.has_null[place]) {
     return number_of(
@@ -103,7 +109,7 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   int error = put_row(txn, row, keys);
   if (error == 0) error = look_for_changes(txn, keys.primary, &changed);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
-    error = insert_entry(txn, index, keys);
+    error = insert_entry(txn, row, index, keys);
   }
   return in_row(txn, error, many, place);
 }
@@ -157,8 +163,10 @@ int ha_shale::change_row(shale_txn *txn, const uchar *new_row, const RowKeys &wa
       }
       continue;
     }
+    // Before the old entry, for which others may wait who have the place.
+    if (int error = lock_place_of(place, is)) return error;
     if (int error = erase(index, was.keys[place])) return error;
-    if (int error = insert_entry(txn, place, is)) return error;
+    if (int error = insert_entry(txn, new_row, place, is)) return error;
   }
   return keep_entries(txn, was, is);
 }

@@ -4,6 +4,7 @@
 #include "errors.h"
 #include "hton.h"
 #include "late_decisions.h"
+#include "query_cache.h"
 #include "trx.h"
 
 #include <vector>
@@ -160,6 +161,7 @@ int decide(XID *xid, bool commits) {
   int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), false, &prepared));
   if (error != 0 || prepared == nullptr) return error != 0 ? kXaResourceManagerError : kXaNotThere;
   // The server has it in its binary log and forgets it, whatever it is told.
+  ChangesOfAnyTable changes;
   error = late_decisions::decide(prepared, commits, true);
   return error == 0 ? kXaOk : kXaResourceManagerError;
 }

@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "late_decisions.h"
+#include "query_cache.h"
 
 #include <algorithm>
 #include <chrono>
@@ -54,6 +55,7 @@ std::unique_lock<std::mutex> after_a_try() {
 
 // Whether it is done now; or was: then only the sync had failed.
 bool done_now(const Late &one) {
+  ChangesOfAnyTable changes;
   ErrorHandle error(shale_prepared_decide(one.prepared, one.commit, true));
   return !error || shale_error_kind_of(error.get()) == SHALE_INVALID_ARGUMENT;
 }

@@ -3,6 +3,7 @@
 
 #include "handles.h"
 #include "key_words.h"
+#include "query_cache.h"
 #include "table_counts.h"
 #include "table_def.h"
 
@@ -63,6 +64,8 @@ class SharedTable {
   int hidden_key(uint64_t *key);
 
   TableCounts counts;
+  // For the query cache.
+  const std::shared_ptr<Changes> changes = std::make_shared<Changes>();
 
   // The table, if it is open, that a tree is of.
   static std::shared_ptr<SharedTable> of_tree(const std::string &tree);

@@ -22,6 +22,7 @@ Trx::~Trx() {
   set_number(0);
   shale_txn_rollback(txn_);
   shale_prepared_free(prepared_);
+  end_writes();
 }
 
 Trx *Trx::find(THD *thd) { return static_cast<Trx *>(thd_get_ha_data(thd, engine.hton)); }
@@ -241,6 +242,34 @@ void Trx::end() {
   commit_text_.clear();
   numbered_.clear();
   load_.end();
+  end_writes();
+}
+
+void Trx::end_writes() {
+  for (const auto &table : writes_) table->end();
+  writes_.clear();
+}
+
+void Trx::forget_tree(const std::string &name) {
+  if (txn_ == nullptr) return;
+  shale_tree *found = nullptr;
+  int error =
+      number_of(shale_tree_open(engine.db, name.c_str(), SHALE_TREE_THERE, nullptr, &found));
+  TreeHandle tree(found);
+  if (error == 0) {
+    ErrorHandle refused(shale_txn_forget(txn_, found));
+    // After a deadlock nothing is left to forget.
+    if (!refused || shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return;
+    error = number_of(refused.release());
+  }
+  // The commit would fail, and say so.
+  if (error != 0) log_error("tree " + name + " of a temporary table: " + last_text());
+}
+
+void Trx::forget_table(uint64_t table_id) {
+  for (auto table = numbered_.begin(); table != numbered_.end();) {
+    table = (*table)->def->table_id == table_id ? numbered_.erase(table) : std::next(table);
+  }
 }
 
 int Trx::savepoint(size_t *place) {

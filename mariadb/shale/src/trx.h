@@ -3,6 +3,7 @@
 
 #include "checkpoint.h"
 #include "handles.h"
+#include "query_cache.h"
 
 #include <atomic>
 #include <memory>
@@ -67,6 +68,13 @@ class Trx {
   // partition for it than the one that found it.
   void note_duplicate(unsigned index) { duplicate_ = index; }
   unsigned duplicate() const { return duplicate_; }
+  // A table is about to be written; said once of each statement.
+  void note_writer(const std::shared_ptr<Changes> &table) {
+    if (writes_.insert(table).second) table->begin();
+  }
+  // Of a temporary table that goes: what was written to a tree of it, and its automatic number.
+  void forget_tree(const std::string &name);
+  void forget_table(uint64_t table_id);
 
   void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
 
@@ -94,6 +102,7 @@ class Trx {
   int decide_prepared(bool sync);
   int keep_numbers();
   void set_number(uint64_t number);
+  void end_writes();
   void end();
 
   THD *thd_;
@@ -117,6 +126,7 @@ class Trx {
   std::string commit_text_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
+  std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
   LoadInParts load_;
 };
 

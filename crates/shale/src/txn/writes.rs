@@ -80,8 +80,10 @@ pub struct WriteSet {
     /// What range deletes take.
     deletes_bytes: u64,
     count: u64,
-    /// Of all that was not undone, in memory or not.
+    /// Of all that was not undone, in memory or not, and of what was forgotten.
     bytes: u64,
+    /// What was forgotten of memory, by the place where that was.
+    forgotten: Vec<(SeqNo, u64)>,
 }
 
 impl Default for WriteSet {
@@ -96,6 +98,7 @@ impl Default for WriteSet {
             deletes_bytes: 0,
             count: 0,
             bytes: 0,
+            forgotten: Vec::new(),
         }
     }
 }
@@ -125,7 +128,7 @@ impl WriteSet {
         self.bytes += bytes;
     }
 
-    /// How many writes there are.
+    /// How many writes there are, those to trees that were forgotten included.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -147,7 +150,28 @@ impl WriteSet {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.count == 0 || self.trees.is_empty()
+    }
+
+    /// Undoes all that was written to a tree, for good. What it counted for stays counted, since
+    /// marks have it too.
+    pub fn forget(&mut self, tree: TreeId) {
+        let Some(own) = self.trees.remove(&tree) else { return };
+        let (mut kept, mut undone) = (0, 0);
+        let mut cursor = own.memtable.cursor();
+        // A memtable's cursor does not fail.
+        let mut moved = cursor.seek_first();
+        while moved.is_ok() && cursor.valid() {
+            let of = if self.undone.has(cursor.seq()) { &mut undone } else { &mut kept };
+            *of += write_bytes(cursor.key(), cursor.value());
+            moved = cursor.next();
+        }
+        // What was undone is an estimate.
+        self.undone_bytes = self.undone_bytes.saturating_sub(undone);
+        self.memory_bytes -= (kept + undone).min(self.memory_bytes);
+        let deletes: u64 = own.deletes.iter().map(|d| write_bytes(&d.start, &d.end)).sum();
+        self.deletes_bytes -= deletes;
+        self.forgotten.push((self.next, kept + deletes));
     }
 
     /// The newest write to `key` in a tree that is newer than `covered` and was not undone; range
@@ -228,7 +252,14 @@ impl WriteSet {
             _ => spans.push((mark.next, self.next - 1)),
         }
         self.undone = Undone::new(spans);
-        let mut undone_bytes = self.bytes - mark.bytes;
+        let mut forgotten = 0;
+        for (place, bytes) in self.forgotten.iter_mut().rev().take_while(|of| of.0 > mark.next) {
+            forgotten += *bytes;
+            // What is left of it was before the mark.
+            *place = mark.next;
+        }
+        // At least: of what was forgotten some may have been before the mark.
+        let mut undone_bytes = (self.bytes - mark.bytes).saturating_sub(forgotten);
         (self.count, self.bytes) = (mark.count, mark.bytes);
         for own in self.trees.values_mut() {
             let before = own.deletes.len();
@@ -236,7 +267,7 @@ impl WriteSet {
             let gone = own.deletes.iter().filter(|delete| delete.seq >= mark.next).map(bytes);
             let gone: u64 = gone.sum();
             self.deletes_bytes -= gone;
-            undone_bytes -= gone;
+            undone_bytes = undone_bytes.saturating_sub(gone);
             own.deletes.retain(|delete| delete.seq < mark.next);
             if own.deletes.len() < before {
                 own.set = None;
@@ -254,6 +285,7 @@ impl WriteSet {
     /// Leaves out what was undone. Scans go on with what they have.
     fn write_anew(&mut self) {
         let trees: Vec<TreeId> = self.trees.keys().copied().collect();
+        self.memory_bytes = 0;
         for tree in trees {
             let new = Memtable::new();
             let mut cursor = self.trees[&tree].memtable.cursor();
@@ -261,6 +293,7 @@ impl WriteSet {
             let mut moved = cursor.seek_first();
             while moved.is_ok() && cursor.valid() {
                 if !self.undone.has(cursor.seq()) {
+                    self.memory_bytes += write_bytes(cursor.key(), cursor.value());
                     new.insert(cursor.key(), cursor.seq(), cursor.kind(), cursor.value());
                 }
                 moved = cursor.next();
@@ -269,7 +302,6 @@ impl WriteSet {
                 own.memtable = Arc::new(new);
             }
         }
-        self.memory_bytes -= self.undone_bytes;
         self.undone_bytes = 0;
     }
 

@@ -21,7 +21,6 @@ fn check(set: &WriteSet, map: &Map, label: &str) {
         };
         assert_eq!(set.get(1, &key).unwrap(), expected, "{label}, key {key:?}");
     }
-    assert_eq!(set.get(2, &[0]).unwrap(), Own::Nothing);
 }
 
 /// What the operations do to rows that are all there.
@@ -65,6 +64,9 @@ fn any_mix_of_writes_and_undoing_equals_the_model() {
                     map = marks[place].1.clone();
                 }
                 2 => set.write_anew(),
+                // Another tree comes and goes, also between a mark and going back to it.
+                8 => set.add(2, Kind::Put, &key, &[0; 100]),
+                9 => set.forget(2),
                 3 => {
                     let end = vec![rng.random_range(0..20u8)];
                     if key < end {
@@ -84,7 +86,22 @@ fn any_mix_of_writes_and_undoing_equals_the_model() {
             }
             check(&set, &map, &format!("seed {seed}, step {step}"));
         }
+        set.forget(2);
+        for key in keys() {
+            assert_eq!(set.get(2, &key).unwrap(), Own::Nothing, "seed {seed}");
+        }
         assert_eq!(outcome(&set), map, "seed {seed}");
+        let own = &set.trees[&1];
+        let (mut cursor, mut bytes) = (own.memtable.cursor(), 0);
+        let mut moved = cursor.seek_first();
+        while moved.is_ok() && cursor.valid() {
+            bytes += write_bytes(cursor.key(), cursor.value());
+            moved = cursor.next();
+        }
+        assert!(set.memory_bytes() >= bytes - set.undone_bytes, "seed {seed}");
+        set.forget(1);
+        assert!(set.is_empty() && set.ops().unwrap().count() == 0, "seed {seed}");
+        assert_eq!((set.memory_bytes(), set.deletes_bytes()), (0, 0), "seed {seed}");
     }
 }
 

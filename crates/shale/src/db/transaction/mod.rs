@@ -415,6 +415,36 @@ impl Transaction {
         Ok(())
     }
 
+    /// Undoes all that was written to a tree, whatever savepoints there are: for one that is to be
+    /// dropped, or was. The commit of a transaction that has written to a tree that is not there
+    /// fails otherwise. Locks are kept, and so is the number of [`Transaction::writes`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the tree is of another database.
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let scratch = db.tree_or_create("scratch")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// txn.put(&scratch, b"b", b"2")?;
+    /// db.drop_tree("scratch")?;
+    /// txn.forget(&scratch)?;
+    /// txn.commit(shale::WriteOptions::default())?;
+    /// assert!(tree.get(b"a")?.is_some());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn forget(&mut self, tree: &Tree) -> Result<()> {
+        self.alive()?;
+        self.check_database(tree)?;
+        self.writes.forget(tree.id());
+        self.trees.remove(&tree.id());
+        self.owner.note_writes(self.writes.count(), self.writes.memory_bytes());
+        Ok(())
+    }
+
     /// Undoes all of it, as dropping it does.
     ///
     /// ```
@@ -448,13 +478,18 @@ impl Transaction {
 
     fn check(&self, tree: &Tree) -> Result<()> {
         self.alive()?;
+        self.check_database(tree)?;
+        tree.check()
+    }
+
+    fn check_database(&self, tree: &Tree) -> Result<()> {
         if !Arc::ptr_eq(tree.core(), self.core()) {
             return Err(Error::InvalidArgument(format!(
                 "tree `{}` is of another database than the transaction",
                 tree.name()
             )));
         }
-        tree.check()
+        Ok(())
     }
 
     fn is_optimistic(&self) -> bool {
