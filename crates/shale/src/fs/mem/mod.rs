@@ -38,8 +38,8 @@ struct Inner {
     pause: Option<Pause>,
 }
 
-/// Called with what is done to which file.
-type Pause = Arc<dyn Fn(Call, &Path) + Send + Sync>;
+/// Called with what is done to which file; see [`MemFs::pause`].
+pub type Pause = Arc<dyn Fn(Call, &Path) + Send + Sync>;
 
 /// A disk as it was at one moment, with what was not durable then.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl MemFs {
 
     /// From now on each sync of a file calls `pause` between its work and its return, and each lock
     /// before it is taken, so that a test can let others overtake it there.
-    pub fn pause(&self, pause: Option<Arc<dyn Fn(Call, &Path) + Send + Sync>>) {
+    pub fn pause(&self, pause: Option<Pause>) {
         self.inner.lock().pause = pause;
     }
 
