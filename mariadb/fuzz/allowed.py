@@ -53,14 +53,33 @@ ALLOWED: list[Allowed] = [
             " or in that of the rows", "^error text$", "^alter table .* (add|modify|engine|force)",
             "^error 1062: Duplicate entry '.*' for key '[^']*'$",
             "^error 1062: Duplicate entry '.*' for key '[^']*'$"),
+    Allowed("SKIP LOCKED that commits by itself", "InnoDB fails at its commit when it has skipped a row",
+            "^outcome$", "skip locked$", r"^\d+ rows", "^error 1180: Got error 1 ", parts=True),
     Allowed("deadlock in words", "SHALE's message says who waited for what",
             "^error text$", "", r"^error 1213: Deadlock found[^;]*; try restarting transaction; deadlock: ",
             r"^error 1213: Deadlock found[^;]*; try restarting transaction$"),
-    Allowed("which of two keys is duplicate", "InnoDB has keys that the server checks (hash-unique, WITHOUT OVERLAPS)"
-            " checked after the row is in the others (HA_CHECK_UNIQUE_AFTER_WRITE), SHALE before",
-            "^(error|warning) text", "^(insert|replace|load|update)",
+    Allowed("which of two keys is duplicate", "InnoDB looks WITHOUT OVERLAPS up in its snapshot, and misses rows"
+            " that the row is then a duplicate of in another key", "^(error|warning) text", "^(insert|replace|load|update)",
             "Duplicate entry '.*' for key '[^']*'", "Duplicate entry '.*' for key '[^']*'",
-            program="without overlaps|unique key"),
+            program="without overlaps"),
+    Allowed("a row that does not match is passed", "at READ COMMITTED an UPDATE or DELETE that meets another's row looks at"
+            " what is committed of it; InnoDB waits if the other has deleted it, or for the entry of an index",
+            "^(waits|outcome)$", "^(update|delete)", "^ok", LOCKED, parts=True,
+            program="^set session transaction isolation level read committed"),
+    Allowed("another's new row, at READ COMMITTED", "a locking scan of SHALE does not see, nor wait for, a row that another has"
+            " inserted and not committed; InnoDB waits for it", "^(waits|outcome)$",
+            "^select .*(for update|lock in share mode)( nowait)?$", r"^\d+ rows", LOCKED, parts=True,
+            program="^set session transaction isolation level read committed"),
+    Allowed("duplicates that are locked", "an INSERT asks for its row to write, InnoDB for a duplicate shared; which key is"
+            " looked at first differs too (decisions/0006)", "^(waits|outcome|error code)$", "^(insert|replace)",
+            f"{LOCKED}|^error 1062|^ok", f"{LOCKED}|^error 1062", parts=True,
+            program="^set session transaction isolation level read committed"),
+    Allowed("rows skipped for their gaps", GAPS, "^rows$", "skip locked$", r"^\d+ rows; only here [1-9]",
+            r"^\d+ rows; only here 0: $", parts=True,
+            program="^set session transaction isolation level (rep|ser)"),
+    Allowed("hash-unique keys of two sessions", "the server looks them up in InnoDB's snapshot: it misses rows and lets"
+            " duplicates in. That SHALE has none is asked instead", "^(waits|outcome|error|affected|text|rows)", "",
+            "", "", parts=True, program=r"^create table t \(.*u blob.*unique key u"),
     Allowed("AUTO_INCREMENT at its end", "what the next number would be when there is none left",
             "^rows$", "^show create table", r"AUTO_INCREMENT=2147483648 ", r"AUTO_INCREMENT=21474836\d\d "),
     Allowed("column made NOT NULL, in place", "InnoDB does it in place and warns once more",

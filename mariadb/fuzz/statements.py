@@ -6,6 +6,7 @@ program that it leaves is a plain list of statements.
 
 from __future__ import annotations
 
+import copy
 import random
 from typing import Callable
 
@@ -67,7 +68,7 @@ class Program:
             return
         old = self.table()
         word = "temporary table" if temporary else "table"
-        table = Table(self.name("t"), list(old.columns), list(old.keys), "", [], temporary,
+        table = Table(self.name("t"), copy.deepcopy(old.columns), copy.deepcopy(old.keys), "", [], temporary,
                       serial=old.serial, period=old.period)
         if kind < 0.9:
             table.partition, table.partitions = old.partition, old.partitions
@@ -386,7 +387,7 @@ class Program:
 
     def handler(self) -> None:
         chance, table = self.chance, self.table()
-        keys = [key for key in table.keys if not key.tail and not key.overlaps]
+        keys = [key for key in table.keys if key.parts and not key.tail and not key.overlaps]
         if not keys or table.temporary or table.partition:
             return
         key = chance.choice(keys)

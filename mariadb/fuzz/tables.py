@@ -129,6 +129,8 @@ def keys_of(chance: random.Random, columns: dict[str, Column]) -> tuple[dict[str
     declared = []
     # Single columns side by side are what index_merge needs.
     wanted = [["a"], ["b"], ["c"]] if chance.random() < 0.6 else []
+    # Partitions compare whole records, also those read from an index alone.
+    wanted += [["a", "x"]] if chance.random() < 0.3 else []
     wanted += chance.sample(KEYS, chance.choice([3, 4, 5, 6]))
     for number, names in enumerate(wanted):
         parts = []
