@@ -7,6 +7,7 @@ mod crash;
 mod dictionary;
 mod fault;
 mod flush;
+mod follower;
 mod isolation;
 mod metamorphic;
 mod model;
@@ -15,6 +16,7 @@ mod stages;
 mod threads;
 mod undecided;
 mod unsynced;
+mod verify;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};

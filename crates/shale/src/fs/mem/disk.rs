@@ -198,12 +198,20 @@ fn unset(names: &mut Names, (dir, name): &Name) {
     }
 }
 
+/// How a lock file is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    Whole,
+    Shares(u32),
+}
+
 pub(super) struct Disk {
     live: Names,
     durable: Names,
     pending: Vec<Change>,
     next_dir: DirId,
-    pub(super) locks: BTreeSet<PathBuf>,
+    /// Lock files that are held: whole, or in how many shares.
+    pub(super) locks: BTreeMap<PathBuf, Held>,
     pub(super) capacity: Option<u64>,
     pub(super) used: u64,
 }
@@ -220,7 +228,7 @@ impl Disk {
             live: roots,
             pending: Vec::new(),
             next_dir: HERE + 1,
-            locks: BTreeSet::new(),
+            locks: BTreeMap::new(),
             capacity: None,
             used: 0,
         }
@@ -494,7 +502,7 @@ impl Disk {
         });
         let pending = pending.collect();
         let (capacity, used, next_dir) = (self.capacity, self.used, self.next_dir);
-        Disk { live, durable, pending, next_dir, locks: BTreeSet::new(), capacity, used }
+        Disk { live, durable, pending, next_dir, locks: BTreeMap::new(), capacity, used }
     }
 
     /// The names after a crash.

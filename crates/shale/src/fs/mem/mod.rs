@@ -16,7 +16,7 @@ use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};
 use crate::base::error::{Error, Result};
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
-use disk::{Disk, Node, io_error};
+use disk::{Disk, Held, Node, io_error};
 use fault::Faults;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,8 @@ struct Inner {
     /// With this bound an image is kept before every so many changes.
     image_every: Option<u64>,
     images: Vec<Image>,
+    /// Under this directory every call that would change something is refused.
+    read_only: Option<PathBuf>,
 }
 
 /// A disk as it was at one moment, with what was not durable then.
@@ -45,6 +47,10 @@ pub struct Image {
 }
 
 impl Inner {
+    fn is_read_only(&self, path: &Path) -> bool {
+        self.read_only.as_ref().is_some_and(|dir| path.starts_with(dir))
+    }
+
     /// Every call passes here first.
     fn enter(&mut self, call: Call, path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
         if let Some(every) = self.image_every
@@ -56,6 +62,9 @@ impl Inner {
             {
                 self.images.push(Image { changes, fs: MemFs::with(self.disk.image()) });
             }
+        }
+        if call.changes() && self.is_read_only(path) {
+            return Err(io_error(call.op(), path, ErrorKind::ReadOnlyFilesystem));
         }
         self.faults.enter(call, path, at, bytes)
     }
@@ -80,8 +89,9 @@ impl MemFs {
     }
 
     fn with(disk: Disk) -> MemFs {
-        let (faults, image_every, images) = (Faults::default(), None, Vec::new());
-        MemFs { inner: Arc::new(Mutex::new(Inner { disk, faults, image_every, images })) }
+        let (faults, images) = (Faults::default(), Vec::new());
+        let inner = Inner { disk, faults, image_every: None, images, read_only: None };
+        MemFs { inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// The disk as it may look after the power went now: what was synced is there, of the rest what
@@ -157,6 +167,16 @@ impl MemFs {
     /// The lines kept since [`MemFs::keep_trace`].
     pub fn trace(&self) -> Vec<String> {
         self.inner.lock().faults.trace()
+    }
+
+    /// Makes a directory, with all in it, one that nobody can change: a medium mounted for reading.
+    pub fn set_read_only(&self, dir: &Path) {
+        self.inner.lock().read_only = Some(dir.to_owned());
+    }
+
+    /// Frees all lock files, as when the processes that hold them are killed.
+    pub fn free_locks(&self) {
+        self.inner.lock().disk.locks.clear();
     }
 
     /// Bounds the bytes of all files together; appends beyond it fail with
@@ -309,7 +329,11 @@ impl Lock for MemLock {}
 
 impl Drop for MemLock {
     fn drop(&mut self) {
-        self.fs.inner.lock().disk.locks.remove(&self.path);
+        let locks = &mut self.fs.inner.lock().disk.locks;
+        match locks.get_mut(&self.path) {
+            Some(Held::Shares(shares)) if *shares > 1 => *shares -= 1,
+            _ => drop(locks.remove(&self.path)),
+        }
     }
 }
 
@@ -339,6 +363,9 @@ impl Fs for MemFs {
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let mut inner = self.inner.lock();
         inner.enter(Call::Open, path, 1, &[])?;
+        if inner.is_read_only(path) {
+            return Err(io_error("open", path, ErrorKind::ReadOnlyFilesystem));
+        }
         let node = inner.disk.file("open", path)?;
         let bytes = node.data.lock().bytes().len() as u64;
         Ok(Box::new(MemWriteFile { fs: self.clone(), node, path: path.to_owned(), bytes }))
@@ -402,13 +429,27 @@ impl Fs for MemFs {
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
         let mut inner = self.inner.lock();
         inner.enter(Call::Lock, path, 0, &[])?;
-        if inner.disk.locks.contains(path) {
+        if inner.is_read_only(path) {
+            return Err(io_error("lock", path, ErrorKind::ReadOnlyFilesystem));
+        }
+        if inner.disk.locks.contains_key(path) {
             return Err(Error::Locked { path: path.to_owned() });
         }
         if !inner.disk.exists(path) {
             inner.disk.create(path)?;
         }
-        inner.disk.locks.insert(path.to_owned());
+        inner.disk.locks.insert(path.to_owned(), Held::Whole);
+        Ok(Box::new(MemLock { fs: self.clone(), path: path.to_owned() }))
+    }
+
+    fn lock_shared(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        let mut inner = self.inner.lock();
+        inner.enter(Call::Lock, path, 1, &[])?;
+        inner.disk.file("lock", path)?;
+        match inner.disk.locks.entry(path.to_owned()).or_insert(Held::Shares(0)) {
+            Held::Whole => return Err(Error::Locked { path: path.to_owned() }),
+            Held::Shares(shares) => *shares += 1,
+        }
         Ok(Box::new(MemLock { fs: self.clone(), path: path.to_owned() }))
     }
 
