@@ -60,6 +60,7 @@ __all__ = [
     "TreeExists",
     "__version__",
     "open",
+    "open_follower",
 ]
 
 
@@ -70,3 +71,13 @@ def open(path: str | os.PathLike[str], *, read_only: bool = False, **settings: A
     ``sync="always"`` or ``sync={"every_millis": 100}``; what is left out has its default.
     """
     return _shale.open(path, read_only, json.dumps(settings))
+
+
+def open_follower(path: str | os.PathLike[str], **settings: Any) -> Db:
+    """Opens the database in a folder for reading, also while another process writes it.
+
+    What is seen is the state at one place of the commit order, and stays so until ``refresh()``,
+    which answers with that place; commits may be seen that are not durable yet. Settings are those
+    of ``open``, such as ``memory_bytes``.
+    """
+    return _shale.open_follower(path, json.dumps(settings))

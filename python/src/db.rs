@@ -17,6 +17,14 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf, read_only: bool, settings: &st
     Ok(Db(run(py, || shale::Db::open_in(&path, config, options))?))
 }
 
+/// Opens a database that another process may write. `settings` as for `open`.
+#[pyfunction]
+pub(crate) fn open_follower(py: Python<'_>, path: PathBuf, settings: &str) -> PyResult<Db> {
+    let config: shale::Config = serde_json::from_str(settings)
+        .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
+    Ok(Db(run(py, || shale::Db::open_follower(&path, config))?))
+}
+
 /// An open database. Any thread may use it.
 #[pyclass(frozen, module = "shale")]
 pub(crate) struct Db(shale::Db);
@@ -79,6 +87,11 @@ impl Db {
         sync: bool,
     ) -> PyResult<Transaction> {
         Transaction::begin(&self.0, isolation, optimistic, on_conflict, lock_timeout, sync)
+    }
+
+    /// Moves a follower on; the place in the commit order that it shows then.
+    fn refresh(&self, py: Python<'_>) -> PyResult<u64> {
+        run(py, || self.0.refresh())
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {

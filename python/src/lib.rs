@@ -19,6 +19,7 @@ fn _shale(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<rows::Rows>()?;
     module.add_class::<txn::Transaction>()?;
     module.add_function(wrap_pyfunction!(db::open, module)?)?;
+    module.add_function(wrap_pyfunction!(db::open_follower, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::add(module)
 }

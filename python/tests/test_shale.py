@@ -214,6 +214,20 @@ class Wholes(Case):
         with shale.open(self.path, create=False) as again:
             self.assertEqual(list(again.tree("t")), [b"a", b"b"])
 
+    def test_a_follower_sees_what_is_written_when_it_looks(self) -> None:
+        self.tree[b"a"] = b"1"
+        with shale.open_follower(self.path, memory_bytes=64 << 20) as follower:
+            seen = follower.tree("t", create=False)
+            before = follower.refresh()
+            self.tree[b"a"] = b"2"
+            self.assertEqual(seen[b"a"], b"1")
+            self.assertGreater(follower.refresh(), before)
+            self.assertEqual(seen[b"a"], b"2")
+            with self.assertRaises(shale.ReadOnly):
+                seen[b"a"] = b"3"
+        with self.assertRaises(shale.InvalidArgument):
+            self.db.refresh()
+
     def test_wrong_settings_are_named(self) -> None:
         with self.assertRaisesRegex(shale.ConfigError, "memory"):
             shale.open(self.path.with_name("other"), memory=1)

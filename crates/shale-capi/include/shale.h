@@ -265,12 +265,27 @@ const char *shale_version(void);
 
 // Opens the database in the folder `path`, or creates it. `config` may be NULL: all defaults. With
 // `read_only` nobody may have it open for writing, nothing is changed on disk, and what its log
-// holds is read too.
+// holds is read too; beside a writer, see shale_open_follower.
 SHALE_MUST_USE
 shale_error *shale_open(const char *path,
                         const shale_config *config,
                         bool read_only,
                         shale_db **db);
+
+// Opens the database in the folder `path` for reading, also while another process writes it. What
+// is seen is the state at one place of the commit order, and stays so until
+// shale_follower_refresh; commits may be seen that are not durable yet. No lock is taken and
+// nothing is changed on disk. It holds every table and blob file open, and must run on the
+// writer's machine. `config` may be NULL.
+SHALE_MUST_USE
+shale_error *shale_open_follower(const char *path,
+                                 const shale_config *config,
+                                 shale_db **db);
+
+// Moves a follower on to what the writer has committed by now. Writes the place in the commit
+// order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on reading
+// what they have seen. After an error all is as it was, and another call may succeed.
+SHALE_MUST_USE shale_error *shale_follower_refresh(const shale_db *db, uint64_t *seq);
 
 // Closes a database and frees its handle, also if it fails. What was committed is there at the
 // next open, whether or not this succeeds; an error says that the last of it may not survive a

@@ -34,7 +34,7 @@ unsafe fn config_of(config: *const shale_config) -> shale::Config {
 
 /// Opens the database in the folder `path`, or creates it. `config` may be NULL: all defaults. With
 /// `read_only` nobody may have it open for writing, nothing is changed on disk, and what its log
-/// holds is read too.
+/// holds is read too; beside a writer, see shale_open_follower.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_open(
@@ -52,6 +52,45 @@ pub unsafe extern "C" fn shale_open(
             false => shale::Db::open(path, config)?,
         };
         give(db, "db", shale_db(opened))
+    })
+}
+
+/// Opens the database in the folder `path` for reading, also while another process writes it. What
+/// is seen is the state at one place of the commit order, and stays so until
+/// shale_follower_refresh; commits may be seen that are not durable yet. No lock is taken and
+/// nothing is changed on disk. It holds every table and blob file open, and must run on the
+/// writer's machine. `config` may be NULL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_open_follower(
+    path: *const c_char,
+    config: *const shale_config,
+    db: *mut *mut shale_db,
+) -> *mut shale_error {
+    // SAFETY: a text, NULL or a live handle, a place for a pointer.
+    guard(|| unsafe {
+        can_store(db, "db")?;
+        let (path, config) = (text(path, "path")?, config_of(config));
+        give(db, "db", shale_db(shale::Db::open_follower(path, config)?))
+    })
+}
+
+/// Moves a follower on to what the writer has committed by now. Writes the place in the commit
+/// order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on reading
+/// what they have seen. After an error all is as it was, and another call may succeed.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_follower_refresh(
+    db: *const shale_db,
+    seq: *mut u64,
+) -> *mut shale_error {
+    // SAFETY: a live handle, and NULL or a place for a number.
+    guard(|| unsafe {
+        let shown = handle(db, "db")?.0.refresh()?;
+        if !seq.is_null() {
+            store(seq, "seq", shown)?;
+        }
+        Ok(())
     })
 }
 

@@ -684,6 +684,29 @@ static void forked(shale_db *db, shale_tree *tree, shale_batch *batch) {
   CHECK(has(tree, NULL, "child", NULL) && has(tree, NULL, "parent", "1"));
 }
 
+static void followers(shale_db *db, shale_tree *a, const char *path) {
+  shale_db *follower = NULL;
+  shale_tree *tree = NULL;
+  uint64_t before = 0, after = 0;
+  FAILS(SHALE_NO_DATABASE, shale_open_follower("nowhere.db", NULL, &follower));
+  OK(shale_open_follower(path, NULL, &follower));
+  OK(shale_tree_open(follower, "a", SHALE_TREE_THERE, NULL, &tree));
+  CHECK(has(tree, NULL, "x", "1"));
+  OK(shale_follower_refresh(follower, &before));
+  OK(shale_put(a, "followed", 8, "1", 1, false));
+  CHECK(has(tree, NULL, "followed", NULL));
+  OK(shale_follower_refresh(follower, &after));
+  CHECK(after > before);
+  CHECK(has(tree, NULL, "followed", "1"));
+  FAILS(SHALE_READ_ONLY, shale_put(tree, "x", 1, "2", 1, false));
+  OK(shale_delete(a, "followed", 8, false));
+  OK(shale_follower_refresh(follower, NULL));
+  CHECK(has(tree, NULL, "followed", NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_follower_refresh(db, NULL));
+  OK(shale_close(follower));
+  shale_tree_free(tree);
+}
+
 int main(int argc, char **argv) {
   const char *path = argc > 1 ? argv[1] : "smoke.db";
   shale_config *config = NULL;
@@ -720,6 +743,7 @@ int main(int argc, char **argv) {
     shale_batch_free(batch);
   }
   whole(db, path);
+  followers(db, a, path);
   OK(shale_close(db));
   FAILS(SHALE_INVALID_ARGUMENT, shale_close(NULL));
   FAILS(SHALE_INVALID_ARGUMENT, shale_ingest_finish(NULL, NULL));

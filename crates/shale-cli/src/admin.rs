@@ -60,14 +60,25 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
             screen::line(&format!("DAMAGED: {error}"))?;
         }
         screen::line(&format!(
-            "{}: {} tables, {} blob files, {} entries, {} read in {} s",
+            "{}: {} tables with {} entries, {} blob files, {} log files with {} records ({}); \
+             {} read in {} s",
             if report.damage.is_empty() { "ok" } else { "damaged" },
             grouped(report.tables),
-            grouped(report.blobs),
             grouped(report.entries),
+            grouped(report.blobs),
+            grouped(report.log_files),
+            grouped(report.log_records),
+            bytes(report.log_bytes),
             bytes(report.bytes),
             three_digits(start.elapsed().as_secs_f64())
         ))?;
+        if report.unfinished_bytes > 0 {
+            screen::line(&format!(
+                "{} at the end of the log or the manifest are of a write that did not come to its \
+                 end; nothing that was promised is in them",
+                bytes(report.unfinished_bytes)
+            ))?;
+        }
     }
     Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Corruption })
 }

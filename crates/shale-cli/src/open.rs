@@ -5,10 +5,21 @@ use crate::exit::{Failure, Outcome};
 use shale::{Codecs, Config, Db, Error, Tree, TreeConfig};
 use std::path::Path;
 
-/// Opens for reading: nothing on disk changes.
+/// Opens for reading: nothing on disk changes. Beside a writer it is read as of now.
 pub(crate) fn reading(flags: &ReadFlags) -> Outcome<Db> {
     let config = Config { create: false, ..base(flags) };
-    Ok(Db::open_read_only(&flags.db, config)?)
+    match Db::open_read_only(&flags.db, config.clone()) {
+        Err(Error::Locked { .. }) => {
+            let db = Db::open_follower(&flags.db, config)?;
+            eprintln!(
+                "note: another process has {} open; it is read as of now, also what is not durable \
+                 yet",
+                flags.db.display()
+            );
+            Ok(db)
+        }
+        other => Ok(other?),
+    }
 }
 
 /// Opens for writing a database that exists.

@@ -494,3 +494,48 @@ fn completions_and_help() {
     assert!(done(dir, &["--help"]).contains("Exit codes"));
     assert!(done(dir, &["import", "--help"]).contains("Examples"));
 }
+
+#[test]
+fn a_database_that_is_in_use_is_read_as_of_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = shale::Db::open(dir.path().join("db"), shale::Config::default()).unwrap();
+    let tree = db.tree_or_create("default").unwrap();
+    tree.put(b"a", b"one").unwrap();
+    let output = shale(dir.path(), &["get", "db", "a"]);
+    assert_eq!((code(&output), out(&output)), (0, "one\n"), "{}", err(&output));
+    assert!(err(&output).contains("note: another process has db open"), "{}", err(&output));
+    assert_eq!(done(dir.path(), &["scan", "db", "--count"]), "1\n");
+    assert!(done(dir.path(), &["stats", "db"]).contains("tree default"));
+    let text = done(dir.path(), &["verify", "db"]);
+    assert!(
+        text.starts_with("ok: 0 tables with 0 entries") && text.contains("1 records"),
+        "{text}"
+    );
+    let output = shale(dir.path(), &["put", "db", "a", "two"]);
+    assert_eq!(code(&output), 5, "{}", err(&output));
+    assert_eq!(tree.get(b"a").unwrap().unwrap(), b"one");
+}
+
+#[test]
+fn missing_blobs_are_listed_by_verify() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = shale::Db::open(dir.path().join("db"), shale::Config::default()).unwrap();
+    let tree = db.tree_or_create("default").unwrap();
+    let large = vec![7; 4 << 20];
+    tree.put(b"in a table", &large).unwrap();
+    db.compact().unwrap();
+    tree.put(b"in the log", &large).unwrap();
+    drop(tree);
+    db.close().unwrap();
+    let text = done(dir.path(), &["verify", "db"]);
+    assert!(text.contains("2 blob files"), "{text}");
+    assert!(done(dir.path(), &["stats", "db"]).contains("2 blob files"));
+    for entry in std::fs::read_dir(dir.path().join("db")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "blob") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let output = shale(dir.path(), &["verify", "db"]);
+    assert_eq!((code(&output), out(&output).matches("DAMAGED").count()), (4, 2), "{output:?}");
+}

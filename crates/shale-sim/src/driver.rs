@@ -235,6 +235,16 @@ impl World {
         (fs, self.model.clone())
     }
 
+    /// Leaves the database as a process that is killed, on a disk that another goes on with.
+    pub fn abandon(mut self) {
+        self.snapshots.clear();
+        self.scans.clear();
+        // Handles close what they are of when they are dropped.
+        std::mem::take(&mut self.trees).into_values().for_each(std::mem::forget);
+        std::mem::forget(self.db.take());
+        self.fs.free_locks();
+    }
+
     /// The moments kept by [`MemFs::keep_images`] since the last call.
     pub fn take_crash_points(&mut self) -> Vec<CrashPoint> {
         std::mem::take(&mut self.crash_points)

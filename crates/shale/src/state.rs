@@ -35,6 +35,12 @@ pub struct TreeState {
 }
 
 impl TreeState {
+    /// That of a tree without entries.
+    pub fn empty() -> TreeState {
+        let active = Arc::new(Memtable::new());
+        TreeState { active, sealed: Vec::new(), version: Arc::new(Version::new()) }
+    }
+
     /// All memtables, newest first.
     #[inline]
     pub fn memtables(&self) -> impl DoubleEndedIterator<Item = &Arc<Memtable>> {

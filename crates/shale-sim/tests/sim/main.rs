@@ -7,6 +7,7 @@ mod crash;
 mod dictionary;
 mod fault;
 mod flush;
+mod follower;
 mod isolation;
 mod metamorphic;
 mod model;
@@ -16,6 +17,7 @@ mod threads;
 mod told;
 mod undecided;
 mod unsynced;
+mod verify;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};

@@ -200,6 +200,21 @@ impl Error {
         matches!(self, Error::Corruption { .. })
     }
 
+    /// Whether there is no file of that name.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether the device could not read or write.
+    pub(crate) fn is_of_the_device(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if source.raw_os_error() == Some(libc::EIO))
+    }
+
+    /// As it is, but that a file that is not there is damage: something durable names it.
+    pub(crate) fn missing_is_damage(self, path: &Path, what: &str) -> Error {
+        if self.is_not_found() { Error::corruption(path, 0, what) } else { self }
+    }
+
     /// Whether the system refused it for lack of rights.
     pub(crate) fn is_permission_denied(&self) -> bool {
         matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
@@ -268,7 +283,7 @@ impl fmt::Display for Error {
             Error::Locked { path } => write!(
                 f,
                 "the database is in use by another process, or opened twice in this one: {} is \
-                 held; close the other first, or open a checkpoint",
+                 held; close the other first; to read beside it, open a follower or a checkpoint",
                 path.display()
             ),
             Error::NoSuchTree(name) => write!(f, "there is no tree named `{name}`"),

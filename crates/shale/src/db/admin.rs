@@ -33,9 +33,8 @@ impl TreeCore {
             name,
             config,
             state: ArcSwap::from_pointee(TreeState {
-                active: Arc::new(Memtable::new()),
-                sealed: Vec::new(),
                 version: Arc::new(version),
+                ..TreeState::empty()
             }),
             swap: Mutex::new(()),
             dropped: AtomicBool::new(false),
@@ -100,11 +99,7 @@ impl Core {
         tree.dropped.store(true, Ordering::Release);
         self.trees.store(Arc::new(trees.without(tree)));
         let before = tree.state.load_full();
-        self.swap_state(tree, |_| TreeState {
-            active: Arc::new(Memtable::new()),
-            sealed: Vec::new(),
-            version: Arc::new(Version::new()),
-        });
+        self.swap_state(tree, |_| TreeState::empty());
         drop(manifest);
         drop(leader);
         for (_, table) in before.version.tables() {

@@ -202,6 +202,8 @@ pub(crate) struct Core {
     pub ended: Arc<AtomicBool>,
     /// When the database was opened, in clock nanoseconds.
     pub opened_at: u64,
+    /// What it shows, if another process writes it.
+    pub follower: Option<super::follow::Follower>,
     /// Released when closed.
     pub lock: Mutex<Option<Box<dyn Lock>>>,
 }

@@ -12,6 +12,8 @@ mod commit;
 mod compact;
 mod core;
 mod flush;
+mod follow;
+mod following;
 mod held;
 mod ingest;
 pub mod inspect;
@@ -160,12 +162,14 @@ impl Db {
     }
 
     /// Opens an existing database for reading: nothing on disk is changed; what the log holds is
-    /// replayed into memory. It must not be open elsewhere: to read beside a writer, take a
-    /// [`Db::checkpoint`].
+    /// replayed into memory. Others may read it meanwhile, nobody may write: to read beside a
+    /// writer, see [`Db::open_follower`]. Where the lock cannot be had (there is no lock file, or
+    /// no right to read it) it is read as of now, as by a follower, and a warning is logged.
     ///
     /// # Errors
-    /// As [`Db::open`]; [`Error::Config`] naming `memory_bytes` if what the log holds and tables do
-    /// not would take more than half of it. Writes are then refused with [`Error::ReadOnly`].
+    /// [`Error::Locked`] if it is open for writing; else as [`Db::open`]; [`Error::Config`] naming
+    /// `memory_bytes` if what the log holds and tables do not would take more than half of it.
+    /// Writes are then refused with [`Error::ReadOnly`].
     ///
     /// ```
     /// use shale::{Config, Db, Error};
@@ -476,11 +480,12 @@ impl Db {
         self.core().checkpoint(dir.as_ref())
     }
 
-    /// Reads and checks every byte of every table and blob (the log is checked by every open), past
-    /// the cache. `progress` is called after every file.
+    /// Reads and checks every byte of every file that the database needs, past the cache: manifest,
+    /// log, tables and blobs. `progress` is called after every file.
     ///
     /// # Errors
-    /// What keeps a file from being read. Damage is no error: it is in the report.
+    /// What keeps a file from being read. Damage is no error, nor is a file that is missing or that
+    /// the device cannot read: they are in the report.
     ///
     /// ```
     /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };

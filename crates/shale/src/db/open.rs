@@ -53,7 +53,18 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
         }
         crate::fs::create_dirs(&*fs, dir)?;
     }
-    let lock = fs.lock(&dir.join(LOCK))?;
+    let lock = match read_only {
+        false => fs.lock(&dir.join(LOCK))?,
+        true => match fs.lock_shared(&dir.join(LOCK)) {
+            // No lock file, no right to open it, or a file system without locks. A writer may come
+            // at any time, so its files are held.
+            Err(error @ Error::Io { .. }) => {
+                tracing::warn!(%error, "the database is read without its lock");
+                return super::follow::open(dir, config, env, true);
+            }
+            other => other?,
+        },
+    };
     let files = list(&env, dir)?;
     // Asked under the lock: another may have made it since.
     if !fs.exists(&dir.join(CURRENT))? && !read_only && config.create {
@@ -92,10 +103,10 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
     Ok(core)
 }
 
-type Files = BTreeMap<(FileKind, FileId), u64>;
+pub(super) type Files = BTreeMap<(FileKind, FileId), u64>;
 
 /// The files of a database by kind and number, with their lengths.
-fn list(env: &Env, dir: &Path) -> Result<Files> {
+pub(super) fn list(env: &Env, dir: &Path) -> Result<Files> {
     let entries: Vec<DirEntry> = env.fs.list(dir)?;
     let named = entries.into_iter().filter(|entry| !entry.is_dir);
     Ok(named.filter_map(|entry| Some((parse_file_name(&entry.name)?, entry.bytes))).collect())
@@ -120,9 +131,10 @@ fn create(env: &Env, dir: &Path, files: &Files) -> Result<()> {
 fn check_tables(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()> {
     let of_trees = recovered.trees.values().flat_map(|tree| tree.levels.iter().flatten());
     let prepared = recovered.prepared.values().flatten().flat_map(|(_, tables)| tables);
-    let kind_of = |meta: &TableMeta| match files.contains_key(&(FileKind::Run, meta.id)) {
-        true => FileKind::Run,
-        false => FileKind::Table,
+    // A commit that was not made may have called it a table.
+    let kind_of = |meta: &TableMeta| match files.contains_key(&(FileKind::Table, meta.id)) {
+        true => FileKind::Table,
+        false => FileKind::Run,
     };
     let prepared = prepared.map(|meta| (kind_of(meta), meta));
     for (kind, meta) in of_trees.map(|meta| (FileKind::Table, meta)).chain(prepared) {
@@ -163,7 +175,7 @@ fn check_log_end(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()>
     Err(Error::corruption(&path, found.unwrap_or(0), what))
 }
 
-fn build(
+pub(super) fn build(
     env: Env,
     dir: &Path,
     settings: Settings,
@@ -213,6 +225,7 @@ fn build(
         closed: AtomicBool::new(false),
         ended: Arc::default(),
         opened_at,
+        follower: None,
         lock: Mutex::new(None),
     }
 }
@@ -339,15 +352,7 @@ impl Replay<'_> {
         core.update_pressure();
         while core.memtable_bytes().0 > self.bound {
             if core.read_only {
-                let (dir, bound) = (core.dir.display(), self.bound);
-                return Err(Error::Config {
-                    setting: "memory_bytes",
-                    what: format!(
-                        "the log of {dir} has more than half of it ({bound} bytes) that is in no \
-                         table yet, and to open it for reading only all of that must be in memory; \
-                         raise it, or open the database once for writing, which writes tables"
-                    ),
-                });
+                return Err(log_too_large(&core.dir, self.bound));
             }
             let bytes = |tree: &&Arc<TreeCore>| -> usize {
                 let state = tree.state.load();
@@ -362,6 +367,18 @@ impl Replay<'_> {
         }
         Ok(())
     }
+}
+
+/// The error for a log that cannot be in memory as a whole.
+pub(super) fn log_too_large(dir: &Path, bound: u64) -> Error {
+    let what = format!(
+        "the log of {} has more than half of it ({bound} bytes) that is in no table yet, and to \
+         read it without writing all of that must be in memory; raise it (as much as the writer \
+         had always suffices), or open the database, or a copy of it where nothing can be written, \
+         once for writing: that makes tables",
+        dir.display()
+    );
+    Error::Config { setting: "memory_bytes", what }
 }
 
 /// Makes what was recovered durable, clears away the rest, and starts a new log file.

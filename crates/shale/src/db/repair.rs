@@ -135,8 +135,9 @@ pub struct RepairProgress {
 type Files = BTreeMap<(FileKind, FileId), u64>;
 
 /// Writes what can be salvaged of the database in `from` to a new one in `to`, which must be empty
-/// or absent. See the module for what that is. `from` is locked meanwhile and not changed.
-/// `progress` is called now and then.
+/// or absent. See the module for what that is. `from` is not changed, and nobody can write to it
+/// meanwhile; where its lock cannot be had (nothing can be written there, and it has no lock file)
+/// a warning is logged. `progress` is called now and then.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if `from` has no file of a database; [`Error::InvalidArgument`] if `to`
@@ -181,7 +182,14 @@ pub fn repair(
             to.display()
         )));
     }
-    let _lock = fs.lock(&from.join("LOCK"))?;
+    let _lock = match fs.lock_shared(&from.join("LOCK")) {
+        // No lock file, no right to open it, or a file system without locks.
+        Err(error @ Error::Io { .. }) => {
+            tracing::warn!(%error, "the damaged database is read without its lock");
+            None
+        }
+        other => Some(other?),
+    };
     let mut report = RepairReport::default();
     let mut catalog = Catalog::find(env, from, &files, &mut report)?;
     let mut work = Work { env, from, files: &files, bytes_done: 0, bytes_total: 0, rows: 0 };

@@ -13,6 +13,7 @@ use crate::fs::meter::Meter;
 use crate::read::{BlobSource, OwnSources, Scan, ScanRange};
 use crate::state::TreeState;
 use crate::table::CursorOptions;
+use arc_swap::Guard;
 use std::ops::{Bound, RangeBounds};
 
 /// Where a scan reads large values; holding the state keeps their files there.
@@ -135,11 +136,8 @@ impl Tree {
             self.check_snapshot(snapshot)?;
         }
         let core = self.core();
-        let state = self.inner.state.load_full();
-        let seq = match options.snapshot {
-            Some(snapshot) => snapshot.seq(),
-            None => core.visible.load(Ordering::Acquire),
-        };
+        let (state, seq) = self.read_view(options.snapshot)?;
+        let state = Guard::into_inner(state);
         let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
         let range = ScanRange { lower, upper, cursor };
         let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });

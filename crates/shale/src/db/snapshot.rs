@@ -1,9 +1,12 @@
 //! Snapshots: a place in the commit order at which reads can be repeated.
 
 use super::core::Core;
+use super::follow::View;
 use super::held::{Shard, Taken};
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
+use crate::state::TreeState;
+use crate::version::TreeId;
 
 /// A view of all trees of a database as of one moment. Versions of keys that it can see are kept
 /// until its last clone is dropped; long-lived snapshots cost space. Reads at it end with
@@ -31,6 +34,8 @@ struct Held {
     /// Of the shard.
     place: usize,
     taken: Taken,
+    /// What it sees of a database that is followed.
+    view: Option<Arc<View>>,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -43,7 +48,14 @@ impl Snapshot {
     pub(crate) fn take(core: &Arc<Core>) -> Snapshot {
         let (place, shard) = core.snapshots.own();
         let taken = shard.take(&core.visible);
-        Snapshot(Arc::new(Held { shard: shard.clone(), place, taken }))
+        let view = core.follower.as_ref().map(|follower| follower.view());
+        Snapshot(Arc::new(Held { shard: shard.clone(), place, taken, view }))
+    }
+
+    /// What it sees of a tree, if the database is followed; nothing if it was not there then.
+    pub(crate) fn state(&self, tree: TreeId) -> Option<Arc<TreeState>> {
+        let view = self.0.view.as_ref()?;
+        Some(view.state(tree).unwrap_or_else(|| Arc::new(TreeState::empty())))
     }
 
     /// Its place in the commit order: it sees every operation up to this one.
@@ -58,7 +70,7 @@ impl Snapshot {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn seq(&self) -> SeqNo {
-        self.0.taken.seq
+        self.0.view.as_ref().map_or(self.0.taken.seq, |view| view.seq)
     }
 
     /// Whether it was taken of this database.

@@ -8,8 +8,10 @@ use crate::compaction::job::Done;
 use crate::compaction::plan::{Action, Plan};
 use crate::compaction::policy;
 use crate::compaction::score::Targets;
+use crate::table::Blob;
+use crate::table::meta::FileId;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What flushes and compactions into each level of a tree have done since the database was opened.
@@ -166,7 +168,9 @@ pub struct TreeStats {
     pub compactions: BTreeMap<String, u64>,
     /// Bytes that compaction has yet to rewrite to reach the target shape.
     pub debt_bytes: u64,
-    /// Blob files that its tables refer to.
+    /// Entries in its memtables, deletes and older versions included.
+    pub memtable_entries: u64,
+    /// Blob files that its tables and memtables refer to.
     pub blob_files: u64,
     /// Table bytes divided by the bytes of the last level: about how much space is not final.
     pub space_amp: f64,
@@ -395,8 +399,14 @@ impl Core {
         }
         let bytes: u64 = levels.iter().map(|level| level.bytes).sum();
         let last: u64 = levels.iter().rfind(|l| l.bytes > 0).map_or(0, |level| level.bytes);
-        let blobs = shape.levels.iter().flatten().flat_map(|meta| meta.blobs.iter());
-        let memtables = state.sealed.iter().chain([&state.active]);
+        let blobs = shape.levels.iter().flatten().flat_map(|meta| meta.blobs.iter().copied());
+        let mut blobs: BTreeSet<FileId> = blobs.collect();
+        let mut memtable_entries = 0;
+        for memtable in state.memtables() {
+            blobs.extend(memtable.attached::<Blob>().iter().map(|blob| blob.id()));
+            memtable_entries += memtable.count();
+        }
+        let memtables = state.memtables();
         TreeStats {
             name: tree.name.clone(),
             flush_bytes: counters.flush_bytes,
@@ -404,7 +414,8 @@ impl Core {
             memtables_sealed: state.sealed.len() as u64,
             compactions: counters.reasons.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
             debt_bytes: self.sched.lock().debts.get(&tree.id).map_or(0, |debt| debt.bytes),
-            blob_files: blobs.collect::<std::collections::BTreeSet<_>>().len() as u64,
+            memtable_entries,
+            blob_files: blobs.len() as u64,
             space_amp: ratio(bytes, last),
             levels,
         }
@@ -452,8 +463,13 @@ impl fmt::Display for TreeStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "tree {}: memtables {:.1} MB ({} sealed), debt {:.1} MB, space-amp {:.2}",
+            "tree {}: {} entries ({} deletes) in tables, {} in memtables, {} blob files; memtables \
+             {:.1} MB ({} sealed), debt {:.1} MB, space-amp {:.2}",
             self.name,
+            self.levels.iter().map(|level| level.entries).sum::<u64>(),
+            self.levels.iter().map(|level| level.deletes).sum::<u64>(),
+            self.memtable_entries,
+            self.blob_files,
             self.memtable_bytes as f64 / MB,
             self.memtables_sealed,
             self.debt_bytes as f64 / MB,

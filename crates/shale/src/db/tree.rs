@@ -2,6 +2,7 @@
 //! in `scan`.)
 
 use super::core::{Core, TreeCore};
+use super::follow::Follower;
 use super::ingest::Ingest;
 use super::snapshot::Snapshot;
 use super::work::Manual;
@@ -17,6 +18,7 @@ use crate::read::{self, RowEstimate, Value};
 use crate::state::TreeState;
 use crate::version::TreeId;
 use crate::write::ops::Ops;
+use arc_swap::Guard;
 use std::cell::RefCell;
 use std::io::Read;
 
@@ -301,7 +303,43 @@ impl Tree {
     /// ```
     pub fn get_at(&self, key: &[u8], snapshot: &Snapshot) -> Result<Option<Value>> {
         self.check_snapshot(snapshot)?;
-        self.point_read(|core, state, _| read::get(state, key, snapshot.seq(), &**core))
+        self.point_read_at(Some(snapshot), |core, state, seq| read::get(state, key, seq, &**core))
+    }
+
+    /// What is read at a snapshot of this database, or now: the tree, and the place in the commit
+    /// order.
+    #[inline]
+    pub(super) fn read_view(
+        &self,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<(Guard<Arc<TreeState>>, SeqNo)> {
+        let core = self.core();
+        if let Some(follower) = &core.follower {
+            return self.followed_view(follower, snapshot);
+        }
+        // The state first: a later sequence number sees nothing that it lacks, but for what was
+        // committed since to a newer memtable, and then the answer is as of the seal.
+        let state = self.inner.state.load();
+        let newest = core.visible.load(Ordering::Acquire);
+        Ok((state, snapshot.map_or(newest, Snapshot::seq)))
+    }
+
+    /// Of a database that is followed, tree and place belong together: older versions go from the
+    /// tree as soon as the writer needs them no more.
+    #[cold]
+    fn followed_view(
+        &self,
+        follower: &Follower,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<(Guard<Arc<TreeState>>, SeqNo)> {
+        if let Some((snapshot, state)) = snapshot.and_then(|s| Some((s, s.state(self.inner.id)?))) {
+            return Ok((Guard::from_inner(state), snapshot.seq()));
+        }
+        let view = follower.view();
+        match view.state(self.inner.id) {
+            Some(state) => Ok((Guard::from_inner(state), view.seq)),
+            None => Err(Error::NoSuchTree(self.inner.name.clone())),
+        }
     }
 
     /// Makes a point read as of now, measured and counted.
@@ -310,13 +348,20 @@ impl Tree {
         &self,
         read: impl FnOnce(&Arc<Core>, &TreeState, SeqNo) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
+        self.point_read_at(None, read)
+    }
+
+    /// Makes a point read as of a snapshot or as of now.
+    #[inline]
+    fn point_read_at<T>(
+        &self,
+        snapshot: Option<&Snapshot>,
+        read: impl FnOnce(&Arc<Core>, &TreeState, SeqNo) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         self.check()?;
         let core = self.core();
         let started = core.tables.meter.begin(Activity::Get);
-        // The state first: a later sequence number sees nothing that it lacks, but for what was
-        // committed since to a newer memtable, and then the answer is as of the seal.
-        let state = self.inner.state.load();
-        let seq = core.visible.load(Ordering::Acquire);
+        let (state, seq) = self.read_view(snapshot)?;
         let found = read(core, &state, seq)?;
         core.recorder.add_all([(Counter::Gets, 1), (Counter::GetHits, u64::from(found.is_some()))]);
         core.tables.meter.end(Activity::Get, started);
@@ -350,9 +395,7 @@ impl Tree {
         self.check()?;
         let core = self.core();
         let started = core.tables.meter.begin(Activity::MultiGet);
-        let state = self.inner.state.load();
-        let newest = core.visible.load(Ordering::Acquire);
-        let seq = snapshot.map_or(newest, Snapshot::seq);
+        let (state, seq) = self.read_view(snapshot)?;
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let found = read::multi_get(&state, &keys, seq, &**core)?;
         let hits = found.iter().filter(|value| value.is_some()).count() as u64;
@@ -379,8 +422,11 @@ impl Tree {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn get_reader(&self, key: &[u8]) -> Result<Option<super::blobs::ValueReader>> {
-        let found = self.point_read(|_, state, seq| read::find(state, key, seq))?;
-        found.map(|found| self.core().value_reader(found.kind, found.value)).transpose()
+        // While the state is held, which keeps the file of a large value there.
+        self.point_read(|core, state, seq| {
+            let found = read::find(state, key, seq)?;
+            found.map(|found| core.value_reader(found.kind, found.value)).transpose()
+        })
     }
 
     /// Whether `key` has a value, as of now. A large value is not read.
@@ -506,8 +552,7 @@ impl Tree {
         exact_max: u64,
     ) -> Result<RowEstimate> {
         self.check()?;
-        let state = self.inner.state.load_full();
-        let seq = self.core().visible.load(Ordering::Acquire);
+        let (state, seq) = self.read_view(None)?;
         read::estimate_rows(&state, lower, upper, seq, exact_max)
     }
 
@@ -527,7 +572,7 @@ impl Tree {
     /// ```
     pub fn approximate_bytes(&self, lower: &[u8], upper: Option<&[u8]>) -> Result<u64> {
         self.check()?;
-        let version = self.inner.state.load().version.clone();
+        let version = self.read_view(None)?.0.version.clone();
         version.approximate_bytes(lower, upper)
     }
 }

@@ -207,6 +207,10 @@ impl Fs for GuardedFs {
         self.changing()?.lock(path)
     }
 
+    fn lock_shared(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        self.inner.lock_shared(path)
+    }
+
     fn free_bytes(&self, dir: &Path) -> Result<u64> {
         self.inner.free_bytes(dir)
     }

@@ -399,6 +399,25 @@ pub trait Fs: Send + Sync {
     /// ```
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>>;
 
+    /// Takes a share of the lock file `path`, which must exist, and changes nothing: others may
+    /// take a share of it too, and nobody may [`Fs::lock`] it. Where a file system has no shares,
+    /// this takes the whole lock.
+    ///
+    /// # Errors
+    /// [`Error::Locked`](crate::Error::Locked) if another holder has the whole lock.
+    ///
+    /// ```
+    /// # let fs = shale::Env::memory().fs;
+    /// drop(fs.lock("/LOCK".as_ref())?); // makes the file
+    /// let one = fs.lock_shared("/LOCK".as_ref())?;
+    /// let other = fs.lock_shared("/LOCK".as_ref())?;
+    /// assert!(matches!(fs.lock("/LOCK".as_ref()), Err(shale::Error::Locked { .. })));
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    fn lock_shared(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        self.lock(path)
+    }
+
     /// Bytes free for use on the device that holds `dir`.
     ///
     /// ```

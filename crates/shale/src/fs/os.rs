@@ -60,6 +60,17 @@ impl OsLock {
             Err(TryLockError::Error(error)) => Err(wrong(error)),
         }
     }
+
+    /// A share of it. Opened for reading: so it can be had where nothing can be written.
+    fn share(path: &Path) -> Result<OsLock> {
+        let wrong = |e| Error::io("lock", path, e);
+        let file = File::open(path).map_err(wrong)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(OsLock { file, process: std::process::id() }),
+            Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(wrong(error)),
+        }
+    }
 }
 
 impl Drop for OsLock {
@@ -301,6 +312,10 @@ impl Fs for OsFs {
 
     fn lock(&self, path: &Path) -> Result<Box<dyn Lock>> {
         Ok(Box::new(OsLock::new(path)?))
+    }
+
+    fn lock_shared(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        Ok(Box::new(OsLock::share(path)?))
     }
 
     fn free_bytes(&self, dir: &Path) -> Result<u64> {

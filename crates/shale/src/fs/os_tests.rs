@@ -44,6 +44,23 @@ fn a_lock_is_given_up_while_a_child_process_is_being_started() {
 }
 
 #[test]
+fn shares_of_a_lock_need_no_right_to_write_and_keep_others_from_the_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("LOCK");
+    assert!(matches!(OsFs.lock_shared(&path), Err(Error::Io { .. })), "it makes no file");
+    drop(OsFs.lock(&path).unwrap());
+    let mut rights = fs::metadata(&path).unwrap().permissions();
+    rights.set_readonly(true);
+    fs::set_permissions(&path, rights).unwrap();
+    let (one, other) = (OsFs.lock_shared(&path).unwrap(), OsFs.lock_shared(&path).unwrap());
+    drop(one);
+    let refused = OsFs.lock(&path);
+    assert!(matches!(refused, Err(Error::Locked { .. } | Error::Io { .. })), "not root: no right");
+    drop(other);
+    OsFs.lock_shared(&path).unwrap();
+}
+
+#[test]
 fn a_read_past_the_end_is_damage_at_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a");

@@ -8,14 +8,14 @@ use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
 use crate::table::format::{FileKind, file_name};
 use crate::table::{Table, TableEnv, TableMeta};
-use crate::version::Version;
 use crate::version::edit::{self, Edit};
 use crate::version::manifest::{self, CURRENT, MANIFEST, Manifest, ManifestDump};
-use crate::wal::PreparedLog;
+use crate::version::{ManifestTail, Version};
 use crate::wal::inspect::{WalDump, salvage};
 use crate::wal::payload::prepared_ops;
 use crate::wal::record::{Format, Framer, Seal, WAL, file_header};
 use crate::wal::replay::{ReplayEnd, ReplayStart, cut, replay};
+use crate::wal::{LogTail, PreparedLog};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -105,6 +105,11 @@ pub fn wal(data: &[u8]) {
         Ok(first) => first,
         Err(error) => return assert_corruption(&error),
     };
+    let mut tail = LogTail::default();
+    match tail.advance(&fs, &wals, start, &mut |_| Ok(true)) {
+        Ok(_) => assert!(tail.last_seq() <= first.1.last_seq),
+        Err(error) => assert_corruption(&error),
+    }
     cut(&fs, dir, &wals, &first.1).expect("the disk has no faults");
     wals.retain(|(_, path)| fs.exists(path).expect("the disk has no faults"));
     let second = replay_all(&fs, &wals, start).expect("a log that was cut is sound");
@@ -171,6 +176,8 @@ pub fn manifest(data: &[u8]) {
         Ok(recovered) => recovered,
         Err(error) => return assert_corruption(&error),
     };
+    let tail = ManifestTail::open(&*fs, dir).expect("what can be recovered can be followed");
+    assert_eq!(tail.catalog().snapshot(), recovered.snapshot);
     let mut bytes = Vec::new();
     edit::encode(&recovered.snapshot, &mut bytes);
     assert_eq!(edit::decode(&bytes).as_ref(), Ok(&recovered.snapshot));

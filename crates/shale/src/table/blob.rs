@@ -19,8 +19,8 @@ use crate::base::error::{Error, Result};
 use crate::fs::{ReadFile, WriteFile};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of the value in a full chunk.
 pub const CHUNK_BYTES: usize = 64 * 1024;
@@ -148,6 +148,7 @@ pub struct Blob {
     path: PathBuf,
     shared: Arc<TableEnv>,
     obsolete: AtomicBool,
+    held: OnceLock<Arc<dyn ReadFile>>,
 }
 
 impl std::fmt::Debug for Blob {
@@ -159,7 +160,8 @@ impl std::fmt::Debug for Blob {
 impl Blob {
     /// The blob file of number `id` at `path`. Nothing is opened or read yet.
     pub fn new(id: FileId, path: PathBuf, env: &Arc<TableEnv>) -> Arc<Blob> {
-        Arc::new(Blob { id, path, shared: Arc::clone(env), obsolete: AtomicBool::new(false) })
+        let (obsolete, held) = (AtomicBool::new(false), OnceLock::new());
+        Arc::new(Blob { id, path, shared: Arc::clone(env), obsolete, held })
     }
 
     /// The file's number.
@@ -174,10 +176,27 @@ impl Blob {
 
     /// A reader at the start of the value. `reference` must name this file.
     pub fn reader(self: &Arc<Self>, reference: BlobRef) -> Result<BlobReader> {
-        let file = self.shared.env.fs.open(&self.path)?;
-        let mut reader = BlobReader::open(file, reference)?;
+        let mut reader = BlobReader::open(self.open()?, reference)?;
         reader.blob = Some(Arc::clone(self));
         Ok(reader)
+    }
+
+    fn open(&self) -> Result<Arc<dyn ReadFile>> {
+        if let Some(held) = self.held.get() {
+            return Ok(Arc::clone(held));
+        }
+        let missing = |error: Error| {
+            error.missing_is_damage(&self.path, "a row's value is in it, but it is missing")
+        };
+        self.shared.env.fs.open(&self.path).map_err(missing)
+    }
+
+    /// Keeps the file open for as long as the blob: whoever removes it does not take it from us.
+    pub fn hold_open(&self) -> Result<()> {
+        if self.held.get().is_none() {
+            let _ = self.held.set(self.shared.env.fs.open(&self.path)?);
+        }
+        Ok(())
     }
 
     /// Undoes [`Blob::mark_obsolete`]: something durable is about to refer to it.

@@ -341,11 +341,27 @@ impl Table {
             return read(&*open.0);
         }
         drop(guard);
-        let open = Arc::new(OpenFile(self.shared.env.fs.open(&self.path)?));
+        let missing = |error: Error| {
+            error.missing_is_damage(&self.path, "the manifest names it, but it is missing")
+        };
+        let open = Arc::new(OpenFile(self.shared.env.fs.open(&self.path).map_err(missing)?));
         if self.file.compare_and_swap(&None::<Arc<OpenFile>>, Some(Arc::clone(&open))).is_none() {
             self.shared.file_opened(&self.this);
         }
         read(&*open.0)
+    }
+
+    /// Keeps the file open for as long as the table: whoever removes it does not take it from us.
+    pub fn hold_open(&self) -> Result<()> {
+        let file = self.shared.env.fs.open(&self.path)?;
+        let bytes = file.len()?;
+        if bytes != self.meta.file_bytes {
+            let what = format!("it has {bytes} bytes, {} were written", self.meta.file_bytes);
+            return Err(self.corrupt(bytes.min(self.meta.file_bytes), what));
+        }
+        // Not among the files that are closed when they are too many.
+        self.file.store(Some(Arc::new(OpenFile(file))));
+        Ok(())
     }
 
     pub(super) fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {

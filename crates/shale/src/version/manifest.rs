@@ -228,7 +228,7 @@ pub struct RecoveredTree {
 }
 
 /// What a manifest says.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovered {
     /// The trees by number.
     pub trees: BTreeMap<TreeId, RecoveredTree>,
@@ -251,19 +251,17 @@ pub struct Recovered {
     pub edits: u64,
     /// How many bytes at its end are a record that was never in force.
     pub torn_bytes: u64,
+    /// The length of `CURRENT` and of the manifest.
+    pub bytes: u64,
     /// The edit that makes all this from an empty catalog, for the next manifest.
     pub snapshot: Edit,
 }
 
 /// Reads the manifest in force.
 pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
-    let id = current(fs, dir)?;
-    let path = dir.join(file_name(id));
-    if !fs.exists(&path)? {
-        let what = format!("it names {}, which does not exist", file_name(id));
-        return Err(Error::corruption(&dir.join(CURRENT), 0, what));
-    }
-    let (catalog, edits, torn_bytes) = read_catalog(fs, &path, id)?;
+    let (id, reader) = open_current(fs, dir)?;
+    let bytes = reader.bytes() + current_content(id).len() as u64;
+    let (catalog, edits, torn_bytes) = read_catalog(reader)?;
     let recovered = |tree: &CatalogTree| RecoveredTree {
         name: tree.name.clone(),
         config: tree.config.clone(),
@@ -280,14 +278,36 @@ pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
         manifest_id: id,
         edits,
         torn_bytes,
+        bytes,
         snapshot: catalog.snapshot(),
         prepared: catalog.prepared,
     })
 }
 
+/// How often `CURRENT` is read again because another process has replaced the manifest that it
+/// named.
+const CURRENT_TRIES: usize = 100;
+
+/// Opens the manifest in force.
+pub(super) fn open_current(fs: &dyn Fs, dir: &Path) -> Result<(FileId, RecordReader)> {
+    let mut id = current(fs, dir)?;
+    for _ in 0..CURRENT_TRIES {
+        let missing = match RecordReader::open(fs, &dir.join(file_name(id)), id, MANIFEST) {
+            Err(error) if error.is_not_found() => id,
+            other => return Ok((id, other?)),
+        };
+        id = current(fs, dir)?;
+        if id == missing {
+            break;
+        }
+    }
+    let what = format!("it names {}, which does not exist", file_name(id));
+    Err(Error::corruption(&dir.join(CURRENT), 0, what))
+}
+
 /// The sum of a manifest's edits, how many they are, and how many torn bytes follow them.
-fn read_catalog(fs: &dyn Fs, path: &Path, id: FileId) -> Result<(Catalog, u64, u64)> {
-    let mut reader = RecordReader::open(fs, path, id, MANIFEST)?;
+fn read_catalog(mut reader: RecordReader) -> Result<(Catalog, u64, u64)> {
+    let path = &reader.path().to_owned();
     let mut catalog = Catalog::default();
     let mut place = 0;
     // Which record brought which table, to name it if the tables contradict each other.
@@ -325,7 +345,7 @@ fn note_origins(origins: &mut BTreeMap<FileId, u64>, edit: &Edit, offset: u64) {
     }
 }
 
-fn apply_record(
+pub(super) fn apply_record(
     catalog: &mut Catalog,
     payload: &[u8],
     place: u64,
@@ -345,7 +365,7 @@ fn decode_payload(payload: &[u8]) -> std::result::Result<(u64, Edit), Damage> {
 }
 
 /// Whether a sound record follows damage.
-fn resync(reader: &mut RecordReader, place: u64) -> Result<bool> {
+pub(super) fn resync(reader: &mut RecordReader, place: u64) -> Result<bool> {
     let search = Search { serial_min: place, serial_base: place, plausible: |_| true };
     Ok(reader.resync(search)? != Resync::Nothing)
 }

@@ -1,11 +1,12 @@
 //! Which tables exist: a tree's tables as readers see them, and how they are kept on disk.
 //!
 //! [`version`] and [`level`] are in memory: an immutable [`Version`] of [`Level`]s. [`edit`] is a
-//! change, [`catalog`] is what changes add up to, [`manifest`] keeps them; [`mark`] keeps what is
-//! prepared once more.
+//! change, [`catalog`] is what changes add up to, [`manifest`] keeps them; [`follow`] reads
+//! one that another process keeps; [`mark`] keeps what is prepared once more.
 
 pub mod catalog;
 pub mod edit;
+pub mod follow;
 pub mod level;
 pub mod manifest;
 pub mod mark;
@@ -15,6 +16,7 @@ pub mod version;
 
 pub use catalog::Catalog;
 pub use edit::{Edit, LogStart, TreeEdit, TreeId};
+pub use follow::ManifestTail;
 pub use level::Level;
 pub use manifest::{Manifest, Recovered, RecoveredTree, recover};
 pub use prepared::PreparedTables;

@@ -3,9 +3,11 @@
 //! [`record`] frames payloads with checksums (the manifest uses the same frames), [`payload`] is
 //! what a WAL record says, [`prepared`] follows transactions in two phases through records,
 //! [`writer`] appends and syncs, [`reader`] finds the records of one file,
+//! [`follow`] reads a log that another process writes,
 //! [`mod@replay`] turns the WALs of a database back into batches and decides where the log ends,
 //! and [`inspect`] reads damaged files for people and for repair.
 
+pub mod follow;
 pub mod inspect;
 pub mod payload;
 pub mod prepared;
@@ -16,6 +18,7 @@ pub mod replay;
 mod testing;
 pub mod writer;
 
+pub use follow::{LogTail, TailEnd};
 pub use payload::{Op, OpIter, WalBatch};
 pub use prepared::{PreparedLog, Undecided};
 pub use reader::{RecordReader, Step};

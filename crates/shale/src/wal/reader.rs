@@ -101,6 +101,32 @@ impl RecordReader {
         Ok(reader)
     }
 
+    /// Goes on at `offset`, where a record starts or will start, with what the file has by now.
+    pub fn go_on_at(&mut self, offset: u64) -> Result<()> {
+        self.bytes = self.file.len()?;
+        self.at = offset;
+        self.window.clear();
+        Ok(())
+    }
+
+    /// The bytes before the payload of the record at `offset`, if the file is as long.
+    pub(super) fn record_header_at(
+        &self,
+        offset: u64,
+    ) -> Result<Option<[u8; RECORD_HEADER_BYTES]>> {
+        let mut header = [0; RECORD_HEADER_BYTES];
+        match self.file.read_at(offset, &mut header) {
+            Err(Error::Corruption { .. }) => Ok(None),
+            other => other.map(|()| Some(header)),
+        }
+    }
+
+    /// The same of the record that [`RecordReader::next`] has just answered, as it was read then.
+    pub(super) fn header_read_at(&self, offset: u64) -> Option<[u8; RECORD_HEADER_BYTES]> {
+        let skip = usize::try_from(offset.checked_sub(self.window_at)?).ok()?;
+        self.window.get(skip..)?.first_chunk().copied()
+    }
+
     /// Whether the file's header is missing or damaged. Then the first call of
     /// [`RecordReader::next`] says so, and [`RecordReader::resync`] still looks for records.
     pub fn header_damaged(&self) -> bool {

@@ -52,10 +52,14 @@ pub struct ReplayEnd {
     pub dropped_bytes: u64,
     /// Whether the log ends with the mark of a close in good order.
     pub clean: bool,
+    /// The file and the offset of the first damage behind which the log goes on, if any: what was
+    /// there is in tables.
+    pub skipped: Option<(u64, u64)>,
 }
 
 /// Where the log was first found not to go on.
 struct Stop {
+    id: u64,
     path: PathBuf,
     offset: u64,
     what: String,
@@ -71,6 +75,7 @@ pub fn replay(
     sink: &mut dyn FnMut(WalBatch<'_>) -> Result<()>,
 ) -> Result<ReplayEnd> {
     let mut replayer = Replayer {
+        id: 0,
         covered: start.covered,
         expected: None,
         durable: start.durable.max(start.covered),
@@ -86,6 +91,8 @@ pub fn replay(
 }
 
 struct Replayer {
+    /// The file being read.
+    id: u64,
     covered: SeqNo,
     /// The sequence number that the next record starts with; `None` before the first one.
     expected: Option<SeqNo>,
@@ -106,6 +113,7 @@ impl Replayer {
         sink: &mut dyn FnMut(WalBatch<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut good = 0;
+        self.id = id;
         if !reader.header_damaged() {
             good = FILE_HEADER_BYTES as u64;
             if self.stop.is_none() {
@@ -157,8 +165,13 @@ impl Replayer {
 
     fn accept(&mut self, batch: &WalBatch<'_>, id: u64, after: u64) {
         let next = batch.next_seq();
+        // Without a gap it is the torn end of a file that an earlier recovery has left.
+        if let Some(stop) = self.stop.take()
+            && self.expected != Some(batch.first_seq)
+        {
+            self.end.skipped.get_or_insert((stop.id, stop.offset));
+        }
         self.expected = Some(next);
-        self.stop = None;
         self.searched = 0;
         self.end.last_seq = self.end.last_seq.max(next - 1);
         (self.end.end_file, self.end.end_offset) = (id, after);
@@ -168,7 +181,8 @@ impl Replayer {
 
     fn stop_at(&mut self, path: &Path, offset: u64, what: String) {
         self.end.clean = false;
-        self.stop.get_or_insert_with(|| Stop { path: path.to_owned(), offset, what });
+        let id = self.id;
+        self.stop.get_or_insert_with(|| Stop { id, path: path.to_owned(), offset, what });
     }
 
     fn stop_at_gap(&mut self, path: &Path, offset: u64, batch: &WalBatch<'_>) {

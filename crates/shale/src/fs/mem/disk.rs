@@ -106,12 +106,20 @@ struct Pending {
     lost: bool,
 }
 
+/// How a lock file is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    Whole,
+    Shares(u32),
+}
+
 pub(super) struct Disk {
     live: Names,
     durable: Names,
     pending: Vec<Pending>,
     next_dir: DirId,
-    pub(super) locks: BTreeSet<PathBuf>,
+    /// Lock files that are held: whole, or in how many shares.
+    pub(super) locks: BTreeMap<PathBuf, Held>,
     pub(super) capacity: Option<u64>,
     pub(super) used: u64,
 }
@@ -128,7 +136,7 @@ impl Disk {
             live: roots,
             pending: Vec::new(),
             next_dir: HERE + 1,
-            locks: BTreeSet::new(),
+            locks: BTreeMap::new(),
             capacity: None,
             used: 0,
         }
@@ -422,7 +430,7 @@ impl Disk {
             .map(|one| Pending { change: copy_change(&one.change), lost: one.lost })
             .collect();
         let (capacity, used, next_dir) = (self.capacity, self.used, self.next_dir);
-        Disk { live, durable, pending, next_dir, locks: BTreeSet::new(), capacity, used }
+        Disk { live, durable, pending, next_dir, locks: BTreeMap::new(), capacity, used }
     }
 
     /// The names after a crash.

@@ -66,7 +66,7 @@ impl Call {
         self >= Call::Create
     }
 
-    fn op(self) -> &'static str {
+    pub(super) fn op(self) -> &'static str {
         match self {
             Call::Open => "open",
             Call::Read => "read",

@@ -300,3 +300,37 @@ fn torn_renames_of_a_directory_leave_it_under_one_name() {
     }
     assert!(seen[0] > 0 && seen[1] > 0);
 }
+
+#[test]
+fn shares_of_a_lock_keep_others_from_the_whole() {
+    let fs = MemFs::new();
+    let path = dir(&fs).join("LOCK");
+    assert!(matches!(fs.lock_shared(&path), Err(Error::Io { .. })), "it makes no file");
+    drop(fs.lock(&path).unwrap());
+    let (one, other) = (fs.lock_shared(&path).unwrap(), fs.lock_shared(&path).unwrap());
+    assert!(matches!(fs.lock(&path), Err(Error::Locked { .. })));
+    drop(one);
+    assert!(matches!(fs.lock(&path), Err(Error::Locked { .. })));
+    drop(other);
+    let whole = fs.lock(&path).unwrap();
+    assert!(matches!(fs.lock_shared(&path), Err(Error::Locked { .. })));
+    drop(whole);
+    fs.lock_shared(&path).unwrap();
+}
+
+#[test]
+fn a_read_only_directory_refuses_every_change() {
+    let fs = MemFs::new();
+    let dir = dir(&fs);
+    let path = dir.join("a");
+    fs.create(&path).unwrap().append(b"1").unwrap();
+    drop(fs.lock(&dir.join("LOCK")).unwrap());
+    fs.set_read_only(&dir);
+    assert!(fs.create(&path).is_err());
+    assert!(fs.append(&path).is_err());
+    assert!(fs.rename(&path, &dir.join("b")).is_err());
+    assert!(fs.remove(&path).is_err());
+    assert!(fs.lock(&dir.join("LOCK")).is_err());
+    fs.lock_shared(&dir.join("LOCK")).unwrap();
+    assert_eq!(fs.open(&path).unwrap().len().unwrap(), 1);
+}

@@ -18,7 +18,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use content::{Node, Told};
-use disk::{Disk, io_error};
+use disk::{Disk, Held, io_error};
 use fault::Faults;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,8 @@ struct Inner {
     image_every: Option<u64>,
     images: Vec<Image>,
     pause: Option<Pause>,
+    /// Under this directory every call that would change something is refused.
+    read_only: Option<PathBuf>,
 }
 
 /// Called with what is done to which file; see [`MemFs::pause`].
@@ -51,6 +53,10 @@ pub struct Image {
 }
 
 impl Inner {
+    fn is_read_only(&self, path: &Path) -> bool {
+        self.read_only.as_ref().is_some_and(|dir| path.starts_with(dir))
+    }
+
     /// Every call passes here first.
     fn enter(&mut self, call: Call, path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
         if let Some(every) = self.image_every
@@ -62,6 +68,9 @@ impl Inner {
             {
                 self.images.push(Image { changes, fs: MemFs::with(self.disk.image()) });
             }
+        }
+        if call.changes() && self.is_read_only(path) {
+            return Err(io_error(call.op(), path, ErrorKind::ReadOnlyFilesystem));
         }
         self.faults.enter(call, path, at, bytes)
     }
@@ -92,6 +101,7 @@ impl MemFs {
             image_every: None,
             images: Vec::new(),
             pause: None,
+            read_only: None,
         };
         MemFs { inner: Arc::new(Mutex::new(inner)) }
     }
@@ -175,6 +185,16 @@ impl MemFs {
     /// The lines kept since [`MemFs::keep_trace`].
     pub fn trace(&self) -> Vec<String> {
         self.inner.lock().faults.trace()
+    }
+
+    /// Makes a directory, with all in it, one that nobody can change: a medium mounted for reading.
+    pub fn set_read_only(&self, dir: &Path) {
+        self.inner.lock().read_only = Some(dir.to_owned());
+    }
+
+    /// Frees all lock files, as when the processes that hold them are killed.
+    pub fn free_locks(&self) {
+        self.inner.lock().disk.locks.clear();
     }
 
     /// Bounds the bytes of all files together; appends beyond it fail with
@@ -329,7 +349,11 @@ impl Lock for MemLock {}
 
 impl Drop for MemLock {
     fn drop(&mut self) {
-        self.fs.inner.lock().disk.locks.remove(&self.path);
+        let locks = &mut self.fs.inner.lock().disk.locks;
+        match locks.get_mut(&self.path) {
+            Some(Held::Shares(shares)) if *shares > 1 => *shares -= 1,
+            _ => drop(locks.remove(&self.path)),
+        }
     }
 }
 
@@ -382,6 +406,9 @@ impl Fs for MemFs {
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let mut inner = self.inner.lock();
         inner.enter(Call::Open, path, 1, &[])?;
+        if inner.is_read_only(path) {
+            return Err(io_error("open", path, ErrorKind::ReadOnlyFilesystem));
+        }
         let node = inner.disk.file("open", path)?;
         let (bytes, told) = {
             let data = node.data.lock();
@@ -457,13 +484,27 @@ impl Fs for MemFs {
         }
         let mut inner = self.inner.lock();
         inner.enter(Call::Lock, path, 0, &[])?;
-        if inner.disk.locks.contains(path) {
+        if inner.is_read_only(path) {
+            return Err(io_error("lock", path, ErrorKind::ReadOnlyFilesystem));
+        }
+        if inner.disk.locks.contains_key(path) {
             return Err(Error::Locked { path: path.to_owned() });
         }
         if !inner.disk.exists(path) {
             inner.disk.create(path)?;
         }
-        inner.disk.locks.insert(path.to_owned());
+        inner.disk.locks.insert(path.to_owned(), Held::Whole);
+        Ok(Box::new(MemLock { fs: self.clone(), path: path.to_owned() }))
+    }
+
+    fn lock_shared(&self, path: &Path) -> Result<Box<dyn Lock>> {
+        let mut inner = self.inner.lock();
+        inner.enter(Call::Lock, path, 1, &[])?;
+        inner.disk.file("lock", path)?;
+        match inner.disk.locks.entry(path.to_owned()).or_insert(Held::Shares(0)) {
+            Held::Whole => return Err(Error::Locked { path: path.to_owned() }),
+            Held::Shares(shares) => *shares += 1,
+        }
         Ok(Box::new(MemLock { fs: self.clone(), path: path.to_owned() }))
     }
 
