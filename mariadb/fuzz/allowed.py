@@ -74,6 +74,10 @@ ALLOWED: list[Allowed] = [
             " looked at first differs too (decisions/0006)", "^(waits|outcome|error code)$", "^(insert|replace)",
             f"{LOCKED}|^error 1062|^ok", f"{LOCKED}|^error 1062", parts=True,
             program="^set session transaction isolation level read committed"),
+    Allowed("InnoDB's victim", "of a deadlock InnoDB gives up the one with the least writes and locks, SHALE the one with the"
+            " least writes. The other way round is not listed: it could be a deadlock that only SHALE has",
+            "^waits$", "^(update|delete)", "^(waits|ok)", "^error 1213", parts=True,
+            program="^set session transaction isolation level read committed"),
     Allowed("rows skipped for their gaps", GAPS, "^rows$", "skip locked$", r"^\d+ rows; only here [1-9]",
             r"^\d+ rows; only here 0: $", parts=True,
             program="^set session transaction isolation level (rep|ser)"),
