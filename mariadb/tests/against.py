@@ -126,11 +126,14 @@ def results() -> None:
         "mysqltest: At line 5: it is not there\n"
         "main.join                                w1 [ fail ]\n"
         "Server [mysqld.1 - pid: 1, winpid: 1, exit: 256] failed during test run\n"
+        "main.xa                                  w1 [ fail ]  timeout after 240 seconds\n"
+        "Test case timeout after 240 seconds\n"
+        "231123 [ERROR] mysqld got signal 6 ;\n"
     )
     found = [(one.test, one.how) for one in run.read_results(log)]
     assert found == [
         ("main.insert", "pass"), ("rpl.rpl_alter,row", "skipped"), ("compat/oracle.sp", "fail"),
-        ("main.join", "crash"),
+        ("main.join", "crash"), ("main.xa", "timeout"),
     ], found
     checked += 1
 
