@@ -45,6 +45,8 @@ def classes() -> None:
     gives(f"{keys}a\t10\n", f"{keys}b\t9\n", "rest")
     alter = "alter table t add b int;\n"
     gives(f"{alter}affected rows: 0\n", f"{alter}affected rows: 3\n", "way")
+    deadlock = "update t set a = 1;\nERROR 40001: Deadlock found; try restarting transaction"
+    gives(f"{deadlock}; deadlock: transaction 1 waits\n", f"{deadlock}\n")
     optimize = "optimize table t;\nTable\tMsg\n"
     note = "test.t\tTable does not support optimize, doing recreate + analyze instead\n"
     gives(optimize, f"{optimize}{note}", "engine")
