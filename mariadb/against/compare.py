@@ -93,6 +93,8 @@ ONLY_ENGINE = re.compile(
 )
 ENGINE = re.compile(r"\b(shale|innodb)\b", re.IGNORECASE)
 SESSION = re.compile(r"(shale|innodb)(?=_lock_wait_timeout)", re.IGNORECASE)
+# What SHALE adds to the message: who waited for what.
+DEADLOCK = re.compile(r"(try restarting transaction); deadlock: [^\n]*")
 FOLDER = re.compile(r"(/dev/shm/shale-against-\d+|\S*/mariadb/against)/(SHALE|InnoDB)(/\d+)?\b")
 
 
@@ -116,6 +118,7 @@ class Difference:
 
 def lines_of(text: str) -> list[str]:
     """Lines with both engines' name as one, and without the driver's own remarks."""
+    text = DEADLOCK.sub(r"\1", text)
     text = ENGINE.sub("ENGINE", SESSION.sub("ENGINE", FOLDER.sub("VARDIR", text)))
     lines = text.split("\n")
     if "mysqltest: " not in text:

@@ -234,6 +234,8 @@ def main() -> int:
     if given.bless:
         bless(list_file, results, reasons, left_out)
     lines = table(results)
+    ran = {one.test.split(",")[0] for one in results}
+    lines.append(f"{sum(test in ran for test in tests)} of {len(tests)} tests have been run")
     print("\n".join(lines))
     unexplained = [one for one in results if one.kind == "unexplained"]
     for one in unexplained:

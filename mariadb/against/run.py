@@ -75,10 +75,11 @@ def read_results(log: str) -> list[Ran]:
 
 
 def failure(text: str) -> tuple[str, str]:
-    if re.search(r"failed during test run|\[ERROR\] mysqld got signal|got signal \d+ ;", text):
-        return "crash", first(r"got signal.*|failed during test run.*", text)
+    # Of a test that takes too long the driver aborts the server, which looks like a crash.
     if "timeout" in text.lower() and re.search(r"[Tt]est ?case timeout|Timeout", text):
         return "timeout", "the time limit"
+    if re.search(r"failed during test run|\[ERROR\] mysqld got signal|got signal \d+ ;", text):
+        return "crash", first(r"got signal.*|failed during test run.*", text)
     if re.search(r"MTR's internal check of the test case .* failed", text):
         return "check", "the test leaves something behind"
     return "fail", first(r"mysqltest:.*", text)

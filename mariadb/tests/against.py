@@ -45,6 +45,8 @@ def classes() -> None:
     gives(f"{keys}a\t10\n", f"{keys}b\t9\n", "rest")
     alter = "alter table t add b int;\n"
     gives(f"{alter}affected rows: 0\n", f"{alter}affected rows: 3\n", "way")
+    deadlock = "update t set a = 1;\nERROR 40001: Deadlock found; try restarting transaction"
+    gives(f"{deadlock}; deadlock: transaction 1 waits\n", f"{deadlock}\n")
     optimize = "optimize table t;\nTable\tMsg\n"
     note = "test.t\tTable does not support optimize, doing recreate + analyze instead\n"
     gives(optimize, f"{optimize}{note}", "engine")
@@ -126,11 +128,14 @@ def results() -> None:
         "mysqltest: At line 5: it is not there\n"
         "main.join                                w1 [ fail ]\n"
         "Server [mysqld.1 - pid: 1, winpid: 1, exit: 256] failed during test run\n"
+        "main.xa                                  w1 [ fail ]  timeout after 240 seconds\n"
+        "Test case timeout after 240 seconds\n"
+        "231123 [ERROR] mysqld got signal 6 ;\n"
     )
     found = [(one.test, one.how) for one in run.read_results(log)]
     assert found == [
         ("main.insert", "pass"), ("rpl.rpl_alter,row", "skipped"), ("compat/oracle.sp", "fail"),
-        ("main.join", "crash"),
+        ("main.join", "crash"), ("main.xa", "timeout"),
     ], found
     checked += 1
 
