@@ -630,54 +630,6 @@ shale_error *shale_txn_scan(shale_txn *txn,
                             bool fill_cache,
                             shale_scan **scan);
 
-// A scan that shows the newest rows and locks them, shared or exclusive. It begins before the
-// first row, or after the last, as its first step says.
-SHALE_MUST_USE
-shale_error *shale_locking_scan_new(shale_txn *txn,
-                                    const shale_tree *tree,
-                                    int lock,
-                                    const void *lower,
-                                    size_t lower_len,
-                                    const void *upper,
-                                    size_t upper_len,
-                                    shale_locking_scan **scan);
-
-// Goes to the next row, or to the one before, of the transaction that the scan is of; `found`
-// becomes false at the end. If it fails the scan is where it was.
-SHALE_MUST_USE
-shale_error *shale_locking_scan_step(shale_locking_scan *scan,
-                                     shale_txn *txn,
-                                     bool backward,
-                                     bool *found);
-
-// The row that a scan stands on, valid until it steps or is freed; both empty without a row.
-SHALE_MUST_USE
-shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
-                                    const void **key,
-                                    size_t *key_len,
-                                    const void **value,
-                                    size_t *value_len);
-
-// From now on the scan passes over rows that others have locked, without a wait, and does not keep
-// others from adding rows to what it has passed.
-SHALE_MUST_USE shale_error *shale_locking_scan_skip_locked(shale_locking_scan *scan);
-
-// Shows rows that others have locked as last committed, unlocked; at SHALE_READ_COMMITTED only.
-SHALE_MUST_USE
-shale_error *shale_locking_scan_peek_locked(shale_locking_scan *scan, bool peeks);
-
-// Whether the row that the scan stands on is locked, and not only shown.
-bool shale_locking_scan_is_locked(const shale_locking_scan *scan);
-
-// Locks the row that is only shown, and shows it anew; `found`: whether it is still there.
-SHALE_MUST_USE
-shale_error *shale_locking_scan_lock_row(shale_locking_scan *scan,
-                                         shale_txn *txn,
-                                         bool *found);
-
-// Ends a scan; what it has locked stays locked.
-void shale_locking_scan_free(shale_locking_scan *scan);
-
 // Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to
 // files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most.
 SHALE_MUST_USE shale_error *shale_txn_set_memory(shale_txn *txn, uint64_t memory_bytes);
@@ -728,6 +680,53 @@ shale_error *shale_txn_unlock(shale_txn *txn,
                               const void *key,
                               size_t key_len,
                               bool *unlocked);
+
+// A scan that shows the newest rows and locks them, shared or exclusive. It begins before the
+// first row, or after the last, as its first step says.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_new(shale_txn *txn,
+                                    const shale_tree *tree,
+                                    int lock,
+                                    const void *lower,
+                                    size_t lower_len,
+                                    const void *upper,
+                                    size_t upper_len,
+                                    shale_locking_scan **scan);
+
+// Goes to the next row, or to the one before, of the transaction that the scan is of; `found`
+// becomes false at the end. If it fails the scan is where it was.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_step(shale_locking_scan *scan,
+                                     shale_txn *txn,
+                                     bool backward,
+                                     bool *found);
+
+// The row that a scan stands on, valid until it steps or is freed; both empty without a row.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_row(const shale_locking_scan *scan,
+                                    const void **key,
+                                    size_t *key_len,
+                                    const void **value,
+                                    size_t *value_len);
+
+// From now on the scan passes over rows that others have locked, without a wait, and does not keep
+// others from adding rows to what it has passed.
+SHALE_MUST_USE shale_error *shale_locking_scan_skip_locked(shale_locking_scan *scan);
+
+// Shows rows that others have locked as last committed, unlocked; at SHALE_READ_COMMITTED only.
+SHALE_MUST_USE shale_error *shale_locking_scan_peek_locked(shale_locking_scan *scan, bool peeks);
+
+// Whether the row that the scan stands on is locked, and not only shown.
+bool shale_locking_scan_is_locked(const shale_locking_scan *scan);
+
+// Locks the row that is only shown, and shows it anew; `found`: whether it is still there.
+SHALE_MUST_USE
+shale_error *shale_locking_scan_lock_row(shale_locking_scan *scan,
+                                         shale_txn *txn,
+                                         bool *found);
+
+// Ends a scan; what it has locked stays locked.
+void shale_locking_scan_free(shale_locking_scan *scan);
 
 // Prepares a transaction under a name of 1 to 256 bytes: it is neither committed nor rolled back
 // until it is decided, and with `sync` not even a crash of the machine changes that. It frees the

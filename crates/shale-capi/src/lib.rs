@@ -34,6 +34,8 @@ pub mod ingest;
 
 pub mod txn;
 
+pub mod locking;
+
 pub mod prepared;
 
 pub mod interrupt;

@@ -118,7 +118,7 @@ fn concurrency_of(number: c_int) -> Result<(Concurrency, OnConflict), Fail> {
 }
 
 /// `None`: without a lock.
-fn lock_of(number: c_int) -> Result<Option<LockMode>, Fail> {
+pub(crate) fn lock_of(number: c_int) -> Result<Option<LockMode>, Fail> {
     match number {
         n if n == SHALE_LOCK_NONE as c_int => Ok(None),
         n if n == SHALE_LOCK_SHARED as c_int => Ok(Some(LockMode::Shared)),
@@ -132,7 +132,7 @@ fn lock_of(number: c_int) -> Result<Option<LockMode>, Fail> {
 /// calls with it then return SHALE_ROLLED_BACK, and it is to be ended by shale_txn_rollback.
 #[derive(Debug)]
 pub struct shale_txn {
-    txn: shale::Transaction,
+    pub(crate) txn: shale::Transaction,
     savepoints: Vec<shale::Savepoint>,
 }
 
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn shale_txn_forget(
 ///
 /// # Safety
 /// As of `guard::bound`.
-unsafe fn range(
+pub(crate) unsafe fn range(
     lower: (*const c_void, usize),
     upper: (*const c_void, usize),
     fill_cache: bool,
@@ -367,132 +367,6 @@ pub unsafe extern "C" fn shale_txn_scan(
         let found = handle_mut(txn, "txn")?.txn.scan(&handle(tree, "tree")?.tree, options)?;
         give(scan, "scan", shale_scan(found))
     })
-}
-
-/// A scan that locks what it passes, rows and gaps, until its transaction ends.
-#[derive(Debug)]
-pub struct shale_locking_scan(shale::LockingScan);
-
-/// A scan that shows the newest rows and locks them, shared or exclusive. It begins before the
-/// first row, or after the last, as its first step says.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_locking_scan_new(
-    txn: *mut shale_txn,
-    tree: *const shale_tree,
-    lock: c_int,
-    lower: *const c_void,
-    lower_len: usize,
-    upper: *const c_void,
-    upper_len: usize,
-    scan: *mut *mut shale_locking_scan,
-) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their lengths, a place for a pointer.
-    guard(|| unsafe {
-        can_store(scan, "scan")?;
-        let mode = lock_of(lock)?
-            .ok_or_else(|| Fail::Argument("a locking scan locks shared or exclusive".to_owned()))?;
-        let options = range((lower, lower_len), (upper, upper_len), true)?;
-        let tree = &handle(tree, "tree")?.tree;
-        let begun = handle_mut(txn, "txn")?.txn.scan_locking(tree, options, mode)?;
-        give(scan, "scan", shale_locking_scan(begun))
-    })
-}
-
-/// Goes to the next row, or to the one before, of the transaction that the scan is of; `found`
-/// becomes false at the end. If it fails the scan is where it was.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_locking_scan_step(
-    scan: *mut shale_locking_scan,
-    txn: *mut shale_txn,
-    backward: bool,
-    found: *mut bool,
-) -> *mut shale_error {
-    // SAFETY: live handles and a place for a truth.
-    guard(|| unsafe {
-        can_store(found, "found")?;
-        let (scan, txn) = (&mut handle_mut(scan, "scan")?.0, &mut handle_mut(txn, "txn")?.txn);
-        let there = if backward { scan.prev(txn)? } else { scan.next(txn)? };
-        store(found, "found", there)
-    })
-}
-
-/// The row that a scan stands on, valid until it steps or is freed; both empty without a row.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_locking_scan_row(
-    scan: *const shale_locking_scan,
-    key: *mut *const c_void,
-    key_len: *mut usize,
-    value: *mut *const c_void,
-    value_len: *mut usize,
-) -> *mut shale_error {
-    // SAFETY: a live handle and four places.
-    guard(|| unsafe {
-        let scan = &handle(scan, "scan")?.0;
-        store(key, "key", scan.key().as_ptr().cast())?;
-        store(key_len, "key_len", scan.key().len())?;
-        store(value, "value", scan.value().as_ptr().cast())?;
-        store(value_len, "value_len", scan.value().len())
-    })
-}
-
-/// From now on the scan passes over rows that others have locked, without a wait, and does not keep
-/// others from adding rows to what it has passed.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_locking_scan_skip_locked(
-    scan: *mut shale_locking_scan,
-) -> *mut shale_error {
-    // SAFETY: a live handle that nobody else uses during the call.
-    guard(|| unsafe {
-        handle_mut(scan, "scan")?.0.skip_locked();
-        Ok(())
-    })
-}
-
-/// Shows rows that others have locked as last committed, unlocked; at SHALE_READ_COMMITTED only.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_locking_scan_peek_locked(
-    scan: *mut shale_locking_scan,
-    peeks: bool,
-) -> *mut shale_error {
-    // SAFETY: a live handle that nobody else uses during the call.
-    guard(|| unsafe {
-        handle_mut(scan, "scan")?.0.peek_locked(peeks);
-        Ok(())
-    })
-}
-
-/// Whether the row that the scan stands on is locked, and not only shown.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_locking_scan_is_locked(scan: *const shale_locking_scan) -> bool {
-    // SAFETY: NULL or a live handle.
-    unsafe { scan.as_ref() }.is_some_and(|scan| scan.0.is_locked())
-}
-
-/// Locks the row that is only shown, and shows it anew; `found`: whether it is still there.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_locking_scan_lock_row(
-    scan: *mut shale_locking_scan,
-    txn: *mut shale_txn,
-    found: *mut bool,
-) -> *mut shale_error {
-    // SAFETY: live handles and a place for a truth.
-    guard(|| unsafe {
-        can_store(found, "found")?;
-        let txn = &mut handle_mut(txn, "txn")?.txn;
-        store(found, "found", handle_mut(scan, "scan")?.0.lock_row(txn)?)
-    })
-}
-
-/// Ends a scan; what it has locked stays locked.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_locking_scan_free(scan: *mut shale_locking_scan) {
-    unsafe { free(scan) } // SAFETY: NULL or a handle that the caller gives back.
 }
 
 /// Bounds what the writes from now on may take of memory, 512 MiB at most; what is beyond goes to

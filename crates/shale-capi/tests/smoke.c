@@ -699,7 +699,7 @@ static void followers(shale_db *db, shale_tree *a, const char *path) {
   CHECK(after > before);
   CHECK(has(tree, NULL, "followed", "1"));
   FAILS(SHALE_READ_ONLY, shale_put(tree, "x", 1, "2", 1, false));
-  OK(shale_delete(a, "followed", 8, false));
+  OK(shale_delete(a, "followed", 8, NULL, 0, false));
   OK(shale_follower_refresh(follower, NULL));
   CHECK(has(tree, NULL, "followed", NULL));
   FAILS(SHALE_INVALID_ARGUMENT, shale_follower_refresh(db, NULL));

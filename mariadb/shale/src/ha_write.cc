@@ -114,6 +114,21 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   return in_row(txn, error, many, place);
 }
 
+// Whether a number of a row that a duplicate keeps out counts as given, as InnoDB has it: REPLACE writes
+// the row after all, and INSERT ... SELECT may be logged as text.
+static bool counts_duplicates(THD *thd) {
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_REPLACE:
+    case SQLCOM_REPLACE_SELECT:
+    case SQLCOM_INSERT_SELECT:
+      return true;
+    case SQLCOM_LOAD:
+      return thd->lex->duplicates == DUP_REPLACE;
+    default:
+      return false;
+  }
+}
+
 int ha_shale::write_row(const uchar *buf) {
   if (table->next_number_field != nullptr && buf == table->record[0]) {
     if (int error = update_auto_increment()) return error;
@@ -129,7 +144,7 @@ int ha_shale::write_row(const uchar *buf) {
   pack_keys(buf, &is_);
   int error = loader_ ? load_row(buf, is_) : insert_row(buf, is_);
   if (error == 0 && in_parts_ != Parts::kNone) error = end_part(is_.primary.size() + value_.size());
-  if (error == 0 || error == HA_ERR_FOUND_DUPP_KEY) use_number(buf);
+  if (error == 0 || (error == HA_ERR_FOUND_DUPP_KEY && counts_duplicates(ha_thd()))) use_number(buf);
   if (error == 0 && shared_->def->hidden_key) current_primary_ = is_.primary;
   if (error == 0) count_change(1);
   return tell_server(ha_thd(), error);

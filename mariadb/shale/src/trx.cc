@@ -158,7 +158,11 @@ int Trx::keep_numbers() {
   for (const auto &table : numbered_) {
     if (int error = table->keep_number()) return error;
   }
-  numbered_.clear();
+  while (!numbered_.empty()) {
+    std::shared_ptr<SharedTable> table = std::move(numbered_.extract(numbered_.begin()).value());
+    // Whoever lets go of a table last keeps its number exactly: it may have been closed meanwhile.
+    if (table.use_count() <= 2) SharedTable::close(&table);
+  }
   return 0;
 }
 

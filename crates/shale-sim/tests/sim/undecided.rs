@@ -108,8 +108,12 @@ fn nor_does_one_after_a_failing_call() {
     let (mut failed, mut undecided) = (0, 0);
     for seed in seeds(2) {
         failed += fail_each_call(seed, &program(seed + 500, 25), 5, &mut |fs, world, label| {
+            // A directory whose sync has failed may bring back the mark of what was rolled back last:
+            // that it was is in the manifest, which is gone.
+            let again = usize::from(label.contains("SyncDir") && world.durable > 0);
+            let low = world.durable - again;
             for disk in [fs.crash_clone(seed, CrashMode::Torn), fs.fork()] {
-                let found = repaired(&disk, &world.moments, world.durable, label);
+                let found = repaired(&disk, &world.moments, low, label);
                 undecided += usize::from(found);
             }
         });

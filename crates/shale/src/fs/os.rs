@@ -64,7 +64,7 @@ impl OsLock {
     /// A share of it. Opened for reading: so it can be had where nothing can be written.
     fn share(path: &Path) -> Result<OsLock> {
         let wrong = |e| Error::io("lock", path, e);
-        let file = File::open(path).map_err(wrong)?;
+        let (file, _) = open_file(OpenOptions::new().read(true), "lock", path)?;
         match file.try_lock_shared() {
             Ok(()) => Ok(OsLock { file, process: std::process::id() }),
             Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),

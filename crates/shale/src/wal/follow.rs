@@ -1,7 +1,7 @@
 //! A log that another process appends to, read as it grows.
 //!
 //! A record that is not complete yet is not answered. It is told from damage as by a recovery (see
-//! [`super::replay`]): by what later records, and the manifest, say was durable.
+//! `replay`): by what later records, and the manifest, say was durable.
 //!
 //! The writer takes back an append that failed, and with it complete records of the same group,
 //! whose commits have failed too. So the header of the last record taken is looked at again each

@@ -325,7 +325,7 @@ fn a_read_only_directory_refuses_every_change() {
     let path = dir.join("a");
     fs.create(&path).unwrap().append(b"1").unwrap();
     drop(fs.lock(&dir.join("LOCK")).unwrap());
-    fs.set_read_only(&dir);
+    fs.set_read_only(dir);
     assert!(fs.create(&path).is_err());
     assert!(fs.append(&path).is_err());
     assert!(fs.rename(&path, &dir.join("b")).is_err());
