@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from typing import Any
 
@@ -146,11 +147,30 @@ def answers(cursors: dict[str, Any], statement: str) -> dict[str, list[Any]]:
     return found
 
 
+def without_virtual(query: str) -> str:
+    """The same without the index of the virtual column."""
+    for table in ("from big", "join big t", "from big t"):
+        query = re.sub(rf"\b{table}\b(?! (ignore|t\b))", f"{table} ignore index (v)", query)
+    return query
+
+
 def compare(cursors: dict[str, Any], query: str, ordered: bool) -> int:
     found = answers(cursors, query)
     ours, theirs = found["shale"], found["innodb"]
     if not ordered:
         ours, theirs = (sorted(rows, key=repr) for rows in (ours, theirs))
+    if ours != theirs and (again := without_virtual(query)) != query:
+        # By an index of a virtual column InnoDB sometimes sorts by what the row before had: its answer
+        # without that index is asked for, and both of ours have to be it.
+        both = [answers(cursors, again), {"shale": found["shale"]}]
+        rows = [one[engine] for one in both for engine in one]
+        if ordered or len({len(one) for one in rows}) > 1:
+            same = all(one == rows[0] for one in rows)
+        else:
+            same = all(sorted(one, key=repr) == sorted(rows[0], key=repr) for one in rows)
+        if same:
+            servers.say(f"multi_range: InnoDB's answer is another without an index: {query[:100]}...")
+            return len(ours)
     if ours != theirs:
         here = [row for row in ours if row not in theirs]
         there = [row for row in theirs if row not in ours]

@@ -52,9 +52,12 @@ fn python(texts: &[String]) -> Vec<Said> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The line that a row begins at, and its fields.
+type Row = (u64, Option<Vec<String>>);
+
 /// What we say: rows, and whether what came after them was refused. A row whose first field is empty
 /// or that has another number of fields is refused too, but the next one can be read.
-fn ours(text: &str) -> (Vec<(u64, Option<Vec<String>>)>, bool) {
+fn ours(text: &str) -> (Vec<Row>, bool) {
     let layout = Layout::Columns { delimiter: b',', quotes: true, header: false };
     let options = Options { key: vec!["1".to_owned()], ..Options::new(layout) };
     let mut found = Vec::new();

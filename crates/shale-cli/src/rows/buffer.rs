@@ -17,6 +17,9 @@ pub(super) struct Buffer {
     line: u64,
 }
 
+/// A line: its number, its text and its end.
+pub(super) type Line<'a> = (u64, &'a [u8], LineEnd);
+
 /// How a line ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineEnd {
@@ -84,8 +87,8 @@ impl Buffer {
         passed
     }
 
-    /// Passes over the next line and gives its number, its text and its end.
-    pub(super) fn next_line(&mut self) -> Result<Option<(u64, &[u8], LineEnd)>, Problem> {
+    /// Passes over the next line.
+    pub(super) fn next_line(&mut self) -> Result<Option<Line<'_>>, Problem> {
         let mut looked = 0;
         let (length, end) = loop {
             if let Some(at) = memchr::memchr(b'\n', &self.window()[looked..]) {

@@ -26,7 +26,7 @@ enum Take {
     },
     Columns {
         key: Vec<usize>,
-        joined: Joined,
+        joined: Box<Joined>,
         value: Option<usize>,
         prefixes: Vec<Vec<u8>>,
     },
@@ -195,7 +195,7 @@ impl Take {
             })
         };
         let key: Vec<usize> = options.key.iter().map(find).collect::<Result<_, _>>()?;
-        let joined = Joined::new(&options.separator, key.len())?;
+        let joined = Box::new(Joined::new(&options.separator, key.len())?);
         let value = options.value.as_ref().map(find).transpose()?;
         Ok(Take::Columns { key, joined, value, prefixes: prefixes(names) })
     }

@@ -34,7 +34,7 @@ enum Take {
     /// `key` or `key_hex`, and `value` or `value_hex`, as `shale scan --json` prints them.
     Pair,
     Fields {
-        key: KeyFields,
+        key: Box<KeyFields>,
         value: Option<Vec<String>>,
     },
 }
@@ -64,7 +64,9 @@ impl Json {
             }
             0 => Take::Pair,
             _ => Take::Fields {
-                key: KeyFields::new(&options.key, &options.separator).map_err(Problem::Options)?,
+                key: Box::new(
+                    KeyFields::new(&options.key, &options.separator).map_err(Problem::Options)?,
+                ),
                 value: options.value.as_deref().map(path),
             },
         };

@@ -102,7 +102,7 @@ pub struct Rows {
 
 enum Reader {
     Pairs(pairs::Pairs),
-    Json(json::Json),
+    Json(Box<json::Json>),
     Columns(Box<columns::Columns>),
 }
 
@@ -119,7 +119,7 @@ impl Rows {
                 return Err(Problem::Rest(1, what.to_owned()));
             }
             Layout::Pairs { escaped } => Reader::Pairs(pairs::Pairs::new(input, max, escaped)),
-            Layout::Json => Reader::Json(json::Json::new(input, options)?),
+            Layout::Json => Reader::Json(Box::new(json::Json::new(input, options)?)),
             Layout::Columns { delimiter, quotes, header } => Reader::Columns(Box::new(
                 columns::Columns::new(input, options, delimiter, quotes, header)?,
             )),

@@ -184,7 +184,7 @@ impl Core {
         // The mark first, durably: it would bring back what is left of the tables.
         self.discard_files(FileKind::Prepared, ended.mark);
         if let Err(error) = self.env.fs.sync_dir(&self.dir) {
-            tracing::warn!(%error, "the next open removes what was rolled back, which a repair finds");
+            tracing::warn!(%error, "what was rolled back goes at the next open");
             return Ok(());
         }
         self.discard_runs(&ended.tables().map(|meta| meta.id).collect::<Vec<_>>());
