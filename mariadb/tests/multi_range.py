@@ -155,20 +155,15 @@ def without_virtual(query: str) -> str:
 
 
 def compare(cursors: dict[str, Any], query: str, ordered: bool) -> int:
+    def told(rows: list[Any]) -> list[Any]:
+        return rows if ordered else sorted(rows, key=repr)
+
     found = answers(cursors, query)
-    ours, theirs = found["shale"], found["innodb"]
-    if not ordered:
-        ours, theirs = (sorted(rows, key=repr) for rows in (ours, theirs))
+    ours, theirs = told(found["shale"]), told(found["innodb"])
     if ours != theirs and (again := without_virtual(query)) != query:
-        # By an index of a virtual column InnoDB sometimes sorts by what the row before had: its answer
-        # without that index is asked for, and both of ours have to be it.
-        both = [answers(cursors, again), {"shale": found["shale"]}]
-        rows = [one[engine] for one in both for engine in one]
-        if ordered or len({len(one) for one in rows}) > 1:
-            same = all(one == rows[0] for one in rows)
-        else:
-            same = all(sorted(one, key=repr) == sorted(rows[0], key=repr) for one in rows)
-        if same:
+        # By an index of a virtual column InnoDB sometimes sorts by what the row before had: without
+        # that index both answers have to be ours.
+        if all(told(rows) == ours for rows in answers(cursors, again).values()):
             servers.say(f"multi_range: InnoDB's answer is another without an index: {query[:100]}...")
             return len(ours)
     if ours != theirs:
