@@ -31,7 +31,7 @@ import script
 import shrink
 from pair import Difference, Found, Pair, Step, servers
 
-LENGTH = {"a": 150, "b": 120, "c": 60}
+LENGTH = {"a": 150, "b": 200, "c": 60}
 # Of ten programs of each round; a program of queries takes the longest.
 ROUND = "aaaaaabbcc"
 
@@ -95,6 +95,7 @@ class Worker:
         self.given, self.number, self.out = given, number, out
         rules = allowed.none if given.no_list else allowed.find
         self.pair = Pair(layout, f"w{number}", rules)
+        self.pair.output = pathlib.Path(given.output)
         self.seen: collections.Counter[str] = collections.Counter()
 
     def run(self, until: float, totals: Any) -> None:

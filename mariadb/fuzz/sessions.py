@@ -19,6 +19,7 @@ from wire import Result
 BLOCK = re.compile(rb"---TRANSACTION .*?(?=---TRANSACTION|--------\n|$)", re.DOTALL)
 THREAD = re.compile(rb"thread id (\d+)")
 TIMEOUT = 50
+DEADLOCK = 1213
 
 
 class Interleaved:
@@ -104,8 +105,10 @@ class Interleaved:
         answers = [self.settled(side, step.session) for side in self.pair.sides]
         if answers[0] is None and answers[1] is None:
             return None
+        told = ["waits" if one is None else shown(one) for one in answers]
+        if self.other_victim(step.session, answers):
+            self.parted(Difference("victim", step, told[0], told[1]))
         if answers[0] is None or answers[1] is None:
-            told = ["waits" if one is None else shown(one) for one in answers]
             self.parted(Difference("waits", step, told[0], told[1]))
         assert answers[0] is not None and answers[1] is not None
         ours, theirs = answers[0], answers[1]
@@ -117,9 +120,22 @@ class Interleaved:
         self.note(step, theirs)
         return theirs
 
+    def other_victim(self, session: int, answers: list[list[Result] | None]) -> bool:
+        """Whether both sides have a deadlock, and one of them has given up another session."""
+        dead = [one is not None and one[-1].code == DEADLOCK for one in answers]
+        if dead[0] == dead[1]:
+            return False
+        side = self.pair.sides[dead.index(False)]
+        for other in self.waiting:
+            if other != session:
+                answer = self.settled(side, other)
+                if answer is not None and answer[-1].code == DEADLOCK:
+                    return True
+        return False
+
     def note(self, step: Step, answer: list[Result]) -> None:
         if answer[-1].kind == "error":
-            if answer[-1].code == 1213:
+            if answer[-1].code == DEADLOCK:
                 self.open.discard(step.session)
         elif step.sql.startswith(("begin", "start transaction")):
             self.open.add(step.session)
@@ -242,7 +258,7 @@ class Transactions:
 
     def one(self, session: int) -> None:
         answer = self.sessions.do(self.statement(session), session)
-        if answer is not None and answer[-1].kind == "error" and answer[-1].code == 1213:
+        if answer is not None and answer[-1].kind == "error" and answer[-1].code == DEADLOCK:
             self.open.discard(session)
 
     def finish(self) -> None:

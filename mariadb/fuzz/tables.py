@@ -101,7 +101,7 @@ def primary_of(chance: random.Random) -> tuple[str, str, list[str], str, str]:
         ("varchar, int", "`k` varchar(20) not null", ["k", "n"], "concat('k',seq%50)", "k"),
         ("int, varchar", "`k` varchar(20) not null", ["b", "k", "n"], "concat('k',seq%5)", "k"),
         ("int, int", "`k` int not null", ["k", "n"], "seq%40", "k"),
-        ("int, int desc", "`k` int not null", ["k desc", "n"], "seq%40", "k"),
+        ("int, int", "`k` int not null", ["k desc", "n"], "seq%40", "k"),
         ("prefix", "`k` varchar(20) not null", ["k(5)"], f"concat({digits},repeat('x',seq%7))", "k"),
         ("prefix", "`k` text not null", ["k(6)", "n"], f"concat({digits},'y',seq)", "k"),
         ("prefix of blob", "`k` blob not null", ["k(5)"], f"concat({digits},seq)", "k"),
@@ -152,7 +152,7 @@ def keys_of(chance: random.Random, columns: dict[str, Column]) -> tuple[dict[str
 
 def partitions(chance: random.Random, primary: list[str], kind: str, rows: int) -> str:
     names = [part.split("(")[0].split(" ")[0] for part in primary if part != "unique"]
-    whole = [name for name in names if name in ("n", "b") or (name == "k" and kind.startswith("int,"))]
+    whole = [name for name in names if name in ("n", "b") or (name == "k" and kind == "int, int")]
     plain = [part for part in primary if "(" not in part and part != "unique"]
     if not primary:
         whole = ["n", "b"]

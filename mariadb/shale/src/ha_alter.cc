@@ -25,6 +25,7 @@ class AlterContext final : public inplace_alter_handler_ctx {
   std::string path;
   AlterPlan plan;
   std::vector<TreeHandle> trees;  // as plan.added
+  uint64_t greatest = 0;          // of the automatic numbers, if the statement sets the next
 };
 
 void drop(const TableDef &def, uint32_t index_id) {
@@ -219,6 +220,13 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
   auto *context =
       new (ha_thd()->mem_root) AlterContext(shared_->path, std::move(plan));
   info->handler_ctx = context;
+  bool numbered = (info->create_info->used_fields & HA_CREATE_USED_AUTO) != 0;
+  if (numbered && table->found_next_number_field != nullptr) {
+    if (int error = look_up_greatest(&context->greatest)) {
+      print_error(tell_server(ha_thd(), error), MYF(0));
+      return true;
+    }
+  }
   const TableDef &def = context->plan.def;
   for (unsigned number : context->plan.added) {
     TreeHandle tree;
@@ -259,14 +267,17 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   inplace_alter_handler_ctx *alone[] = {own, nullptr};
   inplace_alter_handler_ctx **all =
       info->group_commit_ctx != nullptr ? info->group_commit_ctx : alone;
+  const HA_CREATE_INFO *create = info->create_info;
+  bool numbered = (create->used_fields & HA_CREATE_USED_AUTO) != 0;
+  uint64_t number = numbered ? std::max<uint64_t>(create->auto_increment_value, 1) : 0;
   std::vector<std::pair<std::string, const TableDef *>> defs;
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
     defs.emplace_back(context->path, &context->plan.def);
+    // Not below a number that is in the table, though its row may be deleted before the next insert.
+    uint64_t above = context->greatest == ULONGLONG_MAX ? ULONGLONG_MAX : context->greatest + 1;
+    if (numbered) number = std::max(number, above);
   }
-  const HA_CREATE_INFO *create = info->create_info;
-  bool numbered = (create->used_fields & HA_CREATE_USED_AUTO) != 0;
-  uint64_t number = numbered ? std::max<uint64_t>(create->auto_increment_value, 1) : 0;
   if (int error = engine.catalog.write_all(defs, number)) {
     print_error(error, MYF(0));
     return true;

@@ -62,3 +62,33 @@ insert into p values (5, 5, 5) on duplicate key update p = 15;
 replace into p values (7, 1, 1);
 select * from p order by id, u, p;
 check table s, r, p, h extended;
+
+-- AUTO_INCREMENT is set to what is too small: the next number is above those that are there then.
+create table n (id int primary key auto_increment, v int);
+insert into n (v) values (1), (2), (3);
+alter table n auto_increment=1;
+delete from n;
+insert into n (v) values (4);
+select * from n;
+alter table n auto_increment=2;
+flush tables;
+truncate table n;
+alter table n auto_increment=7, comment='seven';
+insert into n (v) values (5);
+select * from n;
+drop table n;
+create table n (id int primary key auto_increment, v int) partition by hash (id) partitions 3;
+insert into n (v) values (1), (2), (3), (4);
+alter table n auto_increment=2;
+delete from n;
+flush tables;
+insert into n (v) values (5);
+select * from n;
+drop table n;
+
+-- CHECK TABLE says nothing of a computed value that does not fit its column.
+create table c (a text not null, v varchar(10) as (concat(a, 'x')) virtual, key (a(10)));
+insert into c (a) values (repeat('ab', 20));
+check table c;
+check table c extended;
+drop table c;
