@@ -64,27 +64,27 @@ select * from p order by id, u, p;
 check table s, r, p, h extended;
 
 -- AUTO_INCREMENT is set to what is too small: the next number is above those that are there then.
-create table n (id int primary key auto_increment, v int);
-insert into n (v) values (1), (2), (3);
-alter table n auto_increment=1;
-delete from n;
-insert into n (v) values (4);
-select * from n;
-alter table n auto_increment=2;
+create table numbered (id int primary key auto_increment, v int);
+insert into numbered (v) values (1), (2), (3);
+alter table numbered auto_increment=1;
+delete from numbered;
+insert into numbered (v) values (4);
+select * from numbered;
+alter table numbered auto_increment=2;
 flush tables;
-truncate table n;
-alter table n auto_increment=7, comment='seven';
-insert into n (v) values (5);
-select * from n;
-drop table n;
-create table n (id int primary key auto_increment, v int) partition by hash (id) partitions 3;
-insert into n (v) values (1), (2), (3), (4);
-alter table n auto_increment=2;
-delete from n;
+truncate table numbered;
+alter table numbered auto_increment=7, comment='seven';
+insert into numbered (v) values (5);
+select * from numbered;
+drop table numbered;
+create table numbered (id int primary key auto_increment, v int) partition by hash (id) partitions 3;
+insert into numbered (v) values (1), (2), (3), (4);
+alter table numbered auto_increment=2;
+delete from numbered;
 flush tables;
-insert into n (v) values (5);
-select * from n;
-drop table n;
+insert into numbered (v) values (5);
+select * from numbered;
+drop table numbered;
 
 -- CHECK TABLE says nothing of a computed value that does not fit its column.
 create table c (a text not null, v varchar(10) as (concat(a, 'x')) virtual, key (a(10)));
