@@ -96,6 +96,14 @@ ALLOWED: list[Allowed] = [
     Allowed("computed anew", "SHALE copies a versioned table to alter it, and a copy computes stored columns anew: what INSERT"
             " IGNORE has cut does not fit then. InnoDB changes it in place", "^outcome$", "^alter table",
             "^error (1264|1265|1406)", "^ok", parts=True, program="system versioning"),
+    Allowed("computed while InnoDB rebuilds", "InnoDB rebuilds its table and computes virtual columns for that, of which some do"
+            " not fit what INSERT has let in; SHALE changes the definition", "^outcome$", "^alter table", "^ok",
+            "^error (1264|1265|1406)", parts=True, program=r"as \(.*\) virtual"),
+    Allowed("overlaps that are none", "at READ COMMITTED and below InnoDB takes rows of other values for overlapping in a"
+            " partitioned table", "^(outcome|affected)$", "^(insert|replace|load)", "^ok",
+            "^error 1062|Duplicates: [1-9]", parts=True, program="without overlaps"),
+    Allowed("warnings before the duplicate", "rows are copied until the first duplicate is met, which InnoDB meets after all of"
+            " them", "^warning texts$", "^alter (ignore )?table", "'Error', '1062'", "'Error', '1062'"),
 ]
 
 
