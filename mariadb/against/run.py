@@ -13,10 +13,12 @@ import shutil
 import subprocess
 import sys
 
+import formats
+
 HERE = pathlib.Path(__file__).resolve().parent
 ENGINES = ("SHALE", "InnoDB")
 # Tests that one driver runs: it makes the system tables anew each time.
-CHUNK = 100
+CHUNK = 60
 
 # `main.insert 'innodb' w2 [ pass ]  12`, as the driver prints results.
 RESULT = re.compile(r"^([a-z_0-9/]+\.[^ ]+)(?: '([^']*)')?\s+(?:w\d+ )?\[ (\S+) \]\s*(.*)$")
@@ -170,7 +172,7 @@ class Side:
                 self.keep(Ran(test, "lost", f"the driver did not run it: {log[-200:]!r}"))
 
 
-def run(sides: list[Side], tests: list[str]) -> None:
+def run(sides: list[Side], tests: list[str], one_format: bool = False) -> None:
     """Runs what has not been run yet, on both engines at once."""
     left = {}
     for side in sides:
@@ -183,7 +185,8 @@ def run(sides: list[Side], tests: list[str]) -> None:
         for side in sides:
             some = [test for test in chunk if test in left[side.engine]]
             if some:
-                running.append((side, some, side.start(some)))
+                named = [formats.one(side.tests, test) for test in some] if one_format else some
+                running.append((side, some, side.start(named)))
         try:
             for _, _, process in running:
                 process.wait()

