@@ -92,7 +92,9 @@ ONLY_ENGINE = re.compile(
     re.IGNORECASE,
 )
 ENGINE = re.compile(r"\b(shale|innodb)\b", re.IGNORECASE)
-SESSION = re.compile(r"(shale|innodb)(?=_lock_wait_timeout)", re.IGNORECASE)
+SESSION = re.compile(
+    r"(shale|innodb)(?=_lock_wait_timeout)|(?<=gtid_slave_pos_)(shale|innodb)\b", re.IGNORECASE
+)
 # What SHALE adds to the message: who waited for what.
 DEADLOCK = re.compile(r"(try restarting transaction); deadlock: [^\n]*")
 # Numbers of the server's process and of statements.

@@ -18,6 +18,7 @@ TEXTS = {".test", ".inc", ".opt", ".cnf", ".combinations"}
 NAMED = re.compile(
     rb"((?:engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|[=!]=\s*)['\"`]{0,2})innodb\b", re.IGNORECASE
 )
+INNODB = re.compile(rb"innodb", re.IGNORECASE)
 # What the two engines name differently.
 TIMEOUT = re.compile(rb"innodb(?=[_-]lock[_-]wait[_-]timeout)", re.IGNORECASE)
 # Where tests wait until somebody waits.
@@ -31,6 +32,8 @@ OURS = {
     b" if(state = 'waiting', 'inserting', '') trx_operation_state"
     b" from information_schema.shale_transactions) innodb_trx",
 }
+# A list of engines, and the tables that the server names after them.
+ENGINES = re.compile(rb"gtid_pos_auto_engines\s*=[^;\n]*|gtid_slave_pos_innodb", re.IGNORECASE)
 REPLACED = re.compile(rb"^\s*(?:--)?\s*replace_result\b.*$", re.IGNORECASE | re.MULTILINE)
 WORD = re.compile(rb"(?<=\s)(['\"]?)innodb(['\"]?\s+\S+)", re.IGNORECASE)
 
@@ -38,6 +41,7 @@ WORD = re.compile(rb"(?<=\s)(['\"]?)innodb(['\"]?\s+\S+)", re.IGNORECASE)
 def rewritten(text: bytes) -> bytes:
     """A test, or options of one, for SHALE."""
     text = NAMED.sub(rb"\1SHALE", text)
+    text = ENGINES.sub(lambda named: INNODB.sub(b"SHALE", named.group()), text)
     text = TIMEOUT.sub(b"shale", text)
     text = TRANSACTIONS.sub(lambda name: OURS[name.group(1).lower()], text)
     return REPLACED.sub(lambda line: WORD.sub(rb"\g<0> \1SHALE\2", line.group()), text)

@@ -43,6 +43,7 @@ def classes() -> None:
     shows = "show binlog events;\nXid = "
     gives(f"{shows}166 /* #sql-exchange-539f-4 */\n", f"{shows}17 /* #sql-exchange-aa-b */\n")
     gives(f"{shows}166 /* #sql-exchange-539f-4 */\n", f"{shows}166 /* #sql-alter-539f-4 */\n", "rest")
+    gives("show tables;\ngtid_slave_pos_SHALE\n", "show tables;\ngtid_slave_pos_InnoDB\n")
     explain = "explain select * from t;\nid\ttype\n"
     gives(f"{explain}1\tALL\n", f"{explain}1\tref\n", "plan")
     gives(f"{explain}1\tALL\n", "explain select * from t;\nERROR 42S02: no\n", "rest")
@@ -89,6 +90,9 @@ def files() -> None:
         ("let $engine_type= InnoDB;", "let $engine_type= SHALE;"),
         ('if ($engine == "innodb")', 'if ($engine == "SHALE")'),
         ("""if ($engine == "'InnoDB'")""", """if ($engine == "'SHALE'")"""),
+        ('set global gtid_pos_auto_engines="innodb,myisam,innodb";',
+         'set global gtid_pos_auto_engines="SHALE,myisam,SHALE";'),
+        ("select * from mysql.gtid_slave_pos_InnoDB", "select * from mysql.gtid_slave_pos_SHALE"),
         ("set innodb_lock_wait_timeout=1", "set shale_lock_wait_timeout=1"),
         ("--replace_result InnoDB ENGINE", "--replace_result InnoDB ENGINE SHALE ENGINE"),
         # Names that only have it in them stay.
