@@ -127,6 +127,9 @@ def verdicts() -> None:
         outcome = main.judge(run.Ran("main.x", how, ""), passed, (one, one), None)
         assert outcome.kind == "unexplained", (how, outcome)
         checked += 1
+    late = run.Ran("main.x", "timeout", "the time limit")
+    assert main.judge(late, late, (one, one[:-2]), None).kind == "not run"
+    checked += 1
 
 
 def results() -> None:
