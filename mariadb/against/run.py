@@ -5,11 +5,13 @@ What has been run stays in the folder of results, so that a run that was ended g
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -18,7 +20,7 @@ import formats
 HERE = pathlib.Path(__file__).resolve().parent
 ENGINES = ("SHALE", "InnoDB")
 # Tests that one driver runs: it makes the system tables anew each time.
-CHUNK = 60
+CHUNK = 40
 
 # `main.insert 'innodb' w2 [ pass ]  12`, as the driver prints results.
 RESULT = re.compile(r"^([a-z_0-9/]+\.[^ ]+)(?: '([^']*)')?\s+(?:w\d+ )?\[ (\S+) \]\s*(.*)$")
@@ -157,7 +159,7 @@ class Side:
         with open(self.log, "wb") as log:
             return subprocess.Popen(
                 command, cwd=self.tests, env=environment, stdout=log, stderr=log,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL, start_new_session=True,
             )
 
     def collect(self, tests: list[str]) -> None:
@@ -192,9 +194,13 @@ def run(sides: list[Side], tests: list[str], one_format: bool = False) -> None:
                 process.wait()
         except BaseException:
             for _, _, process in running:
-                process.terminate()
-            for _, _, process in running:
+                # The driver's workers too: they have servers, and outlive it.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+            for side, _, process in running:
                 process.wait()
+                # What has come to its end is kept; the rest is run by the next run.
+                side.collect([])
             raise
         for side, some, _ in running:
             side.collect(some)
