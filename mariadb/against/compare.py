@@ -92,9 +92,13 @@ ONLY_ENGINE = re.compile(
     re.IGNORECASE,
 )
 ENGINE = re.compile(r"\b(shale|innodb)\b", re.IGNORECASE)
-SESSION = re.compile(r"(shale|innodb)(?=_lock_wait_timeout)", re.IGNORECASE)
+SESSION = re.compile(
+    r"(shale|innodb)(?=_lock_wait_timeout)|(?<=gtid_slave_pos_)(shale|innodb)\b", re.IGNORECASE
+)
 # What SHALE adds to the message: who waited for what.
 DEADLOCK = re.compile(r"(try restarting transaction); deadlock: [^\n]*")
+# Numbers of the server's process and of statements.
+NUMBERS = re.compile(r"(#sql-[a-z]*-?)[0-9a-f]+-[0-9a-f]+|\b(Xid = )\d+")
 FOLDER = re.compile(r"(/dev/shm/shale-against-\d+|\S*/mariadb/against)/(SHALE|InnoDB)(/\d+)?\b")
 
 
@@ -118,7 +122,7 @@ class Difference:
 
 def lines_of(text: str) -> list[str]:
     """Lines with both engines' name as one, and without the driver's own remarks."""
-    text = DEADLOCK.sub(r"\1", text)
+    text = NUMBERS.sub(r"\1\2N", DEADLOCK.sub(r"\1", text))
     text = ENGINE.sub("ENGINE", SESSION.sub("ENGINE", FOLDER.sub("VARDIR", text)))
     lines = text.split("\n")
     if "mysqltest: " not in text:

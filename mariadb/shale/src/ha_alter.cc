@@ -44,11 +44,18 @@ void drop_added(const TABLE *altered, const AlterContext &context) {
   }
 }
 
-bool is_computed(const KEY &key) {
-  for (uint part = 0; part < key.user_defined_key_parts; part++) {
-    if (!key.key_part[part].field->stored_in_db()) return true;
+// Adds a virtual column to those that are computed, after the ones that it is computed from.
+void add_virtual(const TABLE *table, Field *field, std::vector<Field *> *columns) {
+  if (field->stored_in_db()) return;
+  if (std::find(columns->begin(), columns->end(), field) != columns->end()) return;
+  std::vector<my_bitmap_map> words(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map));
+  MY_BITMAP from;
+  my_bitmap_init(&from, words.data(), table->s->fields);
+  field->vcol_info->expr->walk(&Item::register_field_in_bitmap, true, &from);
+  for (Field **other = table->vfield; *other != nullptr; other++) {
+    if (bitmap_is_set(&from, (*other)->field_index)) add_virtual(table, *other, columns);
   }
-  return false;
+  columns->push_back(field);
 }
 
 // Reads the rows of a table as the altered table has them, and fills its new indexes.
@@ -64,6 +71,7 @@ class Builder {
   int scan(ha_rows expected);
   int add(std::string_view key, std::string_view value);
   int take(std::string_view key, std::string_view value);
+  int compute();
   int show_duplicate(size_t place);
 
   THD *thd_;
@@ -74,7 +82,8 @@ class Builder {
   RowCodec rows_;
   std::vector<std::unique_ptr<KeyCodec>> codecs_;
   std::vector<TreeLoader> loaders_;
-  bool computed_ = false;
+  // The virtual columns that the new indexes need, in the order in which they are computed.
+  std::vector<Field *> computed_;
   unsigned duplicate_ = MAX_KEY;
   std::string key_, value_;
 };
@@ -90,7 +99,11 @@ Builder::Builder(THD *thd, TABLE *altered, AlterContext *context, shale_tree *pr
   for (size_t place = 0; place < numbers_.size(); place++) {
     codecs_.push_back(std::make_unique<KeyCodec>(altered, numbers_[place], &primary_));
     loaders_.emplace_back(context->trees[place].get(), false, memory);
-    computed_ = computed_ || is_computed(altered->key_info[numbers_[place]]);
+    const KEY &index = altered->key_info[numbers_[place]];
+    for (uint part = 0; part < index.user_defined_key_parts; part++) {
+      Field *field = altered->field[index.key_part[part].fieldnr - 1];
+      add_virtual(altered, field, &computed_);
+    }
   }
 }
 
@@ -98,10 +111,17 @@ int Builder::take(std::string_view key, std::string_view value) {
   if (!rows_.unpack(key, value, nullptr, altered_->record[0])) {
     return failed(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
   }
-  if (computed_ && altered_->update_virtual_fields(altered_->file, VCOL_UPDATE_FOR_READ)) {
-    return failed(kErrEngine, "a generated column could not be computed");
-  }
-  return 0;
+  return computed_.empty() ? 0 : compute();
+}
+
+// TABLE::update_virtual_fields would make warnings of errors, those of the strict mode too. An index is
+// written: what could not be written into a row ends the statement.
+int Builder::compute() {
+  Query_arena backup;
+  thd_->set_n_backup_active_arena(altered_->expr_arena, &backup);
+  for (Field *field : computed_) field->vcol_info->expr->save_in_field(field, false);
+  thd_->restore_active_arena(altered_->expr_arena, &backup);
+  return thd_->is_error() ? HA_ERR_GENERIC : 0;
 }
 
 int Builder::add(std::string_view key, std::string_view value) {
@@ -247,7 +267,9 @@ bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   Builder builder(ha_thd(), altered, context, primary().tree);
   int error = builder.run(stats.records);
   if (error == 0) return false;
-  if (builder.duplicate() != MAX_KEY) {
+  if (ha_thd()->is_error()) {
+    // Told already: a value of a virtual column.
+  } else if (builder.duplicate() != MAX_KEY) {
     print_keydup_error(altered, &altered->key_info[builder.duplicate()], MYF(0));
   } else if (error == HA_ERR_ABORTED_BY_USER) {
     ha_thd()->send_kill_message();

@@ -49,11 +49,13 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
-      HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CAN_HASH_KEYS |
-      HA_CONCURRENT_OPTIMIZE | HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
+      HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
+      HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
       // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would with
       // their row locks, for which others wait whose end the backup awaits.
       HA_CAN_ONLINE_BACKUPS;
+  // Without HA_CAN_HASH_KEYS the server makes the hash of UNIQUE ... USING HASH, as for InnoDB: such a key
+  // needs none of the columns by which a table is partitioned.
   // As InnoDB: a statement that is logged as text gives the same again only if its reads locked.
   THD *thd = ha_thd();
   if (thd == nullptr || thd_tx_isolation(thd) > ISO_READ_COMMITTED) {
