@@ -41,6 +41,8 @@ Mysql2::Client.prepend(Statements)
 class Report < Minitest::AbstractReporter
   def start
     @file = File.open(ENV.fetch("REPORT"), "w")
+    # Tests that fork would write again what is not written yet.
+    @file.sync = true
     @file.puts("<testsuite>")
   end
 

@@ -221,6 +221,18 @@ def read(report: pathlib.Path) -> dict[str, End]:
     return ends
 
 
+def damaged(server: Server) -> list[str]:
+    """What `CHECK TABLE ... EXTENDED` finds in the tables of SHALE that the tests have left."""
+    bad = []
+    for schema, table in server.run(
+        "select table_schema, table_name from information_schema.tables where engine = 'SHALE'"
+    ):
+        for row in server.run(f"check table `{schema}`.`{table}` extended"):
+            if (row[2], row[3]) != ("status", "OK"):
+                bad.append(f"{schema}.{table}: {row[2]}: {row[3]}")
+    return bad
+
+
 def reasons(framework: str) -> dict[str, str]:
     """Tests that end otherwise, with the reason."""
     lines = (HERE / "differences.list").read_text().splitlines()
@@ -281,13 +293,16 @@ def main() -> int:
     for framework in chosen:
         running = [start(layout, framework, engine, given.sample) for engine in ENGINES]
         ends = []
+        bad = []
         for server, process, report in running:
             process.wait()
             if server.process is None or server.process.poll() is not None:
                 raise SystemExit(f"the server has ended: {server.errors()}")
+            bad += damaged(server)
             server.stop()
             ends.append(read(report))
         counts, unexplained = compare(framework, *ends)
+        unexplained += [f"CHECK TABLE: {line}" for line in bad]
         words = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
         lines.append(f"{framework.package}: {words}")
         print(lines[-1])
