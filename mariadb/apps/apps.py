@@ -114,7 +114,7 @@ def compare(application: ModuleType, ours: Outcome, theirs: Outcome) -> tuple[Co
         lines = list(difflib.unified_diff(other, one, lineterm="", n=0))[2:]
         wrong.extend(f"    {line[:300]}" for line in lines[:20])
 
-    for (step, text), (step_there, text_there) in zip(ours.said, theirs.said):
+    for (step, text), (step_there, text_there) in zip(ours.said, theirs.said, strict=True):
         assert step == step_there, (step, step_there)
         counts["pages"] += 1
         if said(text) != said(text_there):

@@ -36,7 +36,6 @@ class Browser:
             options.add_argument(option)
         # A page asks before it is left when something is typed: nobody answers here.
         options.set_capability("unhandledPromptBehavior", "accept")
-        options.set_capability("goog:loggingPrefs", {"browser": "SEVERE"})
         self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
         self.driver.set_page_load_timeout(300)
         self.driver.set_script_timeout(PATIENCE)

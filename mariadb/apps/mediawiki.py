@@ -201,7 +201,8 @@ def users(site: Site, browser: Browser) -> None:
         browser.press("#wpCreateaccount")
         browser.keep(f"user {name}", "#content", "created")
     browser.go(page("Special:UserRights/Kröte"))
-    browser.fill(**{"wpGroup-sysop": True, "user-reason": "kann das"})
+    browser.fill(**{"wpGroup-sysop": True})
+    browser.fill(**{"user-reason": "kann das"})
     browser.press('[name="saveusergroups"]')
     browser.keep("rights", "#content", "Kröte")
     submit(
