@@ -63,8 +63,8 @@ MariaDB $REVISION; is \`apt-get update\` done, on Debian 12? SHALE_MARIADB names
     fi
 }
 
-# Downloads the source package into the current folder, with a list of sources of its own, since
-# most machines have none of source packages.
+# Downloads a source package, PACKAGE=VERSION, into the current folder, with a list of sources of its
+# own, since most machines have none of source packages.
 download_source() {
     local options=(-o "Dir::Etc::sourcelist=$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null
         -o "Dir::State::lists=$PWD/lists" -o APT::Get::List-Cleanup=0)
@@ -76,8 +76,8 @@ download_source() {
         'Created-By: Packages' | sed -n 's/^Debian \(.* main\)$/\1/p' | sort -u >sources.list
     [ -s sources.list ] || fail "/etc/apt names no source of Debian's packages"
     apt-get "${options[@]}" update -qq
-    apt-get "${options[@]}" source -qq --download-only "mariadb=1:$REVISION" ||
-        fail "Debian's sources in /etc/apt have no source package of MariaDB $REVISION"
+    apt-get "${options[@]}" source -qq --download-only "$1" ||
+        fail "Debian's sources in /etc/apt have no source package $1"
 }
 
 # Unpacks server, tests and headers into the cache, once.
@@ -98,7 +98,7 @@ fetch() {
     export APT_CONFIG=$PWD/apt.conf
     download
     for package in *.deb; do dpkg-deb -x "$package" "$root"; done
-    download_source
+    download_source "mariadb=1:$REVISION"
     unset APT_CONFIG
     for folder in $SOURCES; do folders+=("mariadb-$VERSION/$folder"); done
     tar -xf "mariadb_$VERSION.orig.tar.gz" -C "$source" --strip-components=1 "${folders[@]}"
@@ -128,6 +128,22 @@ fetch_extra() {
     echo "$file"
 }
 
+# Unpacks the original archive of another source package, PACKAGE=VERSION, into a folder, once.
+fetch_source() {
+    local package=$1 folder=$2
+    [ -e "$folder" ] && return
+    mkdir -p "$folder.download/unpacked"
+    pushd "$folder.download" >/dev/null
+    printf 'APT::Sandbox::User "root";\n' >apt.conf
+    export APT_CONFIG=$PWD/apt.conf
+    download_source "$package"
+    unset APT_CONFIG
+    tar -xf ./*.orig.tar.* -C unpacked --strip-components=1
+    popd >/dev/null
+    mv "$folder.download/unpacked" "$folder"
+    rm -rf "$folder.download"
+}
+
 # What the unpacked programs need of the machine, and what the tests' driver does.
 need_runtime() {
     need libaio1 libedit2 liblz4-1 libncurses6 libnuma1 libpcre2-8-0 libpcre2-posix3 libsnappy1v5 \
@@ -146,8 +162,15 @@ link_all() {
 # Lays out this checkout's server, unless it is as this file and the cache have it.
 lay_out() {
     local tests=share/mysql/mysql-test stamp=$server/laid-out
+    mkdir -p "$(dirname "$server")"
+    # Two programs of a checkout may begin at once.
+    exec 7>"$server.lock"
+    flock 7
     if [ "$stamp" -nt "${BASH_SOURCE[0]}" ] && [ "$stamp" -nt "$cache/complete" ] &&
-        [ "$(readlink "$server/bin")" = "$root/usr/bin" ]; then return; fi
+        [ "$(readlink "$server/bin")" = "$root/usr/bin" ]; then
+        flock -u 7
+        return
+    fi
     rm -rf "$server"
     mkdir -p "$server/lib"
     ln -sfn "$root/usr/bin" "$server/bin"
@@ -164,6 +187,7 @@ lay_out() {
     ln -sfn "$here/shale/mysql-test" "$server/$tests/plugin/shale"
     link_all "$root/usr/lib/mysql/plugin" "$server/lib/mysql/plugin"
     touch "$stamp"
+    flock -u 7
 }
 
 # The clients' library is in none of the machine's folders.

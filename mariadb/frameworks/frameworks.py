@@ -18,7 +18,7 @@ from collections import Counter
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from server import Layout, Server, free_port  # noqa: E402
+from server import Layout, Server, free_port, shell  # noqa: E402
 
 ENGINES = ("SHALE", "InnoDB")
 # What SHALE refuses with an error that says so: such a test needs no reason of its own.
@@ -39,41 +39,138 @@ class Framework:
     databases: tuple[str, ...]
     tests: tuple[str, ...]
     sample: tuple[str, ...]
-    options: tuple[str, ...]
+
+    def folder(self) -> pathlib.Path:
+        """Where the package's source is, in the cache."""
+        return pathlib.Path(os.environ["FRAMEWORKS_SOURCES"]) / self.package.replace("==", "-")
+
+    def fetch(self) -> None:
+        """Brings the source there, once, and what else it needs."""
+        raise NotImplementedError
+
+    def run(
+        self, folder: pathlib.Path, port: int, report: pathlib.Path, sample: bool
+    ) -> subprocess.Popen[bytes]:
+        """Starts the tests of a copy of the source, against a server."""
+        raise NotImplementedError
 
 
+class Python(Framework):
+    """Sources from PyPI, tests that pytest runs."""
+
+    def fetch(self) -> None:
+        folder = self.folder()
+        if folder.exists():
+            return
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
+             "--no-build-isolation", self.package, "--dest", str(folder.parent)],
+            check=True,
+        )
+        with tarfile.open(folder.with_name(f"{folder.name}.tar.gz")) as packed:
+            packed.extractall(folder.parent, filter="data")
+
+    def run(
+        self, folder: pathlib.Path, port: int, report: pathlib.Path, sample: bool
+    ) -> subprocess.Popen[bytes]:
+        with open(report.with_suffix(".log"), "wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "pytest", "-p", "without_foreign_keys", "-p", "no:cacheprovider",
+                 "-q", f"--junitxml={report}",
+                 "--dburi", f"mariadb+pymysql://root@127.0.0.1:{port}/test?charset=utf8mb4",
+                 "--backend-only", "--maxfail=1000000", *(self.sample if sample else self.tests)],
+                cwd=folder, env=dict(os.environ, PYTHONPATH=f"{HERE}:{folder}:{folder}/lib"),
+                stdout=log, stderr=log,
+            )
+
+
+class Peewee(Python):
+    """Its source of PyPI has no tests: Debian's source package has."""
+
+    def fetch(self) -> None:
+        shell(f"fetch_source '{DEBIAN_PEEWEE}' '{self.folder()}'")
+
+    def run(
+        self, folder: pathlib.Path, port: int, report: pathlib.Path, sample: bool
+    ) -> subprocess.Popen[bytes]:
+        with open(report.with_suffix(".log"), "wb") as log:
+            return subprocess.Popen(
+                # `tests` is a module that has all tests of the others.
+                [sys.executable, "-m", "pytest", "-p", "without_foreign_keys", "-p", "no:cacheprovider",
+                 "-q", f"--junitxml={report}", *(self.sample if sample else self.tests)],
+                cwd=folder, stdout=log, stderr=log,
+                env=dict(
+                    os.environ, PYTHONPATH=f"{HERE}:{folder}", PEEWEE_TEST_BACKEND="mysql",
+                    PEEWEE_MYSQL_HOST="127.0.0.1", PEEWEE_MYSQL_PORT=str(port), PEEWEE_MYSQL_USER="root",
+                ),
+            )
+
+
+class Ruby(Framework):
+    """Rails from Debian's source package, whose version says that it is one, and Ruby from Debian too."""
+
+    NEEDS = (
+        "ruby", "ruby-activesupport", "ruby-activemodel", "ruby-mysql2", "ruby-sqlite3",
+        "ruby-minitest", "ruby-mocha", "ruby-bcrypt", "ruby-byebug", "ruby-rack", "ruby-rack-test",
+        "ruby-globalid", "ruby-builder", "ruby-erubi", "ruby-rails-dom-testing",
+        "ruby-rails-html-sanitizer",
+    )
+    # All files in one process, one after the other; not by rake, which gives a command line too long.
+    LOAD = "files, rest = ARGV.partition { |one| one.end_with?('_test.rb') }; ARGV.replace(rest); " \
+        "files.each { |one| require File.expand_path(one) }"
+    # The same order on both engines: some tests rely on what others leave.
+    SEED = "1"
+
+    def fetch(self) -> None:
+        shell(f"need {' '.join(self.NEEDS)}; fetch_source '{DEBIAN_RAILS}' '{self.folder()}'")
+
+    def run(
+        self, folder: pathlib.Path, port: int, report: pathlib.Path, sample: bool
+    ) -> subprocess.Popen[bytes]:
+        work = folder / "activerecord"
+        connection = f"username: root, host: 127.0.0.1, port: {port}, encoding: utf8mb4"
+        (work / "test/config.yml").write_text(
+            "connections:\n  mysql2:\n"
+            f"    arunit: {{{connection}, collation: utf8mb4_unicode_ci}}\n"
+            f"    arunit2: {{{connection}, collation: utf8mb4_general_ci}}\n"
+        )
+        # Those of other databases are left out.
+        files = sorted(
+            str(file.relative_to(work))
+            for tests in (self.sample if sample else self.tests) for file in (work / tests).rglob("*_test.rb")
+            if "adapters" not in file.parts or "mysql2" in file.parts
+        )
+        parts = ("activesupport", "activemodel", "actionpack", "actionview", "activejob")
+        libraries = [f"-I../{one}/lib" for one in parts]
+        with open(report.with_suffix(".log"), "wb") as log:
+            return subprocess.Popen(
+                ["ruby", "-W0", "-Itest", "-Ilib", *libraries, f"-r{HERE}/active_record.rb",
+                 "-e", self.LOAD, "--", *files, "--seed", self.SEED],
+                cwd=work, env=dict(os.environ, ARCONN="mysql2", REPORT=str(report)),
+                stdout=log, stderr=log,
+            )
+
+
+DEBIAN_PEEWEE = "peewee=3.14.10+dfsg-1"
+DEBIAN_RAILS = "rails=2:6.1.7.10+dfsg-1~deb12u2"
 ALL = [
-    Framework(
+    Python(
         "sqlalchemy", "sqlalchemy==2.0.36", ("test_schema", "test_schema_2"),
         ("test/dialect/test_suite.py", "test/dialect/mysql", "test/sql", "test/engine", "test/orm"),
         ("test/dialect/test_suite.py", "test/dialect/mysql"),
-        ("--dburi", "mariadb+pymysql://root@127.0.0.1:{port}/test?charset=utf8mb4",
-         "--backend-only", "--maxfail=1000000"),
     ),
     # Migrations: DDL, and what the schema tells of it.
-    Framework(
-        "alembic", "alembic==1.14.0", ("test_schema",), ("tests",), (),
-        ("--dburi", "mariadb+pymysql://root@127.0.0.1:{port}/test?charset=utf8mb4",
-         "--backend-only", "--maxfail=1000000"),
+    Python("alembic", "alembic==1.14.0", ("test_schema",), ("tests",), ()),
+    Peewee(
+        "peewee", "peewee==3.14.10", ("peewee_test",), ("tests/__init__.py",),
+        ("tests/__init__.py", "-k", "Transaction or Schema or Migrat or Field"),
+    ),
+    Ruby(
+        "activerecord", "activerecord==6.1.7.10", ("activerecord_unittest", "activerecord_unittest2"),
+        ("test/cases",), ("test/cases/adapters/mysql2",),
     ),
 ]
-
-
-def sources(framework: Framework) -> pathlib.Path:
-    """The package's source, unpacked once into the cache."""
-    cache = pathlib.Path(os.environ["FRAMEWORKS_SOURCES"])
-    folder = cache / framework.package.replace("==", "-")
-    if not folder.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
-             "--no-build-isolation", framework.package, "--dest", str(cache)],
-            check=True,
-        )
-        archive = cache / f"{framework.package.replace('==', '-')}.tar.gz"
-        with tarfile.open(archive) as packed:
-            packed.extractall(cache, filter="data")
-    return folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,21 +200,13 @@ def start(layout: Layout, framework: Framework, engine: str, sample: bool) -> tu
     # A copy of its own: tests write beside themselves.
     folder = work / f"{framework.name}-{engine}"
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(sources(framework), folder)
-    environment = dict(os.environ, PYTHONPATH=f"{HERE}:{folder}:{folder}/lib")
-    options = [option.format(port=port) for option in framework.options]
-    with open(work / f"{framework.name}-{engine}.log", "wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "without_foreign_keys", "-p", "no:cacheprovider",
-             "-q", f"--junitxml={report}", *options,
-             *(framework.sample if sample else framework.tests)],
-            cwd=folder, env=environment, stdout=log, stderr=log,
-        )
+    shutil.copytree(framework.folder(), folder)
+    process = framework.run(folder, port, report, sample)
     return server, process, report
 
 
 def read(report: pathlib.Path) -> dict[str, End]:
-    """A report of pytest. Names hold what differs from server to server: the port."""
+    """A report of pytest, or of that form. Names hold what differs from server to server: the port."""
     ends: dict[str, End] = {}
     if not report.exists():
         raise SystemExit(f"there are no results: see {report.with_suffix('.log')}")
@@ -130,6 +219,18 @@ def read(report: pathlib.Path) -> dict[str, End]:
                 why = f"{child.get('message') or ''}\n{child.text or ''}"
         ends[name] = End(how, why)
     return ends
+
+
+def damaged(server: Server) -> list[str]:
+    """What `CHECK TABLE ... EXTENDED` finds in the tables of SHALE that the tests have left."""
+    bad = []
+    for schema, table in server.run(
+        "select table_schema, table_name from information_schema.tables where engine = 'SHALE'"
+    ):
+        for row in server.run(f"check table `{schema}`.`{table}` extended"):
+            if (row[2], row[3]) != ("status", "OK"):
+                bad.append(f"{schema}.{table}: {row[2]}: {row[3]}")
+    return bad
 
 
 def reasons(framework: str) -> dict[str, str]:
@@ -166,6 +267,16 @@ def compare(framework: Framework, shale: dict[str, End], innodb: dict[str, End])
     return counts, unexplained
 
 
+def count(lines: list[str]) -> None:
+    """Writes down what this run gave; what it left out stays as it was."""
+    file = HERE / "counts"
+    kept = [line for line in file.read_text().splitlines() if line.startswith("20")]
+    today = datetime.date.today()
+    of = {line.split()[1]: line for line in [*kept, *(f"{today} {line}" for line in lines)]}
+    ordered = [of[f"{one.package}:"] for one in ALL if f"{one.package}:" in of]
+    file.write_text("# What mariadb/frameworks/run last gave, without --sample.\n" + "\n".join(ordered) + "\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="mariadb/frameworks/run")
     parser.add_argument("names", nargs="*", choices=[[], *(one.name for one in ALL)])
@@ -175,20 +286,23 @@ def main() -> int:
     if given.sample:
         chosen = [one for one in chosen if one.sample]
     for one in chosen:
-        sources(one)
+        one.fetch()
     layout = Layout()
     failed = False
     lines = []
     for framework in chosen:
         running = [start(layout, framework, engine, given.sample) for engine in ENGINES]
         ends = []
+        bad = []
         for server, process, report in running:
             process.wait()
             if server.process is None or server.process.poll() is not None:
                 raise SystemExit(f"the server has ended: {server.errors()}")
+            bad += damaged(server)
             server.stop()
             ends.append(read(report))
         counts, unexplained = compare(framework, *ends)
+        unexplained += [f"CHECK TABLE: {line}" for line in bad]
         words = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
         lines.append(f"{framework.package}: {words}")
         print(lines[-1])
@@ -196,9 +310,8 @@ def main() -> int:
             print(f"  unexplained: {line}")
         failed |= bool(unexplained) or counts["passed on both"] == 0
     layout.remove()
-    if not given.sample and not given.names:
-        text = "# What mariadb/frameworks/run last gave.\n"
-        (HERE / "counts").write_text(f"{text}{datetime.date.today()}\n" + "\n".join(lines) + "\n")
+    if not given.sample:
+        count(lines)
     return 1 if failed else 0
 
 

@@ -46,10 +46,12 @@ class Layout:
 
     def __init__(self, work: pathlib.Path | None = None) -> None:
         # `server`, `target` and the libraries' path are what lib.sh says; with a plugin named,
-        # nothing is built.
+        # nothing is built, but the server laid out that the build would have laid out.
         self.plugin = os.environ.get("SHALE_PLUGIN")
         if self.plugin is None:
             self.plugin = shell('need_runtime; "$here/shale/build"')
+        else:
+            shell("need_runtime; fetch; lay_out")
         lines = shell('echo "$server"; echo "$target"; echo "$LD_LIBRARY_PATH"').splitlines()
         self.server = pathlib.Path(lines[0])
         # What needs no disk may work in memory.
