@@ -377,7 +377,8 @@ fn a_duplicate_is_locked_shared_by_who_leaves_it_as_it_is() {
     assert!(!one.unlock(&tree, b"a").unwrap());
     let before = two.savepoint();
     two.rollback_to(before).unwrap();
-    (one.rollback(), three.rollback());
+    one.rollback();
+    three.rollback();
     let mut three = begin();
     refused(three.put(&tree, b"a", b"3"));
     two.put(&tree, b"a", b"2").unwrap();
