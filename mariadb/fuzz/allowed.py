@@ -75,16 +75,19 @@ ALLOWED: list[Allowed] = [
             " what is committed of it; InnoDB waits if the other has deleted it, or for the entry of an index",
             "^(waits|outcome)$", "^(update|delete)", "^ok", LOCKED, parts=True,
             program="^set session transaction isolation level read committed"),
-    Allowed("another's new row, at READ COMMITTED", "a locking scan of SHALE does not see, nor wait for, a row that another has"
-            " inserted and not committed; InnoDB waits for it", "^(waits|outcome)$",
-            "^select .*(for update|lock in share mode)( nowait)?$", r"^\d+ rows", LOCKED, parts=True,
+    Allowed("the row beyond a range", "at READ COMMITTED InnoDB asks for the first row beyond the range too, and waits for it;"
+            " SHALE for those of the range", "^(waits|outcome)$",
+            "^select .* where (id|k|u) .*(for update|lock in share mode)( nowait)?$", r"^\d+ rows", LOCKED, parts=True,
             program="^set session transaction isolation level read committed"),
-    Allowed("duplicates that are locked", "an INSERT asks for its row to write, InnoDB for a duplicate shared; which key is"
-            " looked at first differs too (decisions/0006)", "^(waits|outcome|error code)$", "^(insert|replace)",
-            f"{LOCKED}|^error 1062|^ok", f"{LOCKED}|^error 1062", parts=True,
+    Allowed("gaps beside a duplicate", "InnoDB locks the gap before a duplicate of a unique index at READ COMMITTED too: others"
+            " who insert there wait", "^(waits|outcome|error code)$", "^(insert|replace)",
+            "^ok|^error 1062", LOCKED, parts=True,
             program="^set session transaction isolation level read committed"),
     Allowed("another victim", "both engines have the deadlock, and give up another session: InnoDB's weight counts its own"
             " locks, those of one page together", "^victim$", "", "", "", parts=True),
+    Allowed("a duplicate that a scan has met", "a lock that was shared for a duplicate stays exclusive when a later scan has met"
+            " the row, and had no use for it; in InnoDB these are two locks", "^(waits|outcome|error code)$", "^insert",
+            LOCKED, "^ok|^error 1062", parts=True, program="^(delete|update|select .* for update)"),
     Allowed("rows skipped for their gaps", GAPS, "^rows$", "skip locked$", r"^\d+ rows; only here [1-9]",
             r"^\d+ rows; only here 0: $", parts=True,
             program="^set session transaction isolation level (rep|ser)"),

@@ -152,3 +152,90 @@ waiting("UPDATE passes a row that will match", READ_COMMITTED,
         "Only A's change, which is not committed, makes the row match.",
         "A update t set v = 3 where id = 20", "B& update t set k = 9 where v = 3",
         then=["A? select id, k, v from t order by id"])
+
+PARTS = ["create table t (id int primary key, k int, v int, key (k))"
+         " partition by hash (id) partitions 3", SETUP[1]]
+# At READ COMMITTED nothing is kept free of new rows: who comes upon one that is not committed waits.
+for title, statement, setup in (
+    ("SELECT FOR UPDATE without an index", "select id from t where v > 3 for update", SETUP),
+    ("SELECT FOR UPDATE of a range", "select id from t where id between 22 and 28 for update", SETUP),
+    ("SELECT FOR UPDATE of a partitioned table", "select id from t where v > 3 for update", PARTS),
+    ("SELECT FOR UPDATE in falling order",
+     "select id from t where id < 28 order by id desc limit 1 for update", SETUP),
+    ("SELECT FOR UPDATE of another index",
+     "select id from t force index (k) where k between 22 and 28 for update", SETUP),
+    ("LOCK IN SHARE MODE", "select id from t where id between 22 and 28 lock in share mode", SETUP),
+    ("SELECT FOR UPDATE that ends before",
+     "select id from t where id > 5 order by id limit 2 for update", SETUP),
+    ("NOWAIT", "select id from t where v > 3 for update nowait", SETUP),
+    ("SKIP LOCKED", "select id from t where v > 3 for update skip locked", SETUP),
+    ("DELETE of rows that are not there", "delete from t where v > 90", SETUP),
+    ("UPDATE of another index",
+     "update t force index (k) set v = 7 where k between 22 and 28", SETUP),
+):
+    waiting(f"{title}, and another's new row, READ COMMITTED", READ_COMMITTED,
+            "A has added a row in the way of B's statement.",
+            "A insert into t values (25, 25, 9)", f"B& {statement}",
+            then=["A? select id, k, v from t order by id"], setup=setup)
+waiting("SELECT FOR UPDATE, and another's new row that is undone, READ COMMITTED", READ_COMMITTED,
+        "A has added a row in the way of B's statement, and goes back.",
+        "A insert into t values (25, 25, 9)", "B& select id from t where id > 15 for update",
+        end="A rollback")
+waiting("SELECT FOR UPDATE of an index, and an entry that another has moved, READ COMMITTED",
+        READ_COMMITTED, "A gives a row another key.",
+        "A update t set k = 25 where id = 10",
+        "B& select id from t force index (k) where k between 22 and 28 for update")
+for title, setup in (("a table", SETUP), ("a partitioned table", PARTS)):
+    case(f"DELETE of {title}, and rows that come while it waits, READ COMMITTED", READ_COMMITTED,
+         "B waits for A's row; C moves one and adds others ahead of it, and one behind.",
+         """
+         A begin
+         A update t set v = 5 where id = 20
+         B& delete from t where id > 5
+         C update t set id = 47 where id = 40
+         C insert into t values (15, 15, 1), (35, 35, 1), (44, 44, 1)
+         A commit
+         B.
+         A? select id, k, v from t order by id
+         """, setup=setup)
+
+UNIQUE = ["create table t (id int primary key, x int, v int, unique key (x))",
+          "insert into t values (10, 10, 1), (20, 20, 2), (30, 30, 3)"]
+# A duplicate that stays as it is others may find too.
+for statement in ("insert ignore into t values ({}, {}, 9)", "insert into t values ({}, {}, 9)",
+                  "replace into t values ({}, {}, 9)",
+                  "insert into t values ({}, {}, 9) on duplicate key update v = v + 1"):
+    name = statement.split(" into")[0].upper() + (
+        " ... ON DUPLICATE KEY UPDATE" if "update" in statement else "")
+    for key, values in (("the primary key", (10, 15)), ("a unique index", ("{}", 10))):
+        for isolation in (READ_COMMITTED, REPEATABLE_READ):
+            mine, other = (statement.format(*values).format(new) for new in (15, 16))
+            waiting(f"Two find the same duplicate of {key}: {name}, {isolation.upper()}", isolation,
+                    "Both insert what is there.", f"A& {mine}", f"B& {other}",
+                    then=["A? select * from t order by id"], setup=UNIQUE)
+case("Two who have found the same duplicate change it", READ_COMMITTED,
+     "Each has it shared: the second to ask gives way.",
+     """
+     A begin
+     B begin
+     A& insert ignore into t values (10, 15, 9)
+     B& insert ignore into t values (10, 16, 9)
+     A& update t set v = v + 1 where id = 10
+     B& update t set v = v + 1 where id = 10
+     A.
+     B.
+     A commit
+     B commit
+     A? select * from t order by id
+     """, setup=UNIQUE)
+case("A row that a duplicate has kept out", READ_COMMITTED,
+     "INSERT IGNORE leaves a row out because of a unique index; its primary key is free.",
+     """
+     A begin
+     A& insert ignore into t values (15, 10, 9)
+     B& insert into t values (15, 16, 9)
+     C& select v from t where id between 12 and 25 for update
+     A commit
+     B.
+     C.
+     """, setup=UNIQUE)

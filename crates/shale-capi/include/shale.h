@@ -607,7 +607,8 @@ shale_error *shale_txn_delete(shale_txn *txn,
 // A place to go back to, such as before a statement: 0, 1, and so on.
 SHALE_MUST_USE shale_error *shale_txn_savepoint(shale_txn *txn, size_t *savepoint);
 
-// Undoes what was written since a savepoint, which stays; later ones are gone. Locks are kept.
+// Undoes what was written since a savepoint, which stays; later ones are gone. Locks are kept, but
+// for those of keys of which nothing else was asked (at SHALE_SERIALIZABLE also those).
 SHALE_MUST_USE shale_error *shale_txn_rollback_to(shale_txn *txn, size_t savepoint);
 
 // Gives up a savepoint and all later ones; what was written stays.
@@ -645,7 +646,8 @@ void shale_txn_rollback(shale_txn *txn);
 // Sets a key if it has no value, and locks it in either case, in one step: `inserted` becomes
 // whether it was set, `existing` (which may be NULL) the value that is in the way, or NULL. Looked
 // at is the newest that is committed, whatever a snapshot shows, and what the transaction has
-// written. Who inserts the same key waits, and then finds it.
+// written. Who inserts the same key waits, and then finds it. What is in the way is locked as
+// `lock` says: SHALE_LOCK_SHARED for one who leaves it as it is, or SHALE_LOCK_EXCLUSIVE.
 SHALE_MUST_USE
 shale_error *shale_txn_insert(shale_txn *txn,
                               const shale_tree *tree,
@@ -653,6 +655,7 @@ shale_error *shale_txn_insert(shale_txn *txn,
                               size_t key_len,
                               const void *value,
                               size_t value_len,
+                              int lock,
                               bool *inserted,
                               shale_bytes **existing);
 

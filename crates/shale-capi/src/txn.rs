@@ -282,7 +282,8 @@ fn of(txn: &shale_txn, savepoint: usize) -> Result<shale::Savepoint, Fail> {
     found.ok_or_else(|| Fail::Argument(format!("there is no savepoint {savepoint}")))
 }
 
-/// Undoes what was written since a savepoint, which stays; later ones are gone. Locks are kept.
+/// Undoes what was written since a savepoint, which stays; later ones are gone. Locks are kept, but
+/// for those of keys of which nothing else was asked (at SHALE_SERIALIZABLE also those).
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_rollback_to(
@@ -407,7 +408,8 @@ pub unsafe extern "C" fn shale_txn_rollback(txn: *mut shale_txn) {
 /// Sets a key if it has no value, and locks it in either case, in one step: `inserted` becomes
 /// whether it was set, `existing` (which may be NULL) the value that is in the way, or NULL. Looked
 /// at is the newest that is committed, whatever a snapshot shows, and what the transaction has
-/// written. Who inserts the same key waits, and then finds it.
+/// written. Who inserts the same key waits, and then finds it. What is in the way is locked as
+/// `lock` says: SHALE_LOCK_SHARED for one who leaves it as it is, or SHALE_LOCK_EXCLUSIVE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_insert(
@@ -417,6 +419,7 @@ pub unsafe extern "C" fn shale_txn_insert(
     key_len: usize,
     value: *const c_void,
     value_len: usize,
+    lock: c_int,
     inserted: *mut bool,
     existing: *mut *mut shale_bytes,
 ) -> *mut shale_error {
@@ -425,8 +428,15 @@ pub unsafe extern "C" fn shale_txn_insert(
     guard(|| unsafe {
         can_store(inserted, "inserted")?;
         let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
-        let txn = &mut handle_mut(txn, "txn")?.txn;
-        let found = txn.insert(&handle(tree, "tree")?.tree, key, value)?;
+        let (txn, tree) = (&mut handle_mut(txn, "txn")?.txn, &handle(tree, "tree")?.tree);
+        let found = match lock_of(lock)? {
+            Some(LockMode::Shared) => txn.insert_or_share(tree, key, value)?,
+            Some(LockMode::Exclusive) => txn.insert(tree, key, value)?,
+            None => {
+                let text = "what an insert finds is locked shared or exclusive";
+                return Err(Fail::Argument(text.to_owned()));
+            }
+        };
         store(inserted, "inserted", found.is_none())?;
         if existing.is_null() { Ok(()) } else { give_value(existing, found) }
     })

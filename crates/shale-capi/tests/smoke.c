@@ -413,16 +413,27 @@ static void inserts(shale_db *db, shale_tree *a) {
   bool inserted = false, changed = true, wrote = false;
   OK(shale_txn_set_memory(one, 512u << 20));
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_set_memory(one, UINT64_MAX));
-  OK(shale_txn_insert(one, a, "i1", 2, "1", 1, &inserted, &existing));
+  OK(shale_txn_insert(one, a, "i1", 2, "1", 1, SHALE_LOCK_EXCLUSIVE, &inserted, &existing));
   CHECK(inserted && existing == NULL);
-  OK(shale_txn_insert(one, a, "i1", 2, "2", 1, &inserted, &existing));
+  OK(shale_txn_insert(one, a, "i1", 2, "2", 1, SHALE_LOCK_EXCLUSIVE, &inserted, &existing));
   CHECK(!inserted && are(existing, "1"));
   shale_bytes_free(existing);
-  OK(shale_txn_insert(one, a, "t1", 2, "2", 1, &inserted, NULL));
+  OK(shale_txn_insert(one, a, "t1", 2, "2", 1, SHALE_LOCK_EXCLUSIVE, &inserted, NULL));
   CHECK(!inserted);
-  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_insert(two, a, "i1", 2, "2", 1, &inserted, NULL));
+  FAILS(SHALE_LOCK_TIMEOUT,
+        shale_txn_insert(two, a, "i1", 2, "2", 1, SHALE_LOCK_EXCLUSIVE, &inserted, NULL));
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(two, a, "t1", 2, "2", 1));
-  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_insert(two, a, "i1", 2, "2", 1, NULL, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT,
+        shale_txn_insert(two, a, "i1", 2, "2", 1, SHALE_LOCK_SHARED, NULL, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT,
+        shale_txn_insert(two, a, "i1", 2, "2", 1, SHALE_LOCK_NONE, &inserted, NULL));
+  /* What both leave as it is neither keeps from the other. */
+  OK(shale_put(a, "i2", 2, "1", 1, false));
+  OK(shale_txn_insert(one, a, "i2", 2, "2", 1, SHALE_LOCK_SHARED, &inserted, NULL));
+  OK(shale_txn_insert(two, a, "i2", 2, "2", 1, SHALE_LOCK_SHARED, &inserted, &existing));
+  CHECK(!inserted && are(existing, "1"));
+  shale_bytes_free(existing);
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(one, a, "i2", 2, "2", 1));
   OK(shale_txn_multi_get(one, a, keys, lens, 3, values));
   for (i = 0; i < 3; i++) {
     CHECK((values[i] == NULL) == (i == 1));

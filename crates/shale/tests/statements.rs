@@ -203,14 +203,22 @@ fn rows_that_do_not_match_are_unlocked() {
         assert!(matches!(refused, Err(Error::LockTimeout { .. })), "{refused:?}");
     }
     assert!(other.get_for_update(&tree, b"c").unwrap().is_some());
-    // What was undone stays locked, as what a read alone has locked at other levels.
+    // What was undone stays locked where a read has asked for it too.
+    txn.get_for_update(&tree, b"x").unwrap();
     let before = txn.savepoint();
-    txn.put(&tree, b"e", b"1").unwrap();
+    txn.get_for_update(&tree, b"y").unwrap();
+    for key in [b"e", b"x", b"y"] {
+        txn.put(&tree, key, b"1").unwrap();
+    }
     txn.rollback_to(before).unwrap();
-    assert!(!txn.unlock(&tree, b"e").unwrap());
+    for (key, free) in [(b"e", true), (b"x", false), (b"y", false)] {
+        assert!(!txn.unlock(&tree, key).unwrap());
+        assert_eq!(other.put(&tree, key, b"2").is_ok(), free, "{key:?}");
+    }
+    // As what a read alone has locked does at other levels.
     let mut strict = db.begin(at(Isolation::RepeatableRead)).unwrap();
-    strict.get_for_update(&tree, b"x").unwrap();
-    assert!(!strict.unlock(&tree, b"x").unwrap());
+    strict.get_for_update(&tree, b"z").unwrap();
+    assert!(!strict.unlock(&tree, b"z").unwrap());
 }
 
 #[test]
@@ -342,4 +350,93 @@ fn an_entry_of_a_locked_row_is_written_without_a_lock() {
     let mut late = db.begin(at(Isolation::ReadCommitted)).unwrap();
     assert!(late.put_unlocked(&tree, &[0; 1 << 20], b"").is_err(), "too long a key");
     drop(other);
+}
+
+/// Two who insert what is there, and leave it, do not wait for each other; who changes it waits for
+/// both.
+#[test]
+fn a_duplicate_is_locked_shared_by_who_leaves_it_as_it_is() {
+    let (db, tree) = open(Background::Stepped);
+    tree.put(b"a", b"1").unwrap();
+    tree.put(b"w", b"1").unwrap();
+    let begin = || {
+        let mut txn = db.begin(at(Isolation::ReadCommitted)).unwrap();
+        txn.set_lock_timeout(Duration::ZERO);
+        txn
+    };
+    let refused = |result: shale::Result<()>| {
+        assert!(matches!(result, Err(Error::LockTimeout { .. })), "{result:?}");
+    };
+    let (mut one, mut two, mut three) = (begin(), begin(), begin());
+    for txn in [&mut one, &mut two] {
+        assert_eq!(txn.insert_or_share(&tree, b"a", b"2").unwrap().unwrap(), b"1");
+    }
+    assert!(three.get_for_share(&tree, b"a").unwrap().is_some());
+    refused(three.insert(&tree, b"a", b"3").map(drop));
+    // It is kept: nobody gives it up who meets it again, nor by going back.
+    assert!(!one.unlock(&tree, b"a").unwrap());
+    let before = two.savepoint();
+    two.rollback_to(before).unwrap();
+    one.rollback();
+    three.rollback();
+    let mut three = begin();
+    refused(three.put(&tree, b"a", b"3"));
+    two.put(&tree, b"a", b"2").unwrap();
+    // What one has written, or locked to write, stays so.
+    two.delete(&tree, b"w").unwrap();
+    assert!(two.insert_or_share(&tree, b"w", b"2").unwrap().is_none());
+    for key in [b"a", b"w"] {
+        assert_eq!(two.insert_or_share(&tree, key, b"3").unwrap().unwrap(), b"2");
+        refused(three.get_for_share(&tree, key).map(drop));
+    }
+    // So does what ON DUPLICATE KEY UPDATE has found; a new one is as ever.
+    tree.put(b"b", b"1").unwrap();
+    let before = two.savepoint();
+    assert!(two.insert(&tree, b"b", b"2").unwrap().is_some());
+    assert!(two.insert_or_share(&tree, b"n", b"2").unwrap().is_none());
+    refused(three.insert_or_share(&tree, b"n", b"2").map(drop));
+    two.rollback_to(before).unwrap();
+    refused(three.get_for_share(&tree, b"b").map(drop));
+    // What was undone of a row that a duplicate has kept out is free.
+    assert!(three.insert_or_share(&tree, b"n", b"2").unwrap().is_none());
+}
+
+/// Those who wait for one who inserts the same go on together when it is there, and one after the
+/// other when it is not.
+#[test]
+fn who_waits_for_a_duplicate_shares_it() {
+    for commits in [true, false] {
+        let (db, tree) = open(Background::Stepped);
+        let begin = || db.begin(at(Isolation::ReadCommitted)).unwrap();
+        let (mut first, mut one, mut two) = (begin(), begin(), begin());
+        assert!(first.insert_or_share(&tree, b"a", b"1").unwrap().is_none());
+        waits(one.insert_or_share(&tree, b"a", b"2"));
+        waits(two.insert_or_share(&tree, b"a", b"3"));
+        if commits {
+            first.commit(DONE).unwrap();
+            for txn in [&mut one, &mut two] {
+                assert_eq!(txn.insert_or_share(&tree, b"a", b"2").unwrap().unwrap(), b"1");
+            }
+            continue;
+        }
+        first.rollback();
+        let mut refused = 0;
+        loop {
+            match one.insert_or_share(&tree, b"a", b"2") {
+                Ok(existing) => {
+                    assert!(existing.is_none());
+                    break;
+                }
+                Err(error) => {
+                    assert!(matches!(error, Error::LockWait { .. }), "{error}");
+                    refused += 1;
+                    assert!(refused < 3);
+                    waits(two.insert_or_share(&tree, b"a", b"3"));
+                }
+            }
+        }
+        waits(two.insert_or_share(&tree, b"a", b"3"));
+        one.commit(DONE).unwrap();
+        assert_eq!(two.insert_or_share(&tree, b"a", b"3").unwrap().unwrap(), b"2");
+    }
 }

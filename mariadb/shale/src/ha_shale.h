@@ -229,6 +229,7 @@ class ha_shale final : public handler {
   };
   void pack_keys(const uchar *row, RowKeys *keys) const;
   int insert_row(const uchar *row, const RowKeys &keys);
+  int lock_of_duplicates() const;
   int insert_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys);
   int put_row(shale_txn *txn, const uchar *row, const RowKeys &keys);
   int change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was, const RowKeys &is);

@@ -45,6 +45,12 @@ int ha_shale::duplicate(size_t place, std::string_view primary) {
   return HA_ERR_FOUND_DUPP_KEY;
 }
 
+// A duplicate that stays as it is may be found by others too; REPLACE and ON DUPLICATE KEY UPDATE
+// change it next.
+int ha_shale::lock_of_duplicates() const {
+  return ha_thd()->lex->duplicates == DUP_ERROR ? SHALE_LOCK_SHARED : SHALE_LOCK_EXCLUSIVE;
+}
+
 // The entry of one index. Unique ones are looked up and locked first, so that of two who insert the
 // same the second waits and then finds it.
 int ha_shale::insert_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys) {
@@ -58,7 +64,8 @@ int ha_shale::insert_entry(shale_txn *txn, const uchar *row, size_t place, const
   shale_bytes *found = nullptr;
   bool inserted = false;
   if (int error = number_of(shale_txn_insert(txn, index.tree, key.data(), key.size(),
-                                             value.data(), value.size(), &inserted, &found))) {
+                                             value.data(), value.size(), lock_of_duplicates(),
+                                             &inserted, &found))) {
     return error;
   }
   if (inserted) return 0;
@@ -91,7 +98,7 @@ int ha_shale::put_row(shale_txn *txn, const uchar *row, const RowKeys &keys) {
   bool inserted = false;
   if (int error = number_of(shale_txn_insert(txn, primary().tree, keys.primary.data(),
                                              keys.primary.size(), value_.data(), value_.size(),
-                                             &inserted, nullptr))) {
+                                             lock_of_duplicates(), &inserted, nullptr))) {
     return error;
   }
   return inserted ? 0 : duplicate(0, keys.primary);

@@ -120,6 +120,7 @@ impl LockTable {
         }
         owner.key_bytes = owner.keys.iter().map(HeldKey::bytes).sum();
         owner.keys_unmerged = owner.keys.len();
+        owner.merges += 1;
         owner.slot.seen.note_keys(owner.keys.len());
         let merged = owner.keys.len() < before;
         if merged {

@@ -9,7 +9,7 @@ pub struct Holder {
     pub owner: TxnId,
     /// How.
     pub mode: Mode,
-    /// Whether it was asked for once only, and not to write: then the owner may give it up.
+    /// Whether one call alone has asked for it: then that may give it up, or hold less.
     pub once: bool,
 }
 

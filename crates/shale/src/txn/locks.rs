@@ -81,6 +81,8 @@ pub struct Owner {
     id: TxnId,
     /// How many writes it has made.
     writes: u64,
+    /// How often it has had to wait.
+    waits: u64,
     /// Ends its waits from outside.
     pub interrupt: Option<Interrupt>,
     keys: Vec<HeldKey>,
@@ -88,6 +90,8 @@ pub struct Owner {
     key_bytes: usize,
     /// How many of them the last merge has left.
     keys_unmerged: usize,
+    /// How many merges there were: each changes their order.
+    merges: u64,
     /// The trees with ranges that it holds.
     ranges: Vec<TreeId>,
     /// The last range asked for by [`LockTable::claim`], if it can be told from the others.
@@ -96,6 +100,13 @@ pub struct Owner {
     pending: Option<waits::Pending>,
     /// Where it is among the live ones, if it is.
     live_at: Option<usize>,
+}
+
+/// See [`Owner::mark`].
+#[derive(Clone, Copy, Debug)]
+pub struct KeysMark {
+    keys: usize,
+    merges: u64,
 }
 
 #[derive(Debug)]
@@ -126,10 +137,12 @@ impl Owner {
         Owner {
             id,
             writes: 0,
+            waits: 0,
             interrupt: None,
             keys: Vec::new(),
             key_bytes: 0,
             keys_unmerged: 0,
+            merges: 0,
             ranges: Vec::new(),
             claim: None,
             slot,
@@ -161,9 +174,19 @@ impl Owner {
         self.interrupt.as_ref().is_some_and(Interrupt::is_set)
     }
 
+    /// How often it has had to wait: others have come and gone meanwhile.
+    pub fn waits(&self) -> u64 {
+        self.waits
+    }
+
     /// How many keys it holds.
     pub fn keys(&self) -> usize {
         self.keys.len()
+    }
+
+    /// A place among the keys that it holds.
+    pub fn mark(&self) -> KeysMark {
+        KeysMark { keys: self.keys.len(), merges: self.merges }
     }
 
     /// Notes how many writes it has made, and what they take.
@@ -323,8 +346,8 @@ impl LockTable {
         wait: Wait,
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
-        if owner.pending.is_some() {
-            self.settle(owner, ask)?;
+        if owner.pending.is_some() && self.settle(owner, ask)? {
+            return Ok(());
         }
         let before = owner.keys.len();
         let mut result = self.acquire_all(owner, ask, wait, clock);
@@ -485,11 +508,43 @@ impl LockTable {
         self.grant_parts(parts);
         let is_it = |held: &HeldKey| held.tree == tree && *held.key == *key;
         if released && let Some(at) = owner.keys.iter().rposition(is_it) {
-            let held = owner.keys.swap_remove(at);
+            // Mostly the last; the order stays, for marks.
+            let held = owner.keys.remove(at);
             owner.key_bytes = owner.key_bytes.saturating_sub(held.bytes());
             owner.slot.seen.note_keys(owner.keys.len());
         }
         released
+    }
+
+    /// Lets go of the keys that were got to write since a mark and that no other call has asked for:
+    /// what was written there has been undone.
+    pub fn release_undone(&self, owner: &mut Owner, mark: KeysMark) {
+        if owner.merges != mark.merges {
+            return;
+        }
+        let mut parts = Vec::new();
+        let since = owner.keys.split_off(mark.keys.min(owner.keys.len()));
+        for held in since {
+            let mut cell = self.cells[usize::from(held.shard)].lock();
+            if cell.shard.release_undone(owner.id, held.tree, &held.key) {
+                add_new(&mut parts, cell.promote(held.tree));
+                owner.key_bytes = owner.key_bytes.saturating_sub(held.bytes());
+            } else {
+                owner.keys.push(held);
+            }
+        }
+        owner.slot.seen.note_keys(owner.keys.len());
+        self.grant_parts(parts);
+    }
+
+    /// Holds a key, which the call that asks has got to write, in a weaker mode to the end; one that
+    /// the owner had before stays as it is.
+    pub fn keep_as(&self, owner: &Owner, tree: TreeId, key: &[u8], mode: Mode) {
+        let mut cell = self.cells[Self::shard_of(tree, key)].lock();
+        let weaker = cell.shard.keep_as(owner.id, tree, key, mode);
+        let parts = if weaker { cell.promote(tree) } else { Vec::new() };
+        drop(cell);
+        self.grant_parts(parts);
     }
 
     /// How many deadlocks there were, and the last one and when it was, in clock nanoseconds.

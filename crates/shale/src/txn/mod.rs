@@ -20,5 +20,6 @@ pub mod writes;
 pub use interrupt::Interrupt;
 pub use live::{About, Live};
 pub use lock::{Lock, Mode, Span, TxnId};
-pub use locks::{LockTable, Owner, Wait};
+pub use locks::{KeysMark, LockTable, Owner, Wait};
 pub use refusal::Refusal;
+pub use shard::writers::Writers;

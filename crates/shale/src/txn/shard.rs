@@ -259,7 +259,7 @@ impl TreeLocks {
     fn grant(&mut self, owner: TxnId, span: Span<'_>, mode: Mode) -> (isize, Option<Arc<[u8]>>) {
         match span {
             Span::Key(key) => {
-                let new = Holder { owner, mode, once: mode != Mode::Write };
+                let new = Holder { owner, mode, once: true };
                 if let Some(holders) = self.keys.get_mut(key) {
                     if let Some(held) = holders.of(owner) {
                         *held = Holder { once: false, ..new };
@@ -475,13 +475,39 @@ impl Shard {
 
     /// Lets go of a key that was asked for once only, and not to write; answers whether it did.
     pub fn release_once(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> bool {
+        self.release_if(owner, tree, key, |held| held.once && held.mode != Mode::Write)
+    }
+
+    /// Lets go of a key that was asked for once only, to write; answers whether it did.
+    pub fn release_undone(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> bool {
+        self.release_if(owner, tree, key, |held| held.once && held.mode == Mode::Write)
+    }
+
+    fn release_if(
+        &mut self,
+        owner: TxnId,
+        tree: TreeId,
+        key: &[u8],
+        is_free: impl Fn(&Holder) -> bool,
+    ) -> bool {
         let holders = self.trees.get_mut(&tree).and_then(|locks| locks.keys.get_mut(key));
-        let held = holders.and_then(|holders| holders.of(owner));
-        let once = held.is_some_and(|held| held.once);
-        if once {
+        let free = holders.and_then(|holders| holders.of(owner)).is_some_and(|held| is_free(held));
+        if free {
             self.release(owner, tree, key);
         }
-        once
+        free
+    }
+
+    /// From now on another call relies on the lock of a key, in this mode at least; answers whether
+    /// it was held in a stronger one, for the call alone that asks now, and is so no more.
+    pub fn keep_as(&mut self, owner: TxnId, tree: TreeId, key: &[u8], mode: Mode) -> bool {
+        let holders = self.trees.get_mut(&tree).and_then(|locks| locks.keys.get_mut(key));
+        let Some(held) = holders.and_then(|holders| holders.of(owner)) else { return false };
+        let weaker = std::mem::take(&mut held.once) && mode < held.mode;
+        if weaker {
+            held.mode = mode;
+        }
+        weaker
     }
 
     /// Tells `found` of what is held (false) and waited for (true), until it answers false.
@@ -578,6 +604,9 @@ impl Shard {
         sums
     }
 }
+
+#[path = "writers.rs"]
+pub mod writers;
 
 #[cfg(test)]
 #[path = "shard_tests.rs"]

@@ -1,6 +1,8 @@
 //! What others may see of the lock table: who is there, what they hold, how much it takes.
 
 use super::{Live, Lock, LockTable, Owner, Span, TxnId};
+use crate::txn::shard::writers::{Search, Writers};
+use crate::version::TreeId;
 use std::collections::BTreeSet;
 
 impl LockTable {
@@ -39,6 +41,26 @@ impl LockTable {
     /// for.
     pub fn is_free(&self, owner: &Owner, lock: Lock<'_>) -> bool {
         self.cells.iter().all(|cell| cell.lock().shard.is_free(owner.id, lock))
+    }
+
+    /// Where the first place of a range is, from its lower end or `backward` from its upper one, at
+    /// which another holds a lock to write. One who locks no gaps asks so what is written there that
+    /// he does not see, and then for the lock of that key. Others may come while he looks.
+    pub fn writers(
+        &self,
+        owner: &Owner,
+        tree: TreeId,
+        (lower, upper): (&[u8], Option<&[u8]>),
+        backward: bool,
+    ) -> Writers {
+        if upper.is_some_and(|upper| upper <= lower) {
+            return Writers::Nowhere;
+        }
+        let mut search = Search::new(owner.id, (lower, upper), backward);
+        for (index, cell) in self.cells.iter().enumerate() {
+            cell.lock().shard.look_for_writers(tree, &mut search, index == 0);
+        }
+        search.end()
     }
 
     /// How many keys and ranges are held, and how many requests wait. A range counts once.

@@ -186,6 +186,7 @@ impl LockTable {
         let mut waits = self.waits.lock();
         let mut all = self.freeze();
         if wait != Wait::Never {
+            owner.waits += 1;
             all.give_up_claim(&waits, owner);
         }
         *owner.slot.outcome.lock() = Outcome::Open;
@@ -384,10 +385,12 @@ impl LockTable {
     }
 
     /// Looks after the request that an earlier call left in the queue; `ask` is asked for now.
-    pub(super) fn settle(&self, owner: &mut Owner, ask: Ask<'_>) -> Result<(), Refusal> {
-        let Some(pending) = &owner.pending else { return Ok(()) };
+    /// Answers whether that is what was granted.
+    pub(super) fn settle(&self, owner: &mut Owner, ask: Ask<'_>) -> Result<bool, Refusal> {
+        let Some(pending) = &owner.pending else { return Ok(false) };
+        let is_it = pending.is_for(ask);
         if matches!(*owner.slot.outcome.lock(), Outcome::Open) {
-            if pending.is_for(ask) {
+            if is_it {
                 let (tree, shards) = (pending.waiting.tree, pending.shards.clone());
                 let blockers = self.blockers_of(owner.id, tree, shards);
                 if let Some(&holder) = blockers.first() {
@@ -395,10 +398,18 @@ impl LockTable {
                 }
             }
             if self.give_up(owner) {
-                return Ok(());
+                return Ok(false);
             }
         }
-        self.end_wait(owner)
+        self.end_wait(owner).map(|()| is_it)
+    }
+}
+
+impl Owner {
+    /// Whether an earlier call has left a request for this, and for nothing else.
+    pub fn has_asked(&self, lock: Lock<'_>) -> bool {
+        let ask = Ask { first: lock, row: None };
+        self.pending.as_ref().is_some_and(|pending| pending.is_for(ask))
     }
 }
 

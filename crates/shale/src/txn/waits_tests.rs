@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::fs::mem::MemClock;
+use crate::txn::Writers;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
@@ -320,4 +321,126 @@ fn check(table: &LockTable, owners: &[Owner], book: &Book) {
         }
         true
     });
+}
+
+/// What is told of writers ahead is what a walk through all that is held finds, from either end.
+#[test]
+fn writers_are_found_from_either_end() {
+    let mut found = [0; 3];
+    for seed in 0..300 {
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let table = LockTable::new(1 << 20);
+        let mut owners: Vec<Owner> = (0..3).map(|_| table.owner()).collect();
+        let keys = if seed % 3 == 0 { 4_000 } else { 12 };
+        let mut held = vec![Vec::new(); 3];
+        for _ in 0..rng.random_range(0..60) * if seed % 3 == 0 { 60 } else { 1 } {
+            let alone = keys > 100 && !rng.random_ratio(1, 20);
+            let who = if alone { 0 } else { rng.random_range(0..3) };
+            let mode = [Mode::Gap, Mode::Shared, Mode::Exclusive, Mode::Write];
+            let mode = mode[rng.random_range(0..4)];
+            let lower = rng.random_range(0..keys as u16);
+            let (a, b) = (lower.to_be_bytes(), rng.random_range(0..keys as u16).to_be_bytes());
+            let span = match rng.random_range(0..if keys > 100 { 400 } else { 10 }) {
+                0 => Span::Range(&a, None),
+                1 if a < b => Span::Range(&a, Some(&b)),
+                _ => Span::Key(&a),
+            };
+            let lock = Lock { tree: 1, span, mode };
+            if table.acquire(&mut owners[who], lock, Wait::Never, &MemClock::new()).is_ok() {
+                held[who].push((OwnedSpan::new(span), mode));
+            }
+        }
+        let others: Vec<Span<'_>> = held[1..]
+            .iter()
+            .flatten()
+            .filter(|(_, mode)| *mode == Mode::Write)
+            .map(|(span, _)| span.get())
+            .collect();
+        for _ in 0..20 {
+            let lower = rng.random_range(0..keys as u16).to_be_bytes();
+            let upper = rng.random_range(0..keys as u16).to_be_bytes();
+            let upper = rng.random_ratio(2, 3).then_some(&upper[..]);
+            let inside = Span::Range(&lower, upper);
+            let context = || format!("seed {seed}: {inside:?} of {others:?}");
+            // Of keys and beginnings of ranges, which are all that matters.
+            let starts =
+                others.iter().filter(|span| span.overlaps(inside)).map(|span| match span {
+                    Span::Key(key) => *key,
+                    Span::Range(first, _) => lower.as_slice().max(first),
+                });
+            let (mut from, mut first) = (lower.to_vec(), Writers::UpTo(lower.to_vec()));
+            while let Writers::UpTo(key) = &first {
+                assert!(*key >= from && !starts.clone().any(|start| start < key), "{}", context());
+                from.clone_from(key);
+                first = table.writers(&owners[0], 1, (&from, upper), false);
+                found[0] += 1;
+            }
+            let expected =
+                starts.clone().min().filter(|_| upper.is_none_or(|end| lower[..] < *end));
+            let expected = expected.map_or(Writers::Nowhere, |key| Writers::At(key.to_vec()));
+            assert_eq!(first, expected, "{}", context());
+            let (mut end, mut last) = (upper.map(<[u8]>::to_vec), None);
+            loop {
+                match table.writers(&owners[0], 1, (&lower, end.as_deref()), true) {
+                    Writers::UpTo(key) => {
+                        assert!(end.is_none_or(|end| key < end), "{}", context());
+                        end = Some(key);
+                        found[1] += 1;
+                        continue;
+                    }
+                    Writers::At(key) => last = Some(key),
+                    Writers::Nowhere => {}
+                }
+                break;
+            }
+            assert_eq!(last.is_some(), expected != Writers::Nowhere, "{}", context());
+            let Some(last) = last else { continue };
+            let of_range = |span: &Span<'_>| matches!(span, Span::Range(..)) && span.has(&last);
+            if others.iter().any(of_range) {
+                found[2] += 1;
+            } else {
+                let reach = |span: &Span<'_>| match span {
+                    Span::Key(key) => **key > *last,
+                    Span::Range(_, end) => end.is_none_or(|end| *end > *last),
+                };
+                let mut beyond = others.iter().filter(|span| span.overlaps(inside));
+                assert!(!beyond.any(reach), "{}", context());
+            }
+        }
+    }
+    assert!(found.iter().all(|count| *count > 50), "{found:?}");
+}
+
+/// Who waits for a writer that he has come upon is in no circle but of held locks, and has nothing
+/// of it but the key.
+#[test]
+fn who_waits_for_a_writer_is_told_of_a_deadlock_only_if_it_is_one() {
+    let table = LockTable::new(1 << 20);
+    let (mut scan, mut writer) = (table.owner(), table.owner());
+    ask(&table, &mut writer, key(b"m", Mode::Write)).unwrap();
+    let at = |key: &[u8]| Writers::At(key.to_vec());
+    assert_eq!(table.writers(&scan, 1, (b"a", None), false), at(b"m"));
+    assert_eq!(table.writers(&writer, 1, (b"a", None), false), Writers::Nowhere);
+    assert_eq!(table.writers(&scan, 2, (b"a", None), false), Writers::Nowhere);
+    assert_eq!(table.writers(&scan, 1, (b"z", Some(b"a")), false), Writers::Nowhere);
+    waits(ask(&table, &mut scan, key(b"m", Mode::Shared)));
+    // The one that waits is no writer, and the writer may go on, before and after.
+    assert_eq!(table.writers(&writer, 1, (b"a", None), true), Writers::Nowhere);
+    ask(&table, &mut writer, key(b"l", Mode::Write)).unwrap();
+    ask(&table, &mut writer, key(b"n", Mode::Write)).unwrap();
+    assert_eq!(table.writers(&scan, 1, (b"a", None), true), at(b"n"));
+    table.release(&mut writer);
+    ask(&table, &mut scan, key(b"m", Mode::Shared)).unwrap();
+    assert!(table.release_once(&mut scan, 1, b"m"));
+    // Each waits for what the other holds.
+    let mut writer = table.owner();
+    ask(&table, &mut scan, key(b"a", Mode::Exclusive)).unwrap();
+    ask(&table, &mut writer, key(b"m", Mode::Write)).unwrap();
+    waits(ask(&table, &mut writer, key(b"a", Mode::Exclusive)));
+    let told = ask(&table, &mut scan, key(b"m", Mode::Exclusive));
+    assert!(matches!(told, Err(Refusal::Deadlock(_) | Refusal::Queued { .. })), "{told:?}");
+    assert_eq!(table.deadlocks().0, 1);
+    table.release(&mut scan);
+    table.release(&mut writer);
+    assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
 }

@@ -2,8 +2,8 @@
 
 use shale::fs::mem::MemFs;
 use shale::{
-    Background, Concurrency, Config, Db, Env, Error, Isolation, LockMode, OnConflict, OpenOptions,
-    ScanOptions, SyncPolicy, Transaction, TransactionOptions, Tree, WriteOptions,
+    Background, Concurrency, Config, Db, Env, Error, Isolation, LockMode, LockingScan, OnConflict,
+    OpenOptions, ScanOptions, SyncPolicy, Transaction, TransactionOptions, Tree, WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -147,3 +147,181 @@ fn a_locking_scan_waits_for_rows_that_are_being_written_and_finds_them() {
         assert_eq!(found, [b"b", b"c", b"f"], "backward {backward}");
     }
 }
+
+/// All rows that a scan comes to; `meanwhile` is called when it waits.
+fn walk(
+    txn: &mut Transaction,
+    scan: &mut LockingScan,
+    backward: bool,
+    meanwhile: &mut dyn FnMut(),
+) -> Vec<String> {
+    let mut found = Vec::new();
+    loop {
+        match if backward { scan.prev(txn) } else { scan.next(txn) } {
+            Ok(true) => found.push(String::from_utf8_lossy(scan.key()).into_owned()),
+            Ok(false) => return found,
+            Err(Error::LockWait { .. }) => meanwhile(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn at_read_committed(db: &Db) -> Transaction {
+    db.begin(at(Isolation::ReadCommitted)).unwrap()
+}
+
+#[test]
+fn at_read_committed_a_locking_scan_waits_for_new_rows_and_shows_them() {
+    for (backward, commits) in [(false, true), (false, false), (true, true), (true, false)] {
+        let (db, tree) = open();
+        for key in ["b", "d", "f"] {
+            tree.put(key.as_bytes(), b"0").unwrap();
+        }
+        let mut writers: Vec<Transaction> = Vec::new();
+        for key in ["a", "c", "g"] {
+            let mut writer = at_read_committed(&db);
+            writer.put(&tree, key.as_bytes(), b"new").unwrap();
+            writers.push(writer);
+        }
+        if !backward {
+            writers.reverse();
+        }
+        let mut txn = at_read_committed(&db);
+        let mut scan =
+            txn.scan_locking(&tree, ScanOptions::default(), LockMode::Exclusive).unwrap();
+        // While it waits for one, others come; where it has been it does not look again.
+        let mut added = vec!["e", "ee"];
+        let mut found = walk(&mut txn, &mut scan, backward, &mut || {
+            if let Some(key) = added.pop() {
+                tree.put(key.as_bytes(), b"new").unwrap();
+            }
+            let writer = writers.pop().expect("it waits no more often");
+            if commits {
+                writer.commit(DONE).unwrap();
+            }
+        });
+        assert!(writers.is_empty(), "it has waited for all");
+        if backward {
+            found.reverse();
+        }
+        // Backward it is before them by the time that the second is added.
+        let expected = match (backward, commits) {
+            (false, true) => "a b c d e ee f g",
+            (false, false) => "b d e ee f",
+            (true, true) => "a b c d e ee f g",
+            (true, false) => "b d e ee f",
+        };
+        let late = if backward { "e " } else { "" };
+        assert_eq!(found.join(" "), expected.replacen(late, "", 1), "{backward} {commits}");
+        // It has locked what it has shown, and nothing else.
+        let mut other = at_read_committed(&db);
+        other.set_lock_timeout(Duration::ZERO);
+        for key in ["a", "b", "c", "d", "e", "ee", "f", "g", "h"] {
+            let refused = other.put(&tree, key.as_bytes(), b"").is_err();
+            assert_eq!(refused, found.iter().any(|row| row == key), "{key}");
+        }
+        drop(txn);
+    }
+}
+
+#[test]
+fn a_locking_scan_does_not_wait_for_what_it_does_not_come_to() {
+    let (db, tree) = open();
+    for key in ["b", "d"] {
+        tree.put(key.as_bytes(), b"0").unwrap();
+    }
+    let mut writer = at_read_committed(&db);
+    for key in ["a", "c", "e"] {
+        writer.put(&tree, key.as_bytes(), b"new").unwrap();
+    }
+    let mut never = || panic!("it waits");
+    // Bounds, the first row, a scan that skips, one that only shows what others have locked.
+    let bounded = |lower: &str, upper: &str| ScanOptions {
+        lower: Some(lower.as_bytes().to_vec()),
+        upper: Some(upper.as_bytes().to_vec()),
+        ..ScanOptions::default()
+    };
+    for backward in [false, true] {
+        let mut txn = at_read_committed(&db);
+        for (lower, upper, rows) in [("aa", "c", "b"), ("cc", "e", "d"), ("f", "g", "")] {
+            let mut scan =
+                txn.scan_locking(&tree, bounded(lower, upper), LockMode::Shared).unwrap();
+            assert_eq!(walk(&mut txn, &mut scan, backward, &mut never).join(""), rows);
+        }
+        let (lower, upper) = if backward { ("a", "e") } else { ("b", "f") };
+        let mut scan = txn.scan_locking(&tree, bounded(lower, upper), LockMode::Shared).unwrap();
+        assert!(if backward { scan.prev(&mut txn) } else { scan.next(&mut txn) }.unwrap());
+        assert_eq!(scan.key(), if backward { b"d" } else { b"b" });
+        for skips in [false, true] {
+            let mut scan =
+                txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared).unwrap();
+            if skips {
+                scan.skip_locked();
+            } else {
+                scan.peek_locked(true);
+            }
+            assert_eq!(walk(&mut txn, &mut scan, backward, &mut never).len(), 2);
+        }
+        // Without a wait it is refused where it comes to one, and stays where it was.
+        txn.set_lock_timeout(Duration::ZERO);
+        let mut scan = txn.scan_locking(&tree, bounded("b", "z"), LockMode::Shared).unwrap();
+        let step = |scan: &mut LockingScan, txn: &mut Transaction| {
+            if backward { scan.prev(txn) } else { scan.next(txn) }
+        };
+        if !backward {
+            assert!(scan.next(&mut txn).unwrap());
+        }
+        for _ in 0..2 {
+            let refused = step(&mut scan, &mut txn);
+            assert!(matches!(refused, Err(Error::LockTimeout { .. })), "{refused:?}");
+        }
+    }
+    // Nor for its own, many as there are, and for reads of others.
+    let mut txn = at_read_committed(&db);
+    for n in 0..2_000u32 {
+        txn.put(&tree, format!("m{n:05}").as_bytes(), b"").unwrap();
+    }
+    let mut reader = at_read_committed(&db);
+    reader.get_for_update(&tree, b"m").unwrap();
+    let mut scan = txn.scan_locking(&tree, bounded("f", "z"), LockMode::Exclusive).unwrap();
+    assert_eq!(walk(&mut txn, &mut scan, false, &mut never).len(), 2_000);
+    let mut scan = txn.scan_locking(&tree, bounded("f", "z"), LockMode::Exclusive).unwrap();
+    assert_eq!(walk(&mut txn, &mut scan, true, &mut never).len(), 2_000);
+    // Another finds the end of all that it has written from either side.
+    for backward in [false, true] {
+        let mut other = at_read_committed(&db);
+        other.set_lock_timeout(Duration::ZERO);
+        let mut scan = other.scan_locking(&tree, bounded("f", "z"), LockMode::Shared).unwrap();
+        let refused = if backward { scan.prev(&mut other) } else { scan.next(&mut other) };
+        let key = if backward { "m01999" } else { "m00000" };
+        assert!(refused.unwrap_err().to_string().contains(key));
+    }
+    writer.rollback();
+}
+
+#[test]
+fn at_read_committed_a_locking_scan_shows_what_was_committed_before_it_came() {
+    for (backward, flushes, skips) in
+        [(false, false, false), (true, true, false), (false, true, true), (true, false, true)]
+    {
+        let (db, tree) = open();
+        for key in ["b", "d", "f"] {
+            tree.put(key.as_bytes(), b"0").unwrap();
+        }
+        let mut txn = at_read_committed(&db);
+        let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared).unwrap();
+        if skips {
+            scan.skip_locked();
+        }
+        assert!(if backward { scan.prev(&mut txn) } else { scan.next(&mut txn) }.unwrap());
+        for key in ["a", "c", "g"] {
+            tree.put(key.as_bytes(), b"new").unwrap();
+        }
+        if flushes {
+            db.flush().unwrap();
+        }
+        tree.put(b"e", b"new").unwrap();
+        let found = walk(&mut txn, &mut scan, backward, &mut || panic!("it waits"));
+        assert_eq!(found.join(" "), if backward { "e d c b a" } else { "c d e f g" });
+    }
+}

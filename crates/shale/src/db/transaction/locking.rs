@@ -14,12 +14,14 @@
 use super::read::refuse_snapshot;
 use super::{Isolation, LockMode, Transaction};
 use crate::base::error::{Error, Result};
+use crate::base::sync::Arc;
 use crate::db::options::ScanOptions;
 use crate::db::snapshot::Snapshot;
 use crate::db::tree::Tree;
-use crate::read::newer::Where;
 use crate::read::{OwnSources, Scan};
+use crate::state::TreeState;
 use crate::txn::{Lock, Mode, Span, Wait};
+use awaiting::Ahead;
 
 /// How many rows ahead gaps are locked at most.
 const AHEAD_MAX: u64 = 64;
@@ -36,7 +38,8 @@ enum Place {
 
 /// A range of a tree, row by row in both directions; what it has passed is locked until the
 /// transaction ends, so that nobody changes it or (but for [`Isolation::ReadCommitted`]) adds to
-/// it. It shows the newest that is committed, and the transaction's own writes of before the scan.
+/// it. It shows the newest that is committed when it comes to a place, for which it waits if another
+/// is writing there, and the transaction's own writes of before the scan.
 ///
 /// ```
 /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
@@ -73,8 +76,19 @@ pub struct LockingScan {
     passed: u64,
     /// Up to where, from where it is, gaps are locked ahead; empty: they are not.
     gaps_to: Vec<u8>,
-    /// What the rows are looked for in, and the moment that it shows.
-    rows: Option<(Scan, Snapshot)>,
+    rows: Option<Rows>,
+    /// Whether the rows are to be looked at as of now with the next step.
+    renews: bool,
+    ahead: Ahead,
+}
+
+/// What the rows are looked for in.
+struct Rows {
+    scan: Scan,
+    /// The moment that it shows.
+    snapshot: Snapshot,
+    /// What the tree was like before.
+    state: Arc<TreeState>,
 }
 
 impl std::fmt::Debug for LockingScan {
@@ -132,6 +146,8 @@ impl Transaction {
             passed: 0,
             gaps_to: Vec::new(),
             rows: None,
+            renews: false,
+            ahead: Ahead::default(),
         })
     }
 }
@@ -170,6 +186,11 @@ impl LockingScan {
         self.peeks && transaction.options.isolation == Isolation::ReadCommitted
     }
 
+    /// Whether it does not wait for what others have locked.
+    fn passes_locked(&self, transaction: &Transaction) -> bool {
+        self.skips || self.peeks_in(transaction)
+    }
+
     /// Goes to the next row (the first, if it has not begun) and locks it; false after the last.
     ///
     /// # Errors
@@ -201,6 +222,7 @@ impl LockingScan {
             return Ok(false);
         }
         self.check(transaction)?;
+        self.renew(transaction);
         loop {
             let rows = self.rows(transaction)?;
             // Where it goes on from the row that it is at, a step is enough.
@@ -211,14 +233,32 @@ impl LockingScan {
             }
             let found = rows.valid().then(|| rows.key().to_vec());
             let end = found.as_ref().map(|key| [key, &[0][..]].concat()).or(self.upper.clone());
+            if self.has_awaited(transaction, found.as_deref())? {
+                self.passed += 1;
+                return self.arrive(found, Place::AfterLast);
+            }
+            let piece = (&*from, end.as_deref());
+            let waits = transaction.owner.waits();
+            if self.await_writer(transaction, piece, found.as_deref(), false)? {
+                if let Some(row) = self.awaited(transaction, waits) {
+                    from = row.to_vec();
+                }
+                continue;
+            }
             match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
                 Ok(true) => {
                     self.passed += 1;
                     return self.arrive(found, Place::AfterLast);
                 }
-                Ok(false) => {}
-                Err(Error::LockTimeout { .. }) if self.skips => from = end.unwrap_or_default(),
-                Err(Error::LockTimeout { .. }) if self.peeks_in(transaction) => {
+                Ok(false) => {
+                    if let Some(row) = found.filter(|_| self.has_waited(transaction, waits)) {
+                        from = row;
+                    }
+                }
+                Err(Error::LockTimeout { .. }) if self.passes_locked(transaction) => {
+                    if !self.is_current(&from, end.as_deref())? {
+                        continue;
+                    }
                     if self.peek(transaction, found)? {
                         return Ok(true);
                     }
@@ -259,6 +299,7 @@ impl LockingScan {
         }
         self.check(transaction)?;
         (self.passed, self.gaps_to) = (0, Vec::new());
+        self.renew(transaction);
         loop {
             let rows = self.rows(transaction)?;
             match &end {
@@ -272,11 +313,28 @@ impl LockingScan {
             }
             let found = rows.valid().then(|| rows.key().to_vec());
             let from = found.clone().unwrap_or_else(|| self.lower.clone());
+            if self.has_awaited(transaction, found.as_deref())? {
+                return self.arrive(found, Place::BeforeFirst);
+            }
+            let piece = (&*from, end.as_deref());
+            let waits = transaction.owner.waits();
+            if self.await_writer(transaction, piece, found.as_deref(), true)? {
+                if let Some(row) = self.awaited(transaction, waits) {
+                    end = Some([row, &[0]].concat());
+                }
+                continue;
+            }
             match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
                 Ok(true) => return self.arrive(found, Place::BeforeFirst),
-                Ok(false) => {}
-                Err(Error::LockTimeout { .. }) if self.skips => end = Some(from),
-                Err(Error::LockTimeout { .. }) if self.peeks_in(transaction) => {
+                Ok(false) => {
+                    if let Some(row) = found.filter(|_| self.has_waited(transaction, waits)) {
+                        end = Some([&*row, &[0]].concat());
+                    }
+                }
+                Err(Error::LockTimeout { .. }) if self.passes_locked(transaction) => {
+                    if !self.is_current(&from, end.as_deref())? {
+                        continue;
+                    }
                     if self.peek(transaction, found)? {
                         return Ok(true);
                     }
@@ -345,6 +403,7 @@ impl LockingScan {
     fn rows(&mut self, transaction: &Transaction) -> Result<&mut Scan> {
         if self.rows.is_none() {
             let own_view = if transaction.is_optimistic() { &transaction.snapshot } else { &None };
+            let state = self.tree.inner.state.load_full();
             let snapshot = own_view.clone().unwrap_or_else(|| Snapshot::take(transaction.core()));
             let options = ScanOptions {
                 lower: Some(self.lower.clone()),
@@ -354,11 +413,18 @@ impl LockingScan {
                 fill_cache: self.fill_cache,
             };
             let scan = self.tree.scan_as(options, self.own.clone())?;
-            self.rows = Some((scan, snapshot));
+            self.rows = Some(Rows { scan, snapshot, state });
         }
         match &mut self.rows {
-            Some((scan, _)) => Ok(scan),
+            Some(rows) => Ok(&mut rows.scan),
             None => Err(Error::Closed),
+        }
+    }
+
+    /// Before a step.
+    fn renew(&mut self, transaction: &Transaction) {
+        if std::mem::take(&mut self.renews) && !transaction.is_optimistic() {
+            self.rows = None;
         }
     }
 
@@ -373,12 +439,11 @@ impl LockingScan {
     ) -> Result<bool> {
         let mode = self.lock_mode();
         let gaps = transaction.options.isolation != Isolation::ReadCommitted && !self.skips;
-        let piece = Span::Range(from, end);
+        let waits = transaction.owner.waits();
         if gaps {
             self.lock_with_gap(transaction, from, end, row)?;
         } else if let Some(row) = row {
-            let waits = !self.skips && !self.peeks_in(transaction);
-            if waits || transaction.is_optimistic() {
+            if !self.passes_locked(transaction) || transaction.is_optimistic() {
                 transaction.protect(&self.tree, Span::Key(row), mode)?;
             } else {
                 transaction.lock_with(self.tree.id(), Span::Key(row), mode, Wait::Never)?;
@@ -387,19 +452,12 @@ impl LockingScan {
         if transaction.is_optimistic() {
             return Ok(true);
         }
-        let span = match row {
-            Some(row) if !gaps => Span::Key(row),
-            None if !gaps => return Ok(true),
-            _ => piece,
+        let current = match row.filter(|_| self.has_waited(transaction, waits)) {
+            Some(row) => self.is_current(row, Some(&[row, &[0]].concat()))?,
+            None => self.is_current(from, end)?,
         };
-        let since = self.rows.as_ref().map_or(0, |(_, snapshot)| snapshot.seq());
-        match transaction.check_since(&self.tree, span, since, Where::All) {
-            Ok(()) => {}
-            Err(Error::Conflict { .. }) => {
-                self.rows = None;
-                return Ok(false);
-            }
-            Err(error) => return Err(error),
+        if !current {
+            return Ok(false);
         }
         if let Some(row) = row
             && mode == Mode::Exclusive
@@ -474,7 +532,7 @@ impl LockingScan {
     /// The least key above the next `count` rows after that at which the rows are, where they are
     /// then again; `None` if there is none.
     fn end_of_rows(&mut self, count: u64) -> Result<Option<Vec<u8>>> {
-        let Some((rows, _)) = &mut self.rows else { return Ok(None) };
+        let Some(Rows { scan: rows, .. }) = &mut self.rows else { return Ok(None) };
         if !rows.valid() {
             return Ok(None);
         }
@@ -494,9 +552,9 @@ impl LockingScan {
     }
 
     fn arrive(&mut self, found: Option<Vec<u8>>, otherwise: Place) -> Result<bool> {
-        if let (Some(_), Some((rows, _))) = (&found, &self.rows) {
+        if let (Some(_), Some(rows)) = (&found, &self.rows) {
             self.value.clear();
-            self.value.extend_from_slice(rows.value()?);
+            self.value.extend_from_slice(rows.scan.value()?);
         }
         self.unlocked = false;
         self.place = found.map_or(otherwise, Place::Row);
@@ -504,5 +562,7 @@ impl LockingScan {
     }
 }
 
+#[path = "awaiting.rs"]
+mod awaiting;
 #[path = "peeking.rs"]
 mod peeking;

@@ -23,7 +23,7 @@ use crate::read::newer::{self, Where};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{Mark, WriteSet};
-use crate::txn::{About, Interrupt, Lock, Owner, Span};
+use crate::txn::{About, Interrupt, KeysMark, Lock, Owner, Span};
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ pub struct Transaction {
     snapshot: Option<Snapshot>,
     /// What the present statement sees, at read committed.
     statement: Option<Snapshot>,
-    savepoints: Vec<(u64, Mark)>,
+    savepoints: Vec<(u64, Mark, KeysMark)>,
     next_savepoint: u64,
     /// Why it was rolled back by the engine.
     over: Option<Arc<Error>>,
@@ -347,13 +347,13 @@ impl Transaction {
     /// ```
     pub fn savepoint(&mut self) -> Savepoint {
         self.next_savepoint += 1;
-        self.savepoints.push((self.next_savepoint, self.writes.mark()));
+        self.savepoints.push((self.next_savepoint, self.writes.mark(), self.owner.mark()));
         Savepoint { transaction: self.id(), number: self.next_savepoint }
     }
 
     fn place_of(&self, savepoint: Savepoint) -> Result<usize> {
         let of_this = savepoint.transaction == self.id();
-        let place = self.savepoints.iter().position(|(number, _)| *number == savepoint.number);
+        let place = self.savepoints.iter().position(|(number, ..)| *number == savepoint.number);
         place.filter(|_| of_this).ok_or_else(|| {
             Error::InvalidArgument(
                 "the savepoint is of another transaction, or was given up by going back to an \
@@ -364,7 +364,8 @@ impl Transaction {
     }
 
     /// Undoes what was written since the savepoint, which stays; later ones are given up. Locks are
-    /// kept. Scans made before go on showing what they did.
+    /// kept, but for those of keys of which nothing else was asked than what is undone now (at
+    /// [`Isolation::Serializable`] also those). Scans made before go on showing what they did.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the savepoint is not one of this transaction, or no longer.
@@ -385,7 +386,11 @@ impl Transaction {
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.alive()?;
         let place = self.place_of(savepoint)?;
-        self.writes.undo_to(self.savepoints[place].1);
+        let (_, writes, keys) = self.savepoints[place];
+        self.writes.undo_to(writes);
+        if self.options.isolation != Isolation::Serializable {
+            self.handle.core.locks.release_undone(&mut self.owner, keys);
+        }
         self.owner.note_writes(self.writes.count(), self.writes.memory_bytes());
         self.savepoints.truncate(place + 1);
         Ok(())

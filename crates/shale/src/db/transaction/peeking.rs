@@ -101,7 +101,7 @@ impl LockingScan {
 
     /// Comes to a row that another has locked, as it was last committed; false if it was not there.
     pub(super) fn peek(&mut self, transaction: &Transaction, row: Option<Vec<u8>>) -> Result<bool> {
-        let Some(key) = row else { return Ok(false) };
+        let Some(key) = row.filter(|_| !self.skips) else { return Ok(false) };
         let Some(value) = transaction.read_at(&self.tree, &key, None)? else { return Ok(false) };
         self.show(&value);
         (self.place, self.unlocked) = (Place::Row(key), true);

@@ -1,13 +1,11 @@
 //! What a transaction writes: locked first, then kept to itself until it commits.
 
 use super::Transaction;
-#[cfg(doc)]
-use crate::base::error::Error;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::key::Kind;
 use crate::db::tree::Tree;
 use crate::read::Value;
-use crate::txn::{Mode, Span};
+use crate::txn::{Lock, Mode, Span, Wait};
 use crate::write::ops;
 
 impl Transaction {
@@ -127,6 +125,75 @@ impl Transaction {
     /// ```
     pub fn insert(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<Option<Value>> {
         self.before_write(tree, Kind::Put, key, value)?;
+        let existing = self.insert_locked(tree, key, value)?;
+        if existing.is_some() {
+            self.keep_lock(tree, key, Mode::Write);
+        }
+        Ok(existing)
+    }
+
+    /// As [`Transaction::insert`], for one who leaves the value that is there as it is: then the key
+    /// is locked shared, so that others who do the same do not wait. (If the transaction has locked
+    /// it before, that stays.)
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// # let words = db.tree_or_create("words")?;
+    /// words.put(b"a", b"1")?;
+    /// let mut txn = db.begin(shale::TransactionOptions::default())?;
+    /// let mut other = db.begin(shale::TransactionOptions::default())?;
+    /// assert_eq!(txn.insert_or_share(&words, b"a", b"2")?.unwrap(), b"1");
+    /// assert_eq!(other.insert_or_share(&words, b"a", b"3")?.unwrap(), b"1");
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn insert_or_share(
+        &mut self,
+        tree: &Tree,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Value>> {
+        if self.is_optimistic() {
+            return self.insert(tree, key, value);
+        }
+        self.check_write(tree, key, value)?;
+        let span = Span::Key(key);
+        let shared = Lock { tree: tree.id(), span, mode: Mode::Shared };
+        let waited = self.owner.has_asked(shared);
+        let asked = (!waited).then(|| self.lock_with(tree.id(), span, Mode::Write, Wait::Never));
+        match asked {
+            Some(Ok(())) => {}
+            None | Some(Err(Error::LockTimeout { .. })) => {
+                // Perhaps it is there, and others have found it too, or wait for who inserts it.
+                self.lock(tree, span, Mode::Shared)?;
+                if let Some(existing) = self.read_at(tree, key, None)? {
+                    self.check_unchanged(tree, span)?;
+                    self.keep_lock(tree, key, Mode::Shared);
+                    return Ok(Some(existing));
+                }
+                // Of two who held it shared and then asked to write one would have to give way.
+                self.handle.core.locks.release_once(&mut self.owner, tree.id(), key);
+                self.lock(tree, span, Mode::Write)?;
+            }
+            Some(Err(error)) => return Err(error),
+        }
+        self.check_unchanged(tree, span)?;
+        let existing = self.insert_locked(tree, key, value)?;
+        if existing.is_some() {
+            self.keep_lock(tree, key, Mode::Shared);
+        }
+        Ok(existing)
+    }
+
+    fn keep_lock(&mut self, tree: &Tree, key: &[u8], mode: Mode) {
+        self.handle.core.locks.keep_as(&self.owner, tree.id(), key, mode);
+    }
+
+    /// Inserts a key that is locked, unless it has a value: then answers with that.
+    fn insert_locked(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<Option<Value>> {
         let mut view = None;
         if self.is_optimistic() {
             self.reads.add_key(tree.id(), key);
