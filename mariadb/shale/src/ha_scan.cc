@@ -7,6 +7,8 @@
 #include "search.h"
 #include "trx.h"
 
+#include <algorithm>
+
 #include <rowid_filter.h>
 
 using namespace shale_sql;
@@ -151,6 +153,11 @@ bool ha_shale::is_enough(const Index &index) const {
   return true;
 }
 
+bool ha_shale::has_beginnings(const Index &index) const {
+  return std::any_of(index.beginnings.begin(), index.beginnings.end(),
+                     [](uint64_t word) { return word != 0; });
+}
+
 // Columns that are in no row are computed by the server, but neither in a read of an index alone nor
 // in a buffer of its own, where rows of partitions are compared by them.
 bool ha_shale::computes(const Index &index, const uchar *buf) const {
@@ -202,7 +209,14 @@ int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key
     if (*skip) return 0;
   }
   if (!conditional) return filter_out(*primary_key, skip);
-  switch (handler_index_cond_check(this)) {
+  // Before the condition the server compares the record with the end of the range. What an entry has
+  // the beginning of only is not in the record, but an earlier row's value: the scan's own bound, and
+  // the server once it has the row, find the end.
+  key_range *end = end_range;
+  if (has_beginnings(index)) end_range = nullptr;
+  check_result_t holds = handler_index_cond_check(this);
+  end_range = end;
+  switch (holds) {
     case CHECK_POS:
       return filter_out(*primary_key, skip);
     case CHECK_NEG:

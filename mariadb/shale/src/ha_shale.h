@@ -149,6 +149,7 @@ class ha_shale final : public handler {
   const Index &of_number(uint number) const { return indexes_[places_[number]]; }
   bool is_primary(const Index &index) const { return &index == &indexes_[0]; }
   bool is_enough(const Index &index) const;
+  bool has_beginnings(const Index &index) const;
   bool computes(const Index &index, const uchar *buf) const;
   int compute(const Index &index, uchar *buf);
 

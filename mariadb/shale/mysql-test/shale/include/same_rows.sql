@@ -92,3 +92,24 @@ insert into c (a) values (repeat('ab', 20));
 check table c;
 check table c extended;
 drop table c;
+
+-- A range that ends within a column of which the index has the beginning only: the record has that of
+-- an earlier row when a condition on the index is asked.
+create table beginnings (n int primary key, a int, x blob, key k (a, x(3)));
+insert into beginnings values (1, 0, '47'), (2, 0, 'p28'), (3, 0, 'q37'), (4, 1, '31'), (5, 1, 'p14'),
+  (6, 2, 'pq38'), (7, 2, 'q45'), (8, 3, '47'), (9, 3, 'p34'), (10, 3, 'q99'), (11, null, 'q19');
+select n from beginnings force index (k) where x <= 'q2' and a between 0 and 3 order by n;
+select n from beginnings force index (k) where x <= 'q2' and a between 0 and 3 order by n for update;
+begin;
+update beginnings force index (k) set n = n + 100 where x <= 'q2' and a between 0 and 3;
+select * from beginnings;
+rollback;
+delete from beginnings where x <= 'q2' and a between 0 and 3;
+select * from beginnings;
+drop table beginnings;
+create table beginnings (c varchar(20), x blob not null, key k (x(8) desc));
+insert into beginnings values ('a', 'abc'), ('b', x'00ff00'), ('c', x'ff'), ('d', x'00'), ('e', x'00'), ('f', x'80');
+create table target (id int primary key auto_increment, c varchar(20));
+insert into target (c) select c from beginnings where c is not null and x in (x'ff', repeat('b', 9000));
+select * from target;
+drop table target, beginnings;
