@@ -98,7 +98,7 @@ ALLOWED: list[Allowed] = [
             "^rows$", "^show create table", r"AUTO_INCREMENT=2147483648 ", r"AUTO_INCREMENT=21474836\d\d "),
     Allowed("computed anew", "SHALE copies a versioned table to alter it, and a copy computes stored columns anew: what INSERT"
             " IGNORE has cut does not fit then. InnoDB changes it in place", "^outcome$", "^alter table",
-            "^error (1264|1265|1406)", "^ok", parts=True, program="system versioning"),
+            "^error (1264|1265|1292|1406)", "^ok", parts=True, program="system versioning"),
     Allowed("computed while InnoDB rebuilds", "InnoDB rebuilds its table and computes virtual columns for that, of which some do"
             " not fit what INSERT has let in; SHALE changes the definition", "^outcome$", "^alter table", "^ok",
             "^error (1264|1265|1406)", parts=True, program=r"as \(.*\) virtual"),
