@@ -83,6 +83,9 @@ ALLOWED: list[Allowed] = [
             " who insert there wait", "^(waits|outcome|error code)$", "^(insert|replace)",
             "^ok|^error 1062", LOCKED, parts=True,
             program="^set session transaction isolation level read committed"),
+    Allowed("a holder that passes who waits", "who holds a row shared, as a duplicate of his INSERT, gets it exclusively before"
+            " those who wait for it; InnoDB queues him behind them, which is a deadlock", "^(waits|outcome)$",
+            "^(select .* for update|update|delete)", r"^(waits|ok|\d+ rows)", "^error 1213", parts=True, program="^insert"),
     Allowed("another victim", "both engines have the deadlock, and give up another session: InnoDB's weight counts its own"
             " locks, those of one page together", "^victim$", "", "", "", parts=True),
     Allowed("a duplicate that a scan has met", "a lock that was shared for a duplicate stays exclusive when a later scan has met"
