@@ -74,14 +74,21 @@ class Python(Framework):
     def run(
         self, folder: pathlib.Path, port: int, report: pathlib.Path, sample: bool
     ) -> subprocess.Popen[bytes]:
+        options = ("--dburi", f"mariadb+pymysql://root@127.0.0.1:{port}/test?charset=utf8mb4",
+                   "--backend-only", "--maxfail=1000000")
+        path = f"{HERE}:{folder}:{folder}/lib"
+        return self.pytest(folder, report, sample, options, {"PYTHONPATH": path})
+
+    def pytest(
+        self, folder: pathlib.Path, report: pathlib.Path, sample: bool, options: tuple[str, ...],
+        environment: dict[str, str],
+    ) -> subprocess.Popen[bytes]:
+        """Starts the tests that are named, or the sample."""
         with open(report.with_suffix(".log"), "wb") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "pytest", "-p", "without_foreign_keys", "-p", "no:cacheprovider",
-                 "-q", f"--junitxml={report}",
-                 "--dburi", f"mariadb+pymysql://root@127.0.0.1:{port}/test?charset=utf8mb4",
-                 "--backend-only", "--maxfail=1000000", *(self.sample if sample else self.tests)],
-                cwd=folder, env=dict(os.environ, PYTHONPATH=f"{HERE}:{folder}:{folder}/lib"),
-                stdout=log, stderr=log,
+                 "-q", f"--junitxml={report}", *options, *(self.sample if sample else self.tests)],
+                cwd=folder, env=os.environ | environment, stdout=log, stderr=log,
             )
 
 
@@ -94,17 +101,12 @@ class Peewee(Python):
     def run(
         self, folder: pathlib.Path, port: int, report: pathlib.Path, sample: bool
     ) -> subprocess.Popen[bytes]:
-        with open(report.with_suffix(".log"), "wb") as log:
-            return subprocess.Popen(
-                # `tests` is a module that has all tests of the others.
-                [sys.executable, "-m", "pytest", "-p", "without_foreign_keys", "-p", "no:cacheprovider",
-                 "-q", f"--junitxml={report}", *(self.sample if sample else self.tests)],
-                cwd=folder, stdout=log, stderr=log,
-                env=dict(
-                    os.environ, PYTHONPATH=f"{HERE}:{folder}", PEEWEE_TEST_BACKEND="mysql",
-                    PEEWEE_MYSQL_HOST="127.0.0.1", PEEWEE_MYSQL_PORT=str(port), PEEWEE_MYSQL_USER="root",
-                ),
-            )
+        # `tests` is a module that has all tests of the others.
+        return self.pytest(folder, report, sample, (), {
+            "PYTHONPATH": f"{HERE}:{folder}", "PEEWEE_TEST_BACKEND": "mysql",
+            "PEEWEE_MYSQL_HOST": "127.0.0.1", "PEEWEE_MYSQL_PORT": str(port),
+            "PEEWEE_MYSQL_USER": "root",
+        })
 
 
 class Ruby(Framework):

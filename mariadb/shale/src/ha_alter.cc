@@ -25,7 +25,7 @@ class AlterContext final : public inplace_alter_handler_ctx {
   std::string path;
   AlterPlan plan;
   std::vector<TreeHandle> trees;  // as plan.added
-  uint64_t greatest = 0;          // of the automatic numbers, if the statement sets the next
+  uint64_t above = 0;             // the automatic numbers, if the statement sets the next
 };
 
 void drop(const TableDef &def, uint32_t index_id) {
@@ -242,7 +242,7 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
   info->handler_ctx = context;
   bool numbered = (info->create_info->used_fields & HA_CREATE_USED_AUTO) != 0;
   if (numbered && table->found_next_number_field != nullptr) {
-    if (int error = look_up_greatest(&context->greatest)) {
+    if (int error = look_up_above(&context->above)) {
       print_error(tell_server(ha_thd(), error), MYF(0));
       return true;
     }
@@ -297,8 +297,7 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
     auto *context = static_cast<AlterContext *>(*one);
     defs.emplace_back(context->path, &context->plan.def);
     // Not below a number that is in the table, though its row may be deleted before the next insert.
-    uint64_t above = context->greatest == ULONGLONG_MAX ? ULONGLONG_MAX : context->greatest + 1;
-    if (numbered) number = std::max(number, above);
+    number = std::max(number, context->above);
   }
   if (int error = engine.catalog.write_all(defs, number)) {
     print_error(error, MYF(0));

@@ -265,7 +265,7 @@ class ha_shale final : public handler {
   int show_duplicate(size_t place);
   int end_part(size_t bytes);
   void use_number(const uchar *row);
-  int look_up_greatest(uint64_t *greatest);
+  int look_up_above(uint64_t *above);
   int look_up_number();
 
   // Statistics (ha_info)

@@ -234,8 +234,8 @@ int ha_shale::delete_row(const uchar *buf) {
   return tell_server(ha_thd(), error);
 }
 
-// The greatest automatic number that is in the table, committed or not; 0 if there is none.
-int ha_shale::look_up_greatest(uint64_t *greatest) {
+// What is one above the greatest automatic number that is in the table, committed or not.
+int ha_shale::look_up_above(uint64_t *above) {
   const Index &index = of_number(table->s->next_number_index);
   shale_scan *begun = nullptr;
   int error = number_of(
@@ -247,7 +247,7 @@ int ha_shale::look_up_greatest(uint64_t *greatest) {
   if ((error = number_of(move_scan(begun, falls ? SHALE_FIRST : SHALE_LAST)))) {
     return error;
   }
-  *greatest = 0;
+  *above = 1;
   if (!at_row(begun)) return 0;
   size_t key_len = 0, value_len = 0;
   const char *bytes = static_cast<const char *>(shale_scan_key(begun, &key_len));
@@ -266,7 +266,8 @@ int ha_shale::look_up_greatest(uint64_t *greatest) {
   bool is_null = field->is_real_null(offset);
   longlong found = is_null ? 0 : field->val_int_offset(static_cast<uint>(offset));
   bool is_signed = !(field->flags & UNSIGNED_FLAG);
-  *greatest = is_signed && found < 0 ? 0 : static_cast<uint64_t>(found);
+  uint64_t greatest = is_signed && found < 0 ? 0 : static_cast<uint64_t>(found);
+  *above = greatest == ULONGLONG_MAX ? greatest : greatest + 1;
   dbug_tmp_restore_column_map(&table->read_set, old);
   memcpy(row, saved.data(), saved.size());
   return 0;
@@ -277,12 +278,11 @@ int ha_shale::look_up_number() {
   if (shared_->next_number.load() != 0 || table->found_next_number_field == nullptr) return 0;
   std::lock_guard<std::mutex> one_at_a_time(shared_->numbers);
   if (shared_->next_number.load() != 0) return 0;
-  uint64_t kept = 0, greatest = 0;
+  uint64_t kept = 0, above = 0;
   if (int error = engine.catalog.read_number('A', shared_->def->table_id, &kept)) return error;
-  if (int error = look_up_greatest(&greatest)) return error;
+  if (int error = look_up_above(&above)) return error;
   shared_->number_was_kept(kept, table->found_next_number_field->get_max_int_value());
-  uint64_t above = greatest == ULONGLONG_MAX ? greatest : greatest + 1;
-  shared_->next_number.store(std::max<uint64_t>({kept, above, 1}));
+  shared_->next_number.store(std::max(kept, above));
   return 0;
 }
 

@@ -516,8 +516,8 @@ impl LockTable {
         released
     }
 
-    /// Lets go of the keys that were got to write since a mark and that no other call has asked for:
-    /// what was written there has been undone.
+    /// Lets go of the keys that were got to write since a mark and that no other call has asked
+    /// for: what was written there has been undone.
     pub fn release_undone(&self, owner: &mut Owner, mark: KeysMark) {
         if owner.merges != mark.merges {
             return;
@@ -537,8 +537,8 @@ impl LockTable {
         self.grant_parts(parts);
     }
 
-    /// Holds a key, which the call that asks has got to write, in a weaker mode to the end; one that
-    /// the owner had before stays as it is.
+    /// Holds a key, which the call that asks has got to write, in a weaker mode to the end; one
+    /// that the owner had before stays as it is.
     pub fn keep_as(&self, owner: &Owner, tree: TreeId, key: &[u8], mode: Mode) {
         let mut cell = self.cells[Self::shard_of(tree, key)].lock();
         let weaker = cell.shard.keep_as(owner.id, tree, key, mode);

@@ -15,6 +15,7 @@ pub mod reads;
 pub mod refusal;
 pub mod runs;
 pub mod shard;
+pub mod tree_locks;
 pub mod writes;
 
 pub use interrupt::Interrupt;

@@ -44,8 +44,8 @@ impl LockTable {
     }
 
     /// Where the first place of a range is, from its lower end or `backward` from its upper one, at
-    /// which another holds a lock to write. One who locks no gaps asks so what is written there that
-    /// he does not see, and then for the lock of that key. Others may come while he looks.
+    /// which another holds a lock to write. One who locks no gaps asks so what is written there
+    /// that he does not see, and then for the lock of that key. Others may come while he looks.
     pub fn writers(
         &self,
         owner: &Owner,

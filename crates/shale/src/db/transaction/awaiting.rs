@@ -57,9 +57,9 @@ impl LockingScan {
         Ok(true)
     }
 
-    /// Whether it has waited since. Then it goes on from the row that it has waited for, as a cursor
-    /// that stands there, and does not come to what is new behind it. (One that locks gaps has
-    /// locked what is behind.)
+    /// Whether it has waited since. Then it goes on from the row that it has waited for, as a
+    /// cursor that stands there, and does not come to what is new behind it. (One that locks gaps
+    /// has locked what is behind.)
     pub(super) fn has_waited(&self, transaction: &Transaction, since: u64) -> bool {
         let locks_gaps = transaction.options.isolation != Isolation::ReadCommitted;
         !locks_gaps && transaction.owner.waits() != since

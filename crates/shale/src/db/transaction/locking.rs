@@ -38,8 +38,8 @@ enum Place {
 
 /// A range of a tree, row by row in both directions; what it has passed is locked until the
 /// transaction ends, so that nobody changes it or (but for [`Isolation::ReadCommitted`]) adds to
-/// it. It shows the newest that is committed when it comes to a place, for which it waits if another
-/// is writing there, and the transaction's own writes of before the scan.
+/// it. It shows the newest that is committed when it comes to a place, for which it waits if
+/// another is writing there, and the transaction's own writes of before the scan.
 ///
 /// ```
 /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };

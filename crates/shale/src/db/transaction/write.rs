@@ -132,9 +132,9 @@ impl Transaction {
         Ok(existing)
     }
 
-    /// As [`Transaction::insert`], for one who leaves the value that is there as it is: then the key
-    /// is locked shared, so that others who do the same do not wait. (If the transaction has locked
-    /// it before, that stays.)
+    /// As [`Transaction::insert`], for one who leaves the value that is there as it is: then the
+    /// key is locked shared, so that others who do the same do not wait. (If the transaction has
+    /// locked it before, that stays.)
     ///
     /// # Errors
     /// As [`Transaction::put`].

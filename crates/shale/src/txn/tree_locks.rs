@@ -1,0 +1,274 @@
+//! The locks of one tree in one shard: who holds which keys and ranges, who waits for them, and who
+//! is in whose way.
+
+use super::holders::{Holder, Holders};
+use super::lock::{Mode, OwnedSpan, Span, TxnId};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A range of keys that is held.
+#[derive(Debug)]
+pub(super) struct RangeLock {
+    pub(super) owner: TxnId,
+    pub(super) mode: Mode,
+    pub(super) lower: Box<[u8]>,
+    pub(super) upper: Option<Box<[u8]>>,
+    /// The last one that its owner was granted: it can be taken back, so it is not merged yet.
+    pub(super) fresh: bool,
+}
+
+impl RangeLock {
+    pub(super) fn span(&self) -> Span<'_> {
+        Span::Range(&self.lower, self.upper.as_deref())
+    }
+
+    pub(super) fn covers(&self, span: Span<'_>) -> bool {
+        match span {
+            Span::Key(key) => self.span().has(key),
+            Span::Range(lower, upper) => {
+                *self.lower <= *lower
+                    && match (&self.upper, upper) {
+                        (None, _) => true,
+                        (Some(_), None) => false,
+                        (Some(own), Some(other)) => other <= &**own,
+                    }
+            }
+        }
+    }
+
+    /// Whether the two make one range together.
+    pub(super) fn touches(&self, lower: &[u8], upper: Option<&[u8]>) -> bool {
+        upper.is_none_or(|upper| *self.lower <= *upper)
+            && self.upper.as_deref().is_none_or(|own| lower <= own)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        RANGE_BYTES + self.lower.len() + self.upper.as_ref().map_or(0, |upper| upper.len())
+    }
+}
+
+/// What somebody waits for.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) owner: TxnId,
+    pub(super) span: OwnedSpan,
+    pub(super) mode: Mode,
+    /// Whether it is all that the owner asks for.
+    pub(super) whole: bool,
+    /// The earlier requests that it does not wait for: these wait for its owner.
+    pub(super) passes: Vec<TxnId>,
+}
+
+/// One who is in the way of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// The transaction.
+    pub id: TxnId,
+    /// Whether it holds what the request conflicts with; else it has asked for it before.
+    pub holds: bool,
+}
+
+/// What a held key takes beside its bytes: its place in the tree, the counts of the shared key, and
+/// its place in the holder's list.
+pub const KEY_BYTES: usize = 112;
+/// What a held range takes beside its bounds.
+const RANGE_BYTES: usize = size_of::<RangeLock>();
+
+/// The locks of a tree, and who waits for them.
+#[derive(Debug, Default)]
+pub(super) struct TreeLocks {
+    pub(super) keys: BTreeMap<Arc<[u8]>, Holders>,
+    pub(super) ranges: Vec<RangeLock>,
+    /// In the order in which they came.
+    pub(super) queue: Vec<Request>,
+}
+
+impl TreeLocks {
+    /// Tells `found` of the others who hold what conflicts, until it answers false.
+    pub(super) fn conflicts(
+        &self,
+        owner: TxnId,
+        span: Span<'_>,
+        mode: Mode,
+        found: &mut dyn FnMut(TxnId) -> bool,
+    ) {
+        let in_the_way = |other: TxnId, held: Mode| other != owner && held.conflicts(mode);
+        match span {
+            Span::Key(key) => {
+                let holders = self.keys.get(key).map(Holders::as_slice).unwrap_or_default();
+                for holder in holders {
+                    if in_the_way(holder.owner, holder.mode) && !found(holder.owner) {
+                        return;
+                    }
+                }
+            }
+            Span::Range(lower, upper) => {
+                let end = upper.map_or(Bound::Unbounded, Bound::Excluded);
+                if upper.is_none_or(|upper| lower < upper) {
+                    let inside = self.keys.range::<[u8], _>((Bound::Included(lower), end));
+                    for holder in inside.flat_map(|(_, holders)| holders.as_slice()) {
+                        if in_the_way(holder.owner, holder.mode) && !found(holder.owner) {
+                            return;
+                        }
+                    }
+                }
+            }
+        }
+        for range in &self.ranges {
+            if in_the_way(range.owner, range.mode)
+                && range.span().overlaps(span)
+                && !found(range.owner)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Whether `owner` holds something that this conflicts with.
+    pub(super) fn is_held_up_by(&self, owner: TxnId, request: &Request) -> bool {
+        let mut held_up = false;
+        self.conflicts(request.owner, request.span.get(), request.mode, &mut |holder| {
+            held_up = holder == owner;
+            !held_up
+        });
+        held_up
+    }
+
+    /// Tells `found` of all whom this request of `owner` has to wait for, if those of the queue
+    /// before `place` are earlier, until it answers false.
+    pub(super) fn blockers(
+        &self,
+        owner: TxnId,
+        (span, mode): (Span<'_>, Mode),
+        place: usize,
+        passes: &[TxnId],
+        found: &mut dyn FnMut(Blocker) -> bool,
+    ) {
+        let mut go_on = true;
+        self.conflicts(owner, span, mode, &mut |id| {
+            go_on = found(Blocker { id, holds: true });
+            go_on
+        });
+        for earlier in self.queue.iter().take(place) {
+            if !go_on {
+                return;
+            }
+            if earlier.owner != owner
+                && earlier.mode.conflicts(mode)
+                && earlier.span.get().overlaps(span)
+                && !passes.contains(&earlier.owner)
+                && !self.is_held_up_by(owner, earlier)
+            {
+                go_on = found(Blocker { id: earlier.owner, holds: false });
+            }
+        }
+    }
+
+    pub(super) fn is_free(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
+        let mut free = true;
+        self.blockers(owner, (span, mode), self.queue.len(), &[], &mut |_| {
+            free = false;
+            false
+        });
+        free
+    }
+
+    /// Whether what waits at a place of the queue is free.
+    pub(super) fn is_free_at(&self, place: usize) -> bool {
+        let mut free = true;
+        self.blockers_at(place, &mut |_| {
+            free = false;
+            false
+        });
+        free
+    }
+
+    pub(super) fn blockers_at(&self, place: usize, found: &mut dyn FnMut(Blocker) -> bool) {
+        if let Some(request) = self.queue.get(place) {
+            let asked = (request.span.get(), request.mode);
+            self.blockers(request.owner, asked, place, &request.passes, found);
+        }
+    }
+
+    /// The places of the queue at which an owner waits.
+    pub(super) fn places(&self, owner: TxnId) -> impl Iterator<Item = usize> + '_ {
+        let all = self.queue.iter().enumerate();
+        all.filter(move |(_, request)| request.owner == owner).map(|(place, _)| place)
+    }
+
+    /// Whether the owner has it already. From now on two calls rely on it.
+    pub(super) fn is_held_again(&mut self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
+        if let Span::Key(key) = span
+            && let Some(held) = self.keys.get_mut(key).and_then(|holders| holders.of(owner))
+        {
+            held.once = false;
+            if held.mode >= mode {
+                return true;
+            }
+        }
+        let covers = |range: &RangeLock| range.owner == owner && range.mode >= mode;
+        self.ranges.iter().any(|range| covers(range) && range.covers(span))
+    }
+
+    /// Notes the lock; answers by how many bytes the memory taken has changed, and with a new key.
+    pub(super) fn grant(
+        &mut self,
+        owner: TxnId,
+        span: Span<'_>,
+        mode: Mode,
+    ) -> (isize, Option<Arc<[u8]>>) {
+        match span {
+            Span::Key(key) => {
+                let new = Holder { owner, mode, once: true };
+                if let Some(holders) = self.keys.get_mut(key) {
+                    if let Some(held) = holders.of(owner) {
+                        *held = Holder { once: false, ..new };
+                        return (0, None);
+                    }
+                    holders.add(new);
+                    let key = self.keys.get_key_value(key).map(|(key, _)| key.clone());
+                    (KEY_BYTES as isize, key)
+                } else {
+                    let key: Arc<[u8]> = key.into();
+                    self.keys.insert(key.clone(), Holders::One(new));
+                    ((KEY_BYTES + key.len()) as isize, Some(key))
+                }
+            }
+            Span::Range(lower, upper) => {
+                let mut bytes = self.merge_fresh(owner);
+                let (lower, upper) = (lower.into(), upper.map(Into::into));
+                let new = RangeLock { owner, mode, lower, upper, fresh: true };
+                bytes += new.bytes() as isize;
+                self.ranges.push(new);
+                (bytes, None)
+            }
+        }
+    }
+
+    /// The last range that the owner was granted becomes one with those that it touches; answers
+    /// by how many bytes the memory taken has changed.
+    pub(super) fn merge_fresh(&mut self, owner: TxnId) -> isize {
+        let is_fresh = |range: &RangeLock| range.owner == owner && range.fresh;
+        let Some(at) = self.ranges.iter().position(is_fresh) else { return 0 };
+        let mut new = self.ranges.swap_remove(at);
+        new.fresh = false;
+        let mut bytes = -(new.bytes() as isize);
+        while let Some(at) = self.ranges.iter().position(|range| {
+            range.owner == owner
+                && range.mode == new.mode
+                && range.touches(&new.lower, new.upper.as_deref())
+        }) {
+            let old = self.ranges.swap_remove(at);
+            bytes -= old.bytes() as isize;
+            new.lower = new.lower.min(old.lower);
+            new.upper = match (new.upper, old.upper) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                _ => None,
+            };
+        }
+        bytes += new.bytes() as isize;
+        self.ranges.push(new);
+        bytes
+    }
+}
