@@ -325,3 +325,31 @@ fn at_read_committed_a_locking_scan_shows_what_was_committed_before_it_came() {
         assert_eq!(found.join(" "), if backward { "e d c b a" } else { "c d e f g" });
     }
 }
+
+#[test]
+fn at_read_committed_a_locking_scan_leaves_the_place_of_a_row_that_was_deleted_free() {
+    for backward in [false, true] {
+        let (db, tree) = open();
+        for key in ["b", "d", "f"] {
+            tree.put(key.as_bytes(), b"0").unwrap();
+        }
+        let mut writer = at_read_committed(&db);
+        writer.delete(&tree, b"d").unwrap();
+        let mut writer = Some(writer);
+        let mut txn = at_read_committed(&db);
+        // The lock of a row that an earlier call relies on stays, deleted or not.
+        txn.get_for_update(&tree, b"f").unwrap();
+        txn.delete(&tree, b"f").unwrap();
+        let mut scan =
+            txn.scan_locking(&tree, ScanOptions::default(), LockMode::Exclusive).unwrap();
+        let found = walk(&mut txn, &mut scan, backward, &mut || {
+            writer.take().expect("it waits once").commit(DONE).unwrap();
+        });
+        assert_eq!(found, ["b"], "backward {backward}");
+        let mut other = at_read_committed(&db);
+        other.set_lock_timeout(Duration::ZERO);
+        for (key, free) in [("b", false), ("d", true), ("f", false)] {
+            assert_eq!(other.put(&tree, key.as_bytes(), b"").is_ok(), free, "{key} {backward}");
+        }
+    }
+}

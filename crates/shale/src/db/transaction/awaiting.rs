@@ -24,7 +24,8 @@ pub(super) struct Ahead {
     waits: u64,
     /// A key the lock of which was asked for in vain: it is asked for again.
     asked: Option<Vec<u8>>,
-    /// A key the lock of which was waited for, held since.
+    /// A key the lock of which was waited for, or of which the row has changed before it was
+    /// locked; held since.
     awaited: Option<Vec<u8>>,
 }
 
@@ -83,6 +84,13 @@ impl LockingScan {
             transaction.unlock(&self.tree, &key)?;
         }
         Ok(is_it)
+    }
+
+    /// The row that it has locked is not as it was found, or not there any more.
+    pub(super) fn looks_again_at(&mut self, transaction: &Transaction, row: Option<&[u8]>) {
+        if transaction.options.isolation == Isolation::ReadCommitted {
+            self.ahead.awaited = row.map(<[u8]>::to_vec);
+        }
     }
 
     /// The nearest key from `from` to before `end` that another has locked to write.

@@ -251,6 +251,7 @@ impl LockingScan {
                     return self.arrive(found, Place::AfterLast);
                 }
                 Ok(false) => {
+                    self.looks_again_at(transaction, found.as_deref());
                     if let Some(row) = found.filter(|_| self.has_waited(transaction, waits)) {
                         from = row;
                     }
@@ -327,6 +328,7 @@ impl LockingScan {
             match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
                 Ok(true) => return self.arrive(found, Place::BeforeFirst),
                 Ok(false) => {
+                    self.looks_again_at(transaction, found.as_deref());
                     if let Some(row) = found.filter(|_| self.has_waited(transaction, waits)) {
                         end = Some([&*row, &[0]].concat());
                     }
