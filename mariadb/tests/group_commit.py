@@ -1,4 +1,5 @@
-"""How many syncs a commit costs with eight clients: without a binary log, and with one.
+"""How many syncs a commit costs with eight clients, without a binary log and with one, and how many
+a change of tables.
 
 Syncs are counted in the server, by a library that is loaded into it (syncs.c), and made slow, so
 that commits meet. What must hold: commits share syncs, of Shale's log and of the binary log, and
@@ -7,9 +8,11 @@ the commit after the binary log's sync has none.
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import subprocess
 import sys
+from typing import Iterator
 
 import server as servers
 
@@ -38,8 +41,10 @@ def counted(log: pathlib.Path) -> dict[str, int]:
             "binlog": sum("/bin.0" in line for line in lines), "all": len(lines)}
 
 
-def measure(layout: servers.Layout, library: pathlib.Path, name: str, options: list[str],
-            clients: int) -> dict[str, float]:
+@contextlib.contextmanager
+def counting(layout: servers.Layout, library: pathlib.Path, name: str,
+             options: list[str]) -> Iterator[tuple[servers.Server, pathlib.Path]]:
+    """A server whose syncs are counted and slow, and the file that has them."""
     log = layout.folder / f"{name}.syncs"
     layout.environment["LD_PRELOAD"] = str(library)
     layout.environment["SYNCS_LOG"] = str(log)
@@ -48,21 +53,58 @@ def measure(layout: servers.Layout, library: pathlib.Path, name: str, options: l
     try:
         server.start()
         server.run("create database commits")
-        server.run("create table t (id int primary key)", database="commits")
-        before = counted(log)
-        servers.all_of((work, server, client) for client in range(clients))
-        after = counted(log)
-        (rows,) = server.run("select count(*) from t", database="commits")[0]
+        yield server, log
         server.stop()
     finally:
         server.kill()
         for variable in ("LD_PRELOAD", "SYNCS_LOG", "SYNCS_MICROS"):
             layout.environment.pop(variable, None)
+
+
+def measure(layout: servers.Layout, library: pathlib.Path, name: str, options: list[str],
+            clients: int) -> dict[str, float]:
+    with counting(layout, library, name, options) as (server, log):
+        server.run("create table t (id int primary key)", database="commits")
+        before = counted(log)
+        servers.all_of((work, server, client) for client in range(clients))
+        after = counted(log)
+        (rows,) = server.run("select count(*) from t", database="commits")[0]
     assert rows == clients * COMMITS, rows
     per = {kind: (after[kind] - before[kind]) / rows for kind in after}
     print(f"{name:24} {clients} clients, {rows} commits; syncs per commit:"
           f" Shale's log {per['log']:.2f}, binary log {per['binlog']:.2f}, all {per['all']:.2f}")
     return per
+
+
+# Changes of a table of four trees. Trees are made before the catalog names them, and dropped after
+# that: a change of the manifest for each, one of the catalog, and the log before each.
+CHANGES = {
+    "create table {t} (id int primary key, a int, b int, c int, key (a), key (b), key (c))": 3,
+    "truncate {t}": 4,
+    "alter table {t} drop key a, drop key b, add key x (a, b), add key y (b, a)": 3,
+    "drop table {t}": 2,
+}
+
+
+def of_ddl(layout: servers.Layout, library: pathlib.Path) -> list[str]:
+    """The changes that cost more syncs of SHALE's files than they may, in most of some rounds."""
+    wrong = []
+    with counting(layout, library, "ddl", []) as (server, log):
+        counts: dict[str, list[int]] = {change: [] for change in CHANGES}
+        for number in range(5):
+            for change in CHANGES:
+                before = counted(log)["log"]
+                server.run(change.format(t=f"t{number}"), database="commits")
+                counts[change].append(counted(log)["log"] - before)
+                if change.startswith("create"):
+                    server.run(f"insert into t{number} values (1, 2, 3, 4)", database="commits")
+    for change, most in CHANGES.items():
+        # A sync of the background may come between.
+        usual = sorted(counts[change])[2]
+        print(f"{change.split(' {')[0]:24} {usual} syncs of Shale's files")
+        if usual > most:
+            wrong.append(f"{change}: at most {most} syncs of Shale's files: {counts[change]}")
+    return wrong
 
 
 def main() -> int:
@@ -72,8 +114,8 @@ def main() -> int:
     alone = measure(layout, library, "alone", [], 1)
     shared = measure(layout, library, "shared", [], CLIENTS)
     alone_logged = measure(layout, library, "alone-binlog", binlog, 1)
+    wrong = of_ddl(layout, library)
     logged = measure(layout, library, "shared-binlog", binlog, CLIENTS)
-    wrong = []
     if not 0.95 <= alone["log"] <= 1.3:
         wrong.append("a commit alone costs one sync")
     if shared["log"] > 0.9:

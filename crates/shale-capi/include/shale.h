@@ -358,6 +358,19 @@ shale_error *shale_tree_open(const shale_db *db,
 // snapshot's read is in it; calls with its handles return SHALE_NO_SUCH_TREE.
 SHALE_MUST_USE shale_error *shale_tree_drop(const shale_db *db, const char *name);
 
+// Creates trees and drops others, in one step, at the cost of one: all of it is durable on return,
+// or nothing has changed. A name that is dropped may be created again. `create` are `created`
+// names, `drop` are `dropped`; `config` is as by shale_tree_open, the same for all. `trees` are
+// `created` places for the handles, in the order of the names.
+SHALE_MUST_USE
+shale_error *shale_trees_change(const shale_db *db,
+                                const char *const *create,
+                                size_t created,
+                                const shale_config *config,
+                                const char *const *drop,
+                                size_t dropped,
+                                shale_tree **trees);
+
 // A tree's name, valid until the handle is freed. Of NULL: an empty text.
 const char *shale_tree_name(const shale_tree *tree);
 

@@ -92,6 +92,56 @@ pub unsafe extern "C" fn shale_tree_drop(
     guard(|| unsafe { Ok(handle(db, "db")?.0.drop_tree(text(name, "name")?)?) })
 }
 
+/// Creates trees and drops others, in one step, at the cost of one: all of it is durable on return,
+/// or nothing has changed. A name that is dropped may be created again. `create` are `created`
+/// names, `drop` are `dropped`; `config` is as by shale_tree_open, the same for all. `trees` are
+/// `created` places for the handles, in the order of the names.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_trees_change(
+    db: *const shale_db,
+    create: *const *const c_char,
+    created: usize,
+    config: *const shale_config,
+    drop: *const *const c_char,
+    dropped: usize,
+    trees: *mut *mut shale_tree,
+) -> *mut shale_error {
+    // SAFETY: a live handle, lists of texts with their lengths, NULL or a live handle, places.
+    guard(|| unsafe {
+        if created > 0 {
+            can_store(trees, "trees")?;
+        }
+        let config = config.as_ref().map(|own| own.0.tree.clone()).unwrap_or_default();
+        let create: Vec<_> = texts(create, created, "create")?
+            .into_iter()
+            .map(|name| (name, config.clone()))
+            .collect();
+        let drop = texts(drop, dropped, "drop")?;
+        let made = handle(db, "db")?.0.change_trees(&create, &drop)?;
+        for (place, tree) in made.into_iter().enumerate() {
+            give(trees.add(place), "trees", shale_tree::new(tree))?;
+        }
+        Ok(())
+    })
+}
+
+/// A list of `count` texts.
+///
+/// # Safety
+/// Each is a text that ends with a zero, or NULL, which is refused.
+unsafe fn texts<'a>(
+    list: *const *const c_char,
+    count: usize,
+    what: &str,
+) -> Result<Vec<&'a str>, Fail> {
+    if list.is_null() && count > 0 {
+        return Err(Fail::null(what));
+    }
+    // SAFETY: so many places, as the caller says.
+    (0..count).map(|place| unsafe { text(*list.add(place), what) }).collect()
+}
+
 /// A tree's name, valid until the handle is freed. Of NULL: an empty text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_tree_name(tree: *const shale_tree) -> *const c_char {

@@ -89,6 +89,27 @@ static void settings(shale_config **config, shale_config **tree) {
   FAILS(SHALE_CONFIG, shale_config_set(*tree, "tree.block_bytes", "1"));
 }
 
+static void change_trees(shale_db *db, const shale_config *config) {
+  const char *three[] = {"x", "y", "z"}, *two[] = {"y", "new"}, *none[] = {NULL};
+  shale_tree *made[3] = {NULL, NULL, NULL}, *renewed[2] = {NULL, NULL};
+  OK(shale_trees_change(db, three, 3, config, NULL, 0, made));
+  CHECK(strcmp(shale_tree_name(made[0]), "x") == 0 && strcmp(shale_tree_name(made[2]), "z") == 0);
+  put(made[1], "k", "v");
+  FAILS(SHALE_TREE_EXISTS, shale_trees_change(db, two, 2, NULL, three, 1, renewed));
+  FAILS(SHALE_NO_SUCH_TREE, shale_trees_change(db, NULL, 0, NULL, two, 2, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_trees_change(db, none, 1, NULL, NULL, 0, renewed));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_trees_change(db, NULL, 1, NULL, NULL, 0, renewed));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_trees_change(db, two, 2, NULL, NULL, 0, NULL));
+  CHECK(renewed[0] == NULL && has(made[1], NULL, "k", "v"));
+  OK(shale_trees_change(db, two, 2, NULL, three, 3, renewed));
+  CHECK(has(renewed[0], NULL, "k", NULL));
+  FAILS(SHALE_NO_SUCH_TREE, shale_put(made[1], "k", 1, "v", 1, false));
+  OK(shale_trees_change(db, NULL, 0, NULL, two, 2, NULL));
+  OK(shale_trees_change(db, NULL, 0, NULL, NULL, 0, NULL));
+  for (int n = 0; n < 3; n++) shale_tree_free(made[n]);
+  for (int n = 0; n < 2; n++) shale_tree_free(renewed[n]);
+}
+
 static void trees(shale_db *db, shale_config *config, shale_tree **a, shale_tree **b) {
   shale_tree *again = NULL;
   shale_bytes *names = NULL;
@@ -103,6 +124,7 @@ static void trees(shale_db *db, shale_config *config, shale_tree **a, shale_tree
   OK(shale_tree_open(db, "c", SHALE_TREE_THERE_OR_NEW, config, &again));
   shale_tree_free(again);
   OK(shale_tree_drop(db, "c"));
+  change_trees(db, config);
   OK(shale_tree_open(db, "b", SHALE_TREE_THERE, NULL, &again));
   CHECK(strcmp(shale_tree_name(again), "b") == 0);
   CHECK(strcmp(shale_tree_name(NULL), "") == 0);

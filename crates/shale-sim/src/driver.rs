@@ -302,6 +302,7 @@ impl World {
             | Op::OpenScan(_, tree, ..)
             | Op::Prefix(tree, _)
             | Op::Drop(tree)
+            | Op::Renew(tree)
             | Op::Flush(Some(tree))
             | Op::Compact(Some(tree))
             | Op::CompactRange(tree, ..) => has(tree),
@@ -317,7 +318,7 @@ impl World {
                 *sync || self.spilled || self.config.sync == SyncPolicy::Always
             }
             Op::PutReader(..) => self.config.sync == SyncPolicy::Always,
-            Op::Ingest(..) | Op::Create(_) | Op::Drop(_) => true,
+            Op::Ingest(..) | Op::Create(_) | Op::Drop(_) | Op::Renew(_) => true,
             Op::Flush(None) | Op::Sync | Op::Reopen => true,
             _ => false,
         }
@@ -360,6 +361,14 @@ impl World {
             Op::Drop(tree) => {
                 self.db()?.drop_tree(&tree_name(*tree))?;
                 self.trees.remove(tree);
+                Ok(())
+            }
+            Op::Renew(tree) => {
+                let name = tree_name(*tree);
+                let create = [(&*name, self.config.tree.clone())];
+                self.trees.extend(
+                    self.db()?.change_trees(&create, &[&name])?.pop().map(|handle| (*tree, handle)),
+                );
                 Ok(())
             }
             Op::Flush(None) => Ok(self.db()?.flush()?),

@@ -30,6 +30,8 @@ pub enum Commit {
     Create(u8),
     /// The end of a tree.
     Drop(u8),
+    /// The end of a tree, and a new one of its name, in one step.
+    Renew(u8),
 }
 
 /// The name of the tree with this number.
@@ -101,23 +103,31 @@ impl Model {
                     hash = self.change(now, hash, change);
                 }
             }
-            Commit::Create(tree) => {
-                let history = TreeHistory { created: now, dropped: None, keys: BTreeMap::new() };
-                self.trees.entry(*tree).or_default().push(history);
-                hash = hash.wrapping_add(data::tree_hash(&tree_name(*tree)));
-            }
-            Commit::Drop(tree) => {
-                let name = tree_name(*tree);
-                for (key, value) in self.entries(*tree, now - 1) {
-                    hash = hash.wrapping_sub(data::entry_hash(&name, &key, &value.fill()));
-                }
-                hash = hash.wrapping_sub(data::tree_hash(&name));
-                if let Some(history) = self.trees.get_mut(tree).and_then(|list| list.last_mut()) {
-                    history.dropped = Some(now);
-                }
+            Commit::Create(tree) => hash = self.create(now, hash, *tree),
+            Commit::Drop(tree) => hash = self.drop(now, hash, *tree),
+            Commit::Renew(tree) => {
+                hash = self.drop(now, hash, *tree);
+                hash = self.create(now, hash, *tree);
             }
         }
         self.hashes.push(hash);
+    }
+
+    fn create(&mut self, now: Moment, hash: u64, tree: u8) -> u64 {
+        let history = TreeHistory { created: now, dropped: None, keys: BTreeMap::new() };
+        self.trees.entry(tree).or_default().push(history);
+        hash.wrapping_add(data::tree_hash(&tree_name(tree)))
+    }
+
+    fn drop(&mut self, now: Moment, mut hash: u64, tree: u8) -> u64 {
+        let name = tree_name(tree);
+        for (key, value) in self.entries(tree, now - 1) {
+            hash = hash.wrapping_sub(data::entry_hash(&name, &key, &value.fill()));
+        }
+        if let Some(history) = self.trees.get_mut(&tree).and_then(|list| list.last_mut()) {
+            history.dropped = Some(now);
+        }
+        hash.wrapping_sub(data::tree_hash(&name))
     }
 
     fn change(&mut self, now: Moment, mut hash: u64, change: &Change) -> u64 {

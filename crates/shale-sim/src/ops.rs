@@ -69,6 +69,8 @@ pub enum Op {
     Create(u8),
     /// Drops a tree.
     Drop(u8),
+    /// Drops a tree and creates it anew, in one step.
+    Renew(u8),
     /// Flushes a tree, or all.
     Flush(Option<u8>),
     /// Compacts a tree, or all.
@@ -104,6 +106,7 @@ impl Op {
             )),
             Op::Create(tree) => Some(Commit::Create(*tree)),
             Op::Drop(tree) => Some(Commit::Drop(*tree)),
+            Op::Renew(tree) => Some(Commit::Renew(*tree)),
             _ => None,
         }
     }
@@ -351,7 +354,7 @@ impl Generator {
             },
             10 => match (0..TREES).find(|tree| !self.trees.contains(tree)) {
                 Some(tree) => self.create(tree),
-                None => Op::Check,
+                None => Op::Renew(self.tree()),
             },
             11 if self.trees.len() > 1 => {
                 let tree = self.tree();

@@ -156,6 +156,49 @@ fn batches_are_atomic_over_trees_and_snapshots_repeat() -> Result<()> {
 }
 
 #[test]
+fn trees_are_changed_together_or_not_at_all() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let new = |names: &[&'static str]| -> Vec<(&str, TreeConfig)> {
+        names.iter().map(|name| (*name, TreeConfig::default())).collect()
+    };
+    {
+        let db = Db::open(dir.path(), small())?;
+        let trees = db.change_trees(&new(&["b", "a"]), &[])?;
+        assert_eq!(trees.iter().map(|tree| tree.name()).collect::<Vec<_>>(), ["b", "a"]);
+        trees[0].put(b"k", b"v")?;
+        type Refused = fn(&Error) -> bool;
+        let exists: Refused = |error| matches!(error, Error::TreeExists(_));
+        let missing: Refused = |error| matches!(error, Error::NoSuchTree(_));
+        let invalid: Refused = |error| matches!(error, Error::InvalidArgument(_));
+        let cases: [(&[&str], &[&str], Refused); 6] = [
+            (&["c", "a"], &["b"], exists),
+            (&["c", "c"], &[], exists),
+            (&["c"], &["b", "d"], missing),
+            (&["c"], &["b", "b"], missing),
+            (&["c"], &["c"], missing),
+            (&["c", ""], &["b"], invalid),
+        ];
+        for (create, drop, refused) in cases {
+            let error = db.change_trees(&new(create), drop).unwrap_err();
+            assert!(refused(&error), "{create:?} {drop:?}: {error}");
+        }
+        assert_eq!(db.tree_names(), ["a", "b"]);
+        assert_eq!(trees[0].get(b"k")?.unwrap(), b"v");
+        // Of the same name, but another tree.
+        let renewed = db.change_trees(&new(&["b", "c"]), &["a", "b"])?;
+        assert!(renewed[0].get(b"k")?.is_none());
+        assert!(matches!(trees[0].get(b"k"), Err(Error::NoSuchTree(_))));
+        renewed[1].put(b"k", b"new")?;
+        assert!(db.change_trees(&[], &[])?.is_empty());
+    }
+    let db = Db::open(dir.path(), small())?;
+    assert_eq!(db.tree_names(), ["b", "c"]);
+    assert!(db.tree("b")?.get(b"k")?.is_none());
+    assert_eq!(db.tree("c")?.get(b"k")?.unwrap(), b"new");
+    Ok(())
+}
+
+#[test]
 fn trees_are_created_listed_and_dropped() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     {

@@ -384,13 +384,15 @@ int Catalog::drop_orphans() {
   if ((error = number_of(shale_tree_names(db_, &bytes, &count)))) return error;
   BytesHandle names(bytes);
   const char *name = static_cast<const char *>(shale_bytes_data(bytes, nullptr));
+  std::vector<const char *> orphans;
   for (size_t i = 0; i < count; i++, name += strlen(name) + 1) {
     if (known.count(name) != 0) continue;
     log_note("tree " + std::string(name) + " belongs to no table and is dropped: a statement that"
              " made it did not come to its end");
-    if ((error = number_of(shale_tree_drop(db_, name)))) return error;
+    orphans.push_back(name);
   }
-  return 0;
+  return number_of(
+      shale_trees_change(db_, nullptr, 0, nullptr, orphans.data(), orphans.size(), nullptr));
 }
 
 }  // namespace shale_sql

@@ -130,18 +130,49 @@ int close_engine() {
   return db == nullptr ? 0 : number_of(shale_close(db));
 }
 
-int create_tree(const std::string &name, const std::string &codec, bool dictionary,
-                TreeHandle *tree) {
+namespace {
+
+std::vector<const char *> texts_of(const std::vector<std::string> &names) {
+  std::vector<const char *> texts;
+  for (const std::string &name : names) texts.push_back(name.c_str());
+  return texts;
+}
+
+}  // namespace
+
+int create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
+                 std::vector<TreeHandle> *trees) {
   TreeConfig config(codec.empty() ? settings::codec() : codec);
   if (config.error == nullptr && dictionary) {
     config.error = shale_config_set(config.config, "tree.dictionary", "true");
   }
   if (config.error != nullptr) return number_of(config.error);
-  shale_tree *made = nullptr;
-  int error = number_of(
-      shale_tree_open(engine.db, name.c_str(), SHALE_TREE_NEW, config.config, &made));
-  tree->reset(made);
+  std::vector<shale_tree *> made(names.size(), nullptr);
+  int error = number_of(shale_trees_change(engine.db, texts_of(names).data(), names.size(),
+                                           config.config, nullptr, 0, made.data()));
+  trees->clear();
+  for (shale_tree *tree : made) trees->emplace_back(tree);
   return error;
+}
+
+void drop_trees(const std::vector<std::string> &names) {
+  std::vector<const char *> texts = texts_of(names);
+  auto drop = [](const char *const *texts, size_t count) {
+    return ErrorHandle(
+        shale_trees_change(engine.db, nullptr, 0, nullptr, texts, count, nullptr));
+  };
+  ErrorHandle error = drop(texts.data(), texts.size());
+  auto is_gone = [&error] { return shale_error_kind_of(error.get()) == SHALE_NO_SUCH_TREE; };
+  if (!error) return;
+  // Where one is gone the others go one by one.
+  bool one_by_one = is_gone();
+  for (const char *text : texts) {
+    if (one_by_one) error = drop(&text, 1);
+    if (error && !is_gone()) {
+      log_error("tree " + std::string(text) + " of what was dropped stays until the next start: " +
+                shale_error_text(error.get()));
+    }
+  }
 }
 
 bool check_codec(const std::string &codec, std::string *why) {

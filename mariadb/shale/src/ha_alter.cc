@@ -28,20 +28,14 @@ class AlterContext final : public inplace_alter_handler_ctx {
   uint64_t above = 0;             // the automatic numbers, if the statement sets the next
 };
 
-void drop(const TableDef &def, uint32_t index_id) {
-  std::string name = tree_name(def.table_id, index_id);
-  ErrorHandle error(shale_tree_drop(engine.db, name.c_str()));
-  if (error && shale_error_kind_of(error.get()) != SHALE_NO_SUCH_TREE) {
-    log_error("tree " + name + " of a dropped index stays until the next start: " +
-              shale_error_text(error.get()));
-  }
-}
-
-void drop_added(const TABLE *altered, const AlterContext &context) {
+std::vector<std::string> names_of_added(const TABLE *altered, const AlterContext &context) {
   const TableDef &def = context.plan.def;
+  std::vector<std::string> names;
   for (unsigned number : context.plan.added) {
-    if (const IndexDef *index = index_of(def, altered, number)) drop(def, index->id);
+    const IndexDef *index = index_of(def, altered, number);
+    if (index != nullptr) names.push_back(tree_name(def.table_id, index->id));
   }
+  return names;
 }
 
 // Adds a virtual column to those that are computed, after the ones that it is computed from.
@@ -248,15 +242,10 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     }
   }
   const TableDef &def = context->plan.def;
-  for (unsigned number : context->plan.added) {
-    TreeHandle tree;
-    const IndexDef *index = index_of(def, altered, number);
-    std::string name = tree_name(def.table_id, index->id);
-    if (int error = create_tree(name, def.codec, def.dictionary, &tree)) {
-      print_error(error, MYF(0));
-      return true;
-    }
-    context->trees.push_back(std::move(tree));
+  if (int error = create_trees(names_of_added(altered, *context), def.codec, def.dictionary,
+                               &context->trees)) {
+    print_error(error, MYF(0));
+    return true;
   }
   return false;
 }
@@ -282,7 +271,7 @@ bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
 bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) {
   auto *own = static_cast<AlterContext *>(info->handler_ctx);
   if (!commit) {
-    if (own != nullptr) drop_added(altered, *own);
+    if (own != nullptr) drop_trees(names_of_added(altered, *own));
     return false;
   }
   // Partitions are altered together or not at all.
@@ -304,13 +293,16 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
     return true;
   }
   info->group_commit_ctx = nullptr;
+  std::vector<std::string> dropped;
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
     SharedTable::forget(context->path, !numbered);
     // Snapshots of before do not see what was put into new trees.
     if (!context->trees.empty()) SharedTable::note_new_trees(context->path);
-    for (uint32_t id : context->plan.dropped) drop(context->plan.def, id);
+    const TableDef &def = context->plan.def;
+    for (uint32_t id : context->plan.dropped) dropped.push_back(tree_name(def.table_id, id));
   }
+  drop_trees(dropped);
   return false;
 }
 

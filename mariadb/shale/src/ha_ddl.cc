@@ -24,30 +24,26 @@ int refuse(const char *what) {
   return HA_ERR_UNSUPPORTED;
 }
 
+std::vector<std::string> tree_names(const TableDef &def) {
+  std::vector<std::string> names;
+  for (const IndexDef &index : def.indexes) names.push_back(tree_name(def.table_id, index.id));
+  return names;
+}
+
 int make_trees(const TableDef &def, std::vector<TreeHandle> *trees) {
-  for (const IndexDef &index : def.indexes) {
-    TreeHandle tree;
-    std::string name = tree_name(def.table_id, index.id);
-    if (int error = create_tree(name, def.codec, def.dictionary, &tree)) return error;
-    trees->push_back(std::move(tree));
-  }
-  return 0;
+  return create_trees(tree_names(def), def.codec, def.dictionary, trees);
 }
 
 // A temporary table takes what its session's transaction has written there with it. Of other tables
 // a commit that finds a tree gone is to fail.
-void drop_trees(const TableDef &def) {
+void drop_trees_of(const TableDef &def) {
   Trx *trx = def.temporary && current_thd != nullptr ? Trx::find(current_thd) : nullptr;
-  if (trx != nullptr) trx->forget_table(def.table_id);
-  for (const IndexDef &index : def.indexes) {
-    std::string name = tree_name(def.table_id, index.id);
-    if (trx != nullptr) trx->forget_tree(name);
-    ErrorHandle error(shale_tree_drop(engine.db, name.c_str()));
-    if (error && shale_error_kind_of(error.get()) != SHALE_NO_SUCH_TREE) {
-      log_error("tree " + name + " of a dropped table stays until the next start: " +
-                shale_error_text(error.get()));
-    }
+  std::vector<std::string> names = tree_names(def);
+  if (trx != nullptr) {
+    trx->forget_table(def.table_id);
+    for (const std::string &name : names) trx->forget_tree(name);
   }
+  drop_trees(names);
 }
 
 // Refuses what would not be kept, instead of leaving it out without a word.
@@ -77,7 +73,7 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
 int shale_sql::drop_table(const std::string &path, const TableDef &def) {
   if (int error = engine.catalog.erase(path, def)) return error;
   SharedTable::note_gone(path);
-  drop_trees(def);
+  drop_trees_of(def);
   return 0;
 }
 
@@ -134,7 +130,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
     error = engine.catalog.write_number('A', def.table_id, info->auto_increment_value);
   }
   if (error == 0) error = engine.catalog.write(name, def);
-  if (error != 0) drop_trees(def);
+  if (error != 0) drop_trees_of(def);
   SharedTable::forget(name, false);
   // A temporary table is seen by the transaction that makes it.
   if (error == 0 && !def.temporary) SharedTable::note_new_trees(name);
@@ -228,14 +224,14 @@ int ha_shale::truncate() {
   int error = make_trees(def, &trees);
   if (error == 0) error = engine.catalog.replace(shared_->path, was, def);
   if (error != 0) {
-    drop_trees(def);
+    drop_trees_of(def);
     return error;
   }
   std::string path = shared_->path;
   end_scan();
   SharedTable::forget(path, false);
   if (!def.temporary) SharedTable::note_new_trees(path);
-  drop_trees(was);
+  drop_trees_of(was);
   // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table alone.
   std::shared_ptr<SharedTable> fresh;
   if ((error = SharedTable::open(path, &fresh))) return error;

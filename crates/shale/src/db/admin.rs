@@ -1,48 +1,22 @@
-//! Creating and dropping trees, waiting for background work, closing.
+//! Waiting for background work, closing.
 
 use super::core::{Core, Leader, TreeCore};
 use super::sched::State;
-use super::stats::LevelCounters;
 use super::work::Manual;
-use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
-use crate::base::sync::atomic::{AtomicBool, Ordering};
-use crate::base::sync::{Arc, Mutex};
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
 use crate::compaction::manual::Step;
 use crate::compaction::plan::{Busy, Load};
 use crate::compaction::policy;
 use crate::memtable::Memtable;
-use crate::state::TreeState;
-use crate::table::Blob;
 use crate::table::meta::FileId;
 use crate::version::edit::Edit;
-use crate::version::{TreeId, Version};
 use crate::wal::payload;
-use arc_swap::ArcSwap;
 use std::time::Duration;
 
-/// The longest name of a tree, in bytes.
-const NAME_BYTES_MAX: usize = 1024;
 const WAIT: Duration = Duration::from_millis(100);
-
-impl TreeCore {
-    pub fn new(id: TreeId, name: String, config: TreeConfig, version: Version) -> Arc<TreeCore> {
-        Arc::new(TreeCore {
-            id,
-            name,
-            config,
-            state: ArcSwap::from_pointee(TreeState {
-                version: Arc::new(version),
-                ..TreeState::empty()
-            }),
-            swap: Mutex::new(()),
-            dropped: AtomicBool::new(false),
-            levels: Mutex::new(LevelCounters::default()),
-            manual: Mutex::new(None),
-        })
-    }
-}
 
 /// Whether a table above the last level has keys of the range committed up to `through`.
 fn has_older_above(tree: &TreeCore, wanted: &Manual, through: SeqNo) -> bool {
@@ -57,78 +31,6 @@ fn has_older_above(tree: &TreeCore, wanted: &Manual, through: SeqNo) -> bool {
 }
 
 impl Core {
-    pub fn create_tree(&self, name: &str, config: TreeConfig) -> Result<Arc<TreeCore>> {
-        self.check_writable()?;
-        config.validate()?;
-        if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            return Err(Error::InvalidArgument(format!(
-                "a tree's name has 1 to {NAME_BYTES_MAX} bytes, not {}",
-                name.len()
-            )));
-        }
-        // What was committed before must not be lost while the tree stays: one order for all.
-        let mut leader = self.leader.lock();
-        let through = leader.next_seq - 1;
-        self.sync_log(&mut leader, through)?;
-        let mut manifest = self.manifest.lock();
-        if self.trees.load().by_name.contains_key(name) {
-            return Err(Error::TreeExists(name.to_owned()));
-        }
-        let id = self.next_tree.fetch_add(1, Ordering::Relaxed) as TreeId;
-        let edit =
-            Edit { trees_created: vec![(id, name.to_owned(), config.clone())], ..Edit::default() };
-        self.append_edit(&mut manifest, &edit)?;
-        let tree = TreeCore::new(id, name.to_owned(), config, Version::new());
-        self.trees.store(Arc::new(self.trees.load().with(tree.clone())));
-        Ok(tree)
-    }
-
-    pub fn drop_tree(&self, name: &str) -> Result<()> {
-        self.check_writable()?;
-        // With the leader's lock no group is half applied to the tree.
-        let mut leader = self.leader.lock();
-        let trees = self.trees.load_full();
-        let Some(tree) = trees.by_name.get(name) else {
-            return Err(Error::NoSuchTree(name.to_owned()));
-        };
-        let through = leader.next_seq - 1;
-        self.sync_log(&mut leader, through)?;
-        let mut manifest = self.manifest.lock();
-        let edit = Edit { trees_dropped: vec![tree.id], ..Edit::default() };
-        self.append_edit(&mut manifest, &edit)?;
-        tree.dropped.store(true, Ordering::Release);
-        self.trees.store(Arc::new(trees.without(tree)));
-        let before = tree.state.load_full();
-        self.swap_state(tree, |_| TreeState::empty());
-        drop(manifest);
-        drop(leader);
-        for (_, table) in before.version.tables() {
-            for &id in &table.meta.blobs {
-                self.blob(id).mark_obsolete();
-            }
-            table.mark_obsolete();
-        }
-        for memtable in before.sealed.iter().chain([&before.active]) {
-            for blob in memtable.attached::<Blob>() {
-                blob.mark_obsolete();
-            }
-        }
-        {
-            let mut state = self.sched.lock();
-            state.debts.remove(&tree.id);
-            state.look.remove(&tree.id);
-            state.flush.remove(&tree.id);
-            state.failed.remove(&tree.id);
-            if state.busy.get(&tree.id).is_some_and(Busy::is_empty) {
-                state.busy.remove(&tree.id);
-            }
-        }
-        self.remove_old_logs();
-        self.update_pressure();
-        self.sched.wake_all();
-        Ok(())
-    }
-
     /// Writes memtables to tables and waits until that is done.
     pub fn flush(&self, only: Option<&TreeCore>) -> Result<()> {
         self.check_writable()?;

@@ -118,18 +118,14 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
-    pub fn with(&self, tree: Arc<TreeCore>) -> Trees {
-        let mut trees = self.clone();
-        trees.by_name.insert(tree.name.clone(), tree.clone());
-        trees.by_id.insert(tree.id, tree);
-        trees
+    pub fn insert(&mut self, tree: Arc<TreeCore>) {
+        self.by_name.insert(tree.name.clone(), tree.clone());
+        self.by_id.insert(tree.id, tree);
     }
 
-    pub fn without(&self, tree: &TreeCore) -> Trees {
-        let mut trees = self.clone();
-        trees.by_name.remove(&tree.name);
-        trees.by_id.remove(&tree.id);
-        trees
+    pub fn remove(&mut self, tree: &TreeCore) {
+        self.by_name.remove(&tree.name);
+        self.by_id.remove(&tree.id);
     }
 }
 

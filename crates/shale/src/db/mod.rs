@@ -33,6 +33,7 @@ mod threads;
 mod throttle_state;
 mod transaction;
 mod tree;
+mod trees;
 mod verify;
 mod work;
 
@@ -270,7 +271,33 @@ impl Db {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn create_tree(&self, name: &str, config: TreeConfig) -> Result<Tree> {
-        Ok(self.handle_to(self.core().create_tree(name, config)?))
+        let mut trees = self.change_trees(&[(name, config)], &[])?;
+        trees.pop().ok_or(Error::Closed)
+    }
+
+    /// Drops trees and creates others, as by [`Db::drop_tree`] and [`Db::create_tree`] for each,
+    /// but in one step: all of it is durable on return, or nothing has changed. It costs as much
+    /// as one of them. A name that is dropped may be created again. The new trees are in the order
+    /// of `create`.
+    ///
+    /// # Errors
+    /// Those of [`Db::create_tree`] and [`Db::drop_tree`].
+    ///
+    /// ```
+    /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
+    /// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
+    /// let config = shale::TreeConfig::default();
+    /// let trees = db.change_trees(&[("rows", config.clone()), ("index", config.clone())], &[])?;
+    /// trees[0].put(b"1", b"ada")?;
+    /// // Emptied together.
+    /// let again = [("rows", config.clone()), ("index", config)];
+    /// let trees = db.change_trees(&again, &["rows", "index"])?;
+    /// assert!(trees[0].get(b"1")?.is_none());
+    /// # Ok::<(), shale::Error>(())
+    /// ```
+    pub fn change_trees(&self, create: &[(&str, TreeConfig)], drop: &[&str]) -> Result<Vec<Tree>> {
+        let trees = self.core().change_trees(create, drop)?;
+        Ok(trees.into_iter().map(|tree| self.handle_to(tree)).collect())
     }
 
     /// The tree of this name; created with [`Config::tree`] if there is none. One that exists
@@ -315,7 +342,7 @@ impl Db {
     /// # Ok::<(), shale::Error>(())
     /// ```
     pub fn drop_tree(&self, name: &str) -> Result<()> {
-        self.core().drop_tree(name)
+        self.change_trees(&[], &[name]).map(|_| ())
     }
 
     /// The names of all trees, sorted.

@@ -233,7 +233,7 @@ pub(super) fn build(
 fn add_trees(core: &Core, recovered: &Recovered) -> Result<()> {
     let mut trees = Trees::default();
     for (&id, tree) in &recovered.trees {
-        trees = trees.with(tree_core(core, id, tree)?);
+        trees.insert(tree_core(core, id, tree)?);
     }
     core.trees.store(Arc::new(trees));
     Ok(())
