@@ -18,6 +18,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import queue
 import random
 import re
 import sys
@@ -184,7 +185,13 @@ class Run:
             process.start()
         running = len(processes)
         while running:
-            kind, one, two = out.get()
+            try:
+                kind, one, two = out.get(timeout=60)
+            except queue.Empty:
+                if any(one.is_alive() for one in processes):
+                    continue
+                self.broken += f"{running} workers were killed from outside\n"
+                break
             if kind == "counts":
                 self.counts.update(one)
                 self.listed.update(two)

@@ -18,6 +18,9 @@ from wire import Result
 
 BLOCK = re.compile(rb"---TRANSACTION .*?(?=---TRANSACTION|--------\n|$)", re.DOTALL)
 THREAD = re.compile(rb"thread id (\d+)")
+LOCKS = re.compile(r" (for update|lock in share mode)( nowait| skip locked)?$")
+# Of an EXPLAIN's row: how a table is read, and by which key.
+HOW, BY = 3, 5
 TIMEOUT = 50
 DEADLOCK = 1213
 
@@ -142,8 +145,27 @@ class Interleaved:
         elif step.sql in ("commit", "rollback"):
             self.open.discard(step.session)
 
+    def plans_differ(self, step: Step) -> bool:
+        """Whether the server reads for a statement, or for one that waits, by another key on the one
+        side than on the other: then rows are locked in another order."""
+        for sql in {step.sql, *(other.sql for other in self.waiting.values())}:
+            if not sql.startswith(("select", "update", "delete")):
+                continue
+            plans = []
+            for side in self.pair.sides:
+                watcher = self.watchers[side.name]
+                watcher.must(f"use {side.database}")
+                # Without locks, as the EXPLAIN of a SELECT reads rows that are found by a whole key.
+                rows = watcher.must(f"explain {LOCKS.sub('', sql)}")
+                plans.append([(row[HOW], row[BY]) for row in rows])
+            if plans[0] != plans[1]:
+                return True
+        return False
+
     def parted(self, difference: Difference) -> None:
         """After a difference that is on the list: what has been committed has to be the same."""
+        if difference.kind in ("waits", "outcome", "error code") and self.plans_differ(difference.step):
+            difference.kind = f"{difference.kind} of two plans"
         self.pair.differs_or_stops(difference)
         # One that commits by itself has done so on one side.
         if difference.step.session in self.open:
