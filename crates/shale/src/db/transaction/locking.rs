@@ -252,8 +252,8 @@ impl LockingScan {
                 }
                 Ok(false) => {
                     self.looks_again_at(transaction, found.as_deref());
-                    if let Some(row) = found.filter(|_| self.has_waited(transaction, waits)) {
-                        from = row;
+                    if let Some(row) = self.awaited(transaction, waits) {
+                        from = row.to_vec();
                     }
                 }
                 Err(Error::LockTimeout { .. }) if self.passes_locked(transaction) => {
@@ -329,8 +329,8 @@ impl LockingScan {
                 Ok(true) => return self.arrive(found, Place::BeforeFirst),
                 Ok(false) => {
                     self.looks_again_at(transaction, found.as_deref());
-                    if let Some(row) = found.filter(|_| self.has_waited(transaction, waits)) {
-                        end = Some([&*row, &[0]].concat());
+                    if let Some(row) = self.awaited(transaction, waits) {
+                        end = Some([row, &[0]].concat());
                     }
                 }
                 Err(Error::LockTimeout { .. }) if self.passes_locked(transaction) => {
