@@ -156,20 +156,17 @@ int create_trees(const std::vector<std::string> &names, const std::string &codec
 }
 
 void drop_trees(const std::vector<std::string> &names) {
-  std::vector<const char *> texts = texts_of(names);
-  auto drop = [](const char *const *texts, size_t count) {
-    return ErrorHandle(
-        shale_trees_change(engine.db, nullptr, 0, nullptr, texts, count, nullptr));
-  };
-  ErrorHandle error = drop(texts.data(), texts.size());
-  auto is_gone = [&error] { return shale_error_kind_of(error.get()) == SHALE_NO_SUCH_TREE; };
+  ErrorHandle error(shale_trees_change(engine.db, nullptr, 0, nullptr, texts_of(names).data(),
+                                       names.size(), nullptr));
   if (!error) return;
-  // Where one is gone the others go one by one.
-  bool one_by_one = is_gone();
-  for (const char *text : texts) {
-    if (one_by_one) error = drop(&text, 1);
-    if (error && !is_gone()) {
-      log_error("tree " + std::string(text) + " of what was dropped stays until the next start: " +
+  bool is_gone = shale_error_kind_of(error.get()) == SHALE_NO_SUCH_TREE;
+  if (is_gone && names.size() == 1) return;
+  for (const std::string &name : names) {
+    if (is_gone) {
+      // Where one is gone the others go one by one.
+      drop_trees({name});
+    } else {
+      log_error("tree " + name + " of what was dropped stays until the next start: " +
                 shale_error_text(error.get()));
     }
   }
