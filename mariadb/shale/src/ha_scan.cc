@@ -170,9 +170,16 @@ int ha_shale::compute(const Index &index, uchar *buf) {
   const bool alone = keyread_only_, aside = buf != record;
   if (alone) ha_end_keyread();
   if (aside) table->move_fields(table->field, buf, record);
+  // A value that is cut was so when the row was written, which has had its warning and its count.
+  THD *thd = ha_thd();
+  const ha_rows cut = thd->cuted_fields;
+  Dummy_error_handler quiet;
+  thd->push_internal_handler(&quiet);
   MY_BITMAP *wanted = tmp_use_all_columns(table, &table->read_set);
   int error = table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
   tmp_restore_column_map(&table->read_set, wanted);
+  thd->pop_internal_handler();
+  thd->cuted_fields = cut;
   computed_.clear();
   computed_.reserve(table->s->blob_fields);
   for (Field **field = table->vfield; *field != nullptr; field++) {
