@@ -167,8 +167,8 @@ class Interleaved:
         if difference.kind in ("waits", "outcome", "error code") and self.plans_differ(difference.step):
             difference.kind = f"{difference.kind} of two plans"
         self.pair.differs_or_stops(difference)
-        # One that commits by itself has done so on one side.
-        if difference.step.session in self.open:
+        # One that commits by itself may have done so on one side.
+        if self.open.issuperset({difference.step.session, *self.waiting}):
             self.pair.counts["parted, then compared"] += 1
             self.end_sessions()
             self.waiting = {}

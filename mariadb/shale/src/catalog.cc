@@ -282,13 +282,12 @@ int Catalog::replace(const std::string &path, const TableDef &old, const TableDe
   return changes.write(db_);
 }
 
-int Catalog::write_all(const std::vector<std::pair<std::string, const TableDef *>> &defs,
-                       uint64_t number) {
+int Catalog::write_all(const std::vector<Redefined> &tables) {
   Changes changes;
-  for (const auto &[path, def] : defs) {
-    changes.put(tree_.get(), table_key(path), bytes_of(*def));
-    if (number != 0) {
-      changes.put(tree_.get(), number_key('A', def->table_id), bytes_of_number(number));
+  for (const Redefined &one : tables) {
+    changes.put(tree_.get(), table_key(one.path), bytes_of(*one.def));
+    if (one.number != 0) {
+      changes.put(tree_.get(), number_key('A', one.def->table_id), bytes_of_number(one.number));
     }
   }
   return changes.write(db_);

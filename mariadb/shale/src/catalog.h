@@ -40,9 +40,13 @@ class Catalog {
   int rename(const std::string &from, const std::string &to);
   // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
   int replace(const std::string &path, const TableDef &old, const TableDef &def);
-  // Definitions by path, in one step, as partitions are altered together; with a number that is not
-  // 0, it is the next automatic one of each.
-  int write_all(const std::vector<std::pair<std::string, const TableDef *>> &defs, uint64_t number);
+  struct Redefined {
+    std::string path;
+    const TableDef *def;
+    uint64_t number;  // its next automatic one, if not 0
+  };
+  // In one step, as partitions are altered together.
+  int write_all(const std::vector<Redefined> &tables);
   int new_table_id(uint64_t *id);
   // The partitions whose table was renamed since the last start, with the paths they had.
   int renamed(std::vector<std::pair<std::string, std::string>> *found) const;

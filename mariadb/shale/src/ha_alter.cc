@@ -280,15 +280,15 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
       info->group_commit_ctx != nullptr ? info->group_commit_ctx : alone;
   const HA_CREATE_INFO *create = info->create_info;
   bool numbered = (create->used_fields & HA_CREATE_USED_AUTO) != 0;
-  uint64_t number = numbered ? std::max<uint64_t>(create->auto_increment_value, 1) : 0;
-  std::vector<std::pair<std::string, const TableDef *>> defs;
+  uint64_t asked = numbered ? std::max<uint64_t>(create->auto_increment_value, 1) : 0;
+  std::vector<Catalog::Redefined> defs;
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
-    defs.emplace_back(context->path, &context->plan.def);
-    // Not below a number that is in the table, though its row may be deleted before the next insert.
-    number = std::max(number, context->above);
+    // Not below a number that is in the table, though its row may be deleted before the next insert. A
+    // partition has its own: others may be dropped, or exchanged for a table.
+    defs.push_back({context->path, &context->plan.def, std::max(asked, context->above)});
   }
-  if (int error = engine.catalog.write_all(defs, number)) {
+  if (int error = engine.catalog.write_all(defs)) {
     print_error(error, MYF(0));
     return true;
   }
