@@ -103,7 +103,8 @@ ALLOWED: list[Allowed] = [
             program="^set session transaction isolation level read committed"),
     Allowed("a holder that passes who waits", "who holds a row shared, as a duplicate of his INSERT, gets it exclusively before"
             " those who wait for it; InnoDB queues him behind them, which is a deadlock", "^(waits|outcome)$",
-            "^(select .* for update|update|delete)", r"^(waits|ok|\d+ rows)", "^error 1213", parts=True, program="^insert"),
+            "^(select .* for update|insert|replace|update|delete)", r"^(waits|ok|\d+ rows)", "^error 1213", parts=True,
+            program="^(insert|replace)|lock in share mode$"),
     Allowed("another victim", "both engines have the deadlock, and give up another session: InnoDB's weight counts its own"
             " locks, those of one page together", "^victim$", "", "", "", parts=True),
     Allowed("another plan", "by the engines' statistics the server reads by another key on the one than on the other, so rows"

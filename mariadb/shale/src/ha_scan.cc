@@ -394,7 +394,14 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
   }
   Search search = search_of(key_, how);
   if (int error = begin_check(index, buf, key, how, &search)) return finish_read(error, buf);
-  if (!search.possible) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
+  if (!search.possible) {
+    // The place is the end of the index.
+    end_scan();
+    scanned_ = &index;
+    upper_.clear();
+    gap_ = Gap::kUpper;
+    return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
+  }
   bool ends_in_range = in_range && !search.exact && !search.backward;
   if (ends_in_range) {
     search.upper = range_end_;
