@@ -13,14 +13,12 @@ import time
 from typing import Any
 
 import wire
-from pair import Difference, Found, Pair, Side, Step, Stopped, compare, shown, shown_row
+from pair import BY, HOW, Difference, Found, Pair, Side, Step, Stopped, compare, shown, shown_row
 from wire import Result
 
 BLOCK = re.compile(rb"---TRANSACTION .*?(?=---TRANSACTION|--------\n|$)", re.DOTALL)
 THREAD = re.compile(rb"thread id (\d+)")
 LOCKS = re.compile(r" (for update|lock in share mode)( nowait| skip locked)?$")
-# Of an EXPLAIN's row: how a table is read, and by which key.
-HOW, BY = 3, 5
 TIMEOUT = 50
 DEADLOCK = 1213
 
