@@ -57,7 +57,10 @@ def run_program(pair: Pair, part: str, seed: str) -> Difference | None:
     except pairs.Stopped:
         pair.counts["ended early"] += 1
     except pairs.Gone as gone:
-        return pair._lost(Step("-- the beginning of the program"), gone)
+        try:
+            return pair._lost(Step("-- the beginning of the program"), gone)
+        except pairs.Stopped:
+            pass
     pair.counts["programs"] += 1
     return None
 

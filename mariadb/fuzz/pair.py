@@ -330,6 +330,9 @@ class Pair:
                  or "panicked" in line or "signal" in line]
         self.lost_steps = list(self.steps)
         self.start()
+        if "Assertion failure in file ./storage/innobase" in text:
+            self.counts["InnoDB ended the server"] += 1
+            raise Stopped
         return Difference("crash", step, f"the server ended ({gone}): " + " | ".join(lines[:6]), "",
                           len(self.steps) - 1)
 

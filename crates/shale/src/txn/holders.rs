@@ -9,8 +9,9 @@ pub struct Holder {
     pub owner: TxnId,
     /// How.
     pub mode: Mode,
-    /// Whether one call alone has asked for it: then that may give it up, or hold less.
-    pub once: bool,
+    /// How earlier calls hold it, which rely on that; `None` if the last one was the first. The
+    /// last may hold less than it asked for, but not less than this.
+    pub kept: Option<Mode>,
 }
 
 /// The holders of a key; mostly one.

@@ -19,7 +19,7 @@ use super::interrupt::Interrupt;
 use super::live::{About, Live, Registry, Seen};
 use super::observer::Observed;
 use super::refusal::Refusal;
-use super::shard::{Decision, KEY_BYTES, Lock, Mode, Shard, Span, TxnId};
+use super::shard::{Decision, KEY_BYTES, Left, Lock, Mode, Shard, Span, TxnId};
 use crate::base::coding;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex};
@@ -498,14 +498,15 @@ impl LockTable {
         self.grant_parts(parts);
     }
 
-    /// Lets go of a key that the owner has asked for once only, and not to write; answers whether
-    /// it did.
-    pub fn release_once(&self, owner: &mut Owner, tree: TreeId, key: &[u8]) -> bool {
+    /// Gives up what the last call has got of a key, unless it was to write: what the owner had of
+    /// it before, it has again. Answers whether it has nothing now.
+    pub fn give_up_last(&self, owner: &mut Owner, tree: TreeId, key: &[u8]) -> bool {
         let mut cell = self.cells[Self::shard_of(tree, key)].lock();
-        let released = cell.shard.release_once(owner.id, tree, key);
-        let parts = if released { cell.promote(tree) } else { Vec::new() };
+        let left = cell.shard.give_up_last(owner.id, tree, key);
+        let parts = if left == Left::All { Vec::new() } else { cell.promote(tree) };
         drop(cell);
         self.grant_parts(parts);
+        let released = left == Left::Nothing;
         let is_it = |held: &HeldKey| held.tree == tree && *held.key == *key;
         if released && let Some(at) = owner.keys.iter().rposition(is_it) {
             // Mostly the last; the order stays, for marks.
@@ -537,12 +538,12 @@ impl LockTable {
         self.grant_parts(parts);
     }
 
-    /// Holds a key, which the call that asks has got to write, in a weaker mode to the end; one
-    /// that the owner had before stays as it is.
+    /// Holds a key, which the last call has got to write, in a weaker mode to the end, or in that
+    /// which the owner had it in before.
     pub fn keep_as(&self, owner: &Owner, tree: TreeId, key: &[u8], mode: Mode) {
         let mut cell = self.cells[Self::shard_of(tree, key)].lock();
-        let weaker = cell.shard.keep_as(owner.id, tree, key, mode);
-        let parts = if weaker { cell.promote(tree) } else { Vec::new() };
+        let left = cell.shard.keep_as(owner.id, tree, key, mode);
+        let parts = if left == Left::All { Vec::new() } else { cell.promote(tree) };
         drop(cell);
         self.grant_parts(parts);
     }

@@ -339,20 +339,53 @@ fn a_lock_is_given_up_if_one_read_alone_relies_on_it() {
         for &mode in modes {
             table.acquire(&mut owner, lock(mode), Wait::Never, &clock).unwrap();
         }
-        assert_eq!(table.release_once(&mut owner, 1, b"k"), gives_up, "{modes:?}");
-        assert!(!table.release_once(&mut owner, 1, b"k"));
+        assert_eq!(table.give_up_last(&mut owner, 1, b"k"), gives_up, "{modes:?}");
+        assert!(!table.give_up_last(&mut owner, 1, b"k"));
         assert!(
-            !table.release_once(&mut owner, 2, b"k") && !table.release_once(&mut other, 1, b"k")
+            !table.give_up_last(&mut owner, 2, b"k") && !table.give_up_last(&mut other, 1, b"k")
         );
         assert_eq!(owner.keys(), usize::from(!gives_up && !modes.is_empty()));
         table.release(&mut owner);
         assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
     }
+    // What was held before is held again, by calls of which each may give up its own only.
+    let shared = |owner: &mut _, allowed| {
+        let asked = table.acquire(owner, lock(Mode::Shared), Wait::Never, &clock);
+        assert_eq!(asked.is_ok(), allowed);
+    };
+    for (before, then, allowed) in [
+        (&[Mode::Shared][..], Mode::Exclusive, true),
+        (&[Mode::Shared, Mode::Shared], Mode::Exclusive, true),
+        (&[Mode::Shared, Mode::Exclusive], Mode::Exclusive, false),
+        (&[Mode::Exclusive], Mode::Shared, false),
+        (&[Mode::Exclusive], Mode::Exclusive, false),
+        (&[Mode::Shared], Mode::Write, false),
+    ] {
+        for &mode in before {
+            table.acquire(&mut owner, lock(mode), Wait::Never, &clock).unwrap();
+        }
+        table.acquire(&mut owner, lock(then), Wait::Never, &clock).unwrap();
+        for _ in 0..2 {
+            assert!(!table.give_up_last(&mut owner, 1, b"k"));
+            shared(&mut other, allowed);
+            table.release(&mut other);
+        }
+        table.release(&mut owner);
+        // A duplicate that was to be written is held as before too, and shared at least.
+        for &mode in before {
+            table.acquire(&mut owner, lock(mode), Wait::Never, &clock).unwrap();
+        }
+        table.acquire(&mut owner, lock(Mode::Write), Wait::Never, &clock).unwrap();
+        table.keep_as(&owner, 1, b"k", Mode::Shared);
+        shared(&mut other, !before.contains(&Mode::Exclusive));
+        table.release(&mut other);
+        table.release(&mut owner);
+    }
     // A range that has the key is not given up with it, nor does the key count then.
     let gap = Lock { tree: 1, span: Span::Range(b"a", None), mode: Mode::Shared };
     table.acquire(&mut owner, gap, Wait::Never, &clock).unwrap();
     table.acquire(&mut owner, lock(Mode::Shared), Wait::Never, &clock).unwrap();
-    assert!(!table.release_once(&mut owner, 1, b"k"));
+    assert!(!table.give_up_last(&mut owner, 1, b"k"));
     table.release(&mut owner);
 }
 
@@ -365,7 +398,7 @@ fn who_waits_for_a_lock_that_is_given_up_gets_it() {
     table.acquire(&mut owner, lock, Wait::Never, &clock).unwrap();
     let asked = table.acquire(&mut other, lock, Wait::Step, &clock);
     assert!(matches!(asked, Err(Refusal::Queued { .. })));
-    assert!(table.release_once(&mut owner, 1, b"k"));
+    assert!(table.give_up_last(&mut owner, 1, b"k"));
     table.acquire(&mut other, lock, Wait::Step, &clock).unwrap();
     let asked = table.acquire(&mut owner, lock, Wait::Never, &clock);
     assert!(matches!(asked, Err(Refusal::Timeout { .. })));

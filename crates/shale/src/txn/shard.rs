@@ -46,6 +46,17 @@ pub enum Decision {
     Full,
 }
 
+/// What is left of a lock after some of it was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// All of it; nobody gains.
+    All,
+    /// A weaker mode.
+    Less,
+    /// Nothing.
+    Nothing,
+}
+
 /// What has become free.
 #[derive(Debug, Default)]
 pub struct Promoted {
@@ -216,41 +227,45 @@ impl Shard {
         self.bytes = self.bytes.saturating_sub(freed);
     }
 
-    /// Lets go of a key that was asked for once only, and not to write; answers whether it did.
-    pub fn release_once(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> bool {
-        self.release_if(owner, tree, key, |held| held.once && held.mode != Mode::Write)
+    /// Gives up what the last call has got of a key, unless it was to write.
+    pub fn give_up_last(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> Left {
+        match self.held(owner, tree, key).copied() {
+            Some(Holder { mode: Mode::Write, .. }) | None => Left::All,
+            Some(Holder { kept: None, .. }) => {
+                self.release(owner, tree, key);
+                Left::Nothing
+            }
+            Some(Holder { kept: Some(mode), .. }) => self.hold_less(owner, tree, key, mode),
+        }
     }
 
     /// Lets go of a key that was asked for once only, to write; answers whether it did.
     pub fn release_undone(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> bool {
-        self.release_if(owner, tree, key, |held| held.once && held.mode == Mode::Write)
-    }
-
-    fn release_if(
-        &mut self,
-        owner: TxnId,
-        tree: TreeId,
-        key: &[u8],
-        is_free: impl Fn(&Holder) -> bool,
-    ) -> bool {
-        let holders = self.trees.get_mut(&tree).and_then(|locks| locks.keys.get_mut(key));
-        let free = holders.and_then(|holders| holders.of(owner)).is_some_and(|held| is_free(held));
+        let is_free = |held: &mut Holder| held.kept.is_none() && held.mode == Mode::Write;
+        let free = self.held(owner, tree, key).is_some_and(is_free);
         if free {
             self.release(owner, tree, key);
         }
         free
     }
 
-    /// From now on another call relies on the lock of a key, in this mode at least; answers whether
-    /// it was held in a stronger one, for the call alone that asks now, and is so no more.
-    pub fn keep_as(&mut self, owner: TxnId, tree: TreeId, key: &[u8], mode: Mode) -> bool {
-        let holders = self.trees.get_mut(&tree).and_then(|locks| locks.keys.get_mut(key));
-        let Some(held) = holders.and_then(|holders| holders.of(owner)) else { return false };
-        let weaker = std::mem::take(&mut held.once) && mode < held.mode;
-        if weaker {
-            held.mode = mode;
-        }
-        weaker
+    /// What the last call has got of a key is held in this mode from now on, or in that of the
+    /// calls before it, if that is stronger.
+    pub fn keep_as(&mut self, owner: TxnId, tree: TreeId, key: &[u8], mode: Mode) -> Left {
+        let kept = self.held(owner, tree, key).and_then(|held| held.kept);
+        self.hold_less(owner, tree, key, kept.map_or(mode, |kept| kept.max(mode)))
+    }
+
+    fn held(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> Option<&mut Holder> {
+        self.trees.get_mut(&tree)?.keys.get_mut(key)?.of(owner)
+    }
+
+    fn hold_less(&mut self, owner: TxnId, tree: TreeId, key: &[u8], mode: Mode) -> Left {
+        let Some(held) = self.held(owner, tree, key) else { return Left::All };
+        let less = mode < held.mode;
+        held.mode = held.mode.min(mode);
+        held.kept = Some(held.mode);
+        if less { Left::Less } else { Left::All }
     }
 
     /// Tells `found` of what is held (false) and waited for (true), until it answers false.

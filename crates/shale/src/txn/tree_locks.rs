@@ -197,12 +197,12 @@ impl TreeLocks {
         all.filter(move |(_, request)| request.owner == owner).map(|(place, _)| place)
     }
 
-    /// Whether the owner has it already. From now on two calls rely on it.
+    /// Whether the owner has it already. From now on what it has is of an earlier call.
     pub(super) fn is_held_again(&mut self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
         if let Span::Key(key) = span
             && let Some(held) = self.keys.get_mut(key).and_then(|holders| holders.of(owner))
         {
-            held.once = false;
+            held.kept = Some(held.mode);
             if held.mode >= mode {
                 return true;
             }
@@ -220,10 +220,10 @@ impl TreeLocks {
     ) -> (isize, Option<Arc<[u8]>>) {
         match span {
             Span::Key(key) => {
-                let new = Holder { owner, mode, once: true };
+                let new = Holder { owner, mode, kept: None };
                 if let Some(holders) = self.keys.get_mut(key) {
                     if let Some(held) = holders.of(owner) {
-                        *held = Holder { once: false, ..new };
+                        *held = Holder { kept: Some(held.mode), ..new };
                         return (0, None);
                     }
                     holders.add(new);

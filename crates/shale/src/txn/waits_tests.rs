@@ -431,7 +431,7 @@ fn who_waits_for_a_writer_is_told_of_a_deadlock_only_if_it_is_one() {
     assert_eq!(table.writers(&scan, 1, (b"a", None), true), at(b"n"));
     table.release(&mut writer);
     ask(&table, &mut scan, key(b"m", Mode::Shared)).unwrap();
-    assert!(table.release_once(&mut scan, 1, b"m"));
+    assert!(table.give_up_last(&mut scan, 1, b"m"));
     // Each waits for what the other holds.
     let mut writer = table.owner();
     ask(&table, &mut scan, key(b"a", Mode::Exclusive)).unwrap();

@@ -467,3 +467,28 @@ fn the_statistics_count_escalations_of_locks() {
     let told = format!("locks of keys made ranges: {} times", stats.lock_escalations);
     assert!(stats.to_string().contains(&told), "{stats}");
 }
+
+#[test]
+fn a_duplicate_met_twice_is_shared() {
+    let (db, tree) = open();
+    tree.put(b"k", b"0").unwrap();
+    let mut a = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    let mut b = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    for txn in [&mut a, &mut b] {
+        for _ in 0..2 {
+            assert!(txn.insert_or_share(&tree, b"k", b"1").unwrap().is_some());
+        }
+    }
+    b.rollback();
+    // So it is after a scan that had no use for it; what an earlier call has locked stays so.
+    let mut c = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    for free in [true, false] {
+        let asked = if free { a.get_for_share(&tree, b"k") } else { a.get_for_update(&tree, b"k") };
+        assert!(asked.unwrap().is_some());
+        assert!(a.get_for_update(&tree, b"k").unwrap().is_some());
+        assert!(!a.unlock(&tree, b"k").unwrap());
+        assert_eq!(c.get_for_share(&tree, b"k").is_ok(), free);
+        c.rollback();
+        c = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    }
+}

@@ -41,10 +41,10 @@ impl Transaction {
         self.options.lock_timeout = timeout;
     }
 
-    /// Gives up the lock of a key that a locking read has taken, as for a row that does not match
-    /// after all; answers whether it did. It does so at [`Isolation::ReadCommitted`] only, and if
-    /// no other call relies on the lock: the key was locked by one read, and not written. Locks of
-    /// gaps stay.
+    /// Gives up the lock of a key that the last locking read of it has taken, as for a row that
+    /// does not match after all; answers whether nothing of it is left. It does so at
+    /// [`Isolation::ReadCommitted`] only, and of a key that was not written. A lock that the key
+    /// had before that read it keeps: one that was shared is so again. Locks of gaps stay.
     ///
     /// ```
     /// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
@@ -66,7 +66,7 @@ impl Transaction {
             return Ok(false);
         }
         let locks = &self.handle.core.locks;
-        Ok(locks.release_once(&mut self.owner, tree.id(), key))
+        Ok(locks.give_up_last(&mut self.owner, tree.id(), key))
     }
 
     /// Makes ranges of its locks of keys, each from a key to a neighbour that it has locked too,

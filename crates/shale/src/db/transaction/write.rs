@@ -175,7 +175,7 @@ impl Transaction {
                     return Ok(Some(existing));
                 }
                 // Of two who held it shared and then asked to write one would have to give way.
-                self.handle.core.locks.release_once(&mut self.owner, tree.id(), key);
+                self.handle.core.locks.give_up_last(&mut self.owner, tree.id(), key);
                 self.lock(tree, span, Mode::Write)?;
             }
             Some(Err(error)) => return Err(error),
