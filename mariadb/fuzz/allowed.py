@@ -94,6 +94,9 @@ ALLOWED: list[Allowed] = [
             " has written the row, SHALE before", "^(error|warning) text", "^(insert|replace|load|update)",
             "Duplicate entry '.*' for key '[^']*'", "Duplicate entry '.*' for key '[^']*'",
             program="isolation level read (un)?committed"),
+    Allowed("UPDATE IGNORE of hash-unique keys", "the server refuses it at READ COMMITTED and below for InnoDB, whose keys it looks up"
+            " after it has written; SHALE looks them up itself", "^outcome$", "^update ignore", "^ok", "^error 1235", parts=True,
+            program="isolation level read (un)?committed"),
     Allowed("which of two keys is replaced, by hash", "the same: a row that is the same is updated to nothing or replaced, by the"
             " key that it is found by", "^(affected|text)$", "^(replace|load data .* replace)", "^ok", "^ok",
             program="isolation level read (un)?committed"),
