@@ -19,6 +19,7 @@ import sys
 from collections import Counter
 
 import compare
+import record
 import run
 import tree
 
@@ -156,7 +157,11 @@ def write_differences(folder: pathlib.Path, results: list[Outcome]) -> None:
             file.unlink(missing_ok=True)
 
 
-def table(results: list[Outcome]) -> list[str]:
+def entries_of(results: list[Outcome], date: str) -> list[record.Entry]:
+    return [record.Entry(one.test, one.kind, date, tuple(sorted(one.features))) for one in results]
+
+
+def table(results: list[record.Entry]) -> list[str]:
     """Counts of tests by suite and class, and of tests by refused feature."""
     columns = [*CLASSES, "skipped", "not run"]
     counts: dict[str, Counter[str]] = {}
@@ -174,12 +179,34 @@ def table(results: list[Outcome]) -> list[str]:
     return lines
 
 
+def said_of(tests: list[str], entries: list[record.Entry]) -> str:
+    ran = {one.test.split(",")[0] for one in entries}
+    return f"{sum(test in ran for test in tests)} of {len(tests)} tests have been run"
+
+
+def keep(entries: dict[str, record.Entry], folder: pathlib.Path, left_out: dict[str, str]) -> None:
+    """Writes what each test last gave, and the counts of all of them."""
+    record.write(LISTS / "against-innodb.results", entries)
+    everything = [test for suite in SUITES for test in run.tests_of(folder, suite)
+                  if test not in left_out]
+    of = list(entries.values())
+    dates = sorted({one.date for one in of})
+    lines = [
+        "# What `mariadb/mtr --against-innodb` last gave for each test, counted: tests by their worst class.",
+        f"# Runs from {dates[0]} to {dates[-1]}; against-innodb.results has the tests.",
+        *table(of), said_of(everything, of),
+    ]
+    (LISTS / "against-innodb.counts").write_text("\n".join(lines) + "\n")
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mariadb/mtr --against-innodb")
     parser.add_argument("names", nargs="*", metavar="SUITE", help="suites, or tests as SUITE.NAME")
     parser.add_argument("--sample", action="store_true", help="what ./test runs")
     parser.add_argument("--one-format", action="store_true",
                         help="of tests that run once for each format of the binary log, one of them")
+    parser.add_argument("--missing", action="store_true",
+                        help="of these tests, those that against-innodb.results does not have")
     parser.add_argument("--again", action="store_true",
                         help="run those once more on SHALE that had differences with a reason or none")
     parser.add_argument("--bless", action="store_true", help="write the list anew; reasons stay")
@@ -226,6 +253,10 @@ def main() -> int:
     for name in names:
         some = [name] if "." in name else run.tests_of(sides[0].tests, name)
         tests += [test for test in some if test not in left_out]
+    known = record.read(LISTS / "against-innodb.results")
+    if given.missing:
+        recorded = {test.split(",")[0] for test, entry in known.items() if entry.kind != "not run"}
+        tests = [test for test in tests if test not in recorded]
     if given.again:
         for one in outcomes(sides, tests, reasons):
             if one.kind in ("listed", "unexplained"):
@@ -236,19 +267,13 @@ def main() -> int:
     write_differences(work / "differences", results)
     if given.bless:
         bless(list_file, results, reasons, left_out)
-    lines = table(results)
-    ran = {one.test.split(",")[0] for one in results}
-    lines.append(f"{sum(test in ran for test in tests)} of {len(tests)} tests have been run")
-    print("\n".join(lines))
+    ran = entries_of(results, datetime.date.today().isoformat())
+    print("\n".join([*table(ran), said_of(tests, ran)]))
     unexplained = [one for one in results if one.kind == "unexplained"]
     for one in unexplained:
         print(f"unexplained: {one.test} {one.why}: {work}/differences/{one.test.replace('/', '|')}")
-    if not given.names and not given.sample:
-        date = datetime.date.today().isoformat()
-        (LISTS / "against-innodb.counts").write_text(
-            "# What `mariadb/mtr --against-innodb` last gave for all suites: tests by their worst class.\n"
-            f"{date}\n" + "\n".join(lines) + "\n"
-        )
+    if not given.sample:
+        keep(record.renewed(known, ran), sides[0].tests, left_out)
     passed = sum(one.kind in CLASSES[:-1] for one in results)
     if passed == 0:
         print("no test has run on both engines", file=sys.stderr)

@@ -32,8 +32,8 @@ ENGINE = re.compile(r"\bSHALE\b", re.IGNORECASE)
 ENGINE_BYTES = re.compile(rb"\b(shale|innodb|myisam)\b", re.IGNORECASE)
 TEMPORARY = re.compile(rb"#sql[-\w]*|\(temporary\)")
 AT_ROW = re.compile(rb" at row \d+")
-# Of an EXPLAIN's row: how a table is read, and by which key.
-HOW, BY = 3, 5
+# Of an EXPLAIN's row: a table, how it is read, and by which key.
+TABLE, HOW, BY = 2, 3, 5
 # What a session begins with; what is not said here is the server's default.
 SESSION = [
     "set names utf8mb4",
@@ -391,7 +391,8 @@ class Pair:
             one = side.sessions[step.session]
             one.send(side.text(f"explain {step.sql}", self.folder))
             rows = [result.rows for result in one.receive() if result.kind == "rows"]
-            plans.append([(cells[HOW], cells[BY]) for result in rows for cells in map(wire.fields, result)])
+            plans.append([(cells[TABLE], cells[HOW], cells[BY])
+                          for result in rows for cells in map(wire.fields, result)])
         return plans[0] != plans[1]
 
     def server_is_wrong(self, step: Step) -> bool:

@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import wire
-from pair import BY, HOW, Difference, Found, Pair, Side, Step, Stopped, compare, shown, shown_row
+from pair import BY, HOW, TABLE, Difference, Found, Pair, Side, Step, Stopped, compare, shown, shown_row
 from wire import Result
 
 BLOCK = re.compile(rb"---TRANSACTION .*?(?=---TRANSACTION|--------\n|$)", re.DOTALL)
@@ -155,7 +155,7 @@ class Interleaved:
                 watcher.must(f"use {side.database}")
                 # Without locks, as the EXPLAIN of a SELECT reads rows that are found by a whole key.
                 rows = watcher.must(f"explain {LOCKS.sub('', sql)}")
-                plans.append([(row[HOW], row[BY]) for row in rows])
+                plans.append([(row[TABLE], row[HOW], row[BY]) for row in rows])
             if plans[0] != plans[1]:
                 return True
         return False

@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "against
 import compare  # noqa: E402
 import formats  # noqa: E402
 import main  # noqa: E402
+import record  # noqa: E402
 import run  # noqa: E402
 import tree  # noqa: E402
 
@@ -182,6 +183,30 @@ def one_format() -> None:
             checked += 1
 
 
-for part in (classes, what_is_refused, files, verdicts, results, one_format):
+def records() -> None:
+    """Runs in parts add up, and a test that ran again is there once, in the combinations it has now."""
+    global checked
+    entries = {
+        one.test: one for one in [
+            record.Entry("main.a", "equal", "2026-11-01"),
+            record.Entry("rpl.b,row", "not run", "2026-11-01"),
+            record.Entry("rpl.b,mix", "equal", "2026-11-01"),
+            record.Entry("compat/oracle.c", "refused", "2026-11-02", ("data directory", "foreign key")),
+            *(record.Entry(f"main.{'long_' * 6}{n}", "plan", "2026-11-01") for n in range(20)),
+        ]
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "results"
+        assert record.read(file) == {}
+        record.write(file, entries)
+        assert max(map(len, file.read_text().splitlines())) <= record.WIDTH
+        assert record.read(file) == entries
+    again = record.renewed(entries, [record.Entry("rpl.b,row", "equal", "2026-11-03")])
+    assert len(again) == len(entries) - 1 and "rpl.b,mix" not in again
+    assert again["rpl.b,row"].date == "2026-11-03" and again["main.a"] == entries["main.a"]
+    checked += 1
+
+
+for part in (classes, what_is_refused, files, verdicts, results, one_format, records):
     part()
 print(f"{checked} checks")
