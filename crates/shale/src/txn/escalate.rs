@@ -4,8 +4,8 @@
 //! never over what somebody else holds or waits for: a merge neither waits nor makes anybody wait
 //! who did not. So it can bring no deadlock, and leaves the keys beside others' locks as they are.
 
-use super::{Cell, HeldKey, LockTable, Owner, SHARDS};
-use crate::base::sync::MutexGuard;
+use super::cell::{Entered, Place};
+use super::{HeldKey, LockTable, Owner, SHARDS};
 use crate::base::sync::atomic::Ordering;
 use crate::txn::shard::{Lock, Mode, Span};
 use crate::version::TreeId;
@@ -80,7 +80,7 @@ fn wide_gaps(parts: &[Part], most: usize) -> Vec<usize> {
 impl LockTable {
     /// How many bytes all shards together may still take, by the looks of one.
     fn free_bytes(&self, shard: usize) -> usize {
-        self.shard_bytes_max.saturating_sub(self.cells[shard].lock().shard.bytes()) * SHARDS
+        self.shard_bytes_max.saturating_sub(self.cells[shard].bytes()) * SHARDS
     }
 
     /// Whether the keys of an owner take more than half of what is left: with any number of large
@@ -143,8 +143,7 @@ impl LockTable {
         few: usize,
     ) -> Vec<HeldKey> {
         // One after the other in their order; nobody else ever holds two.
-        let mut cells: Vec<MutexGuard<'_, Cell>> =
-            self.cells.iter().map(|cell| cell.lock()).collect();
+        let mut cells: Vec<Entered<'_>> = self.cells.iter().map(Place::lock).collect();
         let mut parts = Vec::with_capacity(keys.len());
         for (at, held) in keys.iter().enumerate() {
             let cell = &mut cells[usize::from(held.shard)];

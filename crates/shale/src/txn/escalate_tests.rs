@@ -5,6 +5,7 @@ use super::*;
 use crate::fs::mem::MemClock;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
 
 fn key(n: u32) -> [u8; 4] {
     n.to_be_bytes()

@@ -25,7 +25,7 @@ use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex};
 use crate::fs::Clock;
 use crate::version::TreeId;
-use std::collections::BTreeMap;
+use cell::Place;
 use std::time::Duration;
 
 /// How many shards there are. A range is in all of them, so more would make ranges dear.
@@ -212,31 +212,6 @@ impl Owner {
     }
 }
 
-/// A shard, and the slots of those who wait in it.
-#[derive(Debug, Default)]
-struct Cell {
-    shard: Shard,
-    slots: BTreeMap<TxnId, Arc<Slot>>,
-}
-
-impl Cell {
-    /// Wakes those whose requests can be granted now; answers with those of whose parts that may be
-    /// so, for [`LockTable::grant_parts`].
-    #[must_use]
-    fn promote(&mut self, tree: TreeId) -> Vec<TxnId> {
-        if !self.shard.has_waiters(tree) {
-            return Vec::new();
-        }
-        let promoted = self.shard.promote(tree);
-        for (owner, key) in promoted.granted {
-            if let Some(slot) = self.slots.remove(&owner) {
-                slot.tell(Outcome::Granted(key));
-            }
-        }
-        promoted.parts
-    }
-}
-
 /// What one call asks for.
 #[derive(Clone, Copy, Debug)]
 struct Ask<'a> {
@@ -248,7 +223,7 @@ struct Ask<'a> {
 /// All locks of a database.
 #[derive(Debug)]
 pub struct LockTable {
-    cells: Vec<Mutex<Cell>>,
+    cells: Vec<Place>,
     waits: Mutex<waits::Waits>,
     next: AtomicU64,
     /// What one shard may take.
@@ -266,7 +241,7 @@ impl LockTable {
     /// An empty table that may take so many bytes.
     pub fn new(bytes_max: u64) -> LockTable {
         LockTable {
-            cells: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            cells: (0..SHARDS).map(|_| Place::default()).collect(),
             waits: Mutex::default(),
             next: AtomicU64::new(1),
             shard_bytes_max: (bytes_max as usize) / SHARDS,
@@ -568,6 +543,8 @@ fn add_new(all: &mut Vec<TxnId>, more: Vec<TxnId>) {
     }
 }
 
+#[path = "cell.rs"]
+mod cell;
 #[path = "escalate.rs"]
 mod escalate;
 #[path = "views.rs"]

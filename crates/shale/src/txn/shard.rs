@@ -336,9 +336,14 @@ impl Shard {
         done
     }
 
-    /// About how many bytes of memory all that is held takes.
+    /// About how many bytes of memory all that is held takes; none if nothing is held.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Whether nobody holds anything, by a look at all trees.
+    pub fn holds_nothing(&self) -> bool {
+        self.trees.values().all(|locks| locks.keys.is_empty() && locks.ranges.is_empty())
     }
 
     /// Forgets trees of which nothing is held, if there are many.

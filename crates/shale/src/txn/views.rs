@@ -1,5 +1,6 @@
 //! What others may see of the lock table: who is there, what they hold, how much it takes.
 
+use super::cell::Place;
 use super::{Live, Lock, LockTable, Owner, Span, TxnId};
 use crate::txn::shard::writers::{Search, Writers};
 use crate::version::TreeId;
@@ -58,6 +59,9 @@ impl LockTable {
         }
         let mut search = Search::new(owner.id, (lower, upper), backward);
         for (index, cell) in self.cells.iter().enumerate() {
+            if cell.bytes() == 0 {
+                continue;
+            }
             cell.lock().shard.look_for_writers(tree, &mut search, index == 0);
         }
         search.end()
@@ -77,6 +81,6 @@ impl LockTable {
 
     /// About how many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
-        self.cells.iter().map(|cell| cell.lock().shard.bytes()).sum()
+        self.cells.iter().map(Place::bytes).sum()
     }
 }

@@ -5,9 +5,10 @@
 //! before. An edge of the second kind is no reason to give way: the request passes the earlier one,
 //! which waits for it in any case. So a circle is a deadlock only if all of it is held.
 
-use super::{Ask, Cell, HeldKey, LockTable, Outcome, Owner, SHARDS, SLICE, Slot, Wait};
+use super::cell::{Entered, Place};
+use super::{Ask, HeldKey, LockTable, Outcome, Owner, SHARDS, SLICE, Slot, Wait};
+use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
-use crate::base::sync::{Arc, MutexGuard};
 use crate::fs::Clock;
 use crate::txn::deadlock::{self, Edge, Report, Waiting};
 use crate::txn::refusal::Refusal;
@@ -57,7 +58,7 @@ impl Ask<'_> {
 
 /// All shards, while nobody else is at them.
 struct All<'a> {
-    cells: Vec<MutexGuard<'a, Cell>>,
+    cells: Vec<Entered<'a>>,
 }
 
 impl All<'_> {
@@ -74,7 +75,7 @@ impl All<'_> {
     fn try_grant(&mut self, waits: &Waits, id: TxnId) {
         let Some(Waiter { shards, waiting, slot }) = waits.get(&id) else { return };
         let cells = &mut self.cells[shards.clone()];
-        let waits_on = |cell: &MutexGuard<'_, Cell>| cell.shard.is_queued(id, waiting.tree);
+        let waits_on = |cell: &Entered<'_>| cell.shard.is_queued(id, waiting.tree);
         if !cells.iter().any(waits_on)
             || !cells.iter().all(|cell| cell.shard.is_clear(id, waiting.tree))
         {
@@ -133,7 +134,7 @@ fn add(all: &mut Vec<Blocker>, new: Blocker) {
 impl LockTable {
     fn freeze(&self) -> All<'_> {
         // One after the other in their order; who holds one does not ask for another.
-        All { cells: self.cells.iter().map(|cell| cell.lock()).collect() }
+        All { cells: self.cells.iter().map(Place::lock).collect() }
     }
 
     /// Grants what these wait for, parts of which have become free, where all of it is.
