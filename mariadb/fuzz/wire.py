@@ -16,10 +16,13 @@ from typing import Any
 MORE_RESULTS = 8
 # Of a column's definition: what the server's plan and the engine have no say in.
 COLUMN_TAIL = struct.Struct("<HIBHB")
+# No statement takes so long, which the server ends after 30: one that crashes may wait for itself, as
+# when its report of that asks for memory.
+SILENCE = 150
 
 
 class Gone(Exception):
-    """The connection broke: the server ended, or ended the connection."""
+    """The connection broke: the server ended, or ended the connection, or says nothing any more."""
 
 
 @dataclasses.dataclass
@@ -78,7 +81,7 @@ class Wire:
         self.connection = connection
         self.thread = connection.thread_id()
         self.socket: socket.socket = connection._sock
-        self.socket.settimeout(None)
+        self.socket.settimeout(SILENCE)
         self.buffer = b""
         self.at = 0
 
