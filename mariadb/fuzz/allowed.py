@@ -51,6 +51,11 @@ def given_number(text: str) -> int:
     return int(found.group(1)) if found else 0
 
 
+def affected_by(text: str) -> int:
+    found = re.search(r"ok: (\d+) affected", text)
+    return int(found.group(1)) if found else 0
+
+
 def gives_higher_number(ours: str, theirs: str) -> bool:
     """Whether SHALE's number is above InnoDB's, by less than the rows of a statement."""
     return 0 < given_number(ours) - given_number(theirs) < 20
@@ -150,6 +155,10 @@ ALLOWED: list[Allowed] = [
             program="^(insert|replace)|lock in share mode$"),
     Allowed("another victim", "both engines have the deadlock, and give up another session: InnoDB's weight counts its own"
             " locks, those of one page together", "^victim$", "", "", "", parts=True),
+    Allowed("after an undone statement", "of a statement that has waited in vain InnoDB keeps the locks of rows, SHALE gives them"
+            " up; but SHALE keeps a lock exclusive that the statement had found shared, which InnoDB has not made so",
+            "^(waits|outcome) after an undone statement$", "^(select|insert|replace|update|delete)",
+            r"^(waits|ok|\d+ rows|error 1(205|213|062))", r"^(waits|ok|\d+ rows|error 1(205|213|062))", parts=True),
     Allowed("another plan", "by the engines' statistics the server reads by another key on the one than on the other, so rows"
             " are locked in another order. What has been committed is compared", " of two plans$",
             "^(select|insert|update|delete|replace)", "", "", parts=True),
@@ -182,6 +191,10 @@ ALLOWED: list[Allowed] = [
     Allowed("a copy computes values", "the same, of virtual columns whose values are cut: a copy by a strict sql_mode refuses them",
             "^(outcome|error code)$", "^alter table .*(engine|force)", "^error (1264|1265|1366|1406)", "^ok|^error 1062",
             parts=True, program=r" as \("),
+    Allowed("-0 that a copy makes 0", "the same: a copy of the server's makes -0 of a FLOAT or DOUBLE to 0, also ALGORITHM=COPY of"
+            " InnoDB, and an UPDATE to -0 changes it", "^(affected|text)$", "^update", "^ok", "^ok",
+            program="^alter table .*(engine|force)", also=r"\b(float|double)\b",
+            so=lambda ours, theirs: affected_by(ours) > affected_by(theirs)),
     Allowed("computed anew", "SHALE copies a versioned table to alter it, and a copy computes stored columns anew: what INSERT"
             " IGNORE has cut does not fit then. InnoDB changes it in place", "^outcome$", "^alter table",
             "^error (1264|1265|1292|1406)", "^ok", parts=True, program="system versioning"),

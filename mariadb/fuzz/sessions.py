@@ -20,6 +20,7 @@ BLOCK = re.compile(rb"---TRANSACTION .*?(?=---TRANSACTION|--------\n|$)", re.DOT
 THREAD = re.compile(rb"thread id (\d+)")
 LOCKS = re.compile(r" (for update|lock in share mode)( nowait| skip locked)?$")
 TIMEOUT = 50
+TIMED_OUT = 1205
 DEADLOCK = 1213
 
 
@@ -31,6 +32,8 @@ class Interleaved:
         self.waiting: dict[int, Step] = {}
         # Those in a transaction.
         self.open: set[int] = set()
+        # Of these, those in which a statement has waited in vain, so that what it had done was undone.
+        self.undone: set[int] = set()
         self.watchers: dict[str, wire.Wire] = {}
         for side in pair.sides:
             self.watchers[side.name] = wire.Wire(pair.server.connect(charset="utf8mb4"))
@@ -138,10 +141,13 @@ class Interleaved:
         if answer[-1].kind == "error":
             if answer[-1].code == DEADLOCK:
                 self.open.discard(step.session)
+            elif answer[-1].code == TIMED_OUT:
+                self.undone.add(step.session)
         elif step.sql.startswith(("begin", "start transaction")):
             self.open.add(step.session)
         elif step.sql in ("commit", "rollback"):
             self.open.discard(step.session)
+        self.undone &= self.open
 
     def plans_differ(self, step: Step) -> bool:
         """Whether the server reads for a statement, or for one that waits, by another key on the one
@@ -164,6 +170,8 @@ class Interleaved:
         """After a difference that is on the list: what has been committed has to be the same."""
         if difference.kind in ("waits", "outcome", "error code") and self.plans_differ(difference.step):
             difference.kind = f"{difference.kind} of two plans"
+        elif difference.kind in ("waits", "outcome") and self.undone - {difference.step.session}:
+            difference.kind = f"{difference.kind} after an undone statement"
         self.pair.differs_or_stops(difference)
         # One that commits by itself may have done so on one side.
         if self.open.issuperset({difference.step.session, *self.waiting}):
