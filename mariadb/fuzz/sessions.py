@@ -34,6 +34,9 @@ class Interleaved:
         self.open: set[int] = set()
         # Of these, those in which a statement has waited in vain, so that what it had done was undone.
         self.undone: set[int] = set()
+        # What EXPLAIN said of each session's last statement before it was sent: by what it does itself
+        # the statistics change.
+        self.planned: dict[int, list[list[tuple[Any, ...]]]] = {}
         self.watchers: dict[str, wire.Wire] = {}
         for side in pair.sides:
             self.watchers[side.name] = wire.Wire(pair.server.connect(charset="utf8mb4"))
@@ -89,6 +92,7 @@ class Interleaved:
         self.pair.steps.append(step)
         self.pair.counts["statements"] += 1
         try:
+            self.planned[session] = self.plans_of(sql) if self.open - {session} else []
             for side in self.pair.sides:
                 self.pair.send(side, step)
             answer = self.taken(step)
@@ -149,22 +153,26 @@ class Interleaved:
             self.open.discard(step.session)
         self.undone &= self.open
 
+    def plans_of(self, sql: str) -> list[list[tuple[Any, ...]]]:
+        """How the server reads for a statement, on each side."""
+        if not sql.startswith(("select", "update", "delete")):
+            return []
+        plans = []
+        for side in self.pair.sides:
+            watcher = self.watchers[side.name]
+            watcher.must(f"use {side.database}")
+            # Without locks, as the EXPLAIN of a SELECT reads rows that are found by a whole key.
+            rows = watcher.must(f"explain {LOCKS.sub('', sql)}")
+            plans.append([(row[TABLE], row[HOW], row[BY]) for row in rows])
+        return plans
+
     def plans_differ(self, step: Step) -> bool:
         """Whether the server reads for a statement, or for one that waits, by another key on the one
         side than on the other: then rows are locked in another order."""
-        for sql in {step.sql, *(other.sql for other in self.waiting.values())}:
-            if not sql.startswith(("select", "update", "delete")):
-                continue
-            plans = []
-            for side in self.pair.sides:
-                watcher = self.watchers[side.name]
-                watcher.must(f"use {side.database}")
-                # Without locks, as the EXPLAIN of a SELECT reads rows that are found by a whole key.
-                rows = watcher.must(f"explain {LOCKS.sub('', sql)}")
-                plans.append([(row[TABLE], row[HOW], row[BY]) for row in rows])
-            if plans[0] != plans[1]:
-                return True
-        return False
+        some = [self.planned.get(session, []) for session in {step.session, *self.waiting}]
+        some += [self.plans_of(sql)
+                 for sql in {step.sql, *(other.sql for other in self.waiting.values())}]
+        return any(plans and plans[0] != plans[1] for plans in some)
 
     def parted(self, difference: Difference) -> None:
         """After a difference that is on the list: what has been committed has to be the same."""
