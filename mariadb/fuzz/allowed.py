@@ -41,6 +41,7 @@ class Allowed:
                 (self.ours, ours), (self.theirs, theirs)))
 
 
+WARNINGS = re.compile(r"\d+ warnings|Warnings: \d+")
 NUMBER = re.compile(r"'\d+'")
 
 
@@ -169,6 +170,8 @@ ALLOWED: list[Allowed] = [
             " other, so it meets other rows whose values it converts, or none", "^(outcome|error code|warning texts) by two plans$",
             "^(select|update|delete)", "", "", parts=True,
             so=lambda ours, theirs: re.search(r"\b1(264|265|292|365|366|411|690)\b", ours + theirs) is not None),
+    Allowed("warnings met by another plan", "the same, where the warnings are counted only", "^(text|warnings) by two plans$",
+            "^(select|update|delete)", "", "", so=lambda ours, theirs: WARNINGS.sub("", ours) == WARNINGS.sub("", theirs)),
     Allowed("no partitions left", "after a statement that can match nothing (a NOT NULL column IS NULL) the server's UPDATE over a whole"
             " index reads no partition, of either engine; by another plan it does", "^(outcome|affected|text) by two plans$",
             "^(update|delete)", "^ok: 0 affected", "", parts=True, program="partition by", also="is null"),
@@ -213,11 +216,11 @@ ALLOWED: list[Allowed] = [
     Allowed("checked while InnoDB copies", "the same, of zero dates by the session's sql_mode", "^outcome$", "^alter table", "^ok",
             "^error 1292", parts=True, program="^set sql_mode=.*no_zero"),
     Allowed("overlaps that are none", "at READ COMMITTED and below InnoDB takes rows of other values for overlapping in a"
-            " partitioned table", "^(outcome|affected|rows)$", "^(insert|replace|load)", r"^ok|^\d+ rows",
+            " partitioned table", "^(outcome|affected|rows)$", "^(insert|replace|load|alter table .*partition by)", r"^ok|^\d+ rows",
             r"^error 1062|Duplicates: [1-9]|^\d+ rows; only here 0: $", parts=True, program="without overlaps"),
     Allowed("overlaps that InnoDB misses", "in a partitioned table InnoDB does not find all rows that overlap, and writes them or"
             " comes to a later error", "^(error code|outcome|affected)$", "^(insert|replace|load|update)",
-            "^error 1062|Duplicates: [1-9]", "^error 1(264|265|366|406|048|292)|^ok", parts=True,
+            "^error 1062|Duplicates: [1-9]", r"^error 1(264|265|366|406|048|292)|^ok|^\d+ rows", parts=True,
             program=r"without overlaps\)", also="partition by"),
     Allowed("which row ALTER IGNORE keeps", "SHALE keeps the first of the rows that are duplicates and counts the others; InnoDB"
             " in its copy keeps a later one, and counts one less", "^text$", "^alter ignore table", "Duplicates: [1-9]",
