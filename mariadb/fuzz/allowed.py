@@ -47,7 +47,8 @@ NUMBER = re.compile(r"'\d+'")
 
 def spaced(sql: str) -> str:
     """A statement with one way to write it, as the shrinker leaves out blanks."""
-    return " ".join(re.sub(r"([()])", r" \1 ", sql.replace("`", " ")).replace(" )", ")").split())
+    words = re.sub(r"/\*.*?\*/|`", " ", sql)
+    return " ".join(re.sub(r"([()])", r" \1 ", words).replace(" )", ")").split())
 
 
 def given_number(text: str) -> int:
