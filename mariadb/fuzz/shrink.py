@@ -51,9 +51,9 @@ class Shrinker:
         while True:
             at = len(items)
             while at > 0:
-                # What is on the list hangs on the isolation level.
+                # What is on the list hangs on the isolation level, who waits on the time-out.
                 kept = [one for one in items[max(at - size, 0) : at]
-                        if one.sql.startswith("set session transaction")]
+                        if one.sql.startswith(("set session transaction", "set innodb_lock_wait_timeout"))]
                 trial = items[: max(at - size, 0)] + kept + items[at:]
                 if trial and len(trial) < len(items) and fails(trial):
                     items = trial
