@@ -122,6 +122,9 @@ ALLOWED: list[Allowed] = [
             " has written the row, SHALE before", "^(error|warning) text", "^(insert|replace|load|update)",
             "Duplicate entry '.*' for key '[^']*'", "Duplicate entry '.*' for key '[^']*'",
             program="isolation level read (un)?committed"),
+    Allowed("history of rows replaced by hash", "the same: at READ COMMITTED a row that the same REPLACE has written and replaced stays"
+            " in the history; at REPEATABLE READ InnoDB has SHALE's rows", "^rows$", "^select .*for system_time", r"only here 0: $",
+            r"only here [1-9]", parts=True, program="isolation level read (un)?committed", also="system versioning"),
     Allowed("computed again for a hash-unique key", "the same: for that it computes virtual columns once more, and a value that is cut"
             " is warned of twice", "^(text|warnings)$", "^(insert|replace|load|update)", "^ok", "^ok",
             program="isolation level read (un)?committed", also=r" as \(",
@@ -142,7 +145,7 @@ ALLOWED: list[Allowed] = [
     Allowed("a partition that InnoDB cannot open", "it has the partition's indexes in another order than the server after a rebuild",
             "^outcome$", "^(insert|replace|update|delete|select)", "", "^error 1030: Got error 174 ", parts=True,
             program="^alter table .*partition"),
-    Allowed("undo record", "what InnoDB keeps to undo an instant change has to fit into a page", "^outcome$", "^alter table",
+    Allowed("undo record", "what InnoDB keeps to undo a change has to fit into a page", "^outcome$", "^(alter table|update)",
             "^ok", "^error 1713", parts=True),
     Allowed("InnoDB's statistics are locked", "InnoDB cannot change its own statistics with autocommit=0, where it holds"
             " them itself", "^outcome$", "^alter table .*exchange partition", "^ok", "^error 1205", parts=True,
