@@ -123,7 +123,7 @@ ALLOWED: list[Allowed] = [
             "Duplicate entry '.*' for key '[^']*'", "Duplicate entry '.*' for key '[^']*'",
             program="isolation level read (un)?committed"),
     Allowed("history of rows replaced by hash", "the same: at READ COMMITTED a row that the same REPLACE has written and replaced stays"
-            " in the history; at REPEATABLE READ InnoDB has SHALE's rows", "^rows$", "^select .*for system_time", r"only here 0: $",
+            " in the history; at REPEATABLE READ InnoDB has SHALE's rows", "^rows$", "^select.*for system_time", r"only here 0: $",
             r"only here [1-9]", parts=True, program="isolation level read (un)?committed", also="system versioning"),
     Allowed("computed again for a hash-unique key", "the same: for that it computes virtual columns once more, and a value that is cut"
             " is warned of twice", "^(text|warnings)$", "^(insert|replace|load|update)", "^ok", "^ok",
