@@ -272,7 +272,7 @@ def main() -> int:
     unexplained = [one for one in results if one.kind == "unexplained"]
     for one in unexplained:
         print(f"unexplained: {one.test} {one.why}: {work}/differences/{one.test.replace('/', '|')}")
-    if not given.sample:
+    if ran and not given.sample:
         keep(record.renewed(known, ran), sides[0].tests, left_out)
     passed = sum(one.kind in CLASSES[:-1] for one in results)
     if passed == 0:

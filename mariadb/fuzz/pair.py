@@ -132,6 +132,12 @@ def counts_by_plan(sql: str) -> bool:
     return " select " in sql or re.match("(update|delete)", sql, re.IGNORECASE) is not None
 
 
+def plan_of(results: list[Result]) -> list[tuple[bytes | None, ...]]:
+    """Of what EXPLAIN answers: each table, how it is read, and by which key; nothing of an error."""
+    rows = [wire.fields(row) for result in results for row in result.rows]
+    return [(row[TABLE], row[HOW], row[BY]) for row in rows]
+
+
 def compare(sql: str, ours: list[Result], theirs: list[Result]) -> tuple[str, str, str] | None:
     """Kind of the difference, and both answers."""
     if len(ours) != len(theirs) or any(a.kind != b.kind for a, b in zip(ours, theirs)):
@@ -390,9 +396,7 @@ class Pair:
         for side in self.sides:
             one = side.sessions[step.session]
             one.send(side.text(f"explain {step.sql}", self.folder))
-            rows = [result.rows for result in one.receive() if result.kind == "rows"]
-            plans.append([(cells[TABLE], cells[HOW], cells[BY])
-                          for result in rows for cells in map(wire.fields, result)])
+            plans.append(plan_of(one.receive()))
         return plans[0] != plans[1]
 
     def server_is_wrong(self, step: Step) -> bool:

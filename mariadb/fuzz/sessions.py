@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import wire
-from pair import BY, HOW, TABLE, Difference, Found, Pair, Side, Step, Stopped, compare, shown, shown_row
+from pair import Difference, Found, Pair, Side, Step, Stopped, compare, plan_of, shown, shown_row
 from wire import Result
 
 BLOCK = re.compile(rb"---TRANSACTION .*?(?=---TRANSACTION|--------\n|$)", re.DOTALL)
@@ -36,7 +36,7 @@ class Interleaved:
         self.undone: set[int] = set()
         # What EXPLAIN said of each session's last statement before it was sent: by what it does itself
         # the statistics change.
-        self.planned: dict[int, list[list[tuple[Any, ...]]]] = {}
+        self.planned: dict[int, list[list[tuple[bytes | None, ...]]]] = {}
         self.watchers: dict[str, wire.Wire] = {}
         for side in pair.sides:
             self.watchers[side.name] = wire.Wire(pair.server.connect(charset="utf8mb4"))
@@ -153,7 +153,7 @@ class Interleaved:
             self.open.discard(step.session)
         self.undone &= self.open
 
-    def plans_of(self, sql: str) -> list[list[tuple[Any, ...]]]:
+    def plans_of(self, sql: str) -> list[list[tuple[bytes | None, ...]]]:
         """How the server reads for a statement, on each side."""
         if not sql.startswith(("select", "update", "delete")):
             return []
@@ -162,10 +162,8 @@ class Interleaved:
             watcher = self.watchers[side.name]
             watcher.must(f"use {side.database}")
             # Without locks, as the EXPLAIN of a SELECT reads rows that are found by a whole key.
-            answer = watcher.ask(f"explain {LOCKS.sub('', sql)}")[0]
             # A program that is made smaller may have no table.
-            rows = map(wire.fields, answer.rows)
-            plans.append([(row[TABLE], row[HOW], row[BY]) for row in rows])
+            plans.append(plan_of(watcher.ask(f"explain {LOCKS.sub('', sql)}")))
         return plans
 
     def plans_differ(self, step: Step) -> bool:
