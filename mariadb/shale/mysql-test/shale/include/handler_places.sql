@@ -154,7 +154,8 @@ handler t open;
 handler t read b prev;
 handler t read b next;
 handler t close;
-delete from t;
+# Not `delete`: what InnoDB answers then depends on whether its purge has been here.
+truncate table t;
 handler t open;
 handler t read b first;
 handler t read b next;
