@@ -118,7 +118,9 @@ impl Tree {
         })
     }
 
-    #[pyo3(signature = (start = None, stop = None, *, prefix = None, reverse = false, snapshot = None))]
+    #[pyo3(
+        signature = (start = None, stop = None, *, prefix = None, reverse = false, snapshot = None)
+    )]
     fn items(
         &self,
         py: Python<'_>,
@@ -131,7 +133,9 @@ impl Tree {
         self.rows(py, Range { start, stop, prefix, reverse }, snapshot, Shown::Items)
     }
 
-    #[pyo3(signature = (start = None, stop = None, *, prefix = None, reverse = false, snapshot = None))]
+    #[pyo3(
+        signature = (start = None, stop = None, *, prefix = None, reverse = false, snapshot = None)
+    )]
     fn keys(
         &self,
         py: Python<'_>,
@@ -144,7 +148,9 @@ impl Tree {
         self.rows(py, Range { start, stop, prefix, reverse }, snapshot, Shown::Keys)
     }
 
-    #[pyo3(signature = (start = None, stop = None, *, prefix = None, reverse = false, snapshot = None))]
+    #[pyo3(
+        signature = (start = None, stop = None, *, prefix = None, reverse = false, snapshot = None)
+    )]
     fn values(
         &self,
         py: Python<'_>,

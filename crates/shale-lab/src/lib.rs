@@ -3,7 +3,7 @@
 //! A step of a workload on an engine is one process, so that steps do not inherit each other's
 //! memory; all engines share the client's code, so that nothing but the engine differs between two
 //! rows of a comparison. The list of modules below is the architecture: each uses only those above
-//! it (crates/shale/tests/tidy.rs proves it).
+//! it (crates/shale/tests/tidy proves it).
 //!
 //! - [`units`], [`options`], [`setup`]: what the user says, the same for every engine.
 //! - [`generate`]: keys, values and chance, nearly free, so that the client does not hide the

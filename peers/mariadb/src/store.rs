@@ -276,8 +276,8 @@ impl Store for MariaDb {
         }
     }
 
-    /// The files of the tables, which MyRocks and Shale have in one folder with their log. InnoDB's log, undo
-    /// logs and system tablespace are counted apart: see [`Store::extra`].
+    /// The files of the tables, which MyRocks and Shale have in one folder with their log. InnoDB's
+    /// log, undo logs and system tablespace are counted apart: see [`Store::extra`].
     fn folder(&self) -> Option<PathBuf> {
         self.server.as_ref()?;
         let name = match self.form {

@@ -1,7 +1,7 @@
 //! RocksDB as its makers would set it up for this work: dynamic levels, full Bloom filters, index
 //! and filters in the cache with those of level 0 pinned, an in-block hash index, the clock cache.
-//! Up to four memtables, charged to the cache, which is as large as `--memory`. Statistics stay off,
-//! since they cost writers and readers; what is reported comes from the counters that RocksDB
+//! Up to four memtables, charged to the cache, which is as large as `--memory`. Statistics stay
+//! off, since they cost writers and readers; what is reported comes from the counters that RocksDB
 //! always keeps.
 
 use crate::stats;
