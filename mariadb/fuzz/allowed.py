@@ -42,6 +42,7 @@ class Allowed:
 
 
 WARNINGS = re.compile(r"\d+ warnings|Warnings: \d+")
+AT_ROW = re.compile(r" at row \d+")
 NUMBER = re.compile(r"'\d+'")
 
 
@@ -69,6 +70,11 @@ def gives_higher_number(ours: str, theirs: str) -> bool:
 def shown_number(text: str) -> int:
     found = re.search(r"AUTO_INCREMENT=(\d+)", text)
     return int(found.group(1)) if found else 0
+
+
+def rows_of(text: str) -> int:
+    found = re.search(r"^(\d+) rows", text)
+    return int(found.group(1)) if found else -1
 
 
 def warnings_of(text: str) -> int:
@@ -135,18 +141,21 @@ ALLOWED: list[Allowed] = [
     Allowed("which of two keys is replaced, by hash", "the same: a row that is the same is updated to nothing or replaced, by the"
             " key that it is found by", "^(affected|text)$", "^(replace|load data .* replace)", "^ok", "^ok",
             program="isolation level read (un)?committed"),
+    Allowed("which of two rows is updated, by hash", "the same: ON DUPLICATE KEY UPDATE of a row that is a duplicate of two",
+            "^(affected|text|rows)$", "^insert.* on duplicate key update", r"^ok|^\d+ rows", r"^ok|^\d+ rows", parts=True,
+            program="isolation level read (un)?committed", also="unique"),
     Allowed("a new column that its own check refuses", "InnoDB adds a JSON column without asking json_valid of what old rows"
             " get, the empty text", "^outcome$", ADDS_JSON, "^error 4025", "^ok", parts=True),
-    Allowed("a new column that its own check refuses, in InnoDB's copy", "a JSON column that is to be the first is added by"
-            " InnoDB in a copy, which asks json_valid; SHALE changes the definition, as InnoDB does elsewhere", "^outcome$",
-            ADDS_JSON + ".* first", "^ok", "^error 4025", parts=True),
+    Allowed("a new column that its own check refuses, in InnoDB's copy", "a JSON column that is to be the first, or beside a"
+            " column dropped that was added at once, is added by InnoDB in a copy, which asks json_valid; SHALE changes the"
+            " definition, as InnoDB does elsewhere", "^outcome$", ADDS_JSON + ".*( first|, ?drop )", "^ok", "^error 4025", parts=True),
     Allowed("a second error", "InnoDB gives an error of its own after one of the server's, from an index that it builds",
             "^warning texts$", "^alter table .*add", "'Error', '1(264|265|406)'", "'Error', '1030', 'Got error 103 "),
     Allowed("a partition that InnoDB cannot open", "after REBUILD PARTITION of a table with a key added it answers with error 174",
             "^outcome$", "^(insert|replace|update|delete|select)", "", "^error 1030: Got error 174 ", parts=True,
             program="^alter table .*partition"),
-    Allowed("undo record", "what InnoDB keeps to undo a change has to fit into a page", "^outcome$", "^(alter table|update)",
-            "^ok", "^error 1713", parts=True),
+    Allowed("undo record", "what InnoDB keeps to undo a change has to fit into a page", "^outcome( by two plans)?$",
+            "^(alter table|update|insert|replace|delete|load)", r"^ok|^\d+ rows", "^error 1713", parts=True),
     Allowed("InnoDB's statistics are locked", "InnoDB cannot change its own statistics with autocommit=0, where it holds"
             " them itself", "^outcome$", "^alter table .*exchange partition", "^ok", "^error 1205", parts=True,
             program="^set autocommit=0"),
@@ -189,6 +198,8 @@ ALLOWED: list[Allowed] = [
             so=lambda ours, theirs: re.search(r"\b1(264|265|292|365|366|411|690)\b", ours + theirs) is not None),
     Allowed("warnings met by another plan", "the same, where the warnings are counted only", "^(text|warnings) by two plans$",
             "^(select|update|delete)", "", "", so=lambda ours, theirs: WARNINGS.sub("", ours) == WARNINGS.sub("", theirs)),
+    Allowed("the row of a warning", "the same, of the row that a warning names", "^warning texts", "^(select|update|delete)",
+            " at row ", " at row ", so=lambda ours, theirs: AT_ROW.sub("", ours) == AT_ROW.sub("", theirs)),
     Allowed("a collation that sorts otherwise than it compares", "cp1250_czech_cs sorts a text that ends in blanks otherwise than an"
             " index of either engine has it", "^(rows|order) by two plans$", "^select .*order by", "", "",
             program="collate (cp1250|latin2)_czech_cs"),
@@ -237,11 +248,11 @@ ALLOWED: list[Allowed] = [
     Allowed("checked while InnoDB copies", "the same, of zero dates by the session's sql_mode", "^outcome$", "^alter table", "^ok",
             "^error 1292", parts=True, program="^set sql_mode=.*no_zero"),
     Allowed("overlaps that are none", "at READ COMMITTED and below InnoDB takes rows of other values for overlapping in a"
-            " partitioned table", "^(outcome|affected|rows)$", "^(insert|replace|load|update|alter table .*partition by)", r"^ok|^\d+ rows",
-            r"^error 1062|Duplicates: [1-9]|^\d+ rows; only here 0: $", parts=True, program="without overlaps"),
+            " partitioned table", "^(outcome|affected|rows)$", "^(insert|replace|load|update|alter table)", r"^ok|^\d+ rows",
+            r"^error 1062|Duplicates: [1-9]|^\d+ rows; only here 0: $", parts=True, program="without overlaps", also="partition by"),
     Allowed("overlaps that InnoDB misses", "in a partitioned table InnoDB does not find all rows that overlap, and writes them or"
             " comes to a later error", "^(error code|outcome|affected|rows)$", "^(insert|replace|load|update)",
-            "^error 1062|Duplicates: [1-9]|^0 rows; only here 0: $", r"^error (?!1062)|^ok|^\d+ rows", parts=True,
+            r"^error 1062|Duplicates: [1-9]|^\d+ rows; only here 0: $", r"^error (?!1062)|^ok|^\d+ rows", parts=True,
             program=r"without overlaps\)", also="partition by"),
     Allowed("which row ALTER IGNORE keeps", "SHALE keeps the first of the rows that are duplicates and counts the others; InnoDB"
             " in its copy keeps a later one, and counts one less", "^text$", "^alter ignore table", "Duplicates: [1-9]",
@@ -256,9 +267,28 @@ ALLOWED: list[Allowed] = [
             " it, and marks it as corrupted from then on", "^rows$", "^check table",
             r"^1 rows; only here 1: .*'status', 'OK'\)$",
             r"'Warning', \"ENGINE: Index '\w+' contains \d+ entries", parts=True, program="system versioning"),
+    Allowed("InnoDB's index of a virtual column", "REPLACE gives a row that is equal in a unique key of virtual columns, but not to"
+            " the byte: InnoDB changes the entry to what it was, finds its index corrupted and answers by it no more", "^rows$",
+            "^check table", r"^1 rows; only here 1: .*'status', 'OK'\)$",
+            r"'Warning', 'ENGINE: (Clustered index record not found for index|The B-tree of index)", parts=True,
+            program=r" as ?\(.*unique", also="^(replace|update|insert .* on duplicate key update)"),
+    Allowed("InnoDB's descending groups", "of a partitioned table with a descending key of a virtual column InnoDB gives rows out of"
+            " order, so that a group comes twice; without the key it has SHALE's answer", "^rows$", "^select .*group by",
+            r"^\d+ rows", r"^\d+ rows", program=r" as ?\(.* desc\b", also="partition by",
+            so=lambda ours, theirs: rows_of(ours) < rows_of(theirs)),
+    Allowed("deleted in InnoDB's order", "DELETE with ORDER BY a virtual column and LIMIT: InnoDB does not compute the column that it"
+            " sorts by, and deletes others than the first rows", "^rows", "^select", "", "", parts=True,
+            program=r" as ?\(", also=r"^(delete|update) .*order by .*limit"),
+    Allowed("a row that was waited for", "at READ COMMITTED a scan gives up the locks of rows that do not match. InnoDB keeps them"
+            " if it has waited for them: who comes later waits there, and SHALE's later, with more locks", "^(waits|outcome)$",
+            "^(select|insert|replace|update|delete)", "^error 1213", r"^ok|^\d+ rows|^error 1062", parts=True,
+            program="^set session transaction isolation level read committed", also="^select .*(for update|lock in share mode)"),
+    Allowed("texts that are equal", "texts that a collation takes for equal have no order, and a primary key of a prefix may hold"
+            " both: utf32_unicode_ci does not count characters of code 0", "^order", "^select .*order by", "", "",
+            program=r"unicode_ci.*primary key .*\(\s*\d+\s*\)"),
     Allowed("which error is first", "a duplicate and a value that does not fit: SHALE copies rows until it meets either; InnoDB"
             " meets duplicates after all rows, or has no use for the value", "^error code$", "^alter (ignore )?table",
-            "^error 1(062|264|265|292|366|406)", "^error 1(062|264|265|292|366|406)",
+            "^error 1(062|264|265|292|366|406|916)", "^error 1(062|264|265|292|366|406|916)",
             so=lambda ours, theirs: ("error 1062" in ours) != ("error 1062" in theirs)),
     Allowed("numbers of a versioned table's copy", "SHALE copies a versioned table to alter it; a copy's partitions begin with"
             " the table's next number, each", "^(insert_id|rows)$", "^(insert|replace)", r"^ok|^\d+ rows", r"^ok|^\d+ rows", parts=True,

@@ -64,12 +64,12 @@ pub mod write;
 pub mod compaction;
 #[cfg_attr(doc, doc(hidden))]
 pub mod txn;
+pub mod inspect;
 #[cfg_attr(doc, doc(hidden))]
 pub mod db;
+pub mod repair;
 #[doc(hidden)]
 pub mod fuzz;
-
-pub use db::{inspect, repair};
 
 pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
 pub use base::conflict::{Deadlock, LockWait};

@@ -1,6 +1,5 @@
-//! How a database is opened, written to and scanned. (Its settings are in `base/config`.)
+//! How a database is opened and written to. (Its settings are in `base/config`.)
 
-use super::snapshot::Snapshot;
 use crate::fs::Env;
 
 /// How one commit is made.
@@ -83,46 +82,5 @@ pub struct OpenOptions {
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
         OpenOptions { env: Env::os(), background: Background::Threads, read_only: false }
-    }
-}
-
-/// What a scan covers and how it reads; for [`Tree::scan_with`](crate::Tree::scan_with).
-///
-/// ```
-/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
-/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
-/// # let tree = db.tree_or_create("t")?;
-/// # for key in [b"a1", b"a2", b"b1"] { tree.put(key, b"")?; }
-/// use shale::ScanOptions;
-///
-/// let options = ScanOptions {
-///     prefix: Some(b"a".to_vec()),
-///     lower: Some(b"a2".to_vec()),
-///     fill_cache: false,
-///     ..ScanOptions::default()
-/// };
-/// let keys: Vec<_> = tree.scan_with(options)?.map(|row| row.unwrap().0).collect();
-/// assert_eq!(keys, [b"a2"]);
-/// # Ok::<(), shale::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct ScanOptions<'a> {
-    /// The smallest key that may be seen; `None` starts at the beginning. Default `None`.
-    pub lower: Option<Vec<u8>>,
-    /// The smallest key that may no longer be seen; `None` goes to the end. Default `None`. A scan
-    /// whose bounds leave nothing in between has no rows.
-    pub upper: Option<Vec<u8>>,
-    /// Only keys with this prefix (inside the bounds, if there are any). Default `None`.
-    pub prefix: Option<Vec<u8>>,
-    /// The moment to read at; `None`, the default, is when the scan is made.
-    pub snapshot: Option<&'a Snapshot>,
-    /// Whether blocks that had to be read are kept in the cache. Default true; false suits a scan
-    /// of much that will not be read again soon.
-    pub fill_cache: bool,
-}
-
-impl Default for ScanOptions<'_> {
-    fn default() -> Self {
-        ScanOptions { lower: None, upper: None, prefix: None, snapshot: None, fill_cache: true }
     }
 }

@@ -25,37 +25,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale/src/iter/mod.rs",
         "crates/shale/src/iter/visible.rs",
     ],
-    &["crates/shale/src/txn/mod.rs", "crates/shale/src/txn/writers.rs"],
-    &[
-        "crates/shale/src/db/activity.rs",
-        "crates/shale/src/db/batch.rs",
-        "crates/shale/src/db/blobs.rs",
-        "crates/shale/src/db/checkpoint.rs",
-        "crates/shale/src/db/core.rs",
-        "crates/shale/src/db/follow.rs",
-        "crates/shale/src/db/following.rs",
-        "crates/shale/src/db/held.rs",
-        "crates/shale/src/db/ingest.rs",
-        "crates/shale/src/db/install.rs",
-        "crates/shale/src/db/merge.rs",
-        "crates/shale/src/db/mod.rs",
-        "crates/shale/src/db/open.rs",
-        "crates/shale/src/db/options.rs",
-        "crates/shale/src/db/prepared.rs",
-        "crates/shale/src/db/run_writer.rs",
-        "crates/shale/src/db/sched.rs",
-        "crates/shale/src/db/snapshot.rs",
-        "crates/shale/src/db/stats.rs",
-        "crates/shale/src/db/threads.rs",
-        "crates/shale/src/db/throttle_state.rs",
-        "crates/shale/src/db/transaction/awaiting.rs",
-        "crates/shale/src/db/transaction/locking.rs",
-        "crates/shale/src/db/transaction/mod.rs",
-        "crates/shale/src/db/transaction/read.rs",
-        "crates/shale/src/db/tree.rs",
-        "crates/shale/src/db/verify.rs",
-        "crates/shale/src/db/work.rs",
-    ],
     &[
         "crates/shale/src/fuzz.rs",
         "crates/shale/src/fuzz/logs.rs",
@@ -79,12 +48,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale/src/txn/escalate.rs",
         "crates/shale/src/txn/locks.rs",
         "crates/shale/src/txn/waits.rs",
-    ],
-    &[
-        "crates/shale/src/db/repair.rs",
-        "crates/shale/src/db/repair/catalog.rs",
-        "crates/shale/src/db/repair/prepared.rs",
-        "crates/shale/src/db/repair/rows.rs",
     ],
     &["crates/shale-capi/src/error.rs", "crates/shale-capi/src/guard.rs"],
     &[
@@ -213,6 +176,12 @@ fn bare(source: &Source) -> String {
                     at += 1;
                 }
                 at += 1;
+            }
+            // `pub(in crate::a)` says who may name it.
+            'i' if next == 'n' && code.ends_with("pub(") => {
+                while at < text.len() && text[at] != ')' {
+                    at += 1;
+                }
             }
             _ => {
                 code.push(c);
@@ -415,6 +384,35 @@ impl<'a> Tree<'a> {
         found
     }
 
+    /// From the root down to a file.
+    fn place(&self, file: usize) -> Vec<usize> {
+        let mut place = vec![file];
+        while place[0] != 0 {
+            place.insert(0, self.parent[place[0]]);
+        }
+        place
+    }
+
+    /// Where a file names something of a module that comes later in the same list of modules than
+    /// its own.
+    fn against_the_order(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for file in 0..self.files.len() {
+            let own = self.place(file);
+            for (other, names) in self.relies_on(file) {
+                let others = self.place(other);
+                let fork = own.iter().zip(&others).position(|(a, b)| a != b);
+                // Numbers are given in the order of the lists.
+                if fork.is_some_and(|at| own[at] < others[at]) {
+                    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                    let (from, to) = (&self.files[file].path, &self.files[other].path);
+                    wrong.push(format!("{from} -> {to}: {}", names.join(", ")));
+                }
+            }
+        }
+        wrong
+    }
+
     fn circles(&self) -> Vec<Circle> {
         let arrows: Vec<_> = (0..self.files.len()).map(|file| self.relies_on(file)).collect();
         let reach: Vec<BTreeSet<usize>> = (0..arrows.len())
@@ -458,12 +456,43 @@ struct Circle {
     lines: Vec<String>,
 }
 
-/// The circles of all crates.
-fn all_circles(sources: &[Source]) -> Vec<Circle> {
+/// All crates.
+fn trees(sources: &[Source]) -> impl Iterator<Item = Tree<'_>> {
     let is_root = |source: &&Source| {
         ["/src/lib.rs", "/src/main.rs"].iter().any(|end| source.path.ends_with(end))
     };
-    sources.iter().filter(is_root).flat_map(|root| Tree::new(sources, root).circles()).collect()
+    sources.iter().filter(is_root).map(|root| Tree::new(sources, root))
+}
+
+/// The circles of all crates.
+fn all_circles(sources: &[Source]) -> Vec<Circle> {
+    trees(sources).flat_map(|tree| tree.circles()).collect()
+}
+
+#[test]
+fn modules_name_only_earlier_ones() {
+    let sources = sources();
+    let wrong = trees(&sources).flat_map(|tree| tree.against_the_order()).collect();
+    report("a list of modules is their order: each names only earlier ones", wrong);
+}
+
+#[test]
+fn a_later_module_is_found() {
+    let source = |path: &str, text: &str| Source {
+        path: format!("crates/c/src/{path}"),
+        text: text.to_owned(),
+        is_test: false,
+    };
+    let sources = [
+        source("lib.rs", "mod a;\nmod b;\n"),
+        source("a/mod.rs", "mod x;\nmod y;\npub use y::Y;\n"),
+        source("a/x.rs", "use super::y::Y;\npub struct X(Y);\n"),
+        source("a/y.rs", "pub struct Y(pub crate::b::B);\n"),
+        source("b.rs", "pub struct B;\nfn f(_: crate::a::Y) {}\n"),
+    ];
+    let wrong: Vec<String> = trees(&sources).flat_map(|tree| tree.against_the_order()).collect();
+    let expected = ["a/x.rs -> crates/c/src/a/y.rs: Y", "a/y.rs -> crates/c/src/b.rs: B"];
+    assert_eq!(wrong, expected.map(|text| format!("crates/c/src/{text}")));
 }
 
 #[test]

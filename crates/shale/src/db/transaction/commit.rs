@@ -2,15 +2,14 @@
 //! a batch does. An optimistic one is checked, and the check and the commit are one step of the
 //! commit order: see docs/decisions/0006-transactions.md.
 
-use super::{Isolation, OnConflict, Transaction};
+use super::options::{Isolation, OnConflict};
+use super::txn::Transaction;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::sync::atomic::Ordering;
-use crate::db::batch::Batch;
+use crate::db::api::{Batch, Prepared, Tree};
 use crate::db::core::{Core, Leader};
 use crate::db::options::WriteOptions;
-use crate::db::prepared::Prepared;
-use crate::db::tree::Tree;
 use crate::read::newer::Where;
 use crate::txn::{Mode, Span, Wait};
 use crate::version::TreeId;
@@ -48,7 +47,7 @@ impl Transaction {
             return self.commit_spilled();
         }
         if !self.is_optimistic() {
-            return self.handle.clone().write(&self.batch()?, options);
+            return self.batch()?.write(&self.handle, options);
         }
         self.lock_all()?;
         let batch = self.batch()?;
@@ -61,7 +60,7 @@ impl Transaction {
         let touched = self.touched();
         core.store_large(&batch, |ops| {
             core.commit_checked(ops, &touched, since, &check, &mut |leader| {
-                core.lead_one(leader, ops)
+                core.commit_locked(leader, ops)
             })?;
             core.sync_if(options.sync)
         })
@@ -135,7 +134,7 @@ impl Transaction {
         let mut owner = std::mem::replace(&mut self.owner, core.locks.owner());
         let result = core.store_large(&batch, |ops| {
             let mut prepare =
-                |leader: &mut Leader| core.lead_prepare(leader, xid, ops.bytes(), &mut owner);
+                |leader: &mut Leader| core.prepare_locked(leader, xid, ops.bytes(), &mut owner);
             if optimistic {
                 let check = |place, since: Option<SeqNo>| self.check_all(place, since);
                 core.commit_checked(ops, &touched, since, &check, &mut prepare)?;

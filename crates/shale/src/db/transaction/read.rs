@@ -1,11 +1,10 @@
 //! What a transaction reads: its own writes, and below them the view that its isolation gives it.
 
-use super::{Isolation, Transaction};
+use super::options::Isolation;
+use super::txn::Transaction;
 use crate::base::error::{Error, Result};
 use crate::base::key::Kind;
-use crate::db::options::ScanOptions;
-use crate::db::snapshot::Snapshot;
-use crate::db::tree::Tree;
+use crate::db::api::{ScanOptions, Snapshot, Tree};
 use crate::read::newer::{self, Where};
 use crate::read::{BlobSource, Scan, Value};
 use crate::txn::writes::Own;

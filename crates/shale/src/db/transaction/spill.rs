@@ -5,18 +5,17 @@
 //! load, and one edit puts them in force in all trees. So what was undone, and what is of no use
 //! any more, ends there, and until then nothing but the transaction knows of the runs.
 
-use super::Transaction;
+use super::txn::Transaction;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::compaction::policy::LAST;
-use crate::db::blobs::NewBlob;
+use crate::db::api::Tree;
 use crate::db::core::Core;
-use crate::db::ingest::IngestPart;
-use crate::db::run_writer::RunWriter;
-use crate::db::tree::Tree;
+use crate::db::ingest::{IngestPart, RunWriter};
+use crate::db::values::NewBlob;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Blob, Table};

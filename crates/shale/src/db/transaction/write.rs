@@ -1,9 +1,9 @@
 //! What a transaction writes: locked first, then kept to itself until it commits.
 
-use super::Transaction;
+use super::txn::Transaction;
 use crate::base::error::{Error, Result};
 use crate::base::key::Kind;
-use crate::db::tree::Tree;
+use crate::db::api::Tree;
 use crate::read::Value;
 use crate::txn::{Lock, Mode, Span, Wait};
 use crate::write::ops;

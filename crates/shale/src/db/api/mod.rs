@@ -1,0 +1,25 @@
+//! What users hold: databases, trees, batches, snapshots, scans, bulk loads, statistics.
+
+mod handle;
+mod snapshot;
+mod tree;
+mod scan;
+mod batch;
+mod tree_write;
+mod ingest;
+mod stats;
+mod transactions;
+mod prepared;
+mod follower;
+mod db;
+
+pub use batch::Batch;
+pub use handle::Db;
+pub(crate) use handle::Handle;
+pub use ingest::Ingest;
+pub use prepared::Prepared;
+pub use scan::ScanOptions;
+pub use snapshot::Snapshot;
+pub use stats::{CpuStats, LevelStats, OperationStats, Stats, TreeStats};
+pub use transactions::{LastDeadlock, LockInfo, TransactionInfo};
+pub use tree::Tree;

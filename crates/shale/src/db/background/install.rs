@@ -1,0 +1,232 @@
+//! The only place where what readers see changes: an edit becomes durable in the manifest, then
+//! the tree's state is replaced, then files that nobody needs any more are let go.
+
+use crate::base::error::{Error, Result};
+use crate::base::stats::Counter;
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::compaction::drop::dropped_blobs;
+use crate::db::core::{Core, FlushedOf, PreparedCore, TreeCore};
+use crate::memtable::Memtable;
+use crate::state::TreeState;
+use crate::table::format::FileKind;
+use crate::table::meta::{FileId, TableMeta};
+use crate::table::{Blob, Table};
+use crate::version::edit::{Edit, LogStart, TreeEdit};
+use crate::version::{TreeId, Version};
+use std::collections::BTreeSet;
+
+/// A change of one tree: an edit, and the memtables whose content is in it.
+pub(crate) struct Change<'a> {
+    pub tree: &'a TreeCore,
+    pub edit: TreeEdit,
+    pub flushed: &'a [Arc<Memtable>],
+}
+
+/// What a tree is to be, and what it no longer needs then.
+struct Next {
+    version: Arc<Version>,
+    removed: Vec<Arc<Table>>,
+    kept_blobs: BTreeSet<FileId>,
+    lost_blobs: Vec<FileId>,
+}
+
+fn without(sealed: &[Arc<Memtable>], flushed: &[Arc<Memtable>]) -> Vec<Arc<Memtable>> {
+    let left = |memtable: &&Arc<Memtable>| !flushed.iter().any(|done| Arc::ptr_eq(done, memtable));
+    sealed.iter().filter(left).cloned().collect()
+}
+
+impl Core {
+    /// Makes `edit` durable and visible. `flushed` are the memtables whose content is in it.
+    /// After an error nothing has changed; the caller removes the tables it had written.
+    pub fn install(
+        &self,
+        tree: &TreeCore,
+        edit: TreeEdit,
+        flushed: &[Arc<Memtable>],
+    ) -> Result<()> {
+        self.install_all(vec![Change { tree, edit, flushed }], None, || ()).map(drop)
+    }
+
+    /// Makes changes of several trees durable together, and visible tree by tree; `publish` runs
+    /// right after. Trees that have been dropped are left out; an error if all have. Answers with
+    /// those that were there. `decided` is a prepared transaction whose tables these are.
+    pub fn install_all(
+        &self,
+        mut changes: Vec<Change<'_>>,
+        decided: Option<&[u8]>,
+        publish: impl FnOnce(),
+    ) -> Result<BTreeSet<TreeId>> {
+        let mut manifest = self.manifest.lock();
+        let first = changes.first().map(|change| change.tree.name.clone()).unwrap_or_default();
+        changes.retain(|change| !change.tree.is_dropped());
+        if changes.is_empty() && decided.is_none() {
+            return Err(Error::NoSuchTree(first));
+        }
+        let next: Vec<Next> = changes.iter().map(|c| self.next(c)).collect::<Result<_>>()?;
+        let flushed: FlushedOf<'_> = changes
+            .iter()
+            .filter(|change| !change.flushed.is_empty())
+            .map(|change| (change.tree.id, change.flushed))
+            .collect();
+        let log = if flushed.is_empty() { None } else { self.log_start(&flushed) };
+        let whole = Edit {
+            trees: changes.iter_mut().map(|change| std::mem::take(&mut change.edit)).collect(),
+            next_file: Some(self.next_file.load(Ordering::Relaxed)),
+            log,
+            decided: decided.map(<[u8]>::to_vec).into_iter().collect(),
+            ..Edit::default()
+        };
+        self.append_edit(&mut manifest, &whole)?;
+        if let Some(log) = log {
+            self.covered.fetch_max(log.seq, Ordering::AcqRel);
+            self.log_file.fetch_max(log.file, Ordering::AcqRel);
+        }
+        for (change, next) in changes.iter().zip(&next) {
+            change.tree.swap_state(|state| TreeState {
+                active: state.active.clone(),
+                sealed: without(&state.sealed, change.flushed),
+                version: next.version.clone(),
+            });
+        }
+        publish();
+        drop(manifest);
+
+        for (change, next) in changes.iter().zip(&next) {
+            self.let_go(change, next);
+        }
+        // Whoever learns of the end finds the files gone.
+        drop(next);
+        if !flushed.is_empty() {
+            self.remove_old_logs();
+        }
+        self.note_shapes(changes.iter().map(|change| change.tree));
+        Ok(changes.iter().map(|change| change.tree.id).collect())
+    }
+
+    /// What a change makes of its tree.
+    fn next(&self, change: &Change<'_>) -> Result<Next> {
+        let edit = &change.edit;
+        let before = change.tree.state.load_full().version.clone();
+        let after = before.apply(edit, &|meta| self.open_table(meta))?;
+        let removed: Vec<Arc<Table>> = edit
+            .removed
+            .iter()
+            .filter(|(_, id)| !edit.added.iter().any(|(_, meta)| meta.id == *id))
+            .filter_map(|(level, id)| before.table(*level, *id).cloned())
+            .collect();
+        // Not if a table that stays refers to it: stages of a merge leave copies of references.
+        let lost_blobs = dropped_blobs(
+            removed.iter().map(|table| &*table.meta),
+            after.tables().map(|(_, table)| &*table.meta),
+        );
+        Ok(Next {
+            version: Arc::new(after),
+            kept_blobs: edit.added.iter().flat_map(|(_, meta)| meta.blobs.clone()).collect(),
+            lost_blobs,
+            removed,
+        })
+    }
+
+    /// Lets the files go that a change has made obsolete.
+    fn let_go(&self, change: &Change<'_>, next: &Next) {
+        for table in &next.removed {
+            table.mark_obsolete();
+        }
+        for blob in change.flushed.iter().flat_map(|memtable| memtable.attached::<Blob>()) {
+            if !next.kept_blobs.contains(&blob.id()) {
+                blob.mark_obsolete();
+            }
+        }
+        for id in &next.lost_blobs {
+            self.blob(*id).mark_obsolete();
+        }
+        self.recorder.add(Counter::FilesRemoved, next.removed.len() as u64);
+    }
+
+    /// Appends an edit to the manifest. A full disk is reported and nothing has changed; any
+    /// other failure leaves the manifest unknown, so no write is accepted any more.
+    pub fn append_edit(
+        &self,
+        manifest: &mut Option<crate::version::manifest::Manifest>,
+        edit: &Edit,
+    ) -> Result<()> {
+        let Some(log) = manifest.as_mut() else {
+            return Err(if self.read_only { Error::ReadOnly } else { Error::Closed });
+        };
+        // What the edit relies on may be lost.
+        self.guard.check()?;
+        match log.append(edit) {
+            Ok(()) => {
+                if log.rewrite_due()
+                    && let Err(error) = log.rewrite(self.new_file())
+                {
+                    // If it is unknown which one is in force, the next append is refused.
+                    tracing::warn!(%error, "the manifest could not be rewritten and grows on");
+                }
+                Ok(())
+            }
+            Err(error) if error.is_disk_full() && log.check().is_ok() => Err(error),
+            Err(error) => Err(self.poison(error)),
+        }
+    }
+
+    /// A table of this database; nothing is read yet.
+    pub fn open_table(&self, meta: TableMeta) -> Arc<Table> {
+        let path = self.path(FileKind::Table, meta.id);
+        let blobs = meta.blobs.iter().map(|id| self.blob(*id)).collect();
+        let table = Table::new(meta, path, &self.tables);
+        table.hold_blobs(blobs);
+        table
+    }
+
+    /// Where the log will start once `flushed` are in tables: everything before is in tables
+    /// everywhere. `None` while the log is being replayed.
+    fn log_start(&self, flushed: &FlushedOf<'_>) -> Option<LogStart> {
+        // The visible position first: what is at or before it is in memtables or tables by now.
+        let visible = self.visible.load(Ordering::Acquire);
+        // What is prepared next: once decided, memtables need the log from the same place on.
+        let prepared = self.prepared.lock().values().filter_map(PreparedCore::log_seq).min();
+        let trees = self.trees.load();
+        let unflushed = trees.by_id.values().filter_map(|tree| tree.first_unflushed_but(flushed));
+        let covered = unflushed.chain(prepared).min().map_or(visible, |seq| visible.min(seq - 1));
+        let seq = covered.max(self.covered.load(Ordering::Acquire));
+        let wals = self.wals.lock();
+        let first = wals.iter().find(|wal| wal.last_seq.is_none_or(|last| last > seq))?;
+        Some(LogStart { file: first.id, seq })
+    }
+
+    /// Removes log files that the manifest says are obsolete. One that cannot be removed now is
+    /// removed by the next open.
+    pub fn remove_old_logs(&self) {
+        let first = self.log_file.load(Ordering::Acquire);
+        // Not under the lock, which the leader takes: removing a large file takes milliseconds.
+        let old: Vec<FileId> = {
+            let mut wals = self.wals.lock();
+            let count = wals.iter().take_while(|wal| wal.id < first).count();
+            wals.drain(..count).map(|wal| wal.id).collect()
+        };
+        for id in old {
+            if let Err(error) = self.env.fs.remove(&self.path(FileKind::Wal, id)) {
+                tracing::warn!(%error, "an old log could not be removed");
+            }
+        }
+    }
+
+    /// Tells scheduler and back-pressure that the tables of trees have changed.
+    fn note_shapes<'a>(&self, trees: impl Iterator<Item = &'a TreeCore> + Clone) {
+        for tree in trees.clone() {
+            // Read now, so that the scheduler need not read them under its lock. Damage is reported
+            // by whoever reads the table.
+            let _ = tree.state.load().version.range_deletes();
+            self.note_debt(tree);
+        }
+        self.update_pressure();
+        self.sched.want_looks(trees.map(|tree| tree.id));
+        self.sched.wake_all();
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "install_tests.rs"]
+mod tests;

@@ -1,0 +1,62 @@
+//! How much writers are slowed, worked out anew after flushes, compactions and seals.
+
+use crate::base::sync::atomic::Ordering::Relaxed;
+use crate::compaction::score;
+use crate::db::core::{Core, TreeCore, TreeDebt};
+use crate::write::throttle::{self, Pressure, Verdict};
+
+impl Core {
+    /// Works out a tree's debt after its tables have changed.
+    pub fn note_debt(&self, tree: &TreeCore) {
+        let shape = tree.state.load().version.shape();
+        let settings = self.pick_settings(tree);
+        let debt = score::debt(&shape, &settings);
+        let (soft, hard) = score::debt_limits(&shape, &settings);
+        let mut state = self.sched.lock();
+        state.debts.insert(
+            tree.id,
+            TreeDebt { level0_tables: debt.level0_tables, bytes: debt.bytes, soft, hard },
+        );
+    }
+
+    /// The bytes of all memtables, and how many are sealed.
+    pub fn memtable_bytes(&self) -> (u64, usize) {
+        let trees = self.trees.load();
+        let mut bytes = 0;
+        let mut sealed = 0;
+        for tree in trees.by_id.values() {
+            let state = tree.state.load();
+            bytes += state.active.bytes() as u64;
+            bytes += state.sealed.iter().map(|memtable| memtable.bytes() as u64).sum::<u64>();
+            sealed += state.sealed.len();
+        }
+        (bytes, sealed)
+    }
+
+    /// Works out anew how much writers are slowed.
+    pub fn update_pressure(&self) {
+        let (memtable_bytes, sealed) = self.memtable_bytes();
+        self.tables.memory.set_memtables(memtable_bytes);
+        let mut pressure = Pressure {
+            memtable_bytes,
+            memtable_limit: self.settings.memtables_bytes_max,
+            sealed,
+            flush_rate: self.throttle.flush_rate.load(Relaxed),
+            compaction_rate: self.throttle.compaction_rate.load(Relaxed) / 4,
+            ..Pressure::default()
+        };
+        for debt in self.sched.lock().debts.values() {
+            pressure.level0_tables = pressure.level0_tables.max(debt.level0_tables);
+            pressure.debt_bytes += debt.bytes;
+            pressure.debt_soft = pressure.debt_soft.max(debt.soft);
+            pressure.debt_hard = pressure.debt_hard.max(debt.hard);
+        }
+        let verdict = throttle::delay(&pressure);
+        // With nothing to flush there is nothing to wait for.
+        let verdict = match verdict {
+            Verdict::Stop { .. } if sealed == 0 => Verdict::None,
+            other => other,
+        };
+        self.throttle.set(verdict);
+    }
+}

@@ -1,0 +1,114 @@
+//! The only file that spawns threads: workers that run background jobs, and a timer for logs that
+//! are synced every so often.
+
+use crate::base::config::SyncPolicy;
+use crate::base::error::{Error, Result};
+use crate::base::sync::Arc;
+use crate::db::core::Core;
+use crate::write::ops::Ops;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+/// How often an idle worker looks whether writes have stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How many cores this process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The running threads of a database.
+pub(crate) struct Threads {
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    /// No threads.
+    pub fn none() -> Threads {
+        Threads { handles: Vec::new() }
+    }
+
+    /// Starts the workers (and the timer, if one is needed).
+    pub fn start(core: &Arc<Core>) -> Result<Threads> {
+        let mut threads = Threads::none();
+        for index in 0..core.settings.background_threads {
+            let core = core.clone();
+            threads.spawn(format!("shale-work-{index}"), move || work(&core))?;
+        }
+        if let SyncPolicy::EveryMillis(millis) = core.settings.sync {
+            let core = core.clone();
+            let every = Duration::from_millis(millis.into());
+            threads.spawn("shale-sync".to_owned(), move || sync_every(&core, every))?;
+        }
+        Ok(threads)
+    }
+
+    fn spawn(&mut self, name: String, run: impl FnOnce() + Send + 'static) -> Result<()> {
+        let handle = Builder::new().name(name).spawn(run).map_err(|error| {
+            Error::io("start a background thread for", std::path::Path::new("."), error)
+        })?;
+        self.handles.push(handle);
+        Ok(())
+    }
+
+    /// Forgets threads that are another process's.
+    pub fn forget(&mut self) {
+        std::mem::take(&mut self.handles).into_iter().for_each(std::mem::forget);
+    }
+
+    /// Waits for all threads to end. They end once background work has been stopped.
+    pub fn join(&mut self) {
+        let own = std::thread::current().id();
+        for handle in self.handles.drain(..) {
+            // The last handle of a database may be dropped by one of its own threads.
+            if handle.thread().id() != own && handle.join().is_err() {
+                tracing::error!("a background thread panicked");
+            }
+        }
+    }
+}
+
+fn work(core: &Core) {
+    loop {
+        match core.next_job() {
+            Some(job) => {
+                // A failure has been noted and is tried again later. After a panic the job's marks
+                // stay set for ever: whoever waits for it must learn that it will not end.
+                let run = AssertUnwindSafe(|| drop(core.run_job(job)));
+                if catch_unwind(run).is_err() {
+                    drop(core.poison_after_panic());
+                    core.sched.wake_all();
+                }
+            }
+            None => {
+                let state = core.sched.lock();
+                if state.closing {
+                    return;
+                }
+                drop(core.sched.wait_for_work(state, LOOK_EVERY));
+            }
+        }
+    }
+}
+
+fn sync_every(core: &Core, every: Duration) {
+    loop {
+        let next = core.env.clock.now_nanos() + every.as_nanos() as u64;
+        loop {
+            let state = core.sched.lock();
+            if state.closing {
+                return;
+            }
+            let left = next.saturating_sub(core.env.clock.now_nanos());
+            if left == 0 {
+                break;
+            }
+            // Closing ends the wait.
+            drop(core.sched.wait_for_progress(state, Duration::from_nanos(left)));
+        }
+        if core.commit(&Ops::new(), true).is_err() && core.check_writable().is_err() {
+            return;
+        }
+    }
+}

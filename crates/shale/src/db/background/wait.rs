@@ -1,0 +1,141 @@
+//! Asking for background work and waiting for it.
+
+use crate::base::error::Result;
+use crate::base::key::SeqNo;
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::compaction::manual::Step;
+use crate::compaction::plan::{Busy, Load};
+use crate::compaction::policy;
+use crate::db::core::{Core, Manual, State, TreeCore};
+use crate::memtable::Memtable;
+use std::time::Duration;
+
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Whether a table above the last level has keys of the range committed up to `through`.
+fn has_older_above(tree: &TreeCore, wanted: &Manual, through: SeqNo) -> bool {
+    let version = tree.state.load().version.clone();
+    version.tables().any(|(level, table)| {
+        let meta = &table.meta;
+        level < policy::LAST
+            && meta.min_seq <= through
+            && wanted.lower.as_deref().is_none_or(|lower| !meta.is_before(lower))
+            && wanted.upper.as_deref().is_none_or(|upper| meta.smallest.as_slice() < upper)
+    })
+}
+
+impl Core {
+    /// Writes memtables to tables and waits until that is done.
+    pub fn flush(&self, only: Option<&TreeCore>) -> Result<()> {
+        self.check_writable()?;
+        self.seal_all(only)?;
+        // Only what is sealed now is waited for, so that a stream of writes cannot keep us here.
+        let trees = self.trees.load_full();
+        let waiting: Vec<(Arc<TreeCore>, Arc<Memtable>)> = trees
+            .by_id
+            .values()
+            .filter(|tree| only.is_none_or(|only| only.id == tree.id))
+            .filter_map(|tree| Some((tree.clone(), tree.state.load().sealed.first()?.clone())))
+            .collect();
+        self.wait_until(|| {
+            waiting.iter().all(|(tree, newest)| {
+                tree.is_dropped()
+                    || !tree.state.load().sealed.iter().any(|sealed| Arc::ptr_eq(sealed, newest))
+            })
+        })
+    }
+
+    /// Waits until `done`, running background work here if it is stepped. A failure of background
+    /// work that happens meanwhile ends the wait.
+    pub fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
+        let failures = |state: &State| (state.flush_failure.total, state.compaction_failure.total);
+        let before = failures(&self.sched.lock());
+        loop {
+            if done() {
+                return Ok(());
+            }
+            self.check_writable()?;
+            let state = self.sched.lock();
+            let (flushes, compactions) = (&state.flush_failure, &state.compaction_failure);
+            let news = failures(&state) != before;
+            let failure = flushes.error.as_ref().or(compactions.error.as_ref());
+            if let Some(error) = failure.filter(|_| news) {
+                return Err(error.clone());
+            }
+            if !self.stepped {
+                drop(self.sched.wait_for_progress(state, WAIT));
+                continue;
+            }
+            let failure = failure.cloned();
+            drop(state);
+            match (self.next_job(), failure) {
+                (Some(job), _) => self.run_job(job)?,
+                (None, Some(error)) => return Err(error),
+                // Nothing can be done now; time must pass (a simulated clock moves by sleeping).
+                (None, None) => self.env.clock.sleep_nanos(1_000_000),
+            }
+        }
+    }
+
+    /// Brings a range of a tree to the last level.
+    pub fn compact(&self, tree: &TreeCore, wanted: Manual) -> Result<()> {
+        self.flush(Some(tree))?;
+        // One request at a time per tree.
+        loop {
+            let mut manual = tree.manual.lock();
+            if manual.is_none() {
+                *manual = Some(wanted.clone());
+                break;
+            }
+            drop(manual);
+            self.wait_until(|| tree.manual.lock().is_none())?;
+        }
+        // What is committed from now on is not waited for: writes may never stop.
+        let through = self.visible.load(Ordering::Acquire);
+        self.sched.want_look(tree.id);
+        let result = self.wait_until(|| {
+            if tree.is_dropped() {
+                return true;
+            }
+            let snapshots = self.reader_seqs_to_keep();
+            let load = Load { idle: true, snapshots: &snapshots, range_deletes: None };
+            let state = self.sched.lock();
+            if state.busy.get(&tree.id).is_some_and(|busy| !busy.is_empty()) {
+                return false;
+            }
+            match self.manual_step(tree, &Busy::new(), &wanted, &load) {
+                Step::Done => true,
+                Step::Wait => false,
+                Step::Run(plan) => {
+                    let above = |(level, _): &(usize, Vec<_>)| *level < policy::LAST;
+                    plan.inputs.iter().any(above) && !has_older_above(tree, &wanted, through)
+                }
+            }
+        });
+        *tree.manual.lock() = None;
+        self.sched.want_look(tree.id);
+        self.sched.wake_all();
+        result
+    }
+
+    pub fn wait_idle(&self) -> Result<()> {
+        self.flush(None)?;
+        {
+            let mut state = self.sched.lock();
+            state.idle_wanted += 1;
+            state.look.extend(self.trees.load().by_id.keys());
+        }
+        self.sched.wake_all();
+        let result = self.wait_until(|| self.sched.lock().is_settled());
+        self.sched.lock().idle_wanted -= 1;
+        result
+    }
+
+    /// Ends background work: running jobs stop early, none is started any more.
+    pub fn stop_background(&self) {
+        self.sched.lock().closing = true;
+        self.sched.cancel.store(true, Ordering::Relaxed);
+        self.sched.wake_all();
+    }
+}

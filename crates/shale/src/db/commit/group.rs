@@ -1,0 +1,197 @@
+//! The path of a write: back-pressure, the log, the memtables, and making it visible.
+//!
+//! One leader at a time runs [`Core::lead`], under the `leader` lock: it gives the group its
+//! sequence numbers, appends all records with one call, syncs if any commit asks, applies the
+//! operations, and publishes. A group that fails before it is published has no effect: the log was
+//! cut back (full disk), or the database is poisoned (anything else).
+
+use crate::base::activity::Activity;
+use crate::base::config::SyncPolicy;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::base::stats::Counter;
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::db::core::{Core, Leader, TreeCore, Trees};
+use crate::memtable::Memtable;
+use crate::wal::{Op, OpIter, payload};
+use crate::write::ops::Ops;
+use crate::write::queue::Group;
+
+/// The most bytes that a batch may take in the log.
+const BATCH_BYTES_MAX: usize = 1 << 29;
+
+impl Core {
+    /// Commits `ops`: atomic, in one place of the commit order, and durable on return if `sync`.
+    pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
+        self.check_commit(ops)?;
+        let started = self.tables.meter.begin(Activity::Write);
+        if !ops.is_empty() {
+            self.wait_for_room(ops.bytes().len() as u64)?;
+        }
+        let sync = sync || self.settings.sync == SyncPolicy::Always;
+        self.queue.commit(ops, sync, |group| self.lead(group))?;
+        self.count_commit(ops);
+        self.tables.meter.end(Activity::Write, started);
+        Ok(())
+    }
+
+    /// Refuses what cannot be committed.
+    pub fn check_commit(&self, ops: &Ops) -> Result<()> {
+        self.check_writable()?;
+        if ops.bytes().len() > BATCH_BYTES_MAX {
+            return Err(Error::InvalidArgument(format!(
+                "a batch of {} bytes is larger than {BATCH_BYTES_MAX}; split it, or bulk load",
+                ops.bytes().len()
+            )));
+        }
+        Ok(())
+    }
+
+    fn count_commit(&self, ops: &Ops) {
+        self.recorder.add_all([
+            (Counter::Commits, 1),
+            (Counter::WriteOps, ops.count().into()),
+            (Counter::UserBytes, ops.user_bytes()),
+        ]);
+    }
+
+    /// Commits `ops` as a group of its own, without a sync, under the lock that the caller holds.
+    pub fn commit_locked(&self, leader: &mut Leader, ops: &Ops) -> Result<()> {
+        let unfinished = PoisonOnPanic(self);
+        let result = self.write_group(leader, &Group::of_one(ops));
+        std::mem::forget(unfinished);
+        if result.is_ok() {
+            self.count_commit(ops);
+        }
+        result
+    }
+
+    /// As [`Core::sync_commits`], if that is asked for or always done.
+    pub fn sync_if(&self, sync: bool) -> Result<()> {
+        if sync || self.settings.sync == SyncPolicy::Always {
+            return self.sync_commits();
+        }
+        Ok(())
+    }
+
+    /// Makes all that was committed durable, with one sync for all who ask at the same time.
+    pub fn sync_commits(&self) -> Result<()> {
+        self.queue.commit(&Ops::new(), true, |group| self.lead(group))
+    }
+
+    fn lead(&self, group: &mut Group) -> Result<()> {
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        // Records in the log whose numbers were given to later ones as well would be lost with all
+        // that follows.
+        let unfinished = PoisonOnPanic(self);
+        let result = self.write_group(&mut leader, group);
+        std::mem::forget(unfinished);
+        result
+    }
+
+    fn write_group(&self, leader: &mut Leader, group: &Group) -> Result<()> {
+        if group.ops.is_empty() {
+            return if group.sync {
+                let through = leader.next_seq - 1;
+                self.sync_log(leader, through)
+            } else {
+                Ok(())
+            };
+        }
+        let first = leader.next_seq;
+        self.append_records(leader, group, first)?;
+        let next = first + SeqNo::from(group.ops.count());
+        if group.sync {
+            self.sync_log(leader, next - 1)?;
+        }
+        let trees = self.trees.load();
+        let full = self.apply(&trees, OpIter::new(group.ops.bytes(), first), None);
+        leader.next_seq = next;
+        self.publish(next - 1);
+        self.after_apply(leader, &trees, group.ops.bytes().len(), full);
+        Ok(())
+    }
+
+    fn after_apply(&self, leader: &mut Leader, trees: &Trees, bytes: usize, full: bool) {
+        self.sched.note_write();
+        leader.bytes_since_check += bytes as u64;
+        if full || leader.bytes_since_check >= self.settings.memtable_bytes / 4 {
+            leader.bytes_since_check = 0;
+            self.seal_full(leader, trees);
+        }
+    }
+
+    /// Puts the operations of a prepared transaction, which is committed by the record `seq`, into
+    /// memtables. `noted` runs when these know that they need the log from `from` on.
+    pub fn apply_decided<T>(
+        &self,
+        leader: &mut Leader,
+        ops: &[u8],
+        seq: SeqNo,
+        from: SeqNo,
+        noted: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let unfinished = PoisonOnPanic(self);
+        let trees = self.trees.load();
+        let full = self.apply(&trees, payload::prepared_ops(ops, seq), Some(from));
+        let result = noted();
+        if !ops.is_empty() {
+            self.decided.store(seq, Ordering::Release);
+        }
+        self.publish(seq);
+        self.after_apply(leader, &trees, ops.len(), full);
+        std::mem::forget(unfinished);
+        result
+    }
+
+    /// Puts the operations into the memtables; answers whether any of them is now full. With `from`
+    /// the memtables need the log from there on.
+    fn apply<'a>(
+        &self,
+        trees: &Trees,
+        ops: impl Iterator<Item = Op<'a>>,
+        from: Option<SeqNo>,
+    ) -> bool {
+        let mut current: Option<(&Arc<TreeCore>, Arc<Memtable>)> = None;
+        let mut full = false;
+        for op in ops {
+            if current.as_ref().is_none_or(|(tree, _)| tree.id != op.tree) {
+                full |= current.is_some_and(|(_, memtable)| self.is_full(&memtable));
+                // A tree that was dropped after the batch was made: its operations vanish with it.
+                current =
+                    trees.by_id.get(&op.tree).map(|tree| (tree, tree.state.load().active.clone()));
+            }
+            let Some((_, memtable)) = &current else { continue };
+            if let Some(from) = from {
+                memtable.needs_log_from(from);
+            }
+            self.apply_op(memtable, &op);
+        }
+        full | current.is_some_and(|(_, memtable)| self.is_full(&memtable))
+    }
+
+    /// Puts one operation into a memtable.
+    pub fn apply_op(&self, memtable: &Memtable, op: &Op<'_>) {
+        match op.kind {
+            Kind::RangeDelete => memtable.delete_range(op.key, op.value, op.seq),
+            Kind::Blob => {
+                if let Some(blob) = self.blob_of_ref(op.value) {
+                    memtable.attach(blob);
+                }
+                memtable.insert(op.key, op.seq, op.kind, op.value);
+            }
+            _ => memtable.insert(op.key, op.seq, op.kind, op.value),
+        }
+    }
+}
+
+/// Poisons the database unless it is forgotten.
+struct PoisonOnPanic<'a>(&'a Core);
+
+impl Drop for PoisonOnPanic<'_> {
+    fn drop(&mut self) {
+        drop(self.0.poison_after_panic());
+    }
+}

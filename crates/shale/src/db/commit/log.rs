@@ -1,0 +1,203 @@
+//! The log of a database: appending to it, syncing it, and going on in a new file.
+
+use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
+use crate::base::stats::{Counter, Timed};
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::db::core::{Core, FlushedOf, Leader, LiveWal, TreeCore};
+use crate::table::format::FileKind;
+use crate::table::meta::FileId;
+use crate::wal::{WalWriter, payload};
+use crate::write::queue::Group;
+
+impl Core {
+    pub fn append_records(&self, leader: &mut Leader, group: &Group, first: SeqNo) -> Result<()> {
+        let durable = self.durable.load(Ordering::Acquire);
+        let mut buffer = std::mem::take(&mut leader.buffer);
+        buffer.clear();
+        let Some(wal) = leader.wal.as_mut() else { return Err(Error::Closed) };
+        let framer = wal.framer();
+        let mut seq = first;
+        for (ops, count) in group.commits() {
+            framer.frame(&mut buffer, |out| {
+                payload::begin(out, seq, durable);
+                out.extend_from_slice(ops);
+            });
+            seq += SeqNo::from(count);
+        }
+        let result = wal.append(&buffer);
+        let bytes = buffer.len() as u64;
+        if buffer.capacity() <= 4 << 20 {
+            leader.buffer = buffer;
+        }
+        match result {
+            Ok(()) => {
+                leader.dirty = true;
+                self.recorder.add_all([(Counter::WalBytes, bytes), (Counter::CommitGroups, 1)]);
+                Ok(())
+            }
+            Err(error) if error.is_disk_full() => Err(error),
+            Err(error) => Err(self.poison(error)),
+        }
+    }
+
+    /// Makes the log durable up to `through`, the last operation of what is to be flushed, if there
+    /// are operations in it that no table will hold then, or that are prepared: a table made
+    /// durable before them would break the promise that what survives a crash is a prefix of the
+    /// commit order (and newer ones may be of the same batch as the last one of the table). Newer
+    /// ones of the same tree do not matter if it is flushed alone: memtables are sealed between
+    /// batches. Commits go on meanwhile.
+    pub fn sync_before_flush(&self, flushed: &FlushedOf<'_>, through: SeqNo) -> Result<()> {
+        if self.durable.load(Ordering::Acquire) >= through {
+            return Ok(());
+        }
+        let trees = self.trees.load();
+        let alone = |tree: &TreeCore| flushed.len() == 1 && flushed.contains_key(&tree.id);
+        let mut others = trees.by_id.values().filter(|tree| !alone(tree));
+        // The commit of a prepared transaction must not be lost while its writes stay: it would be
+        // found prepared again.
+        let decided = self.decided.load(Ordering::Acquire) > self.durable.load(Ordering::Acquire);
+        // The log goes on being read from a prepare on, so it must have all numbers that tables
+        // have: else a recovery would give those out again, and take new operations for old ones.
+        let prepared = self.prepared.lock().values().any(|one| one.log_seq().is_some());
+        let waits = others.any(|tree| tree.first_unflushed_but(flushed).is_some());
+        if !decided && !prepared && !waits {
+            return Ok(());
+        }
+        let (syncers, reached) = {
+            let leader = self.leader.lock();
+            let Some(wal) = leader.wal.as_ref() else { return Ok(()) };
+            let mut syncers = leader.unsynced.clone();
+            syncers.push(Arc::new(wal.syncer()?));
+            (syncers, leader.next_seq - 1)
+        };
+        let started = self.env.clock.now_nanos();
+        for syncer in &syncers {
+            syncer.sync().map_err(|error| self.poison(error))?;
+        }
+        self.note_sync(started);
+        let mut leader = self.leader.lock();
+        leader.unsynced.retain(|kept| !syncers.iter().any(|done| Arc::ptr_eq(done, kept)));
+        self.durable.fetch_max(reached, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Takes the next sequence number for something that is not in the log.
+    pub fn append_nothing(&self, leader: &mut Leader) -> Result<()> {
+        self.append_one(leader, payload::put_nothing).map(drop)
+    }
+
+    /// Appends a record of one operation; answers with its sequence number. Whoever calls makes it
+    /// visible.
+    pub fn append_one(&self, leader: &mut Leader, put: impl FnOnce(&mut Vec<u8>)) -> Result<SeqNo> {
+        let seq = leader.next_seq;
+        let durable = self.durable.load(Ordering::Acquire);
+        let Some(wal) = leader.wal.as_mut() else { return Err(Error::Closed) };
+        let mut record = Vec::new();
+        wal.framer().frame(&mut record, |out| {
+            payload::begin(out, seq, durable);
+            put(out);
+        });
+        match wal.append(&record) {
+            Ok(()) => {
+                leader.dirty = true;
+                leader.next_seq = seq + 1;
+                Ok(seq)
+            }
+            Err(error) if error.is_disk_full() => Err(error),
+            Err(error) => Err(self.poison(error)),
+        }
+    }
+
+    /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
+    pub fn rotate_log(&self, leader: &mut Leader) {
+        let Some(old) = leader.wal.as_ref() else { return };
+        let opened = old.syncer().and_then(|syncer| Ok((syncer, self.next_log(old.id())?)));
+        let (syncer, wal) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                tracing::warn!(%error, "no new log file could be made; the present one grows on");
+                return;
+            }
+        };
+        let old_bytes = old.bytes();
+        if leader.dirty {
+            leader.unsynced.push(Arc::new(syncer));
+        }
+        {
+            let mut wals = self.wals.lock();
+            if let Some(last) = wals.last_mut() {
+                last.last_seq = Some(leader.next_seq - 1);
+                last.bytes = old_bytes;
+            }
+            wals.push(LiveWal { id: wal.id(), last_seq: None, bytes: 0 });
+        }
+        leader.wal = Some(wal);
+        leader.dirty = false;
+        if let Some(oldest) = self.oldest_log_to_free()
+            && let Err(error) = self.prepare_again(leader, oldest)
+        {
+            tracing::warn!(%error, "old logs are kept for a prepared transaction");
+        }
+    }
+
+    /// A new log file: the one made in advance, if it is there.
+    fn next_log(&self, after: FileId) -> Result<WalWriter> {
+        let spare = self.spare_log.lock().take();
+        self.sched.want_log();
+        match spare {
+            // Logs are replayed in the order of their numbers.
+            Some(spare) if spare.id() > after => Ok(spare),
+            _ => self.create_log(),
+        }
+    }
+
+    fn create_log(&self) -> Result<WalWriter> {
+        let id = self.new_file();
+        WalWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id, &self.guard)
+    }
+
+    /// Makes the next log file in advance: that syncs the directory, which no writer should wait
+    /// for.
+    pub fn make_spare_log(&self) -> Result<()> {
+        if self.spare_log.lock().is_some() {
+            return Ok(());
+        }
+        let log = self.create_log()?;
+        let old = self.spare_log.lock().replace(log);
+        if let Some(old) = old {
+            self.env.fs.remove(old.path())?;
+        }
+        Ok(())
+    }
+
+    /// Makes every record appended so far, which end at `through`, durable. A failure poisons:
+    /// what the kernel did with the pages is unknown, and a second sync would answer for others.
+    pub fn sync_log(&self, leader: &mut Leader, through: SeqNo) -> Result<()> {
+        if !leader.dirty && leader.unsynced.is_empty() {
+            return Ok(());
+        }
+        let started = self.env.clock.now_nanos();
+        let mut run = || -> Result<()> {
+            for syncer in leader.unsynced.drain(..) {
+                syncer.sync()?;
+            }
+            if let Some(wal) = leader.wal.as_mut() {
+                wal.sync()?;
+            }
+            Ok(())
+        };
+        run().map_err(|error| self.poison(error))?;
+        leader.dirty = false;
+        self.durable.fetch_max(through, Ordering::AcqRel);
+        self.note_sync(started);
+        Ok(())
+    }
+
+    pub fn note_sync(&self, started: u64) {
+        let nanos = self.env.clock.now_nanos() - started;
+        self.recorder.add_all([(Counter::WalSyncs, 1), (Counter::WalSyncNanos, nanos)]);
+        self.recorder.time(Timed::Sync, nanos);
+    }
+}

@@ -1,0 +1,6 @@
+//! The path of a write: room for it, its group, the log, sealing.
+
+mod group;
+mod log;
+mod room;
+mod seal;

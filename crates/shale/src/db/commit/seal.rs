@@ -1,0 +1,99 @@
+//! Sealing memtables: which, when, and that they get flushed.
+
+use crate::base::error::Result;
+use crate::base::key::SeqNo;
+use crate::base::sync::Arc;
+use crate::db::core::{Core, Leader, TreeCore, Trees};
+use crate::memtable::Memtable;
+use crate::state::TreeState;
+use crate::version::TreeId;
+
+/// A log that a flush leaves with no more than this goes on: reading it costs less than a new file.
+const LOG_BYTES_WORTH: u64 = 64 << 10;
+
+impl Core {
+    pub fn is_full(&self, memtable: &Memtable) -> bool {
+        memtable.bytes() as u64 >= self.settings.memtable_bytes
+    }
+
+    /// Seals the memtables that are full, the largest one while all active ones together take more
+    /// than half of what memtables may, and those that hold back the removal of old logs.
+    pub fn seal_full(&self, leader: &mut Leader, trees: &Trees) {
+        let mut active: Vec<(u64, &TreeCore)> = Vec::new();
+        let mut full: Vec<&TreeCore> = Vec::new();
+        for tree in trees.by_id.values() {
+            let memtable = tree.state.load().active.clone();
+            if self.is_full(&memtable) {
+                full.push(tree);
+            } else if !memtable.is_empty() {
+                active.push((memtable.bytes() as u64, tree));
+            }
+        }
+        active.sort_by_key(|(bytes, tree)| (*bytes, tree.id));
+        let mut total: u64 = active.iter().map(|(bytes, _)| bytes).sum();
+        while total > self.settings.memtables_bytes_max / 2
+            && let Some((bytes, tree)) = active.pop()
+        {
+            full.push(tree);
+            total -= bytes;
+        }
+        if let Some(oldest) = self.oldest_log_to_free() {
+            let old = |tree: &&TreeCore| tree.first_unflushed().is_some_and(|seq| seq <= oldest);
+            full.extend(active.into_iter().map(|(_, tree)| tree).filter(old));
+        }
+        self.seal(leader, full);
+        self.update_pressure();
+    }
+
+    /// When the old logs take more than eight memtables: the last sequence number of the oldest.
+    pub fn oldest_log_to_free(&self) -> Option<SeqNo> {
+        let wals = self.wals.lock();
+        let bytes: u64 = wals.iter().map(|wal| wal.bytes).sum();
+        let oldest = wals.first().and_then(|wal| wal.last_seq)?;
+        (bytes > 8 * self.settings.memtable_bytes).then_some(oldest)
+    }
+
+    /// Seals the active memtables of trees, so that they get flushed. The caller updates the
+    /// pressure.
+    pub fn seal<'a>(&self, leader: &mut Leader, trees: impl IntoIterator<Item = &'a TreeCore>) {
+        let trees = trees.into_iter().filter(|tree| !tree.state.load().active.is_empty());
+        // All of them are wanted at once, so that they are flushed together.
+        let sealed: Vec<TreeId> =
+            trees.inspect(|tree| self.seal_one(leader, tree)).map(|tree| tree.id).collect();
+        if !sealed.is_empty() {
+            self.sched.want_flushes(sealed);
+        }
+    }
+
+    /// The log goes on in a new file once the present one is worth a memtable.
+    fn seal_one(&self, leader: &mut Leader, tree: &TreeCore) {
+        tree.swap_state(|state| {
+            let mut sealed = Vec::with_capacity(state.sealed.len() + 1);
+            sealed.push(state.active.clone());
+            sealed.extend(state.sealed.iter().cloned());
+            TreeState { active: Arc::new(Memtable::new()), sealed, version: state.version.clone() }
+        });
+        if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= self.settings.memtable_bytes / 2) {
+            self.rotate_log(leader);
+        }
+    }
+
+    /// Seals every memtable that holds anything and goes on in a new log; `only` narrows it to one
+    /// tree, and then the log stays.
+    pub fn seal_all(&self, only: Option<&TreeCore>) -> Result<()> {
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        match only {
+            Some(tree) => self.seal(&mut leader, [tree]),
+            None => {
+                self.seal(&mut leader, self.trees.load().by_id.values().map(|tree| &**tree));
+                // Once all is flushed, the next open has nothing of this file to replay.
+                if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= LOG_BYTES_WORTH) {
+                    self.rotate_log(&mut leader);
+                }
+            }
+        }
+        self.update_pressure();
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! What a database is made of: the parts that commits, reads and background work share.
+//!
+//! Locks, in the order in which they may be taken together: `leader`, `manifest`, a tree's `swap`,
+//! `sched`, a shard of `snapshots`. None is held across a read of a table; `leader` is held across
+//! the append (and sync) of the log, `manifest` across the append and sync of an edit.
+
+use super::leader::{Leader, LiveWal};
+use super::open_snapshots::Snapshots;
+use super::prepared::PreparedCore;
+use super::scheduler::Scheduler;
+use super::settings::Settings;
+use super::throttle::ThrottleState;
+use super::trees::Trees;
+use super::view::View;
+use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
+use crate::base::stats::Recorder;
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::base::sync::{Arc, Mutex};
+use crate::fs::guard::Guard;
+use crate::fs::{Env, Lock};
+use crate::table::TableEnv;
+use crate::table::blob::{Blob, BlobRef};
+use crate::table::format::{FileKind, file_name};
+use crate::table::meta::FileId;
+use crate::txn::LockTable;
+use crate::version::manifest::{Manifest, Recovered};
+use crate::wal::WalWriter;
+use crate::write::queue::CommitQueue;
+use arc_swap::ArcSwap;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Weak;
+
+/// The blob files in use, by number, so that all who refer to one share one handle.
+pub(crate) type Blobs = BTreeMap<FileId, Weak<Blob>>;
+
+/// A database.
+pub(crate) struct Core {
+    pub env: Env,
+    pub dir: PathBuf,
+    pub settings: Settings,
+    pub read_only: bool,
+    /// Whether background work is stepped by the caller instead of threads.
+    pub stepped: bool,
+    pub tables: Arc<TableEnv>,
+    pub recorder: Arc<Recorder>,
+    pub trees: ArcSwap<Trees>,
+    pub queue: CommitQueue,
+    pub leader: Mutex<Leader>,
+    /// Every operation up to this one is visible to reads.
+    pub visible: AtomicU64,
+    /// Every operation up to this one is known to be synced.
+    pub durable: AtomicU64,
+    pub snapshots: Snapshots,
+    pub manifest: Mutex<Option<Manifest>>,
+    pub next_file: AtomicU64,
+    pub next_tree: AtomicU64,
+    pub wals: Mutex<Vec<LiveWal>>,
+    /// The next log file, made in advance.
+    pub spare_log: Mutex<Option<WalWriter>>,
+    /// Every operation up to this one is in tables, says the manifest.
+    pub covered: AtomicU64,
+    /// The first log file that a recovery needs, says the manifest.
+    pub log_file: AtomicU64,
+    pub sched: Scheduler,
+    pub throttle: ThrottleState,
+    /// The locks of transactions.
+    pub locks: LockTable,
+    /// Transactions that are prepared and not decided, by name.
+    pub prepared: Mutex<BTreeMap<Vec<u8>, PreparedCore>>,
+    /// The last commit of a prepared transaction.
+    pub decided: AtomicU64,
+    /// Blob files in use.
+    pub blobs: Mutex<Blobs>,
+    /// Set by the failure after which no write is accepted any more.
+    pub guard: Arc<Guard>,
+    pub closed: AtomicBool,
+    /// Whether that was in so many words: then scans end too.
+    pub ended: Arc<AtomicBool>,
+    /// When the database was opened, in clock nanoseconds.
+    pub opened_at: u64,
+    /// What it shows, if another process writes it.
+    pub followed: Option<ArcSwap<View>>,
+    /// Released when closed.
+    pub lock: Mutex<Option<Box<dyn Lock>>>,
+}
+
+impl Core {
+    /// A database without trees and without a log, at the place that its manifest says.
+    pub fn new(
+        env: Env,
+        dir: &Path,
+        settings: Settings,
+        recovered: &Recovered,
+        guard: Arc<Guard>,
+    ) -> Core {
+        let recorder = Arc::new(Recorder::new());
+        let tables = TableEnv::new(env.clone(), settings.memory_bytes, recorder.clone());
+        let opened_at = env.clock.now_nanos();
+        // A lock for every few hundred bytes of data that is in memory.
+        let locks = LockTable::new(settings.memory_bytes / 16);
+        Core {
+            env,
+            dir: dir.to_owned(),
+            settings,
+            read_only: false,
+            stepped: false,
+            tables,
+            recorder,
+            trees: ArcSwap::from_pointee(Trees::default()),
+            queue: CommitQueue::new(),
+            leader: Mutex::new(Leader {
+                wal: None,
+                next_seq: recovered.last_seq + 1,
+                buffer: Vec::new(),
+                unsynced: Vec::new(),
+                dirty: false,
+                bytes_since_check: 0,
+            }),
+            visible: AtomicU64::new(0),
+            durable: AtomicU64::new(0),
+            snapshots: Snapshots::new(),
+            manifest: Mutex::new(None),
+            next_file: AtomicU64::new(recovered.next_file),
+            next_tree: AtomicU64::new(recovered.next_tree.max(1).into()),
+            wals: Mutex::new(Vec::new()),
+            spare_log: Mutex::new(None),
+            covered: AtomicU64::new(recovered.log.seq),
+            log_file: AtomicU64::new(recovered.log.file),
+            sched: Scheduler::new(),
+            throttle: ThrottleState::default(),
+            locks,
+            prepared: Mutex::new(BTreeMap::new()),
+            decided: AtomicU64::new(0),
+            blobs: Mutex::default(),
+            guard,
+            closed: AtomicBool::new(false),
+            ended: Arc::default(),
+            opened_at,
+            followed: None,
+            lock: Mutex::new(None),
+        }
+    }
+
+    /// A file number never used before.
+    pub fn new_file(&self) -> FileId {
+        self.next_file.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The path of a file of this database.
+    pub fn path(&self, kind: FileKind, id: FileId) -> PathBuf {
+        self.dir.join(file_name(kind, id))
+    }
+
+    /// Refuses writes that cannot be made.
+    pub fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.check_open()?;
+        self.guard.check()
+    }
+
+    /// Whether an earlier failure leaves unknown what is durable, or the files are another
+    /// process's.
+    pub fn is_poisoned(&self) -> bool {
+        self.guard.is_set()
+    }
+
+    /// Refuses everything once the database is closed.
+    pub fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Refuses all further writes because of `error`, and answers with it.
+    pub fn poison(&self, error: Error) -> Error {
+        match error {
+            Error::Forked { .. } => error,
+            other => self.guard.poison(&other),
+        }
+    }
+
+    /// The sequence numbers that readers may look at tables with, ascending: those of snapshots,
+    /// and the newest visible one, since a snapshot taken from now on is at that or a later one.
+    /// To be asked for after the tables: what is in them and visible then is at or before it.
+    pub fn reader_seqs(&self) -> Vec<SeqNo> {
+        self.snapshots.seqs(&self.visible, false)
+    }
+
+    /// As [`Core::reader_seqs`], for whoever keeps something for them: when those that are open now
+    /// end, background work looks at the trees again.
+    pub fn reader_seqs_to_keep(&self) -> Vec<SeqNo> {
+        self.snapshots.seqs(&self.visible, true)
+    }
+
+    /// Refuses all further writes after a panic that may have left a change half made.
+    pub fn poison_after_panic(&self) -> Error {
+        let cause = std::io::Error::other("a thread panicked in the middle of it");
+        self.poison(Error::io("complete a change of", &self.dir, cause))
+    }
+
+    /// The handle of a blob file of this database.
+    pub fn blob(&self, id: FileId) -> Arc<Blob> {
+        let mut blobs = self.blobs.lock();
+        if let Some(blob) = blobs.get(&id).and_then(Weak::upgrade) {
+            return blob;
+        }
+        let blob = Blob::new(id, self.path(FileKind::Blob, id), &self.tables);
+        blobs.retain(|_, blob| blob.strong_count() > 0);
+        blobs.insert(id, Arc::downgrade(&blob));
+        blob
+    }
+
+    /// The handle of the blob file that a reference names.
+    pub fn blob_of_ref(&self, reference: &[u8]) -> Option<Arc<Blob>> {
+        Some(self.blob(BlobRef::decode(reference)?.file))
+    }
+
+    /// To be called once: when a snapshot ends for which something was kept, background work looks
+    /// at all trees again.
+    pub fn watch_snapshots(self: &Arc<Core>) {
+        let core = Arc::downgrade(self);
+        self.snapshots.on_freed(move || {
+            if let Some(core) = core.upgrade() {
+                core.sched.want_looks(core.trees.load().by_id.keys().copied());
+            }
+        });
+    }
+
+    /// Makes every operation up to `seq` visible to reads. Only who holds the leader's lock calls
+    /// it, or nobody else can write yet.
+    pub fn publish(&self, seq: SeqNo) {
+        debug_assert!(self.visible.load(Ordering::Relaxed) <= seq, "what is visible stays visible");
+        self.visible.store(seq, Ordering::Release);
+    }
+}

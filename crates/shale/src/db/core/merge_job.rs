@@ -1,0 +1,74 @@
+//! A merge under way, as the threads that share its parts see it.
+
+use super::trees::TreeCore;
+use crate::base::error::{Error, Result};
+use crate::base::sync::{Arc, Mutex};
+use crate::compaction::job::Done;
+use crate::compaction::plan::Plan;
+use crate::compaction::split::Part;
+use crate::compaction::stages::{Removed, Stage, Stages};
+use crate::table::Table;
+use crate::table::meta::FileId;
+
+/// Tables by level.
+pub(crate) type Inputs = Vec<(usize, Vec<Arc<Table>>)>;
+
+/// A merge under way.
+pub(crate) struct MergeJob {
+    pub tree: Arc<TreeCore>,
+    pub plan: Plan,
+    pub snapshots: Vec<u64>,
+    pub parts: Vec<Part>,
+    pub progress: Mutex<Progress>,
+    pub started: u64,
+}
+
+/// How far a merge has come.
+pub(crate) struct Progress {
+    /// The tables of the plan, let go as soon as they have left the tree.
+    pub inputs: Inputs,
+    pub stages: Stages,
+    /// How many parts have not ended.
+    pub left: usize,
+    /// What parts have made that is not installed.
+    pub done: Vec<(usize, Done)>,
+    /// The tables of stages installed before the last.
+    pub early_outputs: Vec<FileId>,
+    /// What was installed.
+    pub written: u64,
+    pub dropped: u64,
+    pub cpu_nanos: u64,
+    pub error: Option<Error>,
+}
+
+impl Progress {
+    /// Notes how a part has ended; answers with the stage that is to be installed now, and what its
+    /// parts have made, in order.
+    pub fn note(&mut self, index: usize, outcome: Result<Done>) -> Option<(Stage, Vec<Done>)> {
+        match outcome {
+            Ok(done) => self.done.push((index, done)),
+            Err(error) => {
+                self.error.get_or_insert(error);
+            }
+        }
+        if self.error.is_some() {
+            return None;
+        }
+        let stage = self.stages.done(index)?;
+        let parts = stage.parts.clone();
+        let mut done: Vec<(usize, Done)> =
+            self.done.extract_if(.., |(index, _)| parts.contains(index)).collect();
+        done.sort_by_key(|(index, _)| *index);
+        Some((stage, done.into_iter().map(|(_, done)| done).collect()))
+    }
+
+    /// Takes the inputs that have left the tree.
+    pub fn take_removed(&mut self, removed: &Removed) -> Vec<Arc<Table>> {
+        let mut gone = Vec::new();
+        for (level, tables) in &mut self.inputs {
+            let level = *level;
+            gone.extend(tables.extract_if(.., |table| removed.contains(&(level, table.meta.id))));
+        }
+        gone
+    }
+}

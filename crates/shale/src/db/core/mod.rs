@@ -1,0 +1,25 @@
+//! What a database is while it is open: its state, behind locks and atomics. Nothing here reads or
+//! writes a file; the rooms that follow do.
+
+mod settings;
+mod counters;
+mod trees;
+mod leader;
+mod open_snapshots;
+mod merge_job;
+mod scheduler;
+mod throttle;
+mod prepared;
+mod view;
+mod database;
+
+pub(crate) use database::Core;
+pub(crate) use leader::{Leader, LiveWal};
+pub(crate) use merge_job::{Inputs, MergeJob, Progress};
+pub(crate) use open_snapshots::{Shard, Taken};
+pub(crate) use prepared::{PreparedCore, PreparedWrites, TablesOf};
+pub(crate) use scheduler::{State, TreeDebt};
+pub(crate) use settings::Settings;
+pub(crate) use throttle::STOP;
+pub(crate) use trees::{FlushedOf, Manual, TreeCore, Trees};
+pub(crate) use view::View;

@@ -1,0 +1,191 @@
+//! What background work is wanted and what runs: a value under one lock, changed in small steps.
+//! Threads (or the stepping caller) ask `work` for the next job; nothing here does any work.
+
+use super::merge_job::MergeJob;
+use crate::base::error::Error;
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::compaction::plan::Busy;
+use crate::version::TreeId;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// After this much time without a write the load counts as read-only.
+pub(crate) const IDLE_AFTER_NANOS: u64 = 1_000_000_000;
+
+/// How much of its level 0 and of other levels a tree has to compact.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct TreeDebt {
+    pub level0_tables: usize,
+    pub bytes: u64,
+    /// The debts from which writers are slowed, and at which they are slowed most.
+    pub soft: u64,
+    pub hard: u64,
+}
+
+/// How one kind of background work fares.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Failure {
+    /// The error of the last try, if it failed.
+    pub error: Option<Error>,
+    /// When to try again, in clock nanoseconds.
+    pub again: u64,
+    /// How often in a row it has failed.
+    pub in_a_row: u32,
+    /// How often it has failed since the database was opened.
+    pub total: u64,
+}
+
+impl Failure {
+    /// Notes how a job ended. After a failure the next try comes after a while that doubles up to
+    /// ten seconds.
+    pub fn note(&mut self, result: &Result<(), Error>, now: u64) {
+        match result {
+            Ok(()) => {
+                self.error = None;
+                self.in_a_row = 0;
+                self.again = 0;
+            }
+            Err(error) => {
+                self.error = Some(error.clone());
+                self.in_a_row += 1;
+                self.total += 1;
+                let wait = 50_000_000u64 << self.in_a_row.min(8);
+                self.again = now + wait.min(10_000_000_000);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// Trees with sealed memtables.
+    pub flush: BTreeSet<TreeId>,
+    pub flushing: BTreeSet<TreeId>,
+    /// Trees whose shape, load or snapshots have changed since the picker found nothing to do.
+    pub look: BTreeSet<TreeId>,
+    /// What running compactions hold, by tree.
+    pub busy: BTreeMap<TreeId, Busy>,
+    /// Parts of compactions that wait for a thread.
+    pub parts: VecDeque<(Arc<MergeJob>, usize)>,
+    pub running_compactions: usize,
+    pub debts: BTreeMap<TreeId, TreeDebt>,
+    pub flush_failure: Failure,
+    pub compaction_failure: Failure,
+    /// Trees whose last compaction has failed.
+    pub failed: BTreeSet<TreeId>,
+    /// Whether a log file is to be made in advance.
+    pub log_wanted: bool,
+    pub closing: bool,
+    /// How many callers want the best shape for reading now.
+    pub idle_wanted: usize,
+    /// The count of writes when last looked at, and since when it has not changed.
+    seen_writes: u64,
+    quiet_since: u64,
+    /// Whether the present quiet time has been acted on.
+    pub quiet_handled: bool,
+}
+
+impl State {
+    /// Whether nothing runs and nothing is wanted that could run now.
+    pub fn is_settled(&self) -> bool {
+        self.flush.is_empty() && self.look.is_empty() && self.nothing_runs()
+    }
+
+    pub fn nothing_runs(&self) -> bool {
+        self.flushing.is_empty() && self.running_compactions == 0 && self.parts.is_empty()
+    }
+}
+
+pub(crate) struct Scheduler {
+    state: Mutex<State>,
+    /// Wakes threads that wait for work.
+    work: Condvar,
+    /// Wakes callers that wait for background work to get somewhere.
+    progress: Condvar,
+    writes: AtomicU64,
+    /// Set when the database closes, so that long jobs end early.
+    pub cancel: AtomicBool,
+}
+
+impl Scheduler {
+    pub fn new() -> Scheduler {
+        Scheduler {
+            state: Mutex::new(State::default()),
+            work: Condvar::new(),
+            progress: Condvar::new(),
+            writes: AtomicU64::new(0),
+            cancel: AtomicBool::new(false),
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Counts a write, for telling when they stop. Called by the leader only.
+    #[inline]
+    pub fn note_write(&self) {
+        let writes = self.writes.load(Ordering::Relaxed);
+        self.writes.store(writes + 1, Ordering::Relaxed);
+    }
+
+    pub fn want_flushes(&self, trees: impl IntoIterator<Item = TreeId>) {
+        self.state.lock().flush.extend(trees);
+        self.work.notify_one();
+    }
+
+    pub fn want_log(&self) {
+        self.state.lock().log_wanted = true;
+        self.work.notify_one();
+    }
+
+    pub fn want_look(&self, tree: TreeId) {
+        self.state.lock().look.insert(tree);
+        self.work.notify_one();
+    }
+
+    pub fn want_looks(&self, trees: impl Iterator<Item = TreeId>) {
+        self.state.lock().look.extend(trees);
+        self.work.notify_one();
+    }
+
+    /// Wakes every thread and every waiting caller.
+    pub fn wake_all(&self) {
+        self.work.notify_all();
+        self.progress.notify_all();
+    }
+
+    pub fn wake_worker(&self) {
+        self.work.notify_one();
+    }
+
+    /// Waits for work to be wanted, for at most `limit`.
+    pub fn wait_for_work<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        limit: Duration,
+    ) -> MutexGuard<'a, State> {
+        self.work.wait_timeout(state, limit)
+    }
+
+    /// Waits for a job to end, for at most `limit`.
+    pub fn wait_for_progress<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        limit: Duration,
+    ) -> MutexGuard<'a, State> {
+        self.progress.wait_timeout(state, limit)
+    }
+
+    /// Whether no write has come for [`IDLE_AFTER_NANOS`], as of `now`.
+    pub fn is_quiet(&self, state: &mut State, now: u64) -> bool {
+        let writes = self.writes.load(Ordering::Relaxed);
+        if writes != state.seen_writes || state.quiet_since == 0 {
+            state.seen_writes = writes;
+            state.quiet_since = now;
+            state.quiet_handled = false;
+        }
+        now.saturating_sub(state.quiet_since) >= IDLE_AFTER_NANOS
+    }
+}

@@ -1,0 +1,43 @@
+//! The settings that are in force.
+
+use crate::base::config::{Config, SyncPolicy, TreeConfig};
+
+/// The settings with everything left open filled in.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub memory_bytes: u64,
+    pub memtable_bytes: u64,
+    /// Active and sealed memtables of all trees together may take this much; then writers wait.
+    pub memtables_bytes_max: u64,
+    pub table_bytes: u64,
+    pub background_threads: usize,
+    pub sync: SyncPolicy,
+    pub tree: TreeConfig,
+}
+
+impl Settings {
+    /// Fills in what the user left open, from the machine's memory and cores.
+    pub fn resolve(config: &Config, machine_memory: u64, cores: usize) -> Settings {
+        let memory_bytes = match config.memory_bytes {
+            0 => (machine_memory / 4).max(64 << 20),
+            bytes => bytes,
+        };
+        let memtable_bytes = match config.memtable_bytes {
+            0 => (memory_bytes / 16).clamp(64 << 10, 64 << 20),
+            bytes => bytes,
+        };
+        Settings {
+            memory_bytes,
+            memtable_bytes,
+            memtables_bytes_max: (4 * memtable_bytes).min(memory_bytes / 2).max(memtable_bytes),
+            table_bytes: config.table_bytes,
+            background_threads: match config.background_threads {
+                // A lone thread would let writers wait for a flush behind a whole compaction.
+                0 => cores.clamp(2, 8),
+                threads => threads as usize,
+            },
+            sync: config.sync,
+            tree: config.tree.clone(),
+        }
+    }
+}

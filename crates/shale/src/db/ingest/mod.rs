@@ -1,0 +1,7 @@
+//! Tables written from sorted rows, and their way into trees: bulk loads, large transactions.
+
+mod run_writer;
+mod install;
+
+pub(crate) use install::IngestPart;
+pub(crate) use run_writer::RunWriter;

@@ -1,0 +1,195 @@
+//! Checkpoints: a second database of the present state, by hard links.
+//!
+//! Tables and blobs never change, so links to them do; the log files that are complete are linked
+//! too, and the one being written is copied up to where it is. Under the locks of the leader and of
+//! the manifest only the lists are taken, so writers wait for no copying.
+//!
+//! A checkpoint is made in a directory beside the wanted one, `NAME.unfinished`, and renamed when
+//! all of it is durable: under its name it is complete or not there. What a crash leaves beside it
+//! is never opened, and the next try replaces it.
+
+use super::files::LOCK;
+use crate::base::error::{Error, Result};
+use crate::base::sync::Arc;
+use crate::db::core::Core;
+use crate::fs::{self, Fs, ReadFile};
+use crate::state::TreeState;
+use crate::table::Blob;
+use crate::table::format::{FileKind, parse_file_name};
+use crate::table::meta::FileId;
+use crate::version::edit::Edit;
+use crate::version::manifest::{CURRENT, Manifest};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const COPY_BYTES: usize = 1 << 20;
+
+/// What a checkpoint is made of, as of one moment. Holding the states keeps the files there.
+struct Cut {
+    states: Vec<Arc<TreeState>>,
+    snapshot: Edit,
+    last: Option<(FileId, Arc<dyn ReadFile>, u64)>,
+    /// Those of prepared transactions.
+    blobs: Vec<Arc<Blob>>,
+}
+
+/// What the name of a checkpoint that is being made ends in.
+const UNFINISHED: &str = ".unfinished";
+
+/// Refuses to open a directory that a checkpoint is, or was, being made in.
+pub(super) fn refuse_unfinished(dir: &Path) -> Result<()> {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    match name.strip_suffix(UNFINISHED) {
+        None => Ok(()),
+        Some(wanted) => Err(Error::InvalidArgument(format!(
+            "{} is a checkpoint that was not completed, and may lack files; make the checkpoint \
+             `{wanted}` again, which replaces it, or remove it (a database cannot have a name that \
+             ends in {UNFINISHED})",
+            dir.display()
+        ))),
+    }
+}
+
+impl Core {
+    pub fn checkpoint(&self, to: &Path) -> Result<()> {
+        self.check_writable()?;
+        let fs = &*self.env.fs;
+        refuse_unfinished(to)?;
+        let (Some(name), Some(parent)) = (to.file_name(), to.parent()) else {
+            return Err(Error::InvalidArgument(format!(
+                "{} has no last name to make a checkpoint under; name a new directory",
+                to.display()
+            )));
+        };
+        if fs.exists(to)? && !fs.list(to)?.is_empty() {
+            return Err(Error::InvalidArgument(format!(
+                "the checkpoint's directory {} is not empty; name a new one",
+                to.display()
+            )));
+        }
+        // With memtables flushed there is little log to copy and to replay.
+        self.flush(None)?;
+        let mut beside = name.to_owned();
+        beside.push(UNFINISHED);
+        let beside = parent.join(beside);
+        let made = fs::create_dirs(fs, parent)?;
+        let build = || -> Result<()> {
+            fs.create_dir_all(&beside)?;
+            // Nobody else makes a checkpoint of this name now.
+            let _lock = fs.lock(&beside.join(LOCK))?;
+            clear(fs, &beside)?;
+            let built = self.fill_checkpoint(&beside).and_then(|()| fs.rename(&beside, to));
+            built.inspect_err(|_| {
+                if let Err(error) = clear(fs, &beside).and_then(|()| remove(fs, &beside)) {
+                    tracing::warn!(%error, "what was made of a checkpoint is left");
+                }
+            })
+        };
+        build().inspect_err(|_| fs::remove_dirs(fs, &made))?;
+        fs.sync_dir(parent)
+    }
+
+    fn fill_checkpoint(&self, dir: &Path) -> Result<()> {
+        let fs = &*self.env.fs;
+        let cut = self.cut_for_checkpoint(dir)?;
+        self.link_data(&cut, dir)?;
+        if let Some((id, from, bytes)) = &cut.last {
+            self.copy_log(&**from, *bytes, &dir.join(file(FileKind::Wal, *id)))?;
+        }
+        let id = self.new_file();
+        let mut snapshot = cut.snapshot;
+        snapshot.next_file = Some(id + 1);
+        drop(Manifest::create(&self.env.fs, dir, id, &snapshot)?);
+        fs.sync_dir(dir)
+    }
+
+    fn cut_for_checkpoint(&self, to: &Path) -> Result<Cut> {
+        let mut leader = self.leader.lock();
+        let through = leader.next_seq - 1;
+        self.sync_log(&mut leader, through)?;
+        self.guard.check()?;
+        let manifest = self.manifest.lock();
+        let Some(manifest) = manifest.as_ref() else { return Err(Error::Closed) };
+        let trees = self.trees.load();
+        let states = trees.by_id.values().map(|tree| tree.state.load_full()).collect();
+        for wal in self.wals.lock().iter().filter(|wal| wal.last_seq.is_some()) {
+            let name = file(FileKind::Wal, wal.id);
+            self.env.fs.link(&self.dir.join(&name), &to.join(&name))?;
+        }
+        let last = match leader.wal.as_ref() {
+            Some(wal) => Some((wal.id(), self.env.fs.open(wal.path())?, wal.bytes())),
+            None => None,
+        };
+        let prepared = self.prepared.lock();
+        // Now, since a decision may take them away.
+        for one in prepared.values() {
+            let tables = one.tables().map(|meta| file(self.kind_of_run(meta.id), meta.id));
+            for name in tables.chain(one.mark.map(|id| file(FileKind::Prepared, id))) {
+                self.env.fs.link(&self.dir.join(&name), &to.join(&name))?;
+            }
+        }
+        let blobs = prepared.values().flat_map(|prepared| prepared.blobs.clone()).collect();
+        let log_end = last.as_ref().map(|(id, _, bytes)| (*id, *bytes));
+        let snapshot = Edit { last_seq: Some(through), log_end, ..manifest.catalog().snapshot() };
+        Ok(Cut { states, snapshot, last, blobs })
+    }
+
+    fn link_data(&self, cut: &Cut, to: &Path) -> Result<()> {
+        let prepared = cut.blobs.iter().map(|blob| file(FileKind::Blob, blob.id()));
+        let mut names: BTreeSet<String> = prepared.collect();
+        for state in &cut.states {
+            for (_, table) in state.version.tables() {
+                let meta = &table.meta;
+                names.insert(file(FileKind::Table, meta.id));
+                names.extend(meta.blobs.iter().map(|id| file(FileKind::Blob, *id)));
+            }
+            for memtable in state.sealed.iter().chain([&state.active]) {
+                let blobs = memtable.attached::<Blob>();
+                names.extend(blobs.iter().map(|blob| file(FileKind::Blob, blob.id())));
+            }
+        }
+        for name in names {
+            self.env.fs.link(&self.dir.join(&name), &to.join(&name))?;
+        }
+        Ok(())
+    }
+
+    fn copy_log(&self, from: &dyn ReadFile, bytes: u64, to: &Path) -> Result<()> {
+        let mut file = self.env.fs.create(to)?;
+        let mut part = vec![0; COPY_BYTES];
+        let mut at = 0;
+        while at < bytes {
+            let count = (bytes - at).min(COPY_BYTES as u64) as usize;
+            from.read_at(at, &mut part[..count])?;
+            file.append(&part[..count])?;
+            at += count as u64;
+        }
+        file.sync()
+    }
+}
+
+/// Removes what an earlier try has left, but for the lock file.
+fn clear(fs: &dyn Fs, dir: &Path) -> Result<()> {
+    let entries = fs.list(dir)?;
+    let beside = Path::new(CURRENT).with_extension("tmp");
+    let is_ours = |name: &str| parse_file_name(name).is_some() || Path::new(name) == beside;
+    if let Some(other) = entries.iter().find(|entry| entry.is_dir || !is_ours(&entry.name)) {
+        return Err(Error::InvalidArgument(format!(
+            "{} is where the checkpoint is to be made, but holds `{}`, which is no part of one; \
+             remove it, or give the checkpoint another name",
+            dir.display(),
+            other.name
+        )));
+    }
+    let names = entries.iter().filter(|entry| entry.name != LOCK);
+    names.map(|entry| dir.join(&entry.name)).try_for_each(|path| fs.remove(&path))
+}
+
+fn remove(fs: &dyn Fs, dir: &Path) -> Result<()> {
+    fs.remove(&dir.join(LOCK))?;
+    fs.remove_dir(dir)
+}
+
+fn file(kind: FileKind, id: FileId) -> String {
+    crate::table::format::file_name(kind, id)
+}

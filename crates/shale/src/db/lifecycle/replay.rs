@@ -1,0 +1,98 @@
+//! Reading the log back into memtables, within the bound on these.
+
+use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
+use crate::base::sync::Arc;
+use crate::db::core::{Core, TreeCore, Trees};
+use crate::version::TreeId;
+use crate::version::manifest::Recovered;
+use crate::wal::Op as LogOp;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Puts operations of the log into memtables, within the bound on these.
+pub(super) struct Replay<'a> {
+    core: &'a Core,
+    trees: Arc<Trees>,
+    /// Every operation of a tree up to this one is in its tables.
+    flushed: BTreeMap<TreeId, SeqNo>,
+    /// The most that all memtables may take.
+    bound: u64,
+    /// About how many bytes they have grown by since they were last counted.
+    grown: u64,
+}
+
+/// All memtables are counted when they may have grown by this part of their bound.
+const COUNT_SHARE: u64 = 64;
+/// What an entry takes in a memtable beside key and value, about.
+const ENTRY_BYTES: usize = 40;
+
+impl Replay<'_> {
+    pub fn new<'a>(core: &'a Core, recovered: &Recovered) -> Replay<'a> {
+        let flushed = recovered.trees.iter().map(|(id, tree)| (*id, tree.flushed_seq)).collect();
+        let settings = &core.settings;
+        // Who only reads needs no room for more to come. Half of the memory is always as much as
+        // what memtables take when the database is open for writing.
+        let bound =
+            if core.read_only { settings.memory_bytes / 2 } else { settings.memtables_bytes_max };
+        Replay { core, trees: core.trees.load_full(), flushed, bound, grown: 0 }
+    }
+
+    pub fn apply(&mut self, op: &LogOp<'_>, needs_log_from: Option<SeqNo>) -> Result<()> {
+        // A tree that is not there has been dropped since.
+        let Some(tree) = self.trees.by_id.get(&op.tree) else { return Ok(()) };
+        if self.flushed.get(&op.tree).is_some_and(|&seq| op.seq <= seq) {
+            return Ok(());
+        }
+        let core = self.core;
+        let state = tree.state.load();
+        if let Some(from) = needs_log_from {
+            state.active.needs_log_from(from);
+        }
+        core.apply_op(&state.active, op);
+        if !core.read_only && state.active.bytes() as u64 >= core.settings.memtable_bytes {
+            core.seal(&mut core.leader.lock(), [&**tree]);
+        }
+        self.grown += (op.key.len() + op.value.len() + ENTRY_BYTES) as u64;
+        if self.grown < self.bound / COUNT_SHARE {
+            return Ok(());
+        }
+        self.grown = 0;
+        self.keep_bound()
+    }
+
+    /// While memtables take more than they may, the tree with most in them is written to a table;
+    /// or the open is refused if nothing may be written.
+    fn keep_bound(&self) -> Result<()> {
+        let core = self.core;
+        core.update_pressure();
+        while core.memtable_bytes().0 > self.bound {
+            if core.read_only {
+                return Err(log_too_large(&core.dir, self.bound));
+            }
+            let bytes = |tree: &&Arc<TreeCore>| -> usize {
+                let state = tree.state.load();
+                state.memtables().map(|memtable| memtable.bytes()).sum()
+            };
+            let Some(largest) = self.trees.by_id.values().max_by_key(bytes) else { break };
+            core.seal(&mut core.leader.lock(), [&**largest]);
+            if largest.state.load().sealed.is_empty() {
+                break;
+            }
+            core.run_flush(&[largest])?;
+        }
+        Ok(())
+    }
+}
+
+/// The error for a log that cannot be in memory as a whole.
+pub(super) fn log_too_large(dir: &Path, bound: u64) -> Error {
+    let what = format!(
+        "the log of {} has more than half of it ({bound} bytes) that is in no table yet, and to \
+         read it without writing all of that must be in memory; raise it (as much as the writer \
+         had always suffices), or open the database, or a copy of it where nothing can be written, \
+         once for writing: that makes tables",
+        dir.display()
+    );
+    Error::Config { setting: "memory_bytes", what }
+}

@@ -1,0 +1,133 @@
+//! Creating and dropping trees: several at once are one change, of which all becomes durable or
+//! nothing.
+
+use crate::base::config::TreeConfig;
+use crate::base::error::{Error, Result};
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::compaction::plan::Busy;
+use crate::db::core::{Core, TreeCore, Trees};
+use crate::state::TreeState;
+use crate::table::Blob;
+use crate::version::edit::Edit;
+use crate::version::{TreeId, Version};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The longest name of a tree, in bytes.
+const NAME_BYTES_MAX: usize = 1024;
+
+/// The trees that are to go. They are there, and none is named twice.
+fn find_dropped(trees: &Trees, names: &[&str]) -> Result<Vec<Arc<TreeCore>>> {
+    let mut found = BTreeMap::new();
+    for &name in names {
+        let tree = trees.by_name.get(name).filter(|_| !found.contains_key(name));
+        let tree = tree.ok_or_else(|| Error::NoSuchTree(name.to_owned()))?;
+        found.insert(name, tree.clone());
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Whether the names of new trees are names, and free once others are dropped.
+fn check_created(trees: &Trees, created: &[(&str, TreeConfig)], dropped: &[&str]) -> Result<()> {
+    let mut new = BTreeSet::new();
+    for (name, config) in created {
+        config.validate()?;
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            return Err(Error::InvalidArgument(format!(
+                "a tree's name has 1 to {NAME_BYTES_MAX} bytes, not {}",
+                name.len()
+            )));
+        }
+        let stays = trees.by_name.contains_key(*name) && !dropped.contains(name);
+        if stays || !new.insert(*name) {
+            return Err(Error::TreeExists((*name).to_owned()));
+        }
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Drops trees and creates others, in one step; answers with the new ones.
+    pub fn change_trees(
+        &self,
+        created: &[(&str, TreeConfig)],
+        dropped: &[&str],
+    ) -> Result<Vec<Arc<TreeCore>>> {
+        self.check_writable()?;
+        if created.is_empty() && dropped.is_empty() {
+            return Ok(Vec::new());
+        }
+        // With the leader's lock no group is half applied to a tree that goes. What was committed
+        // before must not be lost while the change stays: one order for all.
+        let mut leader = self.leader.lock();
+        let through = leader.next_seq - 1;
+        let trees = self.trees.load_full();
+        check_created(&trees, created, dropped)?;
+        let gone = find_dropped(&trees, dropped)?;
+        self.sync_log(&mut leader, through)?;
+        let mut manifest = self.manifest.lock();
+        let mut edit =
+            Edit { trees_dropped: gone.iter().map(|tree| tree.id).collect(), ..Edit::default() };
+        for (name, config) in created {
+            let id = self.next_tree.fetch_add(1, Ordering::Relaxed) as TreeId;
+            edit.trees_created.push((id, (*name).to_owned(), config.clone()));
+        }
+        self.append_edit(&mut manifest, &edit)?;
+        let mut after = Trees::clone(&trees);
+        for tree in &gone {
+            tree.dropped.store(true, Ordering::Release);
+            after.remove(tree);
+        }
+        let mut new = Vec::with_capacity(created.len());
+        for (id, name, config) in edit.trees_created {
+            let tree = TreeCore::new(id, name, config, Version::new());
+            after.insert(tree.clone());
+            new.push(tree);
+        }
+        self.trees.store(Arc::new(after));
+        let empty = |tree: Arc<TreeCore>| {
+            let before = tree.state.load_full();
+            tree.swap_state(|_| TreeState::empty());
+            (tree.id, before)
+        };
+        let states: Vec<(TreeId, Arc<TreeState>)> = gone.into_iter().map(empty).collect();
+        drop(manifest);
+        drop(leader);
+        if !states.is_empty() {
+            self.forget_trees(&states);
+        }
+        Ok(new)
+    }
+
+    /// Gives the files of dropped trees back, and what was planned for these trees up.
+    fn forget_trees(&self, dropped: &[(TreeId, Arc<TreeState>)]) {
+        for (_, before) in dropped {
+            for (_, table) in before.version.tables() {
+                for &id in &table.meta.blobs {
+                    self.blob(id).mark_obsolete();
+                }
+                table.mark_obsolete();
+            }
+            for memtable in before.sealed.iter().chain([&before.active]) {
+                for blob in memtable.attached::<Blob>() {
+                    blob.mark_obsolete();
+                }
+            }
+        }
+        {
+            let mut state = self.sched.lock();
+            for (id, _) in dropped {
+                state.debts.remove(id);
+                state.look.remove(id);
+                state.flush.remove(id);
+                state.failed.remove(id);
+                if state.busy.get(id).is_some_and(Busy::is_empty) {
+                    state.busy.remove(id);
+                }
+            }
+        }
+        self.remove_old_logs();
+        self.update_pressure();
+        self.sched.wake_all();
+    }
+}
