@@ -284,7 +284,7 @@ ALLOWED: list[Allowed] = [
             "^(select|insert|replace|update|delete)", "^error 1213", r"^ok|^\d+ rows|^error 1062", parts=True,
             program="^set session transaction isolation level read committed", also="^select .*(for update|lock in share mode)"),
     Allowed("texts that are equal", "texts that a collation takes for equal have no order, and a primary key of a prefix may hold"
-            " both: utf32_unicode_ci does not count characters of code 0", "^order", "^select .*order by", "", "",
+            " both: utf32_unicode_ci does not count characters of code 0", "^(order|rows)", "^(select|update|delete) .*order by", "", "", parts=True,
             program=r"unicode_ci.*primary key .*\(\s*\d+\s*\)"),
     Allowed("which error is first", "a duplicate and a value that does not fit: SHALE copies rows until it meets either; InnoDB"
             " meets duplicates after all rows, or has no use for the value", "^error code$", "^alter (ignore )?table",
