@@ -1,6 +1,10 @@
-#include "server.h"
+// Which changes of a table can be done in place, and how: by comparing its definitions of before
+// and after, column by column and index by index.
 
 #include "alter_plan.h"
+
+#include "server.h"
+
 #include "options.h"
 #include "row_codec.h"
 

@@ -1,6 +1,9 @@
-#include "server.h"
+// The entries of the catalog as bytes, and its changes, each in one step.
 
 #include "catalog.h"
+
+#include "server.h"
+
 #include "errors.h"
 #include "table_files.h"
 
@@ -179,7 +182,8 @@ int Catalog::read(const std::string &path, TableDef *def) const {
   BytesHandle bytes(found);
   if (parse(view_of(bytes), def)) return 0;
   return failed(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path +
-                                             " in the catalog is damaged: restore it from a backup");
+                                             " in the catalog is damaged: restore it from a "
+                                             "backup");
 }
 
 int Catalog::put(const std::string &key, const std::string &value, bool sync) {

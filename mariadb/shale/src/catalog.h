@@ -8,8 +8,8 @@
 //   L <path of a table>     it had no .frm file when the server began
 //   N                       the next table id
 //
-// A tree that no definition names is left over from a crash and is dropped at the next start: so trees
-// are made before the definition that names them is written, and dropped after it has gone.
+// A tree that no definition names is left over from a crash and is dropped at the next start: so
+// trees are made before the definition that names them is written, and dropped after it has gone.
 #pragma once
 
 #include "handles.h"
@@ -28,7 +28,8 @@ namespace shale_sql {
 
 class Catalog {
  public:
-  // Opens it, made if there is none, and drops trees that belong to no table. 0, or an error's number.
+  // Opens it, made if there is none, and drops trees that belong to no table. 0, or an error's
+  // number.
   int open(shale_db *db);
   void close();
 
@@ -60,7 +61,8 @@ class Catalog {
   // All tables, by path.
   int each(const VisitTable &visit) const;
 
-  // Numbers and texts of a table. Without a sync: what is lost with the machine was not committed either.
+  // Numbers and texts of a table. Without a sync: what is lost with the machine was not committed
+  // either.
   int read_number(char kind, uint64_t table_id, uint64_t *number) const;
   int write_number(char kind, uint64_t table_id, uint64_t number);
   int read_text(char kind, uint64_t table_id, std::string *text) const;

@@ -1,8 +1,9 @@
 // A copy of the database that fits one place of the binary log.
 
+#include "checkpoint.h"
+
 #include "server.h"
 
-#include "checkpoint.h"
 #include "engine.h"
 #include "errors.h"
 #include "hton.h"
@@ -29,8 +30,8 @@ struct Place {
 };
 
 // The binary log as it is, while all that is in it is visible: groups of transactions go there with
-// the first lock held, and become visible in that order with the last one. Taken in the server's own
-// order. Not of these groups are XA and DDL, and transactions with a table of Aria.
+// the first lock held, and become visible in that order with the last one. Taken in the server's
+// own order. Not of these groups are XA and DDL, and transactions with a table of Aria.
 class StillBinaryLog {
  public:
   StillBinaryLog() {
@@ -84,8 +85,8 @@ std::shared_mutex parts_mutex;
 
 int refuse_beside_loads() {
   return failed(kErrEngine,
-                "a statement with shale_bulk_load=1 has committed a part of its rows: wait until it has "
-                "ended");
+                "a statement with shale_bulk_load=1 has committed a part of its rows: wait until "
+                "it has ended");
 }
 
 }  // namespace
@@ -116,7 +117,8 @@ int make_checkpoint(const std::string &folder) {
   std::lock_guard<std::mutex> alone(one_at_a_time);
   std::string place_file = folder + ".binlog-position";
   if (mysql_bin_log.is_open() && my_access(place_file.c_str(), F_OK) == 0) {
-    return failed(kErrEngine, place_file + " is there: of another copy, which has been moved away?");
+    return failed(kErrEngine,
+                  place_file + " is there: of another copy, which has been moved away?");
   }
   if (int error = late_decisions::settle_commits()) return error;
   // Most is written to files before commits have to wait for the rest.

@@ -13,9 +13,9 @@ void fill_backup(handlerton *hton);
 
 // A copy of the database in a folder, which must not exist, by hard links (`SET GLOBAL
 // shale_checkpoint`). With a binary log: as of one place of it, which is written into a file beside
-// the copy, `folder`.binlog-position: exactly, if it is done in BACKUP STAGE BLOCK_COMMIT; else what
-// is under way of XA, DDL, or with tables of Aria beside may be on either side. Refused while a load
-// in parts is under way. 0, or an error's number.
+// the copy, `folder`.binlog-position: exactly, if it is done in BACKUP STAGE BLOCK_COMMIT; else
+// what is under way of XA, DDL, or with tables of Aria beside may be on either side. Refused while
+// a load in parts is under way. 0, or an error's number.
 int make_checkpoint(const std::string &folder);
 
 // If the database was a copy until now: rolls back the transactions that the server had prepared

@@ -1,9 +1,11 @@
-#include "collation.h"
+// How a collation's strings become bytes: by the server's weights, level by level, or as they are.
 
-#include <memory>
+#include "collation.h"
 
 #include <my_global.h>
 #include <m_ctype.h>
+
+#include <memory>
 
 namespace shale_sql {
 

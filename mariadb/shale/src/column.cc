@@ -1,7 +1,10 @@
+// Where a column's value is in the server's record, and how it is stored.
+
 #include "column.h"
 
-#include "number_form.h"
 #include "server.h"
+
+#include "number_form.h"
 
 namespace shale_sql {
 

@@ -1,3 +1,5 @@
+// Steps of a scan, whichever of the two it is, and reads of several keys at once.
+
 #include "cursor.h"
 
 #include "errors.h"

@@ -16,7 +16,8 @@ class Cursor {
   // To the next row, or to the one before; at first to the first or the last. `found` becomes false
   // at the end.
   int step(shale_txn *txn, bool backward, bool *found);
-  // Instead of the first step: to the row after `key`, or before it, as an earlier scan's next step.
+  // Instead of the first step: to the row after `key`, or before it, as an earlier scan's next
+  // step.
   int step_from(shale_txn *txn, std::string_view key, bool backward, bool *found);
   // Of one that locks, at READ COMMITTED: what others have locked is shown, without a lock.
   void peek_locked(bool peeks);

@@ -1,14 +1,14 @@
 // What the server asks after a crash about statements that change tables, and what is compared
 // once it has finished or undone them.
 
-#include "server.h"
-
 #include "ddl_recovery.h"
+
+#include "server.h"
+#include <datadict.h>
+
 #include "engine.h"
 #include "errors.h"
 #include "table_files.h"
-
-#include <datadict.h>
 
 #include <atomic>
 #include <map>

@@ -1,6 +1,9 @@
-#include "server.h"
+// Opening and closing the database, and making and dropping its trees.
 
 #include "engine.h"
+
+#include "server.h"
+
 #include "checkpoint.h"
 #include "ddl_recovery.h"
 #include "errors.h"

@@ -29,12 +29,12 @@ bool sync_at_commit();
 unsigned long lock_wait_millis(THD *thd);
 bool bulk_load(THD *thd);
 
-// New trees, compressed as `codec` says (empty: by default), with dictionaries where they pay: all, or
-// none.
+// New trees, compressed as `codec` says (empty: by default), with dictionaries where they pay: all,
+// or none.
 int create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
                  std::vector<TreeHandle> *trees);
-// Drops trees that no table has any more; one that is not there is none to drop, and of what fails the log
-// tells.
+// Drops trees that no table has any more; one that is not there is none to drop, and of what fails
+// the log tells.
 void drop_trees(const std::vector<std::string> &names);
 // Whether a codec is known, with the reason if not.
 bool check_codec(const std::string &codec, std::string *why);

@@ -1,8 +1,10 @@
-#include "server.h"
+// Which number of the server's an error has; its text is kept for the thread.
 
 #include "errors.h"
 
-#include "key_words.h"
+#include "server.h"
+
+#include "in_words.h"
 
 namespace shale_sql {
 

@@ -108,8 +108,8 @@ int Builder::take(std::string_view key, std::string_view value) {
   return computed_.empty() ? 0 : compute();
 }
 
-// TABLE::update_virtual_fields would make warnings of errors, those of the strict mode too. An index is
-// written: what could not be written into a row ends the statement.
+// TABLE::update_virtual_fields would make warnings of errors, those of the strict mode too. An
+// index is written: what could not be written into a row ends the statement.
 int Builder::compute() {
   Query_arena backup;
   thd_->set_n_backup_active_arena(altered_->expr_arena, &backup);
@@ -284,8 +284,8 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   std::vector<Catalog::Redefined> defs;
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
-    // Not below a number that is in the table, though its row may be deleted before the next insert. A
-    // partition has its own: others may be dropped, or exchanged for a table.
+    // Not below a number that is in the table, though its row may be deleted before the next
+    // insert. A partition has its own: others may be dropped, or exchanged for a table.
     defs.push_back({context->path, &context->plan.def, std::max(asked, context->above)});
   }
   if (int error = engine.catalog.write_all(defs)) {

@@ -6,8 +6,8 @@
 // is; memory does not grow with the table. Only if the sums differ each row and entry is looked
 // up, to tell which. What cannot be read, since a file is damaged, is told with the file, and the
 // other trees are read all the same. QUICK counts entries without reading rows; EXTENDED looks each
-// up in any case, compares the rows of unique keys of which the server does that (ha_unique.cc), and
-// checks the bytes of the whole database.
+// up in any case, compares the rows of unique keys of which the server does that (ha_unique.cc),
+// and checks the bytes of the whole database.
 
 #include "ha_shale.h"
 
@@ -57,7 +57,9 @@ constexpr int kSeenEnough = -1;
 class OtherRow {
  public:
   OtherRow(TABLE *table, const KEY &key)
-      : table_(table), key_(key), record_(table->record[0], table->record[0] + table->s->reclength) {
+      : table_(table),
+        key_(key),
+        record_(table->record[0], table->record[0] + table->s->reclength) {
     // To the columns, of which the index has the hash.
     setup_keyinfo_hash(&key_);
     for (uint part = 0; part < key_.user_defined_key_parts; part++) {
@@ -283,7 +285,8 @@ int ha_shale::find_equal(Check *check, size_t place) {
     std::string_view row_key;
     uchar *record = table->record[0];
     // What is damaged has been told.
-    if (!index.codec->unpack(key, value, record) || !index.codec->primary_of(key, value, &row_key)) {
+    if (!index.codec->unpack(key, value, record) ||
+        !index.codec->primary_of(key, value, &row_key)) {
       return 0;
     }
     if (key_info.key_part->field->is_null()) return 0;

@@ -1,6 +1,6 @@
 // Creating, dropping, renaming, emptying tables. Each is one change of the catalog: trees are made
-// before it and dropped after it, so that a crash leaves trees without a table at most, which the next start
-// drops.
+// before it and dropped after it, so that a crash leaves trees without a table at most, which the
+// next start drops.
 
 #include "ha_shale.h"
 
@@ -232,7 +232,8 @@ int ha_shale::truncate() {
   SharedTable::forget(path, false);
   if (!def.temporary) SharedTable::note_new_trees(path);
   drop_trees_of(was);
-  // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table alone.
+  // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table
+  // alone.
   std::shared_ptr<SharedTable> fresh;
   if ((error = SharedTable::open(path, &fresh))) return error;
   old_shared_ = std::move(shared_);

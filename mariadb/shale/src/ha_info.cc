@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-
 #include <sys/stat.h>
 
 using namespace shale_sql;

@@ -51,11 +51,11 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
       HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
-      // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would with
-      // their row locks, for which others wait whose end the backup awaits.
+      // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would
+      // with their row locks, for which others wait whose end the backup awaits.
       HA_CAN_ONLINE_BACKUPS;
-  // Without HA_CAN_HASH_KEYS the server makes the hash of UNIQUE ... USING HASH, as for InnoDB: such a key
-  // needs none of the columns by which a table is partitioned.
+  // Without HA_CAN_HASH_KEYS the server makes the hash of UNIQUE ... USING HASH, as for InnoDB:
+  // such a key needs none of the columns by which a table is partitioned.
   // As InnoDB: a statement that is logged as text gives the same again only if its reads locked.
   THD *thd = ha_thd();
   if (thd == nullptr || thd_tx_isolation(thd) > ISO_READ_COMMITTED) {
@@ -66,9 +66,9 @@ handler::Table_flags ha_shale::table_flags() const {
 
 ulong ha_shale::index_flags(uint index, uint part, bool) const {
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
-  // Before a handler is open only the definition tells: parts of a part of a column do not cover it.
-  // While the server reads the definition, it has no number of the primary key yet: what can be read
-  // from an index alone must not depend on that.
+  // Before a handler is open only the definition tells: parts of a part of a column do not cover
+  // it. While the server reads the definition, it has no number of the primary key yet: what can be
+  // read from an index alone must not depend on that.
   const KEY &key = table_share->key_info[index];
   if (part < key.ext_key_parts && (key.key_part[part].key_part_flag & HA_PART_KEY_SEG) == 0) {
     flags |= HA_KEYREAD_ONLY;

@@ -2,14 +2,14 @@
 
 #include "ha_shale.h"
 
+#include <rowid_filter.h>
+
 #include "engine.h"
 #include "errors.h"
 #include "search.h"
 #include "trx.h"
 
 #include <algorithm>
-
-#include <rowid_filter.h>
 
 using namespace shale_sql;
 
@@ -140,10 +140,10 @@ int ha_shale::fill(uchar *buf, bool *skip) {
   return error == HA_ERR_KEY_NOT_FOUND ? row_is_missing(index, skip) : error;
 }
 
-// Whether an entry of a secondary index is all that is wanted of a row. The server asks for an index
-// alone by the columns of the query; then it may also want columns of which the index has the
-// beginning only, to compare rows of partitions or to make a position of the primary key. Who locks a
-// row for writing locks it where all others do, whichever index they come by.
+// Whether an entry of a secondary index is all that is wanted of a row. The server asks for an
+// index alone by the columns of the query; then it may also want columns of which the index has the
+// beginning only, to compare rows of partitions or to make a position of the primary key. Who locks
+// a row for writing locks it where all others do, whichever index they come by.
 bool ha_shale::is_enough(const Index &index) const {
   if (!keyread_only_ || lock_mode() == SHALE_LOCK_EXCLUSIVE) return false;
   const my_bitmap_map *wanted = table->read_set->bitmap;
@@ -158,8 +158,8 @@ bool ha_shale::has_beginnings(const Index &index) const {
                      [](uint64_t word) { return word != 0; });
 }
 
-// Columns that are in no row are computed by the server, but neither in a read of an index alone nor
-// in a buffer of its own, where rows of partitions are compared by them.
+// Columns that are in no row are computed by the server, but neither in a read of an index alone
+// nor in a buffer of its own, where rows of partitions are compared by them.
 bool ha_shale::computes(const Index &index, const uchar *buf) const {
   return index.computed && (keyread_only_ || buf != table->record[0]);
 }
@@ -216,9 +216,9 @@ int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key
     if (*skip) return 0;
   }
   if (!conditional) return filter_out(*primary_key, skip);
-  // Before the condition the server compares the record with the end of the range. What an entry has
-  // the beginning of only is not in the record, but an earlier row's value: the scan's own bound, and
-  // the server once it has the row, find the end.
+  // Before the condition the server compares the record with the end of the range. What an entry
+  // has the beginning of only is not in the record, but an earlier row's value: the scan's own
+  // bound, and the server once it has the row, find the end.
   key_range *end = end_range;
   if (has_beginnings(index)) end_range = nullptr;
   check_result_t holds = handler_index_cond_check(this);
@@ -324,8 +324,9 @@ int ha_shale::rnd_end() {
 
 int ha_shale::rnd_next(uchar *buf) { return finish_read(step(buf, false), buf); }
 
-// A position is the primary key's bytes, zeros after, their number at the end: so positions compare,
-// byte by byte, as the rows of a scan do, which the server counts on where it merges scans.
+// A position is the primary key's bytes, zeros after, their number at the end: so positions
+// compare, byte by byte, as the rows of a scan do, which the server counts on where it merges
+// scans.
 void ha_shale::set_ref(std::string_view primary_key, uchar *to) const {
   size_t most = ref_length - 2, n = std::min(primary_key.size(), most);
   memcpy(to, primary_key.data(), n);
@@ -425,9 +426,9 @@ int ha_shale::first_step(uchar *buf, bool backward) {
   return error;
 }
 
-// The next row of the index, or the one before. Where a scan ends the index does not: after an exact
-// search come the rows beyond the equal ones, after a search in vain those around the place where
-// the row would be, and after the last row, backward, the last.
+// The next row of the index, or the one before. Where a scan ends the index does not: after an
+// exact search come the rows beyond the equal ones, after a search in vain those around the place
+// where the row would be, and after the last row, backward, the last.
 int ha_shale::move(uchar *buf, bool backward) {
   if (scanned_ == nullptr) return HA_ERR_END_OF_FILE;
   const Gap side = backward ? Gap::kLower : Gap::kUpper;
@@ -504,8 +505,8 @@ void ha_shale::note_locked(const Index &index, std::string_view key) {
   locked.key.assign(key);
 }
 
-// At READ COMMITTED the row last read is given up if it does not match. The engine keeps the lock if
-// anything else relies on it: an earlier read, also of an earlier statement, or a write.
+// At READ COMMITTED the row last read is given up if it does not match. The engine keeps the lock
+// if anything else relies on it: an earlier read, also of an earlier statement, or a write.
 void ha_shale::unlock_row() {
   // It was not locked.
   if (semi_ == Semi::kDid) semi_ = Semi::kTry;

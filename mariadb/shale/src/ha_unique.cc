@@ -1,11 +1,11 @@
 // Unique keys of which the server checks the rows itself, before it writes one: of long values,
-// which are in the index by a hash, and WITHOUT OVERLAPS. It looks for a row that is in the way, and
-// nothing that it reads keeps others from adding one meanwhile.
+// which are in the index by a hash, and WITHOUT OVERLAPS. It looks for a row that is in the way,
+// and nothing that it reads keeps others from adding one meanwhile.
 //
-// So each such look-up, and each write of an entry, locks a place to the end of the transaction: the
-// beginning of the key that two rows in each other's way have in common (the hash; the columns before
-// the period), which is the key of no entry. Who comes second waits there, at every isolation level,
-// and then finds the other's row.
+// So each such look-up, and each write of an entry, locks a place to the end of the transaction:
+// the beginning of the key that two rows in each other's way have in common (the hash; the columns
+// before the period), which is the key of no entry. Who comes second waits there, at every
+// isolation level, and then finds the other's row.
 
 #include "ha_shale.h"
 
@@ -69,8 +69,8 @@ int ha_shale::begin_check(const Index &index, const uchar *buf, const uchar *tup
   std::string place;
   bool of_hash = is_hash(key) && search->exact;
   if (of_hash) place = search->lower;
-  if (!of_hash && (!is_period(key) || how != HA_READ_AFTER_KEY || in_server_range_ || !keyread_only_ ||
-                   buf == table->record[0])) {
+  if (!of_hash && (!is_period(key) || how != HA_READ_AFTER_KEY || in_server_range_ ||
+                   !keyread_only_ || buf == table->record[0])) {
     return 0;
   }
   if (!of_hash) {
@@ -95,8 +95,8 @@ int ha_shale::begin_check(const Index &index, const uchar *buf, const uchar *tup
 }
 
 // The place of an entry that is to be written; false: its key has none. For a period
-// the keys of those that end after it begins, up to the end of the place: the first of them is in the
-// way if it begins before the other's end.
+// the keys of those that end after it begins, up to the end of the place: the first of them is in
+// the way if it begins before the other's end.
 bool ha_shale::place_of_entry(size_t place, const RowKeys &keys, Place *found) const {
   const Index &index = indexes_[place];
   const KEY &key = table->key_info[index.number];
@@ -121,8 +121,8 @@ int ha_shale::lock_place_of(size_t place, const RowKeys &keys) {
   return place_of_entry(place, keys, &found) ? lock_place(indexes_[place], found.place) : 0;
 }
 
-// Locks the place of an entry that is about to be written, and finds who is in the way of a period: as
-// bytes, so that it does not matter how much of a column is in the index. Rows of history are in
+// Locks the place of an entry that is about to be written, and finds who is in the way of a period:
+// as bytes, so that it does not matter how much of a column is in the index. Rows of history are in
 // nobody's way.
 int ha_shale::check_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys) {
   Place mine;

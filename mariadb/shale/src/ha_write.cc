@@ -77,8 +77,8 @@ int ha_shale::insert_entry(shale_txn *txn, const uchar *row, size_t place, const
   return duplicate(place, other);
 }
 
-// Undoes what a row has written so far, if it did not come to its end: rows are written as a whole, also
-// within a statement that goes on with the next (INSERT IGNORE).
+// Undoes what a row has written so far, if it did not come to its end: rows are written as a whole,
+// also within a statement that goes on with the next (INSERT IGNORE).
 int ha_shale::in_row(shale_txn *txn, int error, bool has_place, size_t place) {
   if (!has_place || error == HA_ERR_LOCK_DEADLOCK) return error;
   std::string text = last_text();
@@ -121,8 +121,8 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   return in_row(txn, error, many, place);
 }
 
-// Whether a number of a row that a duplicate keeps out counts as given, as InnoDB has it: REPLACE writes
-// the row after all, and INSERT ... SELECT may be logged as text.
+// Whether a number of a row that a duplicate keeps out counts as given, as InnoDB has it: REPLACE
+// writes the row after all, and INSERT ... SELECT may be logged as text.
 static bool counts_duplicates(THD *thd) {
   switch (thd_sql_command(thd)) {
     case SQLCOM_REPLACE:
@@ -151,7 +151,9 @@ int ha_shale::write_row(const uchar *buf) {
   pack_keys(buf, &is_);
   int error = loader_ ? load_row(buf, is_) : insert_row(buf, is_);
   if (error == 0 && in_parts_ != Parts::kNone) error = end_part(is_.primary.size() + value_.size());
-  if (error == 0 || (error == HA_ERR_FOUND_DUPP_KEY && counts_duplicates(ha_thd()))) use_number(buf);
+  if (error == 0 || (error == HA_ERR_FOUND_DUPP_KEY && counts_duplicates(ha_thd()))) {
+    use_number(buf);
+  }
   if (error == 0 && shared_->def->hidden_key) current_primary_ = is_.primary;
   if (error == 0) count_change(1);
   return tell_server(ha_thd(), error);

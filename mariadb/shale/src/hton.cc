@@ -1,8 +1,12 @@
+// The server's calls about transactions, each given to that of the connection, or to a prepared
+// one.
+
+#include "hton.h"
+
 #include "server.h"
 
 #include "engine.h"
 #include "errors.h"
-#include "hton.h"
 #include "late_decisions.h"
 #include "query_cache.h"
 #include "trx.h"

@@ -1,7 +1,10 @@
+// Counting rows with equal columns in runs of neighbouring entries.
+
+#include "index_sample.h"
+
 #include "server.h"
 
 #include "errors.h"
-#include "index_sample.h"
 
 #include <algorithm>
 

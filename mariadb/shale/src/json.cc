@@ -1,3 +1,5 @@
+// A parser of JSON, as far as the reports need it.
+
 #include "json.h"
 
 #include <cstdlib>

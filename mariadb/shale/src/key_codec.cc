@@ -1,7 +1,10 @@
+// The keys of an index: their parts one after another, then what tells equal ones apart.
+
 #include "key_codec.h"
 
-#include "key_part.h"
 #include "server.h"
+
+#include "key_part.h"
 
 namespace shale_sql {
 

@@ -1,13 +1,19 @@
+// How a column's value becomes bytes of a key, by its type, and comes back.
+
 #include "key_part.h"
 
-#include "number_form.h"
 #include "server.h"
+
+#include "number_form.h"
+#include "value_words.h"
 
 namespace shale_sql {
 
 namespace {
 
 constexpr uchar kNull = 0, kNotNull = 1;
+// How the forms of texts end (text_form.h): the plain one, and the one with spaces as pads.
+constexpr char kEnds[][3] = {"\0\0", " \2"};
 
 // The types of the server's own plugins whose values compare as the bytes of the record do.
 bool compares_as_bytes(const Field *field) {
@@ -364,6 +370,94 @@ bool KeyPart::restore_lost_count(uint64_t count, uchar *record) const {
   memset(to + length_bytes_ + n, ' ', count);
   store_low_first(n + count, to, length_bytes_);
   return true;
+}
+
+bool KeyPart::words(Reader *key, std::string *out) const {
+  if (null_bit_) {
+    const uchar *mark = key->take(1);
+    if (!mark) return false;
+    if ((*mark ^ mask_) == 0) {
+      *out = "NULL";
+      return true;
+    }
+  }
+  return collation_ ? words_of_text(key, out) : words_of_fixed(key, out);
+}
+
+bool KeyPart::words_of_text(Reader *key, std::string *out) const {
+  const uchar *start = key->at();
+  if (!collation_->restorable()) {
+    // The weights: the text itself is in the row only.
+    if (!collation_->skip(key, mask_)) return false;
+    *out = hex_of(start, static_cast<size_t>(key->at() - start));
+    return true;
+  }
+  std::string text(std::max<size_t>(bytes_, key->left() + sizeof(kEnds)), '\0');
+  size_t n = 0;
+  uchar *to = reinterpret_cast<uchar *>(&text[0]);
+  bool whole = true;
+  Reader rest = *key;
+  if (!collation_->restore(&rest, mask_, to, text.size(), &n)) {
+    // Of one that was cut its beginning, as if it ended there.
+    whole = false;
+    n = 0;
+    for (const char *end : kEnds) {
+      std::string closed(reinterpret_cast<const char *>(key->at()), key->left());
+      for (int i = 0; i < 2; i++) closed += static_cast<char>(end[i] ^ mask_);
+      Reader cut(closed);
+      if (collation_->restore(&cut, mask_, to, text.size(), &n)) break;
+      n = 0;
+    }
+  }
+  if (!whole && n == 0) return false;
+  key->pass(key->left() - (whole ? rest.left() : 0));
+  *out = charset_ == &my_charset_bin ? hex_of(to, n) : quoted(text.data(), n);
+  if (!whole && n <= kShown) *out += "...";
+  return true;
+}
+
+bool KeyPart::words_of_fixed(Reader *key, std::string *out) const {
+  const uchar *from = key->take(form_bytes_);
+  if (!from) return false;
+  uchar number[8] = {};
+  std::string turned(reinterpret_cast<const char *>(from), form_bytes_);
+  for (char &byte : turned) byte = static_cast<char>(byte ^ mask_);
+  const uchar *bytes = reinterpret_cast<const uchar *>(turned.data());
+  switch (form_) {
+    case Form::kInteger:
+      restore_integer(from, number, bytes_, turn_);
+      *out = integer_of(number, bytes_, type_, signed_);
+      return true;
+    case Form::kReal:
+      restore_real(from, number, bytes_, turn_);
+      *out = real_of(number, bytes_);
+      return true;
+    case Form::kBits:
+      *out = std::to_string(high_first(bytes, form_bytes_));
+      return true;
+    default:
+      break;
+  }
+  switch (type_) {
+    case MYSQL_TYPE_DATETIME2:
+      *out = datetime_of(bytes, form_bytes_, decimals_);
+      return true;
+    case MYSQL_TYPE_TIME2:
+      *out = time_of(bytes, form_bytes_, decimals_);
+      return true;
+    case MYSQL_TYPE_TIMESTAMP2:
+      *out = timestamp_of(bytes, form_bytes_, decimals_);
+      return true;
+    case MYSQL_TYPE_NEWDECIMAL:
+      *out = decimal_of(bytes, precision_, decimals_);
+      return true;
+    case MYSQL_TYPE_BIT:
+      *out = std::to_string(high_first(bytes, form_bytes_));
+      return true;
+    default:
+      *out = hex_of(bytes, form_bytes_);
+      return true;
+  }
 }
 
 }  // namespace shale_sql

@@ -1,6 +1,8 @@
 // One column of an index: the form of its values in keys, chosen by type and collation.
 #pragma once
 
+#include "server.h"
+
 #include "bytes.h"
 #include "collation.h"
 
@@ -81,6 +83,8 @@ class KeyPart {
   bool restore_text(Reader *key, uchar *record) const;
   bool store_text(const uchar *text, size_t n, uchar *record) const;
   void value_of(const uchar *record, const uchar **text, size_t *n) const;
+  bool words_of_text(Reader *key, std::string *out) const;
+  bool words_of_fixed(Reader *key, std::string *out) const;
 
   Form form_ = Form::kBytes;
   Lost lost_ = Lost::kNothing;

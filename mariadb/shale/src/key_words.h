@@ -27,8 +27,4 @@ class KeyWords {
   std::vector<KeyPart> parts_;
 };
 
-// Of a text of the engine: tables, indexes and values in place of the names of trees and of keys. A
-// table that is not open is named only; keys of it are left out.
-std::string in_words(const std::string &text);
-
 }  // namespace shale_sql

@@ -1,8 +1,11 @@
+// Those that are left, who tries them again, and whom the server wants to be told.
+
+#include "late_decisions.h"
+
 #include "server.h"
 
 #include "engine.h"
 #include "errors.h"
-#include "late_decisions.h"
 #include "query_cache.h"
 
 #include <algorithm>
@@ -98,7 +101,9 @@ void try_again() {
     }
   }
   size_t done = now.size() - left.size();
-  if (done != 0) log_note(std::to_string(done) + " late transactions were committed or rolled back");
+  if (done != 0) {
+    log_note(std::to_string(done) + " late transactions were committed or rolled back");
+  }
   std::vector<void *> told;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -113,8 +118,8 @@ void try_again() {
 int settle_commits() {
   std::unique_lock<std::mutex> lock = after_a_try();
   if (!trying && !has_commits()) return 0;
-  return failed(kErrEngine, "a transaction that is in the binary log could not be committed yet: the "
-                            "server's error log says why");
+  return failed(kErrEngine, "a transaction that is in the binary log could not be committed yet: "
+                            "the server's error log says why");
 }
 
 void tell_when_durable(void *cookie) {
@@ -131,8 +136,8 @@ void tell_when_durable(void *cookie) {
 void before_shutdown() {
   std::unique_lock<std::mutex> lock = after_a_try();
   if (!trying && kept.empty()) return;
-  log_error("prepared transactions are decided and could not be committed or rolled back: the server "
-            "ends without closing its binary log, from which the next start does that");
+  log_error("prepared transactions are decided and could not be committed or rolled back: the "
+            "server ends without closing its binary log, from which the next start does that");
   _exit(1);
 }
 

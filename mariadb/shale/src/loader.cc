@@ -1,7 +1,10 @@
+// Entries that come in order go to a bulk load, the others to a sorter that is merged with it.
+
+#include "loader.h"
+
 #include "server.h"
 
 #include "errors.h"
-#include "loader.h"
 #include "settings.h"
 
 namespace shale_sql {

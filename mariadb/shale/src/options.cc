@@ -1,6 +1,8 @@
-#include "server.h"
+// The table options that the server is told of, and what they ask for.
 
 #include "options.h"
+
+#include "server.h"
 
 namespace shale_sql {
 

@@ -1,14 +1,16 @@
 // The query cache. The server removes a table's results at the end of each statement that writes to
 // it, not at the commit, and asks the engine twice: whether the result of a statement may be kept,
-// and whether a kept one may be given out. Both is so for statements that are a transaction of their
-// own, while no transaction is under way that has written to the table. So the first reads no
-// snapshot of before it asked; and with the number of then unchanged the second would read the same.
+// and whether a kept one may be given out. Both is so for statements that are a transaction of
+// their own, while no transaction is under way that has written to the table. So the first reads no
+// snapshot of before it asked; and with the number of then unchanged the second would read the
+// same.
 //
 // A statement within a transaction neither keeps nor is given results: it would have to be known
 // what its snapshot shows.
 
-#include "ha_shale.h"
+#include "query_cache.h"
 
+#include "ha_shale.h"
 #include "trx.h"
 
 #include <map>

@@ -1,9 +1,12 @@
+// What SHOW ENGINE SHALE STATUS prints, out of the reports of the engine.
+
+#include "report.h"
+
 #include "server.h"
 
 #include "engine.h"
 #include "errors.h"
-#include "key_words.h"
-#include "report.h"
+#include "in_words.h"
 
 #include <cstdarg>
 
@@ -13,14 +16,15 @@ namespace {
 
 constexpr double kMega = 1e6;
 
-// A name as it was given. A partition's file has several, "table#P#partition#SP#part", which the server
-// would take for one of before 5.1.
+// A name as it was given. A partition's file has several, "table#P#partition#SP#part", which the
+// server would take for one of before 5.1.
 std::string from_file_name(const std::string &file) {
   std::string given;
   for (size_t begin = 0; begin <= file.size();) {
     size_t end = std::min(file.find('#', begin), file.size());
     char name[NAME_LEN * 3 + 1];
-    uint length = filename_to_tablename(file.substr(begin, end - begin).c_str(), name, sizeof(name), true);
+    std::string part = file.substr(begin, end - begin);
+    uint length = filename_to_tablename(part.c_str(), name, sizeof(name), true);
     given.append(begin == 0 ? "" : "#").append(name, length);
     begin = end + 1;
   }

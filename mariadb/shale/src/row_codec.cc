@@ -1,7 +1,10 @@
+// The columns of a row one after another, in the form that it was written in.
+
 #include "row_codec.h"
 
-#include "column.h"
 #include "server.h"
+
+#include "column.h"
 
 namespace shale_sql {
 

@@ -1,9 +1,12 @@
+// The system variables, what is checked and done when one is set, and their values.
+
+#include "settings.h"
+
 #include "server.h"
 
 #include "checkpoint.h"
 #include "engine.h"
 #include "errors.h"
-#include "settings.h"
 
 namespace shale_sql {
 namespace settings {
@@ -77,11 +80,12 @@ static MYSQL_SYSVAR_ENUM(
     nullptr, nullptr, kFull, &durability_values);
 static MYSQL_SYSVAR_STR(
     compression, default_compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
-    "Codec of tables made without COMPRESSION: auto, none, lz4, zstd:1 to zstd:19, zlib:1 to zlib:9",
+    "Codec of tables made without COMPRESSION: auto, none, lz4, zstd:1 to zstd:19, zlib:1 to "
+    "zlib:9",
     check_compression, nullptr, "auto");
 static MYSQL_SYSVAR_BOOL(settle_now, settle_now, PLUGIN_VAR_RQCMDARG,
-                         "Set to ON: flushes memtables and waits until no compaction is due", nullptr,
-                         settle, false);
+                         "Set to ON: flushes memtables and waits until no compaction is due",
+                         nullptr, settle, false);
 static MYSQL_SYSVAR_STR(checkpoint, checkpoint,
                         PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC | PLUGIN_VAR_NOCMDOPT,
                         "Set to the path of a folder that does not exist: makes a copy of all "

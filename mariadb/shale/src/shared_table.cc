@@ -1,8 +1,11 @@
+// The tables that are open, by path; automatic numbers, hidden keys and statistics of one.
+
+#include "shared_table.h"
+
 #include "server.h"
 
 #include "engine.h"
 #include "errors.h"
-#include "shared_table.h"
 
 #include <map>
 #include <sstream>

@@ -30,8 +30,8 @@ class SharedTable {
 
   // That of the table at a path, opened if it is not.
   static int open(const std::string &path, std::shared_ptr<SharedTable> *table);
-  // Lets go of it: who opens the table next reads the catalog. To be called when its definition changes.
-  // The automatic number goes to the catalog, if it is still that of the table.
+  // Lets go of it: who opens the table next reads the catalog. To be called when its definition
+  // changes. The automatic number goes to the catalog, if it is still that of the table.
   static void forget(const std::string &path, bool keep_number);
   // Lets go of one reference; with the last one the automatic number goes to the catalog.
   static void close(std::shared_ptr<SharedTable> *table);
@@ -54,8 +54,8 @@ class SharedTable {
   std::mutex numbers;
   // What the catalog has, and the greatest number that the column takes.
   void number_was_kept(uint64_t kept, uint64_t max);
-  // To the catalog, some ahead, so that few of those who insert have to write there: after a crash up to
-  // kNumbersAhead numbers are skipped.
+  // To the catalog, some ahead, so that few of those who insert have to write there: after a crash
+  // up to kNumbersAhead numbers are skipped.
   int keep_number();
   // To the catalog as it is.
   int keep_number_exactly();

@@ -1,3 +1,5 @@
+// Writing and reading the file of a run through a buffer.
+
 #include "sort_run.h"
 
 #include <cerrno>

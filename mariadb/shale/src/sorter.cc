@@ -1,3 +1,5 @@
+// Sorting in memory, runs, and the merge of runs by a heap.
+
 #include "sorter.h"
 
 #include "sort_run.h"

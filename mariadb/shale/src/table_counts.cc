@@ -1,7 +1,10 @@
+// When the engine is asked anew how large a table is.
+
+#include "table_counts.h"
+
 #include "server.h"
 
 #include "errors.h"
-#include "table_counts.h"
 
 namespace shale_sql {
 

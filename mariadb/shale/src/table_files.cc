@@ -1,6 +1,8 @@
-#include "server.h"
+// What the server's names of files say, and its list of partitions.
 
 #include "table_files.h"
+
+#include "server.h"
 
 #include <fstream>
 #include <iterator>

@@ -2,12 +2,11 @@
 #pragma once
 
 #include "server.h"
-
-#include "report.h"
-
 #include <sql_acl.h>
 #include <sql_i_s.h>
 #include <sql_show.h>
+
+#include "report.h"
 
 namespace shale_sql {
 

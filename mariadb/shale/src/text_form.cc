@@ -1,3 +1,5 @@
+// Writing, passing over and giving back the two forms.
+
 #include "text_form.h"
 
 #include <cstring>

@@ -3,7 +3,7 @@
 #include "server.h"
 
 #include "engine.h"
-#include "key_words.h"
+#include "in_words.h"
 #include "report.h"
 #include "table_row.h"
 #include "trx.h"

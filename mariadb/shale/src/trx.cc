@@ -1,15 +1,20 @@
+// One connection's transaction: statements, savepoints, snapshots, two-phase commit.
+
+#include "trx.h"
+
 #include "server.h"
 
 #include "engine.h"
 #include "errors.h"
 #include "late_decisions.h"
 #include "shared_table.h"
-#include "trx.h"
 #include "waits.h"
 
 namespace shale_sql {
 
-bool in_transaction(THD *thd) { return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN); }
+bool in_transaction(THD *thd) {
+  return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
+}
 
 Trx::Trx(THD *thd) : thd_(thd) {
   shale_interrupt *interrupt = nullptr;
@@ -186,7 +191,8 @@ void Trx::commit_ordered() {
 int Trx::decide_prepared(bool sync) {
   int error = late_decisions::decide(prepared_, true, sync);
   if (error != 0) {
-    failed(error, last_text() + "; the transaction is committed later, as soon as that is possible");
+    failed(error,
+           last_text() + "; the transaction is committed later, as soon as that is possible");
   }
   prepared_ = nullptr;
   return error;

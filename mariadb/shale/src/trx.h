@@ -28,8 +28,9 @@ class Trx {
   explicit Trx(THD *thd);
   ~Trx();
 
-  // A statement begins to use a table: tells the server that SHALE takes part, and at READ COMMITTED
-  // makes the statement see what is committed now. `fresh`: surely a new one, as within LOCK TABLES.
+  // A statement begins to use a table: tells the server that SHALE takes part, and at READ
+  // COMMITTED makes the statement see what is committed now. `fresh`: surely a new one, as within
+  // LOCK TABLES.
   int begin_statement(bool fresh);
   // A statement has let go of a table.
   void end_table() {
@@ -54,7 +55,8 @@ class Trx {
   bool begun() const { return txn_ != nullptr; }
   // The engine's number of the transaction, 0 without one; for any thread.
   uint64_t number() const { return number_.load(std::memory_order_relaxed); }
-  // At READ COMMITTED: gives up the lock of a key if no other statement, and no write, relies on it.
+  // At READ COMMITTED: gives up the lock of a key if no other statement, and no write, relies on
+  // it.
   void unlock(const shale_tree *tree, const std::string &key);
   // Counts the transactions that have ended: what was begun under another count is not of this one.
   uint64_t ended() const { return ended_; }

@@ -1,6 +1,8 @@
-#include "server.h"
+// The connections of transactions, by number, for the callback of the engine.
 
 #include "waits.h"
+
+#include "server.h"
 
 #include "errors.h"
 
