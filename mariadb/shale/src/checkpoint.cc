@@ -6,15 +6,14 @@
 
 #include "engine.h"
 #include "errors.h"
-#include "hton.h"
 #include "late_decisions.h"
+#include "load_in_parts.h"
+#include "prepared.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <shared_mutex>
 
 namespace shale_sql {
 
@@ -78,11 +77,6 @@ int write_place(const std::string &path, const Place &place) {
                               "\nposition=" + std::to_string(place.position) + "\n");
 }
 
-// How many loads have committed a part and go on. They commit parts with the mutex shared: with it
-// held alone there are no more of either.
-std::atomic<unsigned> loads_in_parts{0};
-std::shared_mutex parts_mutex;
-
 int refuse_beside_loads() {
   return failed(kErrEngine,
                 "a statement with shale_bulk_load=1 has committed a part of its rows: wait until "
@@ -90,27 +84,6 @@ int refuse_beside_loads() {
 }
 
 }  // namespace
-
-int LoadInParts::commit(shale_txn *part) {
-  std::shared_lock<std::shared_mutex> lock(parts_mutex);
-  if (!begun_) loads_in_parts++;
-  begun_ = true;
-  durable_ = false;
-  return number_of(shale_txn_commit(part, false));
-}
-
-int LoadInParts::make_durable() {
-  if (durable_ || !sync_at_commit()) return 0;
-  int error = number_of(shale_sync(engine.db));
-  durable_ = error == 0;
-  return error;
-}
-
-void LoadInParts::end() {
-  if (begun_) loads_in_parts--;
-  begun_ = false;
-  durable_ = true;
-}
 
 int make_checkpoint(const std::string &folder) {
   static std::mutex one_at_a_time;
@@ -124,10 +97,8 @@ int make_checkpoint(const std::string &folder) {
   // Most is written to files before commits have to wait for the rest.
   if (int error = number_of(shale_flush(engine.db, nullptr))) return error;
   // Not waited for: commits may be held up for this, and a load may take long.
-  std::unique_lock<std::shared_mutex> no_parts(parts_mutex, std::try_to_lock);
-  if (mysql_bin_log.is_open() && (!no_parts || loads_in_parts.load() != 0)) {
-    return refuse_beside_loads();
-  }
+  NoParts no_parts;
+  if (mysql_bin_log.is_open() && no_parts.is_beside_loads()) return refuse_beside_loads();
   Place place;
   {
     StillBinaryLog log;

@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "table_files.h"
+#include "table_trees.h"
 
 #include <atomic>
 #include <map>

@@ -7,8 +7,6 @@ struct handlerton;
 
 namespace shale_sql {
 
-struct TableDef;
-
 void fill_recovery(handlerton *hton);
 // Before the server finishes or undoes what a crash has ended: partitions come to where it looks
 // for them, and what files they have is noted. 0, or an error's number.
@@ -25,7 +23,5 @@ constexpr const char *kWayOut = "restore that file (with partitions: and the .pa
 bool is_lost(const std::string &path);
 int note_lost(const std::string &path);
 int note_not_lost(const std::string &path);
-// Removes a table from the catalog, then its trees (ha_ddl.cc).
-int drop_table(const std::string &path, const TableDef &def);
 
 }  // namespace shale_sql

@@ -1,4 +1,4 @@
-// The one database of a server, and the settings that are read while it runs.
+// The one database of a server, while it is open (start.h opens it).
 #pragma once
 
 #include "catalog.h"
@@ -7,7 +7,6 @@
 #include <string>
 
 struct handlerton;
-class THD;
 
 namespace shale_sql {
 
@@ -19,24 +18,5 @@ struct Engine {
 };
 
 extern Engine engine;
-
-// Opens the database in the server's data directory; closes it. 0, or an error's number.
-int open_engine(handlerton *hton);
-int close_engine();
-
-// Settings (plugin.cc).
-bool sync_at_commit();
-unsigned long lock_wait_millis(THD *thd);
-bool bulk_load(THD *thd);
-
-// New trees, compressed as `codec` says (empty: by default), with dictionaries where they pay: all,
-// or none.
-int create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
-                 std::vector<TreeHandle> *trees);
-// Drops trees that no table has any more; one that is not there is none to drop, and of what fails
-// the log tells.
-void drop_trees(const std::vector<std::string> &names);
-// Whether a codec is known, with the reason if not.
-bool check_codec(const std::string &codec, std::string *why);
 
 }  // namespace shale_sql

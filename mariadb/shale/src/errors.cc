@@ -4,7 +4,6 @@
 
 #include "server.h"
 
-#include "in_words.h"
 
 namespace shale_sql {
 
@@ -12,6 +11,8 @@ namespace {
 
 thread_local std::string text_of_last;
 thread_local int number_of_last = 0;
+
+std::string (*deadlock_words)(const std::string &) = nullptr;
 
 int number_of_kind(shale_error_kind kind) {
   switch (kind) {
@@ -45,13 +46,16 @@ int number_of_kind(shale_error_kind kind) {
 
 }  // namespace
 
+void tell_deadlocks_by(std::string (*words)(const std::string &)) { deadlock_words = words; }
+
 int number_of(shale_error *error) {
   if (error == nullptr) return 0;
   ErrorHandle owned(error);
   text_of_last = shale_error_text(error);
   shale_error_kind kind = shale_error_kind_of(error);
   // The server tells clients of it.
-  if (kind == SHALE_DEADLOCK || kind == SHALE_ROLLED_BACK) text_of_last = in_words(text_of_last);
+  bool is_deadlock = kind == SHALE_DEADLOCK || kind == SHALE_ROLLED_BACK;
+  if (is_deadlock && deadlock_words != nullptr) text_of_last = deadlock_words(text_of_last);
   if (kind == SHALE_CORRUPTION || kind == SHALE_PANIC || kind == SHALE_POISONED) {
     log_error(text_of_last);
   }

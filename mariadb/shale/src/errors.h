@@ -22,6 +22,9 @@ int failed(int number, std::string text);
 const std::string &last_text();
 // Its number. An error that the server met by itself has no text here.
 int last_number();
+// How texts of deadlocks are made fit for clients, who know tables and no trees. To be set before
+// there are any.
+void tell_deadlocks_by(std::string (*words)(const std::string &));
 // Marks the transaction as lost if the engine has rolled it back, as the server wants to know.
 int tell_server(THD *thd, int number);
 // To the server's error log.

@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "late_decisions.h"
 #include "loader.h"
+#include "trees.h"
 
 using namespace shale_sql;
 

@@ -9,7 +9,8 @@
 #include "errors.h"
 #include "options.h"
 #include "table_files.h"
-#include "trx.h"
+#include "table_trees.h"
+#include "trees.h"
 
 using namespace shale_sql;
 
@@ -22,28 +23,6 @@ bool is_fulltext_or_spatial(const KEY &key) {
 int refuse(const char *what) {
   my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "SHALE", what);
   return HA_ERR_UNSUPPORTED;
-}
-
-std::vector<std::string> tree_names(const TableDef &def) {
-  std::vector<std::string> names;
-  for (const IndexDef &index : def.indexes) names.push_back(tree_name(def.table_id, index.id));
-  return names;
-}
-
-int make_trees(const TableDef &def, std::vector<TreeHandle> *trees) {
-  return create_trees(tree_names(def), def.codec, def.dictionary, trees);
-}
-
-// A temporary table takes what its session's transaction has written there with it. Of other tables
-// a commit that finds a tree gone is to fail.
-void drop_trees_of(const TableDef &def) {
-  Trx *trx = def.temporary && current_thd != nullptr ? Trx::find(current_thd) : nullptr;
-  std::vector<std::string> names = tree_names(def);
-  if (trx != nullptr) {
-    trx->forget_table(def.table_id);
-    for (const std::string &name : names) trx->forget_tree(name);
-  }
-  drop_trees(names);
 }
 
 // Refuses what would not be kept, instead of leaving it out without a word.
@@ -67,17 +46,6 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
   }
   return 0;
 }
-
-}  // namespace
-
-int shale_sql::drop_table(const std::string &path, const TableDef &def) {
-  if (int error = engine.catalog.erase(path, def)) return error;
-  SharedTable::note_gone(path);
-  drop_trees_of(def);
-  return 0;
-}
-
-namespace {
 
 // Whether a table that is to be made would hide rows of one that has lost its .frm file.
 bool is_in_the_way(THD *thd, const std::string &path) {
@@ -125,12 +93,12 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
     if (number != form->s->primary_key) add(form->key_info[number].name.str);
   }
   std::vector<TreeHandle> trees;
-  int error = make_trees(def, &trees);
+  int error = make_table_trees(def, &trees);
   if (error == 0 && info->auto_increment_value > 1) {
     error = engine.catalog.write_number('A', def.table_id, info->auto_increment_value);
   }
   if (error == 0) error = engine.catalog.write(name, def);
-  if (error != 0) drop_trees_of(def);
+  if (error != 0) drop_table_trees(def);
   SharedTable::forget(name, false);
   // A temporary table is seen by the transaction that makes it.
   if (error == 0 && !def.temporary) SharedTable::note_new_trees(name);
@@ -221,17 +189,17 @@ int ha_shale::truncate() {
   def.forms.erase(def.forms.begin(), def.forms.end() - 1);
   def.defaults.clear();
   std::vector<TreeHandle> trees;
-  int error = make_trees(def, &trees);
+  int error = make_table_trees(def, &trees);
   if (error == 0) error = engine.catalog.replace(shared_->path, was, def);
   if (error != 0) {
-    drop_trees_of(def);
+    drop_table_trees(def);
     return error;
   }
   std::string path = shared_->path;
   end_scan();
   SharedTable::forget(path, false);
   if (!def.temporary) SharedTable::note_new_trees(path);
-  drop_trees_of(was);
+  drop_table_trees(was);
   // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table
   // alone.
   std::shared_ptr<SharedTable> fresh;

@@ -5,7 +5,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "index_sample.h"
-#include "report.h"
+#include "row_counts.h"
 #include "trx.h"
 
 #include <algorithm>

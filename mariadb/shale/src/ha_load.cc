@@ -5,6 +5,7 @@
 
 #include "engine.h"
 #include "errors.h"
+#include "settings.h"
 #include "trx.h"
 
 using namespace shale_sql;
@@ -101,7 +102,7 @@ int ha_shale::end_copy() {
 // Loads that the user allows to be cut into parts.
 void ha_shale::start_bulk_insert(ha_rows, uint) {
   THD *thd = ha_thd();
-  if (!bulk_load(thd) || in_transaction(thd) || shared_->def->temporary) return;
+  if (!settings::bulk_load(thd) || in_transaction(thd) || shared_->def->temporary) return;
   int command = thd_sql_command(thd);
   bool loads = command == SQLCOM_LOAD || command == SQLCOM_INSERT || command == SQLCOM_REPLACE ||
                command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT;

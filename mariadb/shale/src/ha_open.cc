@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "late_decisions.h"
+#include "settings.h"
 #include "trx.h"
 
 using namespace shale_sql;
@@ -173,7 +174,8 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
                   command == SQLCOM_UPDATE || command == SQLCOM_CREATE_TABLE;
     // Nobody writes to a table that is altered, which its metadata lock sees to.
     bool altered = alters_table(thd);
-    bool in_parts = bulk_load(thd) && !in_transaction(thd) && command == SQLCOM_INSERT_SELECT;
+    bool in_parts = settings::bulk_load(thd) && !in_transaction(thd) &&
+                    command == SQLCOM_INSERT_SELECT;
     bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CREATE_SEQUENCE ||
                       ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
                       (command == SQLCOM_ANALYZE && type == TL_READ) ||

@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "search.h"
+#include "settings.h"
 #include "trx.h"
 
 #include <algorithm>
@@ -85,7 +86,7 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
   if (skips_locked_) {
     // Another's row is as if it were not there.
     if (error == HA_ERR_LOCK_WAIT_TIMEOUT) error = missing;
-    if (int other = trx->wait_for_locks(lock_wait_millis(ha_thd()))) return other;
+    if (int other = trx->wait_for_locks(settings::lock_wait_millis(ha_thd()))) return other;
   }
   if (error != 0) return error;
   if (found == nullptr) {

@@ -8,43 +8,12 @@
 #include "engine.h"
 #include "errors.h"
 #include "late_decisions.h"
-#include "query_cache.h"
+#include "prepared.h"
 #include "trx.h"
-
-#include <vector>
 
 namespace shale_sql {
 
 namespace {
-
-// Of the X/Open XA interface; no header of the server has them.
-constexpr int kXaOk = 0;
-constexpr int kXaResourceManagerError = -3;
-constexpr int kXaNotThere = -4;
-
-// The server's name of a transaction as bytes: the format, the two lengths, the data.
-std::string bytes_of(const XID &xid) {
-  std::string out;
-  for (long part : {static_cast<long>(xid.formatID), xid.gtrid_length, xid.bqual_length}) {
-    for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(part >> shift));
-  }
-  out.append(xid.data, static_cast<size_t>(xid.gtrid_length + xid.bqual_length));
-  return out;
-}
-
-bool parse(std::string_view bytes, XID *xid) {
-  if (bytes.size() < 12) return false;
-  auto part = [&](size_t at) {
-    uint32_t number = 0;
-    for (size_t i = 0; i < 4; i++) number = number << 8 | static_cast<unsigned char>(bytes[at + i]);
-    return static_cast<int32_t>(number);
-  };
-  long gtrid = part(4), bqual = part(8);
-  if (gtrid < 0 || bqual < 0 || gtrid > MAXGTRIDSIZE || bqual > MAXBQUALSIZE) return false;
-  if (bytes.size() != 12 + static_cast<size_t>(gtrid + bqual)) return false;
-  xid->set(part(0), bytes.data() + 12, gtrid, bytes.data() + 12 + gtrid, bqual);
-  return true;
-}
 
 int report(THD *thd, int error) {
   if (error != 0) tell_server(thd, error);
@@ -83,7 +52,7 @@ int prepare(handlerton *hton, THD *thd, bool all) {
   // One that has written no table that outlives the server is not found again after a crash, as of
   // InnoDB. The server asks for it of XA PREPARE only, and rolls it back when its connection ends.
   if (!thd->ha_data[hton->slot].ha_info[all ? 1 : 0].is_trx_read_write()) return 0;
-  return refuse(thd, trx->prepare(bytes_of(*thd->get_xid())));
+  return refuse(thd, trx->prepare(bytes_of_xid(*thd->get_xid())));
 }
 
 void commit_ordered(handlerton *, THD *thd, bool all) {
@@ -132,65 +101,9 @@ int start_consistent_snapshot(handlerton *hton, THD *thd) {
   return 0;
 }
 
-// Tells `found` the names of prepared transactions until it answers false. 0, or an error's number.
-template <typename Found>
-int each_prepared(Found found) {
-  std::string name;
-  for (bool first = true;; first = false) {
-    shale_prepared *next = nullptr;
-    const char *after = first ? nullptr : name.data();
-    if (int error = number_of(shale_prepared_find(engine.db, after, name.size(), true, &next))) {
-      return error;
-    }
-    if (next == nullptr) return 0;
-    size_t length = 0;
-    const char *bytes = static_cast<const char *>(shale_prepared_xid(next, &length));
-    name.assign(bytes, length);
-    shale_prepared_free(next);
-    XID xid;
-    if (parse(name, &xid) && !found(xid)) return 0;
-  }
-}
-
-int recover(handlerton *, XID *list, uint room) {
-  uint listed = 0;
-  int error = each_prepared([&](const XID &xid) {
-    if (listed < room) list[listed++] = xid;
-    return listed < room;
-  });
-  if (error != 0) log_error("prepared transactions cannot be listed: " + last_text());
-  return static_cast<int>(listed);
-}
-
-int decide(XID *xid, bool commits) {
-  std::string name = bytes_of(*xid);
-  shale_prepared *prepared = nullptr;
-  int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), false, &prepared));
-  if (error != 0 || prepared == nullptr) return error != 0 ? kXaResourceManagerError : kXaNotThere;
-  // The server has it in its binary log and forgets it, whatever it is told.
-  ChangesOfAnyTable changes;
-  error = late_decisions::decide(prepared, commits, true);
-  return error == 0 ? kXaOk : kXaResourceManagerError;
-}
-
-int commit_by_xid(handlerton *, XID *xid) { return decide(xid, true); }
-int rollback_by_xid(handlerton *, XID *xid) { return decide(xid, false); }
-
 bool flush_logs(handlerton *) { return number_of(shale_sync(engine.db)) != 0; }
 
 }  // namespace
-
-int roll_back_what_the_server_prepared() {
-  std::vector<XID> own;
-  int error = each_prepared([&](XID xid) {
-    if (xid.get_my_xid() != 0) own.push_back(xid);
-    return true;
-  });
-  for (size_t i = 0; error == 0 && i < own.size(); i++) {
-    if (decide(&own[i], false) != kXaOk) error = kErrEngine;
-  }
-  return error;
-}
 
 void fill_transactions(handlerton *hton) {
   hton->savepoint_offset = sizeof(size_t);
@@ -204,9 +117,6 @@ void fill_transactions(handlerton *hton) {
   hton->commit_ordered = commit_ordered;
   hton->rollback = rollback;
   hton->prepare = prepare;
-  hton->recover = recover;
-  hton->commit_by_xid = commit_by_xid;
-  hton->rollback_by_xid = rollback_by_xid;
   hton->commit_checkpoint_request = late_decisions::tell_when_durable;
   hton->start_consistent_snapshot = start_consistent_snapshot;
   hton->flush_logs = flush_logs;

@@ -4,8 +4,8 @@
 
 #include "server.h"
 
-#include "report.h"
 #include "shared_table.h"
+#include "tree_owners.h"
 
 #include <map>
 

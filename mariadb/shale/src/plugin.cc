@@ -8,8 +8,13 @@
 #include "errors.h"
 #include "hton.h"
 #include "options.h"
-#include "report.h"
-#include "settings.h"
+#include "prepared.h"
+#include "start.h"
+#include "status.h"
+#include "status_variables.h"
+#include "system_variables.h"
+#include "transactions_table.h"
+#include "trees_table.h"
 
 namespace {
 
@@ -26,6 +31,7 @@ int start(void *place) {
   static const char *no_files[] = {nullptr};
   hton->tablefile_extensions = no_files;
   shale_sql::fill_transactions(hton);
+  shale_sql::fill_prepared(hton);
   shale_sql::fill_options(hton);
   shale_sql::fill_recovery(hton);
   shale_sql::fill_status(hton);
@@ -45,6 +51,10 @@ int stop(void *) {
 
 st_mysql_storage_engine storage_engine = {MYSQL_HANDLERTON_INTERFACE_VERSION};
 
+st_mysql_information_schema information_schema = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
+
+int stop_table(void *) { return 0; }
+
 constexpr const char *kAuthors = "The Shale developers";
 constexpr unsigned kVersion = 0x0001;
 constexpr const char *kVersionText = "0.1";
@@ -52,13 +62,13 @@ constexpr const char *kVersionText = "0.1";
 constexpr st_maria_plugin information_table(const char *name, const char *words,
                                             int (*start_table)(void *)) {
   return {MYSQL_INFORMATION_SCHEMA_PLUGIN,
-          &shale_sql::information_schema,
+          &information_schema,
           name,
           kAuthors,
           words,
           PLUGIN_LICENSE_GPL,
           start_table,
-          shale_sql::stop_table,
+          stop_table,
           kVersion,
           nullptr,
           nullptr,
@@ -79,7 +89,7 @@ maria_declare_plugin(shale){
     stop,
     kVersion,
     shale_sql::status_variables,
-    shale_sql::settings::variables,
+    shale_sql::system_variables,
     kVersionText,
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL,
 },

@@ -4,6 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 
 namespace shale_sql {
 
@@ -32,6 +35,24 @@ class Changes {
   uint64_t token_ = 0;
   uint64_t token_of_ = 0;
 };
+
+// The tokens under which the server keeps results. Tables are not kept open by it.
+class KeptResults {
+ public:
+  enum class Answer { kGood, kBeingWritten, kStale };
+
+  // That of what is read of a table whose number is this one.
+  uint64_t token_of(const std::shared_ptr<Changes> &table, uint64_t number);
+  // Whether what is kept under a token is what anyone would read.
+  Answer look(uint64_t token);
+  void forget(const Changes &table);
+
+ private:
+  std::mutex mutex_;
+  std::map<uint64_t, const Changes *> tables_;
+};
+
+extern KeptResults kept_results;
 
 // While it lives transactions are decided of which nobody knows what tables they have written:
 // prepared ones, by name or late.

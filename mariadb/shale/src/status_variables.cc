@@ -1,19 +1,17 @@
-// SHOW GLOBAL STATUS LIKE 'shale%': what the engine counts, asked when it is shown.
+// What the engine counts, asked when it is shown.
+
+#include "status_variables.h"
 
 #include "server.h"
 
-#include "engine.h"
-#include "errors.h"
-#include "report.h"
+#include "engine_report.h"
+#include "row_counts.h"
 
-#include <atomic>
 #include <mutex>
 
 namespace shale_sql {
 
 namespace {
-
-std::atomic<ulonglong> rows_inserted{0}, rows_updated{0}, rows_deleted{0};
 
 // The server asks twice, for the names and the values: what it is shown lives here.
 struct Shown {
@@ -91,9 +89,10 @@ void ask() {
     shown.debt_bytes += tree["debt_bytes"].whole();
     for (const Json &level : tree["levels"].elements()) shown.disk_bytes += level["bytes"].whole();
   }
-  shown.rows_inserted = rows_inserted.load();
-  shown.rows_updated = rows_updated.load();
-  shown.rows_deleted = rows_deleted.load();
+  RowCounts counts = counted_rows();
+  shown.rows_inserted = counts.inserted;
+  shown.rows_updated = counts.updated;
+  shown.rows_deleted = counts.deleted;
 }
 
 int show(MYSQL_THD, SHOW_VAR *variable, void *, struct system_status_var *, enum enum_var_type) {
@@ -107,11 +106,5 @@ int show(MYSQL_THD, SHOW_VAR *variable, void *, struct system_status_var *, enum
 }  // namespace
 
 SHOW_VAR status_variables[] = {{"Shale", (char *)&show, SHOW_FUNC}, {NullS, NullS, SHOW_LONG}};
-
-void count_rows(unsigned long inserted, unsigned long updated, unsigned long deleted) {
-  if (inserted != 0) rows_inserted.fetch_add(inserted, std::memory_order_relaxed);
-  if (updated != 0) rows_updated.fetch_add(updated, std::memory_order_relaxed);
-  if (deleted != 0) rows_deleted.fetch_add(deleted, std::memory_order_relaxed);
-}
 
 }  // namespace shale_sql

@@ -6,7 +6,8 @@
 #include <sql_i_s.h>
 #include <sql_show.h>
 
-#include "report.h"
+#include "json.h"
+#include "tree_owners.h"
 
 namespace shale_sql {
 

@@ -1,11 +1,13 @@
-// information_schema.SHALE_TRANSACTIONS and SHALE_LOCKS: who is under way, and who waits for whom.
+// Reports of the engine, and beside them what connections do.
+
+#include "transactions_table.h"
 
 #include "server.h"
 
-#include "engine.h"
+#include "engine_report.h"
 #include "in_words.h"
-#include "report.h"
 #include "table_row.h"
+#include "tree_owners.h"
 #include "trx.h"
 
 namespace shale_sql {

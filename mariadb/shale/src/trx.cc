@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "late_decisions.h"
+#include "settings.h"
 #include "shared_table.h"
 #include "waits.h"
 
@@ -54,7 +55,7 @@ int Trx::begin_statement(bool fresh) {
   trans_register_ha(thd_, false, engine.hton, 0);
   if (in_transaction(thd_)) trans_register_ha(thd_, true, engine.hton, 0);
   if (txn_ != nullptr) {
-    if (int error = wait_for_locks(lock_wait_millis(thd_))) return error;
+    if (int error = wait_for_locks(settings::lock_wait_millis(thd_))) return error;
   }
   if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
     return number_of(shale_txn_view(txn_));
@@ -68,7 +69,7 @@ int Trx::begin(shale_txn **txn) {
   }
   read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
   int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
-  lock_wait_millis_ = lock_wait_millis(thd_);
+  lock_wait_millis_ = settings::lock_wait_millis(thd_);
   if (int error = number_of(shale_txn_begin(engine.db, isolation, SHALE_LOCKS_LATEST,
                                             lock_wait_millis_, &txn_))) {
     return error;
@@ -177,7 +178,8 @@ int Trx::prepare(const std::string &xid) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
-  return number_of(shale_txn_prepare(txn, xid.data(), xid.size(), sync_at_commit(), &prepared_));
+  bool sync = settings::sync_at_commit();
+  return number_of(shale_txn_prepare(txn, xid.data(), xid.size(), sync, &prepared_));
 }
 
 void Trx::commit_ordered() {
@@ -204,7 +206,7 @@ int Trx::commit() {
     error = commit_error_;
     if (error != 0) failed(error, commit_text_);
   } else if (prepared_ != nullptr) {
-    error = decide_prepared(sync_at_commit());
+    error = decide_prepared(settings::sync_at_commit());
   } else if (txn_ != nullptr) {
     shale_txn *txn = txn_;
     txn_ = nullptr;
@@ -212,7 +214,7 @@ int Trx::commit() {
     if (error != 0) {
       shale_txn_rollback(txn);
     } else {
-      error = number_of(shale_txn_commit(txn, wrote_ && sync_at_commit()));
+      error = number_of(shale_txn_commit(txn, wrote_ && settings::sync_at_commit()));
     }
   } else {
     error = keep_numbers();

@@ -1,8 +1,8 @@
 // The transaction of one connection.
 #pragma once
 
-#include "checkpoint.h"
 #include "handles.h"
+#include "load_in_parts.h"
 #include "query_cache.h"
 
 #include <atomic>

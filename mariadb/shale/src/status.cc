@@ -1,12 +1,13 @@
 // What SHOW ENGINE SHALE STATUS prints, out of the reports of the engine.
 
-#include "report.h"
+#include "status.h"
 
 #include "server.h"
 
-#include "engine.h"
-#include "errors.h"
+#include "engine_report.h"
+#include "handles.h"
 #include "in_words.h"
+#include "tree_owners.h"
 
 #include <cstdarg>
 
@@ -15,32 +16,6 @@ namespace shale_sql {
 namespace {
 
 constexpr double kMega = 1e6;
-
-// A name as it was given. A partition's file has several, "table#P#partition#SP#part", which the
-// server would take for one of before 5.1.
-std::string from_file_name(const std::string &file) {
-  std::string given;
-  for (size_t begin = 0; begin <= file.size();) {
-    size_t end = std::min(file.find('#', begin), file.size());
-    char name[NAME_LEN * 3 + 1];
-    std::string part = file.substr(begin, end - begin);
-    uint length = filename_to_tablename(part.c_str(), name, sizeof(name), true);
-    given.append(begin == 0 ? "" : "#").append(name, length);
-    begin = end + 1;
-  }
-  return given;
-}
-
-// "./schema/table", as the catalog has it, or a temporary table's path.
-void split_path(const std::string &path, TreeOwner *owner) {
-  size_t slash = path.rfind('/');
-  if (slash == std::string::npos || path.compare(0, 2, "./") != 0) {
-    owner->table = path;
-    return;
-  }
-  owner->schema = from_file_name(path.substr(2, slash - 2));
-  owner->table = from_file_name(path.substr(slash + 1));
-}
 
 void append(std::string *out, const char *format, ...) ATTRIBUTE_FORMAT(printf, 2, 3);
 
@@ -151,40 +126,6 @@ bool show_status(handlerton *, THD *thd, stat_print_fn *print, enum ha_stat_type
 }
 
 }  // namespace
-
-std::map<std::string, TreeOwner> tree_owners() {
-  std::map<std::string, TreeOwner> owners;
-  int error = engine.catalog.each([&](const std::string &path, const TableDef &def) {
-    for (const IndexDef &index : def.indexes) {
-      TreeOwner owner;
-      split_path(path, &owner);
-      owner.index = index.name;
-      owners[tree_name(def.table_id, index.id)] = std::move(owner);
-    }
-  });
-  if (error != 0) log_error("the catalog cannot be read: " + last_text());
-  return owners;
-}
-
-std::string name_of(const std::map<std::string, TreeOwner> &owners, const std::string &tree) {
-  auto found = owners.find(tree);
-  if (found == owners.end()) return "tree " + tree;
-  const TreeOwner &owner = found->second;
-  std::string index = owner.index.empty() ? "(hidden primary key)" : owner.index;
-  return owner.schema + "." + owner.table + "." + index;
-}
-
-Json engine_report(int kind) {
-  shale_bytes *found = nullptr;
-  if (number_of(shale_report(engine.db, kind, &found)) != 0) {
-    log_error("a report cannot be had: " + last_text());
-    return Json();
-  }
-  BytesHandle bytes(found);
-  return Json::parse(view_of(bytes));
-}
-
-Json engine_statistics() { return engine_report(SHALE_REPORT_STATS); }
 
 void fill_status(handlerton *hton) { hton->show_status = show_status; }
 

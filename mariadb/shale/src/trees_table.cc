@@ -1,9 +1,12 @@
-// information_schema.SHALE_TREES and SHALE_LEVELS: what SHOW ENGINE STATUS says, to be queried.
+// Both are of the engine's statistics, with the names of tables.
+
+#include "trees_table.h"
 
 #include "server.h"
 
-#include "report.h"
+#include "engine_report.h"
 #include "table_row.h"
+#include "tree_owners.h"
 
 namespace shale_sql {
 
@@ -94,10 +97,7 @@ int fill_levels(THD *thd, TABLE_LIST *tables, COND *) {
 
 }  // namespace
 
-st_mysql_information_schema information_schema = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
-
 int start_levels(void *place) { return start_table(place, level_columns, fill_levels); }
 int start_trees(void *place) { return start_table(place, tree_columns, fill_trees); }
-int stop_table(void *) { return 0; }
 
 }  // namespace shale_sql
