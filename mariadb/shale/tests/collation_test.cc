@@ -6,7 +6,7 @@
 #include <m_ctype.h>
 
 #include "check.h"
-#include "collation.h"
+#include "codec/collation.h"
 
 #include <cstring>
 #include <vector>

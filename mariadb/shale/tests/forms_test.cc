@@ -1,9 +1,9 @@
 // The forms of numbers and strings in keys, and what reads bytes: order, bounds, damage.
 
-#include "bytes.h"
 #include "check.h"
-#include "number_form.h"
-#include "text_form.h"
+#include "codec/bytes.h"
+#include "codec/number_form.h"
+#include "codec/text_form.h"
 
 #include <cmath>
 #include <cstring>

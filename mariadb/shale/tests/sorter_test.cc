@@ -2,7 +2,7 @@
 // full disk.
 
 #include "check.h"
-#include "sorter.h"
+#include "load/sorter.h"
 
 #include <algorithm>
 #include <csignal>

@@ -11,6 +11,21 @@ use crate::source::{Source, first_word, read, root, strip_comment, walk};
 use crate::{FILE_LINES, FUNCTION_LINES, LINE_COLUMNS, report};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The folders of the plugin, in order, with what is in them: a file includes those of its own and of earlier ones only.
+/// `server.h` is in none, and before all.
+const FOLDERS: [(&str, &str); 10] = [
+    ("codec", "rows, keys and values as bytes, and in words"),
+    ("engine", "the one database, its catalog and its trees; settings; errors"),
+    ("tables", "what all who use a table share; whose a tree is"),
+    ("txn", "transactions of connections, and those that are prepared"),
+    ("ddl", "what statements change of tables, and what a crash leaves of that"),
+    ("load", "filling trees that nobody sees yet"),
+    ("backup", "copies of the database"),
+    ("show", "what the engine says of itself, for SHOW and information_schema"),
+    ("handler", "the server's calls about one use of one table"),
+    ("plugin", "the start, the variables, the calls about connections"),
+];
+
 /// Circles that are still there, each by the units that are in it. The list only shrinks.
 const KNOWN: &[&[&str]] = &[];
 
@@ -66,7 +81,6 @@ fn unit_of(files: &[Source], file: &Source) -> String {
         && let Some((_, first)) = includes(file).first()
         && let Some(header) = included(files, first)
         && folder(header) == folder(own)
-        && header != "server"
     {
         return header.to_owned();
     }
@@ -149,7 +163,7 @@ fn units(files: &[Source]) -> (Vec<String>, Vec<BTreeMap<usize, BTreeSet<String>
         let own = place(&unit_of[at]);
         for (_, include) in includes(file) {
             if let Some(other) = included(files, include).map(place).filter(|&other| other != own) {
-                arrows[own].entry(other).or_default().insert("its header".to_owned());
+                arrows[own].entry(other).or_default().insert(ITS_HEADER.to_owned());
             }
         }
         for name in &names[at].defined {
@@ -163,6 +177,9 @@ fn units(files: &[Source]) -> (Vec<String>, Vec<BTreeMap<usize, BTreeSet<String>
     (units, arrows)
 }
 
+/// Why a unit relies on another that it includes.
+const ITS_HEADER: &str = "its header";
+
 fn circles(files: &[Source]) -> Vec<Circle> {
     let (units, arrows) = units(files);
     circles_of(&arrows, |unit| units[unit].clone())
@@ -171,6 +188,82 @@ fn circles(files: &[Source]) -> Vec<Circle> {
 #[test]
 fn units_are_in_no_circle() {
     report("no unit relies on one that relies on it", unexpected(&circles(&files()), KNOWN));
+}
+
+/// Names that one unit's header declares and another one defines.
+fn defined_elsewhere(files: &[Source]) -> Vec<String> {
+    let (units, arrows) = units(files);
+    let mut wrong = Vec::new();
+    for (unit, others) in units.iter().zip(&arrows) {
+        for (&other, names) in others {
+            for name in names.iter().filter(|name| *name != ITS_HEADER) {
+                wrong.push(format!("{name} is declared by {unit}, defined by {}", units[other]));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn what_a_header_declares_its_unit_defines() {
+    report("a unit defines what its header declares", defined_elsewhere(&files()));
+}
+
+/// Units that rely on one of a later folder, or that are in a folder that is not listed.
+fn against_the_order(files: &[Source]) -> Vec<String> {
+    let place = |unit: &str| FOLDERS.iter().position(|(name, _)| *name == folder(unit));
+    let mut wrong = Vec::new();
+    for file in files.iter().filter(|file| file.path.starts_with(SOURCES)) {
+        if place(stem(&file.path)).is_none() && stem(&file.path) != "server" {
+            wrong.push(format!("{} is in no folder of the list", file.path));
+        }
+    }
+    let (units, arrows) = units(files);
+    for (unit, others) in units.iter().zip(&arrows) {
+        for (&other, names) in others {
+            let (from, to) = (place(unit), place(&units[other]));
+            // What is in no folder is `server`, or a test.
+            if to.is_some() && (unit == "server" || from.is_some() && from < to) {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let other = &units[other];
+                wrong.push(format!("{unit} -> {other}, which is later: {}", names.join(", ")));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn folders_rely_on_earlier_ones_only() {
+    report("the order of folders is FOLDERS", against_the_order(&files()));
+}
+
+#[test]
+fn folders_are_in_the_readme() {
+    let page = read(&root().join("mariadb/README.md")).text;
+    let rows: Vec<&str> = page.lines().filter(|line| line.contains("/` | ")).collect();
+    let expected = FOLDERS.map(|(name, what)| format!("| `{name}/` | {what} |"));
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn a_folder_that_relies_on_a_later_one_is_found() {
+    let sources = [
+        source("server.h", "#include \"codec/a.h\"\n"),
+        source("codec/a.h", "#include \"server.h\"\nint f();\n"),
+        source("txn/b.h", "#include \"codec/a.h\"\n#include \"show/c.h\"\n"),
+        source("show/c.h", "#include \"show/d.h\"\n#include \"txn/b.h\"\n"),
+        source("show/d.h", "int g();\n"),
+        source("show/d.cc", "#include \"show/d.h\"\n\nint f() { return 0; }\n"),
+        source("more/e.h", ""),
+    ];
+    let expected = [
+        format!("{SOURCES}more/e.h is in no folder of the list"),
+        "codec/a -> show/d, which is later: f".to_owned(),
+        "server -> codec/a, which is later: its header".to_owned(),
+        "txn/b -> show/c, which is later: its header".to_owned(),
+    ];
+    assert_eq!(against_the_order(&sources), expected);
 }
 
 /// Where functions begin, and how many lines they have: blocks with parentheses before the `{`, at
@@ -320,6 +413,9 @@ fn a_circle_of_units_is_found() {
         vec!["c -> d: Three::three, one, two", "d -> c: its header"],
     ];
     assert_eq!(lines, expected);
+    let expected =
+        ["Three::three", "one", "two"].map(|name| format!("{name} is declared by c, defined by d"));
+    assert_eq!(defined_elsewhere(&sources), expected);
 }
 
 #[test]
