@@ -96,8 +96,7 @@ struct Names {
     classes: BTreeSet<String>,
 }
 
-/// What comes before the first `(` of a function, or before the value of a variable, and whether
-/// it is one that has no body.
+/// A name is what comes before the first `(` of a function, or before the value of a variable.
 fn names(file: &Source) -> Names {
     let skipped =
         ["namespace", "using", "typedef", "template", "static", "inline", "constexpr", "public"];
@@ -144,7 +143,10 @@ fn last_path(text: &str) -> Option<&str> {
     (start < text.len()).then_some(&text[start..])
 }
 
-/// The units, and on which others each of them relies.
+/// Why a unit relies on another that it includes.
+const ITS_HEADER: &str = "its header";
+
+/// The units, and on which others each of them relies, by the names that these define.
 fn units(files: &[Source]) -> (Vec<String>, Vec<BTreeMap<usize, BTreeSet<String>>>) {
     let unit_of: Vec<String> = files.iter().map(|file| unit_of(files, file)).collect();
     let units: Vec<String> = BTreeSet::from_iter(&unit_of).into_iter().cloned().collect();
@@ -152,11 +154,10 @@ fn units(files: &[Source]) -> (Vec<String>, Vec<BTreeMap<usize, BTreeSet<String>
     let names: Vec<Names> = files.iter().map(names).collect();
     // Who declares a name, or a class, in a header.
     let mut declared: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-    for (at, file) in files.iter().enumerate().filter(|(_, file)| file.path.ends_with(".h")) {
+    for (at, _) in files.iter().enumerate().filter(|(_, file)| file.path.ends_with(".h")) {
         for name in names[at].declared.iter().chain(&names[at].classes) {
             declared.entry(name).or_default().insert(place(&unit_of[at]));
         }
-        assert!(place(stem(&file.path)) < units.len());
     }
     let mut arrows = vec![BTreeMap::<usize, BTreeSet<String>>::new(); units.len()];
     for (at, file) in files.iter().enumerate() {
@@ -176,9 +177,6 @@ fn units(files: &[Source]) -> (Vec<String>, Vec<BTreeMap<usize, BTreeSet<String>
     }
     (units, arrows)
 }
-
-/// Why a unit relies on another that it includes.
-const ITS_HEADER: &str = "its header";
 
 fn circles(files: &[Source]) -> Vec<Circle> {
     let (units, arrows) = units(files);
@@ -342,14 +340,17 @@ enum Kind {
 
 fn kind(file: &Source, unit: &str, include: &str) -> Kind {
     let name = &include[1..include.len() - 1];
-    match include.starts_with('"') {
-        true if name == "server.h" => Kind::Server,
-        true if file.path.ends_with(".cc") && stem(name) == unit => Kind::Own,
-        true => Kind::Plugin,
-        // Those of the system; the standard ones of C++ end otherwise.
-        false if ["fcntl.h", "unistd.h", "dirent.h"].contains(&name) => Kind::Standard,
-        false if name.ends_with(".h") && !name.starts_with("sys/") => Kind::Server,
-        false => Kind::Standard,
+    // Headers of C++ have no ending, those of the system are few.
+    let of_system = ["fcntl.h", "unistd.h", "dirent.h"].contains(&name) || name.starts_with("sys/");
+    if name == "server.h" {
+        Kind::Server
+    } else if include.starts_with('"') {
+        let is_own = file.path.ends_with(".cc") && stem(name) == unit;
+        if is_own { Kind::Own } else { Kind::Plugin }
+    } else if name.ends_with(".h") && !of_system {
+        Kind::Server
+    } else {
+        Kind::Standard
     }
 }
 
