@@ -3,7 +3,6 @@
 
 #include <my_global.h>
 #include <mysql_version.h>
-
 #include <sql_class.h>
 #include <sql_table.h>
 #include <handler.h>

@@ -1,11 +1,12 @@
-// Every collation of the server: keys compare as it does, end where they say, and give back the text
-// where they promise to. Linked with the server's own strings library.
-#include "check.h"
-#include "collation.h"
+// Every collation of the server: keys compare as it does, end where they say, and give back the
+// text where they promise to. Linked with the server's own strings library.
 
 #include <my_global.h>
 #include <my_sys.h>
 #include <m_ctype.h>
+
+#include "check.h"
+#include "codec/collation.h"
 
 #include <cstring>
 #include <vector>
@@ -13,9 +14,9 @@
 namespace shale_sql {
 namespace {
 
-// Characters that collations treat in ways of their own: spaces and what is below them, case, accents,
-// expansions, contractions (ch, ll, dz, aa ...), ignorable ones, Thai vowels that change place, letters of
-// one weight in many scripts, and such outside the first plane.
+// Characters that collations treat in ways of their own: spaces and what is below them, case,
+// accents, expansions, contractions (ch, ll, dz, aa ...), ignorable ones, Thai vowels that change
+// place, letters of one weight in many scripts, and such outside the first plane.
 const my_wc_t kCharacters[] = {
     0,      1,      '\t',   '\n',   ' ',    ' ',    ' ',    '!',    '-',    '0',    '9',    'A',
     'B',    'C',    'H',    'a',    'a',    'b',    'c',    'd',    'e',    'g',    'h',    'j',

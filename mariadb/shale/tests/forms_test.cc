@@ -1,8 +1,9 @@
 // The forms of numbers and strings in keys, and what reads bytes: order, bounds, damage.
-#include "bytes.h"
+
 #include "check.h"
-#include "number_form.h"
-#include "text_form.h"
+#include "codec/bytes.h"
+#include "codec/number_form.h"
+#include "codec/text_form.h"
 
 #include <cmath>
 #include <cstring>
@@ -39,8 +40,10 @@ void integers() {
     append_integer(&key_a, first.data(), n, turn);
     append_integer(&key_b, second.data(), n, turn);
     CHECK(key_a.size() == n);
-    int order = is_signed ? (as_signed(a, n) > as_signed(b, n)) - (as_signed(a, n) < as_signed(b, n))
-                          : (a > b) - (a < b);
+    int order = (a > b) - (a < b);
+    if (is_signed) {
+      order = (as_signed(a, n) > as_signed(b, n)) - (as_signed(a, n) < as_signed(b, n));
+    }
     CHECK(sign(key_a.compare(key_b)) == (descending ? -order : order));
     restore_integer(bytes_of(key_a), back.data(), n, turn);
     CHECK(back == first);

@@ -1,7 +1,8 @@
-// The sorter: order, entries of one key, many runs, large entries, a folder that is not there, a full
-// disk.
+// The sorter: order, entries of one key, many runs, large entries, a folder that is not there, a
+// full disk.
+
 #include "check.h"
-#include "sorter.h"
+#include "load/sorter.h"
 
 #include <algorithm>
 #include <csignal>

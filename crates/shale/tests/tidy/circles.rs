@@ -415,45 +415,72 @@ impl<'a> Tree<'a> {
 
     fn circles(&self) -> Vec<Circle> {
         let arrows: Vec<_> = (0..self.files.len()).map(|file| self.relies_on(file)).collect();
-        let reach: Vec<BTreeSet<usize>> = (0..arrows.len())
-            .map(|start| {
-                let mut seen = BTreeSet::new();
-                let mut next: Vec<usize> = arrows[start].keys().copied().collect();
-                while let Some(file) = next.pop() {
-                    if seen.insert(file) {
-                        next.extend(arrows[file].keys());
-                    }
-                }
-                seen
-            })
-            .collect();
-        let mut found = Vec::new();
-        let mut done = BTreeSet::new();
-        for start in (0..arrows.len()).filter(|&start| reach[start].contains(&start)) {
-            if !done.insert(start) {
-                continue;
-            }
-            let circle: BTreeSet<usize> =
-                reach[start].iter().copied().filter(|&f| reach[f].contains(&start)).collect();
-            done.extend(&circle);
-            let path = |file: usize| self.files[file].path.clone();
-            let mut lines = Vec::new();
-            for &file in &circle {
-                for (other, names) in arrows[file].iter().filter(|(f, _)| circle.contains(f)) {
-                    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                    lines.push(format!("{} -> {}: {}", path(file), path(*other), names.join(", ")));
-                }
-            }
-            found.push(Circle { files: circle.iter().map(|&file| path(file)).collect(), lines });
-        }
-        found
+        circles_of(&arrows, |file| self.files[file].path.clone())
     }
 }
 
-struct Circle {
-    files: BTreeSet<String>,
+/// The circles among things of which each relies on others by some names.
+pub fn circles_of(
+    arrows: &[BTreeMap<usize, BTreeSet<String>>],
+    path: impl Fn(usize) -> String,
+) -> Vec<Circle> {
+    let reach: Vec<BTreeSet<usize>> = (0..arrows.len())
+        .map(|start| {
+            let mut seen = BTreeSet::new();
+            let mut next: Vec<usize> = arrows[start].keys().copied().collect();
+            while let Some(file) = next.pop() {
+                if seen.insert(file) {
+                    next.extend(arrows[file].keys());
+                }
+            }
+            seen
+        })
+        .collect();
+    let mut found = Vec::new();
+    let mut done = BTreeSet::new();
+    for start in (0..arrows.len()).filter(|&start| reach[start].contains(&start)) {
+        if !done.insert(start) {
+            continue;
+        }
+        let circle: BTreeSet<usize> =
+            reach[start].iter().copied().filter(|&f| reach[f].contains(&start)).collect();
+        done.extend(&circle);
+        let mut lines = Vec::new();
+        for &file in &circle {
+            for (other, names) in arrows[file].iter().filter(|(f, _)| circle.contains(f)) {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                lines.push(format!("{} -> {}: {}", path(file), path(*other), names.join(", ")));
+            }
+        }
+        found.push(Circle { files: circle.iter().map(|&file| path(file)).collect(), lines });
+    }
+    found
+}
+
+/// What is wrong with circles if those of a list are known.
+pub fn unexpected(circles: &[Circle], known: &[&[&str]]) -> Vec<String> {
+    let known: Vec<BTreeSet<String>> =
+        known.iter().map(|files| files.iter().map(|&file| file.to_owned()).collect()).collect();
+    let mut wrong = Vec::new();
+    for circle in circles {
+        if !known.contains(&circle.files) {
+            let files: Vec<&str> = circle.files.iter().map(String::as_str).collect();
+            wrong.push(format!("a circle of {}: {}", files.len(), files.join(", ")));
+            wrong.extend(circle.lines.iter().map(|line| format!("    {line}")));
+        }
+    }
+    for files in known {
+        if !circles.iter().any(|circle| circle.files == files) {
+            wrong.push(format!("no circle any more, take it off the list: {files:?}"));
+        }
+    }
+    wrong
+}
+
+pub struct Circle {
+    pub files: BTreeSet<String>,
     /// What makes it one.
-    lines: Vec<String>,
+    pub lines: Vec<String>,
 }
 
 /// All crates.
@@ -497,22 +524,7 @@ fn a_later_module_is_found() {
 
 #[test]
 fn files_are_in_no_circle() {
-    let circles = all_circles(&sources());
-    let known: Vec<BTreeSet<String>> =
-        KNOWN.iter().map(|files| files.iter().map(|&file| file.to_owned()).collect()).collect();
-    let mut wrong = Vec::new();
-    for circle in &circles {
-        if !known.contains(&circle.files) {
-            let files: Vec<&str> = circle.files.iter().map(String::as_str).collect();
-            wrong.push(format!("a circle of {}: {}", files.len(), files.join(", ")));
-            wrong.extend(circle.lines.iter().map(|line| format!("    {line}")));
-        }
-    }
-    for files in known {
-        if !circles.iter().any(|circle| circle.files == files) {
-            wrong.push(format!("no circle any more, take it off the list: {files:?}"));
-        }
-    }
+    let wrong = unexpected(&all_circles(&sources()), KNOWN);
     report("no file relies on one that relies on it", wrong);
 }
 

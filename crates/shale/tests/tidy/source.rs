@@ -69,7 +69,8 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+/// All files below a folder whose names end so.
+pub fn walk(dir: &Path, ends: &[&str], found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -77,11 +78,21 @@ fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
             if name != "target" && !name.starts_with('.') {
-                walk(&path, found);
+                walk(&path, ends, found);
             }
-        } else if name.ends_with(".rs") {
+        } else if ends.iter().any(|end| name.ends_with(end)) {
             found.push(path);
         }
+    }
+}
+
+/// A file of the workspace.
+pub fn read(path: &Path) -> Source {
+    Source {
+        path: path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/"),
+        text: fs::read_to_string(path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+        is_test: false,
     }
 }
 
@@ -89,17 +100,11 @@ fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
 pub fn sources() -> Vec<Source> {
     let root = root();
     let mut paths = Vec::new();
-    walk(&root.join("crates"), &mut paths);
-    walk(&root.join("xtask"), &mut paths);
-    walk(&root.join("peers"), &mut paths);
-    walk(&root.join("python"), &mut paths);
-    let read = |path: &PathBuf| Source {
-        path: path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/"),
-        text: fs::read_to_string(path)
-            .unwrap_or_else(|error| panic!("{}: {error}", path.display())),
-        is_test: false,
-    };
-    let mut sources: Vec<Source> = paths.iter().map(read).collect();
+    walk(&root.join("crates"), &[".rs"], &mut paths);
+    walk(&root.join("xtask"), &[".rs"], &mut paths);
+    walk(&root.join("peers"), &[".rs"], &mut paths);
+    walk(&root.join("python"), &[".rs"], &mut paths);
+    let mut sources: Vec<Source> = paths.iter().map(|path| read(path)).collect();
     let mut tests: BTreeSet<String> = BTreeSet::new();
     for source in &sources {
         tests.extend(modules(source).into_iter().filter(|m| m.is_test).flat_map(|m| m.files));

@@ -1,0 +1,54 @@
+// Strings of a collation as bytes that compare as the collation does.
+#pragma once
+
+#include "codec/text_form.h"
+
+#include <string>
+
+struct charset_info_st;
+
+namespace shale_sql {
+
+class Collation {
+ public:
+  // `fixed`: of CHAR columns, whose values are padded with spaces to one number of characters.
+  Collation(const charset_info_st *charset, bool fixed);
+
+  // Appends the form of a string. Of a CHAR column it comes with the spaces at its end.
+  void append(const uchar *text, size_t n, std::string *out) const;
+  // Whether spaces at the end make no difference, however many there are.
+  bool strips() const { return strip_; }
+  bool skip(Reader *key, uchar mask) const;
+
+  // Whether `restore` can be used: the form has the bytes of the string.
+  bool restorable() const { return raw_; }
+  // Gives back the string, without the spaces at its end if `loses_spaces`.
+  bool restore(Reader *key, uchar mask, uchar *to, size_t room, size_t *n) const;
+  bool loses_spaces() const { return levels_[0].padded; }
+
+  // The longest form of a string of at most `n` bytes. Of the Unicode collations: if no character
+  // has more weights than the collation declares.
+  size_t max_bytes(size_t n) const;
+  // Of `text`, the bytes that its first `chars` characters have.
+  size_t prefix_bytes(const uchar *text, size_t n, size_t chars) const;
+
+ private:
+  struct Level {
+    unsigned flags;  // that ask for the weights of this level alone
+    bool padded;     // compares as if padded with spaces
+    Pad pad;
+  };
+
+  size_t weights(unsigned flags, const uchar *text, size_t n, class Weights *to) const;
+  void set_levels(bool fixed);
+
+  const charset_info_st *charset_;
+  bool raw_ = false;          // the bytes of the string are its weights
+  bool strip_ = false;        // spaces at the end say nothing: cheaper to take them off first
+  bool by_code_ = false;       // the server's weights are not what it compares by
+  bool ends_at_zero_ = false;  // compared as strings of C are
+  unsigned level_count_ = 1;
+  Level levels_[6];
+};
+
+}  // namespace shale_sql

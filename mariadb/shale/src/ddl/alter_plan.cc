@@ -1,0 +1,264 @@
+// Which changes of a table can be done in place, and how: by comparing its definitions of before
+// and after, column by column and index by index.
+
+#include "ddl/alter_plan.h"
+
+#include "server.h"
+
+#include "codec/row_codec.h"
+#include "ddl/options.h"
+
+namespace shale_sql {
+
+namespace {
+
+// Changes that are of the definition only, or of how later rows are written.
+constexpr alter_table_operations kInstant =
+    ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN | ALTER_COLUMN_DEFAULT | ALTER_COLUMN_ORDER |
+    ALTER_COLUMN_STORAGE_TYPE | ALTER_COLUMN_COLUMN_FORMAT | ALTER_COLUMN_OPTION |
+    ALTER_COLUMN_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_INDEX_LENGTH |
+    ALTER_STORED_COLUMN_ORDER | ALTER_VIRTUAL_COLUMN_ORDER | ALTER_VIRTUAL_GCOL_EXPR |
+    ALTER_ADD_STORED_BASE_COLUMN | ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_COLUMN |
+    ALTER_CHANGE_CREATE_OPTION | ALTER_CONVERT_TO | ALTER_RENAME | ALTER_RENAME_INDEX |
+    ALTER_INDEX_ORDER | ALTER_INDEX_IGNORABILITY | ALTER_CHANGE_INDEX_COMMENT |
+    ALTER_DROP_CHECK_CONSTRAINT | ALTER_PARTITIONED;
+constexpr alter_table_operations kIndexes =
+    ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX |
+    ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
+
+// Each row names its form, and every open table knows them all.
+constexpr size_t kMostForms = 128;
+
+constexpr size_t kNone = static_cast<size_t>(-1);
+
+class Planner {
+ public:
+  Planner(TABLE *table, TABLE *altered, Alter_inplace_info *info, const TableDef &was)
+      : table_(table), altered_(altered), info_(info), was_(was) {
+    plan_.def = was;
+  }
+
+  AlterPlan run() {
+    plan_.refusal = refusal();
+    return std::move(plan_);
+  }
+
+ private:
+  const char *refusal();
+  const char *statement_refusal() const;
+  void map_columns();
+  const char *primary_refusal() const;
+  const char *columns_refusal();
+  const char *new_column_refusal(Field *field, const ColumnDef &column) const;
+  bool same_part(const KEY_PART_INFO &was, const KEY_PART_INFO &is) const;
+  bool same_key(const KEY &was, const KEY &is) const;
+  const KEY *old_key_of(unsigned number) const;
+  void plan_indexes();
+
+  TABLE *table_, *altered_;
+  Alter_inplace_info *info_;
+  const TableDef &was_;
+  AlterPlan plan_;
+  std::vector<Field *> old_of_;      // by the altered table's columns; nullptr: a new one
+  std::vector<size_t> stored_place_;  // by the old table's columns, in the form of rows
+};
+
+const char *Planner::statement_refusal() const {
+  alter_table_operations flags = info_->handler_flags;
+  const HA_CREATE_INFO *create = info_->create_info;
+  if ((flags & ALTER_RECREATE_TABLE) != 0) return "a rebuild was asked for";
+  if ((flags & ~(kInstant | kIndexes)) != 0) return "the stored rows or the primary key change";
+  if (altered_->versioned() || table_->versioned()) return "the table is system-versioned";
+  if (create->sequence) return "it is a sequence";
+  if (refused_row_format(table_->in_use, create) != nullptr) return "there is no such ROW_FORMAT";
+  if (info_->error_if_not_empty) return "a new column has no default that is a valid value";
+  if (info_->ignore && (flags & ALTER_ADD_UNIQUE_INDEX) != 0) {
+    return "IGNORE leaves rows out";
+  }
+  if (codec_of(altered_->s->option_struct) != was_.codec) {
+    return "COMPRESSION changes, for which all data is written anew";
+  }
+  if (has_dictionary(altered_->s->option_struct) != was_.dictionary) {
+    return "DICTIONARY changes, for which all data is written anew";
+  }
+  return nullptr;
+}
+
+void Planner::map_columns() {
+  size_t place = 0;
+  for (Field **field = table_->field; *field != nullptr; field++) {
+    stored_place_.push_back((*field)->stored_in_db() ? place++ : kNone);
+  }
+  List_iterator_fast<Create_field> columns(info_->alter_info->create_list);
+  for (Field **field = altered_->field; *field != nullptr; field++) {
+    const Create_field *column = columns++;
+    old_of_.push_back(column != nullptr ? column->field : nullptr);
+  }
+}
+
+// Whether a part of a key has the same bytes before and after.
+bool Planner::same_part(const KEY_PART_INFO &was, const KEY_PART_INFO &is) const {
+  const Field *before = table_->field[was.fieldnr - 1], *after = altered_->field[is.fieldnr - 1];
+  constexpr uint kFlags = HA_PART_KEY_SEG | HA_REVERSE_SORT;
+  bool partly = (was.key_part_flag & HA_PART_KEY_SEG) != 0;
+  return old_of_[is.fieldnr - 1] == before &&
+         before->real_maybe_null() == after->real_maybe_null() &&
+         before->real_type() == after->real_type() && before->charset() == after->charset() &&
+         (was.key_part_flag & kFlags) == (is.key_part_flag & kFlags) &&
+         (!partly || was.length == is.length);
+}
+
+bool Planner::same_key(const KEY &was, const KEY &is) const {
+  if (was.user_defined_key_parts != is.user_defined_key_parts) return false;
+  if ((was.flags & HA_NOSAME) != (is.flags & HA_NOSAME)) return false;
+  for (uint part = 0; part < was.user_defined_key_parts; part++) {
+    if (!same_part(was.key_part[part], is.key_part[part])) return false;
+  }
+  return true;
+}
+
+const char *Planner::primary_refusal() const {
+  uint before = table_->s->primary_key, after = altered_->s->primary_key;
+  bool hidden = before == MAX_KEY && after == MAX_KEY;
+  if (hidden) return nullptr;
+  if (before != MAX_KEY && after != MAX_KEY &&
+      same_key(table_->key_info[before], altered_->key_info[after])) {
+    return nullptr;
+  }
+  return "the primary key changes, by which rows are stored";
+}
+
+const char *Planner::new_column_refusal(Field *field, const ColumnDef &column) const {
+  if ((field->flags & AUTO_INCREMENT_FLAG) != 0) return "a new column numbers the rows";
+  const Virtual_column_info *value = field->default_value;
+  if (value != nullptr && (value->flags & ~uint(VCOL_SESSION_FUNC | VCOL_TIME_FUNC)) != 0) {
+    return "the default of a new column differs from row to row";
+  }
+  if (column.in_key) return "the primary key changes";
+  return nullptr;
+}
+
+const char *Planner::columns_refusal() {
+  TableDef &def = plan_.def;
+  const std::vector<ColumnDef> &last = was_.forms.back();
+  KeyCodec primary(altered_, altered_->s->primary_key, nullptr);
+  std::vector<ColumnDef> form;
+  for (uint number = 0; number < altered_->s->fields; number++) {
+    Field *field = altered_->field[number];
+    if (!field->stored_in_db()) continue;
+    ColumnDef column = RowCodec::column_of(field, &primary);
+    if (const Field *old = old_of_[number]) {
+      size_t place = stored_place_[old->field_index];
+      if (place >= last.size()) return "a column becomes a stored one";
+      const ColumnDef &before = last[place];
+      column.id = before.id;
+      if (column.in_key != before.in_key || column.fixed_bytes != before.fixed_bytes ||
+          (before.nullable && !column.nullable)) {
+        return "a column is stored in another form";
+      }
+    } else {
+      if (const char *why = new_column_refusal(field, column)) return why;
+      column.id = def.next_column_id++;
+      InstantDefault value = RowCodec::default_of(altered_, field, altered_->record[0]);
+      value.column_id = column.id;
+      def.defaults.push_back(std::move(value));
+    }
+    form.push_back(column);
+  }
+  auto same = [](const ColumnDef &a, const ColumnDef &b) {
+    return a.id == b.id && a.nullable == b.nullable;
+  };
+  if (std::equal(form.begin(), form.end(), last.begin(), last.end(), same)) return nullptr;
+  if (def.forms.size() >= kMostForms) {
+    return "the table has been changed so often since it was last rebuilt";
+  }
+  def.forms.push_back(std::move(form));
+  return nullptr;
+}
+
+// The key of the old table that is this one of the altered table; nullptr: it is a new one.
+const KEY *Planner::old_key_of(unsigned number) const {
+  const char *name = altered_->key_info[number].name.str;
+  for (uint i = 0; i < info_->index_add_count; i++) {
+    const KEY &added = info_->key_info_buffer[info_->index_add_buffer[i]];
+    if (my_strcasecmp(system_charset_info, added.name.str, name) == 0) return nullptr;
+  }
+  for (uint i = 0; i < info_->rename_keys.size(); i++) {
+    const Alter_inplace_info::Rename_key_pair &pair = info_->rename_keys.at(i);
+    if (my_strcasecmp(system_charset_info, pair.new_key->name.str, name) == 0) {
+      return pair.old_key;
+    }
+  }
+  for (uint i = 0; i < table_->s->keys; i++) {
+    const KEY &old = table_->key_info[i];
+    if (my_strcasecmp(system_charset_info, old.name.str, name) == 0) return &old;
+  }
+  return nullptr;
+}
+
+void Planner::plan_indexes() {
+  TableDef &def = plan_.def;
+  IndexDef primary = was_.indexes[0];
+  std::vector<IndexDef> indexes;
+  uint first = altered_->s->primary_key;
+  if (first != MAX_KEY) primary.name = altered_->key_info[first].name.str;
+  indexes.push_back(primary);
+  std::vector<bool> kept(was_.indexes.size());
+  kept[0] = true;
+  for (uint number = 0; number < altered_->s->keys; number++) {
+    if (number == first) continue;
+    const KEY &key = altered_->key_info[number];
+    const KEY *old = old_key_of(number);
+    const IndexDef *found = nullptr;
+    if (old != nullptr && same_key(*old, key)) {
+      found = index_of(was_, table_, static_cast<unsigned>(old - table_->key_info));
+    }
+    if (found == nullptr) {
+      plan_.added.push_back(number);
+      indexes.push_back({def.next_index_id++, key.name.str});
+    } else {
+      kept[static_cast<size_t>(found - was_.indexes.data())] = true;
+      indexes.push_back({found->id, key.name.str});
+    }
+  }
+  for (size_t place = 0; place < kept.size(); place++) {
+    if (!kept[place]) plan_.dropped.push_back(was_.indexes[place].id);
+  }
+  def.indexes = std::move(indexes);
+}
+
+const char *Planner::refusal() {
+  if (const char *why = statement_refusal()) return why;
+  map_columns();
+  if (const char *why = primary_refusal()) return why;
+  if (const char *why = columns_refusal()) return why;
+  plan_indexes();
+  for (unsigned number : plan_.added) {
+    const KEY &key = altered_->key_info[number];
+    // Its index alone does not tell which rows are in each other's way.
+    if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.without_overlaps) {
+      return "the server compares the rows of a unique key of long values, or WITHOUT OVERLAPS";
+    }
+  }
+  const LEX_CUSTRING &version = altered_->s->tabledef_version;
+  plan_.def.version.assign(reinterpret_cast<const char *>(version.str), version.length);
+  return nullptr;
+}
+
+}  // namespace
+
+const IndexDef *index_of(const TableDef &def, const TABLE *table, unsigned number) {
+  const char *name = table->key_info[number].name.str;
+  for (size_t place = 1; place < def.indexes.size(); place++) {
+    if (my_strcasecmp(system_charset_info, def.indexes[place].name.c_str(), name) == 0) {
+      return &def.indexes[place];
+    }
+  }
+  return nullptr;
+}
+
+AlterPlan plan_alter(TABLE *table, TABLE *altered, Alter_inplace_info *info, const TableDef &was) {
+  return Planner(table, altered, info, was).run();
+}
+
+}  // namespace shale_sql

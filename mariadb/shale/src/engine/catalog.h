@@ -1,0 +1,95 @@
+// What the plugin knows of its tables, kept in a tree of the engine's own beside theirs.
+//
+//   T <path of the table>   its definition (TableDef)
+//   A <table id>            the next automatic number
+//   H <table id>            up to where hidden keys have been given out
+//   S <table id>            what ANALYZE TABLE found
+//   R <path of a partition> the path it had before its table was renamed, until the next start
+//   L <path of a table>     it had no .frm file when the server began
+//   N                       the next table id
+//
+// A tree that no definition names is left over from a crash and is dropped at the next start: so
+// trees are made before the definition that names them is written, and dropped after it has gone.
+#pragma once
+
+#include "codec/table_def.h"
+#include "engine/handles.h"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace shale_sql {
+
+class Catalog {
+ public:
+  // Opens it, made if there is none, and drops trees that belong to no table. 0, or an error's
+  // number.
+  int open(shale_db *db);
+  void close();
+
+  // The definition of the table at a path; HA_ERR_NO_SUCH_TABLE if there is none.
+  int read(const std::string &path, TableDef *def) const;
+  int write(const std::string &path, const TableDef &def);
+  // The table's definition and all its numbers, in one step.
+  int erase(const std::string &path, const TableDef &def);
+  int rename(const std::string &from, const std::string &to);
+  // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
+  int replace(const std::string &path, const TableDef &old, const TableDef &def);
+  struct Redefined {
+    std::string path;
+    const TableDef *def;
+    uint64_t number;  // its next automatic one, if not 0
+  };
+  // In one step, as partitions are altered together.
+  int write_all(const std::vector<Redefined> &tables);
+  int new_table_id(uint64_t *id);
+  // The partitions whose table was renamed since the last start, with the paths they had.
+  int renamed(std::vector<std::pair<std::string, std::string>> *found) const;
+  int forget_renamed();
+  // The tables without a .frm file at the last start.
+  int lost(std::set<std::string> *tables) const;
+  int write_lost(const std::set<std::string> &tables);
+  using VisitTable = std::function<void(const std::string &, const TableDef &)>;
+  // The partitions of a table, by path.
+  int each_partition(const std::string &table, const VisitTable &visit) const;
+  // All tables, by path.
+  int each(const VisitTable &visit) const;
+
+  // Numbers and texts of a table. Without a sync: what is lost with the machine was not committed
+  // either.
+  int read_number(char kind, uint64_t table_id, uint64_t *number) const;
+  int write_number(char kind, uint64_t table_id, uint64_t number);
+  int read_text(char kind, uint64_t table_id, std::string *text) const;
+  int write_text(char kind, uint64_t table_id, const std::string &text);
+
+ private:
+  int put(const std::string &key, const std::string &value, bool sync);
+  // Temporary tables of before a crash.
+  int erase_temporary();
+  int drop_orphans();
+  using Visit = std::function<int(const std::string &, std::string_view)>;
+  // All entries of a kind whose path begins with these bytes, until one visit fails.
+  int each_of(char kind, const std::string &beginning, const Visit &visit) const;
+  int each_table(const std::string &beginning, const VisitTable &visit) const;
+  // The paths of entries that have nothing else.
+  int marks(char kind, std::set<std::string> *paths) const;
+  // All entries of a kind go, and others come, in one step.
+  int replace_marks(char kind, const std::set<std::string> &paths);
+
+  shale_db *db_ = nullptr;
+  TreeHandle tree_;
+  std::mutex ids_;
+};
+
+std::string tree_name(uint64_t table_id, uint32_t index_id);
+// Definitions as bytes, and back; false: the bytes are damaged.
+std::string bytes_of(const TableDef &def);
+bool parse(std::string_view bytes, TableDef *def);
+
+}  // namespace shale_sql

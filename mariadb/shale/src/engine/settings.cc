@@ -1,0 +1,51 @@
+// The values of the global variables, and those of a session's, which the server keeps.
+
+#include "engine/settings.h"
+
+#include "server.h"
+
+#include <algorithm>
+
+namespace shale_sql {
+namespace settings {
+
+unsigned long long memory;
+unsigned long durability;
+char *compression;
+
+std::string codec() {
+  std::string name = compression == nullptr ? "" : compression;
+  return name == "auto" ? "" : name;
+}
+
+bool sync_at_commit() { return durability == kFull; }
+
+static MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
+                          "Seconds that a statement waits for a lock before error 1205", nullptr,
+                          nullptr, 50, 0, 1024 * 1024 * 1024, 0);
+static MYSQL_THDVAR_ULONGLONG(
+    sort_memory, PLUGIN_VAR_RQCMDARG,
+    "Bytes that ALTER TABLE and CREATE TABLE ... SELECT take to sort what they put into indexes; "
+    "more goes to temporary files in tmpdir",
+    nullptr, nullptr, 64ULL << 20, 1ULL << 20, 1ULL << 40, 1 << 20);
+static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
+                         "Statements that insert many rows commit in parts: for loads that can be "
+                         "done again, not within transactions",
+                         nullptr, nullptr, false);
+
+st_mysql_sys_var *lock_wait_variable() { return MYSQL_SYSVAR(lock_wait_timeout); }
+st_mysql_sys_var *sort_memory_variable() { return MYSQL_SYSVAR(sort_memory); }
+st_mysql_sys_var *bulk_load_variable() { return MYSQL_SYSVAR(bulk_load); }
+
+// NOWAIT and WAIT n set the server's own timeout for their statement.
+unsigned long lock_wait_millis(THD *thd) {
+  return std::min<unsigned long>(THDVAR(thd, lock_wait_timeout),
+                                 thd->variables.lock_wait_timeout) * 1000;
+}
+
+size_t sort_memory(THD *thd) { return THDVAR(thd, sort_memory); }
+
+bool bulk_load(THD *thd) { return THDVAR(thd, bulk_load); }
+
+}  // namespace settings
+}  // namespace shale_sql

@@ -1,0 +1,31 @@
+// What the system variables are set to; system_variables.h has the variables.
+#pragma once
+
+#include <string>
+
+struct st_mysql_sys_var;
+class THD;
+
+namespace shale_sql {
+namespace settings {
+
+enum Durability : unsigned long { kNone = 0, kFull = 1, kPeriodic = 2 };
+
+extern unsigned long long memory;
+extern unsigned long durability;
+extern char *compression;  // as it was set
+// Of trees that are made without a codec of their own; empty: the engine's default.
+std::string codec();
+bool sync_at_commit();
+
+unsigned long lock_wait_millis(THD *thd);
+// Bytes that one statement may take to sort what it puts into new trees.
+size_t sort_memory(THD *thd);
+bool bulk_load(THD *thd);
+// The variables that have these three.
+st_mysql_sys_var *lock_wait_variable();
+st_mysql_sys_var *sort_memory_variable();
+st_mysql_sys_var *bulk_load_variable();
+
+}  // namespace settings
+}  // namespace shale_sql

@@ -1,0 +1,21 @@
+// Making and dropping trees of the database: a table has one for each index.
+#pragma once
+
+#include "engine/handles.h"
+
+#include <string>
+#include <vector>
+
+namespace shale_sql {
+
+// New trees, compressed as `codec` says (empty: by default), with dictionaries where they pay: all,
+// or none.
+int create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
+                 std::vector<TreeHandle> *trees);
+// Drops trees that no table has any more; one that is not there is none to drop, and of what fails
+// the log tells.
+void drop_trees(const std::vector<std::string> &names);
+// Whether a codec is known, with the reason if not.
+bool check_codec(const std::string &codec, std::string *why);
+
+}  // namespace shale_sql

@@ -1,0 +1,137 @@
+// Steps of a scan, whichever of the two it is, and reads of several keys at once.
+
+#include "handler/cursor.h"
+
+#include "engine/errors.h"
+
+namespace shale_sql {
+
+namespace {
+
+// The values of a block lie one after the other: what the next step reads is asked for now. Beyond
+// the end of the block it does no harm.
+void fetch_after(std::string_view value) {
+  constexpr size_t kLine = 64, kLines = 3;
+  const char *next = value.data() + value.size();
+  for (size_t line = 0; line < kLines; line++) __builtin_prefetch(next + line * kLine);
+}
+
+}  // namespace
+
+int Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
+                  bool has_upper, std::string_view upper, bool fill_cache,
+                  bool skip_locked) {
+  end();
+  const char *no_bound = nullptr;
+  const char *from = lower.empty() ? no_bound : lower.data();
+  const char *to = has_upper ? upper.data() : no_bound;
+  if (lock != SHALE_LOCK_NONE) {
+    shale_locking_scan *begun = nullptr;
+    int error = number_of(shale_locking_scan_new(txn, tree, lock, from, lower.size(), to,
+                                                 upper.size(), &begun));
+    locking_.reset(begun);
+    if (error != 0 || !skip_locked) return error;
+    return number_of(shale_locking_scan_skip_locked(begun));
+  }
+  shale_scan *begun = nullptr;
+  int error = number_of(shale_txn_scan(txn, tree, from, lower.size(), to, upper.size(),
+                                       fill_cache, &begun));
+  scan_.reset(begun);
+  return error;
+}
+
+int Cursor::step(shale_txn *txn, bool backward, bool *found) {
+  *found = false;
+  key_ = {};
+  if (locking_) {
+    if (int error = number_of(shale_locking_scan_step(locking_.get(), txn, backward, found))) {
+      return error;
+    }
+    return *found ? take_row() : 0;
+  }
+  if (!scan_) return 0;
+  int how = placed_ ? (backward ? SHALE_PREV : SHALE_NEXT) : (backward ? SHALE_LAST : SHALE_FIRST);
+  placed_ = true;
+  const void *key = nullptr, *value = nullptr;
+  size_t key_len = 0, value_len = 0;
+  shale_error *error =
+      shale_scan_step(scan_.get(), how, &key, &key_len, &value, &value_len);
+  key_ = {static_cast<const char *>(key), key_len};
+  value_ = {static_cast<const char *>(value), value_len};
+  *found = key != nullptr;
+  if (*found && !backward) fetch_after(value_);
+  return error == nullptr ? 0 : number_of(error);
+}
+
+// Where a scan that locks is.
+int Cursor::take_row() {
+  const void *key = nullptr, *value = nullptr;
+  size_t key_len = 0, value_len = 0;
+  int error =
+      number_of(shale_locking_scan_row(locking_.get(), &key, &key_len, &value, &value_len));
+  key_ = {static_cast<const char *>(key), key_len};
+  value_ = {static_cast<const char *>(value), value_len};
+  return error;
+}
+
+void Cursor::peek_locked(bool peeks) {
+  // It fails for no scan that there is.
+  if (locking_) ErrorHandle ignored(shale_locking_scan_peek_locked(locking_.get(), peeks));
+}
+
+int Cursor::lock_row(shale_txn *txn, bool *found) {
+  *found = false;
+  if (int error = number_of(shale_locking_scan_lock_row(locking_.get(), txn, found))) return error;
+  return *found ? take_row() : 0;
+}
+
+int Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, bool *found) {
+  placed_ = true;
+  if (scan_) {
+    shale_scan *scan = scan_.get();
+    shale_seek how = backward ? SHALE_AT_OR_BEFORE : SHALE_AT_OR_AFTER;
+    if (int error = number_of(shale_scan_move(scan, how, key.data(), key.size()))) {
+      return error;
+    }
+    size_t key_len = 0;
+    *found = at_row(scan);
+    if (!*found) return 0;
+    key_ = {static_cast<const char *>(shale_scan_key(scan, &key_len)), key_len};
+    if (key_ == key) return step(txn, backward, found);
+    const void *value = nullptr;
+    size_t length = 0;
+    int error = number_of(shale_scan_value(scan, &value, &length));
+    value_ = {static_cast<const char *>(value), length};
+    return error;
+  }
+  do {
+    if (int error = step(txn, backward, found)) return error;
+  } while (*found && (backward ? key_ >= key : key_ <= key));
+  return 0;
+}
+
+void Cursor::end() {
+  scan_.reset();
+  locking_.reset();
+  placed_ = false;
+  key_ = value_ = {};
+}
+
+int read_together(shale_txn *txn, const shale_tree *tree, const std::vector<std::string_view> &keys,
+                  std::vector<BytesHandle> *values) {
+  values->clear();
+  if (keys.empty()) return 0;
+  std::vector<const void *> places;
+  std::vector<size_t> lengths;
+  for (std::string_view key : keys) {
+    places.push_back(key.data());
+    lengths.push_back(key.size());
+  }
+  std::vector<shale_bytes *> found(keys.size(), nullptr);
+  int error = number_of(
+      shale_txn_multi_get(txn, tree, places.data(), lengths.data(), keys.size(), found.data()));
+  for (shale_bytes *value : found) values->emplace_back(value);
+  return error;
+}
+
+}  // namespace shale_sql

@@ -1,0 +1,114 @@
+// Rows of a range of a secondary index, read ahead: entries are taken in the order of the index,
+// and their rows are read together, which costs less than one by one. More and more at a time, so
+// that a statement that wants only the first rows reads few in vain. Only of plain reads: what
+// locks must not lock rows that are never looked at, and who writes might change a row that was
+// read ahead.
+
+#include "handler/ha_shale.h"
+
+#include "engine/errors.h"
+#include "txn/trx.h"
+
+#include <algorithm>
+
+using namespace shale_sql;
+
+namespace {
+
+constexpr size_t kMost = 128;
+constexpr size_t kGrowth = 4;
+// What the rows of one turn may take, if they are like those of the turn before.
+constexpr size_t kMostBytes = 1 << 20;
+
+}  // namespace
+
+void ha_shale::Ahead::clear() {
+  most = next = 0;
+  ended = 0;
+  key.clear();
+  rows.clear();
+}
+
+// How many rows are read in the next turn.
+void ha_shale::Ahead::grow() {
+  size_t bytes = 0;
+  for (const RowAhead &row : rows) bytes += row.value ? view_of(row.value).size() : 0;
+  size_t fit = bytes == 0 ? kMost : std::max<size_t>(1, kMostBytes * rows.size() / bytes);
+  most = std::min({most * kGrowth, kMost, fit});
+}
+
+// Whether rows may be read before they are asked for.
+bool ha_shale::reads_plainly() {
+  return lock_mode() == SHALE_LOCK_NONE && !read_whole_rows_ && !keyread_only_ &&
+         thd_sql_command(ha_thd()) == SQLCOM_SELECT;
+}
+
+// The scan that has begun may read ahead.
+void ha_shale::read_ahead() {
+  if (scanned_ != nullptr && !is_primary(*scanned_) && reads_plainly()) ahead_.most = 1;
+}
+
+// Takes entries from the cursor until there are enough; HA_ERR_END_OF_FILE: it has no more.
+int ha_shale::add_entries(uchar *buf, shale_txn *txn, range_id_t range) {
+  while (ahead_.rows.size() < ahead_.most) {
+    bool found = false, skip = false;
+    std::string_view primary_key;
+    if (int error = cursor_.step(txn, false, &found)) return error;
+    if (!found) return HA_ERR_END_OF_FILE;
+    if (int error =
+            look_at_entry(*scanned_, buf, cursor_.key(), cursor_.value(), &primary_key, &skip)) {
+      return error;
+    }
+    if (skip || is_skipped(range)) {
+      if (thd_kill_level(ha_thd()) != THD_IS_NOT_KILLED) return HA_ERR_ABORTED_BY_USER;
+      continue;
+    }
+    RowAhead row{range, std::string(cursor_.key()), std::string(primary_key), nullptr, false};
+    ahead_.rows.push_back(std::move(row));
+  }
+  return 0;
+}
+
+// Reads the rows whose primary keys are known, all at once.
+int ha_shale::fetch_rows(shale_txn *txn) {
+  std::vector<std::string_view> keys;
+  for (const RowAhead &row : ahead_.rows) keys.push_back(row.primary);
+  std::vector<BytesHandle> values;
+  int error = read_together(txn, primary().tree, keys, &values);
+  for (size_t i = 0; i < values.size(); i++) ahead_.rows[i].value = std::move(values[i]);
+  return error;
+}
+
+int ha_shale::fill_ahead(uchar *buf, shale_txn *txn) {
+  ahead_.next = 0;
+  ahead_.rows.clear();
+  // What was found before the end, or before an error, comes first.
+  ahead_.ended = add_entries(buf, txn, nullptr);
+  if (int error = fetch_rows(txn)) return error;
+  ahead_.grow();
+  return 0;
+}
+
+int ha_shale::step_ahead(uchar *buf) {
+  shale_txn *txn = nullptr;
+  if (int error = trx()->get(&txn)) return error;
+  for (;;) {
+    if (ahead_.next == ahead_.rows.size()) {
+      if (ahead_.ended != 0) return ahead_.ended;
+      if (int error = fill_ahead(buf, txn)) return error;
+      continue;
+    }
+    RowAhead &row = ahead_.rows[ahead_.next++];
+    ahead_.key = std::move(row.key);
+    if (!row.value) {
+      bool skip = false;
+      if (int error = row_is_missing(*scanned_, &skip)) return error;
+      continue;
+    }
+    current_primary_ = std::move(row.primary);
+    reads_base_ = computes(*scanned_, buf);
+    int error = fill_from_primary(buf, current_primary_, view_of(row.value));
+    reads_base_ = false;
+    return error != 0 ? error : compute(*scanned_, buf);
+  }
+}

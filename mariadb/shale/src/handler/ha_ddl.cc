@@ -1,0 +1,213 @@
+// Creating, dropping, renaming, emptying tables. Each is one change of the catalog: trees are made
+// before it and dropped after it, so that a crash leaves trees without a table at most, which the
+// next start drops.
+
+#include "handler/ha_shale.h"
+
+#include "ddl/ddl_recovery.h"
+#include "ddl/options.h"
+#include "ddl/table_trees.h"
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "engine/table_files.h"
+#include "engine/trees.h"
+
+using namespace shale_sql;
+
+namespace {
+
+bool is_fulltext_or_spatial(const KEY &key) {
+  return (key.flags & (HA_FULLTEXT | HA_SPATIAL)) != 0;
+}
+
+int refuse(const char *what) {
+  my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "SHALE", what);
+  return HA_ERR_UNSUPPORTED;
+}
+
+// Refuses what would not be kept, instead of leaving it out without a word.
+int check_definition(TABLE *form, HA_CREATE_INFO *info) {
+  for (uint number = 0; number < form->s->keys; number++) {
+    if (is_fulltext_or_spatial(form->key_info[number])) {
+      return refuse("FULLTEXT and SPATIAL indexes");
+    }
+  }
+  if (info->data_file_name != nullptr) return refuse("DATA DIRECTORY");
+  if (info->index_file_name != nullptr) return refuse("INDEX DIRECTORY");
+  THD *thd = form->in_use;
+  if (const char *what = refused_row_format(thd, info)) return refuse(what);
+  // Foreign keys are not in `form`: the statement's own list has them.
+  if (thd != nullptr && (thd_sql_command(thd) == SQLCOM_CREATE_TABLE ||
+                         thd_sql_command(thd) == SQLCOM_ALTER_TABLE)) {
+    List_iterator<Key> keys(thd->lex->alter_info.key_list);
+    while (Key *key = keys++) {
+      if (key->type == Key::FOREIGN_KEY) return refuse("FOREIGN KEY");
+    }
+  }
+  return 0;
+}
+
+// Whether a table that is to be made would hide rows of one that has lost its .frm file.
+bool is_in_the_way(THD *thd, const std::string &path) {
+  if (is_lost(path)) return true;
+  // Partitions that come and go in ALTER TABLE are made anew if one has stayed.
+  bool made_anew = is_partition(path) && thd_sql_command(thd) != SQLCOM_CREATE_TABLE;
+  TableDef def;
+  if (made_anew || is_intermediate(path)) return false;
+  if (engine.catalog.read(path, &def) == HA_ERR_NO_SUCH_TABLE) return false;
+  if (note_lost(path) != 0) log_error("the catalog cannot be changed: " + last_text());
+  return true;
+}
+
+int refuse_over(const std::string &path) {
+  my_printf_error(ER_TABLE_EXISTS_ERROR, "SHALE: table %s is there, without its .frm file: %s",
+                  MYF(0), table_of(path).c_str(), kWayOut);
+  return HA_ERR_TABLE_EXIST;
+}
+
+}  // namespace
+
+int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
+  if (int error = check_definition(form, info)) return error;
+  std::string codec = codec_of(form->s->option_struct), why;
+  if (!check_codec(codec, &why)) {
+    my_printf_error(ER_ILLEGAL_HA_CREATE_OPTION, "SHALE: COMPRESSION='%s': %s", MYF(0),
+                    codec.c_str(), why.c_str());
+    return HA_ERR_UNSUPPORTED;
+  }
+  TableDef def;
+  if (is_in_the_way(ha_thd(), name)) return refuse_over(name);
+  if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
+  def.codec = codec;
+  def.dictionary = has_dictionary(form->s->option_struct);
+  def.hidden_key = form->s->primary_key == MAX_KEY;
+  def.temporary = info->tmp_table();
+  def.version.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
+                     form->s->tabledef_version.length);
+  KeyCodec primary(form, form->s->primary_key, nullptr);
+  def.forms.push_back(RowCodec::columns_of(form, &primary));
+  def.next_column_id = static_cast<uint32_t>(def.forms[0].size());
+  auto add = [&](const char *index) { def.indexes.push_back({def.next_index_id++, index}); };
+  add(def.hidden_key ? "" : form->key_info[form->s->primary_key].name.str);
+  for (uint number = 0; number < form->s->keys; number++) {
+    if (number != form->s->primary_key) add(form->key_info[number].name.str);
+  }
+  std::vector<TreeHandle> trees;
+  int error = make_table_trees(def, &trees);
+  if (error == 0 && info->auto_increment_value > 1) {
+    error = engine.catalog.write_number('A', def.table_id, info->auto_increment_value);
+  }
+  if (error == 0) error = engine.catalog.write(name, def);
+  if (error != 0) drop_table_trees(def);
+  SharedTable::forget(name, false);
+  // A temporary table is seen by the transaction that makes it.
+  if (error == 0 && !def.temporary) SharedTable::note_new_trees(name);
+  return error;
+}
+
+namespace {
+
+using Tables = std::vector<std::pair<std::string, TableDef>>;
+
+// The partitions of a table; HA_ERR_NO_SUCH_TABLE if there are none.
+int partitions_of(const std::string &table, Tables *found) {
+  int error = engine.catalog.each_partition(
+      table, [&](const std::string &path, const TableDef &def) { found->emplace_back(path, def); });
+  return error == 0 && found->empty() ? HA_ERR_NO_SUCH_TABLE : error;
+}
+
+int rename_one(const std::string &from, const std::string &to) {
+  int error = engine.catalog.rename(from, to);
+  if (error == 0) SharedTable::note_renamed(from, to);
+  return error;
+}
+
+// A partitioned table whose list of partitions is not there: the server asks as for one without.
+int drop_all_partitions(const std::string &table) {
+  Tables partitions;
+  int error = partitions_of(table, &partitions);
+  for (size_t i = 0; error == 0 && i < partitions.size(); i++) {
+    error = shale_sql::drop_table(partitions[i].first, partitions[i].second);
+  }
+  return error;
+}
+
+// After a crash the server renames a table altered from partitions to partitions as if it had none.
+int rename_all_partitions(const std::string &from, const std::string &to) {
+  Tables partitions;
+  int error = partitions_of(from, &partitions);
+  // Remains of the one it replaces, whose drop was ended by a second crash.
+  if (error == 0 && !has_frm(to) && !has_partition_list(to) && !is_lost(to)) {
+    error = drop_all_partitions(to);
+    if (error == HA_ERR_NO_SUCH_TABLE) error = 0;
+  }
+  for (size_t i = 0; error == 0 && i < partitions.size(); i++) {
+    const std::string &path = partitions[i].first;
+    error = rename_one(path, to + path.substr(from.size()));
+  }
+  return error != 0 ? error : rename_partition_list(from, to);
+}
+
+bool drops_by_name(THD *thd) {
+  int command = thd == nullptr || is_recovering() ? SQLCOM_END : thd_sql_command(thd);
+  return command == SQLCOM_DROP_TABLE || command == SQLCOM_DROP_DB;
+}
+
+}  // namespace
+
+int ha_shale::delete_table(const char *name) {
+  const bool lost = is_lost(name);
+  // A CREATE TABLE that was refused for it is undone.
+  if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;
+  TableDef def;
+  int error = engine.catalog.read(name, &def);
+  if (error == 0) {
+    error = shale_sql::drop_table(name, def);
+  } else if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(name) &&
+             (lost || !has_partition_list(name))) {
+    error = drop_all_partitions(name);
+    if (error == 0 && lost) delete_partition_list(name);
+  }
+  return error != 0 || !lost ? error : note_not_lost(name);
+}
+
+int ha_shale::rename_table(const char *from, const char *to) {
+  if (!is_recovering() && is_lost(to)) return refuse_over(to);
+  int error = rename_one(from, to);
+  if (error == 0 || !is_recovering()) return error;
+  if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(from)) error = rename_all_partitions(from, to);
+  if (error != 0) note_not_renamed(from);
+  return error;
+}
+
+// New trees in place of the old ones: it costs the same at any size, and the space is free at once.
+int ha_shale::truncate() {
+  const TableDef was = *shared_->def;
+  TableDef def = was;
+  if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
+  // Rows are written in the last form only from here on.
+  def.forms.erase(def.forms.begin(), def.forms.end() - 1);
+  def.defaults.clear();
+  std::vector<TreeHandle> trees;
+  int error = make_table_trees(def, &trees);
+  if (error == 0) error = engine.catalog.replace(shared_->path, was, def);
+  if (error != 0) {
+    drop_table_trees(def);
+    return error;
+  }
+  std::string path = shared_->path;
+  end_scan();
+  SharedTable::forget(path, false);
+  if (!def.temporary) SharedTable::note_new_trees(path);
+  drop_table_trees(was);
+  // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table
+  // alone.
+  std::shared_ptr<SharedTable> fresh;
+  if ((error = SharedTable::open(path, &fresh))) return error;
+  old_shared_ = std::move(shared_);
+  shared_ = std::move(fresh);
+  noted_write_ = false;
+  return open_indexes();
+}
+
+ulonglong ha_shale::table_version() const { return shared_ ? shared_->def->table_id : 0; }

@@ -1,0 +1,213 @@
+// What the optimizer and SHOW TABLE STATUS are told.
+
+#include "handler/ha_shale.h"
+
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "engine/row_counts.h"
+#include "handler/index_sample.h"
+#include "txn/trx.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sys/stat.h>
+
+using namespace shale_sql;
+
+namespace {
+
+// Blocks that the server's costs count in, as InnoDB's pages.
+constexpr uint kBlockBytes = 16384;
+// Up to so many rows are counted, by reading them unless the ends of few blocks tell; more are
+// estimated.
+constexpr uint64_t kCountedInRange = 40;
+// What a row and a text column take at least and mostly, if nothing is known of them.
+constexpr uint kRowOverhead = 16;
+constexpr uint kTextGuess = 32;
+
+// What a row takes before it is compressed, by its definition.
+uint guess_row_bytes(const TABLE *table) {
+  uint bytes = kRowOverhead;
+  for (Field **field = table->field; *field != nullptr; field++) {
+    if (!(*field)->stored_in_db()) continue;
+    bool varies = ((*field)->flags & BLOB_FLAG) != 0 || (*field)->real_type() == MYSQL_TYPE_VARCHAR;
+    uint length = (*field)->pack_length();
+    bytes += varies ? std::min(length, kTextGuess) : length;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// Rows are stored in one way. What the table was made with is what is shown, and what EXCHANGE
+// PARTITION holds against the other table.
+enum row_type ha_shale::get_row_type() const {
+  switch (table_share->row_type) {
+    case ROW_TYPE_REDUNDANT:
+    case ROW_TYPE_COMPACT:
+    case ROW_TYPE_COMPRESSED:
+      return table_share->row_type;
+    default:
+      return ROW_TYPE_DYNAMIC;
+  }
+}
+
+int ha_shale::info(uint what) {
+  if ((what & HA_STATUS_VARIABLE) != 0) {
+    if (int error = info_of_size(what)) return error;
+  }
+  bool changed = statistics_seen_ != shared_->statistics_version();
+  if ((what & HA_STATUS_CONST) != 0 || changed) fill_rows_per_key();
+  if ((what & HA_STATUS_CONST) != 0) {
+    stats.max_data_file_length = stats.max_index_file_length = ULONGLONG_MAX;
+    stats.block_size = kBlockBytes;
+  }
+  if ((what & HA_STATUS_TIME) != 0) {
+    MY_STAT definition;
+    std::string file = shared_->path + reg_ext;
+    // Also of a partition: then there is no such file, and no time.
+    if (my_stat(file.c_str(), &definition, MYF(0)) != nullptr) {
+      stats.create_time = static_cast<ulong>(definition.st_ctime);
+    }
+    stats.update_time = static_cast<ulong>(shared_->counts.changed_at());
+  }
+  if ((what & HA_STATUS_AUTO) != 0 && table->found_next_number_field != nullptr) {
+    if (int error = look_up_number()) return error;
+    stats.auto_increment_value = shared_->next_number.load();
+  }
+  if ((what & HA_STATUS_ERRKEY) != 0) errkey = trx()->duplicate();
+  return 0;
+}
+
+int ha_shale::info_of_size(uint what) {
+  TableSize size;
+  bool renew = (what & HA_STATUS_TIME) != 0;
+  if (int error = shared_->counts.get(shared_->trees, renew, &size)) return error;
+  stats.data_file_length = size.data_bytes;
+  stats.index_file_length = size.index_bytes;
+  stats.records = size.rows;
+  stats.deleted = 0;
+  stats.delete_length = 0;
+  stats.check_time = 0;
+  stats.mean_rec_length = size.rows == 0 ? 0 : static_cast<ulong>(size.data_bytes / size.rows);
+  stats.mrr_length_per_rec = ref_length + sizeof(void *);
+  // Commits are going on: none is not for certain. Who asks for the time shows it to somebody.
+  if (stats.records == 0 && (what & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0) stats.records = 1;
+  if (row_bytes_guess_ == 0) row_bytes_guess_ = guess_row_bytes(table);
+  if (table->s->keys > 0 && size.rows > 0) {
+    if (std::unique_lock<std::mutex> due = shared_->statistics_are_due(size.rows)) {
+      // What cannot be read now is for those to tell who want the rows.
+      look_at_indexes(kQuick);
+    }
+  }
+  return 0;
+}
+
+void ha_shale::count_change(int rows) {
+  shared_->counts.changed(rows, ha_thd()->query_start());
+  count_rows(rows > 0, rows == 0, rows < 0);
+}
+
+// Rows for each value of the first columns of each index, to where the optimizer looks for them.
+void ha_shale::fill_rows_per_key() {
+  statistics_seen_ = shared_->statistics_version();
+  std::vector<IndexStatistics> known = shared_->statistics();
+  double rows = static_cast<double>(std::max<ha_rows>(stats.records, 1));
+  for (uint number = 0; number < table->s->keys; number++) {
+    KEY &key = table->key_info[number];
+    const IndexStatistics *found = nullptr;
+    for (const IndexStatistics &index : known) {
+      if (index.name == key.name.str) found = &index;
+    }
+    uint parts = key.user_defined_key_parts;
+    bool unique = (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0;
+    for (uint part = 0; part < key.ext_key_parts; part++) {
+      // Behind the index's own columns is the primary key, of which only the whole is known.
+      uint own = std::min(part, parts - 1);
+      double each;
+      if ((unique && part + 1 >= parts) || (part >= parts && part + 1 == key.ext_key_parts)) {
+        each = 1;
+      } else if (found != nullptr && own < found->rows_per_key.size()) {
+        each = found->rows_per_key[own];
+      } else {
+        // Never looked at: each part tells apart as many as the next.
+        each = std::pow(rows, 1.0 - (own + 1.0) / (parts + 1.0));
+      }
+      key.rec_per_key[part] = static_cast<ulong>(std::max(std::round(each), 1.0));
+    }
+  }
+}
+
+// Finds the statistics of all indexes. Another statement may do it at the same time.
+int ha_shale::look_at_indexes(const SampleSize &size) {
+  THD *thd = ha_thd();
+  auto stop = [thd] { return thd != nullptr && thd_kill_level(thd) != THD_IS_NOT_KILLED; };
+  std::vector<IndexStatistics> found;
+  TableSize now;
+  if (int error = shared_->counts.get(shared_->trees, false, &now)) return error;
+  found.push_back({"", {static_cast<double>(std::max<uint64_t>(now.rows, 1))}});
+  for (uint number = 0; number < table->s->keys; number++) {
+    const KEY &key = table->key_info[number];
+    const Index &index = of_number(number);
+    IndexStatistics statistics;
+    statistics.name = key.name.str;
+    if (int error = sample_index(index.tree, *index.codec, key.user_defined_key_parts, size, stop,
+                                 &statistics.rows_per_key)) {
+      return error;
+    }
+    found.push_back(std::move(statistics));
+  }
+  shared_->set_statistics(std::move(found));
+  return 0;
+}
+
+int ha_shale::analyze(THD *thd, HA_CHECK_OPT *) {
+  int error = look_at_indexes(kThorough);
+  if (error == 0) error = shared_->keep_statistics();
+  if (error == 0) error = info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_TIME);
+  if (error == 0) return HA_ADMIN_OK;
+  if (error == HA_ERR_ABORTED_BY_USER) return HA_ADMIN_FAILED;
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
+                      last_text().c_str());
+  return error == HA_ERR_CRASHED_ON_USAGE || error == kErrDamagedRow ? HA_ADMIN_CORRUPT
+                                                                     : HA_ADMIN_FAILED;
+}
+
+ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_range *high,
+                                   page_range *) {
+  const Index &index = of_number(number);
+  std::string from, to;
+  if (low != nullptr) {
+    index.codec->pack_tuple(low->key, low->keypart_map, &from);
+    if (low->flag == HA_READ_AFTER_KEY && !next_after_prefix(&from)) return 1;
+  }
+  bool bounded = high != nullptr;
+  if (bounded) {
+    index.codec->pack_tuple(high->key, high->keypart_map, &to);
+    if (high->flag != HA_READ_BEFORE_KEY) bounded = next_after_prefix(&to);
+  }
+  // None is not for certain: a reader's snapshot may be older than what is counted here, and what
+  // it has written itself is not counted.
+  if (bounded && from >= to) return 1;
+  uint64_t rows = 0;
+  const char *end = bounded ? to.data() : nullptr;
+  ErrorHandle error(shale_tree_estimate(index.tree, from.data(), from.size(), end, to.size(),
+                                        kCountedInRange, &rows, nullptr, nullptr));
+  if (error) return HA_POS_ERROR;
+  return std::max<ha_rows>(rows, 1);
+}
+
+// In blocks, as if nothing were compressed: the time goes into rows, and the optimizer's choices
+// should not change with a codec, or when a table is flushed.
+double ha_shale::scan_time() {
+  double bytes = static_cast<double>(stats.records) * row_bytes_guess_;
+  return std::max(bytes, static_cast<double>(stats.data_file_length)) / kBlockBytes + 1;
+}
+
+double ha_shale::read_time(uint index, uint ranges, ha_rows rows) {
+  if (index != table->s->primary_key) return handler::read_time(index, ranges, rows);
+  if (rows <= 2) return static_cast<double>(rows);
+  // Rows of the primary key lie together.
+  double all = static_cast<double>(std::max<ha_rows>(stats.records, rows));
+  return ranges + static_cast<double>(rows) / all * scan_time();
+}

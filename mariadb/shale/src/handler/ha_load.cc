@@ -1,0 +1,124 @@
+// Loading many rows: copies into tables that nobody sees go past the log, sorted; loads that may be
+// cut into parts commit some megabytes at a time.
+
+#include "handler/ha_shale.h"
+
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "engine/settings.h"
+#include "txn/trx.h"
+
+using namespace shale_sql;
+
+namespace {
+
+// What a part of a load has at least, before it is committed.
+constexpr size_t kPartBytes = 4 << 20;
+
+// The server passes over errors at the end of these, so rows are written one after the other.
+constexpr uint kRowByRow = ALTER_PARTITION_ADD | ALTER_PARTITION_COALESCE |
+                           ALTER_PARTITION_REORGANIZE | ALTER_PARTITION_REBUILD |
+                           ALTER_PARTITION_TABLE_REORG | ALTER_PARTITION_REMOVE;
+
+size_t partitions_of(const TABLE *table) {
+  return table->part_info == nullptr ? 1 : table->part_info->get_tot_partitions();
+}
+
+}  // namespace
+
+// ALTER TABLE or CREATE TABLE ... SELECT begins to fill this table. A temporary table is a part of
+// the transaction, and stays with what that sees.
+void ha_shale::begin_copy(bool ignore) {
+  THD *thd = ha_thd();
+  bool alters = thd_sql_command(thd) != SQLCOM_CREATE_TABLE;
+  if (shared_->def->temporary || table->s->table_type == TABLE_TYPE_SEQUENCE) return;
+  // Rows that are in the way are left out by IGNORE, or looked up by the server itself.
+  if (ignore || table->s->long_unique_table || table->s->period.unique_keys != 0 ||
+      (alters && (thd->lex->alter_info.partition_flags & kRowByRow) != 0)) {
+    in_parts_ = alters ? Parts::kOfCopy : Parts::kNone;
+    return;
+  }
+  loader_ = std::make_unique<TableLoader>();
+  size_t memory = sort_memory(thd, indexes_.size() * partitions_of(table));
+  for (const Index &index : indexes_) {
+    loader_->trees.emplace_back(index.tree, is_primary(index), memory);
+  }
+}
+
+int ha_shale::load_row(const uchar *row, const RowKeys &keys) {
+  std::vector<TreeLoader> &trees = loader_->trees;
+  value_.clear();
+  rows_->pack(row, &value_);
+  int error = trees[0].add(keys.primary, value_);
+  if (error == HA_ERR_FOUND_DUPP_KEY) trx()->note_duplicate(primary().number);
+  for (size_t place = 1; error == 0 && place < trees.size(); place++) {
+    error = trees[place].add(keys.keys[place], keys.values[place]);
+  }
+  return error;
+}
+
+// Puts the row that is one too many into the record, from which the server makes the error's text.
+int ha_shale::show_duplicate(size_t place) {
+  const TreeLoader &tree = loader_->trees[place];
+  trx()->note_duplicate(indexes_[place].number);
+  std::string_view key = tree.key(), value = tree.value();
+  BytesHandle row;
+  if (place != 0) {
+    if (!indexes_[place].codec->primary_of(key, value, &key)) return 0;
+    shale_bytes *found = nullptr;
+    if (int error = number_of(shale_get(primary().tree, nullptr, key.data(), key.size(), &found))) {
+      return error;
+    }
+    if (found == nullptr) return 0;
+    row.reset(found);
+    value = view_of(row);
+  }
+  row_.assign(value);
+  current_primary_.assign(key);
+  if (!rows_->unpack(current_primary_, row_, nullptr, table->record[0])) {
+    return failed(kErrDamagedRow, "a row that was just written is damaged");
+  }
+  if (table->vfield != nullptr) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+  return 0;
+}
+
+int ha_shale::end_copy() {
+  in_parts_ = Parts::kNone;
+  if (!loader_) return 0;
+  int error = 0;
+  for (size_t place = 0; error == 0 && place < loader_->trees.size(); place++) {
+    error = loader_->trees[place].finish(ha_thd());
+    if (error == HA_ERR_FOUND_DUPP_KEY) {
+      if (int other = show_duplicate(place)) error = other;
+    }
+  }
+  loader_.reset();
+  if (error == 0) error = shared_->keep_number();
+  SharedTable::note_new_trees(shared_->path);
+  shared_->new_trees = SharedTable::new_trees_count();
+  return error;
+}
+
+// Loads that the user allows to be cut into parts.
+void ha_shale::start_bulk_insert(ha_rows, uint) {
+  THD *thd = ha_thd();
+  if (!settings::bulk_load(thd) || in_transaction(thd) || shared_->def->temporary) return;
+  int command = thd_sql_command(thd);
+  bool loads = command == SQLCOM_LOAD || command == SQLCOM_INSERT || command == SQLCOM_REPLACE ||
+               command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT;
+  in_parts_ = loads ? Parts::kOfLoad : Parts::kNone;
+  part_bytes_ = 0;
+}
+
+int ha_shale::end_bulk_insert() {
+  // A copy goes on until its own end; the last part is committed as a statement is.
+  if (thd_sql_command(ha_thd()) != SQLCOM_ALTER_TABLE) in_parts_ = Parts::kNone;
+  return 0;
+}
+
+int ha_shale::end_part(size_t bytes) {
+  part_bytes_ += bytes;
+  if (in_parts_ == Parts::kNone || part_bytes_ < kPartBytes) return 0;
+  part_bytes_ = 0;
+  return trx()->commit_part(in_parts_ == Parts::kOfLoad);
+}

@@ -1,0 +1,292 @@
+// Opening and closing a handler; what it can; which locks its statement asks for.
+
+#include "handler/ha_shale.h"
+
+#include "ddl/ddl_recovery.h"
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "engine/settings.h"
+#include "txn/late_decisions.h"
+#include "txn/trx.h"
+
+using namespace shale_sql;
+
+namespace {
+
+bool alters_table(THD *thd) {
+  int command = thd_sql_command(thd);
+  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
+         command == SQLCOM_DROP_INDEX;
+}
+
+// Of each column, whether an entry of an index has only the beginning of it.
+std::vector<uint64_t> beginnings_in(const TABLE *table, const KeyCodec &codec) {
+  std::vector<uint64_t> columns((table->s->fields + 63) / 64);
+  for (Field **field = table->field; *field != nullptr; field++) {
+    uint number = (*field)->field_index;
+    bool begins = codec.begins(number) && !codec.gives(number);
+    if (begins) columns[number / 64] |= uint64_t{1} << number % 64;
+  }
+  return columns;
+}
+
+bool has_computed(const TABLE *table, uint number) {
+  if (number == MAX_KEY) return false;
+  const KEY &key = table->key_info[number];
+  for (uint part = 0; part < key.user_defined_key_parts; part++) {
+    if (!table->field[key.key_part[part].fieldnr - 1]->stored_in_db()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+ha_shale::ha_shale(handlerton *hton, TABLE_SHARE *share) : handler(hton, share) {
+  ref_length = 8;
+}
+
+handler::Table_flags ha_shale::table_flags() const {
+  Table_flags flags =
+      HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
+      HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
+      HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
+      HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
+      HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
+      // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would
+      // with their row locks, for which others wait whose end the backup awaits.
+      HA_CAN_ONLINE_BACKUPS;
+  // Without HA_CAN_HASH_KEYS the server makes the hash of UNIQUE ... USING HASH, as for InnoDB:
+  // such a key needs none of the columns by which a table is partitioned.
+  // As InnoDB: a statement that is logged as text gives the same again only if its reads locked.
+  THD *thd = ha_thd();
+  if (thd == nullptr || thd_tx_isolation(thd) > ISO_READ_COMMITTED) {
+    flags |= HA_BINLOG_STMT_CAPABLE;
+  }
+  return flags;
+}
+
+ulong ha_shale::index_flags(uint index, uint part, bool) const {
+  ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
+  // Before a handler is open only the definition tells: parts of a part of a column do not cover
+  // it. While the server reads the definition, it has no number of the primary key yet: what can be
+  // read from an index alone must not depend on that.
+  const KEY &key = table_share->key_info[index];
+  if (part < key.ext_key_parts && (key.key_part[part].key_part_flag & HA_PART_KEY_SEG) == 0) {
+    flags |= HA_KEYREAD_ONLY;
+  }
+  bool is_primary = index == table_share->primary_key;
+  return flags | (is_primary ? HA_CLUSTERED_INDEX
+                             : HA_DO_INDEX_COND_PUSHDOWN | HA_DO_RANGE_FILTER_PUSHDOWN);
+}
+
+int ha_shale::open(const char *name, int, uint) {
+  if (int error = SharedTable::open(name, &shared_)) return error;
+  if (int error = open_indexes()) {
+    shared_.reset();
+    return error;
+  }
+  ref_length = static_cast<uint>(primary().codec->max_bytes()) + 2;
+  // What changes the primary key finds its rows first, and only then changes them.
+  key_used_on_scan = table->s->primary_key;
+  // Its .frm file is there again.
+  if (is_lost(name)) {
+    if (int error = note_not_lost(name)) return error;
+  }
+  return info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_OPEN);
+}
+
+int ha_shale::open_indexes() {
+  const TableDef &def = *shared_->def;
+  indexes_.clear();
+  places_.assign(table->s->keys, 0);
+  bool hidden = table->s->primary_key == MAX_KEY;
+  if (hidden != def.hidden_key || table->s->keys + (hidden ? 1 : 0) != def.indexes.size()) {
+    return failed(HA_ERR_TABLE_DEF_CHANGED,
+                  "the catalog has other indexes for " + shared_->path + " than its definition");
+  }
+  std::vector<unsigned> numbers(def.indexes.size(), MAX_KEY);
+  auto add = [&](uint number, size_t tree) {
+    numbers[tree] = number;
+    Index index;
+    index.number = number;
+    index.tree = shared_->trees[tree].get();
+    index.unique = number == MAX_KEY || (table->key_info[number].flags & HA_NOSAME) != 0;
+    const KeyCodec *first = indexes_.empty() ? nullptr : indexes_[0].codec.get();
+    index.codec = std::make_unique<KeyCodec>(table, number, first);
+    index.beginnings = beginnings_in(table, *index.codec);
+    index.computed = has_computed(table, number);
+    if (number != MAX_KEY) places_[number] = indexes_.size();
+    indexes_.push_back(std::move(index));
+  };
+  add(table->s->primary_key, 0);
+  for (uint number = 0; number < table->s->keys; number++) {
+    if (number == table->s->primary_key) continue;
+    const char *wanted = table->key_info[number].name.str;
+    size_t tree = 1;
+    while (tree < def.indexes.size() &&
+           my_strcasecmp(system_charset_info, def.indexes[tree].name.c_str(), wanted) != 0) {
+      tree++;
+    }
+    if (tree == def.indexes.size()) {
+      return failed(HA_ERR_TABLE_DEF_CHANGED, "the catalog has no index " + std::string(wanted) +
+                                                  " of " + shared_->path);
+    }
+    add(number, tree);
+  }
+  shared_->learn_key_words(table, numbers);
+  rows_ = std::make_unique<RowCodec>(table, indexes_[0].codec.get(), shared_->def);
+  return 0;
+}
+
+int ha_shale::close() {
+  end_scan();
+  rows_.reset();
+  indexes_.clear();
+  if (shared_) SharedTable::close(&shared_);
+  return 0;
+}
+
+handler *ha_shale::clone(const char *name, MEM_ROOT *mem_root) {
+  auto *copy = static_cast<ha_shale *>(handler::clone(name, mem_root));
+  if (copy != nullptr) {
+    copy->lock_mode_ = lock_mode_;
+    copy->stored_lock_mode_ = stored_lock_mode_;
+    copy->skips_locked_ = skips_locked_;
+    copy->read_whole_rows_ = read_whole_rows_;
+  }
+  return copy;
+}
+
+Trx *ha_shale::trx() { return Trx::of(ha_thd()); }
+
+// Which reads lock, by the rules that users know of InnoDB: all but those of plain SELECTs; at READ
+// COMMITTED not those that INSERT ... SELECT and the like do beside.
+THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock_type type) {
+  int command = thd_sql_command(thd);
+  bool in_lock_tables = thd_in_lock_tables(thd);
+  if (type != TL_IGNORE) {
+    skips_locked_ = type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED;
+    bool read_committed = thd_tx_isolation(thd) <= ISO_READ_COMMITTED;
+    bool locks = (in_lock_tables && (type == TL_READ || type == TL_READ_HIGH_PRIORITY)) ||
+                 type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED ||
+                 type == TL_READ_NO_INSERT || command != SQLCOM_SELECT;
+    bool beside = command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT ||
+                  command == SQLCOM_UPDATE || command == SQLCOM_CREATE_TABLE;
+    // Nobody writes to a table that is altered, which its metadata lock sees to.
+    bool altered = alters_table(thd);
+    bool in_parts = settings::bulk_load(thd) && !in_transaction(thd) &&
+                    command == SQLCOM_INSERT_SELECT;
+    bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CREATE_SEQUENCE ||
+                      ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
+                      (command == SQLCOM_ANALYZE && type == TL_READ) ||
+                      (read_committed && (type == TL_READ || type == TL_READ_NO_INSERT) && beside);
+    lock_mode_ = locks && !consistent ? SHALE_LOCK_SHARED : SHALE_LOCK_NONE;
+    stored_lock_mode_ = lock_mode_;
+  }
+  return to;
+}
+
+int ha_shale::external_lock(THD *thd, int type) {
+  Trx *trx = Trx::of(thd);
+  if (type == F_UNLCK) {
+    locked_ = false;
+    read_whole_rows_ = false;
+    trx->end_table();
+    return 0;
+  }
+  if (type == F_WRLCK) {
+    lock_mode_ = stored_lock_mode_ = SHALE_LOCK_EXCLUSIVE;
+    read_whole_rows_ = true;
+  }
+  if (int error = trx->begin_statement(false)) return tell_server(thd, error);
+  // What is read without locks, since nobody may write: those are away who write late.
+  if (alters_table(thd)) {
+    if (int error = late_decisions::settle_commits()) return tell_server(thd, error);
+  }
+  if (lock_mode_ == SHALE_LOCK_NONE && in_transaction(thd) &&
+      thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
+    lock_mode_ = stored_lock_mode_ = SHALE_LOCK_SHARED;
+  }
+  trx->use_table();
+  locked_ = true;
+  return 0;
+}
+
+int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
+  if (!locked_) {
+    // A temporary table, made within this LOCK TABLES.
+    lock_mode_ = SHALE_LOCK_EXCLUSIVE;
+    read_whole_rows_ = true;
+  } else if (thd_sql_command(thd) == SQLCOM_SELECT && type == TL_READ &&
+             thd_tx_isolation(thd) != ISO_SERIALIZABLE) {
+    lock_mode_ = SHALE_LOCK_NONE;
+  } else {
+    lock_mode_ = stored_lock_mode_;
+  }
+  if (type >= TL_WRITE_ALLOW_WRITE) read_whole_rows_ = true;
+  return tell_server(thd, Trx::of(thd)->begin_statement(!thd->in_sub_stmt));
+}
+
+int ha_shale::reset() {
+  end_scan();
+  scanned_ = nullptr;
+  keyread_only_ = checks_period_ = false;
+  noted_write_ = false;
+  has_range_end_ = false;
+  forget_locked();
+  semi_ = Semi::kNo;
+  loader_.reset();
+  in_parts_ = Parts::kNone;
+  // A statement with long values does not keep their memory for all that follow.
+  if (row_.capacity() > (1 << 20)) std::string().swap(row_);
+  return 0;
+}
+
+int ha_shale::extra(enum ha_extra_function operation) {
+  switch (operation) {
+    case HA_EXTRA_KEYREAD:
+      keyread_only_ = true;
+      break;
+    case HA_EXTRA_NO_KEYREAD:
+      keyread_only_ = false;
+      break;
+    case HA_EXTRA_BEGIN_COPY:
+      begin_copy(false);
+      break;
+    case HA_EXTRA_BEGIN_ALTER_IGNORE_COPY:
+      begin_copy(true);
+      break;
+    case HA_EXTRA_END_COPY:
+      return end_copy();
+    case HA_EXTRA_ABORT_COPY:
+      loader_.reset();
+      in_parts_ = Parts::kNone;
+      break;
+    default:
+      break;
+  }
+  return 0;
+}
+
+// The server's words for a full disk and for damage do not say which file, nor what to do.
+void ha_shale::print_error(int error, myf flags) {
+  const char *name = table_share->table_name.str;
+  if (error == HA_ERR_RECORD_FILE_FULL) {
+    my_printf_error(ER_RECORD_FILE_FULL, "The table '%s' is full: %s", flags, name,
+                    last_text().c_str());
+  } else if (error == HA_ERR_CRASHED_ON_USAGE) {
+    my_printf_error(ER_CRASHED_ON_USAGE, "Table '%s' is damaged: %s; CHECK TABLE tells all that is",
+                    flags, name, last_text().c_str());
+  } else {
+    handler::print_error(error, flags);
+  }
+}
+
+bool ha_shale::get_error_message(int error, String *text) {
+  if (error != last_number()) return false;
+  const std::string &words = last_text();
+  // The server appends this one to words of its own.
+  if (error == HA_ERR_LOCK_DEADLOCK && !words.empty()) text->append(STRING_WITH_LEN("; "));
+  text->append(words.data(), words.size());
+  return false;
+}

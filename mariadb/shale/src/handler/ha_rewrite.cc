@@ -1,0 +1,68 @@
+// Rows that are written on top of what others have committed since the snapshot.
+//
+// A write works on the row as it is now, and from then on the transaction sees what it has written.
+// The row's entries in indexes may be others than those that the snapshot shows, also where the
+// write changes no column. So the write puts down all entries of such a row, and plain reads leave
+// out those that come from the snapshot.
+
+#include "handler/ha_shale.h"
+
+#include "engine/errors.h"
+#include "txn/trx.h"
+
+using namespace shale_sql;
+
+// Before a row is written, or after. At READ COMMITTED each statement has a snapshot of its own.
+int ha_shale::look_for_changes(shale_txn *txn, const std::string &primary_key, bool *changed) {
+  *changed = false;
+  if (indexes_.size() < 2 || trx()->read_committed()) return 0;
+  int error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(),
+                                        primary_key.size(), nullptr, changed));
+  if (*changed) trx()->note_rewritten();
+  return error;
+}
+
+// Puts down the entries that an update leaves as they were. Nobody else writes them who has not
+// locked the row: without locks of their own nobody waits for what InnoDB would not have locked.
+int ha_shale::keep_entries(shale_txn *txn, const RowKeys &was, const RowKeys &is) {
+  bool changed = false;
+  if (int error = look_for_changes(txn, was.primary, &changed)) return error;
+  if (was.primary != is.primary) return look_for_changes(txn, is.primary, &changed);
+  if (!changed) return 0;
+  for (size_t place = 1; place < indexes_.size(); place++) {
+    const std::string &key = is.keys[place], &value = is.values[place];
+    if (key != was.keys[place] || value != was.values[place]) continue;
+    if (int error = number_of(shale_txn_put_unlocked(txn, indexes_[place].tree, key.data(),
+                                                     key.size(), value.data(), value.size()))) {
+      return error;
+    }
+  }
+  return 0;
+}
+
+// Before a read; one that locks sees what is committed, in all indexes.
+int ha_shale::begin_plain_read(Trx *trx) {
+  may_be_outdated_ = false;
+  if (lock_mode() != SHALE_LOCK_NONE) return 0;
+  may_be_outdated_ = trx->rewrote();
+  return trx->see(*shared_);
+}
+
+// Whether an entry is the snapshot's, and its row has been rewritten.
+int ha_shale::is_outdated(const Index &index, std::string_view key, std::string_view primary_key,
+                          bool *outdated) {
+  shale_txn *txn = nullptr;
+  bool wrote = false, changed = false;
+  *outdated = false;
+  if (int error = trx()->get(&txn)) return error;
+  int error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(),
+                                        primary_key.size(), &wrote, nullptr));
+  if (error != 0 || !wrote) return error;
+  error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(), primary_key.size(),
+                                    nullptr, &changed));
+  if (error != 0 || !changed) return error;
+  error = number_of(
+      shale_txn_wrote(txn, index.tree, key.data(), key.size(), &wrote, nullptr));
+  *outdated = error == 0 && !wrote;
+  return error;
+}

@@ -1,0 +1,523 @@
+// Reading rows: by key, by range, whole tables, by position.
+
+#include "handler/ha_shale.h"
+
+#include <rowid_filter.h>
+
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "engine/settings.h"
+#include "handler/search.h"
+#include "txn/trx.h"
+
+#include <algorithm>
+
+using namespace shale_sql;
+
+namespace {
+
+// For each row of a scan: keys are mostly as long as the last one.
+inline void copy_key(std::string_view key, std::string *to) {
+  if (to->size() == key.size() && !key.empty()) {
+    memcpy(&(*to)[0], key.data(), key.size());
+  } else {
+    to->assign(key);
+  }
+}
+
+}  // namespace
+
+// Of [lower, upper); an empty upper bound is none.
+int ha_shale::begin_scan(const Index &index, std::string lower, std::string upper) {
+  scanned_ = &index;
+  lower_ = std::move(lower);
+  upper_ = std::move(upper);
+  gap_ = Gap::kNone;
+  prefix_bound_ = ends_in_range_ = false;
+  ahead_.clear();
+  return open_cursor(index, lower_, !upper_.empty(), upper_);
+}
+
+int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_upper,
+                          std::string_view upper) {
+  shale_txn *txn = nullptr;
+  Trx *trx = this->trx();
+  if (int error = trx->get(&txn)) return tell_server(ha_thd(), error);
+  if (int error = begin_plain_read(trx)) return error;
+  scan_trx_ = trx;
+  scan_of_ = trx->ended();
+  int error =
+      cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true, skips_locked_);
+  // As InnoDB: not in other indexes.
+  if (error == 0 && semi_ != Semi::kNo && is_primary(index)) cursor_.peek_locked(true);
+  return tell_server(ha_thd(), error);
+}
+
+// Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
+// next row is read.
+int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
+  if (current_primary_.data() != key.data()) copy_key(key, &current_primary_);
+  if (table->s->blob_fields != 0 && value.data() != row_.data()) {
+    row_.assign(value);
+    value = row_;
+  }
+  const MY_BITMAP *wanted = read_whole_rows_ || reads_base_ ? nullptr : table->read_set;
+  if (rows_->unpack(current_primary_, value, wanted, buf)) return 0;
+  return failed(kErrDamagedRow, "a row of table " + shared_->path +
+                                    " is damaged; CHECK TABLE says which");
+}
+
+// Reads the row whose primary key is current_primary_.
+int ha_shale::read_by_primary(uchar *buf, int missing) {
+  return read_row(primary(), current_primary_, buf, missing);
+}
+
+int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int missing) {
+  shale_txn *txn = nullptr;
+  Trx *trx = this->trx();
+  if (int error = trx->get(&txn)) return error;
+  if (int error = begin_plain_read(trx)) return error;
+  shale_bytes *found = nullptr;
+  if (skips_locked_) {
+    if (int error = trx->wait_for_locks(0)) return error;
+  }
+  int error =
+      number_of(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(), &found));
+  if (skips_locked_) {
+    // Another's row is as if it were not there.
+    if (error == HA_ERR_LOCK_WAIT_TIMEOUT) error = missing;
+    if (int other = trx->wait_for_locks(settings::lock_wait_millis(ha_thd()))) return other;
+  }
+  if (error != 0) return error;
+  if (found == nullptr) {
+    // At READ COMMITTED the place of a row that is not there is free to all, as InnoDB has it.
+    if (lock_mode() != SHALE_LOCK_NONE) trx->unlock(index.tree, std::string(key));
+    return missing;
+  }
+  BytesHandle bytes(found);
+  std::string_view value = view_of(bytes);
+  note_locked(index, key);
+  if (is_primary(index)) return fill_from_primary(buf, key, value);
+  bool skip = false;
+  std::string_view primary_key;
+  if (int error = look_at_entry(index, buf, key, value, &primary_key, &skip)) return error;
+  if (skip) {
+    // The row of an entry that does not match is not the one that was read before.
+    locked_row_.index = nullptr;
+    unlock_row();
+    return missing;
+  }
+  current_primary_.assign(primary_key);
+  if (is_enough(index)) return 0;
+  reads_base_ = computes(index, buf);
+  int failure = read_by_primary(buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
+  reads_base_ = false;
+  return failure != 0 ? failure : compute(index, buf);
+}
+
+// Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
+int ha_shale::fill(uchar *buf, bool *skip) {
+  const Index &index = *scanned_;
+  std::string_view value = cursor_.value();
+  *skip = false;
+  if (is_primary(index)) {
+    if (cursor_.is_only_shown()) {
+      semi_ = Semi::kDid;
+    } else {
+      note_locked(index, cursor_.key());
+    }
+    return fill_from_primary(buf, cursor_.key(), value);
+  }
+  std::string_view primary_key;
+  note_locked(index, cursor_.key());
+  if (int error = look_at_entry(index, buf, cursor_.key(), value, &primary_key, skip)) return error;
+  if (*skip) return 0;
+  current_primary_.assign(primary_key);
+  if (is_enough(index)) return 0;
+  reads_base_ = computes(index, buf);
+  int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
+  reads_base_ = false;
+  if (error == 0) return compute(index, buf);
+  return error == HA_ERR_KEY_NOT_FOUND ? row_is_missing(index, skip) : error;
+}
+
+// Whether an entry of a secondary index is all that is wanted of a row. The server asks for an
+// index alone by the columns of the query; then it may also want columns of which the index has the
+// beginning only, to compare rows of partitions or to make a position of the primary key. Who locks
+// a row for writing locks it where all others do, whichever index they come by.
+bool ha_shale::is_enough(const Index &index) const {
+  if (!keyread_only_ || lock_mode() == SHALE_LOCK_EXCLUSIVE) return false;
+  const my_bitmap_map *wanted = table->read_set->bitmap;
+  for (size_t word = 0; word < index.beginnings.size(); word++) {
+    if ((wanted[word] & index.beginnings[word]) != 0) return false;
+  }
+  return true;
+}
+
+bool ha_shale::has_beginnings(const Index &index) const {
+  return std::any_of(index.beginnings.begin(), index.beginnings.end(),
+                     [](uint64_t word) { return word != 0; });
+}
+
+// Columns that are in no row are computed by the server, but neither in a read of an index alone
+// nor in a buffer of its own, where rows of partitions are compared by them.
+bool ha_shale::computes(const Index &index, const uchar *buf) const {
+  return index.computed && (keyread_only_ || buf != table->record[0]);
+}
+
+int ha_shale::compute(const Index &index, uchar *buf) {
+  if (!computes(index, buf)) return 0;
+  uchar *record = table->record[0];
+  const bool alone = keyread_only_, aside = buf != record;
+  if (alone) ha_end_keyread();
+  if (aside) table->move_fields(table->field, buf, record);
+  // A value that is cut was so when the row was written, which has had its warning and its count.
+  THD *thd = ha_thd();
+  const ha_rows cut = thd->cuted_fields;
+  Dummy_error_handler quiet;
+  thd->push_internal_handler(&quiet);
+  MY_BITMAP *wanted = tmp_use_all_columns(table, &table->read_set);
+  int error = table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+  tmp_restore_column_map(&table->read_set, wanted);
+  thd->pop_internal_handler();
+  thd->cuted_fields = cut;
+  computed_.clear();
+  computed_.reserve(table->s->blob_fields);
+  for (Field **field = table->vfield; *field != nullptr; field++) {
+    bool is_blob = ((*field)->flags & BLOB_FLAG) != 0 && !(*field)->stored_in_db();
+    if (!is_blob) continue;
+    // The column's own memory is of one row only.
+    auto *blob = static_cast<Field_blob *>(*field);
+    computed_.emplace_back(reinterpret_cast<const char *>(blob->get_ptr()), blob->get_length());
+    blob->set_ptr(blob->get_length(), reinterpret_cast<uchar *>(&computed_.back()[0]));
+  }
+  if (aside) table->move_fields(table->field, record, buf);
+  if (alone) ha_start_keyread(index.number);
+  return error == 0 ? 0 : failed(kErrEngine, "a generated column could not be computed");
+}
+
+// An entry of a secondary index without its row: `buf` gets its columns if they are all that is
+// wanted, or if a condition asks for them; `skip` if it does not hold.
+int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key,
+                            std::string_view value, std::string_view *primary_key, bool *skip) {
+  bool good = index.codec->primary_of(key, value, primary_key);
+  bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
+  bool by_join = ranges_.together && mrr_funcs.skip_index_tuple != nullptr;
+  if (good && (conditional || by_join || checks_period_ || is_enough(index))) {
+    good = index.codec->unpack(key, value, buf);
+  }
+  if (!good) {
+    return failed(kErrDamagedRow, "an entry of index " +
+                                      std::string(table->key_info[index.number].name.str) + " of " +
+                                      shared_->path + " is damaged");
+  }
+  *skip = false;
+  if (may_be_outdated_) {
+    if (int error = is_outdated(index, key, *primary_key, skip)) return error;
+    if (*skip) return 0;
+  }
+  if (!conditional) return filter_out(*primary_key, skip);
+  // Before the condition the server compares the record with the end of the range. What an entry
+  // has the beginning of only is not in the record, but an earlier row's value: the scan's own
+  // bound, and the server once it has the row, find the end.
+  key_range *end = end_range;
+  if (has_beginnings(index)) end_range = nullptr;
+  check_result_t holds = handler_index_cond_check(this);
+  end_range = end;
+  switch (holds) {
+    case CHECK_POS:
+      return filter_out(*primary_key, skip);
+    case CHECK_NEG:
+      *skip = true;
+      return 0;
+    case CHECK_OUT_OF_RANGE:
+      return HA_ERR_END_OF_FILE;
+    case CHECK_ABORTED_BY_USER:
+      return HA_ERR_ABORTED_BY_USER;
+    default:
+      return failed(kErrEngine, "the condition on an index could not be evaluated");
+  }
+}
+
+// Whether the filter of row references that the server has made of another index lacks the row.
+int ha_shale::filter_out(std::string_view primary_key, bool *skip) {
+  if (pushed_rowid_filter == nullptr || !rowid_filter_is_active) return 0;
+  set_ref(primary_key, ref);
+  *skip = !pushed_rowid_filter->check(reinterpret_cast<char *>(ref));
+  return 0;
+}
+
+bool ha_shale::rowid_filter_push(Rowid_filter *filter) {
+  pushed_rowid_filter = filter;
+  return false;
+}
+
+int ha_shale::row_is_missing(const Index &index, bool *skip) {
+  if (!trx()->wrote() && !skips_locked_) {
+    return failed(HA_ERR_CRASHED_ON_USAGE,
+                  "an entry of index " + std::string(table->key_info[index.number].name.str) +
+                      " of " + shared_->path + " has no row; CHECK TABLE says which");
+  }
+  // The transaction has deleted the row since the scan began, or another has locked it.
+  *skip = true;
+  return 0;
+}
+
+// HANDLER holds a scan from one transaction to the next: it goes on after the row that it was at.
+// One that locks begins there, so as not to lock what it has passed.
+int ha_shale::go_on(shale_txn *txn, bool backward, bool *found) {
+  std::string at(cursor_.key());
+  *found = false;
+  if (at.empty()) return 0;
+  bool locks = lock_mode() != SHALE_LOCK_NONE, bound = prefix_bound_;
+  std::string lower = locks && !backward ? at : lower_;
+  std::string upper = locks && backward ? at : upper_;
+  if (int error = begin_scan(*scanned_, std::move(lower), std::move(upper))) return error;
+  prefix_bound_ = bound;
+  return cursor_.step_from(txn, at, backward, found);
+}
+
+int ha_shale::step(uchar *buf, bool backward) {
+  if (ahead_.most != 0 && !backward) return step_ahead(buf);
+  if (scan_trx_ == nullptr) return HA_ERR_END_OF_FILE;
+  shale_txn *txn = nullptr;
+  if (int error = scan_trx_->get(&txn)) return error;
+  for (;;) {
+    bool found = false, skip = false;
+    int error = 0;
+    if (semi_ == Semi::kDid) {
+      // The row that was only shown matches.
+      semi_ = Semi::kTry;
+      error = cursor_.lock_row(txn, &found);
+      if (error == 0 && !found) continue;
+    } else {
+      error = scan_of_ == scan_trx_->ended() ? cursor_.step(txn, backward, &found)
+                                             : go_on(txn, backward, &found);
+    }
+    forget_locked();
+    if (error != 0) return error;
+    if (!found) return HA_ERR_END_OF_FILE;
+    if (int error = fill(buf, &skip)) return error;
+    if (!skip) return 0;
+    unlock_row();
+    if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+  }
+}
+
+int ha_shale::finish_read(int error, uchar *) {
+  table->status = error == 0 ? 0 : STATUS_NOT_FOUND;
+  return error == 0 ? 0 : tell_server(ha_thd(), error);
+}
+
+int ha_shale::rnd_init(bool scan) {
+  whole_scan_ = scan;
+  end_scan();
+  if (!scan) try_semi_consistent_read(false);
+  if (!scan) return 0;
+  return begin_scan(primary(), {}, {});
+}
+
+int ha_shale::rnd_end() {
+  end_scan();
+  scanned_ = nullptr;
+  return 0;
+}
+
+int ha_shale::rnd_next(uchar *buf) { return finish_read(step(buf, false), buf); }
+
+// A position is the primary key's bytes, zeros after, their number at the end: so positions
+// compare, byte by byte, as the rows of a scan do, which the server counts on where it merges
+// scans.
+void ha_shale::set_ref(std::string_view primary_key, uchar *to) const {
+  size_t most = ref_length - 2, n = std::min(primary_key.size(), most);
+  memcpy(to, primary_key.data(), n);
+  memset(to + n, 0, most - n);
+  int2store(to + most, n);
+}
+
+void ha_shale::position(const uchar *record) {
+  if (shared_->def->hidden_key) return set_ref(current_primary_, ref);
+  key_.clear();
+  primary().codec->pack_columns(record, &key_);
+  set_ref(key_, ref);
+}
+
+int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
+  const char *from = reinterpret_cast<const char *>(pos);
+  current_primary_.assign(from, std::min<size_t>(uint2korr(pos + ref_length - 2), ref_length - 2));
+  bool keyread = keyread_only_;
+  keyread_only_ = false;
+  forget_locked();
+  int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
+  keyread_only_ = keyread;
+  return finish_read(error, buf);
+}
+
+int ha_shale::index_init(uint index, bool) {
+  active_index = index;
+  end_scan();
+  scanned_ = nullptr;
+  return 0;
+}
+
+int ha_shale::index_end() {
+  end_scan();
+  scanned_ = nullptr;
+  active_index = MAX_KEY;
+  return 0;
+}
+
+int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
+                             enum ha_rkey_function how) {
+  const Index &index = of_number(active_index);
+  const KEY &key_info = table->key_info[active_index];
+  bool in_range = has_range_end_;
+  has_range_end_ = false;
+  if (key == nullptr) return index_first(buf);
+  key_.clear();
+  index.codec->pack_tuple(key, parts, &key_);
+  key_part_map whole = (key_part_map(1) << key_info.user_defined_key_parts) - 1;
+  if (how == HA_READ_KEY_EXACT && index.unique && (parts & whole) == whole &&
+      !has_null(key_info, key, parts)) {
+    end_scan();
+    scanned_ = nullptr;
+    if (parts != whole) {
+      key_.clear();
+      index.codec->pack_tuple(key, whole, &key_);
+    }
+    forget_locked();
+    lower_ = upper_ = key_;
+    if (!next_after_prefix(&upper_)) upper_.clear();
+    int error = read_row(index, lower_, buf, HA_ERR_KEY_NOT_FOUND);
+    // Where an index_next would go on, or an index_prev.
+    scanned_ = &index;
+    gap_ = error == 0 ? Gap::kNone : Gap::kLower;
+    return finish_read(error, buf);
+  }
+  Search search = search_of(key_, how);
+  if (int error = begin_check(index, buf, key, how, &search)) return finish_read(error, buf);
+  if (!search.possible) {
+    // The place is the end of the index.
+    end_scan();
+    scanned_ = &index;
+    upper_.clear();
+    gap_ = Gap::kUpper;
+    return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
+  }
+  bool ends_in_range = in_range && !search.exact && !search.backward;
+  if (ends_in_range) {
+    search.upper = range_end_;
+    search.has_upper = true;
+    if (search.lower >= search.upper) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
+  }
+  if (!search.has_upper) search.upper.clear();
+  if (int error = begin_scan(index, std::move(search.lower), std::move(search.upper))) {
+    return finish_read(error, buf);
+  }
+  prefix_bound_ = search.exact;
+  ends_in_range_ = ends_in_range;
+  if ((search.exact || in_server_range_) && !search.backward) read_ahead();
+  int error = first_step(buf, search.backward);
+  return finish_read(error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error, buf);
+}
+
+int ha_shale::first_step(uchar *buf, bool backward) {
+  int error = step(buf, backward);
+  if (error == HA_ERR_END_OF_FILE) gap_ = backward ? Gap::kLower : Gap::kUpper;
+  return error;
+}
+
+// The next row of the index, or the one before. Where a scan ends the index does not: after an
+// exact search come the rows beyond the equal ones, after a search in vain those around the place
+// where the row would be, and after the last row, backward, the last.
+int ha_shale::move(uchar *buf, bool backward) {
+  if (scanned_ == nullptr) return HA_ERR_END_OF_FILE;
+  const Gap side = backward ? Gap::kLower : Gap::kUpper;
+  if (gap_ == Gap::kNone && ahead_.most != 0 && backward) {
+    std::string to = ahead_.key;
+    if (int error = begin_scan(*scanned_, {}, std::move(to))) return error;
+  }
+  if (gap_ == Gap::kNone) {
+    int error = cursor_.begun() ? step(buf, backward) : HA_ERR_END_OF_FILE;
+    if (error != HA_ERR_END_OF_FILE || ends_in_range_) return error;
+    gap_ = side;
+  }
+  std::string from = gap_ == Gap::kLower ? lower_ : upper_;
+  // The end of the index.
+  if (gap_ == side && from.empty()) return HA_ERR_END_OF_FILE;
+  std::string lower = backward ? std::string() : from, upper = backward ? from : std::string();
+  if (int error = begin_scan(*scanned_, std::move(lower), std::move(upper))) return error;
+  return first_step(buf, backward);
+}
+
+int ha_shale::index_next(uchar *buf) { return finish_read(move(buf, false), buf); }
+
+int ha_shale::index_prev(uchar *buf) { return finish_read(move(buf, true), buf); }
+
+// Of an exact search: the scan is of the equal rows only.
+int ha_shale::index_next_same(uchar *buf, const uchar *key, uint length) {
+  if (!prefix_bound_ && cursor_.begun()) return handler::index_next_same(buf, key, length);
+  if (gap_ != Gap::kNone || !cursor_.begun()) return finish_read(HA_ERR_END_OF_FILE, buf);
+  return finish_read(first_step(buf, false), buf);
+}
+
+int ha_shale::index_first(uchar *buf) {
+  bool bounded = has_range_end_;
+  has_range_end_ = false;
+  int error = begin_scan(of_number(active_index), {}, bounded ? range_end_ : std::string());
+  ends_in_range_ = bounded;
+  if (error == 0 && in_server_range_) read_ahead();
+  return finish_read(error != 0 ? error : first_step(buf, false), buf);
+}
+
+int ha_shale::index_last(uchar *buf) {
+  int error = begin_scan(of_number(active_index), {}, {});
+  return finish_read(error != 0 ? error : first_step(buf, true), buf);
+}
+
+// The end of the range bounds the scan, so that it neither reads nor locks beyond.
+int ha_shale::read_range_first(const key_range *start, const key_range *end, bool eq_range,
+                               bool sorted) {
+  has_range_end_ = false;
+  if (end != nullptr && !eq_range) {
+    range_end_.clear();
+    of_number(active_index).codec->pack_tuple(end->key, end->keypart_map, &range_end_);
+    has_range_end_ = end->flag == HA_READ_BEFORE_KEY || next_after_prefix(&range_end_);
+  }
+  in_server_range_ = true;
+  int error = handler::read_range_first(start, end, eq_range, sorted);
+  has_range_end_ = in_server_range_ = false;
+  return error;
+}
+
+Item *ha_shale::idx_cond_push(uint index, Item *condition) {
+  // The condition is looked at before the row is read: what it needs has to be in the index.
+  if (index == table->s->primary_key) return condition;
+  pushed_idx_cond = condition;
+  pushed_idx_cond_keyno = index;
+  in_range_check_pushed_down = true;
+  return nullptr;
+}
+
+void ha_shale::note_locked(const Index &index, std::string_view key) {
+  if (lock_mode() == SHALE_LOCK_NONE || !trx()->read_committed()) return;
+  Locked &locked = is_primary(index) ? locked_row_ : locked_entry_;
+  locked.index = &index;
+  locked.key.assign(key);
+}
+
+// At READ COMMITTED the row last read is given up if it does not match. The engine keeps the lock
+// if anything else relies on it: an earlier read, also of an earlier statement, or a write.
+void ha_shale::unlock_row() {
+  // It was not locked.
+  if (semi_ == Semi::kDid) semi_ = Semi::kTry;
+  for (Locked *locked : {&locked_row_, &locked_entry_}) {
+    if (locked->index != nullptr) trx()->unlock(locked->index->tree, locked->key);
+  }
+  forget_locked();
+}
+
+void ha_shale::try_semi_consistent_read(bool yes) {
+  semi_ = yes && thd_tx_isolation(ha_thd()) <= ISO_READ_COMMITTED ? Semi::kTry : Semi::kNo;
+  if (semi_ == Semi::kNo) cursor_.peek_locked(false);
+}

@@ -1,0 +1,353 @@
+// A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
+// close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique, ha_load,
+// ha_rewrite (writing), ha_ddl (create, drop, rename, empty), ha_alter (in place), ha_info
+// (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache.
+#pragma once
+
+#include "server.h"
+
+#include "codec/key_codec.h"
+#include "codec/row_codec.h"
+#include "handler/cursor.h"
+#include "load/loader.h"
+#include "tables/shared_table.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shale_sql {
+class Trx;
+struct SampleSize;
+struct Search;
+}
+
+class ha_shale final : public handler {
+ public:
+  ha_shale(handlerton *hton, TABLE_SHARE *share);
+
+  const char *index_type(uint) override { return "BTREE"; }
+  Table_flags table_flags() const override;
+  ulong index_flags(uint index, uint part, bool all_parts) const override;
+  uint max_supported_keys() const override { return MAX_KEY; }
+  uint max_supported_key_length() const override { return 3072; }
+  uint max_supported_key_part_length() const override { return 3072; }
+  const key_map *keys_to_use_for_scanning() override { return &key_map_full; }
+
+  // ha_open
+  int open(const char *name, int mode, uint test_if_locked) override;
+  int close() override;
+  THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock_type type) override;
+  int external_lock(THD *thd, int type) override;
+  int start_stmt(THD *thd, thr_lock_type type) override;
+  int reset() override;
+  int extra(enum ha_extra_function operation) override;
+  bool get_error_message(int error, String *text) override;
+  void print_error(int error, myf flags) override;
+  // None of the server's own locks of tables: metadata locks and locks of rows are enough.
+  uint lock_count() const override { return 0; }
+  handler *clone(const char *name, MEM_ROOT *mem_root) override;
+
+  // ha_scan
+  int rnd_init(bool scan) override;
+  int rnd_end() override;
+  int rnd_next(uchar *buf) override;
+  int rnd_pos(uchar *buf, uchar *pos) override;
+  void position(const uchar *record) override;
+  int index_init(uint index, bool sorted) override;
+  int index_end() override;
+  int index_read_map(uchar *buf, const uchar *key, key_part_map parts,
+                     enum ha_rkey_function how) override;
+  int index_next(uchar *buf) override;
+  int index_prev(uchar *buf) override;
+  int index_first(uchar *buf) override;
+  int index_last(uchar *buf) override;
+  int index_next_same(uchar *buf, const uchar *key, uint length) override;
+  int read_range_first(const key_range *start, const key_range *end, bool eq_range,
+                       bool sorted) override;
+  Item *idx_cond_push(uint index, Item *condition) override;
+  bool rowid_filter_push(Rowid_filter *filter) override;
+
+  // ha_multi
+  ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *parameter,
+                                      uint count, uint *bytes, uint *flags,
+                                      Cost_estimate *cost) override;
+  ha_rows multi_range_read_info(uint index, uint count, uint rows, uint parts, uint *bytes,
+                                uint *flags, Cost_estimate *cost) override;
+  int multi_range_read_init(RANGE_SEQ_IF *ranges, void *parameter, uint count, uint mode,
+                            HANDLER_BUFFER *buffer) override;
+  int multi_range_read_next(range_id_t *range) override;
+  int multi_range_read_explain_info(uint mode, char *text, size_t size) override;
+
+  // ha_scan
+  void unlock_row() override;
+  void try_semi_consistent_read(bool yes) override;
+  bool was_semi_consistent_read() override { return semi_ == Semi::kDid; }
+
+  // ha_write
+  int write_row(const uchar *buf) override;
+  int update_row(const uchar *old_row, const uchar *new_row) override;
+  int delete_row(const uchar *buf) override;
+  int delete_all_rows() override { return HA_ERR_WRONG_COMMAND; }
+  void start_bulk_insert(ha_rows rows, uint flags) override;
+  int end_bulk_insert() override;
+  void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted,
+                          ulonglong *first, ulonglong *reserved) override;
+  int reset_auto_increment(ulonglong value) override;
+  void update_create_info(HA_CREATE_INFO *info) override;
+
+  // ha_ddl
+  int create(const char *name, TABLE *form, HA_CREATE_INFO *info) override;
+  int delete_table(const char *name) override;
+  int rename_table(const char *from, const char *to) override;
+  int truncate() override;
+  ulonglong table_version() const override;
+
+  // ha_alter
+  enum_alter_inplace_result check_if_supported_inplace_alter(
+      TABLE *altered, Alter_inplace_info *info) override;
+  bool prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
+  bool inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
+  bool commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) override;
+  bool can_convert_nocopy(const Field &field, const Column_definition &is) const override;
+  Compare_keys compare_key_parts(const Field &old_field, const Column_definition &new_field,
+                                 const KEY_PART_INFO &old_part,
+                                 const KEY_PART_INFO &new_part) const override;
+  bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
+
+  // ha_info
+  int info(uint what) override;
+  enum row_type get_row_type() const override;
+  ha_rows records_in_range(uint index, const key_range *low, const key_range *high,
+                           page_range *pages) override;
+  ha_rows estimate_rows_upper_bound() override { return HA_POS_ERROR; }
+  double scan_time() override;
+  double read_time(uint index, uint ranges, ha_rows rows) override;
+  int analyze(THD *thd, HA_CHECK_OPT *options) override;
+
+  // ha_check
+  int optimize(THD *thd, HA_CHECK_OPT *options) override;
+  int check(THD *thd, HA_CHECK_OPT *options) override;
+
+  // ha_query_cache
+  uint8 table_cache_type() override { return HA_CACHE_TBL_ASKTRANSACT; }
+  my_bool register_query_cache_table(THD *thd, const char *name, uint length,
+                                     qc_engine_callback *callback, ulonglong *token) override;
+
+ private:
+  // One index as this handler uses it.
+  struct Index {
+    uint number;  // in the table's definition; MAX_KEY: the hidden primary key
+    std::unique_ptr<shale_sql::KeyCodec> codec;
+    shale_tree *tree = nullptr;
+    bool unique = false;
+    // Of each column, by its number: whether an entry has the beginning of it only.
+    std::vector<uint64_t> beginnings;
+    bool computed = false;  // one of its columns is in no row
+  };
+
+  int open_indexes();
+  const Index &primary() const { return indexes_[0]; }
+  const Index &of_number(uint number) const { return indexes_[places_[number]]; }
+  bool is_primary(const Index &index) const { return &index == &indexes_[0]; }
+  bool is_enough(const Index &index) const;
+  bool has_beginnings(const Index &index) const;
+  bool computes(const Index &index, const uchar *buf) const;
+  int compute(const Index &index, uchar *buf);
+
+  // Reading (ha_scan)
+  int begin_scan(const Index &index, std::string lower, std::string upper);
+  int open_cursor(const Index &index, std::string_view lower, bool has_upper,
+                  std::string_view upper);
+  int go_on(shale_txn *txn, bool backward, bool *found);
+  int step(uchar *buf, bool backward);
+  int first_step(uchar *buf, bool backward);
+  int move(uchar *buf, bool backward);
+  int fill(uchar *buf, bool *skip);
+  int look_at_entry(const Index &index, uchar *buf, std::string_view key, std::string_view value,
+                    std::string_view *primary_key, bool *skip);
+  int filter_out(std::string_view primary_key, bool *skip);
+  int row_is_missing(const Index &index, bool *skip);
+  int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
+  int read_row(const Index &index, std::string_view key, uchar *buf, int missing);
+  int read_by_primary(uchar *buf, int missing);
+  int finish_read(int error, uchar *buf);
+  void set_ref(std::string_view primary_key, uchar *to) const;
+  void note_locked(const Index &index, std::string_view key);
+  void forget_locked() { locked_row_.index = locked_entry_.index = nullptr; }
+
+  // Reading ahead (ha_ahead)
+  struct RowAhead {
+    range_id_t range;  // that it is of, in a read of several ranges
+    std::string key;   // of the entry
+    std::string primary;
+    shale_sql::BytesHandle value;
+    bool is_point = false;  // of a unique index: the entry has not been read yet
+  };
+  struct Ahead {
+    size_t most = 0;  // how many rows are read next; 0: the scan does not read ahead
+    size_t next = 0;  // of those read
+    int ended = 0;    // what comes after them: an error, or the end
+    std::string key;  // of the entry last shown
+    std::vector<RowAhead> rows;
+    void clear();
+    void grow();
+  };
+  bool reads_plainly();
+  void read_ahead();
+  void end_scan() {
+    cursor_.end();
+    scan_trx_ = nullptr;
+    ahead_.clear();
+    ranges_ = Ranges();
+  }
+  int add_entries(uchar *buf, shale_txn *txn, range_id_t range);
+  int fetch_rows(shale_txn *txn);
+  int fill_ahead(uchar *buf, shale_txn *txn);
+  int step_ahead(uchar *buf);
+
+  // Reading several ranges (ha_multi)
+  struct Ranges {
+    bool together = false;   // their rows are read together
+    bool in_range = false;   // the cursor is in one of them
+    bool streaming = false;  // which is of the primary key: rows come straight from the cursor
+  };
+  bool may_read_together(uint index, uint flags);
+  int begin_range(shale_txn *txn);
+  int fill_ranges(uchar *buf, shale_txn *txn);
+  int find_points(uchar *buf, shale_txn *txn);
+  int step_ranges(uchar *buf, range_id_t *range);
+  int stream(uchar *buf, shale_txn *txn, bool *shown);
+  bool is_skipped(range_id_t range);
+
+  // Writing (ha_write)
+  struct RowKeys {
+    std::string primary;
+    std::vector<std::string> keys;    // of the other indexes
+    std::vector<std::string> values;
+    std::vector<bool> has_null;
+    bool same(const RowKeys &other) const {
+      return primary == other.primary && keys == other.keys && values == other.values;
+    }
+  };
+  void pack_keys(const uchar *row, RowKeys *keys) const;
+  int insert_row(const uchar *row, const RowKeys &keys);
+  int lock_of_duplicates() const;
+  int insert_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys);
+  int put_row(shale_txn *txn, const uchar *row, const RowKeys &keys);
+  int change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was, const RowKeys &is);
+  int keep_entries(shale_txn *txn, const RowKeys &was, const RowKeys &is);
+  int duplicate(size_t place, std::string_view primary);
+  int in_row(shale_txn *txn, int error, bool has_place, size_t place);
+  int begin_write(shale_txn **txn);
+
+  // Keys that the server checks itself (ha_unique)
+  struct Place {
+    std::string_view place;       // the beginning of the entry's key
+    bool is_period = false;
+    std::string_view begin, end;  // of the period, as in keys
+  };
+  int lock_place(const Index &index, std::string_view place);
+  int begin_check(const Index &index, const uchar *buf, const uchar *tuple,
+                  enum ha_rkey_function how, shale_sql::Search *search);
+  bool place_of_entry(size_t place, const RowKeys &keys, Place *found) const;
+  int lock_place_of(size_t place, const RowKeys &keys);
+  int check_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys);
+
+  // Rows that others have changed since the snapshot (ha_rewrite)
+  int look_for_changes(shale_txn *txn, const std::string &primary_key, bool *changed);
+  int begin_plain_read(shale_sql::Trx *trx);
+  int is_outdated(const Index &index, std::string_view key, std::string_view primary_key,
+                  bool *outdated);
+
+  // Copying into a table that nobody sees, and loading in parts (ha_load)
+  void begin_copy(bool ignore);
+  int end_copy();
+  int load_row(const uchar *row, const RowKeys &keys);
+  int show_duplicate(size_t place);
+  int end_part(size_t bytes);
+  void use_number(const uchar *row);
+  int look_up_above(uint64_t *above);
+  int look_up_number();
+
+  // Statistics (ha_info)
+  int info_of_size(uint what);
+  void fill_rows_per_key();
+  int look_at_indexes(const shale_sql::SampleSize &size);
+  void count_change(int rows);
+
+  // Checking (ha_check)
+  struct Check;
+  bool row_of_entry(uchar *buf, std::string_view key, std::string_view value);
+  int check_rows(Check *check);
+  int check_index(Check *check, size_t place);
+  int find_missing(Check *check, size_t place);
+  int find_superfluous(Check *check, size_t place);
+  int find_equal(Check *check, size_t place);
+  int find_equal_before(Check *check, size_t place, std::string_view hash, std::string_view key,
+                        bool *found);
+  int find_overlaps(Check *check, size_t place);
+
+  shale_sql::Trx *trx();
+  int lock_mode() const { return lock_mode_; }
+
+  std::shared_ptr<shale_sql::SharedTable> shared_;
+  std::vector<Index> indexes_;    // the primary key first
+  std::vector<size_t> places_;    // of the server's numbers in indexes_
+  std::unique_ptr<shale_sql::RowCodec> rows_;
+
+  int lock_mode_ = 0;           // a shale_lock
+  int stored_lock_mode_ = 0;
+  bool skips_locked_ = false;   // SKIP LOCKED
+  bool read_whole_rows_ = false;  // for writers: the whole row is needed to write it anew
+  bool keyread_only_ = false;
+  bool checks_period_ = false;  // the search is the server's, for a row that is in the way
+  bool may_be_outdated_ = false;  // what a plain read finds in an index
+  bool locked_ = false;
+
+  shale_sql::Cursor cursor_;
+  Ahead ahead_;
+  Ranges ranges_;
+  const Index *scanned_ = nullptr;
+  bool whole_scan_ = false;       // rnd_next rather than an index
+  // The connection's, while there is a scan, and which of its transactions the scan is of.
+  shale_sql::Trx *scan_trx_ = nullptr;
+  uint64_t scan_of_ = 0;
+  bool prefix_bound_ = false;     // the scan is of the rows equal to a prefix
+  bool ends_in_range_ = false;    // the scan ends where the server's range does
+  std::string upper_, lower_, key_;
+  // Where an index is read on after no row was found: at a bound of the scan.
+  enum class Gap { kNone, kLower, kUpper };
+  Gap gap_ = Gap::kNone;
+  bool in_server_range_ = false;  // index_read_map is called by read_range_first
+  bool has_range_end_ = false;    // of read_range_first, for index_read_map
+  std::string range_end_;
+  std::string current_primary_;   // of the row last read
+  std::string row_;               // its value: blobs point into it
+  bool reads_base_ = false;       // all columns are read: others are computed of them
+  std::vector<std::string> computed_;  // blobs that are in no row
+  // What the row last read has locked, for unlock_row: in the primary index, and in another one.
+  struct Locked {
+    const Index *index = nullptr;
+    std::string key;
+  };
+  Locked locked_row_, locked_entry_;
+  // UPDATE at READ COMMITTED: rows that others have locked are shown as they were committed, and
+  // locked only if they match.
+  enum class Semi : uint8_t { kNo, kTry, kDid };
+  Semi semi_ = Semi::kNo;
+
+  std::string duplicate_primary_;
+  RowKeys was_, is_;
+  bool noted_write_ = false;  // the transaction knows that this table is written
+  std::string value_;
+  std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
+  std::unique_ptr<shale_sql::TableLoader> loader_;  // of a copy
+  // Rows are committed some megabytes at a time: of a copy that nobody sees yet, or of a load.
+  enum class Parts { kNone, kOfCopy, kOfLoad };
+  Parts in_parts_ = Parts::kNone;
+  size_t part_bytes_ = 0;    // since the last of it
+
+  uint row_bytes_guess_ = 0;      // before compression
+  uint64_t statistics_seen_ = 0;  // the version that the server was told of
+};

@@ -1,0 +1,356 @@
+// Writing rows.
+
+#include "handler/ha_shale.h"
+
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "txn/trx.h"
+
+using namespace shale_sql;
+
+int ha_shale::begin_write(shale_txn **txn) {
+  Trx *trx = this->trx();
+  if (!noted_write_) trx->note_writer(shared_->changes);
+  noted_write_ = true;
+  return trx->before_write(txn);
+}
+
+// The keys of a row in all indexes, its hidden key aside.
+void ha_shale::pack_keys(const uchar *row, RowKeys *keys) const {
+  size_t count = indexes_.size();
+  keys->keys.resize(count);
+  keys->values.resize(count);
+  keys->has_null.assign(count, false);
+  if (!shared_->def->hidden_key) {
+    keys->primary.clear();
+    primary().codec->pack_columns(row, &keys->primary);
+  }
+  for (size_t place = 1; place < count; place++) {
+    const KeyCodec &codec = *indexes_[place].codec;
+    keys->keys[place].clear();
+    keys->values[place].clear();
+    bool has_null = false;
+    codec.pack_columns(row, &keys->keys[place], &has_null);
+    keys->has_null[place] = has_null;
+    codec.append_primary(keys->primary, has_null, &keys->keys[place]);
+    codec.pack_value(row, keys->primary, has_null, &keys->values[place]);
+  }
+}
+
+int ha_shale::duplicate(size_t place, std::string_view primary) {
+  const Index &index = indexes_[place];
+  trx()->note_duplicate(index.number);
+  duplicate_primary_.assign(primary);
+  set_ref(primary, dup_ref);
+  return HA_ERR_FOUND_DUPP_KEY;
+}
+
+// A duplicate that stays as it is may be found by others too; REPLACE and ON DUPLICATE KEY UPDATE
+// change it next.
+int ha_shale::lock_of_duplicates() const {
+  return ha_thd()->lex->duplicates == DUP_ERROR ? SHALE_LOCK_SHARED : SHALE_LOCK_EXCLUSIVE;
+}
+
+// The entry of one index. Unique ones are looked up and locked first, so that of two who insert the
+// same the second waits and then finds it.
+int ha_shale::insert_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys) {
+  const Index &index = indexes_[place];
+  if (int error = check_entry(txn, row, place, keys)) return error;
+  const std::string &key = keys.keys[place], &value = keys.values[place];
+  if (!index.unique || keys.has_null[place]) {
+    return number_of(
+        shale_txn_put(txn, index.tree, key.data(), key.size(), value.data(), value.size()));
+  }
+  shale_bytes *found = nullptr;
+  bool inserted = false;
+  if (int error = number_of(shale_txn_insert(txn, index.tree, key.data(), key.size(),
+                                             value.data(), value.size(), lock_of_duplicates(),
+                                             &inserted, &found))) {
+    return error;
+  }
+  if (inserted) return 0;
+  BytesHandle bytes(found);
+  std::string_view other;
+  if (!index.codec->primary_of(key, view_of(bytes), &other)) {
+    return failed(kErrDamagedRow, "an entry of a unique index of " + shared_->path + " is damaged");
+  }
+  return duplicate(place, other);
+}
+
+// Undoes what a row has written so far, if it did not come to its end: rows are written as a whole,
+// also within a statement that goes on with the next (INSERT IGNORE).
+int ha_shale::in_row(shale_txn *txn, int error, bool has_place, size_t place) {
+  if (!has_place || error == HA_ERR_LOCK_DEADLOCK) return error;
+  std::string text = last_text();
+  int other = error != 0 ? number_of(shale_txn_rollback_to(txn, place)) : 0;
+  if (other == 0) other = number_of(shale_txn_release(txn, place));
+  if (other != 0) return other;
+  return error == 0 ? 0 : failed(error, text);
+}
+
+int ha_shale::put_row(shale_txn *txn, const uchar *row, const RowKeys &keys) {
+  value_.clear();
+  rows_->pack(row, &value_);
+  if (shared_->def->hidden_key) {
+    return number_of(shale_txn_put(txn, primary().tree, keys.primary.data(), keys.primary.size(),
+                                   value_.data(), value_.size()));
+  }
+  bool inserted = false;
+  if (int error = number_of(shale_txn_insert(txn, primary().tree, keys.primary.data(),
+                                             keys.primary.size(), value_.data(), value_.size(),
+                                             lock_of_duplicates(), &inserted, nullptr))) {
+    return error;
+  }
+  return inserted ? 0 : duplicate(0, keys.primary);
+}
+
+int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
+  shale_txn *txn = nullptr;
+  if (int error = begin_write(&txn)) return error;
+  bool many = indexes_.size() > 1;
+  size_t place = 0;
+  if (many) {
+    if (int error = number_of(shale_txn_savepoint(txn, &place))) return error;
+  }
+  bool changed = false;
+  int error = put_row(txn, row, keys);
+  if (error == 0) error = look_for_changes(txn, keys.primary, &changed);
+  for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
+    error = insert_entry(txn, row, index, keys);
+  }
+  return in_row(txn, error, many, place);
+}
+
+// Whether a number of a row that a duplicate keeps out counts as given, as InnoDB has it: REPLACE
+// writes the row after all, and INSERT ... SELECT may be logged as text.
+static bool counts_duplicates(THD *thd) {
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_REPLACE:
+    case SQLCOM_REPLACE_SELECT:
+    case SQLCOM_INSERT_SELECT:
+      return true;
+    case SQLCOM_LOAD:
+      return thd->lex->duplicates == DUP_REPLACE;
+    default:
+      return false;
+  }
+}
+
+int ha_shale::write_row(const uchar *buf) {
+  if (table->next_number_field != nullptr && buf == table->record[0]) {
+    if (int error = update_auto_increment()) return error;
+  }
+  if (shared_->def->hidden_key) {
+    uint64_t key = 0;
+    if (int error = shared_->hidden_key(&key)) return error;
+    is_.primary.clear();
+    for (int shift = 56; shift >= 0; shift -= 8) {
+      is_.primary.push_back(static_cast<char>(key >> shift));
+    }
+  }
+  pack_keys(buf, &is_);
+  int error = loader_ ? load_row(buf, is_) : insert_row(buf, is_);
+  if (error == 0 && in_parts_ != Parts::kNone) error = end_part(is_.primary.size() + value_.size());
+  if (error == 0 || (error == HA_ERR_FOUND_DUPP_KEY && counts_duplicates(ha_thd()))) {
+    use_number(buf);
+  }
+  if (error == 0 && shared_->def->hidden_key) current_primary_ = is_.primary;
+  if (error == 0) count_change(1);
+  return tell_server(ha_thd(), error);
+}
+
+int ha_shale::change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was,
+                         const RowKeys &is) {
+  auto erase = [&](const Index &index, const std::string &key) {
+    return number_of(shale_txn_delete(txn, index.tree, key.data(), key.size(), nullptr, 0));
+  };
+  if (was.primary == is.primary) {
+    value_.clear();
+    rows_->pack(new_row, &value_);
+    if (int error = number_of(shale_txn_put(txn, primary().tree, is.primary.data(),
+                                            is.primary.size(), value_.data(), value_.size()))) {
+      return error;
+    }
+  } else {
+    if (int error = erase(primary(), was.primary)) return error;
+    if (int error = put_row(txn, new_row, is)) return error;
+  }
+  for (size_t place = 1; place < indexes_.size(); place++) {
+    const Index &index = indexes_[place];
+    bool same_key = was.keys[place] == is.keys[place];
+    if (same_key && was.values[place] == is.values[place]) continue;
+    if (same_key) {
+      const std::string &key = is.keys[place], &value = is.values[place];
+      if (int error = number_of(shale_txn_put(txn, index.tree, key.data(), key.size(),
+                                              value.data(), value.size()))) {
+        return error;
+      }
+      continue;
+    }
+    // Before the old entry, for which others may wait who have the place.
+    if (int error = lock_place_of(place, is)) return error;
+    if (int error = erase(index, was.keys[place])) return error;
+    if (int error = insert_entry(txn, new_row, place, is)) return error;
+  }
+  return keep_entries(txn, was, is);
+}
+
+int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
+  if (shared_->def->hidden_key) was_.primary = is_.primary = current_primary_;
+  pack_keys(old_row, &was_);
+  pack_keys(new_row, &is_);
+  // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
+  if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
+  shale_txn *txn = nullptr;
+  // One write is whole or not.
+  bool many = indexes_.size() > 1 || was_.primary != is_.primary;
+  size_t place = 0;
+  int error = begin_write(&txn);
+  if (error == 0 && many) error = number_of(shale_txn_savepoint(txn, &place));
+  if (error == 0) error = in_row(txn, change_row(txn, new_row, was_, is_), many, place);
+  if (error == 0) use_number(new_row);
+  if (error == 0) count_change(0);
+  return tell_server(ha_thd(), error);
+}
+
+int ha_shale::delete_row(const uchar *buf) {
+  if (shared_->def->hidden_key) was_.primary = current_primary_;
+  pack_keys(buf, &was_);
+  shale_txn *txn = nullptr;
+  bool many = indexes_.size() > 1;
+  size_t place = 0;
+  int error = begin_write(&txn);
+  if (error == 0 && many) error = number_of(shale_txn_savepoint(txn, &place));
+  if (error != 0) return tell_server(ha_thd(), error);
+  bool changed = false;
+  error = number_of(
+      shale_txn_delete(txn, primary().tree, was_.primary.data(), was_.primary.size(), nullptr, 0));
+  if (error == 0) error = look_for_changes(txn, was_.primary, &changed);
+  for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
+    const std::string &key = was_.keys[index];
+    error = number_of(
+        shale_txn_delete(txn, indexes_[index].tree, key.data(), key.size(), nullptr, 0));
+  }
+  error = in_row(txn, error, many, place);
+  if (error == 0) count_change(-1);
+  return tell_server(ha_thd(), error);
+}
+
+// What is one above the greatest automatic number that is in the table, committed or not.
+int ha_shale::look_up_above(uint64_t *above) {
+  const Index &index = of_number(table->s->next_number_index);
+  shale_scan *begun = nullptr;
+  int error = number_of(
+      shale_scan_new(index.tree, nullptr, nullptr, 0, nullptr, 0, true, &begun));
+  if (error != 0) return error;
+  ScanHandle scan(begun);
+  const KEY &key = table->key_info[table->s->next_number_index];
+  bool falls = (key.key_part[0].key_part_flag & HA_REVERSE_SORT) != 0;
+  if ((error = number_of(move_scan(begun, falls ? SHALE_FIRST : SHALE_LAST)))) {
+    return error;
+  }
+  *above = 1;
+  if (!at_row(begun)) return 0;
+  size_t key_len = 0, value_len = 0;
+  const char *bytes = static_cast<const char *>(shale_scan_key(begun, &key_len));
+  const void *value = nullptr;
+  if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) return error;
+  uchar *row = table->record[1];
+  std::string saved(reinterpret_cast<char *>(row), table->s->reclength);
+  if (!index.codec->unpack({bytes, key_len}, {static_cast<const char *>(value), value_len}, row)) {
+    return failed(kErrDamagedRow, "the last entry of the index of automatic numbers of " +
+                                      shared_->path + " is damaged");
+  }
+  MY_BITMAP *old = dbug_tmp_use_all_columns(table, &table->read_set);
+  Field *field = table->found_next_number_field;
+  my_ptrdiff_t offset = row - table->record[0];
+  // All entries may be NULL: then the record has no number, but what was in its place.
+  bool is_null = field->is_real_null(offset);
+  longlong found = is_null ? 0 : field->val_int_offset(static_cast<uint>(offset));
+  bool is_signed = !(field->flags & UNSIGNED_FLAG);
+  uint64_t greatest = is_signed && found < 0 ? 0 : static_cast<uint64_t>(found);
+  *above = greatest == ULONGLONG_MAX ? greatest : greatest + 1;
+  dbug_tmp_restore_column_map(&table->read_set, old);
+  memcpy(row, saved.data(), saved.size());
+  return 0;
+}
+
+// The next automatic number is one above the greatest that is or was in the table.
+int ha_shale::look_up_number() {
+  if (shared_->next_number.load() != 0 || table->found_next_number_field == nullptr) return 0;
+  std::lock_guard<std::mutex> one_at_a_time(shared_->numbers);
+  if (shared_->next_number.load() != 0) return 0;
+  uint64_t kept = 0, above = 0;
+  if (int error = engine.catalog.read_number('A', shared_->def->table_id, &kept)) return error;
+  if (int error = look_up_above(&above)) return error;
+  shared_->number_was_kept(kept, table->found_next_number_field->get_max_int_value());
+  shared_->next_number.store(std::max(kept, above));
+  return 0;
+}
+
+void ha_shale::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted,
+                                  ulonglong *first, ulonglong *reserved) {
+  if (look_up_number() != 0) {
+    *first = ULONGLONG_MAX;
+    return;
+  }
+  std::atomic<uint64_t> &next = shared_->next_number;
+  if (wanted == 0) wanted = 1;
+  uint64_t now = next.load();
+  for (;;) {
+    uint64_t value = now;
+    if (increment > 1) {
+      uint64_t start = offset > increment ? 0 : offset;
+      if (value <= start) {
+        value = start == 0 ? 1 : start;
+      } else {
+        value = (value - start + increment - 1) / increment * increment + start;
+      }
+    }
+    uint64_t max = table->next_number_field->get_max_int_value();
+    // One above the last that is given out, not a whole step: the next may be of another size.
+    uint64_t end = value > max || (max - value) / increment < wanted
+                       ? (max == ULONGLONG_MAX ? max : max + 1)
+                       : value + (wanted - 1) * increment + 1;
+    if (end < now) end = now;
+    if (next.compare_exchange_weak(now, end)) {
+      *first = value;
+      *reserved = wanted;
+      break;
+    }
+  }
+  trx()->note_number(shared_);
+}
+
+// A number that a statement gave itself is not given again.
+void ha_shale::use_number(const uchar *row) {
+  Field *field = table->found_next_number_field;
+  if (field == nullptr || look_up_number() != 0) return;
+  my_ptrdiff_t offset = row - table->record[0];
+  if (field->is_real_null(offset)) return;
+  MY_BITMAP *old = dbug_tmp_use_all_columns(table, &table->read_set);
+  longlong found = field->val_int_offset(static_cast<uint>(offset));
+  dbug_tmp_restore_column_map(&table->read_set, old);
+  if (found <= 0 && !(field->flags & UNSIGNED_FLAG)) return;
+  uint64_t used = static_cast<uint64_t>(found);
+  if (used > field->get_max_int_value()) return;
+  uint64_t wanted = used == ULONGLONG_MAX ? used : used + 1;
+  uint64_t now = shared_->next_number.load();
+  while (now < wanted && !shared_->next_number.compare_exchange_weak(now, wanted)) {
+  }
+  if (now < wanted) trx()->note_number(shared_);
+}
+
+int ha_shale::reset_auto_increment(ulonglong value) {
+  std::unique_lock<std::mutex> one_at_a_time(shared_->numbers);
+  shared_->next_number.store(value == 0 ? 1 : value);
+  one_at_a_time.unlock();
+  return shared_->keep_number_exactly();
+}
+
+void ha_shale::update_create_info(HA_CREATE_INFO *create) {
+  if ((create->used_fields & HA_CREATE_USED_AUTO) == 0) {
+    info(HA_STATUS_AUTO);
+    create->auto_increment_value = stats.auto_increment_value;
+  }
+}

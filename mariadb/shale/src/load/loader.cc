@@ -1,0 +1,116 @@
+// Entries that come in order go to a bulk load, the others to a sorter that is merged with it.
+
+#include "load/loader.h"
+
+#include "server.h"
+
+#include "engine/errors.h"
+#include "engine/settings.h"
+
+namespace shale_sql {
+
+namespace {
+
+// How often it is asked whether the statement was killed.
+constexpr uint64_t kAsk = 1024;
+
+}  // namespace
+
+size_t sort_memory(THD *thd, size_t trees) {
+  return settings::sort_memory(thd) / std::max<size_t>(trees, 1);
+}
+
+TreeLoader::TreeLoader(shale_tree *tree, bool sorted, size_t memory_bytes)
+    : tree_(tree), sorted_(sorted), memory_bytes_(memory_bytes) {}
+
+int TreeLoader::begin() {
+  shale_ingest *begun = nullptr;
+  int error = number_of(shale_ingest_new(tree_, &begun));
+  ingest_.reset(begun);
+  return error;
+}
+
+int TreeLoader::end() {
+  if (!ingest_) return 0;
+  wrote_ = true;
+  return number_of(shale_ingest_finish(ingest_.release(), nullptr));
+}
+
+int TreeLoader::add_sorted(std::string_view key, std::string_view value) {
+  if (!ingest_) {
+    if (int error = begin()) return error;
+  }
+  key_.assign(key);
+  has_last_ = true;
+  return number_of(
+      shale_ingest_add(ingest_.get(), key.data(), key.size(), value.data(), value.size()));
+}
+
+int TreeLoader::add(std::string_view key, std::string_view value) {
+  if (sorted_) {
+    if (!has_last_ || key > key_) return add_sorted(key, value);
+    if (key == key_) {
+      value_.assign(value);
+      return HA_ERR_FOUND_DUPP_KEY;
+    }
+    // Not in order after all: what has come so far stays, the rest is sorted.
+    sorted_ = false;
+    if (int error = end()) return error;
+  }
+  if (!sorter_) sorter_ = std::make_unique<Sorter>(my_tmpdir(&mysql_tmpdir_list), memory_bytes_);
+  if (sorter_->add(key, value)) return 0;
+  return failed(kErrEngine, sorter_->error());
+}
+
+// Whether a tree has a key, by a scan that is never ahead of it.
+int TreeLoader::in_tree(shale_scan *scan, std::string_view key, bool *found) {
+  *found = false;
+  while (at_row(scan)) {
+    size_t length = 0;
+    const char *bytes = static_cast<const char *>(shale_scan_key(scan, &length));
+    int order = std::string_view(bytes, length).compare(key);
+    *found = order == 0;
+    if (order >= 0) return 0;
+    if (int error = number_of(move_scan(scan, SHALE_NEXT))) return error;
+  }
+  return 0;
+}
+
+int TreeLoader::merge(THD *thd) {
+  if (!sorter_->finish()) return failed(kErrEngine, sorter_->error());
+  ScanHandle scan;
+  if (wrote_) {
+    shale_scan *begun = nullptr;
+    int error = number_of(
+        shale_scan_new(tree_, nullptr, nullptr, 0, nullptr, 0, false, &begun));
+    scan.reset(begun);
+    if (error == 0) error = number_of(move_scan(begun, SHALE_FIRST));
+    if (error != 0) return error;
+  }
+  has_last_ = false;
+  std::string_view key, value;
+  for (uint64_t count = 1; sorter_->next(&key, &value); count++) {
+    if (count % kAsk == 0 && thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+    bool found = has_last_ && key == key_;
+    if (!found && scan) {
+      if (int error = in_tree(scan.get(), key, &found)) return error;
+    }
+    if (found) {
+      key_.assign(key);
+      value_.assign(value);
+      return HA_ERR_FOUND_DUPP_KEY;
+    }
+    if (int error = add_sorted(key, value)) return error;
+  }
+  return sorter_->error().empty() ? 0 : failed(kErrEngine, sorter_->error());
+}
+
+int TreeLoader::finish(THD *thd) {
+  if (sorter_) {
+    if (int error = merge(thd)) return error;
+    sorter_.reset();
+  }
+  return end();
+}
+
+}  // namespace shale_sql

@@ -1,0 +1,125 @@
+// Commit, rollback, savepoints and the like, each a call of the connection's transaction.
+
+#include "plugin/hton.h"
+
+#include "server.h"
+
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "txn/late_decisions.h"
+#include "txn/prepared.h"
+#include "txn/trx.h"
+
+namespace shale_sql {
+
+namespace {
+
+int report(THD *thd, int error) {
+  if (error != 0) tell_server(thd, error);
+  return error;
+}
+
+// Commit and rollback come without a handler, so their words are given here.
+int refuse(THD *thd, int error) {
+  if (error != 0 && thd != nullptr) {
+    uint number = error == HA_ERR_RECORD_FILE_FULL ? ER_RECORD_FILE_FULL : ER_GET_ERRMSG;
+    my_printf_error(number, "SHALE: %s", MYF(0), last_text().c_str());
+  }
+  return error;
+}
+
+bool is_whole(THD *thd, bool all) { return all || !in_transaction(thd); }
+
+int commit(handlerton *, THD *thd, bool all) {
+  Trx *trx = Trx::find(thd);
+  if (trx == nullptr) return 0;
+  if (is_whole(thd, all)) return refuse(thd, trx->commit());
+  return report(thd, trx->commit_statement());
+}
+
+int rollback(handlerton *, THD *thd, bool all) {
+  Trx *trx = Trx::find(thd);
+  if (trx == nullptr) return 0;
+  if (is_whole(thd, all)) return refuse(thd, trx->rollback());
+  return report(thd, trx->rollback_statement());
+}
+
+int prepare(handlerton *hton, THD *thd, bool all) {
+  Trx *trx = Trx::find(thd);
+  if (trx == nullptr) return 0;
+  if (!is_whole(thd, all)) return report(thd, trx->commit_statement());
+  // One that has written no table that outlives the server is not found again after a crash, as of
+  // InnoDB. The server asks for it of XA PREPARE only, and rolls it back when its connection ends.
+  if (!thd->ha_data[hton->slot].ha_info[all ? 1 : 0].is_trx_read_write()) return 0;
+  return refuse(thd, trx->prepare(bytes_of_xid(*thd->get_xid())));
+}
+
+void commit_ordered(handlerton *, THD *thd, bool all) {
+  Trx *trx = Trx::find(thd);
+  if (trx != nullptr && is_whole(thd, all)) trx->commit_ordered();
+}
+
+int close_connection(handlerton *, THD *thd) {
+  if (Trx *trx = Trx::find(thd)) {
+    trx->detach();
+    trx->rollback();
+  }
+  Trx::forget(thd);
+  return 0;
+}
+
+// With the connection's data locked, so that its transaction does not go meanwhile.
+void kill_query(handlerton *, THD *thd, enum thd_kill_levels) {
+  if (Trx *trx = Trx::find(thd)) trx->interrupt();
+}
+
+int savepoint_set(handlerton *, THD *thd, void *place) {
+  return report(thd, Trx::of(thd)->savepoint(static_cast<size_t *>(place)));
+}
+
+int savepoint_rollback(handlerton *, THD *thd, void *place) {
+  Trx *trx = Trx::find(thd);
+  return trx == nullptr ? 0 : report(thd, trx->rollback_to(*static_cast<size_t *>(place)));
+}
+
+// The engine's savepoints are a stack, the server's can be given up in any order: they go with the
+// transaction, or with one before them.
+int savepoint_release(handlerton *, THD *, void *) { return 0; }
+
+// Locks stay after going back, so that others wait: what they protect may be given up.
+bool savepoint_rollback_can_release_mdl(handlerton *, THD *) { return true; }
+
+int start_consistent_snapshot(handlerton *hton, THD *thd) {
+  Trx *trx = Trx::of(thd);
+  if (thd_tx_isolation(thd) != ISO_REPEATABLE_READ) {
+    push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_UNSUPPORTED,
+                 "SHALE: WITH CONSISTENT SNAPSHOT has an effect at REPEATABLE READ only");
+  }
+  if (int error = trx->take_snapshot()) return refuse(thd, error);
+  trans_register_ha(thd, true, hton, 0);
+  return 0;
+}
+
+bool flush_logs(handlerton *) { return number_of(shale_sync(engine.db)) != 0; }
+
+}  // namespace
+
+void fill_transactions(handlerton *hton) {
+  hton->savepoint_offset = sizeof(size_t);
+  hton->close_connection = close_connection;
+  hton->kill_query = kill_query;
+  hton->savepoint_set = savepoint_set;
+  hton->savepoint_rollback = savepoint_rollback;
+  hton->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;
+  hton->savepoint_release = savepoint_release;
+  hton->commit = commit;
+  hton->commit_ordered = commit_ordered;
+  hton->rollback = rollback;
+  hton->prepare = prepare;
+  hton->commit_checkpoint_request = late_decisions::tell_when_durable;
+  hton->start_consistent_snapshot = start_consistent_snapshot;
+  hton->flush_logs = flush_logs;
+  hton->pre_shutdown = late_decisions::before_shutdown;
+}
+
+}  // namespace shale_sql

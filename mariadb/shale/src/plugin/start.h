@@ -1,0 +1,12 @@
+// Opening the database when the plugin begins, and all that goes on while it is open.
+#pragma once
+
+struct handlerton;
+
+namespace shale_sql {
+
+// Opens the database in the server's data directory; closes it. 0, or an error's number.
+int open_engine(handlerton *hton);
+int close_engine();
+
+}  // namespace shale_sql

@@ -1,0 +1,95 @@
+// The variables that the server is told of, and what is checked and done when one is set.
+
+#include "plugin/system_variables.h"
+
+#include "server.h"
+
+#include "backup/checkpoint.h"
+#include "engine/engine.h"
+#include "engine/errors.h"
+#include "engine/settings.h"
+#include "engine/trees.h"
+
+namespace shale_sql {
+
+static int check_compression(THD *thd, st_mysql_sys_var *, void *save, st_mysql_value *value) {
+  char buffer[64];
+  int length = sizeof(buffer);
+  const char *given = value->val_str(value, buffer, &length);
+  if (given == nullptr) return 1;
+  std::string codec = given, why;
+  if (codec != "auto" && !check_codec(codec, &why)) {
+    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "shale_compression='%s': %s", MYF(0), given,
+                    why.c_str());
+    return 1;
+  }
+  *static_cast<const char **>(save) = thd_strmake(thd, given, strlen(given));
+  return 0;
+}
+
+static const char *durability_names[] = {"none", "full", "periodic", NullS};
+static TYPELIB durability_values = {array_elements(durability_names) - 1, "durability",
+                                    durability_names, nullptr};
+
+// Ends when nothing is left to flush or to merge: for measurements and before copies of files.
+static void settle(THD *, st_mysql_sys_var *, void *, const void *save) {
+  if (!*static_cast<const my_bool *>(save)) return;
+  shale_error *error = shale_flush(engine.db, nullptr);
+  if (number_of(error != nullptr ? error : shale_wait_idle(engine.db)) != 0) {
+    my_printf_error(ER_GET_ERRMSG, "SHALE: shale_settle_now: %s", MYF(0), last_text().c_str());
+  }
+}
+static my_bool settle_now;
+
+static char *checkpoint;
+
+// What it is set to is done before it is set, so that a failure fails the statement.
+static int check_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_value *value) {
+  char buffer[FN_REFLEN];
+  int length = sizeof(buffer);
+  const char *given = value->val_str(value, buffer, &length);
+  if (given == nullptr) return 1;
+  std::string folder(given, static_cast<size_t>(length));
+  if (!folder.empty() && make_checkpoint(folder) != 0) {
+    my_printf_error(ER_GET_ERRMSG, "SHALE: no checkpoint was made: %s", MYF(0),
+                    last_text().c_str());
+    return 1;
+  }
+  *static_cast<const char **>(save) = thd_strmake(thd, folder.data(), folder.size());
+  return 0;
+}
+
+static MYSQL_SYSVAR_ULONGLONG(
+    memory, settings::memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+    "Bytes for block cache, memtables, indexes and filters together. 0: a quarter of the machine's "
+    "memory",
+    nullptr, nullptr, 0, 0, 1ULL << 46, 0);
+static MYSQL_SYSVAR_ENUM(
+    durability, settings::durability, PLUGIN_VAR_RQCMDARG,
+    "When commits are durable. full: before they return; periodic: within a second; none: when the "
+    "system writes. A crash of the server alone loses nothing in any case",
+    nullptr, nullptr, settings::kFull, &durability_values);
+static MYSQL_SYSVAR_STR(
+    compression, settings::compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
+    "Codec of tables made without COMPRESSION: auto, none, lz4, zstd:1 to zstd:19, zlib:1 to "
+    "zlib:9",
+    check_compression, nullptr, "auto");
+static MYSQL_SYSVAR_BOOL(settle_now, settle_now, PLUGIN_VAR_RQCMDARG,
+                         "Set to ON: flushes memtables and waits until no compaction is due",
+                         nullptr, settle, false);
+static MYSQL_SYSVAR_STR(checkpoint, checkpoint,
+                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC | PLUGIN_VAR_NOCMDOPT,
+                        "Set to the path of a folder that does not exist: makes a copy of all "
+                        "tables there by hard links, while others write",
+                        check_checkpoint, nullptr, "");
+st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
+                                        MYSQL_SYSVAR(durability),
+                                        MYSQL_SYSVAR(compression),
+                                        settings::lock_wait_variable(),
+                                        settings::bulk_load_variable(),
+                                        MYSQL_SYSVAR(settle_now),
+                                        settings::sort_memory_variable(),
+                                        MYSQL_SYSVAR(checkpoint),
+                                        nullptr};
+
+}  // namespace shale_sql

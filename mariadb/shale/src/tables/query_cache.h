@@ -1,0 +1,65 @@
+// What the server's query cache has to know of a table: whether results that were read at some time
+// are still what anyone would read now.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace shale_sql {
+
+// Of one table, as long as it is open: how many transactions are under way that have written to it,
+// and a number that is another one after each of them has ended.
+class Changes {
+ public:
+  Changes();
+  ~Changes();
+  Changes(const Changes &) = delete;
+  Changes &operator=(const Changes &) = delete;
+
+  // Before the first write of a transaction, and after its end.
+  void begin() { writers_.fetch_add(1); }
+  void end();
+  // 0 while anybody writes. If it is the same at two times, nothing that was visible at the first
+  // has changed up to the second, and nothing that was not visible then has become so.
+  uint64_t settled() const;
+
+ private:
+  friend class KeptResults;
+
+  std::atomic<uint64_t> writers_{0};
+  std::atomic<uint64_t> number_;
+  // What results are kept under, and the number of then; with the lock of KeptResults.
+  uint64_t token_ = 0;
+  uint64_t token_of_ = 0;
+};
+
+// The tokens under which the server keeps results. Tables are not kept open by it.
+class KeptResults {
+ public:
+  enum class Answer { kGood, kBeingWritten, kStale };
+
+  // That of what is read of a table whose number is this one.
+  uint64_t token_of(const std::shared_ptr<Changes> &table, uint64_t number);
+  // Whether what is kept under a token is what anyone would read.
+  Answer look(uint64_t token);
+  void forget(const Changes &table);
+
+ private:
+  std::mutex mutex_;
+  std::map<uint64_t, const Changes *> tables_;
+};
+
+extern KeptResults kept_results;
+
+// While it lives transactions are decided of which nobody knows what tables they have written:
+// prepared ones, by name or late.
+class ChangesOfAnyTable {
+ public:
+  ChangesOfAnyTable();
+  ~ChangesOfAnyTable();
+};
+
+}  // namespace shale_sql

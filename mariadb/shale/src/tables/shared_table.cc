@@ -1,0 +1,227 @@
+// The tables that are open, by path; automatic numbers, hidden keys and statistics of one.
+
+#include "tables/shared_table.h"
+
+#include "server.h"
+
+#include "engine/engine.h"
+#include "engine/errors.h"
+
+#include <map>
+#include <sstream>
+
+namespace shale_sql {
+
+namespace {
+
+// Hidden keys are given out from blocks, so that few writes keep them and none is given twice.
+constexpr uint64_t kHiddenBlock = 1 << 16;
+// Of what is left of a column's numbers at most the 1,024th part is ahead.
+constexpr uint64_t kNumbersAhead = 128;
+constexpr uint64_t kShareAhead = 1024;
+
+std::mutex open_lock;
+std::map<std::string, std::weak_ptr<SharedTable>> open_tables;
+std::map<std::string, uint64_t> new_trees_by_path;
+std::atomic<uint64_t> new_trees_now{0};
+
+}  // namespace
+
+SharedTable::SharedTable(std::string path, std::shared_ptr<const TableDef> def)
+    : path(std::move(path)), def(std::move(def)) {}
+
+int SharedTable::open(const std::string &path, std::shared_ptr<SharedTable> *table) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  std::weak_ptr<SharedTable> &place = open_tables[path];
+  if ((*table = place.lock())) return 0;
+  TableDef def;
+  if (int error = engine.catalog.read(path, &def)) {
+    open_tables.erase(path);
+    return error;
+  }
+  auto opened = std::make_shared<SharedTable>(path, std::make_shared<const TableDef>(def));
+  if (int error = opened->open_trees()) return error;
+  if (int error = opened->read_statistics()) return error;
+  auto made = new_trees_by_path.find(path);
+  if (made != new_trees_by_path.end()) opened->new_trees = made->second;
+  place = opened;
+  *table = std::move(opened);
+  return 0;
+}
+
+void SharedTable::forget(const std::string &path, bool keep_number) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  auto place = open_tables.find(path);
+  if (place == open_tables.end()) return;
+  if (std::shared_ptr<SharedTable> table = place->second.lock()) {
+    if (keep_number) table->keep_number_exactly();
+    table->forgotten_ = true;
+  }
+  open_tables.erase(place);
+}
+
+void SharedTable::close(std::shared_ptr<SharedTable> *table) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  if (table->use_count() == 1 && !(*table)->forgotten_) (*table)->keep_number_exactly();
+  table->reset();
+}
+
+std::shared_ptr<SharedTable> SharedTable::of_tree(const std::string &tree) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  for (const auto &[path, place] : open_tables) {
+    std::shared_ptr<SharedTable> table = place.lock();
+    if (table == nullptr) continue;
+    for (const IndexDef &index : table->def->indexes) {
+      if (tree_name(table->def->table_id, index.id) == tree) return table;
+    }
+  }
+  return nullptr;
+}
+
+const KeyWords *SharedTable::key_words(const std::string &tree) const {
+  if (!has_key_words_.load()) return nullptr;
+  for (size_t i = 0; i < key_words_.size(); i++) {
+    if (tree_name(def->table_id, def->indexes[i].id) == tree) return key_words_[i].get();
+  }
+  return nullptr;
+}
+
+void SharedTable::learn_key_words(TABLE *table, const std::vector<unsigned> &numbers) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  if (has_key_words_.load()) return;
+  for (unsigned number : numbers) key_words_.push_back(std::make_unique<KeyWords>(table, number));
+  has_key_words_.store(true);
+}
+
+uint64_t SharedTable::new_trees_count() { return new_trees_now.load(); }
+
+void SharedTable::note_new_trees(const std::string &path) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  new_trees_by_path[path] = ++new_trees_now;
+}
+
+void SharedTable::note_renamed(const std::string &from, const std::string &to) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  open_tables.erase(from);
+  open_tables.erase(to);
+  new_trees_by_path.erase(to);
+  auto moved = new_trees_by_path.extract(from);
+  if (moved.empty()) return;
+  moved.key() = to;
+  new_trees_by_path.insert(std::move(moved));
+}
+
+void SharedTable::note_gone(const std::string &path) {
+  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  open_tables.erase(path);
+  new_trees_by_path.erase(path);
+}
+
+int SharedTable::open_trees() {
+  for (const IndexDef &index : def->indexes) {
+    shale_tree *tree = nullptr;
+    std::string name = tree_name(def->table_id, index.id);
+    if (int error = number_of(
+            shale_tree_open(engine.db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree))) {
+      return error;
+    }
+    trees.emplace_back(tree);
+  }
+  return 0;
+}
+
+void SharedTable::number_was_kept(uint64_t kept, uint64_t max) {
+  kept_number_ = kept;
+  greatest_number_ = max;
+}
+
+int SharedTable::write_number(uint64_t number) {
+  if (int error = engine.catalog.write_number('A', def->table_id, number)) return error;
+  kept_number_ = number;
+  return 0;
+}
+
+int SharedTable::keep_number() {
+  std::lock_guard<std::mutex> one_at_a_time(numbers);
+  uint64_t now = next_number.load();
+  if (now <= kept_number_) return 0;
+  uint64_t left = now < greatest_number_ ? greatest_number_ - now : 0;
+  return write_number(now + std::min(kNumbersAhead, left / kShareAhead));
+}
+
+int SharedTable::keep_number_exactly() {
+  std::lock_guard<std::mutex> one_at_a_time(numbers);
+  uint64_t now = next_number.load();
+  return now == kept_number_ || now == 0 ? 0 : write_number(now);
+}
+
+int SharedTable::hidden_key(uint64_t *key) {
+  std::lock_guard<std::mutex> one_at_a_time(hidden_);
+  if (hidden_next_ == hidden_end_) {
+    uint64_t end = 0;
+    if (int error = engine.catalog.read_number('H', def->table_id, &end)) return error;
+    uint64_t first = end == 0 ? 1 : end;
+    if (int error = engine.catalog.write_number('H', def->table_id, first + kHiddenBlock)) {
+      return error;
+    }
+    hidden_next_ = first;
+    hidden_end_ = first + kHiddenBlock;
+  }
+  *key = hidden_next_++;
+  return 0;
+}
+
+std::vector<IndexStatistics> SharedTable::statistics() const {
+  std::lock_guard<std::mutex> one_at_a_time(statistics_lock_);
+  return statistics_;
+}
+
+void SharedTable::set_statistics(std::vector<IndexStatistics> found) {
+  std::lock_guard<std::mutex> one_at_a_time(statistics_lock_);
+  statistics_ = std::move(found);
+  statistics_rows_.store(0);
+  for (const IndexStatistics &index : statistics_) {
+    if (index.name.empty() && !index.rows_per_key.empty()) {
+      statistics_rows_.store(static_cast<uint64_t>(index.rows_per_key[0]));
+    }
+  }
+  statistics_version_.fetch_add(1);
+}
+
+std::unique_lock<std::mutex> SharedTable::statistics_are_due(uint64_t rows) {
+  uint64_t then = statistics_rows_.load();
+  if (rows <= 2 * then && rows >= then / 2) return {};
+  std::unique_lock<std::mutex> lock(looking_, std::try_to_lock);
+  return lock;
+}
+
+// One line for an index: its name, then the numbers. Names with a line break lose their
+// statistics.
+int SharedTable::keep_statistics() {
+  std::ostringstream out;
+  for (const IndexStatistics &index : statistics()) {
+    if (index.name.find_first_of("\n\t") != std::string::npos) continue;
+    out << index.name;
+    for (double rows : index.rows_per_key) out << '\t' << rows;
+    out << '\n';
+  }
+  return engine.catalog.write_text('S', def->table_id, out.str());
+}
+
+int SharedTable::read_statistics() {
+  std::string text;
+  if (int error = engine.catalog.read_text('S', def->table_id, &text)) return error;
+  std::istringstream lines(text);
+  std::vector<IndexStatistics> found;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    IndexStatistics index;
+    std::getline(words, index.name, '\t');
+    for (double rows; words >> rows;) index.rows_per_key.push_back(rows);
+    found.push_back(std::move(index));
+  }
+  set_statistics(std::move(found));
+  return 0;
+}
+
+}  // namespace shale_sql

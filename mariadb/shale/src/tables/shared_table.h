@@ -1,0 +1,109 @@
+// What all handlers of one table share: its definition, its trees, its counters.
+#pragma once
+
+#include "codec/key_words.h"
+#include "codec/table_def.h"
+#include "engine/handles.h"
+#include "tables/query_cache.h"
+#include "tables/table_counts.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace shale_sql {
+
+// What the optimizer is told of an index: rows per distinct value of the first 1, 2, ... parts.
+// One without a name has the number of rows that there were then.
+struct IndexStatistics {
+  std::string name;
+  std::vector<double> rows_per_key;
+};
+
+class SharedTable {
+ public:
+  SharedTable(std::string path, std::shared_ptr<const TableDef> def);
+  SharedTable(const SharedTable &) = delete;
+  SharedTable &operator=(const SharedTable &) = delete;
+
+  // That of the table at a path, opened if it is not.
+  static int open(const std::string &path, std::shared_ptr<SharedTable> *table);
+  // Lets go of it: who opens the table next reads the catalog. To be called when its definition
+  // changes. The automatic number goes to the catalog, if it is still that of the table.
+  static void forget(const std::string &path, bool keep_number);
+  // Lets go of one reference; with the last one the automatic number goes to the catalog.
+  static void close(std::shared_ptr<SharedTable> *table);
+
+  // Counts the changes of tables whose rows are in new trees, of which snapshots of before show
+  // nothing.
+  static uint64_t new_trees_count();
+  static void note_new_trees(const std::string &path);
+  static void note_renamed(const std::string &from, const std::string &to);
+  static void note_gone(const std::string &path);
+  // The count when that last happened to this table; 0: not since the server started.
+  uint64_t new_trees = 0;
+
+  const std::string path;
+  const std::shared_ptr<const TableDef> def;
+  std::vector<TreeHandle> trees;  // as def->indexes
+
+  // The next automatic number that nobody has; 0 until it was looked up.
+  std::atomic<uint64_t> next_number{0};
+  std::mutex numbers;
+  // What the catalog has, and the greatest number that the column takes.
+  void number_was_kept(uint64_t kept, uint64_t max);
+  // To the catalog, some ahead, so that few of those who insert have to write there: after a crash
+  // up to kNumbersAhead numbers are skipped.
+  int keep_number();
+  // To the catalog as it is.
+  int keep_number_exactly();
+
+  // A new hidden key.
+  int hidden_key(uint64_t *key);
+
+  TableCounts counts;
+  // For the query cache.
+  const std::shared_ptr<Changes> changes = std::make_shared<Changes>();
+
+  // The table, if it is open, that a tree is of.
+  static std::shared_ptr<SharedTable> of_tree(const std::string &tree);
+  // How keys of a tree are told in messages; nullptr if that is not known.
+  const KeyWords *key_words(const std::string &tree) const;
+  // Learns that from the first who opens the table; `numbers` are those of the server's indexes, as
+  // def->indexes.
+  void learn_key_words(TABLE *table, const std::vector<unsigned> &numbers);
+
+  // Of ANALYZE TABLE, or of a quick look since; empty if there was neither.
+  std::vector<IndexStatistics> statistics() const;
+  void set_statistics(std::vector<IndexStatistics> found);
+  int keep_statistics();
+  // Grows with each set_statistics.
+  uint64_t statistics_version() const { return statistics_version_.load(); }
+  // The table has doubled or halved since, and nobody is at it: who gets the lock looks anew.
+  std::unique_lock<std::mutex> statistics_are_due(uint64_t rows);
+
+ private:
+  int open_trees();
+  int read_statistics();
+
+  int write_number(uint64_t number);
+
+  uint64_t kept_number_ = 0;
+  uint64_t greatest_number_ = UINT64_MAX;
+  // The catalog has the table otherwise by now.
+  bool forgotten_ = false;
+  std::mutex hidden_;
+  uint64_t hidden_next_ = 0;
+  uint64_t hidden_end_ = 0;
+  mutable std::mutex statistics_lock_;
+  std::vector<IndexStatistics> statistics_;
+  std::atomic<uint64_t> statistics_version_{0};
+  std::atomic<uint64_t> statistics_rows_{0};
+  std::mutex looking_;
+  std::vector<std::unique_ptr<KeyWords>> key_words_;  // as def->indexes; does not change any more
+  std::atomic<bool> has_key_words_{false};
+};
+
+}  // namespace shale_sql

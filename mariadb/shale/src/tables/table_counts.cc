@@ -1,0 +1,69 @@
+// When the engine is asked anew how large a table is.
+
+#include "tables/table_counts.h"
+
+#include "server.h"
+
+#include "engine/errors.h"
+
+namespace shale_sql {
+
+namespace {
+
+// Up to so many rows are counted instead of estimated.
+constexpr uint64_t kCounted = 100;
+// A part of the rows that may change before the engine is asked again.
+constexpr uint64_t kChangedPart = 16;
+constexpr uint64_t kSecond = 1000 * 1000 * 1000;
+// How old the answer may be if rows have changed, and if none has: compaction changes sizes too.
+constexpr uint64_t kOldNanos = 10 * kSecond;
+constexpr uint64_t kOldUnchangedNanos = 60 * kSecond;
+
+int bytes_of(const TreeHandle &tree, uint64_t *bytes) {
+  return number_of(
+      shale_tree_estimate(tree.get(), nullptr, 0, nullptr, 0, 0, nullptr, nullptr, bytes));
+}
+
+int ask(const std::vector<TreeHandle> &trees, TableSize *size) {
+  if (int error = number_of(shale_tree_estimate(trees[0].get(), nullptr, 0, nullptr, 0, kCounted,
+                                                &size->rows, nullptr, &size->data_bytes))) {
+    return error;
+  }
+  size->index_bytes = 0;
+  for (size_t place = 1; place < trees.size(); place++) {
+    uint64_t bytes = 0;
+    if (int error = bytes_of(trees[place], &bytes)) return error;
+    size->index_bytes += bytes;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool TableCounts::is_old(uint64_t changes, uint64_t now) const {
+  if (!known_) return true;
+  uint64_t since = now - nanos_then_;
+  if (changes == changes_then_) return since > kOldUnchangedNanos;
+  return changes - changes_then_ > size_.rows / kChangedPart || since > kOldNanos;
+}
+
+int TableCounts::get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size) {
+  std::lock_guard<std::mutex> one_at_a_time(lock_);
+  int64_t rows = rows_.load(std::memory_order_relaxed);
+  uint64_t changes = changes_.load(std::memory_order_relaxed), now = my_interval_timer();
+  if (renew || is_old(changes, now)) {
+    TableSize found;
+    if (int error = ask(trees, &found)) return error;
+    size_ = found;
+    rows_then_ = rows;
+    changes_then_ = changes;
+    nanos_then_ = now;
+    known_ = true;
+  }
+  *size = size_;
+  int64_t now_rows = static_cast<int64_t>(size_.rows) + (rows - rows_then_);
+  size->rows = now_rows < 0 ? 0 : static_cast<uint64_t>(now_rows);
+  return 0;
+}
+
+}  // namespace shale_sql

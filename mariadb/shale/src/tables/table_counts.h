@@ -1,0 +1,49 @@
+// How large a table is, kept so that asking costs nothing: the engine is asked anew when much has
+// changed since, or when the answer is old.
+#pragma once
+
+#include "engine/handles.h"
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+#include <mutex>
+#include <vector>
+
+namespace shale_sql {
+
+struct TableSize {
+  uint64_t rows = 0;
+  uint64_t data_bytes = 0;   // on disk, of the primary tree
+  uint64_t index_bytes = 0;  // on disk, of the others
+};
+
+class TableCounts {
+ public:
+  // A statement has written a row: `rows` is 1 for a new one, -1 for one that went, else 0.
+  void changed(int rows, time_t when) {
+    rows_.fetch_add(rows, std::memory_order_relaxed);
+    changes_.fetch_add(1, std::memory_order_relaxed);
+    changed_at_.store(when, std::memory_order_relaxed);
+  }
+  // The first tree is the primary one. `renew`: as of now, whatever is kept.
+  int get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size);
+  // When a row was last written since the table was opened; 0: not since.
+  time_t changed_at() const { return changed_at_.load(std::memory_order_relaxed); }
+
+ private:
+  bool is_old(uint64_t changes, uint64_t now) const;
+
+  std::atomic<int64_t> rows_{0};
+  std::atomic<uint64_t> changes_{0};
+  std::atomic<time_t> changed_at_{0};
+
+  std::mutex lock_;
+  bool known_ = false;
+  TableSize size_;
+  int64_t rows_then_ = 0;
+  uint64_t changes_then_ = 0;
+  uint64_t nanos_then_ = 0;
+};
+
+}  // namespace shale_sql

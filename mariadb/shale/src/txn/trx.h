@@ -1,0 +1,138 @@
+// The transaction of one connection.
+#pragma once
+
+#include "engine/handles.h"
+#include "tables/query_cache.h"
+#include "txn/load_in_parts.h"
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+
+class THD;
+struct xid_t;
+
+namespace shale_sql {
+
+class SharedTable;
+
+class Trx {
+ public:
+  // That of a connection, made with the first use.
+  static Trx *of(THD *thd);
+  // That of a connection if it has one.
+  static Trx *find(THD *thd);
+  static void forget(THD *thd);
+
+  explicit Trx(THD *thd);
+  ~Trx();
+
+  // A statement begins to use a table: tells the server that SHALE takes part, and at READ
+  // COMMITTED makes the statement see what is committed now. `fresh`: surely a new one, as within
+  // LOCK TABLES.
+  int begin_statement(bool fresh);
+  // A statement has let go of a table.
+  void end_table() {
+    if (tables_ > 0) tables_--;
+  }
+  void use_table() { tables_++; }
+  bool in_statement() const { return tables_ > 0; }
+
+  // The engine's transaction, begun if it has not.
+  int get(shale_txn **txn) {
+    *txn = txn_;
+    return txn_ != nullptr ? 0 : begin(txn);
+  }
+  // Before the first write of a statement: a place to go back to.
+  int before_write(shale_txn **txn);
+  // Reads from now on see what is committed now.
+  int take_snapshot();
+  // For how long the calls from now on wait for a lock.
+  int wait_for_locks(unsigned long millis);
+  // Another thread ends the statement: what waits for a lock stops waiting.
+  void interrupt() { shale_interrupt_set(interrupt_.get(), true); }
+  bool begun() const { return txn_ != nullptr; }
+  // The engine's number of the transaction, 0 without one; for any thread.
+  uint64_t number() const { return number_.load(std::memory_order_relaxed); }
+  // At READ COMMITTED: gives up the lock of a key if no other statement, and no write, relies on
+  // it.
+  void unlock(const shale_tree *tree, const std::string &key);
+  // Counts the transactions that have ended: what was begun under another count is not of this one.
+  uint64_t ended() const { return ended_; }
+  bool read_committed() const { return read_committed_; }
+  bool wrote() const { return wrote_; }
+  // A row was written that others have changed since the snapshot (ha_rewrite.cc).
+  void note_rewritten() { rewrote_ = true; }
+  bool rewrote() const { return rewrote_; }
+
+  // The index in which a write last found a duplicate. The server may ask the handler of another
+  // partition for it than the one that found it.
+  void note_duplicate(unsigned index) { duplicate_ = index; }
+  unsigned duplicate() const { return duplicate_; }
+  // A table is about to be written; said once of each statement.
+  void note_writer(const std::shared_ptr<Changes> &table) {
+    if (writes_.insert(table).second) table->begin();
+  }
+  // Of a temporary table that goes: what was written to a tree of it, and its automatic number.
+  void forget_tree(const std::string &name);
+  void forget_table(uint64_t table_id);
+
+  void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
+
+  // What was written so far is committed, though the statement goes on. `loads`: into a table that
+  // others see.
+  int commit_part(bool loads);
+  // Before a plain read of a table: 0, or an error if the snapshot is older than its trees.
+  int see(const SharedTable &table);
+
+  int commit_statement();
+  int rollback_statement();
+  int prepare(const std::string &xid);
+  // Makes a prepared transaction visible, without a sync; an error is kept for `commit`.
+  void commit_ordered();
+  int commit();
+  int rollback();
+  // The connection ends: what is prepared stays so.
+  void detach();
+
+  int savepoint(size_t *place);
+  int rollback_to(size_t place);
+
+ private:
+  int begin(shale_txn **txn);
+  int decide_prepared(bool sync);
+  int keep_numbers();
+  void set_number(uint64_t number);
+  void end_writes();
+  void end();
+
+  THD *thd_;
+  shale_txn *txn_ = nullptr;
+  std::atomic<uint64_t> number_{0};
+  unsigned long lock_wait_millis_ = 0;
+  InterruptHandle interrupt_;
+  shale_prepared *prepared_ = nullptr;
+  bool noted_ = false;  // the server may be told who waits for it
+  bool read_committed_ = false;
+  bool wrote_ = false;
+  bool rewrote_ = false;
+  uint64_t ended_ = 0;
+  unsigned tables_ = 0;
+  bool has_snapshot_ = false;
+  uint64_t snapshot_count_ = 0;  // SharedTable::new_trees_count when it was taken
+  bool has_statement_savepoint_ = false;
+  size_t statement_savepoint_ = 0;
+  bool committed_ = false;
+  int commit_error_ = 0;
+  std::string commit_text_;
+  std::set<std::shared_ptr<SharedTable>> numbered_;
+  unsigned duplicate_ = ~0u;
+  std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
+  LoadInParts load_;
+};
+
+// Of the plugin's place in a connection's memory.
+bool in_transaction(THD *thd);
+
+}  // namespace shale_sql
