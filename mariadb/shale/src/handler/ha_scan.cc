@@ -165,13 +165,9 @@ bool ha_shale::computes(const Index &index, const uchar *buf) const {
   return index.computed && (keyread_only_ || buf != table->record[0]);
 }
 
-int ha_shale::compute(const Index &index, uchar *buf) {
-  if (!computes(index, buf)) return 0;
-  uchar *record = table->record[0];
-  const bool alone = keyread_only_, aside = buf != record;
-  if (alone) ha_end_keyread();
-  if (aside) table->move_fields(table->field, buf, record);
-  // A value that is cut was so when the row was written, which has had its warning and its count.
+// Computes the virtual columns of record[0]. A value that is cut was so when the row was written, which
+// has had its warning and its count.
+int ha_shale::compute_quietly() {
   THD *thd = ha_thd();
   const ha_rows cut = thd->cuted_fields;
   Dummy_error_handler quiet;
@@ -181,6 +177,16 @@ int ha_shale::compute(const Index &index, uchar *buf) {
   tmp_restore_column_map(&table->read_set, wanted);
   thd->pop_internal_handler();
   thd->cuted_fields = cut;
+  return error == 0 ? 0 : failed(kErrEngine, "a generated column could not be computed");
+}
+
+int ha_shale::compute(const Index &index, uchar *buf) {
+  if (!computes(index, buf)) return 0;
+  uchar *record = table->record[0];
+  const bool alone = keyread_only_, aside = buf != record;
+  if (alone) ha_end_keyread();
+  if (aside) table->move_fields(table->field, buf, record);
+  int error = compute_quietly();
   computed_.clear();
   computed_.reserve(table->s->blob_fields);
   for (Field **field = table->vfield; *field != nullptr; field++) {
@@ -193,7 +199,7 @@ int ha_shale::compute(const Index &index, uchar *buf) {
   }
   if (aside) table->move_fields(table->field, record, buf);
   if (alone) ha_start_keyread(index.number);
-  return error == 0 ? 0 : failed(kErrEngine, "a generated column could not be computed");
+  return error;
 }
 
 // An entry of a secondary index without its row: `buf` gets its columns if they are all that is

@@ -154,6 +154,8 @@ class ha_shale final : public handler {
   bool has_beginnings(const Index &index) const;
   bool computes(const Index &index, const uchar *buf) const;
   int compute(const Index &index, uchar *buf);
+  int compute_quietly();
+  bool is_computed_early(const uchar *buf) const;
 
   // Reading (ha_scan)
   int begin_scan(const Index &index, std::string lower, std::string upper);

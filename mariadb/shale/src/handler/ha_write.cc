@@ -136,7 +136,17 @@ static bool counts_duplicates(THD *thd) {
   }
 }
 
+// LOAD DATA computes generated columns before it calls triggers, which may change what they are
+// computed from.
+bool ha_shale::is_computed_early(const uchar *buf) const {
+  return table->triggers != nullptr && table->vfield != nullptr && buf == table->record[0] &&
+         thd_sql_command(ha_thd()) == SQLCOM_LOAD;
+}
+
 int ha_shale::write_row(const uchar *buf) {
+  if (is_computed_early(buf)) {
+    if (int error = compute_quietly()) return tell_server(ha_thd(), error);
+  }
   if (table->next_number_field != nullptr && buf == table->record[0]) {
     if (int error = update_auto_increment()) return error;
   }
