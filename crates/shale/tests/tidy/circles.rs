@@ -150,7 +150,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale-lab/src/report/terminal.rs",
     ],
     &["crates/shale-lab/src/tables/kv.rs", "crates/shale-lab/src/tables/sequence.rs"],
-    &["crates/shale-sim/src/answers.rs", "crates/shale-sim/src/driver.rs"],
     &[
         "xtask/src/assets.rs",
         "xtask/src/compare.rs",
