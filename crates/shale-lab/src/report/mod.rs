@@ -16,12 +16,12 @@ pub mod fold;
 pub mod page;
 pub mod read;
 pub mod stats;
+mod table;
 pub mod terminal;
 
 use crate::engine::Result;
 use crate::row::SCHEMA;
 use clap::{Args, ValueHint};
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use compare::{Comparison, Limits, Verdict, compare};
 use figure::Figure;
 use fold::{Spread, Step, choose_base, fold};
@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+pub use table::plain_table;
 
 /// What to report, and how.
 #[derive(Args, Clone, Debug)]
@@ -267,21 +268,4 @@ fn folded<'a>(run: &'a Run, step: &'a Step<'a>, base: &str) -> Vec<Folded<'a>> {
         }
     };
     step.folds.iter().map(one).collect()
-}
-
-/// An empty table with one line under its header and no other lines; columns after the first are
-/// set to the right.
-pub fn plain_table(header: &[&str]) -> Table {
-    let style =
-        TableStyle::new().header_separator(LineStyle::none().fill('\u{2500}').junction('\u{2500}'));
-    let mut table = Table::new();
-    table.load_style(style);
-    table.set_header(header.iter().copied());
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }

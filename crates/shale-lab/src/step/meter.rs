@@ -1,7 +1,7 @@
 //! What is measured over a step, and how a [`Row`] comes of it.
 
 use super::series::Series;
-use super::{Done, Progress, StepSpec};
+use super::spec::{Done, Progress, StepSpec};
 use crate::engine::{Metrics, Result};
 use crate::measure::{
     BlockDevice, Counters, Device, Processes, RateSummary, Usage, disk_bytes, thread_cpu_seconds,

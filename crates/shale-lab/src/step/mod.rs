@@ -5,16 +5,18 @@
 //! held at a rate may run beside them; they end when the others do, and the row says whether they
 //! held their rate.
 
-mod meter;
+mod spec;
 mod series;
+mod meter;
 
 use crate::engine::Result;
 use crate::measure::{Latencies, RateSummary, thread_cpu_seconds};
 use crate::pace::{Bounds, Client, Did, Pace, Seen, Total};
-use crate::row::{Latency, Opened, Row, Writer};
+use crate::row::{Latency, Row, Writer};
 use crate::store::Store;
 use meter::Meter;
-use serde::{Deserialize, Serialize};
+use spec::Done;
+pub use spec::{Held, Progress, StepSpec, share};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -25,67 +27,6 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// A rate of writes counts as held from this share of it on.
 const HELD_SHARE: f64 = 0.95;
-
-/// What a step is.
-#[derive(Clone, Debug, Default)]
-pub struct StepSpec<'a> {
-    /// The workload's name.
-    pub workload: &'a str,
-    /// The step's name.
-    pub step: &'a str,
-    /// What an operation is: insert, transaction, query, read, write, row.
-    pub unit: &'a str,
-    /// The kinds of operation, by the number that the clients give [`Pace::end`].
-    pub kinds: &'a [&'a str],
-    /// Operations of all foreground clients together; `None` if they know themselves or time ends
-    /// the step.
-    pub ops: Option<u64>,
-    /// How long it takes, the time to warm up not included; `None` if operations end the step.
-    pub duration: Option<Duration>,
-    /// How long the clients run before anything is measured.
-    pub warm_up: Duration,
-    /// Operations per second of all foreground clients together, if they are held at a rate.
-    pub rate: Option<f64>,
-    /// Operations to expect, for the display of progress, where `ops` does not tell.
-    pub expected_ops: Option<u64>,
-    /// CPU microseconds per operation of a client itself, as [`client_cost`] found.
-    pub client_us_per_op: f64,
-    /// What opening the store took, if that is part of the step.
-    pub opened: Option<Opened>,
-}
-
-/// Clients beside those of the step, held at a rate.
-pub struct Held<'a> {
-    /// The clients.
-    pub clients: Vec<Box<dyn Client + 'a>>,
-    /// Operations per second of all of them together.
-    pub rate: f64,
-    /// CPU microseconds per operation of such a client itself.
-    pub client_us_per_op: f64,
-}
-
-/// How far a step is: what [`run`] tells once a second.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Progress {
-    /// Seconds since the step's beginning, the time to warm up included.
-    pub seconds: f64,
-    /// Operations done.
-    pub ops: u64,
-    /// Operations per second in the last second.
-    pub rate: f64,
-    /// What is done, 0 to 1; `None` if it is not known.
-    pub share: Option<f64>,
-    /// CPU seconds of the engine's processes so far.
-    pub cpu_seconds: f64,
-    /// Bytes that they read and wrote so far.
-    pub io_bytes: u64,
-}
-
-/// The part of `ops` that client number `client` of `clients` does.
-pub fn share(ops: u64, clients: usize, client: usize) -> u64 {
-    let (clients, client) = (clients.max(1) as u64, client as u64);
-    ops / clients + u64::from(client < ops % clients)
-}
 
 /// A client that waits until the store has nothing more to do.
 pub struct Settle<'a, S>(pub &'a S);
@@ -168,13 +109,6 @@ fn writer(total: &Total, wanted: f64, row: &Row) -> Writer {
         written_bytes: total.written,
         latency: Latency { count: all.count(), us: all.summary() },
     }
-}
-
-/// What the clients of a step did.
-#[derive(Default)]
-struct Done {
-    foreground: Total,
-    background: Option<Total>,
 }
 
 /// A client's last word.

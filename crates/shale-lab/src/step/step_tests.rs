@@ -1,6 +1,7 @@
 use super::*;
 use crate::engine::{Engine, Handle, Level, Metrics, Null};
 use crate::measure::{Usage, thread_cpu_seconds};
+use crate::row::Opened;
 use crate::store::Host;
 use std::path::PathBuf;
 use std::sync::Mutex;

@@ -117,13 +117,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale-cli/src/write.rs",
     ],
     &[
-        "crates/shale-lab/src/measure/bound.rs",
-        "crates/shale-lab/src/measure/hardware.rs",
-        "crates/shale-lab/src/measure/mod.rs",
-        "crates/shale-lab/src/measure/usage.rs",
-    ],
-    &["crates/shale-lab/src/step/meter.rs", "crates/shale-lab/src/step/mod.rs"],
-    &[
         "crates/shale-lab/src/linkbench/choice.rs",
         "crates/shale-lab/src/linkbench/load.rs",
         "crates/shale-lab/src/linkbench/mod.rs",
@@ -143,12 +136,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale-lab/src/agreement/sales.rs",
     ],
     &["crates/shale-lab/src/kv/clients.rs", "crates/shale-lab/src/kv/mod.rs"],
-    &[
-        "crates/shale-lab/src/report/changes.rs",
-        "crates/shale-lab/src/report/mod.rs",
-        "crates/shale-lab/src/report/page.rs",
-        "crates/shale-lab/src/report/terminal.rs",
-    ],
     &["crates/shale-lab/src/tables/kv.rs", "crates/shale-lab/src/tables/sequence.rs"],
     &[
         "xtask/src/assets.rs",
