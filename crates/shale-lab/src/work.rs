@@ -46,18 +46,24 @@ pub fn planned(steps: impl Iterator<Item = (String, bool)>) -> Vec<PlannedStep> 
     planned
 }
 
-/// The clients of one step.
+/// The clients of one step, and how far they go.
 pub struct Work<'s> {
     /// What an operation is: insert, transaction, query.
     pub unit: &'static str,
     /// The names of the clients' kinds of operation, by number.
     pub kinds: &'static [&'static str],
-    /// The clients, one thread each, as fast as they go.
+    /// The clients, one thread each.
     pub clients: Vec<Box<dyn Client + 's>>,
-    /// How many operations all of them do, if that is known; they stop by themselves.
+    /// Operations of all clients together; `None` if they stop by themselves or time ends the step.
     pub ops: Option<u64>,
-    /// How long the step takes, if it is bound by time.
-    pub seconds: Option<f64>,
+    /// Operations to expect, for the display of progress, where `ops` does not tell.
+    pub expected_ops: Option<u64>,
+    /// How long the step takes, the time to warm up not included, if it is bound by time.
+    pub duration: Option<Duration>,
+    /// How long the clients run before anything is measured.
+    pub warm_up: Duration,
+    /// Operations per second of all clients together; `None` is as fast as they go.
+    pub rate: Option<f64>,
     /// Who writes beside them, one thread each.
     pub writers: Vec<Box<dyn Client + 's>>,
     /// Operations per second of all writers together.
@@ -65,15 +71,24 @@ pub struct Work<'s> {
 }
 
 impl<'s> Work<'s> {
-    /// Clients that do so many operations, or go on until they are done.
-    pub fn of_ops(
+    /// Clients that go on until they are done, as fast as they go, with no writer beside them.
+    pub fn new(
         unit: &'static str,
         kinds: &'static [&'static str],
         clients: Vec<Box<dyn Client + 's>>,
-        ops: Option<u64>,
     ) -> Work<'s> {
-        let writers = Vec::new();
-        Work { unit, kinds, clients, ops, seconds: None, writers, writer_rate: 0.0 }
+        Work {
+            unit,
+            kinds,
+            clients,
+            ops: None,
+            expected_ops: None,
+            duration: None,
+            warm_up: Duration::ZERO,
+            rate: None,
+            writers: Vec::new(),
+            writer_rate: 0.0,
+        }
     }
 
     /// CPU microseconds per operation of the first client and of the first writer themselves, on a
@@ -83,9 +98,10 @@ impl<'s> Work<'s> {
             Some(client) => client_cost(client.as_mut(), rate),
             None => Ok(0.0),
         };
-        let rate = self.writer_rate / self.writers.len().max(1) as f64;
-        let clients = cost(self.clients.first_mut(), None)?;
-        Ok((clients, cost(self.writers.first_mut(), Some(rate))?))
+        let rate = self.rate.map(|rate| rate / self.clients.len().max(1) as f64);
+        let writer_rate = self.writer_rate / self.writers.len().max(1) as f64;
+        let clients = cost(self.clients.first_mut(), rate)?;
+        Ok((clients, cost(self.writers.first_mut(), Some(writer_rate))?))
     }
 }
 
@@ -96,8 +112,6 @@ pub struct Named<'a> {
     pub workload: &'a str,
     /// The step's name.
     pub step: &'a str,
-    /// How long the clients run before anything is measured.
-    pub warm_up: Duration,
     /// What opening the store took, if that is part of the step.
     pub opened: Option<Opened>,
 }
@@ -115,12 +129,11 @@ pub fn run_work<S: Store>(
         step: named.step,
         unit: work.unit,
         kinds: work.kinds,
-        ops: None,
-        duration: work.seconds.map(Duration::from_secs_f64),
-        // What has to be done is done once: there is nothing to warm up with.
-        warm_up: if work.seconds.is_some() { named.warm_up } else { Duration::ZERO },
-        rate: None,
-        expected_ops: work.ops,
+        ops: work.ops,
+        duration: work.duration,
+        warm_up: work.warm_up,
+        rate: work.rate,
+        expected_ops: work.expected_ops,
         client_us_per_op: costs.0,
         opened: named.opened,
     };

@@ -1,7 +1,7 @@
 //! Key-value engines agree with the model, and one that does not is found out.
 
 use super::*;
-use crate::engine::{Batch, Engine, Handle, Metrics, Op, TreeId};
+use crate::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use crate::model::{Model, ModelHandle};
 use crate::setup::Setup;
 use crate::tables::kv::Kv;

@@ -1,6 +1,7 @@
 //! LinkBench's graph: loads, the ten operations.
 
-use super::{bytes, same};
+use super::bytes::bytes;
+use super::same::same;
 use crate::engine::{Failure, Result};
 use crate::generate::Random;
 use crate::linkbench::graph::{

@@ -1,6 +1,6 @@
 //! The sysbench pattern's tables: single statements and transactions.
 
-use super::same;
+use super::same::same;
 use crate::engine::{Failure, Result};
 use crate::generate::Random;
 use crate::sysbench::rows::{C_BYTES, PAD_BYTES, Sbtest, fill_text};

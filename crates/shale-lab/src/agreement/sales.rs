@@ -1,9 +1,10 @@
 //! The insert benchmark's tables: rows that come and go in transactions, range and point queries.
 
-use super::{bytes, same};
+use super::bytes::bytes;
+use super::same::same;
 use crate::engine::{Failure, Result};
 use crate::generate::Random;
-use crate::insert::rows::Purchase;
+use crate::insert::purchase::Purchase;
 use crate::insert::store::{Hit, Index, Sales, SalesSession, Start};
 use std::ops::Range;
 

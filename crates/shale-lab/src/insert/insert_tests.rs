@@ -1,6 +1,6 @@
-use super::clients::{self, extra};
 use super::over_kv::TREES;
-use super::rows::{Noise, Purchase, Rows, time_of};
+use super::purchase::Purchase;
+use super::rows::{Noise, Rows, time_of};
 use super::store::{Hit, Index, Sales, SalesSession, Start};
 use super::*;
 use crate::engine::{Batch, Engine, Handle, Metrics, Result, TreeId};
@@ -47,9 +47,9 @@ fn open<E: Engine>() -> Opened<E> {
 fn try_run<S: Sales>(store: &S, options: &InsertOptions, step: &str) -> Result<Row> {
     let named = Named { workload: "insert", step, ..Named::default() };
     let at = step.parse()?;
-    let costs = clients::client_costs(options, at, 1)?;
-    let mut row = clients::run(store, options, at, 1, costs, &named, &mut |_| {})?;
-    row.extra = extra(store, options, true, row.size_bytes)?;
+    let costs = work::client_costs(options, at, 1)?;
+    let mut row = work::run(store, options, at, 1, costs, &named, &mut |_| {})?;
+    row.extra = work::extra(store, options, true, row.size_bytes)?;
     Ok(row)
 }
 
@@ -532,13 +532,13 @@ fn the_size_follows_from_what_is_random() {
     let options = options(&SMALL);
     let store = open::<Model>();
     run(&*store, &options, "l.i0");
-    let figures = extra(&*store, &options, true, 100_000).unwrap();
+    let figures = work::extra(&*store, &options, true, 100_000).unwrap();
     assert_eq!(figures["table_rows"], 3001.0);
     let predicted = super::size::predicted_bytes(&options, 3001, true);
     assert_eq!(figures["predicted_size_bytes"], predicted);
     assert_eq!(figures["size_per_predicted"], 100_000.0 / predicted);
     run(&*store, &options, "l.x");
-    assert!(!extra(&*store, &options, true, 1).unwrap().contains_key("predicted_size_bytes"));
+    assert!(!work::extra(&*store, &options, true, 1).unwrap().contains_key("predicted_size_bytes"));
 }
 
 #[cfg(feature = "shale")]

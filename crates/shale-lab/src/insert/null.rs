@@ -1,6 +1,6 @@
 //! Sales that nobody keeps: what a run on them costs is what the client costs.
 
-use super::rows::Purchase;
+use super::purchase::Purchase;
 use super::store::{Hit, Sales, SalesSession, Start};
 use crate::engine::{Metrics, Result};
 use crate::store::Store;

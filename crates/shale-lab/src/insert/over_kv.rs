@@ -12,12 +12,13 @@
 //! indexed                  table u32 -> nothing: the table has its secondary indexes
 //! ```
 
-use super::rows::Purchase;
+use super::purchase::Purchase;
 use super::store::{Hit, Index, Sales, SalesSession, Start};
 use crate::engine::{Batch, Engine, Handle, Result, TreeId};
+use crate::tables::damaged::damaged;
 use crate::tables::ids::ids;
 use crate::tables::key::{Decoder, Encoder};
-use crate::tables::kv::{Kv, damaged};
+use crate::tables::kv::Kv;
 use crate::tables::sort::Sorter;
 use std::ops::{Range, RangeInclusive};
 

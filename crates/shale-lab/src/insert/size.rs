@@ -2,8 +2,9 @@
 //! compaction: 1.1 times what its rows compress to. What is one character again and again
 //! compresses to nearly nothing, random bytes not at all.
 
-use super::InsertOptions;
-use super::rows::{COLUMN_BYTES, prices};
+use super::options::InsertOptions;
+use super::purchase::COLUMN_BYTES;
+use super::rows::prices;
 
 /// Space amplification of leveled compaction.
 pub const SPACE_AMP: f64 = 1.1;

@@ -1,6 +1,6 @@
 //! What a store must do for the insert benchmark.
 
-use super::rows::Purchase;
+use super::purchase::Purchase;
 use crate::engine::Result;
 use crate::store::Store;
 use std::ops::{Range, RangeInclusive};

@@ -1,13 +1,17 @@
 //! What one client thread does. No virtual call, no allocation and no shared cache line per
 //! operation: the loops are generic over the engine's handle.
 
-use super::{Benchmark, KvOptions, SEEK_NEXTS};
+use super::benchmark::Benchmark;
+use super::options::KvOptions;
 use crate::engine::{Handle, Result};
 use crate::generate::{Keys, Random, Values};
 use crate::pace::{Client, Did, Pace};
 
 /// Sequential reads are timed by this many rows, since one row costs less than the clock.
 const ROWS_TIMED: u64 = 100;
+
+/// How many pairs follow a seek.
+const SEEK_NEXTS: u64 = 10;
 
 /// The kind of all operations.
 const KIND: usize = 0;

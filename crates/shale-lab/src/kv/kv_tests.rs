@@ -1,7 +1,11 @@
+use super::work::{TREES, client_costs, run};
 use super::*;
-use crate::engine::Handle;
+use crate::engine::{Engine, Handle};
 use crate::model::Model;
+use crate::row::Row;
 use crate::setup::Setup;
+use crate::store::KvStore;
+use crate::work::{Named, PlannedStep, Start};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -18,10 +22,14 @@ fn run_all(options: &KvOptions) -> Vec<Row> {
     let dir = tempfile::tempdir().unwrap();
     let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
     let steps = options.steps();
-    let one = |step: &PlannedStep| {
-        run(&store, options, &step.name, 1, (0.0, 0.0), None, &mut |_| ()).unwrap()
-    };
+    let one = |step: &PlannedStep| run_step(&store, options, &step.name);
     steps.iter().map(one).collect()
+}
+
+fn run_step(store: &KvStore<Model>, options: &KvOptions, step: &str) -> Row {
+    let named = Named { workload: "kv", step, opened: None };
+    let benchmark = options.step(step).unwrap();
+    run(store, options, benchmark, 1, (0.0, 0.0), &named, &mut |_| ()).unwrap()
 }
 
 #[test]
@@ -68,12 +76,13 @@ fn time_and_operations_end_a_benchmark() {
 fn the_client_is_measured_on_an_engine_that_does_nothing() {
     let options = options("--num 1000");
     for benchmark in ["fillseq", "readrandom", "seekrandom", "readseq", "readwhilewriting"] {
-        let (client, writer) = client_costs(&options, benchmark, 1).unwrap();
+        let step = options.step(benchmark).unwrap();
+        let (client, writer) = client_costs(&options, step, 1).unwrap();
         assert!(client > 0.0, "{benchmark}");
         assert_eq!(writer > 0.0, benchmark == "readwhilewriting");
     }
-    let error = client_costs(&options, "sing", 1).unwrap_err();
-    assert!(error.to_string().contains("no step `sing`"));
+    let error = options.step("sing").unwrap_err();
+    assert!(error.contains("no step `sing`"));
 }
 
 #[test]
@@ -97,7 +106,7 @@ fn live_bytes_are_those_that_are_there() {
             store.engine().clear_tree(0).unwrap();
             live = 0;
         }
-        let row = run(&store, &options, &step.name, 1, (0.0, 0.0), None, &mut |_| ()).unwrap();
+        let row = run_step(&store, &options, &step.name);
         live = options.live_bytes(&row, live);
         let mut right = 0;
         let mut handle = store.engine().handle().unwrap();

@@ -4,9 +4,9 @@
 //! node with the most links is the most popular (*correlated*), and one that has nothing to do
 //! with it. Popular for reads of nodes is a third order.
 
-use super::LinkbenchOptions;
 use super::distributions::{Degrees, Geometric, Shuffle, Zipf};
 use super::graph::{LINK_TYPE, LINK_TYPES};
+use super::options::LinkbenchOptions;
 use crate::generate::Random;
 
 /// The operations, in the order of [`PERCENT`]; an index into them is the kind of an operation.

@@ -3,12 +3,12 @@
 //! primary key and so many rows to a batch. Which rows there are depends on the seed, on the
 //! number of nodes and on the number of clients, not on time.
 
-use super::LinkbenchOptions;
 use super::choice::Loaded;
 use super::graph::{
     Count, GraphSession, LINK_TYPE, LINK_TYPES, Link, LinkRows, NODE_TYPE, Node, NodeRows,
 };
 use super::motif::{LINK_LOOK, Motif, NODE_LOOK};
+use super::options::LinkbenchOptions;
 use crate::engine::Result;
 use crate::generate::Random;
 use crate::pace::{Client, Did, Pace};

@@ -14,8 +14,9 @@
 
 use super::graph::{Count, Graph, GraphSession, Link, LinkRange, LinkRows, Node, NodeRows};
 use crate::engine::{Batch, Engine, Handle, Result, TreeId};
+use crate::tables::damaged::damaged;
 use crate::tables::key::{Decoder, Encoder};
-use crate::tables::kv::{Kv, damaged};
+use crate::tables::kv::Kv;
 use std::cmp::Reverse;
 use std::sync::MutexGuard;
 

@@ -4,10 +4,10 @@
 //! not found, and one that was added gets the next id and is not asked for, as in LinkBench: the
 //! share of operations that find something falls with the number of loops.
 
-use super::LinkbenchOptions;
 use super::choice::{Choice, Kind, Mix, exists};
 use super::graph::{GraphSession, Link, LinkRange, NODE_TYPE, Node};
 use super::motif::{LINK_LOOK, Motif, NODE_LOOK};
+use super::options::LinkbenchOptions;
 use crate::engine::Result;
 use crate::generate::Random;
 use crate::pace::{Client, Did, Pace};

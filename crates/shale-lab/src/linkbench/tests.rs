@@ -1,18 +1,25 @@
 //! Whole runs on the engine in memory: the same rows for the same seed, and rows that agree with
 //! each other after several clients worked at once.
 
-use super::graph::{GraphSession, LINK_TYPE, LinkRange, NODE_TYPE};
+use super::choice::{self, Choice};
+use super::graph::{self, Graph, GraphSession, LINK_TYPE, LinkRange, NODE_TYPE};
+use super::load::{self, Rows};
+use super::null::NullGraph;
 use super::over_kv::{Checked, TREES, check};
+use super::work::{client_costs, run, work};
 use super::*;
 use crate::engine::{Engine, Handle};
 use crate::model::Model;
-use crate::pace::{Bounds, Seen, Total};
+use crate::pace::{Bounds, Pace, Seen, Total};
+use crate::row::Row;
 use crate::setup::Setup;
 use crate::step::share;
 use crate::tables::kv::Kv;
+use crate::work::{Named, Start};
 use clap::Parser;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 #[derive(Parser, Debug)]
 struct Command {
@@ -27,13 +34,13 @@ fn options(flags: &[&str]) -> LinkbenchOptions {
 /// Runs a step as a driver would: each client on a thread, until its bound.
 fn drive<G: Graph>(graph: &G, choice: &Choice, options: &LinkbenchOptions, step: Step) -> Total {
     let rows = Rows::default();
-    let clients = clients(graph, choice, &rows, options, 1, step).unwrap();
-    let (ops, count) = (options.spec(step, "").ops, clients.len());
+    let work = work(graph, choice, &rows, options, 1, step).unwrap();
+    let (ops, count) = (work.ops, work.clients.len());
     let stop = AtomicBool::new(false);
     let mut all = Total::default();
     std::thread::scope(|threads| {
         let mut running = Vec::new();
-        for (at, mut client) in clients.into_iter().enumerate() {
+        for (at, mut client) in work.clients.into_iter().enumerate() {
             let stop = &stop;
             let ops = ops.map(|ops| share(ops, count, at));
             running.push(threads.spawn(move || {
@@ -76,7 +83,7 @@ fn the_load_is_what_the_distribution_says() {
     let checked = check(&store).unwrap();
     let links: u64 = (1..=5000).map(|id| choice.loaded.links(id)).sum();
     assert_eq!(checked, Checked { nodes: 5000, links, visible: links });
-    assert_eq!(total.latencies.len(), Step::Load.kinds().len());
+    assert_eq!(total.latencies.len(), load::KINDS.len());
     let lists = (1..=5000).flat_map(|id| (0..2).map(move |t| (id, LINK_TYPE + t)));
     let counts = lists.filter(|&(id, t)| choice.loaded.links_of(id, t) > 0).count() as u64;
     assert_eq!(total.ops, 5000 + links + counts);
@@ -163,7 +170,7 @@ fn rows_agree_after_many_clients_at_once() {
     let after = check(&store).unwrap();
     assert_eq!(total.ops, 60_000);
     assert!(total.written > 0 && total.read > 0);
-    assert_eq!(total.latencies.len(), Step::Query(1).kinds().len());
+    assert_eq!(total.latencies.len(), choice::KINDS.len());
     assert!(after.links > loaded.links && after.visible < after.links, "{after:?}");
     // About 2.6 % of the operations add a node, and all loaded ones were deleted long ago.
     assert!((1200..1900).contains(&after.nodes), "{after:?}");
@@ -239,8 +246,10 @@ fn rows_of_all_steps_are_whole() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let step = |step| {
-        let cost = client_us_per_op(&options, step, 1).unwrap();
-        run(&store, &options, step, 1, cost, None, &mut |_| ()).unwrap()
+        let costs = client_costs(&options, step, 1).unwrap();
+        let name = step.to_string();
+        let named = Named { workload: "linkbench", step: &name, opened: None };
+        run(&store, &options, step, 1, costs, &named, &mut |_| ()).unwrap()
     };
 
     let load = step(Step::Load);
@@ -301,10 +310,12 @@ fn rows_on_shale_agree_and_are_there_after_it_was_closed() {
 #[test]
 fn a_query_step_has_the_bounds_that_were_given() {
     let options = options(&["--rate", "100", "--requests", "10", "--seconds", "7"]);
-    let spec = options.spec(Step::Query(1), "q1");
-    assert_eq!((spec.rate, spec.ops), (Some(100.0), Some(10)));
-    assert_eq!(spec.duration, Some(Duration::from_secs(7)));
-    let load = options.spec(Step::Load, "load");
+    let (choice, rows) = (Choice::new(1, &options), Rows::default());
+    let of = |step| work(&NullGraph, &choice, &rows, &options, 1, step).unwrap();
+    let query = of(Step::Query(1));
+    assert_eq!((query.rate, query.ops), (Some(100.0), Some(10)));
+    assert_eq!(query.duration, Some(Duration::from_secs(7)));
+    let load = of(Step::Load);
     assert_eq!((load.rate, load.ops, load.duration), (None, None, None));
 }
 
@@ -315,7 +326,7 @@ fn a_query_step_has_the_bounds_that_were_given() {
 fn client_cost_on_a_graph_that_does_nothing() {
     let options = options(&["--maxid1", "1M"]);
     for step in [Step::Load, Step::Query(1)] {
-        let cost = client_us_per_op(&options, step, 1).unwrap();
-        println!("{step}: {cost:.3} us of CPU per {}", step.unit());
+        let (cost, _) = client_costs(&options, step, 1).unwrap();
+        println!("{step}: {cost:.3} us of CPU per operation");
     }
 }

@@ -1,27 +1,23 @@
-//! Who does what in a step of the sysbench pattern.
+//! The clients of the sysbench pattern: who loads tables, who does transactions.
 
-use super::null::NullOltp;
-use super::rows::{C_BYTES, ENTRY_BYTES, Ids, PAD_BYTES, ROW_BYTES, Sbtest, fill_text};
+use super::ids::Ids;
+use super::rows::{C_BYTES, ENTRY_BYTES, PAD_BYTES, ROW_BYTES, Sbtest, fill_text};
+use super::step::{POINT_SELECTS, Step};
 use super::store::{Column, Conflict, Oltp, OltpSession};
-use super::{POINT_SELECTS, Step, SysbenchOptions};
-use crate::engine::{Metrics, Result};
+use crate::engine::Result;
 use crate::generate::Random;
 use crate::pace::{Client, Did, Pace};
-use crate::row::Row;
-use crate::step::{Progress, Settle};
-use crate::work::{Named, Work, run_work};
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Kinds of operation of the load: a commit of rows, and the index of a table.
-const LOADS: &[&str] = &["load", "create index"];
+pub(super) const LOADS: &[&str] = &["load", "create index"];
 
 /// Kinds of operation of the other steps: a conflict is a transaction that was rolled back because
 /// of another one; its time is that of the transaction that takes its place as well.
-const TRANSACTIONS: &[&str] = &["transaction", "conflict"];
+pub(super) const TRANSACTIONS: &[&str] = &["transaction", "conflict"];
 const TRANSACTION: usize = 0;
 const CONFLICT: usize = 1;
 
@@ -29,12 +25,12 @@ const CONFLICT: usize = 1;
 const ROWS_PER_COMMIT: u64 = 1000;
 
 /// Loads tables in the order of id, then creates the index of each.
-struct Loader<'s, S, T> {
-    store: &'s S,
-    session: T,
-    tables: Vec<u32>,
-    rows: u64,
-    seed: u64,
+pub(super) struct Loader<'s, S, T> {
+    pub(super) store: &'s S,
+    pub(super) session: T,
+    pub(super) tables: Vec<u32>,
+    pub(super) rows: u64,
+    pub(super) seed: u64,
 }
 
 impl<S: Oltp, T: OltpSession> Client for Loader<'_, S, T> {
@@ -71,17 +67,17 @@ fn added(written: u64) -> Did {
 }
 
 /// Does the transactions of a step.
-struct Requests<T> {
-    session: T,
-    step: Step,
-    random: Random,
-    ids: Ids,
-    rows: u64,
-    tables: u64,
+pub(super) struct Requests<T> {
+    pub(super) session: T,
+    pub(super) step: Step,
+    pub(super) random: Random,
+    pub(super) ids: Ids,
+    pub(super) rows: u64,
+    pub(super) tables: u64,
     /// The last id of each table, for inserts.
-    last: Arc<Vec<AtomicU64>>,
-    c: [u8; C_BYTES],
-    pad: [u8; PAD_BYTES],
+    pub(super) last: Arc<Vec<AtomicU64>>,
+    pub(super) c: [u8; C_BYTES],
+    pub(super) pad: [u8; PAD_BYTES],
 }
 
 impl<T: OltpSession> Client for Requests<T> {
@@ -225,102 +221,4 @@ impl<T: OltpSession> Requests<T> {
         fill_text(&mut self.random, &mut self.pad);
         self.session.insert(table, &Sbtest { id, k, c: &self.c, pad: &self.pad })
     }
-}
-
-/// The clients of a step; the load makes its tables here.
-pub fn work<'s, S: Oltp>(
-    store: &'s S,
-    options: &SysbenchOptions,
-    step: Step,
-    clients: u32,
-    seed: u64,
-) -> Result<Work<'s>> {
-    let mut work: Vec<Box<dyn Client + 's>> = Vec::new();
-    match step {
-        Step::Settle => {
-            work.push(Box::new(Settle(store)));
-            return Ok(Work::of_ops("settle", &["settle"], work, None));
-        }
-        Step::Load => {
-            store.create(options.tables)?;
-            for client in 0..clients {
-                let tables = (client..options.tables).step_by(clients as usize).collect();
-                let session = store.session()?;
-                work.push(Box::new(Loader { store, session, tables, rows: options.rows, seed }));
-            }
-            let rows = options.rows * u64::from(options.tables);
-            return Ok(Work::of_ops("row", LOADS, work, Some(rows)));
-        }
-        _ => {}
-    }
-    let last = match step {
-        Step::Insert => {
-            let last = |table| store.last_id(table).map(AtomicU64::new);
-            (0..options.tables).map(last).collect::<Result<Vec<_>>>()?
-        }
-        _ => Vec::new(),
-    };
-    let last = Arc::new(last);
-    for client in 0..clients {
-        work.push(Box::new(Requests {
-            session: store.session()?,
-            step,
-            random: Random::named(seed, &format!("sysbench {step} {clients}"), client.into()),
-            ids: Ids::new(options.distribution, options.rows),
-            rows: options.rows,
-            tables: options.tables.into(),
-            last: last.clone(),
-            c: [0; C_BYTES],
-            pad: [0; PAD_BYTES],
-        }));
-    }
-    let unit = if step.statements() > 1 { "transaction" } else { "query" };
-    let seconds = Some(options.seconds);
-    Ok(Work { seconds, ..Work::of_ops(unit, TRANSACTIONS, work, None) })
-}
-
-/// CPU microseconds per operation of a step's client itself, measured on a store that does nothing,
-/// and 0 for a writer, since there is none.
-///
-/// # Errors
-///
-/// None that is known.
-pub fn client_costs(options: &SysbenchOptions, step: Step, seed: u64) -> Result<(f64, f64)> {
-    if step == Step::Settle {
-        return Ok((0.0, 0.0));
-    }
-    work(&NullOltp, options, step, 1, seed)?.client_costs()
-}
-
-/// Runs a step, with so many clients, on a store that is in the state the steps before it left.
-/// `costs` is of [`client_costs`]; `tell` is called once a second.
-///
-/// # Errors
-///
-/// The store fails.
-pub fn run<S: Oltp>(
-    store: &S,
-    options: &SysbenchOptions,
-    (step, clients): (Step, u32),
-    seed: u64,
-    costs: (f64, f64),
-    named: &Named<'_>,
-    tell: &mut dyn FnMut(&Progress),
-) -> Result<Row> {
-    let work = work(store, options, step, clients, seed)?;
-    let before = store.metrics()?;
-    let mut row = run_work(store, named, work, costs, tell)?;
-    row.extra.extend(extra(step, &before));
-    Ok(row)
-}
-
-/// Figures of this pattern alone: how many statements an operation has, and what the engine counts
-/// in level 0 when the step begins, for that decides what a step that only reads measures.
-pub fn extra(step: Step, before: &Metrics) -> BTreeMap<String, f64> {
-    let mut extra = BTreeMap::from([("statements_per_op".to_owned(), step.statements() as f64)]);
-    if let Some(level) = before.levels.iter().find(|level| level.level == 0) {
-        extra.insert("level0_files_before".to_owned(), level.files as f64);
-        extra.insert("level0_bytes_before".to_owned(), level.bytes as f64);
-    }
-    extra
 }

@@ -15,9 +15,10 @@
 use super::rows::{C_BYTES, PAD_BYTES, Sbtest};
 use super::store::{Column, Oltp, OltpSession};
 use crate::engine::{Batch, Engine, Handle, Result, TreeId};
+use crate::tables::damaged::damaged;
 use crate::tables::ids::ids;
 use crate::tables::key::{Decoder, Encoder};
-use crate::tables::kv::{Kv, Latches, damaged};
+use crate::tables::kv::{Kv, Latches};
 use crate::tables::sort::Sorter;
 use std::ops::RangeInclusive;
 use std::sync::MutexGuard;

@@ -1,6 +1,5 @@
-//! Texts and ids of `sbtest`, made of chance and nearly free.
+//! The rows of `sbtest` and their texts, made of chance and nearly free.
 
-use super::Distribution;
 use crate::generate::Random;
 
 /// Bytes of `c`: ten groups of eleven digits with dashes between.
@@ -57,49 +56,4 @@ pub fn fill_text(random: &mut Random, text: &mut [u8]) {
             *dash = b'-';
         }
     }
-}
-
-/// Chooses ids.
-#[derive(Clone, Copy, Debug)]
-pub struct Ids {
-    distribution: Distribution,
-    rows: u64,
-}
-
-/// With `special`: the share of choices in the middle, the middle's share of the rows, and how many
-/// even numbers are averaged for the rest.
-const MIDDLE_CHOICES: f64 = 0.75;
-const MIDDLE_SHARE: f64 = 0.01;
-const AVERAGED: u32 = 12;
-
-impl Ids {
-    /// From 1 to `rows`, which is not zero.
-    pub fn new(distribution: Distribution, rows: u64) -> Ids {
-        Ids { distribution, rows }
-    }
-
-    /// An id.
-    #[inline]
-    pub fn pick(&self, random: &mut Random) -> u64 {
-        match self.distribution {
-            Distribution::Uniform => 1 + random.below(self.rows),
-            Distribution::Special => self.special(random),
-        }
-    }
-
-    fn special(&self, random: &mut Random) -> u64 {
-        if unit(random) < MIDDLE_CHOICES {
-            let middle = ((self.rows as f64 * MIDDLE_SHARE) as u64).max(1);
-            return 1 + (self.rows - middle) / 2 + random.below(middle);
-        }
-        let sum: f64 = (0..AVERAGED).map(|_| unit(random)).sum();
-        let at = (sum / f64::from(AVERAGED) * self.rows as f64) as u64;
-        1 + at.min(self.rows - 1)
-    }
-}
-
-/// From 0 to below 1.
-#[inline]
-fn unit(random: &mut Random) -> f64 {
-    (random.bits() >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -1,6 +1,6 @@
-use super::clients;
+use super::ids::Ids;
 use super::over_kv::TREES;
-use super::rows::{C_BYTES, Ids, PAD_BYTES, Sbtest, fill_text};
+use super::rows::{C_BYTES, PAD_BYTES, Sbtest, fill_text};
 use super::store::{Column, Conflict, Oltp, OltpSession};
 use super::*;
 use crate::engine::{Engine, Handle, Level, Metrics, Result, TreeId};
@@ -41,8 +41,8 @@ fn open<E: Engine>() -> Opened<E> {
 fn try_run<S: Oltp>(store: &S, options: &SysbenchOptions, step: &str, clients: u32) -> Result<Row> {
     let named = Named { workload: "sysbench", step, ..Named::default() };
     let at = step.parse()?;
-    let costs = clients::client_costs(options, at, 1)?;
-    clients::run(store, options, (at, clients), 1, costs, &named, &mut |_| {})
+    let costs = work::client_costs(options, at, 1)?;
+    work::run(store, options, (at, clients), 1, costs, &named, &mut |_| {})
 }
 
 fn run<S: Oltp>(store: &S, options: &SysbenchOptions, step: &str, clients: u32) -> Row {
@@ -357,9 +357,9 @@ fn a_transaction_sees_its_own_writes_and_is_whole() {
 fn what_level_0_had_is_told() {
     let level = |level, files| Level { level, files, bytes: 10 * files, ..Level::default() };
     let before = Metrics { levels: vec![level(0, 3), level(5, 9)], ..Metrics::default() };
-    let extra = clients::extra(Step::PointQuery, &before);
+    let extra = work::extra(Step::PointQuery, &before);
     assert_eq!((extra["level0_files_before"], extra["level0_bytes_before"]), (3.0, 30.0));
-    assert_eq!(clients::extra(Step::ReadOnly(5), &Metrics::default()).len(), 1);
+    assert_eq!(work::extra(Step::ReadOnly(5), &Metrics::default()).len(), 1);
 }
 
 /// Tables where each second transaction meets a conflict.
@@ -461,7 +461,7 @@ fn conflicts_are_counted_and_other_errors_end_the_step() {
     use crate::pace::{Bounds, Pace, Seen};
     let options = options(&SMALL);
     let store = Quarrel(AtomicU64::new(2000));
-    let mut work = clients::work(&store, &options, Step::ReadWrite(1), 1, 1).unwrap();
+    let mut work = work::work(&store, &options, Step::ReadWrite(1), 1, 1).unwrap();
     let (stop, seen) = (std::sync::atomic::AtomicBool::new(false), Seen::default());
     let mut pace = Pace::new(Bounds { ops: Some(500), ..Bounds::default() }, &stop, &seen);
     work.clients[0].run(&mut pace).unwrap();

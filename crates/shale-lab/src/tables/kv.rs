@@ -118,12 +118,6 @@ impl Latches {
     }
 }
 
-/// The error for a key or value that is not a row of its table.
-#[cold]
-pub fn damaged(tree: &str) -> Failure {
-    format!("the tree `{tree}` has an entry that is not the benchmark's").into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! The numbers of a table whose primary key counts up, in a tree whose keys are such numbers (u64,
 //! big-endian).
 
-use super::kv::damaged;
+use super::damaged::damaged;
 use crate::engine::{Handle, Result, TreeId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -117,27 +117,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale-cli/src/write.rs",
     ],
     &[
-        "crates/shale-lab/src/linkbench/choice.rs",
-        "crates/shale-lab/src/linkbench/load.rs",
-        "crates/shale-lab/src/linkbench/mod.rs",
-        "crates/shale-lab/src/linkbench/query.rs",
-    ],
-    &[
-        "crates/shale-lab/src/insert/mod.rs",
-        "crates/shale-lab/src/insert/over_kv.rs",
-        "crates/shale-lab/src/insert/rows.rs",
-        "crates/shale-lab/src/insert/store.rs",
-    ],
-    &["crates/shale-lab/src/sysbench/mod.rs", "crates/shale-lab/src/sysbench/rows.rs"],
-    &[
-        "crates/shale-lab/src/agreement/graph.rs",
-        "crates/shale-lab/src/agreement/mod.rs",
-        "crates/shale-lab/src/agreement/oltp.rs",
-        "crates/shale-lab/src/agreement/sales.rs",
-    ],
-    &["crates/shale-lab/src/kv/clients.rs", "crates/shale-lab/src/kv/mod.rs"],
-    &["crates/shale-lab/src/tables/kv.rs", "crates/shale-lab/src/tables/sequence.rs"],
-    &[
         "xtask/src/assets.rs",
         "xtask/src/compare.rs",
         "xtask/src/install.rs",
