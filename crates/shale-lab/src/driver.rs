@@ -5,22 +5,22 @@
 //! campaign is gone and so is the driver, with all that it started. [`Event`]s go to the standard
 //! output, a line of JSON each, the row last.
 
-use crate::engine::{Engine, Failure, Result};
-use crate::insert::store::Sales;
-use crate::insert::{self, InsertOptions};
-use crate::kv;
-use crate::linkbench::graph::Graph;
-use crate::linkbench::{self, LinkbenchOptions};
 use crate::measure::{Processes, Usage, disk_bytes};
-use crate::row::{Opened, Row};
+use crate::run::row::{Opened, Row};
+use crate::run::spec::Progress;
+use crate::run::work::Named;
 use crate::setup::Setup;
-use crate::step::Progress;
-use crate::store::{Host, KvStore, Store};
-use crate::sysbench::store::Oltp;
-use crate::sysbench::{self, SysbenchOptions};
-use crate::tables::kv::Kv;
-use crate::work::Named;
-use crate::workload::Workload;
+use crate::stores::engine::{Engine, Failure, Result};
+use crate::stores::kv::KvStore;
+use crate::stores::store::{Host, Store};
+use crate::workloads::insert::store::Sales;
+use crate::workloads::insert::{self, InsertOptions};
+use crate::workloads::kv;
+use crate::workloads::linkbench::graph::Graph;
+use crate::workloads::linkbench::{self, LinkbenchOptions};
+use crate::workloads::sysbench::store::Oltp;
+use crate::workloads::sysbench::{self, SysbenchOptions};
+use crate::workloads::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
@@ -158,15 +158,17 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
         }
         Workload::Linkbench(options) => {
             let open =
-                |folder: &Path| Kv::<E>::open(folder, &job.setup, &linkbench::over_kv::TREES);
+                |folder: &Path| KvStore::<E>::open(folder, &job.setup, &linkbench::over_kv::TREES);
             run_linkbench(job, options, tell, open)?
         }
         Workload::Insert(options) => {
-            let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &insert::over_kv::TREES);
+            let open =
+                |folder: &Path| KvStore::<E>::open(folder, &job.setup, &insert::over_kv::TREES);
             run_insert(job, options, tell, open)?
         }
         Workload::Sysbench(options) => {
-            let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &sysbench::over_kv::TREES);
+            let open =
+                |folder: &Path| KvStore::<E>::open(folder, &job.setup, &sysbench::over_kv::TREES);
             run_sysbench(job, options, tell, open)?
         }
     };

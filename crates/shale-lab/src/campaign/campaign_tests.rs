@@ -1,5 +1,5 @@
 use super::*;
-use crate::kv::KvOptions;
+use crate::workloads::kv::KvOptions;
 use clap::Parser;
 
 #[derive(Parser)]

@@ -16,14 +16,14 @@ pub use plan::{Group, Plan, SCHEMA, Subject, Turn};
 pub use programs::{ENGINES, driver, peers_folder};
 
 use crate::driver::Job;
-use crate::engine::Result;
 use crate::measure::{Bound, drop_page_cache, free_bytes};
 use crate::options::positive;
-use crate::row::Row;
+use crate::run::row::Row;
 use crate::setup::Setup;
+use crate::stores::engine::Result;
 use crate::units::{bytes, parse_bytes};
-use crate::work::{PlannedStep, Start};
-use crate::workload::Workload;
+use crate::workloads::planned::{PlannedStep, Start};
+use crate::workloads::workload::Workload;
 use child::{Attention, Tried, Trouble};
 use clap::Args;
 use screen::{Screen, brief};
@@ -392,7 +392,7 @@ impl<'a> Campaign<'a> {
 
     /// Puts a store into the state that a step begins with.
     fn prepare(&mut self, turn: Turn, name: &str, steps: &[PlannedStep], begin: &str) -> Tried<()> {
-        let failed = |error: crate::engine::Failure| Trouble::Failed(error.to_string());
+        let failed = |error: crate::stores::engine::Failure| Trouble::Failed(error.to_string());
         let before = match &steps[turn.step].start {
             Start::Fresh => {
                 self.live.insert(name.to_owned(), Some(0));
@@ -447,7 +447,7 @@ impl<'a> Campaign<'a> {
 
     /// Runs a driver.
     fn step(&mut self, turn: Turn, name: &str, steps: &[PlannedStep], begin: &str) -> Tried<Row> {
-        let failed = |error: crate::engine::Failure| Trouble::Failed(error.to_string());
+        let failed = |error: crate::stores::engine::Failure| Trouble::Failed(error.to_string());
         let group = &self.plan.groups[turn.group];
         let subject = &group.subjects[turn.subject];
         let folder = self.stores.folder(name);

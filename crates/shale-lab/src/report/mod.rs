@@ -7,20 +7,20 @@
 //! - [`stats`], [`compare`](mod@compare), [`changes`]: runs against each other.
 //! - [`mod@page`]: the page of HTML.
 
-pub mod changes;
-pub mod columns;
-pub mod compare;
-pub mod explain;
+pub mod read;
 pub mod figure;
 pub mod fold;
-pub mod page;
-pub mod read;
-pub mod stats;
+pub mod columns;
+pub mod explain;
 mod table;
 pub mod terminal;
+pub mod stats;
+pub mod compare;
+pub mod changes;
+pub mod page;
 
-use crate::engine::Result;
-use crate::row::SCHEMA;
+use crate::run::row::SCHEMA;
+use crate::stores::engine::Result;
 use clap::{Args, ValueHint};
 use compare::{Comparison, Limits, Verdict, compare};
 use figure::Figure;
