@@ -33,6 +33,14 @@ pub struct Did {
     pub grown: i64,
 }
 
+impl Did {
+    /// Rows or entries of so many bytes were written that were not there before.
+    #[inline]
+    pub fn added(written: u64) -> Did {
+        Did { written, found: true, grown: written as i64, ..Did::default() }
+    }
+}
+
 /// What the threads of a step share: one per thread, alone on its cache line.
 #[derive(Debug, Default)]
 pub struct Seen {

@@ -3,11 +3,15 @@
 
 use super::tables::latches::Latches;
 use super::tables::sequence::Sequence;
+use super::tables::sort::Sorter;
 use crate::setup::Setup;
-use crate::stores::engine::{Engine, Metrics, Result};
+use crate::stores::engine::{Engine, Handle, Metrics, Result};
 use crate::stores::store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+
+/// Memory for sorting the entries of one index.
+const SORT_BYTES: usize = 16 << 20;
 
 /// An open engine and what its sessions share.
 pub struct KvStore<E> {
@@ -34,10 +38,23 @@ impl<E: Engine> KvStore<E> {
         })
     }
 
-    /// Where the runs of a sort go: beside the engine's folder, which is measured, and on the same
-    /// device.
-    pub fn sort_folder(&self) -> &Path {
-        self.folder.parent().unwrap_or(&self.folder)
+    /// Sorts the entries of an index that is created. Its files are beside the engine's folder,
+    /// which is measured, and on the same device.
+    pub fn sorter<const N: usize>(&self) -> Sorter<N> {
+        Sorter::new(self.folder.parent().unwrap_or(&self.folder), SORT_BYTES)
+    }
+
+    /// Clears all trees that have something in them; their numbers begin anew. No handle is in use
+    /// meanwhile.
+    pub fn clear(&self) -> Result<()> {
+        for tree in 0..self.sequences.len() {
+            let is_full = self.engine.handle()?.scan(tree, b"", 1, &mut |_, _| true)? > 0;
+            if is_full {
+                self.engine.clear_tree(tree)?;
+                self.sequences[tree].forget();
+            }
+        }
+        Ok(())
     }
 }
 

@@ -36,8 +36,8 @@ impl Workload {
     /// Its steps, in order.
     pub fn steps(&self) -> Vec<PlannedStep> {
         match self {
-            Workload::Kv(options) => options.steps(),
-            Workload::Linkbench(options) => options.steps(),
+            Workload::Kv(options) => options.planned(),
+            Workload::Linkbench(options) => options.planned(),
             Workload::Insert(options) => options.planned(),
             Workload::Sysbench(options) => options.planned(),
         }

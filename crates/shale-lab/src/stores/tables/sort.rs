@@ -1,7 +1,7 @@
-//! Sorts keys of one width that may not fit in memory: runs that are sorted in memory go to files
-//! without a name, which a merge reads.
+//! Sorts keys of one width that may not fit in memory, such as the entries of an index that is
+//! created: runs that are sorted in memory go to files without a name, which a merge reads.
 
-use crate::stores::engine::Result;
+use crate::stores::engine::{Batch, Handle, Result, TreeId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::{File, OpenOptions};
@@ -83,6 +83,29 @@ impl<const N: usize> Sorter<N> {
             }
         }
         Ok(())
+    }
+}
+
+/// Keys to a batch of [`Sorter::write`].
+const KEYS_PER_BATCH: usize = 1000;
+
+impl<const N: usize> Sorter<N> {
+    /// Writes all keys to a tree, in order and without values.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or written; the engine fails.
+    pub fn write(self, handle: &mut impl Handle, tree: TreeId) -> Result<()> {
+        let mut batch = Batch::new();
+        self.drain(&mut |key| {
+            batch.put(tree, key, b"");
+            if batch.len() == KEYS_PER_BATCH {
+                handle.write(&batch)?;
+                batch.clear();
+            }
+            Ok(())
+        })?;
+        if batch.is_empty() { Ok(()) } else { handle.write(&batch) }
     }
 }
 

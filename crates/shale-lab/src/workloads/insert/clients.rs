@@ -74,8 +74,7 @@ impl<S: SalesSession> Client for Writer<S> {
             let count = next - first;
             self.left -= count;
             self.window.next.store(next, Ordering::Relaxed);
-            let grown = written as i64;
-            pace.end_group(INSERT, count, Did { written, found: true, grown, ..Did::default() });
+            pace.end_group(INSERT, count, Did::added(written));
             if self.deletes {
                 // Before the rows go, so that a query beside this seldom asks for one that is gone.
                 self.window.oldest.store(oldest + count, Ordering::Relaxed);
@@ -85,10 +84,11 @@ impl<S: SalesSession> Client for Writer<S> {
                     return Err(missing(oldest, count, deleted));
                 }
                 oldest += count;
+                // As many rows went as came; how large they were, those that came tell.
+                let grown = -(written as i64);
                 // What a delete writes is the keys.
                 let written = count * (KEY_BYTES + self.index_bytes);
-                // As many rows went as came; how large they were, those that came tell.
-                let did = Did { written, found: true, grown: -grown, ..Did::default() };
+                let did = Did { written, found: true, grown, ..Did::default() };
                 pace.end_group(DELETE, 0, did);
             }
         }
@@ -181,8 +181,7 @@ impl<S: Sales> Client for Indexer<'_, S> {
     fn run(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         if pace.begin() {
             let rows = self.store.create_indexes(self.table)?;
-            let (written, grown) = (rows * INDEX_BYTES, (rows * INDEX_BYTES) as i64);
-            pace.end_group(0, rows, Did { written, found: true, grown, ..Did::default() });
+            pace.end_group(0, rows, Did::added(rows * INDEX_BYTES));
         }
         Ok(())
     }

@@ -19,7 +19,6 @@ use crate::stores::kv::KvStore;
 use crate::stores::tables::damaged::damaged;
 use crate::stores::tables::ids::ids;
 use crate::stores::tables::key::{Decoder, Encoder};
-use crate::stores::tables::sort::Sorter;
 use std::ops::{Range, RangeInclusive};
 
 /// The trees to open the engine with.
@@ -39,12 +38,6 @@ const TIME_BYTES: usize = 28;
 
 /// Bytes of all secondary index entries of a row.
 pub const INDEX_BYTES: u64 = (PRICE_BYTES + REGISTER_BYTES + TIME_BYTES) as u64;
-
-/// Memory for sorting the entries of one index.
-const SORT_BYTES: usize = 16 << 20;
-
-/// Index entries to a batch while an index is created.
-const ENTRIES_PER_BATCH: usize = 1000;
 
 fn tree_of(index: Index) -> TreeId {
     match index {
@@ -109,17 +102,7 @@ impl<E: Engine> Sales for KvStore<E> {
         Self: 's;
 
     fn create(&self, tables: u32, indexed: bool, _: usize) -> Result<()> {
-        let mut handle = self.engine.handle()?;
-        let mut full = Vec::new();
-        for tree in 0..TREES.len() {
-            if handle.scan(tree, b"", 1, &mut |_, _| true)? > 0 {
-                full.push(tree);
-            }
-        }
-        drop(handle);
-        for tree in full {
-            self.engine.clear_tree(tree)?;
-        }
+        self.clear()?;
         if indexed {
             let mut handle = self.engine.handle()?;
             for table in 0..tables {
@@ -142,10 +125,9 @@ impl<E: Engine> Sales for KvStore<E> {
 
     fn create_indexes(&self, table: u32) -> Result<u64> {
         let mut handle = self.engine.handle()?;
-        let dir = self.sort_folder();
-        let mut price = Sorter::<PRICE_BYTES>::new(dir, SORT_BYTES);
-        let mut register = Sorter::<REGISTER_BYTES>::new(dir, SORT_BYTES);
-        let mut time = Sorter::<TIME_BYTES>::new(dir, SORT_BYTES);
+        let mut price = self.sorter::<PRICE_BYTES>();
+        let mut register = self.sorter::<REGISTER_BYTES>();
+        let mut time = self.sorter::<TIME_BYTES>();
         let mut rows = 0;
         let mut outcome = Ok(());
         let mut key = Encoder::new();
@@ -167,9 +149,9 @@ impl<E: Engine> Sales for KvStore<E> {
             outcome.is_ok()
         })?;
         outcome?;
-        fill(&mut handle, PRICE, price)?;
-        fill(&mut handle, REGISTER, register)?;
-        fill(&mut handle, TIME, time)?;
+        price.write(&mut handle, PRICE)?;
+        register.write(&mut handle, REGISTER)?;
+        time.write(&mut handle, TIME)?;
         handle.put(INDEXED, &table.to_be_bytes(), b"")?;
         Ok(rows)
     }
@@ -181,23 +163,6 @@ impl<E: Engine> Sales for KvStore<E> {
     fn ids(&self, table: u32) -> Result<Option<RangeInclusive<u64>>> {
         ids(&mut self.engine.handle()?, PURCHASES, table)
     }
-}
-
-/// Writes sorted entries in order.
-fn fill<H: Handle, const N: usize>(handle: &mut H, tree: TreeId, sorted: Sorter<N>) -> Result<()> {
-    let mut batch = Batch::new();
-    sorted.drain(&mut |key| {
-        batch.put(tree, key, b"");
-        if batch.len() == ENTRIES_PER_BATCH {
-            handle.write(&batch)?;
-            batch.clear();
-        }
-        Ok(())
-    })?;
-    if !batch.is_empty() {
-        handle.write(&batch)?;
-    }
-    Ok(())
 }
 
 /// One client's view of one table.

@@ -22,7 +22,7 @@ fn options(flags: &str) -> KvOptions {
 fn run_all(options: &KvOptions) -> Vec<Row> {
     let dir = tempfile::tempdir().unwrap();
     let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
-    let steps = options.steps();
+    let steps = options.planned();
     let one = |step: &PlannedStep| run_step(&store, options, &step.name);
     steps.iter().map(one).collect()
 }
@@ -55,7 +55,7 @@ fn every_benchmark_gives_a_row() {
 
 #[test]
 fn steps_begin_with_a_new_store_or_go_on() {
-    let steps = options("--benchmarks fillseq,overwrite,fillrandom").steps();
+    let steps = options("--benchmarks fillseq,overwrite,fillrandom").planned();
     let starts: Vec<&Start> = steps.iter().map(|step| &step.start).collect();
     assert_eq!(starts, [&Start::Fresh, &Start::Continue, &Start::Fresh]);
 }
@@ -102,7 +102,7 @@ fn live_bytes_are_those_that_are_there() {
     let dir = tempfile::tempdir().unwrap();
     let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
     let mut live = 0;
-    for step in options.steps() {
+    for step in options.planned() {
         if step.start == Start::Fresh {
             store.engine.clear_tree(0).unwrap();
             live = 0;

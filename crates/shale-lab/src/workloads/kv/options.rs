@@ -5,7 +5,7 @@ use crate::generate::Values;
 use crate::options::{ValueBytes, key_bytes, positive, share};
 use crate::run::row::Row;
 use crate::units::parse_some;
-use crate::workloads::planned::{PlannedStep, Start};
+use crate::workloads::planned::{PlannedStep, planned};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -59,25 +59,9 @@ pub struct KvOptions {
 }
 
 impl KvOptions {
-    /// The benchmarks as steps; the second overwrite is called `overwrite (2)`.
-    pub fn steps(&self) -> Vec<PlannedStep> {
-        let name = |at: usize, benchmark: Benchmark| {
-            let before = self.benchmarks[..at].iter().filter(|&&other| other == benchmark).count();
-            match before {
-                0 => benchmark.name().to_owned(),
-                _ => format!("{} ({})", benchmark.name(), before + 1),
-            }
-        };
-        let start = |benchmark: Benchmark| match benchmark.is_fill() {
-            true => Start::Fresh,
-            false => Start::Continue,
-        };
-        let all = self.benchmarks.iter().enumerate();
-        all.map(|(at, &benchmark)| PlannedStep {
-            name: name(at, benchmark),
-            start: start(benchmark),
-        })
-        .collect()
+    /// The steps as a plan has them; the second overwrite is called `overwrite (2)`.
+    pub fn planned(&self) -> Vec<PlannedStep> {
+        planned(self.benchmarks.iter().map(|step| (step.name().to_owned(), step.is_fill())))
     }
 
     /// Bytes of all keys and values.

@@ -99,7 +99,7 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
                     return Ok(false);
                 }
                 self.session.load_nodes(&self.nodes)?;
-                let did = added(self.nodes.iter().map(|node| node.bytes()).sum());
+                let did = Did::added(self.nodes.iter().map(|node| node.bytes()).sum());
                 self.end(pace, NODES, self.nodes.len(), did);
                 self.nodes.clear();
             }
@@ -141,7 +141,7 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
             return Ok(false);
         }
         self.session.load_links(&self.links)?;
-        let did = added(self.links.iter().map(|link| link.stored_bytes()).sum());
+        let did = Did::added(self.links.iter().map(|link| link.stored_bytes()).sum());
         self.end(pace, LINKS, self.links.len(), did);
         self.links.clear();
         Ok(true)
@@ -155,16 +155,11 @@ impl<'a, S: GraphSession> LoadClient<'a, S> {
                 return Ok(false);
             }
             self.session.load_counts(counts)?;
-            let did = added(counts.len() as u64 * Count::BYTES);
+            let did = Did::added(counts.len() as u64 * Count::BYTES);
             self.end(pace, COUNTS, counts.len(), did);
         }
         Ok(true)
     }
-}
-
-/// Rows of so many bytes that were not there before.
-fn added(written: u64) -> Did {
-    Did { written, found: true, grown: written as i64, ..Did::default() }
 }
 
 impl<S: GraphSession> Client for LoadClient<'_, S> {

@@ -3,7 +3,7 @@
 use super::step::Step;
 use crate::run::row::Row;
 use crate::units::{parse_count, parse_some};
-use crate::workloads::planned::{PlannedStep, Start};
+use crate::workloads::planned::{PlannedStep, planned};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -86,16 +86,12 @@ fn parse_shape(text: &str) -> Result<f64, String> {
 }
 
 impl LinkbenchOptions {
-    /// The steps, in order; each query step goes on with what the one before left.
-    pub fn steps(&self) -> Vec<PlannedStep> {
+    /// The steps as a plan has them; each query step goes on with what the one before left.
+    pub fn planned(&self) -> Vec<PlannedStep> {
         let queries = (1..=self.loops).map(Step::Query);
         let end = (!self.keep_tables).then_some(Step::Drop);
         let all = std::iter::once(Step::Load).chain(queries).chain(end);
-        all.map(|step| PlannedStep {
-            name: step.to_string(),
-            start: if step == Step::Load { Start::Fresh } else { Start::Continue },
-        })
-        .collect()
+        planned(all.map(|step| (step.to_string(), step == Step::Load)))
     }
 
     /// About how many bytes all columns have after the last query step, index entries included.

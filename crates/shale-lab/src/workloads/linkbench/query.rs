@@ -191,7 +191,7 @@ impl<'a, S: GraphSession> QueryClient<'a, S> {
         black_box(self.session.add_node(&node)?);
         let written = node.bytes();
         self.last_node_bytes = written;
-        Ok(Did { written, found: true, grown: written as i64, ..Did::default() })
+        Ok(Did::added(written))
     }
 
     fn update_node(&mut self) -> Result<Did> {

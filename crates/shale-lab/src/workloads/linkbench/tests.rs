@@ -213,7 +213,7 @@ fn the_range_limit_holds_and_older_links_follow() {
 #[test]
 fn steps_are_written_as_they_are_read() {
     let names = |flags: &[&str]| {
-        let steps = options(flags).steps();
+        let steps = options(flags).planned();
         assert!(steps.iter().all(|step| (step.start == Start::Fresh) == (step.name == "load")));
         steps.into_iter().map(|step| step.name).collect::<Vec<String>>().join(" ")
     };

@@ -52,18 +52,13 @@ impl<S: Oltp, T: OltpSession> Client for Loader<'_, S, T> {
                 }
                 self.session.commit()?;
                 id += count;
-                pace.end_group(0, count, added(count * ROW_BYTES));
+                pace.end_group(0, count, Did::added(count * ROW_BYTES));
             }
             let rows = self.store.create_index(table)?;
-            pace.end_group(1, 0, added(rows * ENTRY_BYTES));
+            pace.end_group(1, 0, Did::added(rows * ENTRY_BYTES));
         }
         Ok(())
     }
-}
-
-/// Rows or entries of so many bytes that were not there before.
-fn added(written: u64) -> Did {
-    Did { written, found: true, grown: written as i64, ..Did::default() }
 }
 
 /// Does the transactions of a step.
@@ -139,7 +134,7 @@ impl<T: OltpSession> Requests<T> {
                 let id = 1 + self.last[table as usize].fetch_add(1, Ordering::Relaxed);
                 self.insert(table, id)?;
                 let found = self.session.commit()? > 0;
-                did = Did { found, ..added(ROW_BYTES + ENTRY_BYTES) };
+                did = Did { found, ..Did::added(ROW_BYTES + ENTRY_BYTES) };
             }
             Step::Load | Step::Settle => {}
         }

@@ -20,7 +20,6 @@ use crate::stores::tables::damaged::damaged;
 use crate::stores::tables::ids::ids;
 use crate::stores::tables::key::{Decoder, Encoder};
 use crate::stores::tables::latches::Latches;
-use crate::stores::tables::sort::Sorter;
 use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
@@ -32,12 +31,6 @@ const INDEX: TreeId = 1;
 
 /// Bytes of an entry of the index.
 const ENTRY_BYTES: usize = 16;
-
-/// Memory for sorting the entries of an index.
-const SORT_BYTES: usize = 16 << 20;
-
-/// Index entries to a batch while an index is created.
-const ENTRIES_PER_BATCH: usize = 1000;
 
 /// The most statements of a transaction that write.
 const WRITES: usize = 8;
@@ -79,18 +72,12 @@ impl<E: Engine> Oltp for KvStore<E> {
         Self: 's;
 
     fn create(&self, _: u32) -> Result<()> {
-        for tree in [ROWS, INDEX] {
-            if self.engine.handle()?.scan(tree, b"", 1, &mut |_, _| true)? > 0 {
-                self.engine.clear_tree(tree)?;
-            }
-        }
-        Ok(())
+        self.clear()
     }
 
     fn create_index(&self, table: u32) -> Result<u64> {
         let mut handle = self.engine.handle()?;
-        let dir = self.sort_folder();
-        let mut sorter = Sorter::<ENTRY_BYTES>::new(dir, SORT_BYTES);
+        let mut sorter = self.sorter::<ENTRY_BYTES>();
         let (mut rows, mut outcome) = (0, Ok(()));
         let mut entry = Encoder::new();
         let mut add = |id: u64, value: &[u8]| -> Result<()> {
@@ -108,16 +95,7 @@ impl<E: Engine> Oltp for KvStore<E> {
             outcome.is_ok()
         })?;
         outcome?;
-        let mut batch = Batch::new();
-        sorter.drain(&mut |key| {
-            batch.put(INDEX, key, b"");
-            if batch.len() == ENTRIES_PER_BATCH {
-                handle.write(&batch)?;
-                batch.clear();
-            }
-            Ok(())
-        })?;
-        handle.write(&batch)?;
+        sorter.write(&mut handle, INDEX)?;
         Ok(rows)
     }
 
