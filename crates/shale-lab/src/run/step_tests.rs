@@ -326,7 +326,7 @@ fn a_client_costs_what_its_loop_costs() {
 fn the_peak_of_memory_is_that_of_the_step() {
     const ALONE: &str = "SHALE_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
-        let name = "step::tests::the_peak_of_memory_is_that_of_the_step";
+        let name = "run::step::tests::the_peak_of_memory_is_that_of_the_step";
         let test = std::env::current_exe().unwrap();
         let out = std::process::Command::new(test).args(["--exact", name]).env(ALONE, "1").output();
         let out = out.unwrap();
