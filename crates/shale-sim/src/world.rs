@@ -161,7 +161,8 @@ impl World {
         Ok(())
     }
 
-    /// Whether the database is open: it is not after a failed [`Op::Reopen`].
+    /// Whether the database is open: it is not after a failed
+    /// [`Op::Reopen`](crate::ops::Op::Reopen).
     pub fn is_open(&self) -> bool {
         self.db.is_some()
     }
