@@ -4,7 +4,7 @@ use crate::compare::Step;
 use serde_json::{Value, json};
 use shale_lab::measure::LatencySummary;
 use shale_lab::report::plain_table;
-use shale_lab::row::Row;
+use shale_lab::run::row::Row;
 use shale_lab::units::{bytes, count, micros, three_digits};
 
 /// One measure: its name, how to take it from a row, how to print it.

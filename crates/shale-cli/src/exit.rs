@@ -158,8 +158,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<shale_lab::engine::Failure> for Failure {
-    fn from(error: shale_lab::engine::Failure) -> Failure {
+impl From<shale_lab::stores::engine::Failure> for Failure {
+    fn from(error: shale_lab::stores::engine::Failure) -> Failure {
         match error.downcast::<shale::Error>() {
             Ok(error) => (*error).into(),
             Err(error) => match error.downcast::<io::Error>() {

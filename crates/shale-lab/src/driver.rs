@@ -5,22 +5,22 @@
 //! campaign is gone and so is the driver, with all that it started. [`Event`]s go to the standard
 //! output, a line of JSON each, the row last.
 
-use crate::engine::{Engine, Failure, Result};
-use crate::insert::store::Sales;
-use crate::insert::{self, InsertOptions};
-use crate::kv;
-use crate::linkbench::graph::Graph;
-use crate::linkbench::{self, LinkbenchOptions, over_kv};
 use crate::measure::{Processes, Usage, disk_bytes};
-use crate::row::{Opened, Row};
+use crate::run::row::{Opened, Row};
+use crate::run::spec::Progress;
+use crate::run::work::Named;
 use crate::setup::Setup;
-use crate::step::Progress;
-use crate::store::{Host, KvStore, Store};
-use crate::sysbench::store::Oltp;
-use crate::sysbench::{self, SysbenchOptions};
-use crate::tables::kv::Kv;
-use crate::work::Named;
-use crate::workload::Workload;
+use crate::stores::engine::{Engine, Failure, Result};
+use crate::stores::kv::KvStore;
+use crate::stores::store::{Host, Store};
+use crate::workloads::insert::store::Sales;
+use crate::workloads::insert::{self, InsertOptions};
+use crate::workloads::kv;
+use crate::workloads::linkbench::graph::Graph;
+use crate::workloads::linkbench::{self, LinkbenchOptions};
+use crate::workloads::sysbench::store::Oltp;
+use crate::workloads::sysbench::{self, SysbenchOptions};
+use crate::workloads::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
@@ -145,26 +145,30 @@ fn end_with_the_campaign() {
 pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> {
     let mut row = match &job.workload {
         Workload::Kv(options) => {
-            tell(Event::Doing("measuring the client".to_owned()));
-            let costs = kv::client_costs(options, &job.step, job.seed)?;
-            let (store, opened) =
-                open(job, tell, |folder| KvStore::<E>::open(folder, &job.setup, &kv::TREES))?;
-            let hear = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
-            let opened = Some(opened);
-            let mut row = kv::run(&store, options, &job.step, job.seed, costs, opened, hear)?;
-            close(store, &mut row, tell)?;
-            row
+            let step = options.step(&job.step)?;
+            run_step(
+                job,
+                tell,
+                || kv::work::client_costs(options, step, job.seed),
+                |folder| KvStore::<E>::open(folder, &job.setup, &kv::work::TREES),
+                |store, costs, named, hear| {
+                    kv::work::run(store, options, step, job.seed, costs, named, hear)
+                },
+            )?
         }
         Workload::Linkbench(options) => {
-            let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &over_kv::TREES);
+            let open =
+                |folder: &Path| KvStore::<E>::open(folder, &job.setup, &linkbench::over_kv::TREES);
             run_linkbench(job, options, tell, open)?
         }
         Workload::Insert(options) => {
-            let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &insert::over_kv::TREES);
+            let open =
+                |folder: &Path| KvStore::<E>::open(folder, &job.setup, &insert::over_kv::TREES);
             run_insert(job, options, tell, open)?
         }
         Workload::Sysbench(options) => {
-            let open = |folder: &Path| Kv::<E>::open(folder, &job.setup, &sysbench::over_kv::TREES);
+            let open =
+                |folder: &Path| KvStore::<E>::open(folder, &job.setup, &sysbench::over_kv::TREES);
             run_sysbench(job, options, tell, open)?
         }
     };
@@ -197,70 +201,79 @@ pub fn run_sql<S: Server>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row>
 }
 
 /// Runs a step of LinkBench on a store that `open` opens.
-///
-/// # Errors
-///
-/// There is no such step, or the store cannot be opened, or fails.
-pub fn run_linkbench<G: Graph>(
+fn run_linkbench<G: Graph>(
     job: &Job,
     options: &LinkbenchOptions,
     tell: &mut dyn FnMut(Event),
-    open_graph: impl FnOnce(&Path) -> Result<G>,
+    open: impl FnOnce(&Path) -> Result<G>,
 ) -> Result<Row> {
     let step = job.step.parse()?;
-    tell(Event::Doing("measuring the client".to_owned()));
-    let cost = linkbench::client_us_per_op(options, step, job.seed)?;
-    let (graph, opened) = open(job, tell, open_graph)?;
-    let hear = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
-    let mut row = linkbench::run(&graph, options, step, job.seed, cost, Some(opened), hear)?;
-    close(graph, &mut row, tell)?;
-    Ok(row)
+    run_step(
+        job,
+        tell,
+        || linkbench::work::client_costs(options, step, job.seed),
+        open,
+        |graph, costs, named, hear| {
+            linkbench::work::run(graph, options, step, job.seed, costs, named, hear)
+        },
+    )
 }
 
 /// Runs a step of the insert benchmark on a store that `open` opens.
-///
-/// # Errors
-///
-/// There is no such step, or the store cannot be opened, or fails.
-pub fn run_insert<S: Sales>(
+fn run_insert<S: Sales>(
     job: &Job,
     options: &InsertOptions,
     tell: &mut dyn FnMut(Event),
-    open_sales: impl FnOnce(&Path) -> Result<S>,
+    open: impl FnOnce(&Path) -> Result<S>,
 ) -> Result<Row> {
     let step = options.step(&job.step)?;
-    tell(Event::Doing("measuring the client".to_owned()));
-    let costs = insert::clients::client_costs(options, step, job.seed)?;
-    let (store, opened) = open(job, tell, open_sales)?;
-    let hear = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
-    let named =
-        Named { workload: "insert", step: &job.step, opened: Some(opened), ..Named::default() };
-    let mut row = insert::clients::run(&store, options, step, job.seed, costs, &named, hear)?;
-    let compressed = job.setup.codecs.last != "none";
-    row.extra.extend(insert::clients::extra(&store, options, compressed, row.size_bytes)?);
-    close(store, &mut row, tell)?;
-    Ok(row)
+    run_step(
+        job,
+        tell,
+        || insert::work::client_costs(options, step, job.seed),
+        open,
+        |store, costs, named, hear| {
+            let mut row = insert::work::run(store, options, step, job.seed, costs, named, hear)?;
+            let compressed = job.setup.codecs.last != "none";
+            row.extra.extend(insert::work::extra(store, options, compressed, row.size_bytes)?);
+            Ok(row)
+        },
+    )
 }
 
 /// Runs a step of the sysbench pattern on a store that `open` opens.
-///
-/// # Errors
-///
-/// There is no such step, or the store cannot be opened, or fails.
-pub fn run_sysbench<S: Oltp>(
+fn run_sysbench<S: Oltp>(
     job: &Job,
     options: &SysbenchOptions,
     tell: &mut dyn FnMut(Event),
-    open_tables: impl FnOnce(&Path) -> Result<S>,
+    open: impl FnOnce(&Path) -> Result<S>,
 ) -> Result<Row> {
     let step = options.step(&job.step)?;
+    run_step(
+        job,
+        tell,
+        || sysbench::work::client_costs(options, step.0, job.seed),
+        open,
+        |store, costs, named, hear| {
+            sysbench::work::run(store, options, step, job.seed, costs, named, hear)
+        },
+    )
+}
+
+/// Measures the client, opens the store, runs the step, closes the store.
+fn run_step<S: Store>(
+    job: &Job,
+    tell: &mut dyn FnMut(Event),
+    client_costs: impl FnOnce() -> Result<(f64, f64)>,
+    open_store: impl FnOnce(&Path) -> Result<S>,
+    run: impl FnOnce(&S, (f64, f64), &Named<'_>, &mut dyn FnMut(&Progress)) -> Result<Row>,
+) -> Result<Row> {
     tell(Event::Doing("measuring the client".to_owned()));
-    let costs = sysbench::clients::client_costs(options, step.0, job.seed)?;
-    let (store, opened) = open(job, tell, open_tables)?;
+    let costs = client_costs()?;
+    let (store, opened) = open(job, tell, open_store)?;
+    let named = Named { workload: job.workload.name(), step: &job.step, opened: Some(opened) };
     let hear = &mut |progress: &Progress| tell(Event::Progress(progress.clone()));
-    let named =
-        Named { workload: "sysbench", step: &job.step, opened: Some(opened), ..Named::default() };
-    let mut row = sysbench::clients::run(&store, options, step, job.seed, costs, &named, hear)?;
+    let mut row = run(&store, costs, &named, hear)?;
     close(store, &mut row, tell)?;
     Ok(row)
 }

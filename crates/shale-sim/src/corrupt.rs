@@ -1,9 +1,10 @@
 //! Damage: one byte of one file of a closed database is changed. What is then read is right or is
 //! an error that names the file; nothing else, and no panic.
 
-use crate::driver::{Failure, Outcome, PATH, World, open_db};
 use crate::model::Model;
 use crate::ops::Op;
+use crate::outcome::{Failure, Outcome};
+use crate::world::{PATH, World, open_db};
 use shale::fs::mem::{CrashMode, MemFs};
 use shale::{Config, Error};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,10 @@
 //! Crashes: one run of a program keeps an image of the disk before each of its changes; each image
 //! is then crashed in several ways, recovered and compared with the model.
 
-use crate::driver::{CrashPoint, Failure, Outcome, PATH, World, open_db};
 use crate::model::Model;
 use crate::ops::{Generator, Op};
+use crate::outcome::{Failure, Outcome};
+use crate::world::{CrashPoint, PATH, World, open_db};
 use shale::Config;
 use shale::fs::mem::{CrashMode, MemFs};
 

@@ -1,8 +1,9 @@
 //! Faults: a program is run with one call of the disk failing. Errors are right, wrong answers are
 //! not; after a full disk has space again work goes on; after a crash everything durable is there.
 
-use crate::driver::{Failure, Outcome, World, state_hash};
 use crate::ops::Op;
+use crate::outcome::{Failure, Outcome};
+use crate::world::{World, state_hash};
 use shale::fs::mem::{Call, CrashMode, Fault, MemFs};
 use shale::{Config, Error};
 

@@ -5,9 +5,9 @@ use crate::sql::{Insert, Sql, bytes, number};
 use crate::store::MariaDb;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Statement};
-use shale_lab::engine::Result;
-use shale_lab::insert::rows::Purchase;
-use shale_lab::insert::store::{Hit, Index, Sales, SalesSession, Start};
+use shale_lab::stores::engine::Result;
+use shale_lab::workloads::insert::purchase::Purchase;
+use shale_lab::workloads::insert::store::{Hit, Index, Sales, SalesSession, Start};
 use std::ops::{Range, RangeInclusive};
 
 /// Longer data do not fit in a row of a table beside its other columns.

@@ -4,14 +4,16 @@ use crate::check::check_open;
 use crate::settings::Form;
 use crate::store::MariaDb;
 use mysql::prelude::Queryable;
-use shale_lab::agreement;
 use shale_lab::driver::Server as _;
-use shale_lab::linkbench::graph::{Graph, GraphSession, LINK_TYPE, Link, NODE_TYPE, Node};
-use shale_lab::model::Model;
 use shale_lab::setup::{Durability, Setup};
-use shale_lab::store::{Host, Store};
-use shale_lab::tables::kv::Kv;
-use shale_lab::{insert, linkbench, sysbench};
+use shale_lab::stores::kv::KvStore;
+use shale_lab::stores::model::Model;
+use shale_lab::stores::store::{Host, Store};
+use shale_lab::workloads::agreement;
+use shale_lab::workloads::linkbench::graph::{
+    Graph, GraphSession, LINK_TYPE, Link, NODE_TYPE, Node,
+};
+use shale_lab::workloads::{insert, linkbench, sysbench};
 use std::path::Path;
 use std::sync::Barrier;
 
@@ -28,8 +30,8 @@ fn open(form: Form, folder: &Path) -> MariaDb {
     MariaDb::open(form.name(), folder, &setup()).unwrap()
 }
 
-fn model(folder: &Path, name: &str, trees: &[&str]) -> Kv<Model> {
-    Kv::open(&folder.join(name), &setup(), trees).unwrap()
+fn model(folder: &Path, name: &str, trees: &[&str]) -> KvStore<Model> {
+    KvStore::open(&folder.join(name), &setup(), trees).unwrap()
 }
 
 /// All workloads on a server of this form and on the model, which answer alike, also after the

@@ -1,5 +1,5 @@
 use super::*;
-use shale_lab::conformance;
+use shale_lab::stores::conformance;
 
 #[test]
 fn does_what_every_engine_must() {

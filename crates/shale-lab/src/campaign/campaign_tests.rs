@@ -1,6 +1,16 @@
+use super::folder::read_rows;
+use super::room::{Room, room};
+use super::sitting::Campaign;
 use super::*;
-use crate::kv::KvOptions;
+use crate::measure::Bound;
+use crate::run::row::Row;
+use crate::setup::Setup;
+use crate::workloads::kv::KvOptions;
+use crate::workloads::planned::{PlannedStep, Start};
+use crate::workloads::workload::Workload;
 use clap::Parser;
+use std::path::PathBuf;
+use std::process::Command;
 
 #[derive(Parser)]
 struct Flags {

@@ -2,8 +2,8 @@
 
 use crate::driver::{Event, Job};
 use crate::measure::Bound;
-use crate::row::Row;
-use crate::step::Progress;
+use crate::run::row::Row;
+use crate::run::spec::Progress;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

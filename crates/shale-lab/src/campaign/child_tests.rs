@@ -1,7 +1,7 @@
 use super::*;
-use crate::kv::KvOptions;
 use crate::setup::Setup;
-use crate::workload::Workload;
+use crate::workloads::kv::KvOptions;
+use crate::workloads::workload::Workload;
 use clap::Parser;
 
 #[derive(Parser)]

@@ -1,8 +1,8 @@
 //! What a campaign is going to do, and in which order.
 
 use crate::setup::Setup;
-use crate::work::{PlannedStep, Start};
-use crate::workload::Workload;
+use crate::workloads::planned::{PlannedStep, Start};
+use crate::workloads::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Where the drivers are: this program itself for Shale, a program of its own for each peer.
 
-use crate::engine::Result;
+use crate::stores::engine::Result;
 use std::path::PathBuf;
 use std::process::Command;
 

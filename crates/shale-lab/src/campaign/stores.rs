@@ -3,7 +3,7 @@
 //! Nothing is removed that a campaign did not make: the folder of stores has a marker file, and one
 //! that has other things in it and no marker is refused.
 
-use crate::engine::Result;
+use crate::stores::engine::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

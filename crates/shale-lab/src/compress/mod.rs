@@ -5,16 +5,16 @@
 //! codec does; how many levels there are depends on the amount of data (`--scale`).
 
 use crate::campaign::{CampaignOptions, Group, Subject};
-use crate::insert::{InsertOptions, Step};
-use crate::kv::{Benchmark, KvOptions};
-use crate::linkbench::LinkbenchOptions;
 use crate::options::{CodecNames, ValueBytes, positive};
 use crate::report::columns::is_whole;
 use crate::report::plain_table;
-use crate::row::Row;
+use crate::run::row::Row;
 use crate::setup::Setup;
 use crate::units::{bytes, count, three_digits};
-use crate::workload::Workload;
+use crate::workloads::insert::{InsertOptions, Step};
+use crate::workloads::kv::{Benchmark, KvOptions};
+use crate::workloads::linkbench::LinkbenchOptions;
+use crate::workloads::workload::Workload;
 use clap::{Args, FromArgMatches, ValueEnum};
 use std::collections::BTreeMap;
 

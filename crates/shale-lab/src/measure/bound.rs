@@ -1,6 +1,7 @@
 //! A bound on the memory of some processes, page cache included, and an empty page cache: so that
 //! the ratio of data to memory means something.
 
+use super::field::field;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -94,7 +95,7 @@ impl Bound {
     }
 
     fn count(&self, file: &str, name: &str) -> u64 {
-        super::field(&self.read(file), name).unwrap_or(0)
+        field(&self.read(file), name).unwrap_or(0)
     }
 
     fn read(&self, file: &str) -> String {

@@ -4,13 +4,14 @@
 //! A library lives in this process, a server in others: what is measured is a set of processes
 //! ([`Processes`]). Linux only counts some of this; elsewhere those measures are zero or absent.
 
+mod field;
+mod usage;
 mod bound;
 mod device;
 mod hardware;
 mod latency;
 mod machine;
 mod size;
-mod usage;
 
 pub use bound::{Bound, drop_page_cache};
 pub use device::{BlockDevice, Device};
@@ -19,9 +20,3 @@ pub use latency::{Counter, Latencies, LatencySummary, RateSummary};
 pub use machine::machine;
 pub use size::{disk_bytes, free_bytes};
 pub use usage::{Processes, Resident, Usage, thread_cpu_seconds};
-
-/// The first number after `name` at the start of a line.
-fn field(text: &str, name: &str) -> Option<u64> {
-    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-    rest.split_whitespace().next()?.parse().ok()
-}

@@ -1,6 +1,6 @@
 //! CPU, I/O and memory of a set of processes.
 
-use super::field;
+use super::field::field;
 
 /// The processes whose cost is the engine's.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! The comparison of two runs as text.
 
 use super::compare::{Basis, Change, Comparison, INTERVALS, Limits, RANKS, REPEATS, Verdict};
-use super::plain_table;
 use super::read::Run;
+use super::table::plain_table;
 use super::terminal::wrapped;
 use crate::units::three_digits;
 use comfy_table::CellAlignment;

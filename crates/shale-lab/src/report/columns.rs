@@ -3,7 +3,7 @@
 
 use super::figure::{Figure, Percentile};
 use super::fold::Step;
-use crate::row::Row;
+use crate::run::row::Row;
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

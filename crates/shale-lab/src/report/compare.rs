@@ -4,7 +4,7 @@
 use super::figure::{Better, Figure, Percentile};
 use super::fold::{Fold, Placed, Spread, Step};
 use super::stats::{Ratios, block_bootstrap, corrected, least_p, mann_whitney, superiority, welch};
-use crate::row::{Interval, Row};
+use crate::run::row::{Interval, Row};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -7,7 +7,7 @@
 use super::columns::{is_whole, unit};
 use super::figure::{Figure, short};
 use super::fold::{Fold, Step};
-use crate::row::Row;
+use crate::run::row::Row;
 use crate::units::{bytes, count, three_digits};
 
 /// A writer counts as stalled in an interval from this share of it on.

@@ -1,7 +1,7 @@
 //! The figures of a row that tables show and comparisons test.
 
 use crate::measure::RateSummary;
-use crate::row::Row;
+use crate::run::row::Row;
 use crate::units::{bytes, count, three_digits};
 use serde::Serialize;
 

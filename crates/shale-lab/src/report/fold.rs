@@ -1,7 +1,7 @@
 //! Rows of a run put in order: steps, in each the engines, in each its repeats folded.
 
 use super::figure::Figure;
-use crate::row::Row;
+use crate::run::row::Row;
 use serde::Serialize;
 
 /// The middle of some repeats, and how far they lie apart.

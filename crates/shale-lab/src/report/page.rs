@@ -10,8 +10,8 @@ use super::figure::Figure as F;
 use super::fold::{Fold, Step, label};
 use super::read::Run;
 use super::terminal::ratio;
-use crate::engine::{Level, Result};
-use crate::row::{Interval, Latency, Row};
+use crate::run::row::{Interval, Latency, Row};
+use crate::stores::engine::{Level, Result};
 use serde_json::{Value, json};
 
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");

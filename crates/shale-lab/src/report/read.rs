@@ -1,7 +1,7 @@
 //! Rows of a run, from a file of JSON lines or from a run's folder.
 
-use crate::engine::Result;
-use crate::row::{Row, SCHEMA};
+use crate::run::row::{Row, SCHEMA};
+use crate::stores::engine::Result;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

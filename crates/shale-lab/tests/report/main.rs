@@ -9,7 +9,7 @@ use clap::Parser;
 use samples::{Engine, INNODB, ROCKSDB, SHALE, folder, rows};
 use serde_json::Value;
 use shale_lab::report::{self, ReportOptions};
-use shale_lab::row::Row;
+use shale_lab::run::row::Row;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -177,7 +177,7 @@ fn what_makes_runs_incomparable_is_said() {
 #[test]
 fn sentences_are_silent_without_figures() {
     let bare = |engine: &str, rate: f64| Row {
-        schema: shale_lab::row::SCHEMA,
+        schema: shale_lab::run::row::SCHEMA,
         workload: "kv".to_owned(),
         step: "readrandom".to_owned(),
         engine: engine.to_owned(),
@@ -256,6 +256,6 @@ fn every_field_is_documented() {
     assert!(missing.is_empty(), "docs/results.md does not document {missing:?}");
     let gone: Vec<&String> = documented.difference(&fields).collect();
     assert!(gone.is_empty(), "docs/results.md documents what there is not: {gone:?}");
-    let version = format!("schema {}", shale_lab::row::SCHEMA);
+    let version = format!("schema {}", shale_lab::run::row::SCHEMA);
     assert!(text.contains(&version), "docs/results.md is of another schema than {version}");
 }

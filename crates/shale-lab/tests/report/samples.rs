@@ -2,10 +2,12 @@
 //! each, so that tables, sentences, comparisons and charts have something to show.
 
 use serde_json::json;
-use shale_lab::engine::Level;
 use shale_lab::generate::Random;
 use shale_lab::measure::{Device, LatencySummary, RateSummary};
-use shale_lab::row::{Counted, Cpu, Hardware, Interval, Io, Latency, Opened, Row, SCHEMA, Writer};
+use shale_lab::run::row::{
+    Counted, Cpu, Hardware, Interval, Io, Latency, Opened, Row, SCHEMA, Writer,
+};
+use shale_lab::stores::engine::Level;
 use std::collections::BTreeMap;
 
 /// What an engine is like, in relation to the first.

@@ -6,10 +6,11 @@ use shale::db::{Background, OpenOptions};
 use shale::fs::mem::{Call, CrashMode, MemClock, MemFs};
 use shale::fs::{Env, Fs};
 use shale::{Config, Db, Error};
-use shale_sim::driver::{Failure, Outcome, PATH, World, open_db, state_hash};
 use shale_sim::fault::faults_of;
 use shale_sim::ops::Generator;
+use shale_sim::outcome::{Failure, Outcome};
 use shale_sim::settings::{exhaustive, seeds, small};
+use shale_sim::world::{PATH, World, open_db, state_hash};
 use std::path::Path;
 use std::sync::Arc;
 

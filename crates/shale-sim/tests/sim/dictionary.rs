@@ -6,9 +6,9 @@ use shale::fs::mem::{Call, CrashMode, Fault, MemFs};
 use shale::inspect::{Inspection, open_in};
 use shale::{Codec, Codecs, Config, Db, Result, Tree, TreeConfig, WriteOptions};
 use shale_sim::corrupt::kind;
-use shale_sim::driver::{PATH, open_db};
 use shale_sim::fault::faults_of;
 use shale_sim::settings::{exhaustive, small};
+use shale_sim::world::{PATH, open_db};
 use std::collections::BTreeMap;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;

@@ -3,10 +3,10 @@
 
 use crate::Case;
 use shale::fs::mem::Call;
-use shale_sim::driver::World;
 use shale_sim::fault::{Injection, faults_of, run, run_full};
 use shale_sim::ops::Generator;
 use shale_sim::settings::{exhaustive, seeds, small};
+use shale_sim::world::World;
 use std::collections::BTreeMap;
 
 /// How many calls of a kind are made to fail, of each seed.

@@ -8,10 +8,10 @@ use shale::fs::mem::{Call, CrashMode, Fault, MemClock, MemFs};
 use shale::fs::{DirEntry, Env, Fs, Lock, ReadFile, WriteFile};
 use shale::{Config, Db, ScanOptions, Snapshot, WriteOptions};
 use shale_sim::crash::record;
-use shale_sim::driver::{PATH, World, state_hash};
 use shale_sim::model::{Model, Moment, tree_name};
 use shale_sim::ops::Generator;
 use shale_sim::settings::{seeds, small};
+use shale_sim::world::{PATH, World, state_hash};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -363,7 +363,7 @@ fn a_refresh_that_fails_changes_nothing() {
 #[test]
 fn prepared_transactions_and_bulk_loads() {
     let fs = MemFs::new();
-    let db = shale_sim::driver::open_db(&fs, PATH, &small()).unwrap();
+    let db = shale_sim::world::open_db(&fs, PATH, &small()).unwrap();
     let tree = db.tree_or_create("t").unwrap();
     tree.put(b"a", b"old").unwrap();
     tree.put(b"z", b"1").unwrap();
@@ -409,7 +409,7 @@ fn prepared_transactions_and_bulk_loads() {
 #[test]
 fn files_that_the_writer_has_removed_are_read() {
     let fs = MemFs::new();
-    let db = shale_sim::driver::open_db(&fs, PATH, &small()).unwrap();
+    let db = shale_sim::world::open_db(&fs, PATH, &small()).unwrap();
     let tree = db.tree_or_create("t").unwrap();
     let write = |text: &[u8]| {
         for n in 0..500u32 {

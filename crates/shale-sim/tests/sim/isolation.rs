@@ -9,9 +9,9 @@ use shale::{
     Concurrency, Db, Error, Isolation, OnConflict, Transaction, TransactionOptions, Tree,
     WriteOptions,
 };
-use shale_sim::driver::{PATH, open_db};
 use shale_sim::history::{Anomaly, Event, Run, check};
 use shale_sim::settings::{seeds, small};
+use shale_sim::world::{PATH, open_db};
 use std::collections::BTreeMap;
 
 const KEYS: u32 = 4;

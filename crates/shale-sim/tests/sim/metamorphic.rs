@@ -1,9 +1,9 @@
 //! One program under many configurations gives one history of answers.
 
 use crate::Case;
-use shale_sim::driver::World;
 use shale_sim::ops::{Generator, Op};
 use shale_sim::settings::{many, seeds};
+use shale_sim::world::World;
 
 #[test]
 fn settings_change_no_answer() {

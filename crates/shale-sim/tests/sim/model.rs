@@ -1,9 +1,9 @@
 //! Any program gives the answers of the model; the same seed makes the same calls to the disk.
 
 use crate::Case;
-use shale_sim::driver::World;
 use shale_sim::ops::{Generator, Op};
 use shale_sim::settings::{many, seeds, small};
+use shale_sim::world::World;
 
 #[test]
 fn programs_give_the_right_answers() {

@@ -6,11 +6,11 @@ use shale::fs::mem::Call;
 use shale_sim::corrupt::kind;
 use shale_sim::crash::{Tally, examine, record};
 use shale_sim::data::{KEYS, Value};
-use shale_sim::driver::World;
 use shale_sim::fault::{Injection, Outcomes, faults_of, run};
 use shale_sim::model::Change;
 use shale_sim::ops::{Generator, Op};
 use shale_sim::settings::{exhaustive, seeds, small};
+use shale_sim::world::World;
 
 #[test]
 fn between_parts_answers_are_right() {

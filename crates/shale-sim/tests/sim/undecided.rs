@@ -8,8 +8,8 @@ use shale::fs::mem::{CrashMode, MemFs};
 use shale::fs::{Env, Fs};
 use shale::repair::{RepairOptions, repair};
 use shale::{Concurrency, Error, WriteOptions};
-use shale_sim::driver::{PATH, open_db};
 use shale_sim::settings::{seeds, small};
+use shale_sim::world::{PATH, open_db};
 use std::path::Path;
 use std::sync::Arc;
 

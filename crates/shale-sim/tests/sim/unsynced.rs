@@ -8,8 +8,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use shale::WriteOptions;
 use shale::fs::mem::{CrashMode, MemFs};
-use shale_sim::driver::{PATH, open_db};
 use shale_sim::settings::{seeds, small};
+use shale_sim::world::{PATH, open_db};
 
 /// A program in which only `Sync` and `Reopen` ask for a sync. The keys of transactions differ.
 fn program(seed: u64, length: usize) -> Vec<Step> {

@@ -1,6 +1,6 @@
 //! The habits of this code base, checked: a style that no tool checks does not hold.
 //!
-//! The laws of `crates/shale` (the order of its modules, which `crates/shale-lab` has too; the doors
+//! The laws of `crates/shale` (the order of its modules, which lab and sim have too; the doors
 //! to disk, clock, chance and threads) and the habits of all crates (sizes, words, documentation).
 //! What is allowed in spite of a rule is listed here, with the reason; the lists only shrink.
 
@@ -44,12 +44,11 @@ const UNSAFE: [&str; 6] = [
 /// Files with lines that are too long, or too many of them.
 const LONG: [&str; 0] = [];
 
-/// The modules of a crate, in the order of its lib.rs.
-fn order(sources: &[Source], name: &str) -> Vec<String> {
-    let lib = sources.iter().find(|s| s.path_in(name) == Some("lib.rs")).unwrap();
-    let names = lib.lines().filter_map(|(_, line)| {
-        let name = line.strip_prefix("pub mod ").or(line.strip_prefix("mod "))?;
-        name.strip_suffix(';').map(str::to_owned)
+/// The modules that a lib.rs or mod.rs declares, in its order.
+fn order(root: &Source) -> Vec<&str> {
+    let names = root.lines().filter_map(|(_, line)| {
+        let line = line.strip_prefix("pub(crate) ").or(line.strip_prefix("pub ")).unwrap_or(line);
+        line.strip_prefix("mod ")?.strip_suffix(';')
     });
     names.collect()
 }
@@ -58,10 +57,10 @@ fn report(rule: &str, wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{rule}:\n  {}\n", wrong.join("\n  "));
 }
 
-/// The names that follow `crate::` in a line: one, or those of a `{}` group.
-fn crate_names(line: &str) -> Vec<&str> {
+/// The names that follow a path such as `crate::` in a line: one, or those of a `{}` group.
+fn names_after<'a>(path: &str, line: &'a str) -> Vec<&'a str> {
     let mut names = Vec::new();
-    for (at, path) in line.match_indices("crate::") {
+    for (at, path) in line.match_indices(path) {
         if !has_word(&line[at..], path) || line[..at].ends_with(['_', ':']) {
             continue;
         }
@@ -86,22 +85,51 @@ fn crate_names(line: &str) -> Vec<&str> {
 }
 
 /// Crates in whose lib.rs the list of modules is the architecture.
-const ORDERED: [&str; 2] = ["shale", "shale-lab"];
+const ORDERED: [&str; 3] = ["shale", "shale-lab", "shale-sim"];
 
-/// Where a module uses one that is below it.
-fn against_the_order(sources: &[Source], name: &str) -> Vec<String> {
-    let order = order(sources, name);
-    assert!(order.len() > 10, "the modules of {name}'s lib.rs: {order:?}");
-    let place = |module: &str| order.iter().position(|name| name == module);
+/// Of these, those where it is in the mod.rs of each folder as well.
+const ORDERED_INSIDE: [&str; 1] = ["shale-lab"];
+
+/// Where a module uses one that is below it, of those that the lib.rs or a mod.rs of a crate
+/// declares. `folder` is the path of the modules above it: none of a lib.rs.
+fn against_the_order(
+    sources: &[Source],
+    name: &str,
+    root: &Source,
+    folder: &[&str],
+) -> Vec<String> {
+    let order = order(root);
+    let place = |module: &str| order.iter().position(|name| *name == module);
+    let whole: String = folder.iter().map(|module| format!("{module}::")).collect();
+    let whole = format!("crate::{whole}");
     let mut wrong = Vec::new();
     for source in sources.iter().filter(|source| !source.is_test) {
-        let Some(own) = source.module_in(name).and_then(place) else { continue };
+        let Some(modules) = source.modules_in(name) else { continue };
+        let Some(below) = modules.strip_prefix(folder) else { continue };
+        let Some(own) = below.first().and_then(|module| place(module)) else { continue };
+        let short = "super::".repeat(below.len());
         for (at, line) in source.code() {
-            for name in crate_names(line) {
-                if place(name).is_some_and(|used| used > own) {
-                    wrong.push(format!("{}:{at} uses {name}, which is below it", source.path));
+            for used in names_after(&whole, line).into_iter().chain(names_after(&short, line)) {
+                if place(used).is_some_and(|used| used > own) {
+                    wrong.push(format!("{}:{at} uses {used}, which is below it", source.path));
                 }
             }
+        }
+    }
+    wrong
+}
+
+/// The same of a crate.
+fn against_the_orders(sources: &[Source], name: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for root in sources.iter().filter(|source| !source.is_test) {
+        let is_lib = root.path_in(name) == Some("lib.rs");
+        if is_lib {
+            assert!(order(root).len() > 10, "the modules of {name}'s lib.rs: {:?}", order(root));
+        }
+        let is_mod = root.path.ends_with("/mod.rs") && ORDERED_INSIDE.contains(&name);
+        if let Some(folder) = root.modules_in(name).filter(|_| is_lib || is_mod) {
+            wrong.extend(against_the_order(sources, name, root, &folder));
         }
     }
     wrong
@@ -110,7 +138,7 @@ fn against_the_order(sources: &[Source], name: &str) -> Vec<String> {
 #[test]
 fn modules_use_only_those_above_them() {
     let sources = sources();
-    let wrong = ORDERED.iter().flat_map(|name| against_the_order(&sources, name)).collect();
+    let wrong = ORDERED.iter().flat_map(|name| against_the_orders(&sources, name)).collect();
     report("the order of modules in lib.rs is the architecture", wrong);
 }
 
@@ -129,10 +157,24 @@ fn a_use_of_a_module_below_is_found() {
             "d/mod.rs",
             "fn x() {\n    crate::e::y();\n}\n#[cfg(test)]\nmod tests {\n    use crate::k;\n}\n",
         ),
+        // The same in a folder and in a folder of that.
+        source("e/mod.rs", "mod one;\npub mod two;\npub(crate) mod three;\n"),
+        source("e/one.rs", "use super::three::X;\nuse crate::e::{one, two::Y};\n"),
+        source("e/two/mod.rs", "mod x;\nmod y;\nuse super::{one, three};\nuse y::Z;\n"),
+        source("e/two/x.rs", "use super::super::one;\nuse super::y;\nuse super::super::three;\n"),
+        source("e/three.rs", "use super::one;\nuse super::two::y;\n"),
     ];
-    let wrong = against_the_order(&sources, "shale-lab");
-    let expected = ["b.rs:2 uses c", "d/mod.rs:2 uses e"]
-        .map(|text| format!("crates/shale-lab/src/{text}, which is below it"));
+    let wrong = against_the_orders(&sources, "shale-lab");
+    let expected = [
+        "b.rs:2 uses c",
+        "d/mod.rs:2 uses e",
+        "e/one.rs:1 uses three",
+        "e/one.rs:2 uses two",
+        "e/two/mod.rs:3 uses three",
+        "e/two/x.rs:3 uses three",
+        "e/two/x.rs:2 uses y",
+    ]
+    .map(|text| format!("crates/shale-lab/src/{text}, which is below it"));
     assert_eq!(wrong, expected);
 }
 

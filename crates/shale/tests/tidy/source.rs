@@ -35,10 +35,12 @@ impl Source {
         self.path.strip_prefix("crates/")?.strip_prefix(name)?.strip_prefix("/src/")
     }
 
-    /// The module of a crate that it belongs to.
-    pub fn module_in(&self, name: &str) -> Option<&str> {
-        let path = self.path_in(name)?;
-        path.split_once('/').map(|(module, _)| module).or(path.strip_suffix(".rs"))
+    /// The path of its module in a crate: none of a lib.rs, of `a/mod.rs` that of `a`.
+    pub fn modules_in(&self, name: &str) -> Option<Vec<&str>> {
+        let path = self.path_in(name)?.strip_suffix(".rs")?;
+        let mut modules: Vec<&str> = path.split('/').collect();
+        modules.pop_if(|last| matches!(*last, "lib" | "main" | "mod"));
+        Some(modules)
     }
 }
 

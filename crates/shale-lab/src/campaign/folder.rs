@@ -1,0 +1,91 @@
+//! The files of a run's folder: what is to be done, what is done, what failed.
+
+use super::plan::{Plan, SCHEMA};
+use crate::run::row::Row;
+use crate::stores::engine::Result;
+use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+/// The plan of a run's folder.
+///
+/// # Errors
+///
+/// There is none, it cannot be read, or a newer version wrote it.
+pub fn read_plan(folder: &Path) -> Result<Plan> {
+    let file = folder.join("plan.json");
+    let text = std::fs::read(&file).map_err(|error| {
+        format!("{} is not the folder of a run ({}: {error})", folder.display(), file.display())
+    })?;
+    let value: serde_json::Value = serde_json::from_slice(&text)
+        .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+    if value["schema"].as_u64().is_none_or(|schema| schema > u64::from(SCHEMA)) {
+        return Err(format!(
+            "{} has schema {}, this program reads {SCHEMA}: use the program that made it",
+            file.display(),
+            value["schema"]
+        )
+        .into());
+    }
+    serde_json::from_value(value)
+        .map_err(|error| format!("{} cannot be read: {error}", file.display()).into())
+}
+
+/// A line of `failed.jsonl`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Failure {
+    pub(super) workload: String,
+    pub(super) step: String,
+    pub(super) engine: String,
+    pub(super) setting: String,
+    pub(super) repeat: u32,
+    pub(super) why: String,
+}
+
+/// What identifies a row in a run: workload, setting, engine, step, repeat.
+pub(super) type Key = (String, String, String, String, u32);
+
+pub(super) fn key_of(row: &Row) -> Key {
+    let text = |text: &String| text.clone();
+    (text(&row.workload), text(&row.setting), text(&row.engine), text(&row.step), row.repeat)
+}
+
+/// A line at the end of a file, on disk when this returns.
+pub(super) fn append(path: &Path, line: &str) -> Result<()> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .and_then(|mut file| {
+            file.write_all(format!("{line}\n").as_bytes())?;
+            // A pipe or a terminal cannot be synced.
+            let _ = file.sync_data();
+            Ok(())
+        })
+        .map_err(|error| format!("could not write {}: {error}", path.display()).into())
+}
+
+/// The rows of a file. A last line that is cut off, as by a loss of power, is cut off for good.
+pub(super) fn read_rows(path: &Path) -> Result<Vec<Row>> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("could not read {}: {error}", path.display()).into()),
+    };
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    if whole < text.len() {
+        let file = OpenOptions::new().write(true).open(path);
+        file.and_then(|file| file.set_len(whole as u64))
+            .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+    }
+    text[..whole]
+        .lines()
+        .enumerate()
+        .map(|(at, line)| {
+            serde_json::from_str(line).map_err(|error| {
+                format!("{}, line {}, is no row: {error}", path.display(), at + 1).into()
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,100 @@
+//! The flags that all workloads share, and the plan that comes of them.
+
+use super::plan::{Group, Plan, SCHEMA, Subject};
+use crate::options::positive;
+use crate::setup::Setup;
+use crate::units::parse_bytes;
+use crate::workloads::workload::Workload;
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// The flags that all workloads share.
+#[derive(Args, Clone, Debug)]
+pub struct CampaignOptions {
+    /// Which engines, separated by commas; they take turns at each step
+    #[arg(long, value_delimiter = ',', default_value = "shale")]
+    pub engines: Vec<String>,
+
+    /// How often everything is done
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+
+    /// Where chance begins; the same seed does the same work
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+
+    /// The engine that others are compared with [default: shale, or the first]
+    #[arg(long, value_name = "ENGINE")]
+    pub base: Option<String>,
+
+    /// The folder for the results [default: a new one, shale-bench/WORKLOAD-TIME]
+    #[arg(long, value_name = "FOLDER")]
+    pub run: Option<PathBuf>,
+
+    /// The folder for the stores, made if it is missing [default: a new one under /var/tmp]
+    #[arg(long, value_name = "FOLDER")]
+    pub db: Option<PathBuf>,
+
+    /// Keep the stores at the end
+    #[arg(long)]
+    pub keep: bool,
+
+    /// Also append one JSON line per step to this file; - prints JSON lines only
+    #[arg(long, value_name = "FILE")]
+    pub json_to: Option<PathBuf>,
+
+    /// Bound the memory of an engine's processes, the client and the page cache included, by a
+    /// control group
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory_bound: Option<u64>,
+
+    /// Empty the page cache of a store before each step; --memory-bound does so too
+    #[arg(long)]
+    pub cold: bool,
+
+    /// Seconds after which a step that does nothing at all is ended
+    #[arg(long, default_value_t = 600.0, value_parser = positive)]
+    pub patience: f64,
+
+    /// Begin although the disk may be too small
+    #[arg(long)]
+    pub ignore_space: bool,
+}
+
+impl CampaignOptions {
+    /// One workload on each of the engines with the same settings.
+    pub fn group(&self, workload: Workload, setup: &Setup) -> Group {
+        let subject = |engine: &String| Subject {
+            engine: engine.clone(),
+            setting: String::new(),
+            setup: setup.clone(),
+        };
+        Group { workload, subjects: self.engines.iter().map(subject).collect() }
+    }
+
+    /// The plan of a new run.
+    pub(super) fn plan(&self, groups: Vec<Group>) -> Plan {
+        Plan {
+            schema: SCHEMA,
+            made_by: format!("shale {}", env!("CARGO_PKG_VERSION")),
+            machine: crate::measure::machine(),
+            command: std::env::args().collect(),
+            groups,
+            repeats: self.repeats,
+            seed: self.seed,
+            base: self.base.clone(),
+            stores: self.db.clone().unwrap_or_else(scratch),
+            keep: self.keep,
+            memory_bound: self.memory_bound,
+            cold: self.cold || self.memory_bound.is_some(),
+            patience: self.patience,
+        }
+    }
+}
+
+/// A new name under /var/tmp, which is on a disk where /tmp may be memory.
+fn scratch() -> PathBuf {
+    let disk = Path::new("/var/tmp");
+    let base = if disk.is_dir() { disk.to_owned() } else { std::env::temp_dir() };
+    base.join(format!("shale-bench-{}", std::process::id()))
+}

@@ -1,0 +1,89 @@
+//! A key-value engine as a store. The workloads implement their traits for [`KvStore`], each in its
+//! own module.
+
+use super::tables::latches::Latches;
+use super::tables::sequence::Sequence;
+use super::tables::sort::Sorter;
+use crate::setup::Setup;
+use crate::stores::engine::{Engine, Handle, Metrics, Result};
+use crate::stores::store::Store;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Memory for sorting the entries of one index.
+const SORT_BYTES: usize = 16 << 20;
+
+/// An open engine and what its sessions share.
+pub struct KvStore<E> {
+    /// The engine.
+    pub engine: E,
+    /// Taken by whoever reads a row to write it. They are made for the first session that has to.
+    pub latches: LazyLock<Latches>,
+    /// For each tree, the numbers of a table whose primary key counts up.
+    pub sequences: Box<[Sequence]>,
+    folder: PathBuf,
+    setup: Setup,
+}
+
+impl<E: Engine> KvStore<E> {
+    /// Opens the engine in `folder` with a workload's trees, or makes it there; see
+    /// [`Engine::open`].
+    pub fn open(folder: &Path, setup: &Setup, trees: &[&str]) -> Result<KvStore<E>> {
+        Ok(KvStore {
+            engine: E::open(folder, setup, trees)?,
+            latches: LazyLock::new(Latches::new),
+            sequences: trees.iter().map(|_| Sequence::default()).collect(),
+            folder: folder.to_owned(),
+            setup: setup.clone(),
+        })
+    }
+
+    /// Sorts the entries of an index that is created. Its files are beside the engine's folder,
+    /// which is measured, and on the same device.
+    pub fn sorter<const N: usize>(&self) -> Sorter<N> {
+        Sorter::new(self.folder.parent().unwrap_or(&self.folder), SORT_BYTES)
+    }
+
+    /// Clears all trees that have something in them; their numbers begin anew. No handle is in use
+    /// meanwhile.
+    pub fn clear(&self) -> Result<()> {
+        for tree in 0..self.sequences.len() {
+            let is_full = self.engine.handle()?.scan(tree, b"", 1, &mut |_, _| true)? > 0;
+            if is_full {
+                self.engine.clear_tree(tree)?;
+                self.sequences[tree].forget();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E: Engine> Store for KvStore<E> {
+    fn name(&self) -> String {
+        E::NAME.to_owned()
+    }
+
+    fn version(&self) -> String {
+        E::version()
+    }
+
+    fn configuration(&self) -> Vec<(String, String)> {
+        E::configuration(&self.setup)
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.folder.clone())
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.engine.settle()
+    }
+
+    fn metrics(&self) -> Result<Metrics> {
+        self.engine.metrics()
+    }
+
+    fn close(self) -> Result<()> {
+        self.engine.close()
+    }
+}

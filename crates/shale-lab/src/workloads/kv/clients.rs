@@ -1,0 +1,161 @@
+//! What one client thread does. No virtual call, no allocation and no shared cache line per
+//! operation: the loops are generic over the engine's handle.
+
+use super::benchmark::Benchmark;
+use super::options::KvOptions;
+use crate::generate::{Keys, Random, Values};
+use crate::run::pace::{Client, Did, Pace};
+use crate::stores::engine::{Handle, Result};
+
+/// Sequential reads are timed by this many rows, since one row costs less than the clock.
+const ROWS_TIMED: u64 = 100;
+
+/// How many pairs follow a seek.
+const SEEK_NEXTS: u64 = 10;
+
+/// The kind of all operations.
+const KIND: usize = 0;
+
+/// A client of a benchmark.
+pub(super) struct KvClient<'a, H> {
+    handle: H,
+    options: &'a KvOptions,
+    benchmark: Benchmark,
+    thread: u64,
+    keys: Keys,
+    values: Values,
+    random: Random,
+}
+
+impl<'a, H: Handle> KvClient<'a, H> {
+    pub(super) fn new(
+        handle: H,
+        options: &'a KvOptions,
+        benchmark: Benchmark,
+        values: &Values,
+        seed: u64,
+        thread: u64,
+    ) -> KvClient<'a, H> {
+        KvClient {
+            handle,
+            options,
+            benchmark,
+            thread,
+            keys: Keys::new(options.key_bytes),
+            values: values.clone().started_at(thread),
+            random: Random::named(seed, benchmark.name(), thread),
+        }
+    }
+
+    /// The one that writes beside the readers of readwhilewriting.
+    pub(super) fn writer(
+        handle: H,
+        options: &'a KvOptions,
+        values: &Values,
+        seed: u64,
+    ) -> KvClient<'a, H> {
+        let thread = options.threads;
+        let random = Random::named(seed, "writer", thread);
+        let client = KvClient::new(handle, options, Benchmark::Overwrite, values, seed, thread);
+        KvClient { random, ..client }
+    }
+
+    fn fill_in_order(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        // Each thread fills a range of its own, in order.
+        let (num, threads) = (self.options.num, self.options.threads);
+        let mut next = num / threads * self.thread + self.thread.min(num % threads);
+        while pace.begin() {
+            let key = self.keys.key(next);
+            let value = self.values.next(&mut self.random);
+            self.handle.put(0, key, value)?;
+            next += 1;
+            pace.end(KIND, written(key.len() + value.len()));
+        }
+        Ok(())
+    }
+
+    fn write_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        while pace.begin() {
+            let key = self.keys.key(self.random.below(self.options.num));
+            let value = self.values.next(&mut self.random);
+            self.handle.put(0, key, value)?;
+            pace.end(KIND, written(key.len() + value.len()));
+        }
+        Ok(())
+    }
+
+    fn delete_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        while pace.begin() {
+            let key = self.keys.key(self.random.below(self.options.num));
+            self.handle.delete(0, key)?;
+            pace.end(KIND, written(key.len()));
+        }
+        Ok(())
+    }
+
+    fn read_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        while pace.begin() {
+            let key = self.keys.key(self.random.below(self.options.num));
+            let mut bytes = 0;
+            let found = self.handle.get(0, key, &mut |value| bytes = value.len())?;
+            let read = if found { (key.len() + bytes) as u64 } else { 0 };
+            pace.end(KIND, Did { read, found, ..Did::default() });
+        }
+        Ok(())
+    }
+
+    fn seek_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        while pace.begin() {
+            let key = self.keys.key(self.random.below(self.options.num));
+            let mut bytes = 0;
+            let rows = self.handle.scan(0, key, SEEK_NEXTS + 1, &mut |key, value| {
+                bytes += key.len() + value.len();
+                true
+            })?;
+            pace.end(KIND, Did { read: bytes as u64, found: rows > 0, ..Did::default() });
+        }
+        Ok(())
+    }
+
+    /// Without a number of operations, each thread reads everything.
+    fn read_in_order(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        if !pace.begin() {
+            return Ok(());
+        }
+        let mut rows = 0;
+        let mut read = 0;
+        self.handle.scan(0, b"", pace.left().unwrap_or(u64::MAX), &mut |key, value| {
+            read += (key.len() + value.len()) as u64;
+            rows += 1;
+            if rows < ROWS_TIMED {
+                return true;
+            }
+            pace.end_many(KIND, rows, Did { read, found: true, ..Did::default() });
+            (rows, read) = (0, 0);
+            !pace.over()
+        })?;
+        if rows > 0 {
+            pace.end_many(KIND, rows, Did { read, found: true, ..Did::default() });
+        }
+        Ok(())
+    }
+}
+
+fn written(bytes: usize) -> Did {
+    Did { written: bytes as u64, ..Did::default() }
+}
+
+impl<H: Handle> Client for KvClient<'_, H> {
+    fn run(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        match self.benchmark {
+            Benchmark::Fillseq => self.fill_in_order(pace),
+            Benchmark::Fillrandom | Benchmark::Overwrite => self.write_random(pace),
+            Benchmark::Readrandom | Benchmark::Readwhilewriting => self.read_random(pace),
+            Benchmark::Readseq => self.read_in_order(pace),
+            Benchmark::Seekrandom => self.seek_random(pace),
+            Benchmark::Deleterandom => self.delete_random(pace),
+            // The step has a client of its own for it.
+            Benchmark::Settle => Ok(()),
+        }
+    }
+}

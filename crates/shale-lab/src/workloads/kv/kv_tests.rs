@@ -1,0 +1,122 @@
+use super::work::{TREES, client_costs, run};
+use super::*;
+use crate::run::row::Row;
+use crate::run::work::Named;
+use crate::setup::Setup;
+use crate::stores::engine::{Engine, Handle};
+use crate::stores::kv::KvStore;
+use crate::stores::model::Model;
+use crate::workloads::planned::{PlannedStep, Start};
+use clap::Parser;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    options: KvOptions,
+}
+
+fn options(flags: &str) -> KvOptions {
+    Command::parse_from(std::iter::once("x").chain(flags.split_whitespace())).options
+}
+
+fn run_all(options: &KvOptions) -> Vec<Row> {
+    let dir = tempfile::tempdir().unwrap();
+    let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
+    let steps = options.planned();
+    let one = |step: &PlannedStep| run_step(&store, options, &step.name);
+    steps.iter().map(one).collect()
+}
+
+fn run_step(store: &KvStore<Model>, options: &KvOptions, step: &str) -> Row {
+    let named = Named { workload: "kv", step, opened: None };
+    let benchmark = options.step(step).unwrap();
+    run(store, options, benchmark, 1, (0.0, 0.0), &named, &mut |_| ()).unwrap()
+}
+
+#[test]
+fn every_benchmark_gives_a_row() {
+    let options = options(
+        "--benchmarks fillseq,readseq,overwrite,readrandom,seekrandom,readwhilewriting,settle,\
+         deleterandom,fillrandom,overwrite --num 2000 --threads 3",
+    );
+    let rows = run_all(&options);
+    let names: Vec<&str> = rows.iter().map(|row| row.step.as_str()).collect();
+    assert_eq!(names[..2], ["fillseq", "readseq"]);
+    assert_eq!(names[9], "overwrite (2)");
+    assert_eq!((rows[0].ops, rows[1].ops), (2000, 6000));
+    assert_eq!((rows[3].found, rows[4].found), (2000, 2000));
+    assert!(rows[5].writer.is_some());
+    assert!(rows[0].counted.user_bytes > 2000 * 120);
+    assert_eq!(rows[1].counted.read_bytes, 3 * rows[0].counted.user_bytes);
+    assert_eq!(rows[1].latency_us["row"].count, 6000);
+    assert_eq!((rows[6].ops, rows[6].unit.as_str()), (1, "settle"));
+    assert_eq!((rows[8].ops, rows[9].ops), (2000, 2000));
+}
+
+#[test]
+fn steps_begin_with_a_new_store_or_go_on() {
+    let steps = options("--benchmarks fillseq,overwrite,fillrandom").planned();
+    let starts: Vec<&Start> = steps.iter().map(|step| &step.start).collect();
+    assert_eq!(starts, [&Start::Fresh, &Start::Continue, &Start::Fresh]);
+}
+
+#[test]
+fn time_and_operations_end_a_benchmark() {
+    let rows = run_all(&options(
+        "--benchmarks fillseq,readrandom,readseq,overwrite --num 1000 --ops 1G --duration 0.05",
+    ));
+    assert_eq!(rows[0].ops, 1000);
+    assert!(rows[1].ops > 0 && rows[1].ops < 1_000_000_000);
+    // A scan ends with the last row whatever --ops says.
+    assert!(rows[2].ops > 0 && rows[2].ops <= 1000);
+    let rows = run_all(&options("--benchmarks fillseq,readseq,overwrite --num 1000 --ops 150"));
+    assert_eq!((rows[0].ops, rows[1].ops, rows[2].ops), (1000, 150, 150));
+}
+
+#[test]
+fn the_client_is_measured_on_an_engine_that_does_nothing() {
+    let options = options("--num 1000");
+    for benchmark in ["fillseq", "readrandom", "seekrandom", "readseq", "readwhilewriting"] {
+        let step = options.step(benchmark).unwrap();
+        let (client, writer) = client_costs(&options, step, 1).unwrap();
+        assert!(client > 0.0, "{benchmark}");
+        assert_eq!(writer > 0.0, benchmark == "readwhilewriting");
+    }
+    let error = options.step("sing").unwrap_err();
+    assert!(error.contains("no step `sing`"));
+}
+
+#[test]
+fn the_writer_has_its_bytes_a_second() {
+    let options = options("--rate-limit 2 --key-bytes 20 --value-bytes 100-400");
+    assert!((options.writer_rate() - 2.0 * 1048576.0 / 270.0).abs() < 1e-6);
+    assert_eq!(options.data_bytes(), 270_000_000);
+}
+
+#[test]
+fn live_bytes_are_those_that_are_there() {
+    let options = options(
+        "--benchmarks fillseq,overwrite,deleterandom,readrandom,overwrite,readwhilewriting,\
+         fillrandom --num 3000 --ops 4000",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
+    let mut live = 0;
+    for step in options.planned() {
+        if step.start == Start::Fresh {
+            store.engine.clear_tree(0).unwrap();
+            live = 0;
+        }
+        let row = run_step(&store, &options, &step.name);
+        live = options.live_bytes(&row, live);
+        let mut right = 0;
+        let mut handle = store.engine.handle().unwrap();
+        let add = &mut |key: &[u8], value: &[u8]| {
+            right += key.len() + value.len();
+            true
+        };
+        handle.scan(0, b"", u64::MAX, add).unwrap();
+        let share = live as f64 / right as f64;
+        assert!((0.96..1.04).contains(&share), "{}: {live} instead of {right}", step.name);
+    }
+}

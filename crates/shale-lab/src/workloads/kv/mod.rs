@@ -1,0 +1,18 @@
+//! The db_bench pattern: fills, overwrites, reads and scans of one tree of keys and values.
+//!
+//! The benchmarks are steps that follow each other on one store; a fill begins with a new one.
+//!
+//! - [`benchmark`], [`options`]: what a plan says.
+//! - `clients`: the loop of each benchmark. [`mod@work`]: who does what in a step.
+
+pub mod benchmark;
+pub mod options;
+mod clients;
+pub mod work;
+
+pub use benchmark::Benchmark;
+pub use options::KvOptions;
+
+#[cfg(test)]
+#[path = "kv_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! The parameters of the db_bench pattern.
+
+use super::benchmark::Benchmark;
+use crate::generate::Values;
+use crate::options::{ValueBytes, key_bytes, positive, share};
+use crate::run::row::Row;
+use crate::units::parse_some;
+use crate::workloads::planned::{PlannedStep, planned};
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+/// The parameters of the db_bench pattern.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub struct KvOptions {
+    /// What to run, in this order, separated by commas
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "fillseq,overwrite,settle,readrandom,seekrandom,readseq,readwhilewriting",
+        hide_possible_values = false
+    )]
+    pub benchmarks: Vec<Benchmark>,
+
+    /// How many keys the database has (k, M, G: thousands)
+    #[arg(long, default_value = "1M", value_parser = parse_some)]
+    pub num: u64,
+
+    /// Operations of each benchmark, all threads together [default: --num]
+    #[arg(long, value_parser = parse_some)]
+    pub ops: Option<u64>,
+
+    /// The longest a benchmark may run, in seconds; fills always complete
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub duration: Option<f64>,
+
+    /// Seconds that a benchmark runs before anything is measured; fills never do
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub warm_up: u64,
+
+    /// The size of a key
+    #[arg(long, default_value = "20", value_parser = key_bytes)]
+    pub key_bytes: usize,
+
+    /// The size of a value, or the least and the most, evenly spread
+    #[arg(long, default_value = "100-400", value_name = "MIN-MAX")]
+    pub value_bytes: ValueBytes,
+
+    /// The share of its size that a value compresses to
+    #[arg(long, default_value = "0.5", value_parser = share)]
+    pub compressibility: f64,
+
+    /// Client threads
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub threads: u64,
+
+    /// How fast readwhilewriting writes, in MB (2^20) per second
+    #[arg(long, default_value = "10", value_name = "MB/S", value_parser = positive)]
+    pub rate_limit: f64,
+}
+
+impl KvOptions {
+    /// The steps as a plan has them; the second overwrite is called `overwrite (2)`.
+    pub fn planned(&self) -> Vec<PlannedStep> {
+        planned(self.benchmarks.iter().map(|step| (step.name().to_owned(), step.is_fill())))
+    }
+
+    /// Bytes of all keys and values.
+    pub fn data_bytes(&self) -> u64 {
+        self.num * self.pair_bytes() as u64
+    }
+
+    /// Bytes of the live keys and values after a step that found `before` of them. Who writes
+    /// random keys does not know which were there: it is as many as chance lets expect.
+    pub fn live_bytes(&self, row: &Row, before: u64) -> u64 {
+        let (before, all) = (before as f64, self.data_bytes() as f64);
+        // The share of all keys that so many random ones leave out.
+        let missed = |keys: u64| (1.0 - 1.0 / self.num.max(1) as f64).powf(keys as f64);
+        let put = |keys: u64| all - (all - before).max(0.0) * missed(keys);
+        let live = match self.step(&row.step) {
+            Ok(Benchmark::Fillseq) => row.counted.user_bytes as f64,
+            Ok(Benchmark::Fillrandom | Benchmark::Overwrite) => put(row.ops),
+            Ok(Benchmark::Readwhilewriting) => put(row.writer.as_ref().map_or(0, |all| all.ops)),
+            Ok(Benchmark::Deleterandom) => before * missed(row.ops),
+            Ok(
+                Benchmark::Readrandom
+                | Benchmark::Readseq
+                | Benchmark::Seekrandom
+                | Benchmark::Settle,
+            )
+            | Err(_) => before,
+        };
+        live as u64
+    }
+
+    fn pair_bytes(&self) -> f64 {
+        (self.key_bytes + (self.value_bytes.least + self.value_bytes.most) / 2) as f64
+    }
+
+    /// The step of a plan's name.
+    ///
+    /// # Errors
+    ///
+    /// There is no such step.
+    pub fn step(&self, name: &str) -> Result<Benchmark, String> {
+        let benchmark = name.split(' ').next().unwrap_or(name);
+        Benchmark::from_str(benchmark, false)
+            .map_err(|_| format!("the kv workload has no step `{name}`"))
+    }
+
+    /// The values of a run.
+    pub(super) fn values(&self, seed: u64) -> Values {
+        let bytes = self.value_bytes;
+        Values::new(seed, bytes.least, bytes.most, self.compressibility)
+    }
+
+    /// Writes per second of the writer of readwhilewriting.
+    pub(super) fn writer_rate(&self) -> f64 {
+        self.rate_limit * f64::from(1 << 20) / self.pair_bytes()
+    }
+}

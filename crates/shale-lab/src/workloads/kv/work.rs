@@ -1,0 +1,109 @@
+//! Who does what in a step of the db_bench pattern.
+
+use super::benchmark::Benchmark;
+use super::clients::KvClient;
+use super::options::KvOptions;
+use crate::run::pace::Client;
+use crate::run::row::Row;
+use crate::run::spec::Progress;
+use crate::run::step::Settle;
+use crate::run::work::{Named, Work, run_work};
+use crate::setup::Setup;
+use crate::stores::engine::{Engine, Result};
+use crate::stores::kv::KvStore;
+use crate::stores::null::Null;
+use std::path::Path;
+use std::time::Duration;
+
+/// The tree that the benchmarks use.
+pub const TREES: [&str; 1] = ["bench"];
+
+/// The clients of a step.
+///
+/// # Errors
+///
+/// The engine gives no handle.
+pub fn work<'s, E: Engine>(
+    store: &'s KvStore<E>,
+    options: &'s KvOptions,
+    benchmark: Benchmark,
+    seed: u64,
+) -> Result<Work<'s>> {
+    let values = options.values(seed);
+    let mut clients: Vec<Box<dyn Client + 's>> = Vec::new();
+    let mut writers: Vec<Box<dyn Client + 's>> = Vec::new();
+    if benchmark == Benchmark::Settle {
+        clients.push(Box::new(Settle(store)));
+    } else {
+        for thread in 0..options.threads {
+            let handle = store.engine.handle()?;
+            let client = KvClient::new(handle, options, benchmark, &values, seed, thread);
+            clients.push(Box::new(client));
+        }
+    }
+    if benchmark == Benchmark::Readwhilewriting {
+        let handle = store.engine.handle()?;
+        writers.push(Box::new(KvClient::writer(handle, options, &values, seed)));
+    }
+    let (unit, kinds) = kinds(benchmark);
+    let timed = !benchmark.is_fill() && benchmark != Benchmark::Settle;
+    Ok(Work {
+        ops: match benchmark {
+            Benchmark::Settle => None,
+            Benchmark::Readseq => options.ops,
+            _ if benchmark.is_fill() => Some(options.num),
+            _ => Some(options.ops.unwrap_or(options.num)),
+        },
+        expected_ops: (benchmark == Benchmark::Readseq).then_some(options.num * options.threads),
+        duration: options.duration.filter(|_| timed).map(Duration::from_secs_f64),
+        warm_up: Duration::from_secs(if timed { options.warm_up } else { 0 }),
+        writers,
+        writer_rate: options.writer_rate(),
+        ..Work::new(unit, kinds, clients)
+    })
+}
+
+/// What an operation of a benchmark is, and the kinds of them.
+fn kinds(benchmark: Benchmark) -> (&'static str, &'static [&'static str]) {
+    match benchmark {
+        Benchmark::Fillseq | Benchmark::Fillrandom | Benchmark::Overwrite => ("write", &["put"]),
+        Benchmark::Deleterandom => ("write", &["delete"]),
+        Benchmark::Readrandom | Benchmark::Readwhilewriting => ("read", &["get"]),
+        Benchmark::Readseq => ("row", &["row"]),
+        Benchmark::Seekrandom => ("query", &["seek"]),
+        Benchmark::Settle => ("settle", &["settle"]),
+    }
+}
+
+/// CPU microseconds per operation of the client of a step and of the writer beside it, measured on
+/// an engine that does nothing.
+///
+/// # Errors
+///
+/// None that is known.
+pub fn client_costs(options: &KvOptions, benchmark: Benchmark, seed: u64) -> Result<(f64, f64)> {
+    if benchmark == Benchmark::Settle {
+        return Ok((0.0, 0.0));
+    }
+    let store = KvStore::<Null>::open(Path::new(""), &Setup::default(), &TREES)?;
+    work(&store, options, benchmark, seed)?.client_costs()
+}
+
+/// Runs a step on a store that is in the state which the steps before it left. `costs` are those of
+/// [`client_costs`]; `tell` is called once a second.
+///
+/// # Errors
+///
+/// The store fails.
+pub fn run<E: Engine>(
+    store: &KvStore<E>,
+    options: &KvOptions,
+    benchmark: Benchmark,
+    seed: u64,
+    costs: (f64, f64),
+    named: &Named<'_>,
+    tell: &mut dyn FnMut(&Progress),
+) -> Result<Row> {
+    let work = work(store, options, benchmark, seed)?;
+    run_work(store, named, work, costs, tell)
+}

@@ -1,0 +1,40 @@
+//! What a workload hands to a plan: its steps, and what each begins with.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a step finds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// An empty store.
+    Fresh,
+    /// The store as the step before left it; of the first step, the store that is there.
+    Continue,
+    /// The store as this earlier step left it, whatever was done to it since.
+    After(String),
+}
+
+/// One step of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedStep {
+    /// Its name, of which there is only one in a workload.
+    pub name: String,
+    /// What it finds.
+    pub start: Start,
+}
+
+/// Steps by name and whether they begin with an empty store; the second of a name is called
+/// `name (2)`.
+pub fn planned(steps: impl Iterator<Item = (String, bool)>) -> Vec<PlannedStep> {
+    let mut planned = Vec::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, fresh) in steps {
+        let count = seen.entry(name.clone()).or_default();
+        *count += 1;
+        let name = if *count == 1 { name } else { format!("{name} ({count})") };
+        planned
+            .push(PlannedStep { name, start: if fresh { Start::Fresh } else { Start::Continue } });
+    }
+    planned
+}

@@ -1,0 +1,104 @@
+//! The parameters of the sysbench pattern.
+
+use super::ids::Distribution;
+use super::rows::{ENTRY_BYTES, ROW_BYTES};
+use super::step::Step;
+use crate::units::parse_some;
+use crate::workloads::planned::{PlannedStep, planned};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+/// The parameters of the sysbench pattern.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SysbenchOptions {
+    /// The steps, in this order
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "load,update-index,update-nonindex,read-write,read-only.10,read-only.100,\
+                         read-only.1000,read-only.10000,point-query,select,insert"
+    )]
+    pub steps: Vec<Step>,
+
+    /// Numbers of clients; each step but the load is repeated for each of them
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1,4",
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
+    pub clients: Vec<u32>,
+
+    /// Tables
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub tables: u32,
+
+    /// Rows of each table (k, M, G: thousands)
+    #[arg(long, default_value = "50k", value_parser = parse_some)]
+    pub rows: u64,
+
+    /// How long a step takes, for one number of clients
+    #[arg(long, default_value_t = 5.0, value_parser = crate::options::positive)]
+    pub seconds: f64,
+
+    /// How ids are chosen
+    #[arg(long, value_enum, default_value = "uniform")]
+    pub distribution: Distribution,
+}
+
+impl SysbenchOptions {
+    /// The steps as they are run, each with its number of clients.
+    pub fn plan(&self) -> Vec<(Step, u32)> {
+        let most = self.clients.iter().copied().max().unwrap_or(1);
+        let mut plan = Vec::new();
+        for &step in &self.steps {
+            match step {
+                Step::Load => plan.push((step, most.min(self.tables))),
+                Step::Settle => plan.push((step, 1)),
+                _ => plan.extend(self.clients.iter().map(|&clients| (step, clients))),
+            }
+        }
+        plan
+    }
+
+    /// The steps as a plan has them: `update-index.c4` is that of four clients.
+    pub fn planned(&self) -> Vec<PlannedStep> {
+        let name = |(step, clients): (Step, u32)| match step.is_once() {
+            true => (step.to_string(), step == Step::Load),
+            false => (format!("{step}.c{clients}"), false),
+        };
+        planned(self.plan().into_iter().map(name))
+    }
+
+    /// The step of a plan's name, and its number of clients.
+    ///
+    /// # Errors
+    ///
+    /// There is no such step.
+    pub fn step(&self, name: &str) -> Result<(Step, u32), String> {
+        let name = name.split(' ').next().unwrap_or(name);
+        let (step, clients) = name.rsplit_once(".c").unwrap_or((name, ""));
+        let step: Step = step.parse()?;
+        let of = |&(planned, clients): &(Step, u32)| (planned == step).then_some(clients);
+        let clients = clients.parse().ok().or_else(|| self.plan().iter().find_map(of));
+        Ok((step, clients.ok_or_else(|| format!("the sysbench pattern has no step `{name}`"))?))
+    }
+
+    /// The bytes of what the load leaves and the inserts may add, before compression.
+    pub fn data_bytes(&self) -> u64 {
+        let loaded = self.rows * u64::from(self.tables) * (ROW_BYTES + ENTRY_BYTES);
+        // How many rows the inserts add is not known; as many as are there is a lot.
+        if self.steps.contains(&Step::Insert) { 2 * loaded } else { loaded }
+    }
+
+    /// What does not fit together, with what to do.
+    pub fn check(&self) -> Result<(), String> {
+        if !matches!(self.steps.first(), None | Some(Step::Load)) {
+            return Err("--steps: the first step makes the tables: load".to_owned());
+        }
+        if self.rows == 0 || self.rows > u64::from(u32::MAX) {
+            return Err(format!("--rows: {} is not from 1 to 4294967295", self.rows));
+        }
+        Ok(())
+    }
+}
