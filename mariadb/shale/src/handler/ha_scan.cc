@@ -165,8 +165,8 @@ bool ha_shale::computes(const Index &index, const uchar *buf) const {
   return index.computed && (keyread_only_ || buf != table->record[0]);
 }
 
-// Computes the virtual columns of record[0]. A value that is cut was so when the row was written, which
-// has had its warning and its count.
+// Computes the virtual columns of record[0]. A value that is cut was so when the row was written,
+// which has had its warning and its count.
 int ha_shale::compute_quietly() {
   THD *thd = ha_thd();
   const ha_rows cut = thd->cuted_fields;
