@@ -63,7 +63,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale/src/fuzz/roundtrip.rs",
         "crates/shale/src/fuzz/tables.rs",
     ],
-    &["crates/shale/src/base/activity.rs", "crates/shale/src/base/stats.rs"],
     &["crates/shale/src/table/block.rs", "crates/shale/src/table/block_builder.rs"],
     &[
         "crates/shale/src/table/blob.rs",
