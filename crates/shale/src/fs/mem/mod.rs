@@ -7,10 +7,11 @@
 //! same calls. Everything is a function of the calls made and the seeds given.
 
 mod content;
+mod crash;
 mod disk;
 mod fault;
 
-pub use disk::CrashMode;
+pub use crash::CrashMode;
 pub use fault::{Call, Counts, Fault};
 
 use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};
