@@ -1,13 +1,7 @@
-//! The block cache and the arbiter of memory.
+//! Shared values by (file, offset), bounded in bytes, in shards that scans cannot flood.
 //!
-//! [`Cache`] holds shared values by (file, offset), bounded in bytes, in shards that scans cannot
-//! flood. File numbers are never used twice, so nothing is ever invalidated: what belongs to a
-//! removed file ages out. [`Memory`] divides one budget between memtables, the indexes and filters
-//! of tables, and the cache, which gets what the other two leave.
-
-mod memory;
-
-pub use memory::Memory;
+//! File numbers are never used twice, so nothing is ever invalidated: what belongs to a removed
+//! file ages out.
 
 use quick_cache::sync::DefaultLifecycle;
 use quick_cache::{OptionsBuilder, Weighter};
