@@ -1,7 +1,7 @@
 //! A run of tables that do not overlap, as one cursor. A table is opened when the cursor gets there
 //! and closed when it leaves, so a run of thousands costs a seek no more than a single table.
 
-use super::Source;
+use super::source::Source;
 use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;

@@ -13,7 +13,7 @@
 //! child given first comes first. The error of a child ends the merge with that error; a seek
 //! starts it anew.
 
-use super::Source;
+use super::source::Source;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{self, Kind, SeqNo};
