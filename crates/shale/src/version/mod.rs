@@ -11,13 +11,15 @@ pub mod level;
 pub mod manifest;
 pub mod mark;
 pub mod prepared;
+mod tree_id;
 #[allow(clippy::module_inception, reason = "a version is what the module is about")]
 pub mod version;
 
 pub use catalog::Catalog;
-pub use edit::{Edit, LogStart, TreeEdit, TreeId};
+pub use edit::{Edit, LogStart, TreeEdit};
 pub use follow::ManifestTail;
 pub use level::Level;
 pub use manifest::{Manifest, Recovered, RecoveredTree, recover};
 pub use prepared::PreparedTables;
+pub use tree_id::TreeId;
 pub use version::{Shape, Version};

@@ -57,7 +57,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale/src/table/scan.rs",
         "crates/shale/src/table/writer.rs",
     ],
-    &["crates/shale/src/version/edit.rs", "crates/shale/src/version/prepared.rs"],
     &[
         "crates/shale/src/txn/cell.rs",
         "crates/shale/src/txn/escalate.rs",
