@@ -41,13 +41,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale/src/db/verify.rs",
         "crates/shale/src/db/work.rs",
     ],
-    &[
-        "crates/shale/src/fuzz.rs",
-        "crates/shale/src/fuzz/logs.rs",
-        "crates/shale/src/fuzz/ops.rs",
-        "crates/shale/src/fuzz/roundtrip.rs",
-        "crates/shale/src/fuzz/tables.rs",
-    ],
     &["crates/shale/src/table/block.rs", "crates/shale/src/table/block_builder.rs"],
     &[
         "crates/shale/src/table/blob.rs",
