@@ -5,13 +5,13 @@
 //! be what was written. Checksums would keep a fuzzer out, so some inputs are sealed again after
 //! they are damaged.
 
-mod compress;
 mod input;
+mod world;
+mod compress;
 mod logs;
 mod ops;
 mod roundtrip;
 mod tables;
-mod world;
 
 pub use compress::compress;
 pub use logs::{manifest, wal};

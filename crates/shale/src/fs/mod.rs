@@ -7,19 +7,19 @@
 //! a created, renamed, linked or removed name is durable after [`Fs::sync_dir`] of its directory.
 //! All paths are absolute or relative to the process; every error names the path.
 
-mod clock;
-mod env;
 mod file;
+mod system;
+mod clock;
 mod files;
+#[cfg_attr(doc, doc(hidden))]
+pub mod os;
+#[cfg_attr(doc, doc(hidden))]
+pub mod mem;
+mod env;
 #[cfg_attr(doc, doc(hidden))]
 pub mod guard;
 #[cfg_attr(doc, doc(hidden))]
-pub mod mem;
-#[cfg_attr(doc, doc(hidden))]
 pub mod meter;
-#[cfg_attr(doc, doc(hidden))]
-pub mod os;
-mod system;
 
 pub use clock::Clock;
 pub use env::Env;

@@ -3,9 +3,9 @@
 //!
 //! All of them are generic over their children, so that a step costs no virtual call.
 
+mod source;
 pub mod concat;
 pub mod merge;
-mod source;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod visible;

@@ -4,6 +4,7 @@
 //! change, [`catalog`] is what changes add up to, [`manifest`] keeps them; [`follow`] reads
 //! one that another process keeps; [`mark`] keeps what is prepared once more.
 
+mod tree_id;
 pub mod catalog;
 pub mod edit;
 pub mod follow;
@@ -11,7 +12,6 @@ pub mod level;
 pub mod manifest;
 pub mod mark;
 pub mod prepared;
-mod tree_id;
 #[allow(clippy::module_inception, reason = "a version is what the module is about")]
 pub mod version;
 

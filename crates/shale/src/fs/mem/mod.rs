@@ -6,8 +6,8 @@
 //! [`MemFs::crash_after`] make calls fail; [`MemFs::trace_hash`] tells whether two runs made the
 //! same calls. Everything is a function of the calls made and the seeds given.
 
-mod content;
 mod crash;
+mod content;
 mod disk;
 mod fault;
 
