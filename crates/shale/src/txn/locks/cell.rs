@@ -1,6 +1,8 @@
 //! A shard behind its mutex, and what is known of it without that.
 
-use super::{Outcome, Shard, Slot, TxnId};
+use super::lock::TxnId;
+use super::shard::Shard;
+use super::waiter::{Outcome, Slot};
 use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex, MutexGuard};
 use crate::version::TreeId;
@@ -16,7 +18,7 @@ pub(super) struct Cell {
 
 impl Cell {
     /// Wakes those whose requests can be granted now; answers with those of whose parts that may be
-    /// so, for [`super::LockTable::grant_parts`].
+    /// so, for [`super::table::LockTable::grant_parts`].
     #[must_use]
     pub(super) fn promote(&mut self, tree: TreeId) -> Vec<TxnId> {
         if !self.shard.has_waiters(tree) {

@@ -4,7 +4,7 @@
 //! there: whoever acquires something while others wait is not waiting himself, and a request goes
 //! to the end of the queue. See docs/decisions/0006-transactions.md.
 
-use super::shard::{Lock, Mode, OwnedSpan, TxnId};
+use super::lock::{Lock, Mode, OwnedSpan, TxnId};
 use crate::version::TreeId;
 use std::collections::BTreeSet;
 
@@ -92,7 +92,7 @@ pub fn victim(edges: &[Edge]) -> Option<TxnId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::txn::shard::Span;
+    use crate::txn::Span;
 
     fn circle(edges: &[(TxnId, TxnId)], start: TxnId) -> Option<Vec<TxnId>> {
         find_circle(start, |from| edges.iter().filter(|e| e.0 == from).map(|e| e.1).collect())

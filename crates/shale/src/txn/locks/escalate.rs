@@ -5,9 +5,10 @@
 //! who did not. So it can bring no deadlock, and leaves the keys beside others' locks as they are.
 
 use super::cell::{Entered, Place};
-use super::{HeldKey, LockTable, Owner, SHARDS};
+use super::lock::{Lock, Mode, Span};
+use super::owner::{HeldKey, Owner};
+use super::table::{LockTable, SHARDS};
 use crate::base::sync::atomic::Ordering;
-use crate::txn::shard::{Lock, Mode, Span};
 use crate::version::TreeId;
 
 /// How many ranges a merge leaves where nobody is in the way. Every request looks through those of

@@ -1,8 +1,8 @@
 //! Locks of keys made ranges: nothing that was held is lost, nobody else's is touched.
 
-use super::super::*;
 use super::*;
 use crate::fs::mem::MemClock;
+use crate::txn::{Refusal, Wait};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;

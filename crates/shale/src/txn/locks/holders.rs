@@ -1,6 +1,6 @@
 //! Who holds the lock of one key.
 
-use super::shard::{Mode, TxnId};
+use super::lock::{Mode, TxnId};
 
 /// Who holds a key, and how.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 //! that of the thread which begins it. What it shares is kept for the next one.
 
 use super::deadlock::Waiting;
-use super::shard::TxnId;
+use super::lock::TxnId;
 use crate::base::shards::Shards;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};

@@ -1,8 +1,9 @@
 //! The lock table under threads, stepped by one thread, and (with `--cfg shuttle`) under explored
 //! interleavings.
 
-use super::super::shard::Mode;
 use super::*;
+use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::base::sync::{Arc, Mutex};
 use crate::fs::mem::MemClock;
 
 fn write(key: &[u8]) -> Lock<'_> {

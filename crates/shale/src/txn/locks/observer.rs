@@ -1,6 +1,6 @@
 //! Being told who waits for whom.
 
-use super::shard::TxnId;
+use super::lock::TxnId;
 use std::fmt;
 use std::sync::OnceLock;
 

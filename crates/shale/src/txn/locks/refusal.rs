@@ -1,7 +1,7 @@
 //! What is answered to who asks for a lock and does not get it.
 
 use super::deadlock::Report;
-use super::shard::TxnId;
+use super::lock::TxnId;
 use crate::base::sync::Arc;
 
 /// Why a lock was not granted.

@@ -1,5 +1,5 @@
 //! One shard of the lock table, as a value: who holds what, who waits for what, and what follows
-//! when somebody asks or lets go. It neither waits nor wakes: that is for [`super::locks`].
+//! when somebody asks or lets go. It neither waits nor wakes: that is for [`super::table`].
 //!
 //! A lock is on a key or on a range of keys of a tree, whether or not there are rows, and has one
 //! of four modes. Locks of two transactions whose spans overlap conflict as follows:
@@ -26,9 +26,8 @@
 //! The shard then says only that its own are, see [`Promoted`].
 
 use super::holders::Holder;
-pub use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
-pub use super::tree_locks::{Blocker, KEY_BYTES};
-use super::tree_locks::{RangeLock, Request, TreeLocks};
+use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
+use super::tree_locks::{Blocker, KEY_BYTES, RangeLock, Request, TreeLocks};
 use crate::version::TreeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -69,7 +68,7 @@ pub struct Promoted {
 /// The locks of those keys whose hashes fall here.
 #[derive(Debug, Default)]
 pub struct Shard {
-    trees: BTreeMap<TreeId, TreeLocks>,
+    pub(super) trees: BTreeMap<TreeId, TreeLocks>,
     bytes: usize,
 }
 
@@ -367,9 +366,6 @@ impl Shard {
         sums
     }
 }
-
-#[path = "writers.rs"]
-pub mod writers;
 
 #[cfg(test)]
 #[path = "shard_tests.rs"]

@@ -1,8 +1,11 @@
 //! What others may see of the lock table: who is there, what they hold, how much it takes.
 
 use super::cell::Place;
-use super::{Live, Lock, LockTable, Owner, Span, TxnId};
-use crate::txn::shard::writers::{Search, Writers};
+use super::live::Live;
+use super::lock::{Lock, Span, TxnId};
+use super::owner::Owner;
+use super::table::LockTable;
+use super::writers::{Search, Writers};
 use crate::version::TreeId;
 use std::collections::BTreeSet;
 

@@ -5,56 +5,24 @@
 //! before. An edge of the second kind is no reason to give way: the request passes the earlier one,
 //! which waits for it in any case. So a circle is a deadlock only if all of it is held.
 
+use super::ask::{Ask, Pending, Wait};
 use super::cell::{Entered, Place};
-use super::{Ask, HeldKey, LockTable, Outcome, Owner, SHARDS, SLICE, Slot, Wait};
+use super::deadlock::{self, Edge, Report, Waiting};
+use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
+use super::owner::{HeldKey, Owner};
+use super::refusal::Refusal;
+use super::table::{LockTable, SHARDS};
+use super::tree_locks::Blocker;
+use super::waiter::{Outcome, Waiter, Waits};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::fs::Clock;
-use crate::txn::deadlock::{self, Edge, Report, Waiting};
-use crate::txn::refusal::Refusal;
-use crate::txn::shard::{Blocker, Lock, Mode, OwnedSpan, Span, TxnId};
 use crate::version::TreeId;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A request that waits.
-#[derive(Debug)]
-pub(super) struct Pending {
-    /// What it was: the spans and modes of [`Ask`].
-    asked: Vec<(OwnedSpan, Mode)>,
-    waiting: Waiting,
-    shards: Range<usize>,
-}
-
-impl Pending {
-    fn is_for(&self, ask: Ask<'_>) -> bool {
-        let locks = ask.locks();
-        self.waiting.tree == ask.first.tree
-            && locks.len() == self.asked.len()
-            && locks
-                .iter()
-                .zip(&self.asked)
-                .all(|(lock, (span, mode))| (lock.span, lock.mode) == (span.get(), *mode))
-    }
-}
-
-/// One who waits, or has been told just now that he need not any more.
-#[derive(Debug)]
-pub(super) struct Waiter {
-    shards: Range<usize>,
-    pub(super) waiting: Waiting,
-    slot: Arc<Slot>,
-}
-
-/// Who waits, where, and for what.
-pub(super) type Waits = BTreeMap<TxnId, Waiter>;
-
-impl Ask<'_> {
-    fn locks(&self) -> Vec<Lock<'_>> {
-        std::iter::once(self.first).chain(self.row).collect()
-    }
-}
+/// The longest wait without a look at the clock.
+const SLICE: Duration = Duration::from_millis(50);
 
 /// All shards, while nobody else is at them.
 struct All<'a> {
@@ -403,14 +371,6 @@ impl LockTable {
             }
         }
         self.end_wait(owner).map(|()| is_it)
-    }
-}
-
-impl Owner {
-    /// Whether an earlier call has left a request for this, and for nothing else.
-    pub fn has_asked(&self, lock: Lock<'_>) -> bool {
-        let ask = Ask { first: lock, row: None };
-        self.pending.as_ref().is_some_and(|pending| pending.is_for(ask))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::fs::mem::MemClock;
 use crate::txn::Writers;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn key(key: &[u8], mode: Mode) -> Lock<'_> {
     Lock { tree: 1, span: Span::Key(key), mode }

@@ -3,7 +3,10 @@
 //! A look at keys that are held is short: it ends after so many, with the place that it has come
 //! to. So one who holds a million of them himself does not walk through all of them with each scan.
 
-use super::{Holder, Mode, Shard, Span, TreeLocks, TxnId};
+use super::holders::Holder;
+use super::lock::{Mode, Span, TxnId};
+use super::shard::Shard;
+use super::tree_locks::TreeLocks;
 use crate::version::TreeId;
 use std::ops::Bound;
 
@@ -25,7 +28,7 @@ pub enum Writers {
 
 /// What one shard, or several, know of a range so far.
 #[derive(Debug)]
-pub(in crate::txn) struct Search<'a> {
+pub(super) struct Search<'a> {
     owner: TxnId,
     lower: &'a [u8],
     upper: Option<&'a [u8]>,
@@ -45,7 +48,7 @@ struct Edge {
 
 impl<'a> Search<'a> {
     /// From the lower end, or `backward` from the upper one.
-    pub(in crate::txn) fn new(
+    pub(super) fn new(
         owner: TxnId,
         (lower, upper): (&'a [u8], Option<&'a [u8]>),
         backward: bool,
@@ -54,7 +57,7 @@ impl<'a> Search<'a> {
     }
 
     /// What was found.
-    pub(in crate::txn) fn end(self) -> Writers {
+    pub(super) fn end(self) -> Writers {
         self.nearest.map_or(Writers::Nowhere, |(_, found)| found)
     }
 
@@ -108,12 +111,7 @@ impl<'a> Search<'a> {
 
 impl Shard {
     /// Looks for writers in a tree; of a range, which is in all shards, one is to look.
-    pub(in crate::txn) fn look_for_writers(
-        &self,
-        tree: TreeId,
-        search: &mut Search<'_>,
-        at_ranges: bool,
-    ) {
+    pub(super) fn look_for_writers(&self, tree: TreeId, search: &mut Search<'_>, at_ranges: bool) {
         let Some(locks) = self.trees.get(&tree) else { return };
         search.look_at_keys(locks);
         if at_ranges {

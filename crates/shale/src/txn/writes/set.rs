@@ -444,5 +444,5 @@ impl WriteSet {
 }
 
 #[cfg(test)]
-#[path = "writes_tests.rs"]
+#[path = "set_tests.rs"]
 mod tests;
