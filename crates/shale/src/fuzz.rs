@@ -2,8 +2,8 @@
 //!
 //! Every function takes any bytes and must return: no panic, no endless loop, no memory that the
 //! input does not account for. Damage must come back as
-//! [`Error::Corruption`](crate::Error::Corruption); what is read must be what was written. Checksums
-//! would keep a fuzzer out, so some inputs are sealed again after they are damaged.
+//! [`Error::Corruption`](crate::Error::Corruption); what is read must be what was written.
+//! Checksums would keep a fuzzer out, so some inputs are sealed again after they are damaged.
 
 mod input;
 mod world;

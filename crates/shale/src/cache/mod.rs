@@ -1,7 +1,7 @@
 //! The block cache and the arbiter of memory.
 //!
 //! [`Cache`] holds shared values by (file, offset). [`Memory`] divides one budget between
-//! memtables, the indexes and filters of tables, and the cache, which gets what the other two leave.
+//! memtables, the indexes and filters of tables, and the cache, which gets what they leave.
 
 #[allow(clippy::module_inception, reason = "the cache is what the module is about")]
 mod cache;

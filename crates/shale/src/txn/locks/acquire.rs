@@ -11,7 +11,8 @@ use crate::fs::Clock;
 use crate::version::TreeId;
 
 impl LockTable {
-    /// Gets a lock for `owner`, or says why not. What is granted stays until [`LockTable::release`].
+    /// Gets a lock for `owner`, or says why not. What is granted stays until
+    /// [`LockTable::release`].
     pub fn acquire(
         &self,
         owner: &mut Owner,
