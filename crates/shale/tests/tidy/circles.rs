@@ -40,15 +40,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale/src/db/verify.rs",
         "crates/shale/src/db/work.rs",
     ],
-    &["crates/shale/src/table/block.rs", "crates/shale/src/table/block_builder.rs"],
-    &[
-        "crates/shale/src/table/blob.rs",
-        "crates/shale/src/table/cursor.rs",
-        "crates/shale/src/table/env.rs",
-        "crates/shale/src/table/reader.rs",
-        "crates/shale/src/table/scan.rs",
-        "crates/shale/src/table/writer.rs",
-    ],
     &[
         "crates/shale/src/db/repair.rs",
         "crates/shale/src/db/repair/catalog.rs",

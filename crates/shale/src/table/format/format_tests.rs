@@ -1,4 +1,6 @@
+use super::compress::Compressor;
 use super::*;
+use crate::base::coding::checksum;
 use crate::base::config::Codec;
 
 #[test]

@@ -2,18 +2,17 @@
 //! file, that the entries are in order, where the index says and in the filter, and that the
 //! properties (and what the tree knows) are what the entries add up to.
 
-use super::block::Block;
-use super::filter;
-use super::format::BlockInfo;
-use super::meta::TableMeta;
-use super::properties;
-use super::reader::{Table, TableIndex, read_section};
+use super::reader::{Table, TableIndex};
 use super::scan::TableScan;
+use super::sections::read_section;
 use crate::base::coding::hash;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo, compare};
 use crate::base::ranges::RangeDeletes;
+use crate::table::blob::BlobRef;
+use crate::table::format::{Block, BlockInfo, filter, properties};
+use crate::table::meta::TableMeta;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -119,7 +118,7 @@ impl Table {
                 return Err("a key is not in the filter");
             }
             if kind == Kind::Blob {
-                let blob = super::blob::BlobRef::decode(block.value(entry));
+                let blob = BlobRef::decode(block.value(entry));
                 sums.meta.blobs.push(blob.ok_or("a blob reference is malformed")?.file);
             }
             deletes += u64::from(kind == Kind::Delete);

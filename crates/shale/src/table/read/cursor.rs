@@ -6,8 +6,6 @@
 //! Each is decoded once, when it is reached. Blocks go into the cache only if the caller wants so;
 //! else the memory of the last one is used for the next.
 
-use super::block::{Block, BlockSlice};
-use super::format::Handle;
 use super::reader::{Table, TableIndex};
 use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
@@ -15,6 +13,7 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::stats::Counter;
 use crate::cache::CacheKey;
+use crate::table::format::{Block, BlockSlice, Handle};
 use std::sync::Arc;
 
 /// The first read-ahead, in bytes.
@@ -76,8 +75,15 @@ impl std::fmt::Debug for TableCursor {
     }
 }
 
+impl Table {
+    /// A cursor for users' scans.
+    pub fn cursor(self: &Arc<Self>, options: CursorOptions) -> TableCursor {
+        TableCursor::new(Arc::clone(self), options)
+    }
+}
+
 impl TableCursor {
-    pub(super) fn new(table: Arc<Table>, options: CursorOptions) -> TableCursor {
+    fn new(table: Arc<Table>, options: CursorOptions) -> TableCursor {
         TableCursor {
             table,
             options,

@@ -16,7 +16,6 @@
 //! With tag width 0 every entry is a put with the base sequence number. [`Block::parse`] checks all
 //! bounds once; after that no access can leave the image.
 
-use super::block_builder::TRAILER_BYTES;
 use super::prefetch;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, head};
 use crate::cache::Weigh;
@@ -25,6 +24,11 @@ use std::sync::Arc;
 pub(super) const FLAG_WIDE: u8 = 1;
 pub(super) const FLAG_FIXED_KEYS: u8 = 2;
 pub(super) const FLAG_FIXED_VALUES: u8 = 4;
+
+/// Bytes of the fixed part that ends every image.
+pub(super) const TRAILER_BYTES: usize = 32;
+
+const _: () = assert!(TRAILER_BYTES == 4 * 4 + 8 + 2 + 6);
 
 /// Where the ends of a column's items are.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@ use super::*;
 use crate::base::coding::hash;
 use crate::base::config::Codec;
 use crate::base::ranges::RangeDelete;
+use crate::table::CursorOptions;
 use crate::table::testing::{Entry, World, entries, options, path};
 
 const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zlib(6), Codec::Zstd(3)];

@@ -73,10 +73,8 @@ fn blocks_keep_to_their_size() {
     let mut rows = entries(200, 1, 1);
     rows[50].3 = vec![b'x'; 5000];
     let table = world.open(world.write(1, options(Codec::None, 1000), &rows));
-    let index = table.index().unwrap();
     let mut single = 0;
-    for at in 0..index.index.blocks() {
-        let info = index.index.info(at);
+    for (_, info) in table.blocks().unwrap() {
         if info.handle.bytes > 1000 + 150 {
             assert_eq!(info.entries, 1);
             single += 1;

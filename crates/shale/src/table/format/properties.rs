@@ -10,9 +10,9 @@
 //!
 //! bytes := length varint and that many bytes; all other numbers are varints.
 
-use super::meta::TableMeta;
 use crate::base::coding::{Decoder, put_bytes, put_varint};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::table::meta::TableMeta;
 
 /// The properties' bytes.
 pub fn encode(meta: &TableMeta, tree: u32) -> Vec<u8> {

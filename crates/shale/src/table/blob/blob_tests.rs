@@ -1,8 +1,10 @@
+use super::reference::CHUNK_BYTES;
 use super::*;
 use crate::fs::Fs;
 use crate::fs::mem::MemFs;
 use crate::table::testing::{DIR, World};
 use std::io::Read;
+use std::path::{Path, PathBuf};
 
 fn value(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 251) as u8).collect()

@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::key::compare;
-use crate::table::block_builder::BlockBuilder;
+use crate::table::format::block_builder::BlockBuilder;
 use crate::table::testing::{Chance, Entry, entries};
 
 fn build(entries: &[Entry]) -> Vec<u8> {

@@ -5,18 +5,7 @@
 //! block, the output buffer, the index, eight bytes per key for the filter and, for a table that
 //! may have a dictionary, the 256 KiB of blocks that wait until that is decided.
 
-use super::blob::BlobRef;
-use super::block::Block;
-use super::block_builder::BlockBuilder;
-use super::compress::{self, Compressor, Dictionary};
 use super::dictionary::Samples;
-use super::filter;
-use super::format::{
-    BlockInfo, Footer, Handle, frame_codec, put_dictionary_frame, put_frame, put_plain_frame,
-};
-use super::index::{IndexBuilder, separator};
-use super::meta::{FileId, TableMeta};
-use super::properties;
 use crate::base::activity::Activity;
 use crate::base::coding::hash;
 use crate::base::config::Codec;
@@ -25,6 +14,15 @@ use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::fs::WriteFile;
 use crate::fs::meter::Meter;
+use crate::table::blob::BlobRef;
+use crate::table::format::block_builder::BlockBuilder;
+use crate::table::format::compress::{self, Compressor, Dictionary};
+use crate::table::format::index::{IndexBuilder, separator};
+use crate::table::format::{
+    Block, BlockInfo, Footer, Handle, RawBlock, filter, frame_codec, properties,
+    put_dictionary_frame, put_frame, put_plain_frame,
+};
+use crate::table::meta::{FileId, TableMeta};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -52,20 +50,6 @@ pub struct TableOptions {
     /// The number of the tree that the table is written for; 0 for none. Kept in the file, for a
     /// repair of a database whose manifest is lost.
     pub tree: u32,
-}
-
-/// A data block as it lies in a file, to be carried over without compressing it again.
-#[derive(Clone, Copy, Debug)]
-pub struct RawBlock<'a> {
-    /// The frame, trailer included.
-    pub bytes: &'a [u8],
-    /// The same block decoded.
-    pub block: &'a Block,
-    /// The dictionary of the table in which it is.
-    pub dictionary: Option<&'a Arc<Dictionary>>,
-    /// The sequence number of all its entries if its table was ingested, else 0. The bytes do not
-    /// say it, so such a block may be carried over only where its entries may become as old as 0.
-    pub ingest_seq: SeqNo,
 }
 
 /// Writes a table. To abandon one, drop the writer and remove the file.

@@ -1,13 +1,12 @@
 //! A forward scan over a table for compaction: large reads, no cache, memory used again, and
 //! access to whole blocks, so that a block which meets no other input can be carried over as it is.
 
-use super::block::Block;
 use super::reader::{Table, TableIndex};
-use super::writer::RawBlock;
 use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
+use crate::table::format::{Block, RawBlock};
 use std::sync::Arc;
 
 /// How many bytes are read at once.
@@ -40,8 +39,15 @@ impl std::fmt::Debug for TableScan {
     }
 }
 
+impl Table {
+    /// A forward scan over the entries from `start` (included) to `end` (excluded), past the cache.
+    pub fn scan(self: &Arc<Self>, start: Option<&[u8]>, end: Option<&[u8]>) -> TableScan {
+        TableScan::new(Arc::clone(self), start, end)
+    }
+}
+
 impl TableScan {
-    pub(super) fn new(table: Arc<Table>, start: Option<&[u8]>, end: Option<&[u8]>) -> TableScan {
+    fn new(table: Arc<Table>, start: Option<&[u8]>, end: Option<&[u8]>) -> TableScan {
         TableScan {
             table,
             start: start.map(<[u8]>::to_vec),

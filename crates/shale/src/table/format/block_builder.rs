@@ -1,12 +1,7 @@
 //! Puts the image of a block together. See [`super::block`] for the layout.
 
-use super::block::{FLAG_FIXED_KEYS, FLAG_FIXED_VALUES, FLAG_WIDE};
+use super::block::{FLAG_FIXED_KEYS, FLAG_FIXED_VALUES, FLAG_WIDE, TRAILER_BYTES};
 use crate::base::key::{Kind, SeqNo, common_prefix};
-
-/// Bytes of the fixed part that ends every image.
-pub(super) const TRAILER_BYTES: usize = 32;
-
-const _: () = assert!(TRAILER_BYTES == 4 * 4 + 8 + 2 + 6);
 
 /// Collects entries, which come in order, into one image at a time; its memory is used again.
 #[derive(Debug)]

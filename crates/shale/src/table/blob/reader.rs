@@ -1,146 +1,15 @@
-//! Large values, each in a file of its own, written and read in bounded memory.
-//!
-//! ```text
-//! file   := magic 8 bytes | version u32 | checksum u32 of those 12 bytes | chunk* | end
-//! chunk  := checksum u32 of all that follows in it | length u32 (1 to 65536) | that many bytes
-//! end    := checksum u32 of the next 12 bytes | 0 u32 | length of the value u64
-//! ```
-//!
-//! All chunks but the last are full. An entry of kind blob has a [`BlobRef`] as its value: file
-//! number varint, length varint. A file may be referred to by several entries; it is removed when
-//! no table refers to it any more.
+//! A blob file that tables refer to, and reading the value in it, in bounded memory.
 
-use super::env::TableEnv;
-use super::format::{BLOB_MAGIC, BLOB_VERSION};
-use super::meta::FileId;
-use super::reader::remove_file;
-use crate::base::coding::{Decoder, checksum, put_varint};
+use super::reference::{BlobRef, CHUNK_BYTES, CHUNK_HEADER_BYTES, END_BYTES, HEADER_BYTES, header};
+use crate::base::coding::{Decoder, checksum};
 use crate::base::error::{Error, Result};
-use crate::fs::{ReadFile, WriteFile};
+use crate::fs::ReadFile;
+use crate::table::env::TableEnv;
+use crate::table::meta::FileId;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-
-/// Bytes of the value in a full chunk.
-pub const CHUNK_BYTES: usize = 64 * 1024;
-const HEADER_BYTES: usize = 16;
-const CHUNK_HEADER_BYTES: usize = 8;
-const END_BYTES: usize = 16;
-
-/// Names a value in a blob file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlobRef {
-    /// The file's number.
-    pub file: FileId,
-    /// The length of the value.
-    pub bytes: u64,
-}
-
-impl BlobRef {
-    /// The reference's bytes, as they are kept in an entry.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_varint(&mut out, self.file);
-        put_varint(&mut out, self.bytes);
-        out
-    }
-
-    /// Reads a reference; `None` if the bytes are anything else.
-    pub fn decode(bytes: &[u8]) -> Option<BlobRef> {
-        let mut decoder = Decoder::new(bytes);
-        let reference = BlobRef { file: decoder.varint()?, bytes: decoder.varint()? };
-        decoder.is_empty().then_some(reference)
-    }
-
-    /// The length of the value in a blob file of this length; `None` if no value makes such a file.
-    pub fn value_bytes(file_bytes: u64) -> Option<u64> {
-        let chunks_bytes = file_bytes.checked_sub((HEADER_BYTES + END_BYTES) as u64)?;
-        let chunks = chunks_bytes.div_ceil((CHUNK_HEADER_BYTES + CHUNK_BYTES) as u64);
-        let bytes = chunks_bytes.checked_sub(chunks * CHUNK_HEADER_BYTES as u64)?;
-        (BlobRef { file: 0, bytes }.file_bytes() == file_bytes).then_some(bytes)
-    }
-
-    /// The length of the file that holds such a value.
-    pub fn file_bytes(&self) -> u64 {
-        let chunks = self.bytes.div_ceil(CHUNK_BYTES as u64);
-        let frames = chunks.saturating_mul(CHUNK_HEADER_BYTES as u64);
-        self.bytes.saturating_add(frames).saturating_add((HEADER_BYTES + END_BYTES) as u64)
-    }
-}
-
-fn header() -> [u8; HEADER_BYTES] {
-    let mut header = [0; HEADER_BYTES];
-    header[..8].copy_from_slice(&BLOB_MAGIC);
-    header[8..12].copy_from_slice(&BLOB_VERSION.to_le_bytes());
-    let sum = checksum(&header[..12]);
-    header[12..].copy_from_slice(&sum.to_le_bytes());
-    header
-}
-
-/// Writes one value. To abandon it, drop the writer and remove the file.
-pub struct BlobWriter {
-    file: Box<dyn WriteFile>,
-    id: FileId,
-    bytes: u64,
-    /// The chunk being filled, its header included.
-    chunk: Vec<u8>,
-}
-
-impl std::fmt::Debug for BlobWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BlobWriter").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-impl BlobWriter {
-    /// Begins a value in `file`, which must be empty.
-    pub fn new(mut file: Box<dyn WriteFile>, id: FileId) -> Result<BlobWriter> {
-        file.append(&header())?;
-        let mut chunk = Vec::with_capacity(CHUNK_HEADER_BYTES + CHUNK_BYTES);
-        chunk.resize(CHUNK_HEADER_BYTES, 0);
-        Ok(BlobWriter { file, id, bytes: 0, chunk })
-    }
-
-    /// Appends a part of the value.
-    pub fn append(&mut self, mut part: &[u8]) -> Result<()> {
-        while !part.is_empty() {
-            let room = CHUNK_HEADER_BYTES + CHUNK_BYTES - self.chunk.len();
-            let (now, later) = part.split_at(room.min(part.len()));
-            self.chunk.extend_from_slice(now);
-            self.bytes += now.len() as u64;
-            part = later;
-            if now.len() == room {
-                self.flush_chunk()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn flush_chunk(&mut self) -> Result<()> {
-        let length = (self.chunk.len() - CHUNK_HEADER_BYTES) as u32;
-        if length > 0 {
-            self.chunk[4..8].copy_from_slice(&length.to_le_bytes());
-            let sum = checksum(&self.chunk[4..]);
-            self.chunk[..4].copy_from_slice(&sum.to_le_bytes());
-            self.file.append(&self.chunk)?;
-            self.chunk.truncate(CHUNK_HEADER_BYTES);
-        }
-        Ok(())
-    }
-
-    /// Completes the file and makes it durable. (Its name is durable once its directory is synced.)
-    pub fn finish(mut self) -> Result<BlobRef> {
-        self.flush_chunk()?;
-        let mut end = [0; END_BYTES];
-        end[8..].copy_from_slice(&self.bytes.to_le_bytes());
-        let sum = checksum(&end[4..]);
-        end[..4].copy_from_slice(&sum.to_le_bytes());
-        self.file.append(&end)?;
-        self.file.sync()?;
-        Ok(BlobRef { file: self.id, bytes: self.bytes })
-    }
-}
 
 /// A blob file that the tree refers to. Shared; thread-safe.
 pub struct Blob {
@@ -213,7 +82,7 @@ impl Blob {
 impl Drop for Blob {
     fn drop(&mut self) {
         if self.obsolete.load(Relaxed) {
-            remove_file(&self.shared, &self.path);
+            self.shared.remove_file(&self.path);
         }
     }
 }
@@ -349,7 +218,3 @@ impl io::Read for BlobReader {
         Ok(count)
     }
 }
-
-#[cfg(test)]
-#[path = "blob_tests.rs"]
-mod tests;

@@ -8,9 +8,49 @@
 
 use super::block::Block;
 use super::block_builder::BlockBuilder;
-use super::format::BlockInfo;
+use super::frame::Handle;
+use crate::base::coding::{Decoder, put_varint};
 use crate::base::key::{Kind, common_prefix, head};
 use std::ops::Range;
+
+/// What the index says of a data block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// Where the block is.
+    pub handle: Handle,
+    /// How many entries it has.
+    pub entries: u32,
+    /// Whether any entry is other than a put with sequence number 0.
+    pub tagged: bool,
+    /// Whether any entry is a delete.
+    pub deletes: bool,
+}
+
+impl BlockInfo {
+    /// Appends: offset varint, length varint, (entries << 2 | deletes << 1 | tagged) varint.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.handle.offset);
+        put_varint(out, u64::from(self.handle.bytes));
+        let flags = u64::from(self.deletes) << 1 | u64::from(self.tagged);
+        put_varint(out, u64::from(self.entries) << 2 | flags);
+    }
+
+    /// Reads what [`BlockInfo::encode`] wrote; `None` if the bytes are anything else.
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Option<BlockInfo> {
+        let mut decoder = Decoder::new(bytes);
+        let offset = decoder.varint()?;
+        let bytes = u32::try_from(decoder.varint()?).ok()?;
+        let packed = decoder.varint()?;
+        offset.checked_add(u64::from(bytes))?;
+        decoder.is_empty().then_some(BlockInfo {
+            handle: Handle { offset, bytes },
+            entries: u32::try_from(packed >> 2).ok()?,
+            tagged: packed & 1 != 0,
+            deletes: packed & 2 != 0,
+        })
+    }
+}
 
 /// Builds the image of an index.
 #[derive(Debug, Default)]

@@ -1,21 +1,11 @@
 //! A table, opened on demand: point reads, and the access to blocks that cursors build on.
 //!
 //! Making a [`Table`] reads nothing. The first read opens the file and loads index and filter into
-//! a slot of the table, so that later reads pay no look-up for them; [`super::env`] bounds how many
+//! a slot of the table, so that later reads pay no look-up for them; [`TableEnv`] bounds how many
 //! tables have either. A point read is: filter, index, cache, and on a miss one read of the device;
 //! then a search in the block as it lies.
 
-use super::blob::Blob;
-use super::block::{Block, BlockSlice};
-use super::compress::{DICTIONARY_BYTES_MAX, Dictionary, id};
-use super::cursor::{CursorOptions, TableCursor};
-use super::env::TableEnv;
-use super::filter;
-use super::format::{self, BlockInfo, FOOTER_BYTES, FRAME_BYTES, Footer, Frame, Handle};
-use super::index::Index;
-use super::meta::{FileId, TableMeta};
-use super::properties;
-use super::scan::TableScan;
+use super::sections::{read_dictionary, read_footer, read_section};
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
@@ -23,6 +13,12 @@ use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
 use crate::cache::CacheKey;
 use crate::fs::{Env, ReadFile};
+use crate::table::blob::Blob;
+use crate::table::env::{Evictable, TableEnv};
+use crate::table::format::compress::{Dictionary, id};
+use crate::table::format::index::Index;
+use crate::table::format::{self, Block, BlockInfo, BlockSlice, Footer, Frame, filter, properties};
+use crate::table::meta::{FileId, TableMeta};
 use arc_swap::ArcSwapOption;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -346,7 +342,7 @@ impl Table {
         };
         let open = Arc::new(OpenFile(self.shared.env.fs.open(&self.path).map_err(missing)?));
         if self.file.compare_and_swap(&None::<Arc<OpenFile>>, Some(Arc::clone(&open))).is_none() {
-            self.shared.file_opened(&self.this);
+            self.shared.file_opened(self.this.clone());
         }
         read(&*open.0)
     }
@@ -384,7 +380,7 @@ impl Table {
         let slot = None::<Arc<TableIndex>>;
         if self.index.compare_and_swap(&slot, Some(Arc::clone(&loaded))).is_none() {
             self.shared.memory.add_meta(loaded.memory_bytes() as i64);
-            self.shared.index_loaded(&self.this);
+            self.shared.index_loaded(self.this.clone());
         }
         Ok(loaded)
     }
@@ -441,16 +437,6 @@ impl Table {
         ranges.ok_or_else(|| self.corrupt(handle.offset, "the range deletes are malformed"))
     }
 
-    /// A cursor for users' scans.
-    pub fn cursor(self: &Arc<Self>, options: CursorOptions) -> TableCursor {
-        TableCursor::new(Arc::clone(self), options)
-    }
-
-    /// A forward scan over the entries from `start` (included) to `end` (excluded), past the cache.
-    pub fn scan(self: &Arc<Self>, start: Option<&[u8]>, end: Option<&[u8]>) -> TableScan {
-        TableScan::new(Arc::clone(self), start, end)
-    }
-
     /// At most `count` - 1 keys, ascending, that cut the table into about equal parts.
     pub fn split_points(&self, count: usize) -> Result<Vec<Vec<u8>>> {
         let table = self.index()?;
@@ -467,7 +453,7 @@ impl Table {
         Ok(points)
     }
 
-    /// The data blocks, each with its separator (see [`super::index`]).
+    /// The data blocks, each with its separator (see [`Index`]).
     pub fn blocks(&self) -> Result<Vec<(Vec<u8>, BlockInfo)>> {
         let table = self.index()?;
         let index = &table.index;
@@ -490,8 +476,15 @@ impl Table {
         self.obsolete.store(true, Relaxed);
     }
 
-    /// Closes the file unless it was used since the last call; whether it is closed.
-    pub(super) fn close_unused(&self) -> bool {
+    fn unload(&self) {
+        if let Some(index) = self.index.swap(None) {
+            self.shared.memory.add_meta(-(index.memory_bytes() as i64));
+        }
+    }
+}
+
+impl Evictable for Table {
+    fn close_unused(&self) -> bool {
         if self.file_used.swap(false, Relaxed) {
             return self.file.load().is_none();
         }
@@ -499,19 +492,12 @@ impl Table {
         true
     }
 
-    /// Drops index and filter unless they were used since the last call; whether they are gone.
-    pub(super) fn unload_unused(&self) -> bool {
+    fn unload_unused(&self) -> bool {
         if self.index_used.swap(false, Relaxed) {
             return self.index.load().is_none();
         }
         self.unload();
         true
-    }
-
-    fn unload(&self) {
-        if let Some(index) = self.index.swap(None) {
-            self.shared.memory.add_meta(-(index.memory_bytes() as i64));
-        }
     }
 }
 
@@ -523,60 +509,9 @@ impl Drop for Table {
         }
         if self.obsolete.load(Relaxed) {
             self.file.store(None);
-            remove_file(&self.shared, &self.path);
+            self.shared.remove_file(&self.path);
         }
     }
-}
-
-/// Removes a file that nothing refers to any more. A failure costs space until the next open of
-/// the database, which removes such files, and nothing else.
-pub(super) fn remove_file(shared: &TableEnv, path: &Path) {
-    match shared.env.fs.remove(path) {
-        Ok(()) => shared.recorder.add(Counter::FilesRemoved, 1),
-        Err(error) => tracing::warn!(%error, "an obsolete file could not be removed"),
-    }
-}
-
-/// Reads and checks the footer.
-pub(super) fn read_footer(file: &dyn ReadFile, file_bytes: u64) -> Result<Footer> {
-    let Some(offset) = file_bytes.checked_sub(FOOTER_BYTES as u64) else {
-        return Err(Error::corruption(file.path(), 0, "the file is too short for a table"));
-    };
-    let mut bytes = [0; FOOTER_BYTES];
-    file.read_at(offset, &mut bytes)?;
-    Footer::decode(&bytes, file_bytes).map_err(|what| Error::corruption(file.path(), offset, what))
-}
-
-/// Reads and decodes a section; no bytes if it is absent. The footer has been checked against the
-/// file's length, so what is allocated is no more than there is.
-pub(super) fn read_section(file: &dyn ReadFile, handle: Handle) -> Result<Vec<u8>> {
-    let mut raw = Vec::new();
-    if handle.bytes > 0 {
-        let mut bytes = vec![0; handle.bytes as usize];
-        file.read_at(handle.offset, &mut bytes)?;
-        format::decode_frame(&bytes, &mut raw)
-            .map_err(|what| Error::corruption(file.path(), handle.offset, what))?;
-    }
-    Ok(raw)
-}
-
-/// Reads the table's dictionary and makes it ready, if there is one.
-pub(super) fn read_dictionary(
-    file: &dyn ReadFile,
-    footer: &Footer,
-) -> Result<Option<Arc<Dictionary>>> {
-    let handle = footer.dictionary;
-    if handle.bytes == 0 {
-        return Ok(None);
-    }
-    let corrupt = |what| Error::corruption(file.path(), handle.offset, what);
-    if handle.bytes as usize > DICTIONARY_BYTES_MAX + FRAME_BYTES {
-        return Err(corrupt("a dictionary is too long"));
-    }
-    let mut bytes = vec![0; handle.bytes as usize];
-    file.read_at(handle.offset, &mut bytes)?;
-    let dictionary = format::open_dictionary_frame(&bytes).map_err(corrupt)?;
-    Ok(Some(Arc::new(dictionary)))
 }
 
 /// Copies `bytes` to where an address is a multiple of 64, in a vector of its own.

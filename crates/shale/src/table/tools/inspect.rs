@@ -2,15 +2,13 @@
 //! compression made of it. Damage of a block is part of the answer; without footer and index there
 //! is no answer.
 
-use super::block::Block;
-use super::compress::Dictionary;
-use super::format::{self, Footer, Handle};
-use super::index::Index;
-use super::meta::{FileId, TableMeta};
-use super::properties;
-use super::reader::{read_dictionary, read_footer, read_section};
 use crate::base::error::{Error, Result};
 use crate::fs::{Env, ReadFile};
+use crate::table::format::compress::Dictionary;
+use crate::table::format::index::Index;
+use crate::table::format::{self, Block, Footer, Handle, properties};
+use crate::table::meta::{FileId, TableMeta};
+use crate::table::read::{read_dictionary, read_footer, read_section};
 use serde::Serialize;
 use std::path::Path;
 

@@ -7,9 +7,9 @@
 //!
 //! Measured in docs/decisions/0009-dictionaries.md.
 
-use super::compress::{Compressor, Dictionary};
-use super::format::BlockInfo;
 use crate::base::config::Codec;
+use crate::table::format::BlockInfo;
+use crate::table::format::compress::{Compressor, Dictionary};
 use std::sync::Arc;
 
 /// How many bytes of blocks are waited for.

@@ -6,19 +6,17 @@
 //! known, and frames follow each other without gaps; after a damaged one the next is searched for.
 //! What that may cost is bounded; see [`super::locate`].
 
-use super::block::Block;
-use super::compress::Dictionary;
-use super::format::{Handle, open_frame};
 use super::inspect::{or_damage, read_index, read_properties};
 use super::locate::{Found, Locator};
-use super::meta::{FileId, TableMeta};
-use super::properties;
-use super::reader::{read_dictionary, read_footer, read_section};
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, compare};
 use crate::base::ranges::RangeDeletes;
 use crate::fs::{Env, ReadFile};
+use crate::table::format::compress::Dictionary;
+use crate::table::format::{Block, Handle, open_frame, properties};
+use crate::table::meta::{FileId, TableMeta};
+use crate::table::read::{read_dictionary, read_footer, read_section};
 use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;

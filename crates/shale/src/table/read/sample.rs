@@ -1,13 +1,13 @@
 //! How many entries of a table lie in a range, and some of them: out of the index, and of single
 //! blocks where these decide.
 
-use super::filter;
-use super::index::Index;
 use super::reader::{Table, TableIndex};
 use crate::base::coding;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix, head};
 use crate::base::stats::Counter;
+use crate::table::format::filter;
+use crate::table::format::index::Index;
 
 /// Up to so many blocks of a range the first and the last one are looked into; of more, what part
 /// of them lies inside is judged by the keys.

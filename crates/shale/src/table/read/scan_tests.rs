@@ -1,7 +1,7 @@
 use super::*;
 use crate::base::config::Codec;
+use crate::table::TableWriter;
 use crate::table::testing::{Entry, World, entries, options, path};
-use crate::table::writer::TableWriter;
 
 fn rest(scan: &mut TableScan) -> Vec<Entry> {
     let mut rows = Vec::new();

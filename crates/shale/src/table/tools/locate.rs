@@ -6,18 +6,17 @@
 //! tried together. What a frame is, its content tells. Before that the end of the file is tried:
 //! if only the footer is damaged, properties and index are found right before it.
 
-use super::block::Block;
-use super::compress::{Dictionary, id};
-use super::format::{
-    BlockInfo, FOOTER_BYTES, FRAME_BYTES, Handle, decode_frame, frame_codec, open_dictionary_frame,
-};
-use super::index::Index;
-use super::meta::TableMeta;
-use super::properties;
 use crate::base::coding::checksum;
 use crate::base::error;
 use crate::base::ranges::RangeDeletes;
 use crate::fs::ReadFile;
+use crate::table::format::compress::{Dictionary, id};
+use crate::table::format::index::Index;
+use crate::table::format::{
+    Block, BlockInfo, FOOTER_BYTES, FRAME_BYTES, Handle, decode_frame, frame_codec,
+    open_dictionary_frame, properties,
+};
+use crate::table::meta::TableMeta;
 
 /// The longest frame that is searched for.
 const FRAME_BYTES_MAX: usize = 4 << 20;
