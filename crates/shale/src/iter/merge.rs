@@ -80,12 +80,6 @@ impl<C: Cursor> Merge<C> {
         self
     }
 
-    /// The index of the child whose entry is the current one.
-    #[inline]
-    pub fn child_index(&self) -> usize {
-        self.winner.child as usize
-    }
-
     /// The child whose entry is the current one. Only while valid.
     #[inline]
     pub fn current(&self) -> &C {

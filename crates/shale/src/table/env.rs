@@ -80,7 +80,8 @@ impl TableEnv {
     }
 
     /// How many files tables hold open (or held when they were dropped).
-    pub fn files_open(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn files_open(&self) -> usize {
         self.files.lock().tables.iter().filter(|table| table.strong_count() > 0).count()
     }
 

@@ -13,7 +13,7 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::stats::Counter;
 use crate::cache::CacheKey;
-use crate::table::format::{Block, BlockSlice, Handle};
+use crate::table::format::{Block, Handle};
 use std::sync::Arc;
 
 /// The first read-ahead, in bytes.
@@ -99,11 +99,6 @@ impl TableCursor {
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
-    }
-
-    /// The value here, without a copy; keeps its block in memory.
-    pub fn value_slice(&self) -> BlockSlice {
-        BlockSlice::value_of(Arc::clone(&self.block), self.entry)
     }
 
     /// How many entries of the block follow the current one, up to `bound`, if all of the block are

@@ -1,8 +1,8 @@
 use super::*;
 use crate::base::config::Codec;
 use crate::base::key::compare;
-use crate::table::TableMeta;
 use crate::table::testing::{Chance, Entry, World, entries, options};
+use crate::table::{BlockSlice, TableMeta};
 
 fn here(cursor: &impl Cursor) -> Option<Entry> {
     cursor
@@ -142,7 +142,7 @@ fn a_value_outlives_the_move_of_its_cursor() {
     cursor.seek_first().unwrap();
     let mut values = Vec::new();
     while cursor.valid() {
-        values.push(cursor.value_slice());
+        values.push(BlockSlice::value_of(Arc::clone(&cursor.block), cursor.entry));
         cursor.next().unwrap();
     }
     assert!(values.iter().zip(&rows).all(|(value, row)| **value == *row.3));
