@@ -7,7 +7,7 @@ use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::sync::Arc;
-use crate::table::{CursorOptions, Table, TableCursor, TableScan};
+use crate::table::{BulkScan, CursorOptions, Table, TableCursor};
 use crate::version::Level;
 use std::ops::Range;
 
@@ -35,9 +35,9 @@ pub struct ScanPart {
     pub end: Option<Vec<u8>>,
 }
 
-impl OpenTable for TableScan {
+impl OpenTable for BulkScan {
     type Options = ScanPart;
-    fn open(table: &Arc<Table>, part: &ScanPart) -> TableScan {
+    fn open(table: &Arc<Table>, part: &ScanPart) -> BulkScan {
         table
             .scan(part.start.as_deref(), part.end.as_deref())
             .counted_as(Activity::CompactionDecompress)

@@ -16,7 +16,7 @@ pub use env::TableEnv;
 pub use format::{Block, BlockSlice, RawBlock, compress, filter};
 pub use meta::{FileId, TableMeta};
 pub use read::{
-    CursorOptions, Table, TableCursor, TableEntry, TableSample, TableScan, VerifyCounts,
+    BulkScan, CursorOptions, Table, TableCursor, TableEntry, TableSample, VerifyCounts,
 };
 pub use tools::{inspect, salvage};
 pub use write::{TableOptions, TableWriter};

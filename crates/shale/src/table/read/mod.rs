@@ -3,13 +3,13 @@
 mod sections;
 mod reader;
 mod cursor;
-mod scan;
+mod bulk_scan;
 mod sample;
 mod verify;
 
+pub use bulk_scan::BulkScan;
 pub use cursor::{CursorOptions, TableCursor};
 pub use reader::{Table, TableEntry};
 pub use sample::TableSample;
-pub use scan::TableScan;
 pub(super) use sections::{read_dictionary, read_footer, read_section};
 pub use verify::VerifyCounts;

@@ -2,8 +2,8 @@
 //! file, that the entries are in order, where the index says and in the filter, and that the
 //! properties (and what the tree knows) are what the entries add up to.
 
+use super::bulk_scan::BulkScan;
 use super::reader::{Table, TableIndex};
-use super::scan::TableScan;
 use super::sections::read_section;
 use crate::base::coding::hash;
 use crate::base::cursor::Cursor;
@@ -46,7 +46,7 @@ impl Table {
         let stated = self.verify_properties(&index)?;
         let mut sums = Sums::default();
         sums.meta.min_seq = SeqNo::MAX;
-        let mut scan = TableScan::over(self.this()?, Arc::clone(&index));
+        let mut scan = BulkScan::over(self.this()?, Arc::clone(&index));
         scan.seek_first()?;
         for at in 0..index.index.blocks() {
             let info = index.index.info(at);

@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::memtable::MemCursor;
-use crate::table::{Table, TableScan};
+use crate::table::{BulkScan, Table};
 use crate::version::Level;
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ pub enum RunSource {
     /// What is in memory.
     Memtable(MemCursor),
     /// A run.
-    Run(Box<Concat<TableScan>>),
+    Run(Box<Concat<BulkScan>>),
 }
 
 impl RunSource {

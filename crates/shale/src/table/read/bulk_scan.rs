@@ -1,5 +1,6 @@
-//! A forward scan over a table for compaction: large reads, no cache, memory used again, and
-//! access to whole blocks, so that a block which meets no other input can be carried over as it is.
+//! A forward scan over a table for compaction, and for whoever reads all of it: large reads, no
+//! cache, memory used again, and access to whole blocks, so that a block which meets no other input
+//! can be carried over as it is. Users' scans go by [`super::cursor`].
 
 use super::reader::{Table, TableIndex};
 use crate::base::activity::Activity;
@@ -14,7 +15,7 @@ const READ_BYTES: u64 = 1 << 20;
 
 /// The entries from a start to an end of one table, in order. As a [`Cursor`] it goes forward only:
 /// `prev`, `seek_last` and `seek_back` are refused.
-pub struct TableScan {
+pub struct BulkScan {
     table: Arc<Table>,
     start: Option<Vec<u8>>,
     end: Option<Vec<u8>>,
@@ -33,22 +34,22 @@ pub struct TableScan {
     activity: Option<Activity>,
 }
 
-impl std::fmt::Debug for TableScan {
+impl std::fmt::Debug for BulkScan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TableScan").field("table", &self.table).finish_non_exhaustive()
+        f.debug_struct("BulkScan").field("table", &self.table).finish_non_exhaustive()
     }
 }
 
 impl Table {
     /// A forward scan over the entries from `start` (included) to `end` (excluded), past the cache.
-    pub fn scan(self: &Arc<Self>, start: Option<&[u8]>, end: Option<&[u8]>) -> TableScan {
-        TableScan::new(Arc::clone(self), start, end)
+    pub fn scan(self: &Arc<Self>, start: Option<&[u8]>, end: Option<&[u8]>) -> BulkScan {
+        BulkScan::new(Arc::clone(self), start, end)
     }
 }
 
-impl TableScan {
-    fn new(table: Arc<Table>, start: Option<&[u8]>, end: Option<&[u8]>) -> TableScan {
-        TableScan {
+impl BulkScan {
+    fn new(table: Arc<Table>, start: Option<&[u8]>, end: Option<&[u8]>) -> BulkScan {
+        BulkScan {
             table,
             start: start.map(<[u8]>::to_vec),
             end: end.map(<[u8]>::to_vec),
@@ -66,14 +67,14 @@ impl TableScan {
     }
 
     /// A scan over all of a table whose index has been read already.
-    pub(super) fn over(table: Arc<Table>, index: Arc<TableIndex>) -> TableScan {
+    pub(super) fn over(table: Arc<Table>, index: Arc<TableIndex>) -> BulkScan {
         let last_block = index.index.blocks().saturating_sub(1);
-        TableScan { index: Some(index), last_block, ..TableScan::new(table, None, None) }
+        BulkScan { index: Some(index), last_block, ..BulkScan::new(table, None, None) }
     }
 
     /// The same, with the cost of decompressing counted for `activity`.
-    pub fn counted_as(self, activity: Activity) -> TableScan {
-        TableScan { activity: Some(activity), ..self }
+    pub fn counted_as(self, activity: Activity) -> BulkScan {
+        BulkScan { activity: Some(activity), ..self }
     }
 
     /// The table.
@@ -88,7 +89,7 @@ impl TableScan {
     }
 
     /// If the scan is at the first entry of a block that lies before the end as a whole: the block
-    /// as it is in the file. [`TableScan::skip_block`] goes on behind it.
+    /// as it is in the file. [`BulkScan::skip_block`] goes on behind it.
     pub fn raw_block(&self) -> Option<RawBlock<'_>> {
         if !self.begins_block() || self.limit == 0 || self.limit < self.block.entries() {
             return None;
@@ -206,7 +207,7 @@ impl TableScan {
     }
 }
 
-impl Cursor for TableScan {
+impl Cursor for BulkScan {
     #[inline]
     fn valid(&self) -> bool {
         self.entry < self.limit
@@ -228,7 +229,7 @@ impl Cursor for TableScan {
     }
 
     fn seek_last(&mut self) -> Result<()> {
-        Err(TableScan::backward())
+        Err(BulkScan::backward())
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
@@ -258,7 +259,7 @@ impl Cursor for TableScan {
     }
 
     fn seek_back(&mut self, _key: &[u8], _seq: SeqNo) -> Result<()> {
-        Err(TableScan::backward())
+        Err(BulkScan::backward())
     }
 
     #[inline]
@@ -273,7 +274,7 @@ impl Cursor for TableScan {
     }
 
     fn prev(&mut self) -> Result<()> {
-        Err(TableScan::backward())
+        Err(BulkScan::backward())
     }
 
     #[inline]
@@ -297,10 +298,10 @@ impl Cursor for TableScan {
     }
 }
 
-fn at_more(scan: &TableScan, index: &TableIndex) -> bool {
+fn at_more(scan: &BulkScan, index: &TableIndex) -> bool {
     scan.block_at < index.index.blocks().saturating_sub(1) && scan.block_at < scan.last_block
 }
 
 #[cfg(test)]
-#[path = "scan_tests.rs"]
+#[path = "bulk_scan_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@ use crate::base::config::Codec;
 use crate::table::TableWriter;
 use crate::table::testing::{Entry, World, entries, options, path};
 
-fn rest(scan: &mut TableScan) -> Vec<Entry> {
+fn rest(scan: &mut BulkScan) -> Vec<Entry> {
     let mut rows = Vec::new();
     while scan.valid() {
         rows.push((scan.key().to_vec(), scan.seq(), scan.kind(), scan.value().to_vec()));
