@@ -2,8 +2,10 @@
 //! interleavings.
 
 use super::*;
+use crate::base::sync::Arc;
+#[cfg(not(shuttle))]
+use crate::base::sync::Mutex;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
-use crate::base::sync::{Arc, Mutex};
 use crate::fs::mem::MemClock;
 
 fn write(key: &[u8]) -> Lock<'_> {
