@@ -21,10 +21,10 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-pub use crate::table::inspect::{
+pub use crate::table::meta::{FileId, TableMeta};
+pub use crate::table::tools::inspect::{
     BlockInspection, CodecTotal, RangeDeleteInspection, TableInspection, key_text,
 };
-pub use crate::table::meta::{FileId, TableMeta};
 pub use crate::version::PreparedTables;
 pub use crate::version::edit::{Edit, LogStart, TreeEdit};
 pub use crate::version::manifest::{ManifestDump, ManifestLine};

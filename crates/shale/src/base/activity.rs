@@ -15,8 +15,6 @@
 //! by how rarely calls of its kind are measured; together they are an estimate that is not biased,
 //! and [`Spent::error_nanos`] says how far off chance may have taken it.
 
-use super::stats::Timed;
-
 /// Something that the engine spends CPU on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
@@ -88,17 +86,6 @@ impl Activity {
     /// Whether it is the work of a codec, which is part of another activity.
     pub fn is_codec(self) -> bool {
         self as usize >= Activity::ReadDecompress as usize
-    }
-
-    /// The latency that its sampled calls are recorded as.
-    pub fn timed(self) -> Option<Timed> {
-        match self {
-            Activity::Write => Some(Timed::Write),
-            Activity::Get => Some(Timed::Get),
-            Activity::MultiGet => Some(Timed::MultiGet),
-            Activity::Seek => Some(Timed::Seek),
-            _ => None,
-        }
     }
 
     /// One call in this many is sampled; a power of two.

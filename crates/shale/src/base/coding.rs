@@ -48,12 +48,6 @@ impl<'a> Decoder<'a> {
         self.at
     }
 
-    /// How many bytes are left.
-    #[inline]
-    pub fn remaining(&self) -> usize {
-        self.bytes.len() - self.at
-    }
-
     /// Whether nothing is left.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -114,6 +114,17 @@ impl Timed {
     pub fn name(self) -> &'static str {
         ["write", "get", "multi_get", "seek", "sync", "stall"][self as usize]
     }
+
+    /// The latency that sampled calls of an activity are recorded as.
+    pub fn of(activity: Activity) -> Option<Timed> {
+        match activity {
+            Activity::Write => Some(Timed::Write),
+            Activity::Get => Some(Timed::Get),
+            Activity::MultiGet => Some(Timed::MultiGet),
+            Activity::Seek => Some(Timed::Seek),
+            _ => None,
+        }
+    }
 }
 
 const COUNTERS: usize = Counter::ALL.len();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::cache::Memory;
 
 #[derive(Debug, PartialEq)]
 struct Bytes(usize);

@@ -3,7 +3,7 @@
 //! Invariant: the cache's capacity follows total - memtables - metadata to within a hundredth of
 //! the total, and never falls below a sixteenth of it.
 
-use super::{Cache, Weigh};
+use super::cache::{Cache, Weigh};
 use crate::base::sync::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -22,7 +22,7 @@ use crate::fs::meter::Meter;
 use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::table::meta::{FileId, TableMeta};
-use crate::table::{RawBlock, Table, TableOptions, TableScan, TableWriter};
+use crate::table::{BulkScan, RawBlock, Table, TableOptions, TableWriter};
 use crate::version::TreeId;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,12 +74,12 @@ pub struct Done {
     pub carried_bytes: u64,
 }
 
-type RunScan = Concat<TableScan>;
+type RunScan = Concat<BulkScan>;
 
 /// The rows of a compaction, and the blocks in which they lie.
 trait Rows: Cursor {
     /// The scan whose row is the current one.
-    fn scan(&self) -> &TableScan;
+    fn scan(&self) -> &BulkScan;
     /// The first key that another run has from here on.
     fn rival_key(&self) -> Option<&[u8]>;
     /// Goes on behind the block of the current row.
@@ -88,7 +88,7 @@ trait Rows: Cursor {
 
 impl Rows for RunScan {
     #[inline]
-    fn scan(&self) -> &TableScan {
+    fn scan(&self) -> &BulkScan {
         self.current()
     }
 
@@ -97,13 +97,13 @@ impl Rows for RunScan {
     }
 
     fn skip_block(&mut self) -> Result<()> {
-        self.advance_current(TableScan::skip_block)
+        self.advance_current(BulkScan::skip_block)
     }
 }
 
 impl Rows for Merge<RunScan> {
     #[inline]
-    fn scan(&self) -> &TableScan {
+    fn scan(&self) -> &BulkScan {
         self.current().current()
     }
 

@@ -135,7 +135,7 @@ impl Model {
             inputs.extend(tables.iter().filter(|t| ids.contains(&t.id)).cloned());
             tables.retain(|table| !ids.contains(&table.id));
         }
-        assert_eq!(inputs.len(), plan.input_tables(), "inputs are still there");
+        assert_eq!(inputs.len(), plan.input_ids().count(), "inputs are still there");
         let outputs = match plan.action {
             Action::Move => inputs,
             Action::DropFiles => Vec::new(),

@@ -136,11 +136,6 @@ impl Plan {
     pub fn input_ids(&self) -> impl Iterator<Item = FileId> + '_ {
         self.inputs.iter().flat_map(|(_, ids)| ids.iter().copied())
     }
-
-    /// How many tables are taken.
-    pub fn input_tables(&self) -> usize {
-        self.inputs.iter().map(|(_, ids)| ids.len()).sum()
-    }
 }
 
 /// What running jobs of the tree hold.

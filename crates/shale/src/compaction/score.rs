@@ -103,11 +103,6 @@ impl Targets {
         }
         targets
     }
-
-    /// The base level's target in bytes.
-    pub fn base_target(&self) -> u64 {
-        self.bytes[self.base]
-    }
 }
 
 /// The smallest ratio, in sixteenths and at least 1, that multiplied `times` times reaches `value`.

@@ -10,7 +10,7 @@
 
 use super::Clock;
 use crate::base::activity::Activity;
-use crate::base::stats::{Counter, Recorder, Sample};
+use crate::base::stats::{Counter, Recorder, Sample, Timed};
 use std::sync::Arc;
 
 /// Switching to another thread and back takes longer than this many nanoseconds.
@@ -152,7 +152,7 @@ impl Meter {
     fn finish(&self, activity: Activity, started: &Started) {
         let nanos = self.clock.now_nanos().saturating_sub(started.wall);
         let wall = nanos.saturating_sub(self.empty_wall);
-        if let Some(timed) = activity.timed() {
+        if let Some(timed) = Timed::of(activity) {
             self.recorder.time(timed, wall);
         }
         // A call that a look made longer is not to be counted by both clocks.

@@ -1,6 +1,6 @@
 //! Log files of any bytes: WALs and manifests.
 
-use super::{Input, assert_corruption};
+use super::input::{Input, assert_corruption};
 use crate::base::error::Result;
 use crate::base::key::Kind;
 use crate::base::stats::Recorder;

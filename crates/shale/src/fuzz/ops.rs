@@ -1,6 +1,6 @@
 //! The operations of a database, on a simulated disk, against a map.
 
-use super::Input;
+use super::input::Input;
 use crate::base::config::{Codec, Codecs, Config, TreeConfig};
 use crate::fs::Env;
 use crate::fs::mem::{MemClock, MemFs};

@@ -1,7 +1,7 @@
 //! Tables written and read back, compared entry for entry with what was written.
 
-use super::Input;
-use super::tables::{Content, World, options};
+use super::input::Input;
+use super::world::{Content, World, options};
 use crate::base::coding::hash;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;

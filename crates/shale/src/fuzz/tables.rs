@@ -1,28 +1,18 @@
 //! Blocks and tables of any bytes, or damaged and sealed again.
 
-use super::{CODECS, Input, assert_corruption};
+use super::input::{Input, assert_corruption};
+use super::world::{Content, World, options};
 use crate::base::coding::{checksum, hash};
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
-use crate::base::key::{Kind, SEQ_MAX, SeqNo, compare};
-use crate::base::ranges::{RangeDelete, RangeDeletes};
-use crate::base::stats::Recorder;
-use crate::fs::mem::{MemClock, MemFs};
-use crate::fs::{Env, Fs};
-use crate::table::compress::Dictionary;
+use crate::base::key::{SEQ_MAX, SeqNo, compare};
 use crate::table::format::{FOOTER_BYTES, Footer, Handle};
-use crate::table::{
-    BlobRef, Block, CursorOptions, FileId, Table, TableEnv, TableMeta, TableOptions, TableWriter,
-};
-use std::cmp::{Ordering, Reverse};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use crate::table::{Block, CursorOptions, Table};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Steps that a walk over damaged data makes at most.
 const STEPS_MAX: usize = 5000;
-/// Operations that an input makes at most.
-const OPS_MAX: usize = 500;
 
 /// Parses the input as a block, and walks and searches it.
 pub fn block(data: &[u8]) {
@@ -56,124 +46,6 @@ pub fn block(data: &[u8]) {
     assert!(block.count_deletes() <= count as u64 || count > 2000);
     assert!(block.lower_bound(b"", SEQ_MAX) <= count);
     assert!(block.lower_bound(&[0xff; 40], 0) <= count);
-}
-
-/// A disk with room for tables.
-pub(super) struct World {
-    pub fs: MemFs,
-    pub shared: Arc<TableEnv>,
-}
-
-impl World {
-    pub fn new() -> World {
-        let fs = MemFs::new();
-        fs.create_dir_all(Path::new("/t")).expect("the disk has no faults");
-        let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
-        World { fs, shared: TableEnv::new(env, 1 << 24, Arc::new(Recorder::new())) }
-    }
-
-    /// Where table `id` is.
-    pub fn path(id: FileId) -> PathBuf {
-        PathBuf::from(format!("/t/{id:06}.table"))
-    }
-
-    /// Puts `content` where the table is, and makes a table of it. What the manifest would say is
-    /// what the file says, or else what fits any file.
-    fn table_of(&self, content: &[u8]) -> Arc<Table> {
-        let mut file = self.fs.create(&World::path(1)).expect("the disk has no faults");
-        file.append(content).expect("the disk has no faults");
-        drop(file);
-        let read = Table::read_meta(&self.shared.env, &World::path(1), 1);
-        let meta = read.map(|(_, meta)| meta).unwrap_or_else(|error| {
-            assert_corruption(&error);
-            let largest = vec![0xff; 8];
-            let file_bytes = content.len() as u64;
-            TableMeta { id: 1, file_bytes, largest, range_deletes: 1, ..TableMeta::default() }
-        });
-        Table::new(meta, World::path(1), &self.shared)
-    }
-}
-
-/// What an entry says.
-pub(super) type Said = (Kind, Vec<u8>);
-
-/// What goes into a table.
-#[derive(Default)]
-pub(super) struct Content {
-    pub entries: BTreeMap<(Vec<u8>, Reverse<SeqNo>), Said>,
-    pub ranges: Vec<RangeDelete>,
-}
-
-impl Content {
-    /// Reads at most `OPS_MAX` operations.
-    ///
-    /// Operation: flags u8 (kind, length of the part of the last key that is kept), key part
-    /// length u8 and bytes, sequence number u16, value length u8 (of a repeated byte) u8.
-    pub fn read(input: &mut Input<'_>) -> Content {
-        let mut content = Content::default();
-        let mut key: Vec<u8> = Vec::new();
-        let mut count = input.number() as usize % OPS_MAX;
-        while count > 0 && !input.is_empty() {
-            count -= 1;
-            let flags = input.byte();
-            key.truncate(usize::from(flags >> 3));
-            let length = usize::from(input.byte() % 32);
-            key.extend_from_slice(input.take(length));
-            let seq = SeqNo::from(input.number());
-            let value = vec![input.byte(); usize::from(input.byte())];
-            let (kind, value) = match flags & 7 {
-                0 => (Kind::Delete, Vec::new()),
-                1 => {
-                    let (start, end) = (key.clone(), [&key[..], &value].concat());
-                    content.ranges.push(RangeDelete { start, end, seq });
-                    continue;
-                }
-                2 => (Kind::Blob, BlobRef { file: seq, bytes: value.len() as u64 }.encode()),
-                3 => (Kind::Put, value.repeat(20)),
-                _ => (Kind::Put, value),
-            };
-            content.entries.insert((key.clone(), Reverse(seq)), (kind, value));
-        }
-        content
-    }
-
-    /// Writes the table; `None` if there is nothing to write.
-    pub fn write(&self, world: &World, options: TableOptions) -> Option<TableMeta> {
-        let file = world.fs.create(&World::path(1)).expect("the disk has no faults");
-        let mut writer = TableWriter::new(file, 1, options);
-        if options.dictionary {
-            // So little data would get none.
-            writer.decide(Some(dictionary())).expect("the disk has no faults");
-        }
-        writer.add_range_deletes(&RangeDeletes::new(self.ranges.iter().cloned()));
-        for ((key, seq), (kind, value)) in &self.entries {
-            writer.add(key, seq.0, *kind, value).expect("the entries ascend");
-        }
-        if writer.is_empty() {
-            return None;
-        }
-        Some(writer.finish().expect("the disk has no faults"))
-    }
-}
-
-/// A dictionary of nothing in particular, always the same.
-pub(super) fn dictionary() -> Arc<Dictionary> {
-    let samples: Vec<Vec<u8>> = (0..40u32)
-        .map(|number| (0..60u32).flat_map(|at| (at * number % 97).to_be_bytes()).collect())
-        .collect();
-    let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
-    Arc::new(Dictionary::make(&samples.concat()[..2000], &samples, 3).expect("samples enough"))
-}
-
-pub(super) fn options(input: &mut Input<'_>) -> TableOptions {
-    let [codec, block, filter] = [input.byte(), input.byte(), input.byte()];
-    TableOptions {
-        codec: CODECS[usize::from(codec) % CODECS.len()],
-        dictionary: filter >= 128,
-        block_bytes: 64 + 16 * usize::from(block),
-        filter_bits: filter % 21,
-        tree: 1,
-    }
 }
 
 /// Reads a table of any bytes, or one that was damaged and sealed again.

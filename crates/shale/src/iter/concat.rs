@@ -1,13 +1,13 @@
 //! A run of tables that do not overlap, as one cursor. A table is opened when the cursor gets there
 //! and closed when it leaves, so a run of thousands costs a seek no more than a single table.
 
-use super::Source;
+use super::source::Source;
 use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::sync::Arc;
-use crate::table::{CursorOptions, Table, TableCursor, TableScan};
+use crate::table::{BulkScan, CursorOptions, Table, TableCursor};
 use crate::version::Level;
 use std::ops::Range;
 
@@ -35,9 +35,9 @@ pub struct ScanPart {
     pub end: Option<Vec<u8>>,
 }
 
-impl OpenTable for TableScan {
+impl OpenTable for BulkScan {
     type Options = ScanPart;
-    fn open(table: &Arc<Table>, part: &ScanPart) -> TableScan {
+    fn open(table: &Arc<Table>, part: &ScanPart) -> BulkScan {
         table
             .scan(part.start.as_deref(), part.end.as_deref())
             .counted_as(Activity::CompactionDecompress)

@@ -50,7 +50,7 @@ fn a_compaction_reads_its_part_of_each_table() {
         let mut model = VecCursor::new(entries);
         model.seek_first().unwrap();
         let part = ScanPart { start: Some(start), end: Some(end) };
-        let mut concat: Concat<TableScan> = Concat::new(Run::Tables(tables), part);
+        let mut concat: Concat<BulkScan> = Concat::new(Run::Tables(tables), part);
         concat.seek_first().unwrap();
         while model.valid() {
             assert_eq!((concat.key(), concat.seq()), (model.key(), model.seq()), "seed {seed}");

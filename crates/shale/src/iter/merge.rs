@@ -13,7 +13,7 @@
 //! child given first comes first. The error of a child ends the merge with that error; a seek
 //! starts it anew.
 
-use super::Source;
+use super::source::Source;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{self, Kind, SeqNo};
@@ -78,12 +78,6 @@ impl<C: Cursor> Merge<C> {
     pub fn with_prefix(mut self, prefix: &[u8]) -> Merge<C> {
         self.prefix = prefix.to_vec();
         self
-    }
-
-    /// The index of the child whose entry is the current one.
-    #[inline]
-    pub fn child_index(&self) -> usize {
-        self.winner.child as usize
     }
 
     /// The child whose entry is the current one. Only while valid.

@@ -197,7 +197,7 @@ fn skipping_moves_only_children_that_are_old() {
     let mut merge = Merge::new(vec![old, new]);
     merge.seek_first().unwrap();
     assert!(merge.skip_to(&[90], 5).unwrap());
-    assert_eq!((merge.key(), merge.child_index()), (&[50][..], 1));
+    assert_eq!((merge.key(), merge.winner.child), (&[50][..], 1));
     assert!(!merge.skip_to(&[90], 5).unwrap());
     merge.next().unwrap();
     assert_eq!(merge.key(), [90]);
@@ -205,7 +205,7 @@ fn skipping_moves_only_children_that_are_old() {
     assert!(!merge.skip_back_to(&[10], 5).unwrap());
     merge.prev().unwrap();
     assert!(merge.skip_back_to(&[10], 5).unwrap());
-    assert_eq!((merge.key(), merge.child_index()), (&[50][..], 1));
+    assert_eq!((merge.key(), merge.winner.child), (&[50][..], 1));
     merge.prev().unwrap();
     assert_eq!(merge.key(), [9]);
 }
@@ -223,7 +223,7 @@ fn the_rival_is_the_next_but_for_the_current_child() {
                 .children()
                 .iter()
                 .enumerate()
-                .filter(|(index, child)| *index != merge.child_index() && child.valid())
+                .filter(|(index, child)| *index != merge.winner.child as usize && child.valid())
                 .map(|(_, child)| child)
                 .min_by(|a, b| key::compare(a.key(), a.seq(), b.key(), b.seq()));
             assert_eq!(merge.rival().map(|c| c.seq()), naive.map(|c| c.seq()), "seed {seed}");

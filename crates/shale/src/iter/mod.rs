@@ -3,6 +3,7 @@
 //!
 //! All of them are generic over their children, so that a step costs no virtual call.
 
+mod source;
 pub mod concat;
 pub mod merge;
 #[cfg(test)]
@@ -11,44 +12,5 @@ pub mod visible;
 
 pub use concat::{Concat, Run};
 pub use merge::Merge;
+pub use source::Source;
 pub use visible::{OwnWrites, Undone, Visible};
-
-use crate::base::cursor::Cursor;
-use crate::base::error::Result;
-use crate::base::key::{SEQ_MAX, SeqNo};
-
-/// A cursor that knows how new its entries are at most, so that a range delete newer than all of
-/// them can be jumped over instead of walked through.
-pub trait Source: Cursor {
-    /// No entry that the reader may see is newer than this.
-    fn max_seq(&self) -> SeqNo;
-
-    /// How many entries follow the current one, up to `bound`, that are puts written at or before
-    /// `seq`, each of another key: a reader at `seq` sees them, if no other source has to do with
-    /// them. May answer with fewer.
-    #[inline]
-    fn plain_ahead<'a>(&self, seq: SeqNo, bound: impl FnOnce() -> Option<&'a [u8]>) -> usize {
-        let _ = (seq, bound);
-        0
-    }
-
-    /// Goes forward to the first entry with a key at or after `key`, or less far, if every entry
-    /// passed over is older than `below`. Answers whether it moved.
-    fn skip_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
-        if self.max_seq() >= below {
-            return Ok(false);
-        }
-        self.seek(key, SEQ_MAX)?;
-        Ok(true)
-    }
-
-    /// Goes back to the last entry with a key before `key`, or less far, if every entry passed over
-    /// is older than `below`. Answers whether it moved.
-    fn skip_back_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
-        if self.max_seq() >= below {
-            return Ok(false);
-        }
-        self.seek_back(key, SEQ_MAX)?;
-        Ok(true)
-    }
-}

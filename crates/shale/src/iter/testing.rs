@@ -1,7 +1,7 @@
 //! A cursor over a vector, a small generator of random numbers, and a naive model of what a reader
 //! sees: what the tests of this module and of `read` share.
 
-use super::Source;
+use super::source::Source;
 use crate::base::config::Codec;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};

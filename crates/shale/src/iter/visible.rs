@@ -10,7 +10,8 @@
 //! allocation; after [`STEPS`] hidden versions of one key the rest is jumped over by a seek; a run
 //! covered by a range delete is jumped over in every source that holds nothing newer than it.
 
-use super::{Merge, Source};
+use super::merge::Merge;
+use super::source::Source;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, OWN_FIRST, SEQ_MAX, SeqNo};

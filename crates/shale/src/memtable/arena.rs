@@ -91,16 +91,20 @@ impl Arena {
     pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGN);
         let current = self.current.load(Ordering::Acquire);
-        match Self::allocate_in(current, bytes) {
+        // SAFETY: a chunk in `current` is one of the arena's.
+        match unsafe { Self::allocate_in(current, bytes) } {
             Some(memory) => memory,
             None => self.allocate_slow(bytes),
         }
     }
 
     /// Takes `bytes` from the front of what is left of `chunk`, if there is as much.
+    ///
+    /// # Safety
+    /// `chunk` is null or one that [`Arena::add_chunk`] has made and the arena still has.
     #[inline]
-    fn allocate_in(chunk: *mut ChunkHeader, bytes: usize) -> Option<NonNull<u8>> {
-        // SAFETY: a non-null chunk is one of the arena's and lives as long as it does.
+    unsafe fn allocate_in(chunk: *mut ChunkHeader, bytes: usize) -> Option<NonNull<u8>> {
+        // SAFETY: by the caller; a chunk lives as long as the arena.
         let header = unsafe { chunk.as_ref() }?;
         let mut used = header.used.load(Ordering::Relaxed);
         while bytes <= header.bytes - used {
@@ -123,7 +127,8 @@ impl Arena {
         let mut chunks = self.chunks.lock();
         let current = self.current.load(Ordering::Acquire);
         // Another thread may have added a chunk in the meantime.
-        if let Some(memory) = Self::allocate_in(current, bytes) {
+        // SAFETY: a chunk in `current` is one of the arena's.
+        if let Some(memory) = unsafe { Self::allocate_in(current, bytes) } {
             return memory;
         }
         let header = size_of::<ChunkHeader>();
@@ -135,11 +140,16 @@ impl Arena {
             let chunk = self.add_chunk(&mut chunks, header + bytes);
             // The chunk is full from the start and never becomes the current one.
             self.retired.fetch_add(header + bytes, Ordering::Relaxed);
-            return Self::allocate_in(chunk, bytes).expect("the chunk was made for this");
+            // SAFETY: the chunk has just been added.
+            let memory = unsafe { Self::allocate_in(chunk, bytes) };
+            return memory.expect("the chunk was made for this");
         }
         let chunk = self.add_chunk(&mut chunks, next);
-        let memory = Self::allocate_in(chunk, bytes).expect("a new chunk has four times as much");
-        // SAFETY: as in `allocate_in`. Closing the chunk keeps the count of used bytes exact.
+        // SAFETY: the chunk has just been added.
+        let memory = unsafe { Self::allocate_in(chunk, bytes) };
+        let memory = memory.expect("a new chunk has four times as much");
+        // SAFETY: a chunk in `current` lives as long as the arena. Closing it keeps the count of
+        // used bytes exact.
         if let Some(old) = unsafe { current.as_ref() } {
             let used = old.used.swap(old.bytes, Ordering::Relaxed);
             self.retired.fetch_add(used, Ordering::Relaxed);

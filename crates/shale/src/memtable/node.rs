@@ -1,11 +1,12 @@
-//! The nodes of the list: their bytes and the unsafe reads of them.
+//! The nodes of the list: their bytes, the unsafe reads of them, and what is looked for among them.
 //!
 //! A node is one piece of arena memory: `[upper links][level-0 link][tag][sizes][key][value]`.
 //! A node's address is that of its level-0 link; the link of level `i` lies `i` links before it.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
 use std::ptr;
 
-use crate::base::key::{KEY_BYTES_MAX, Kind, SeqNo, VALUE_BYTES_MAX};
+use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::atomic::{AtomicPtr, AtomicU64};
 
 /// The most links of a node: with half of the nodes on each next level, enough for 2^24 nodes
@@ -95,6 +96,37 @@ pub(super) unsafe fn node_entry<'a>(node: *const Node) -> MemEntry<'a> {
         let start = node.add(1).cast::<u8>().add(key_bytes);
         let value = std::slice::from_raw_parts(start, (sizes >> VALUE_SHIFT) as usize);
         MemEntry { seq: tag >> 8, kind: kind_of(tag), value }
+    }
+}
+
+/// What a search looks for: the first entry whose key is greater, or equal with a tag not greater.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) head: u64,
+    pub(super) tag: u64,
+}
+
+impl<'a> Target<'a> {
+    /// The first entry at or after (key, seq), whatever its kind.
+    #[inline]
+    pub(super) fn at(key: &'a [u8], seq: SeqNo) -> Target<'a> {
+        Target { key, head: key::head(key), tag: seq.min(SEQ_MAX) << 8 | 0xff }
+    }
+
+    /// Whether `node` sorts before the target.
+    ///
+    /// # Safety
+    /// `node` is a node of a list (not its head).
+    #[inline]
+    pub(super) unsafe fn is_after(&self, node: *const Node) -> bool {
+        // SAFETY: by the caller.
+        let (key, tag) = unsafe { (node_key(node), (*node).tag) };
+        match key.cmp(self.key) {
+            Less => true,
+            Equal => tag > self.tag,
+            Greater => false,
+        }
     }
 }
 

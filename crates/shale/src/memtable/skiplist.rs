@@ -23,13 +23,12 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
-use std::cmp::Ordering::{Equal, Greater, Less};
 use std::ptr::{self, NonNull};
 
 use super::arena::Arena;
 use super::node::{
-    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Sample, VALUE_SHIFT, height_of, kind_of, link,
-    node_entry, node_key, prefetch,
+    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Sample, Target, VALUE_SHIFT, height_of,
+    kind_of, link, node_entry, node_key, prefetch,
 };
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::Arc;
@@ -41,37 +40,6 @@ const AHEAD_LEVELS: usize = 4;
 /// If a level has at least so many nodes in a range, their number tells how many levels of it may
 /// be skipped.
 const FEW: usize = 8;
-
-/// What a search looks for: the first entry whose key is greater, or equal with a tag not greater.
-#[derive(Clone, Copy)]
-struct Target<'a> {
-    key: &'a [u8],
-    head: u64,
-    tag: u64,
-}
-
-impl<'a> Target<'a> {
-    /// The first entry at or after (key, seq), whatever its kind.
-    #[inline]
-    fn at(key: &'a [u8], seq: SeqNo) -> Target<'a> {
-        Target { key, head: key::head(key), tag: seq.min(SEQ_MAX) << 8 | 0xff }
-    }
-
-    /// Whether `node` sorts before the target.
-    ///
-    /// # Safety
-    /// `node` is a node of a list (not its head).
-    #[inline]
-    unsafe fn is_after(&self, node: *const Node) -> bool {
-        // SAFETY: by the caller.
-        let (key, tag) = unsafe { (node_key(node), (*node).tag) };
-        match key.cmp(self.key) {
-            Less => true,
-            Equal => tag > self.tag,
-            Greater => false,
-        }
-    }
-}
 
 /// Where a search passed each level: `prev[i]` is before the target on level `i`, `next[i]` was
 /// its next node. `prev[i]` is never behind `prev[i - 1]`.
@@ -168,17 +136,28 @@ impl SkipList {
         let height = height_of(self.count.fetch_add(1, Ordering::Relaxed));
         let target = Target { key, head: key::head(key), tag: seq << 8 | kind as u64 };
         if self.finger_held.swap(true, Ordering::Acquire) {
-            self.insert_at(&mut Splice { ..Splice::EMPTY }, &target, value, height);
+            let mut splice = Splice { ..Splice::EMPTY };
+            // SAFETY: there are no nodes in an empty splice.
+            unsafe { self.insert_at(&mut splice, &target, value, height) };
         } else {
-            // SAFETY: this thread alone holds the finger until the store below.
-            let finger = unsafe { &mut *self.finger.get() };
-            self.insert_at(finger, &target, value, height);
+            // SAFETY: this thread alone holds the finger until the store below, and all its nodes
+            // are from earlier inserts into this list.
+            unsafe { self.insert_at(&mut *self.finger.get(), &target, value, height) };
             self.finger_held.store(false, Ordering::Release);
         }
     }
 
-    fn insert_at(&self, splice: &mut Splice, target: &Target<'_>, value: &[u8], height: usize) {
-        self.find_splice(splice, target, height);
+    /// # Safety
+    /// As for [`SkipList::find_splice`].
+    unsafe fn insert_at(
+        &self,
+        splice: &mut Splice,
+        target: &Target<'_>,
+        value: &[u8],
+        height: usize,
+    ) {
+        // SAFETY: by the caller.
+        unsafe { self.find_splice(splice, target, height) };
         prefetch(splice.next[0]);
         let node = self.new_node(target, value, height);
         for level in 0..height {
@@ -190,7 +169,11 @@ impl SkipList {
     }
 
     /// Brings `splice` to `target` on all levels in use and below `height`.
-    fn find_splice(&self, splice: &mut Splice, target: &Target<'_>, height: usize) {
+    ///
+    /// # Safety
+    /// Below its height, the nodes of `splice` are nodes of this list with a link on their level,
+    /// or its head; a next node may be null.
+    unsafe fn find_splice(&self, splice: &mut Splice, target: &Target<'_>, height: usize) {
         let mut top = self.height.load(Ordering::Relaxed);
         if height > top {
             self.height.fetch_max(height, Ordering::Relaxed);
@@ -206,7 +189,8 @@ impl SkipList {
         let known = if splice.height == 0 { top } else { 0 };
         splice.height = splice.height.max(top);
         let mut level = known;
-        while level < splice.height && !self.brackets(splice, target, level) {
+        // SAFETY: by the caller, and the levels that were added begin at the head.
+        while level < splice.height && !unsafe { self.brackets(splice, target, level) } {
             level += 1;
         }
         let (mut at, mut at_head) = match level < splice.height {
@@ -243,12 +227,15 @@ impl SkipList {
     }
 
     /// Whether the target lies between the splice's two nodes on `level`, still neighbours.
-    fn brackets(&self, splice: &Splice, target: &Target<'_>, level: usize) -> bool {
+    ///
+    /// # Safety
+    /// As for [`SkipList::find_splice`], and `level` is below the splice's height.
+    unsafe fn brackets(&self, splice: &Splice, target: &Target<'_>, level: usize) -> bool {
         let (prev, next) = (splice.prev[level], splice.next[level]);
         if target.head < splice.prev_head[level] || target.head > splice.next_head[level] {
             return false;
         }
-        // SAFETY: the splice's nodes are of this list, or its head.
+        // SAFETY: by the caller.
         unsafe {
             if link(prev, level).next.load(Ordering::Acquire) != next {
                 return false;

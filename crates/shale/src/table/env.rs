@@ -5,19 +5,28 @@
 //! theirs as used, and the hand takes the resource from the first table that was not used since it
 //! last passed.
 
-use super::block::Block;
-use super::reader::Table;
-use crate::base::stats::Recorder;
+use super::format::Block;
+use crate::base::stats::{Counter, Recorder};
 use crate::base::sync::Mutex;
 use crate::cache::{Cache, Memory};
 use crate::fs::Env;
 use crate::fs::meter::Meter;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 /// How many table files are open at once, at most.
 pub const FILES_OPEN_MAX: usize = 512;
 /// Indexes and filters may take this share of the memory, in percent.
 const META_PERCENT_MAX: u64 = 40;
+
+/// A table, as the clock's hand sees it: what it holds it can get again.
+pub(super) trait Evictable: Send + Sync {
+    /// Closes the file unless it was used since the last call; whether it is closed.
+    fn close_unused(&self) -> bool;
+
+    /// Drops index and filter unless they were used since the last call; whether they are gone.
+    fn unload_unused(&self) -> bool;
+}
 
 /// What all tables of a database share.
 #[derive(Debug)]
@@ -38,9 +47,9 @@ pub struct TableEnv {
 }
 
 /// Tables that hold a resource, in the order of the clock's hand.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Ring {
-    tables: Vec<Weak<Table>>,
+    tables: Vec<Weak<dyn Evictable>>,
     hand: usize,
     /// At this length those that are no more are taken out.
     prune_at: usize,
@@ -71,55 +80,75 @@ impl TableEnv {
     }
 
     /// How many files tables hold open (or held when they were dropped).
-    pub fn files_open(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn files_open(&self) -> usize {
         self.files.lock().tables.iter().filter(|table| table.strong_count() > 0).count()
     }
 
+    /// Removes a file that nothing refers to any more. A failure costs space until the next open of
+    /// the database, which removes such files, and nothing else.
+    pub(super) fn remove_file(&self, path: &Path) {
+        match self.env.fs.remove(path) {
+            Ok(()) => self.recorder.add(Counter::FilesRemoved, 1),
+            Err(error) => tracing::warn!(%error, "an obsolete file could not be removed"),
+        }
+    }
+
     /// Notes that `table` has opened its file; closes others if there are too many.
-    pub(super) fn file_opened(&self, table: &Weak<Table>) {
+    pub(super) fn file_opened(&self, table: Weak<dyn Evictable>) {
         // Dropped after the lock is released: a last reference may go with them.
         let mut seen = Vec::new();
         let mut ring = self.files.lock();
         ring.push(table);
         while ring.tables.len() > self.files_open_max {
-            ring.turn(&mut seen, Table::close_unused);
+            ring.turn(&mut seen, |table| table.close_unused());
         }
         drop(ring);
     }
 
     /// Notes that `table` has loaded its index; empties others if they take too much memory.
-    pub(super) fn index_loaded(&self, table: &Weak<Table>) {
+    pub(super) fn index_loaded(&self, table: Weak<dyn Evictable>) {
         let mut seen = Vec::new();
         let mut ring = self.indexes.lock();
         ring.push(table);
         // Twice around takes from every table that is not in use this very moment.
         let mut turns = 2 * ring.tables.len();
         while self.memory.meta() > self.meta_bytes_max() && turns > 0 && ring.tables.len() > 1 {
-            ring.turn(&mut seen, Table::unload_unused);
+            ring.turn(&mut seen, |table| table.unload_unused());
             turns -= 1;
         }
         drop(ring);
     }
 }
 
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ring").field("tables", &self.tables.len()).finish_non_exhaustive()
+    }
+}
+
 impl Ring {
-    fn push(&mut self, table: &Weak<Table>) {
+    fn push(&mut self, table: Weak<dyn Evictable>) {
         if self.tables.len() >= self.prune_at {
             self.tables.retain(|table| table.strong_count() > 0);
             self.prune_at = 2 * self.tables.len() + 64;
         }
-        self.tables.push(Weak::clone(table));
+        self.tables.push(table);
     }
 
     /// Moves the hand over one table; `take` says whether the table no longer holds the resource.
-    fn turn(&mut self, seen: &mut Vec<Arc<Table>>, take: impl FnOnce(&Table) -> bool) {
+    fn turn(
+        &mut self,
+        seen: &mut Vec<Arc<dyn Evictable>>,
+        take: impl FnOnce(&dyn Evictable) -> bool,
+    ) {
         if self.hand >= self.tables.len() {
             self.hand = 0;
         }
         let Some(table) = self.tables.get(self.hand) else { return };
         let gone = match table.upgrade() {
             Some(table) => {
-                let gone = take(&table);
+                let gone = take(&*table);
                 seen.push(table);
                 gone
             }

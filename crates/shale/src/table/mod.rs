@@ -2,36 +2,21 @@
 //! files of values too large for a table.
 
 pub mod meta;
-pub mod filter;
-pub mod compress;
 pub mod format;
-mod block_builder;
-mod dictionary;
-mod prefetch;
-pub mod block;
-mod index;
-mod properties;
-pub mod blob;
-pub mod writer;
 pub mod env;
-pub mod cursor;
-pub mod scan;
-pub mod reader;
-mod sample;
-pub mod verify;
-pub mod inspect;
-mod locate;
-pub mod salvage;
+pub mod blob;
+pub mod write;
+pub mod read;
+pub mod tools;
 #[cfg(test)]
 mod testing;
 
 pub use blob::{Blob, BlobReader, BlobRef, BlobWriter};
-pub use block::{Block, BlockSlice};
-pub use cursor::{CursorOptions, TableCursor};
 pub use env::TableEnv;
+pub use format::{Block, BlockSlice, RawBlock, compress, filter};
 pub use meta::{FileId, TableMeta};
-pub use reader::{Table, TableEntry};
-pub use sample::TableSample;
-pub use scan::TableScan;
-pub use verify::VerifyCounts;
-pub use writer::{RawBlock, TableOptions, TableWriter};
+pub use read::{
+    BulkScan, CursorOptions, Table, TableCursor, TableEntry, TableSample, VerifyCounts,
+};
+pub use tools::{inspect, salvage};
+pub use write::{TableOptions, TableWriter};

@@ -1,9 +1,10 @@
 //! Tables and entries for the tests of this module.
 
 use super::env::TableEnv;
+use super::format::{FileKind, file_name};
 use super::meta::TableMeta;
-use super::reader::Table;
-use super::writer::{TableOptions, TableWriter};
+use super::read::Table;
+use super::write::{TableOptions, TableWriter};
 use crate::base::config::Codec;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
@@ -25,7 +26,7 @@ pub struct World {
 pub const DIR: &str = "/t";
 
 pub fn path(id: u64) -> PathBuf {
-    Path::new(DIR).join(super::format::file_name(super::format::FileKind::Table, id))
+    Path::new(DIR).join(file_name(FileKind::Table, id))
 }
 
 impl World {

@@ -1,8 +1,9 @@
 //! The catalog: which trees there are and which tables each of them has, as plain data. It is what
 //! the edits of a manifest add up to.
 
-use super::edit::{Damage, Edit, LogStart, TREE_NAME_BYTES_MAX, TreeEdit, TreeId};
+use super::edit::{Damage, Edit, LogStart, TREE_NAME_BYTES_MAX, TreeEdit};
 use super::prepared::PreparedTables;
+use super::tree_id::TreeId;
 use crate::base::config::{LEVELS, TreeConfig};
 use crate::base::key::SeqNo;
 use crate::table::meta::{FileId, TableMeta};

@@ -11,23 +11,12 @@
 //! constants of the modules [`tag`]; docs/format.md lists them.
 
 use super::prepared::PreparedTables;
+use super::tree_id::TreeId;
 use crate::base::coding::{Decoder, put_bytes, put_varint};
 use crate::base::config::{Codec, Codecs, LEVELS, TreeConfig};
 use crate::base::key::{KEY_BYTES_MAX, SEQ_MAX, SeqNo};
 use crate::table::meta::{FileId, TableMeta};
 use serde::Serialize;
-
-/// The number of a tree in a database; never used twice.
-///
-/// ```
-/// # let options = shale::OpenOptions { env: shale::Env::memory(), ..Default::default() };
-/// # let db = shale::Db::open_in("/db", shale::Config::default(), options)?;
-/// # let tree = db.tree_or_create("t")?;
-/// let id: shale::TreeId = tree.id();
-/// assert!(id > 0);
-/// # Ok::<(), shale::Error>(())
-/// ```
-pub type TreeId = u32;
 
 /// What is wrong with bytes that should be an edit.
 pub type Damage = String;

@@ -13,7 +13,8 @@
 //! writes a new manifest, and so does growth, so a torn one is never appended to.
 
 use super::catalog::{Catalog, CatalogTree};
-use super::edit::{self, Damage, Edit, LogStart, TreeId};
+use super::edit::{self, Damage, Edit, LogStart};
+use super::tree_id::TreeId;
 use crate::base::coding::checksum;
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};

@@ -4,6 +4,7 @@
 //! change, [`catalog`] is what changes add up to, [`manifest`] keeps them; [`follow`] reads
 //! one that another process keeps; [`mark`] keeps what is prepared once more.
 
+mod tree_id;
 pub mod catalog;
 pub mod edit;
 pub mod follow;
@@ -15,9 +16,10 @@ pub mod prepared;
 pub mod version;
 
 pub use catalog::Catalog;
-pub use edit::{Edit, LogStart, TreeEdit, TreeId};
+pub use edit::{Edit, LogStart, TreeEdit};
 pub use follow::ManifestTail;
 pub use level::Level;
 pub use manifest::{Manifest, Recovered, RecoveredTree, recover};
 pub use prepared::PreparedTables;
+pub use tree_id::TreeId;
 pub use version::{Shape, Version};

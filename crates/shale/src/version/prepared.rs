@@ -1,6 +1,6 @@
 //! What the manifest knows of prepared transactions: of those whose writes are in tables.
 
-use super::edit::TreeId;
+use super::tree_id::TreeId;
 use crate::table::meta::TableMeta;
 use serde::Serialize;
 

@@ -4,9 +4,9 @@
 //! and then the bytes, and `rest` is the value bytes of a put, the end key bytes of a range delete,
 //! the blob reference bytes of a blob, and nothing for a delete. See docs/format.md.
 
-use crate::base::coding::{put_bytes, put_varint};
 use crate::base::error::{Error, Result};
 use crate::base::key::{KEY_BYTES_MAX, Kind, VALUE_BYTES_MAX};
+use crate::wal::payload::put_op;
 
 /// A sequence of encoded operations.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +27,7 @@ impl Ops {
     pub fn push(&mut self, kind: Kind, tree: u32, key: &[u8], value: &[u8]) -> Result<()> {
         check_bounds(key, value)?;
         self.bytes.reserve(key.len() + value.len() + 24);
-        self.bytes.push(kind as u8);
-        put_varint(&mut self.bytes, tree.into());
-        put_bytes(&mut self.bytes, key);
-        if kind != Kind::Delete {
-            put_bytes(&mut self.bytes, value);
-        }
+        put_op(&mut self.bytes, kind, tree, key, value);
         self.count += 1;
         self.user_bytes += (key.len() + value.len()) as u64;
         Ok(())

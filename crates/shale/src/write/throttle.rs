@@ -97,19 +97,6 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
-    /// How long a write of so many bytes waits, in nanoseconds; never more than
-    /// [`WAIT_NANOS_MAX`]. A stop is not a matter of time and waits 0 here.
-    pub fn wait_nanos(&self, bytes: u64) -> u64 {
-        match self {
-            Verdict::Slow { nanos_per_byte, .. } => {
-                ((bytes as f64 * nanos_per_byte) as u64).min(WAIT_NANOS_MAX)
-            }
-            Verdict::None | Verdict::Stop { .. } => 0,
-        }
-    }
-}
-
 /// How much writers are slowed under this pressure.
 pub fn delay(pressure: &Pressure) -> Verdict {
     let p = pressure;

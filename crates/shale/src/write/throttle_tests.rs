@@ -86,8 +86,9 @@ fn only_memory_stops_and_the_cause_is_told() {
 #[test]
 fn no_write_waits_long() {
     let worst = Pressure { level0_tables: 1000, compaction_rate: 1, flush_rate: 1, ..calm() };
-    assert_eq!(delay(&worst).wait_nanos(u64::MAX), WAIT_NANOS_MAX);
-    assert!(delay(&worst).wait_nanos(100) < 1_000_000);
+    // The bound itself is kept where waits are added up: see the tests of `db/throttle_state`.
+    assert!(nanos(&worst) * u64::MAX as f64 > WAIT_NANOS_MAX as f64);
+    assert!(nanos(&worst) * 100.0 < 1_000_000.0);
     const { assert!(WAIT_NANOS_MAX < 200_000_000) };
 }
 

@@ -1,7 +1,7 @@
 //! The content of a file of the simulated disk: what is durable of it, who was told of a failed
 //! sync, and what a crash makes of the rest.
 
-use super::disk::CrashMode;
+use super::crash::{CrashMode, Random};
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
@@ -127,20 +127,3 @@ impl Content {
 /// Of how many failures those were told who sync a file through one opening of it. As on Linux, one
 /// of them is told of each: who returns first.
 pub(super) struct Told(AtomicU64);
-
-/// Chance from a seed (SplitMix64).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}

@@ -7,25 +7,14 @@
 //! which a kept one brings along the earlier ones on the same names, and of unsynced content any
 //! mixture of sectors.
 
-use super::content::{Content, Node, Random};
+use super::content::{Content, Node};
+use super::crash::{CrashMode, Random};
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Arc, Mutex};
 use crate::fs::DirEntry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
-
-/// What a crash makes of bytes and names that were not synced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrashMode {
-    /// All are lost: the least that a disk may keep.
-    Lost,
-    /// All are kept, and durable from now on.
-    Kept,
-    /// Names are kept or lost one by one; files end anywhere between what was synced and what was
-    /// written; each unsynced sector is kept, lost (the bytes before, or zeros) or garbage.
-    Torn,
-}
 
 /// A directory, whatever its name: as on a real disk it stays the same when it is renamed, and a
 /// new one of the name of a removed one is another.

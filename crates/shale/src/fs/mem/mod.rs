@@ -6,11 +6,12 @@
 //! [`MemFs::crash_after`] make calls fail; [`MemFs::trace_hash`] tells whether two runs made the
 //! same calls. Everything is a function of the calls made and the seeds given.
 
+mod crash;
 mod content;
 mod disk;
 mod fault;
 
-pub use disk::CrashMode;
+pub use crash::CrashMode;
 pub use fault::{Call, Counts, Fault};
 
 use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};

@@ -1,0 +1,149 @@
+//! Shared values by (file, offset), bounded in bytes, in shards that scans cannot flood.
+//!
+//! File numbers are never used twice, so nothing is ever invalidated: what belongs to a removed
+//! file ages out.
+
+use quick_cache::sync::DefaultLifecycle;
+use quick_cache::{OptionsBuilder, Weighter};
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+/// The place of a value: a file and an offset in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CacheKey {
+    /// The file's number.
+    pub file: u64,
+    /// Where in the file.
+    pub offset: u64,
+}
+
+/// How much memory a cached value takes.
+pub trait Weigh {
+    /// Bytes of memory, all of its parts included.
+    fn bytes(&self) -> usize;
+}
+
+/// Shards are fixed in number, so that what is evicted does not depend on the machine.
+const SHARDS: usize = 64;
+/// What an entry is taken to weigh when the tables of the cache are sized.
+const ENTRY_BYTES_TYPICAL: u64 = 16 * 1024;
+/// What the cache itself spends on an entry.
+const ENTRY_OVERHEAD_BYTES: u64 = 64;
+
+/// Values by place, at most so many bytes of them; the least useful go first. Thread-safe.
+pub struct Cache<V: Weigh> {
+    inner: quick_cache::sync::Cache<CacheKey, Arc<V>, Weights, Mix>,
+}
+
+impl<V: Weigh> std::fmt::Debug for Cache<V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache")
+            .field("bytes", &self.bytes())
+            .field("capacity", &self.capacity())
+            .finish()
+    }
+}
+
+impl<V: Weigh> Cache<V> {
+    /// An empty cache of `bytes`.
+    pub fn new(bytes: u64) -> Cache<V> {
+        let items = (bytes / ENTRY_BYTES_TYPICAL).clamp(32, 1 << 24) as usize;
+        let mut builder = OptionsBuilder::new();
+        builder.shards(SHARDS).estimated_items_capacity(items).weight_capacity(bytes);
+        let inner = match builder.build() {
+            Ok(options) => quick_cache::sync::Cache::with_options(
+                options,
+                Weights,
+                Mix,
+                DefaultLifecycle::default(),
+            ),
+            Err(_) => quick_cache::sync::Cache::with(
+                items,
+                bytes,
+                Weights,
+                Mix,
+                DefaultLifecycle::default(),
+            ),
+        };
+        Cache { inner }
+    }
+
+    /// The value at this place, if it is held.
+    #[inline]
+    pub fn get(&self, key: &CacheKey) -> Option<Arc<V>> {
+        self.inner.get(key)
+    }
+
+    /// Holds a value. One that is heavier than a shard is not held.
+    pub fn insert(&self, key: CacheKey, value: Arc<V>) {
+        self.inner.insert(key, value);
+    }
+
+    /// Changes the bound; evicts at once if it shrinks.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.inner.set_capacity(bytes);
+    }
+
+    /// The bound, in bytes.
+    pub fn capacity(&self) -> u64 {
+        self.inner.capacity()
+    }
+
+    /// How many bytes are held.
+    pub fn bytes(&self) -> u64 {
+        self.inner.weight()
+    }
+
+    /// How many values are held.
+    pub fn entries(&self) -> usize {
+        self.inner.len()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Weights;
+
+impl<V: Weigh> Weighter<CacheKey, Arc<V>> for Weights {
+    fn weight(&self, _key: &CacheKey, value: &Arc<V>) -> u64 {
+        value.bytes() as u64 + ENTRY_OVERHEAD_BYTES
+    }
+}
+
+/// A hash of a place: the same in every run. Places are ours, so no one can choose collisions.
+#[derive(Clone, Copy, Debug)]
+struct Mix;
+
+#[derive(Debug)]
+struct MixHasher(u64);
+
+impl BuildHasher for Mix {
+    type Hasher = MixHasher;
+
+    #[inline]
+    fn build_hasher(&self) -> MixHasher {
+        MixHasher(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+impl Hasher for MixHasher {
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        let product = u128::from(self.0 ^ value) * 0xa076_1d64_78bd_642f_u128;
+        self.0 = (product as u64) ^ ((product >> 64) as u64);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

@@ -1,0 +1,383 @@
+//! A user's cursor over one table: both directions, through the cache, reading ahead once blocks
+//! are asked for one after the other.
+//!
+//! Blocks that lie in the cache are taken from it. Others are read one by one; after two in a row
+//! several are read at once, at first 64 KiB of them, then twice as many each time up to the bound.
+//! Each is decoded once, when it is reached. Blocks go into the cache only if the caller wants so;
+//! else the memory of the last one is used for the next.
+
+use super::reader::{Table, TableIndex};
+use crate::base::activity::Activity;
+use crate::base::cursor::Cursor;
+use crate::base::error::Result;
+use crate::base::key::{Kind, SEQ_MAX, SeqNo};
+use crate::base::stats::Counter;
+use crate::cache::CacheKey;
+use crate::table::format::{Block, Handle};
+use std::sync::Arc;
+
+/// The first read-ahead, in bytes.
+const READAHEAD_BYTES_MIN: usize = 64 * 1024;
+/// After how many blocks in a row reading ahead begins.
+const SEQUENTIAL_BLOCKS: u32 = 2;
+
+/// How a cursor uses cache and disk.
+#[derive(Clone, Copy, Debug)]
+pub struct CursorOptions {
+    /// Whether blocks that had to be read are put into the cache.
+    pub fill_cache: bool,
+    /// The most bytes to read at once; 0 never reads ahead.
+    pub readahead: usize,
+}
+
+impl Default for CursorOptions {
+    fn default() -> CursorOptions {
+        CursorOptions { fill_cache: true, readahead: 512 * 1024 }
+    }
+}
+
+/// A cursor over one table. See [`Cursor`].
+pub struct TableCursor {
+    table: Arc<Table>,
+    options: CursorOptions,
+    /// Loaded by the first seek.
+    index: Option<Arc<TableIndex>>,
+    block: Arc<Block>,
+    /// The number of `block`; `usize::MAX` while there is none.
+    block_at: usize,
+    /// The entry within the block; not valid if it is no entry of the block.
+    entry: usize,
+    /// The key here, if the block's keys have a common prefix.
+    key: Vec<u8>,
+    window: Window,
+}
+
+/// File bytes that have been read ahead.
+#[derive(Debug, Default)]
+struct Window {
+    bytes: Vec<u8>,
+    offset: u64,
+    /// Blocks read in a row, without a jump.
+    sequential: u32,
+    next_bytes: usize,
+}
+
+impl Window {
+    fn get(&self, handle: Handle) -> Option<&[u8]> {
+        let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
+        self.bytes.get(start..start.checked_add(handle.bytes as usize)?)
+    }
+}
+
+impl std::fmt::Debug for TableCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableCursor").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    /// A cursor for users' scans.
+    pub fn cursor(self: &Arc<Self>, options: CursorOptions) -> TableCursor {
+        TableCursor::new(Arc::clone(self), options)
+    }
+}
+
+impl TableCursor {
+    fn new(table: Arc<Table>, options: CursorOptions) -> TableCursor {
+        TableCursor {
+            table,
+            options,
+            index: None,
+            block: Arc::default(),
+            block_at: usize::MAX,
+            entry: 0,
+            key: Vec::new(),
+            window: Window::default(),
+        }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// How many entries of the block follow the current one, up to `bound`, if all of the block are
+    /// puts of different keys written at or before `seq`. Only while valid.
+    #[inline]
+    pub fn plain_ahead<'a>(&self, seq: SeqNo, bound: impl FnOnce() -> Option<&'a [u8]>) -> usize {
+        let left = self.block.entries() - 1 - self.entry;
+        if left == 0 || !self.block.is_uniform() || self.seq() > seq {
+            return 0;
+        }
+        match bound() {
+            None => left,
+            Some(bound) => self.block.lower_bound(bound, SEQ_MAX).saturating_sub(self.entry + 1),
+        }
+    }
+
+    fn index(&mut self) -> Result<Arc<TableIndex>> {
+        match &self.index {
+            Some(index) => Ok(Arc::clone(index)),
+            None => {
+                let index = self.table.index()?;
+                self.index = Some(Arc::clone(&index));
+                Ok(index)
+            }
+        }
+    }
+
+    fn invalidate(&mut self) {
+        self.entry = usize::MAX;
+    }
+
+    /// Makes block `at` the current one; not yet at any entry.
+    fn load(&mut self, index: &TableIndex, at: usize) -> Result<()> {
+        self.invalidate();
+        if self.block_at == at {
+            return Ok(());
+        }
+        let from = std::mem::replace(&mut self.block_at, usize::MAX);
+        let info = index.index.info(at);
+        let place = CacheKey { file: self.table.id(), offset: info.handle.offset };
+        let shared = Arc::clone(&self.table);
+        let shared = shared.shared();
+        if let Some(block) = shared.cache.get(&place) {
+            shared.recorder.add(Counter::DataHits, 1);
+            self.block = block;
+        } else {
+            self.decode(index, at, from)?;
+            if self.options.fill_cache {
+                shared.cache.insert(place, Arc::clone(&self.block));
+            }
+        }
+        self.block_at = at;
+        let prefix = self.block.prefix();
+        self.key.clear();
+        self.key.extend_from_slice(prefix);
+        Ok(())
+    }
+
+    fn decode(&mut self, index: &TableIndex, at: usize, from: usize) -> Result<()> {
+        let info = index.index.info(at);
+        if self.window.get(info.handle).is_none() {
+            self.fill_window(index, at, from)?;
+        }
+        let Some(frame) = self.window.get(info.handle) else {
+            return Err(self.table.corrupt(info.handle.offset, "a block lies outside the file"));
+        };
+        // The memory of the last block is free unless the cache or a slice holds it.
+        let image = match Arc::get_mut(&mut self.block) {
+            Some(block) => std::mem::take(block).into_bytes(),
+            None => Vec::new(),
+        };
+        let activity = Some(Activity::ReadDecompress);
+        let block = self.table.decode_block(index, frame, &info, image, activity)?;
+        match Arc::get_mut(&mut self.block) {
+            Some(slot) => *slot = block,
+            None => self.block = Arc::new(block),
+        }
+        self.table.shared().recorder.add(Counter::DataMisses, 1);
+        Ok(())
+    }
+
+    /// Reads block `at`, and those after it (or before it, if blocks are asked for backwards) if it
+    /// seems that they will be wanted.
+    fn fill_window(&mut self, index: &TableIndex, at: usize, from: usize) -> Result<()> {
+        let forward = from.wrapping_add(1) == at;
+        let backward = at.wrapping_add(1) == from;
+        let window = &mut self.window;
+        window.sequential = if forward || backward { window.sequential + 1 } else { 0 };
+        let handle = index.index.info(at).handle;
+        let (mut start, mut end) = (handle.offset, handle.end());
+        if window.sequential >= SEQUENTIAL_BLOCKS && self.options.readahead > 0 {
+            let bytes = window.next_bytes.clamp(READAHEAD_BYTES_MIN, 1 << 30);
+            let bytes = bytes.min(self.options.readahead);
+            window.next_bytes = bytes * 2;
+            let mut next = at;
+            if forward {
+                while next + 1 < index.index.blocks() && end - start < bytes as u64 {
+                    next += 1;
+                    end = index.index.info(next).handle.end();
+                }
+            } else {
+                while next > 0 && end - start < bytes as u64 {
+                    next -= 1;
+                    start = index.index.info(next).handle.offset;
+                }
+            }
+        } else {
+            window.next_bytes = 0;
+        }
+        window.offset = start;
+        window.bytes.resize((end - start) as usize, 0);
+        let read = self.table.read_at(start, &mut window.bytes);
+        if read.is_err() {
+            window.bytes.clear();
+        }
+        self.table.shared().recorder.add(Counter::ReadBytes, end - start);
+        read
+    }
+
+    /// Brings the assembled key up to date with the position.
+    #[inline]
+    fn settle(&mut self) {
+        let prefix_len = self.block.prefix().len();
+        if prefix_len > 0 && self.entry < self.block.entries() {
+            self.key.truncate(prefix_len);
+            self.key.extend_from_slice(self.block.suffix(self.entry));
+        }
+    }
+
+    /// Goes to the first entry of the first block from `at` on that has one.
+    fn enter_first(&mut self, index: &TableIndex, at: usize) -> Result<()> {
+        self.invalidate();
+        if at < index.index.blocks() {
+            self.load(index, at)?;
+            self.entry = 0;
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn enter_last(&mut self, index: &TableIndex, at: usize) -> Result<()> {
+        self.load(index, at)?;
+        self.entry = self.block.entries().wrapping_sub(1);
+        self.settle();
+        Ok(())
+    }
+
+    /// Goes to the first entry at or after (key, seq); if there is none, past the last entry of the
+    /// last block looked into.
+    fn find(&mut self, index: &TableIndex, key: &[u8], seq: SeqNo) -> Result<bool> {
+        let seq = match self.table.meta.ingest_seq {
+            0 => seq,
+            // Blocks say 0 for all entries: they are all before `seq`, or all after.
+            ingest if ingest <= seq => SEQ_MAX,
+            _ => return self.find_after(index, key),
+        };
+        let mut at = index.index.find(key);
+        while at < index.index.blocks() {
+            self.load(index, at)?;
+            let entry = self.block.lower_bound(key, seq);
+            if entry < self.block.entries() {
+                self.entry = entry;
+                return Ok(true);
+            }
+            at += 1;
+        }
+        Ok(false)
+    }
+
+    /// As `find`, to the first entry whose key is after `key`.
+    fn find_after(&mut self, index: &TableIndex, key: &[u8]) -> Result<bool> {
+        let mut after = Vec::with_capacity(key.len() + 1);
+        after.extend_from_slice(key);
+        after.push(0);
+        let mut at = index.index.find(&after);
+        while at < index.index.blocks() {
+            self.load(index, at)?;
+            let entry = self.block.lower_bound(&after, SEQ_MAX);
+            if entry < self.block.entries() {
+                self.entry = entry;
+                return Ok(true);
+            }
+            at += 1;
+        }
+        Ok(false)
+    }
+}
+
+impl Cursor for TableCursor {
+    #[inline]
+    fn valid(&self) -> bool {
+        self.entry < self.block.entries()
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        self.invalidate();
+        let index = self.index()?;
+        self.enter_first(&index, 0)
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        self.invalidate();
+        let index = self.index()?;
+        match index.index.blocks().checked_sub(1) {
+            Some(last) => self.enter_last(&index, last),
+            None => Ok(()),
+        }
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.invalidate();
+        let index = self.index()?;
+        if !self.find(&index, key, seq)? {
+            self.invalidate();
+        }
+        self.settle();
+        Ok(())
+    }
+
+    fn seek_back(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.invalidate();
+        let index = self.index()?;
+        if !self.find(&index, key, seq)? {
+            return self.seek_last();
+        }
+        self.prev()
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        debug_assert!(self.valid());
+        self.entry += 1;
+        if self.entry < self.block.entries() {
+            self.settle();
+            return Ok(());
+        }
+        let index = self.index()?;
+        self.enter_first(&index, self.block_at.wrapping_add(1))
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        debug_assert!(self.valid());
+        if self.entry > 0 {
+            self.entry -= 1;
+            self.settle();
+            return Ok(());
+        }
+        self.invalidate();
+        match self.block_at.checked_sub(1) {
+            Some(before) => {
+                let index = self.index()?;
+                self.enter_last(&index, before)
+            }
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        if self.block.prefix().is_empty() { self.block.suffix(self.entry) } else { &self.key }
+    }
+
+    #[inline]
+    fn seq(&self) -> SeqNo {
+        self.block.seq(self.entry).max(self.table.meta.ingest_seq)
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        self.block.tag(self.entry).1
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        self.block.value(self.entry)
+    }
+}
+
+#[cfg(test)]
+#[path = "cursor_tests.rs"]
+mod tests;

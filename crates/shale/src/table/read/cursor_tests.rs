@@ -1,0 +1,173 @@
+use super::*;
+use crate::base::config::Codec;
+use crate::base::key::compare;
+use crate::table::testing::{Chance, Entry, World, entries, options};
+use crate::table::{BlockSlice, TableMeta};
+
+fn here(cursor: &impl Cursor) -> Option<Entry> {
+    cursor
+        .valid()
+        .then(|| (cursor.key().to_vec(), cursor.seq(), cursor.kind(), cursor.value().to_vec()))
+}
+
+/// Moves a cursor at random and a position in `rows` along with it.
+fn walk(cursor: &mut TableCursor, rows: &[Entry], chance: &mut Chance, moves: usize) {
+    let mut at = rows.len();
+    for _ in 0..moves {
+        let row = &rows[chance.below(rows.len() as u64) as usize];
+        let mut key = row.0.clone();
+        match chance.below(4) {
+            0 => key.push(0),
+            1 => drop(key.pop()),
+            _ => {}
+        }
+        let seq = [row.1, row.1 + 1, row.1.saturating_sub(1), 0, SEQ_MAX][chance.below(5) as usize];
+        let bound = rows.partition_point(|e| compare(&e.0, e.1, &key, seq).is_lt());
+        match chance.below(8) {
+            0 => {
+                cursor.seek_first().unwrap();
+                at = 0;
+            }
+            1 => {
+                cursor.seek_last().unwrap();
+                at = rows.len() - 1;
+            }
+            2 => {
+                cursor.seek(&key, seq).unwrap();
+                at = bound;
+            }
+            3 => {
+                cursor.seek_back(&key, seq).unwrap();
+                at = bound.checked_sub(1).unwrap_or(rows.len());
+            }
+            direction => {
+                for _ in 0..chance.below(40) {
+                    if at == rows.len() {
+                        break;
+                    }
+                    if direction < 6 {
+                        cursor.next().unwrap();
+                        at += 1;
+                    } else {
+                        cursor.prev().unwrap();
+                        at = at.checked_sub(1).unwrap_or(rows.len());
+                    }
+                    assert_eq!(here(cursor).as_ref(), rows.get(at));
+                }
+            }
+        }
+        assert_eq!(here(cursor).as_ref(), rows.get(at));
+    }
+}
+
+#[test]
+fn moves_as_a_sorted_list_does() {
+    let mut chance = Chance(3);
+    for (versions, block_bytes) in [(1, 200), (4, 100), (30, 100), (3, 100_000)] {
+        let world = World::new(64 << 20);
+        let rows = entries(150, versions, block_bytes as u64);
+        let table = world.open(world.write(1, options(Codec::Lz4, block_bytes), &rows));
+        for (fill_cache, readahead) in [(false, 0), (false, 1000), (true, 300), (false, 1 << 20)] {
+            let mut cursor = table.cursor(CursorOptions { fill_cache, readahead });
+            walk(&mut cursor, &rows, &mut chance, 400);
+        }
+    }
+}
+
+#[test]
+fn an_ingested_table_has_one_sequence_number() {
+    let world = World::new(64 << 20);
+    let plain: Vec<Entry> =
+        entries(100, 1, 1).into_iter().map(|row| (row.0, 0, Kind::Put, row.3)).collect();
+    let meta = world.write(1, options(Codec::None, 300), &plain);
+    let meta = TableMeta { ingest_seq: 500, min_seq: 500, max_seq: 500, ..meta };
+    let table = world.open(meta);
+    table.verify().unwrap();
+    let rows: Vec<Entry> = plain.into_iter().map(|row| (row.0, 500, row.2, row.3)).collect();
+    let mut cursor = table.cursor(CursorOptions::default());
+    walk(&mut cursor, &rows, &mut Chance(8), 600);
+    let hash = crate::base::coding::hash(&rows[7].0);
+    assert!(table.get(&rows[7].0, hash, 499).unwrap().is_none());
+    assert_eq!(table.get(&rows[7].0, hash, 500).unwrap().unwrap().seq, 500);
+    let mut scan = table.scan(None, None);
+    for (key, seq) in [(&rows[7].0, 500), (&rows[7].0, 499), (&rows[99].0, 3)] {
+        scan.seek(key, seq).unwrap();
+        cursor.seek(key, seq).unwrap();
+        assert_eq!(here(&scan), here(&cursor));
+    }
+}
+
+#[test]
+fn reads_ahead_only_when_blocks_follow_each_other() {
+    let world = World::new(64 << 20);
+    let rows = entries(3000, 1, 1);
+    let table = world.open(world.write(1, options(Codec::None, 1000), &rows));
+    let reads = |options: CursorOptions, forward: bool| {
+        let mut cursor = table.cursor(options);
+        cursor.seek(&rows[1].0, SEQ_MAX).unwrap();
+        let before = world.fs.counts().total();
+        if forward {
+            cursor.seek_first().unwrap();
+        } else {
+            cursor.seek_last().unwrap();
+        }
+        let mut count = 0;
+        while cursor.valid() {
+            count += 1;
+            if forward { cursor.next().unwrap() } else { cursor.prev().unwrap() }
+        }
+        assert_eq!(count, rows.len());
+        world.fs.counts().total() - before
+    };
+    let none = CursorOptions { fill_cache: false, readahead: 0 };
+    let some = CursorOptions { fill_cache: false, readahead: 1 << 20 };
+    assert!(table.meta.blocks > 100);
+    for forward in [true, false] {
+        assert!(reads(none, forward) >= table.meta.blocks - 1);
+        assert!(reads(some, forward) < 12, "{}", reads(some, forward));
+    }
+    assert_eq!(world.shared.cache.entries(), 0);
+    let filling = CursorOptions { fill_cache: true, ..some };
+    reads(filling, true);
+    assert_eq!(world.shared.cache.entries() as u64, table.meta.blocks);
+    assert_eq!(reads(none, false), 0);
+}
+
+#[test]
+fn a_value_outlives_the_move_of_its_cursor() {
+    let world = World::new(64 << 20);
+    let rows = entries(300, 1, 6);
+    let table = world.open(world.write(1, options(Codec::Lz4, 400), &rows));
+    let mut cursor = table.cursor(CursorOptions { fill_cache: false, readahead: 1 << 16 });
+    cursor.seek_first().unwrap();
+    let mut values = Vec::new();
+    while cursor.valid() {
+        values.push(BlockSlice::value_of(Arc::clone(&cursor.block), cursor.entry));
+        cursor.next().unwrap();
+    }
+    assert!(values.iter().zip(&rows).all(|(value, row)| **value == *row.3));
+}
+
+#[test]
+fn an_error_leaves_the_cursor_usable() {
+    let world = World::new(64 << 20);
+    let rows = entries(300, 1, 6);
+    let meta = world.write(1, options(Codec::None, 400), &rows);
+    let table = world.open(meta);
+    let damaged = 2000;
+    assert!(world.fs.corrupt(table.path(), damaged, 1));
+    let mut cursor = table.cursor(CursorOptions { fill_cache: true, readahead: 0 });
+    cursor.seek_first().unwrap();
+    let mut seen = 0;
+    let error = loop {
+        match cursor.next() {
+            Ok(()) => seen += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(error.is_corruption() && seen > 3 && !cursor.valid());
+    cursor.seek_last().unwrap();
+    assert_eq!(here(&cursor).as_ref(), rows.last());
+    assert!(world.fs.corrupt(table.path(), damaged, 1));
+    walk(&mut cursor, &rows, &mut Chance(2), 200);
+}

@@ -1,0 +1,15 @@
+//! Reading a table: point reads, cursors, scans, samples; and verifying it.
+
+mod sections;
+mod reader;
+mod cursor;
+mod bulk_scan;
+mod sample;
+mod verify;
+
+pub use bulk_scan::BulkScan;
+pub use cursor::{CursorOptions, TableCursor};
+pub use reader::{Table, TableEntry};
+pub use sample::TableSample;
+pub(super) use sections::{read_dictionary, read_footer, read_section};
+pub use verify::VerifyCounts;

@@ -1,0 +1,6 @@
+//! Writing a table.
+
+mod dictionary;
+mod writer;
+
+pub use writer::{TableOptions, TableWriter};

@@ -1,0 +1,506 @@
+//! Writes one table: entries in order go in, a file and its [`TableMeta`] come out.
+//!
+//! Invariant: entries strictly ascend in entry order. A block ends before the entry that would make
+//! it larger than `block_bytes`, so a large value has a block of its own. Memory is bounded by one
+//! block, the output buffer, the index, eight bytes per key for the filter and, for a table that
+//! may have a dictionary, the 256 KiB of blocks that wait until that is decided.
+
+use super::dictionary::Samples;
+use crate::base::activity::Activity;
+use crate::base::coding::hash;
+use crate::base::config::Codec;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::base::ranges::RangeDeletes;
+use crate::fs::WriteFile;
+use crate::fs::meter::Meter;
+use crate::table::blob::BlobRef;
+use crate::table::format::block_builder::BlockBuilder;
+use crate::table::format::compress::{self, Compressor, Dictionary};
+use crate::table::format::index::{IndexBuilder, separator};
+use crate::table::format::{
+    Block, BlockInfo, Footer, Handle, RawBlock, filter, frame_codec, properties,
+    put_dictionary_frame, put_frame, put_plain_frame,
+};
+use crate::table::meta::{FileId, TableMeta};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// How many bytes are collected before they are handed to the file.
+const OUTPUT_BYTES: usize = 256 * 1024;
+/// After how many bytes the device is told to begin writing.
+const HINT_BYTES: u64 = 4 << 20;
+/// The longest value that fits a table; larger ones belong into blobs.
+const VALUE_BYTES_MAX: usize = 1 << 30;
+
+/// After a block that did not shrink: how many plain ones are believed to shrink no more.
+const PLAIN_BELIEVED: u32 = 16;
+
+/// How a table is to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct TableOptions {
+    /// The codec of data blocks.
+    pub codec: Codec,
+    /// Whether the table has a compression dictionary if that pays and the codec is zstd.
+    pub dictionary: bool,
+    /// The size of a block before compression.
+    pub block_bytes: usize,
+    /// Filter bits per key; 0 for no filter.
+    pub filter_bits: u8,
+    /// The number of the tree that the table is written for; 0 for none. Kept in the file, for a
+    /// repair of a database whose manifest is lost.
+    pub tree: u32,
+}
+
+/// Writes a table. To abandon one, drop the writer and remove the file.
+pub struct TableWriter {
+    file: Box<dyn WriteFile>,
+    options: TableOptions,
+    meta: TableMeta,
+    builder: BlockBuilder,
+    compressor: Compressor,
+    /// The blocks so far, while it is open whether the table has a dictionary.
+    samples: Option<Samples>,
+    dictionary: Option<Arc<Dictionary>>,
+    /// The length of the dictionary's frame, which begins the file.
+    dictionary_bytes: u32,
+    index: IndexBuilder,
+    /// The block whose separator waits for the first key of the next one.
+    pending: Option<BlockInfo>,
+    separator: Vec<u8>,
+    /// The last entry of the pending block.
+    last_key: Vec<u8>,
+    last_seq: SeqNo,
+    hashes: Vec<u64>,
+    ranges: Vec<RangeDeletes>,
+    /// How many more plain blocks [`TableWriter::takes_block`] takes without a try to compress one.
+    plain_believed: u32,
+    output: Vec<u8>,
+    written: u64,
+    hinted: u64,
+}
+
+impl std::fmt::Debug for TableWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableWriter").field("id", &self.meta.id).finish_non_exhaustive()
+    }
+}
+
+impl TableWriter {
+    /// Begins a table in `file`, which must be empty.
+    pub fn new(file: Box<dyn WriteFile>, id: FileId, options: TableOptions) -> TableWriter {
+        TableWriter {
+            file,
+            options,
+            meta: TableMeta { id, min_seq: SeqNo::MAX, ..TableMeta::default() },
+            builder: BlockBuilder::new(),
+            compressor: Compressor::new(options.codec),
+            samples: (options.dictionary && matches!(options.codec, Codec::Zstd(_)))
+                .then(Samples::default),
+            dictionary: None,
+            dictionary_bytes: 0,
+            index: IndexBuilder::default(),
+            pending: None,
+            separator: Vec::new(),
+            last_key: Vec::new(),
+            last_seq: 0,
+            hashes: Vec::new(),
+            ranges: Vec::new(),
+            plain_believed: 0,
+            output: Vec::with_capacity(OUTPUT_BYTES + OUTPUT_BYTES / 4),
+            written: 0,
+            hinted: 0,
+        }
+    }
+
+    /// The same, with the cost of compressing its blocks counted for `activity`.
+    pub fn counted_as(mut self, activity: Activity, meter: &Arc<Meter>) -> TableWriter {
+        self.compressor.count_as(activity, meter);
+        self
+    }
+
+    /// Adds an entry, which must come after all those before it.
+    #[inline]
+    pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) -> Result<()> {
+        let mut new_key = true;
+        if self.meta.entries > 0 {
+            let last =
+                if self.builder.is_empty() { &self.last_key[..] } else { self.builder.last_key() };
+            match last.cmp(key) {
+                Ordering::Less => {}
+                Ordering::Equal if self.last_seq > seq => new_key = false,
+                _ => return Err(out_of_order()),
+            }
+        }
+        if !self.builder.is_empty()
+            && self.builder.size() + key.len() + value.len() > self.options.block_bytes
+        {
+            self.cut_block()?;
+        }
+        if self.builder.is_empty() {
+            if value.len() > VALUE_BYTES_MAX {
+                return Err(Error::InvalidArgument("the value is too long for a table".to_owned()));
+            }
+            self.begin_block(key);
+        }
+        if kind == Kind::Blob {
+            self.add_blob(value)?;
+        }
+        self.builder.add(key, seq, kind, value);
+        self.last_seq = seq;
+        self.meta.entries += 1;
+        if new_key && self.options.filter_bits > 0 {
+            self.hashes.push(hash(key));
+        }
+        Ok(())
+    }
+
+    fn add_blob(&mut self, reference: &[u8]) -> Result<()> {
+        let Some(blob) = BlobRef::decode(reference) else {
+            return Err(Error::InvalidArgument("a blob reference is malformed".to_owned()));
+        };
+        if self.meta.blobs.last() != Some(&blob.file) {
+            self.meta.blobs.push(blob.file);
+        }
+        Ok(())
+    }
+
+    /// Adds range deletes; any time before the end.
+    pub fn add_range_deletes(&mut self, ranges: &RangeDeletes) {
+        if !ranges.is_empty() {
+            self.ranges.push(ranges.clone());
+        }
+    }
+
+    /// Whether the block is as this table would write it, so that it may be added as it is.
+    ///
+    /// - It was made by this table's codec, whatever the level, and with this table's dictionary,
+    ///   which, while that is open, may become that of the block. A plain block is taken if
+    ///   blocks that were tried lately did not shrink, as it may come from a level without
+    ///   compression.
+    /// - Its size is that of a block here, and blocks stay on average at least half full: the one
+    ///   that is open ends early for this one.
+    pub fn takes_block(&self, raw: &RawBlock<'_>) -> bool {
+        let wanted = compress::id_of(self.options.codec);
+        let made_here = match frame_codec(raw.bytes) {
+            Some(compress::id::NONE) => wanted == compress::id::NONE || self.plain_believed > 0,
+            Some(compress::id::ZSTD_DICTIONARY) => self.samples.is_some() || self.shares(raw),
+            codec => codec == Some(wanted) && self.samples.is_none() && self.dictionary.is_none(),
+        };
+        let (image, open) = (raw.block.image().len(), u64::from(!self.builder.is_empty()));
+        let block_bytes = self.options.block_bytes;
+        let blocks = self.meta.blocks + open + 1;
+        let bytes = self.meta.raw_bytes + open * self.builder.size() as u64 + image as u64;
+        made_here
+            && (image <= 2 * block_bytes || raw.block.entries() == 1)
+            && bytes >= blocks * block_bytes as u64 / 2
+    }
+
+    /// Whether the block was made with this table's dictionary.
+    fn shares(&self, raw: &RawBlock<'_>) -> bool {
+        match (&self.dictionary, raw.dictionary) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other) || own.bytes() == other.bytes(),
+            _ => false,
+        }
+    }
+
+    /// Adds a block as it is, or compressed anew if it was made with another dictionary. Its
+    /// entries must come after all those before it.
+    pub fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
+        let block = raw.block;
+        let Some(last) = block.entries().checked_sub(1) else { return Ok(()) };
+        if !self.builder.is_empty() {
+            self.cut_block()?;
+        }
+        let has_dictionary = frame_codec(raw.bytes) == Some(compress::id::ZSTD_DICTIONARY);
+        if self.samples.is_some() {
+            // Blocks made with what was learnt from these rows before need not be made anew.
+            self.decide(raw.dictionary.filter(|_| has_dictionary).cloned())?;
+        }
+        let first = block.key(0);
+        let mut new_key = true;
+        if self.meta.entries > 0 {
+            match self.last_key.as_slice().cmp(&first) {
+                Ordering::Less => {}
+                Ordering::Equal if self.last_seq > block.seq(0) => new_key = false,
+                _ => return Err(out_of_order()),
+            }
+        }
+        self.begin_block(&first);
+        let deletes = self.note_entries(block, new_key)?;
+        if frame_codec(raw.bytes) == Some(compress::id::NONE) {
+            self.plain_believed = self.plain_believed.saturating_sub(1);
+        }
+        let mut handle = self.next_handle(raw.bytes.len());
+        if has_dictionary && !self.shares(raw) {
+            let image = block.image();
+            handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
+        } else {
+            self.output.extend_from_slice(raw.bytes);
+        }
+        block.key_into(last, &mut self.last_key);
+        self.last_seq = block.seq(last);
+        self.meta.entries += block.entries() as u64;
+        self.meta.deletes += deletes;
+        self.end_block(
+            BlockInfo {
+                handle,
+                entries: block.entries() as u32,
+                tagged: block.tagged(),
+                deletes: deletes > 0,
+            },
+            (block.key_bytes(), block.value_bytes()),
+            block.image().len(),
+        )
+    }
+
+    /// Takes what the table must know of each entry of a block that is carried over. Answers how
+    /// many are deletes.
+    fn note_entries(&mut self, block: &Block, new_key: bool) -> Result<u64> {
+        let mut deletes = 0;
+        let tags = if block.is_uniform() { 1 } else { block.entries() };
+        for index in 0..tags {
+            let (seq, kind) = block.tag(index);
+            self.meta.min_seq = self.meta.min_seq.min(seq);
+            self.meta.max_seq = self.meta.max_seq.max(seq);
+            deletes += u64::from(kind == Kind::Delete);
+            if kind == Kind::Blob {
+                self.add_blob(block.value(index))?;
+            }
+        }
+        if self.options.filter_bits > 0 {
+            self.note_keys(block, new_key);
+        }
+        Ok(deletes)
+    }
+
+    /// Notes the keys of a block for the filter; the first one only if it is a `new_key`.
+    fn note_keys(&mut self, block: &Block, mut new_key: bool) {
+        self.hashes.reserve(block.entries());
+        let mut key = block.prefix().to_vec();
+        for index in 0..block.entries() {
+            let suffix = block.suffix(index);
+            if index > 0 {
+                new_key = block.is_uniform() || block.suffix(index - 1) != suffix;
+            }
+            if new_key {
+                key.truncate(block.prefix().len());
+                key.extend_from_slice(suffix);
+                self.hashes.push(hash(&key));
+            }
+        }
+    }
+
+    /// Files the pending block in the index, now that the first key after it is known.
+    fn begin_block(&mut self, first: &[u8]) {
+        match self.pending.take() {
+            Some(info) => {
+                separator(&self.last_key, first, &mut self.separator);
+                match self.samples.as_mut().and_then(|samples| samples.blocks.last_mut()) {
+                    Some(waiting) => waiting.separator.clone_from(&self.separator),
+                    None => self.index.add(&self.separator, &info),
+                }
+            }
+            None => self.meta.smallest = first.to_vec(),
+        }
+    }
+
+    fn next_handle(&self, bytes: usize) -> Handle {
+        Handle { offset: self.written + self.output.len() as u64, bytes: bytes as u32 }
+    }
+
+    /// Ends the block in the builder: compresses it into the output buffer.
+    fn cut_block(&mut self) -> Result<()> {
+        self.last_key.clear();
+        self.last_key.extend_from_slice(self.builder.last_key());
+        let (key_bytes, value_bytes) = self.builder.bytes();
+        let (min_seq, max_seq) = self.builder.seqs();
+        self.meta.min_seq = self.meta.min_seq.min(min_seq);
+        self.meta.max_seq = self.meta.max_seq.max(max_seq);
+        self.meta.deletes += self.builder.deletes();
+        let mut info = BlockInfo {
+            handle: self.next_handle(0),
+            entries: self.builder.entries() as u32,
+            tagged: self.builder.tagged(),
+            deletes: self.builder.deletes() > 0,
+        };
+        let image = self.builder.finish();
+        let raw_bytes = image.len();
+        if let Some(samples) = &mut self.samples {
+            samples.add(image, info);
+        } else {
+            info.handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
+            self.note_compressed();
+        }
+        self.builder.reset();
+        self.end_block(info, (key_bytes, value_bytes), raw_bytes)?;
+        match &self.samples {
+            Some(samples) if samples.are_enough() => {
+                self.decide(samples.dictionary(self.options.codec, false))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes whether the block that has just been compressed has shrunk.
+    fn note_compressed(&mut self) {
+        let shrank = frame_codec(&self.output) != Some(compress::id::NONE);
+        self.plain_believed = if shrank { 0 } else { PLAIN_BELIEVED };
+    }
+
+    /// Ends the wait: the table has this dictionary, or none. Compresses the blocks that waited.
+    pub(crate) fn decide(&mut self, dictionary: Option<Arc<Dictionary>>) -> Result<()> {
+        let Some(samples) = self.samples.take() else { return Ok(()) };
+        if let Some(dictionary) = dictionary.filter(|own| self.compressor.use_dictionary(own)) {
+            self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
+            self.dictionary = Some(dictionary);
+        }
+        let count = samples.blocks.len();
+        for (at, waiting) in samples.blocks.into_iter().enumerate() {
+            let mut info = waiting.info;
+            info.handle = self.next_handle(0);
+            let bytes = put_frame(&mut self.compressor, &waiting.image, &mut self.output) as u32;
+            info.handle.bytes = bytes;
+            self.note_compressed();
+            self.meta.data_bytes += u64::from(bytes);
+            if at + 1 < count {
+                self.index.add(&waiting.separator, &info);
+            } else {
+                self.pending = Some(info);
+            }
+            if self.output.len() >= OUTPUT_BYTES {
+                self.flush_output()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_block(
+        &mut self,
+        info: BlockInfo,
+        (key_bytes, value_bytes): (u64, u64),
+        raw_bytes: usize,
+    ) -> Result<()> {
+        self.meta.key_bytes += key_bytes;
+        self.meta.value_bytes += value_bytes;
+        self.meta.blocks += 1;
+        self.meta.raw_bytes += raw_bytes as u64;
+        self.meta.data_bytes += u64::from(info.handle.bytes);
+        self.pending = Some(info);
+        if self.output.len() >= OUTPUT_BYTES { self.flush_output() } else { Ok(()) }
+    }
+
+    fn flush_output(&mut self) -> Result<()> {
+        self.file.append(&self.output)?;
+        self.written += self.output.len() as u64;
+        self.output.clear();
+        if self.written - self.hinted >= HINT_BYTES {
+            self.file.flush_hint();
+            self.hinted = self.written;
+        }
+        Ok(())
+    }
+
+    /// Whether an entry with so many bytes of key and value would begin a block.
+    #[inline]
+    pub fn begins_block(&self, entry_bytes: usize) -> bool {
+        self.builder.is_empty() || self.builder.size() + entry_bytes > self.options.block_bytes
+    }
+
+    /// The key of the last entry added; empty if there is none.
+    #[inline]
+    pub fn last_key(&self) -> &[u8] {
+        if self.builder.is_empty() { &self.last_key } else { self.builder.last_key() }
+    }
+
+    /// How many entries have been added.
+    #[inline]
+    pub fn entries(&self) -> u64 {
+        self.meta.entries
+    }
+
+    /// Whether neither an entry nor a range delete has been added.
+    pub fn is_empty(&self) -> bool {
+        self.meta.entries == 0 && self.ranges.is_empty()
+    }
+
+    /// About how large the file would be if it ended here.
+    #[inline]
+    pub fn estimated_bytes(&self) -> u64 {
+        let filter = self.hashes.len() * usize::from(self.options.filter_bits) / 8;
+        let waiting = self.samples.as_ref().map_or(0, Samples::bytes);
+        let open = self.builder.size() as u64;
+        let open = if self.meta.data_bytes == 0 || self.builder.is_empty() {
+            open
+        } else {
+            (open as f64 * (self.meta.data_bytes as f64 / self.meta.raw_bytes as f64)) as u64
+        };
+        self.written + (self.output.len() + filter + self.index.size() + waiting) as u64 + open
+    }
+
+    /// Completes the file and makes it durable. (Its name is durable once its directory is synced.)
+    pub fn finish(self) -> Result<TableMeta> {
+        let (meta, mut file) = self.complete()?;
+        file.sync()?;
+        Ok(meta)
+    }
+
+    /// Completes the file; whoever gets it makes it durable.
+    pub fn complete(mut self) -> Result<(TableMeta, Box<dyn WriteFile>)> {
+        if self.is_empty() {
+            return Err(Error::InvalidArgument("a table needs an entry".to_owned()));
+        }
+        if !self.builder.is_empty() {
+            self.cut_block()?;
+        }
+        if let Some(samples) = &self.samples {
+            self.decide(samples.dictionary(self.options.codec, true))?;
+        }
+        if let Some(info) = self.pending.take() {
+            // No key follows, so the separator is the last key: scans know where the data ends.
+            self.index.add(&self.last_key, &info);
+            self.meta.largest = std::mem::take(&mut self.last_key);
+        }
+        let ranges = RangeDeletes::union(&self.ranges);
+        properties::complete(&mut self.meta, &ranges);
+        let footer = self.put_sections(&ranges);
+        self.output.extend_from_slice(&footer.encode());
+        self.flush_output()?;
+        self.meta.file_bytes = self.written;
+        Ok((self.meta, self.file))
+    }
+
+    /// Puts all that follows the data blocks, but for the footer, into the output buffer.
+    fn put_sections(&mut self, ranges: &RangeDeletes) -> Footer {
+        let filter = filter::build(&self.hashes, self.options.filter_bits);
+        let dictionary = Handle { offset: 0, bytes: self.dictionary_bytes };
+        let mut footer = Footer { dictionary, filter: self.next_handle(0), ..Footer::default() };
+        if !self.hashes.is_empty() && !filter.is_empty() {
+            footer.filter.bytes = put_plain_frame(&filter, &mut self.output) as u32;
+        }
+        footer.range_deletes = self.next_handle(0);
+        if !ranges.is_empty() {
+            let bytes = properties::encode_ranges(ranges);
+            // Not with the dictionary, which is for data blocks.
+            let mut compressor = Compressor::new(self.options.codec);
+            footer.range_deletes.bytes =
+                put_frame(&mut compressor, &bytes, &mut self.output) as u32;
+        }
+        footer.index = self.next_handle(0);
+        let codec = if self.options.codec == Codec::None { Codec::None } else { Codec::Lz4 };
+        let image = self.index.finish();
+        footer.index.bytes = put_frame(&mut Compressor::new(codec), image, &mut self.output) as u32;
+        footer.properties = self.next_handle(0);
+        let bytes = properties::encode(&self.meta, self.options.tree);
+        footer.properties.bytes = put_plain_frame(&bytes, &mut self.output) as u32;
+        footer
+    }
+}
+
+fn out_of_order() -> Error {
+    Error::InvalidArgument("entries must be added in ascending order".to_owned())
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

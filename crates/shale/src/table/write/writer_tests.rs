@@ -1,0 +1,113 @@
+use super::*;
+use crate::base::key::SEQ_MAX;
+use crate::base::ranges::RangeDelete;
+use crate::table::testing::{World, entries, options};
+
+fn ranges(list: &[(&str, &str, SeqNo)]) -> RangeDeletes {
+    RangeDeletes::new(list.iter().map(|&(start, end, seq)| RangeDelete {
+        start: start.into(),
+        end: end.into(),
+        seq,
+    }))
+}
+
+fn put(key: &str, seq: SeqNo) -> (Vec<u8>, SeqNo, Kind, Vec<u8>) {
+    (key.into(), seq, Kind::Put, b"value".to_vec())
+}
+
+#[test]
+fn refuses_what_does_not_ascend() {
+    let world = World::new(8 << 20);
+    let mut writer = TableWriter::new(world.fs_create(1), 1, options(Codec::None, 64));
+    writer.add(b"b", 5, Kind::Put, b"").unwrap();
+    for (key, seq) in [(b"b", 5), (b"b", 6), (b"a", 1)] {
+        assert!(matches!(writer.add(key, seq, Kind::Put, b""), Err(Error::InvalidArgument(_))));
+    }
+    writer.add(b"b", 4, Kind::Put, &[7; 100]).unwrap();
+    writer.add(b"b", 3, Kind::Put, &[7; 100]).unwrap();
+    assert!(writer.add(b"b", 3, Kind::Put, b"").is_err());
+    assert_eq!(writer.entries(), 3);
+    assert!(writer.add(b"c", 3, Kind::Blob, b"").is_err());
+    let empty = TableWriter::new(world.fs_create(2), 2, options(Codec::None, 64));
+    assert!(empty.is_empty() && empty.finish().is_err());
+}
+
+#[test]
+fn describes_the_table() {
+    let world = World::new(8 << 20);
+    let rows = [put("b", 9), put("b", 7), (b"d".to_vec(), 8, Kind::Delete, vec![])];
+    let meta = world.write(4, options(Codec::Lz4, 1000), &rows);
+    assert_eq!((meta.id, meta.entries, meta.deletes, meta.blocks), (4, 3, 1, 1));
+    assert_eq!((&meta.smallest[..], &meta.largest[..]), (&b"b"[..], &b"d"[..]));
+    assert!(!meta.largest_exclusive);
+    assert_eq!((meta.min_seq, meta.max_seq, meta.ingest_seq), (7, 9, 0));
+    assert_eq!((meta.key_bytes, meta.value_bytes), (3, 10));
+    let read =
+        crate::table::Table::read_meta(&world.shared.env, &crate::table::testing::path(4), 4);
+    assert_eq!(read.unwrap(), (1, meta));
+}
+
+#[test]
+fn range_deletes_widen_the_table() {
+    let world = World::new(8 << 20);
+    let cases = [
+        (ranges(&[("a", "c", 20)]), "a", "d", false),
+        (ranges(&[("c", "d", 20)]), "b", "d", false),
+        (ranges(&[("c", "dd", 20)]), "b", "dd", true),
+        (ranges(&[("a", "b", 20), ("x", "z", 2)]), "a", "z", true),
+    ];
+    for (ranges, smallest, largest, exclusive) in cases {
+        let rows = [put("b", 9), put("d", 7)];
+        let meta = world.write_with(1, options(Codec::None, 100), &rows, &ranges);
+        assert_eq!(meta.smallest, smallest.as_bytes());
+        assert_eq!((&meta.largest[..], meta.largest_exclusive), (largest.as_bytes(), exclusive));
+        assert_eq!(meta.max_seq, 20);
+        assert_eq!(meta.range_deletes, ranges.fragments().len() as u64);
+        assert_eq!(*world.open(meta).range_deletes().unwrap(), ranges);
+    }
+}
+
+#[test]
+fn blocks_keep_to_their_size() {
+    let world = World::new(8 << 20);
+    let mut rows = entries(200, 1, 1);
+    rows[50].3 = vec![b'x'; 5000];
+    let table = world.open(world.write(1, options(Codec::None, 1000), &rows));
+    let mut single = 0;
+    for (_, info) in table.blocks().unwrap() {
+        if info.handle.bytes > 1000 + 150 {
+            assert_eq!(info.entries, 1);
+            single += 1;
+        }
+    }
+    assert_eq!(single, 1);
+    let mean = table.meta.raw_bytes / table.meta.blocks;
+    assert!(mean > 800, "{mean}");
+}
+
+#[test]
+fn the_estimate_is_near_the_file() {
+    let world = World::new(8 << 20);
+    let rows = entries(5000, 1, 1);
+    for codec in [Codec::None, Codec::Zstd(1)] {
+        let mut writer = TableWriter::new(world.fs_create(1), 1, options(codec, 4096));
+        for (key, seq, kind, value) in &rows {
+            writer.add(key, *seq, *kind, value).unwrap();
+        }
+        let estimate = writer.estimated_bytes() as f64;
+        let bytes = writer.finish().unwrap().file_bytes as f64;
+        assert!((estimate / bytes - 1.0).abs() < 0.03, "{estimate} {bytes}");
+    }
+}
+
+#[test]
+fn a_table_without_filter_is_read_too() {
+    let world = World::new(8 << 20);
+    let rows = entries(100, 1, 1);
+    let options = TableOptions { filter_bits: 0, ..options(Codec::Lz4, 500) };
+    let table = world.open(world.write(1, options, &rows));
+    table.verify().unwrap();
+    for (key, ..) in &rows {
+        assert!(table.get(key, hash(key), SEQ_MAX).unwrap().is_some());
+    }
+}

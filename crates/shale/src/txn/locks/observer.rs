@@ -1,0 +1,34 @@
+//! Being told who waits for whom.
+
+use super::lock::TxnId;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// What is called with a transaction that waits, and those that are in its way.
+pub type WaitObserver = Box<dyn Fn(TxnId, &[TxnId]) + Send + Sync>;
+
+/// The place for one observer, which stays once it is there.
+#[derive(Default)]
+pub struct Observed(OnceLock<WaitObserver>);
+
+impl Observed {
+    /// False if there is one already.
+    pub fn set(&self, observer: WaitObserver) -> bool {
+        self.0.set(observer).is_ok()
+    }
+
+    /// Tells it, if there is one, which of `holders` are in the way of `waiter`.
+    pub fn tell(&self, waiter: TxnId, holders: impl FnOnce() -> Vec<TxnId>) {
+        let Some(observer) = self.0.get() else { return };
+        let holders = holders();
+        if !holders.is_empty() {
+            observer(waiter, &holders);
+        }
+    }
+}
+
+impl fmt::Debug for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Observed").field(&self.0.get().is_some()).finish()
+    }
+}

@@ -1,0 +1,97 @@
+//! Letting go of locks: at the end, or of what the last calls have got.
+
+use super::lock::{Mode, TxnId};
+use super::owner::{HeldKey, KeysMark, Owner};
+use super::shard::Left;
+use super::table::LockTable;
+use crate::version::TreeId;
+
+impl LockTable {
+    /// Lets go of everything, and takes back what is waited for.
+    pub fn release(&self, owner: &mut Owner) {
+        if owner.pending.is_some() && !self.give_up(owner) {
+            // Decided meanwhile: what was granted is let go of with the rest.
+            let _ = self.end_wait(owner);
+        }
+        (owner.key_bytes, owner.keys_unmerged) = (0, 0);
+        owner.claim = None;
+        let mut parts = Vec::new();
+        for held in owner.keys.drain(..) {
+            let mut cell = self.cells[usize::from(held.shard)].lock();
+            cell.shard.release(owner.id, held.tree, &held.key);
+            add_new(&mut parts, cell.promote(held.tree));
+        }
+        owner.slot.seen.note_keys(0);
+        if let Some(place) = owner.live_at.take() {
+            self.live.remove(owner.id, place);
+        }
+        for tree in owner.ranges.drain(..) {
+            for cell in &self.cells {
+                let mut cell = cell.lock();
+                cell.shard.release_ranges(owner.id, tree);
+                add_new(&mut parts, cell.promote(tree));
+                cell.shard.tidy();
+            }
+        }
+        self.grant_parts(parts);
+    }
+
+    /// Gives up what the last call has got of a key, unless it was to write: what the owner had of
+    /// it before, it has again. Answers whether it has nothing now.
+    pub fn give_up_last(&self, owner: &mut Owner, tree: TreeId, key: &[u8]) -> bool {
+        let mut cell = self.cells[Self::shard_of(tree, key)].lock();
+        let left = cell.shard.give_up_last(owner.id, tree, key);
+        let parts = if left == Left::All { Vec::new() } else { cell.promote(tree) };
+        drop(cell);
+        self.grant_parts(parts);
+        let released = left == Left::Nothing;
+        let is_it = |held: &HeldKey| held.tree == tree && *held.key == *key;
+        if released && let Some(at) = owner.keys.iter().rposition(is_it) {
+            // Mostly the last; the order stays, for marks.
+            let held = owner.keys.remove(at);
+            owner.key_bytes = owner.key_bytes.saturating_sub(held.bytes());
+            owner.slot.seen.note_keys(owner.keys.len());
+        }
+        released
+    }
+
+    /// Lets go of the keys that were got to write since a mark and that no other call has asked
+    /// for: what was written there has been undone.
+    pub fn release_undone(&self, owner: &mut Owner, mark: KeysMark) {
+        if owner.merges != mark.merges {
+            return;
+        }
+        let mut parts = Vec::new();
+        let since = owner.keys.split_off(mark.keys.min(owner.keys.len()));
+        for held in since {
+            let mut cell = self.cells[usize::from(held.shard)].lock();
+            if cell.shard.release_undone(owner.id, held.tree, &held.key) {
+                add_new(&mut parts, cell.promote(held.tree));
+                owner.key_bytes = owner.key_bytes.saturating_sub(held.bytes());
+            } else {
+                owner.keys.push(held);
+            }
+        }
+        owner.slot.seen.note_keys(owner.keys.len());
+        self.grant_parts(parts);
+    }
+
+    /// Holds a key, which the last call has got to write, in a weaker mode to the end, or in that
+    /// which the owner had it in before.
+    pub fn keep_as(&self, owner: &Owner, tree: TreeId, key: &[u8], mode: Mode) {
+        let mut cell = self.cells[Self::shard_of(tree, key)].lock();
+        let left = cell.shard.keep_as(owner.id, tree, key, mode);
+        let parts = if left == Left::All { Vec::new() } else { cell.promote(tree) };
+        drop(cell);
+        self.grant_parts(parts);
+    }
+}
+
+/// Adds those that are not there.
+fn add_new(all: &mut Vec<TxnId>, more: Vec<TxnId>) {
+    for one in more {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+}

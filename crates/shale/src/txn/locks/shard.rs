@@ -1,0 +1,372 @@
+//! One shard of the lock table, as a value: who holds what, who waits for what, and what follows
+//! when somebody asks or lets go. It neither waits nor wakes: that is for [`super::table`].
+//!
+//! A lock is on a key or on a range of keys of a tree, whether or not there are rows, and has one
+//! of four modes. Locks of two transactions whose spans overlap conflict as follows:
+//!
+//! ```text
+//!             gap   shared   exclusive   write
+//! gap          -      -          -         x
+//! shared       -      -          x         x
+//! exclusive    -      x          x         x
+//! write        x      x          x         x
+//! ```
+//!
+//! A gap lock keeps others from writing in a range, so that a locking scan meets no phantoms; gap
+//! locks do not disturb each other, nor those who lock rows that are there. Keys are spread over
+//! the shards by hash and a range is in all of them, so each shard decides on its own.
+//!
+//! Requests are served in the order in which they came: one that conflicts with an earlier one that
+//! still waits has to wait as well, or a stream of shared locks would starve an exclusive one. But
+//! nobody waits for a request that waits for a lock of his own: he would wait for himself. Where
+//! that is so by way of others, or of another shard, the request is told to pass
+//! ([`Shard::pass`]).
+//!
+//! A request may have parts, in several shards or several of one: none is held before all are free.
+//! The shard then says only that its own are, see [`Promoted`].
+
+use super::holders::Holder;
+use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
+use super::tree_locks::{Blocker, KEY_BYTES, RangeLock, Request, TreeLocks};
+use crate::version::TreeId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What a request comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is held, and was before.
+    Held,
+    /// It is held now. For a key: the key, which the shard and the holder share.
+    Granted(Option<Arc<[u8]>>),
+    /// Others are in the way.
+    Busy,
+    /// The shard may hold no more.
+    Full,
+}
+
+/// What is left of a lock after some of it was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// All of it; nobody gains.
+    All,
+    /// A weaker mode.
+    Less,
+    /// Nothing.
+    Nothing,
+}
+
+/// What has become free.
+#[derive(Debug, Default)]
+pub struct Promoted {
+    /// Who has got what was waited for, and the key if it is a new one.
+    pub granted: Vec<(TxnId, Option<Arc<[u8]>>)>,
+    /// Whose parts are free here; they are in the queue as before.
+    pub parts: Vec<TxnId>,
+}
+
+/// The locks of those keys whose hashes fall here.
+#[derive(Debug, Default)]
+pub struct Shard {
+    pub(super) trees: BTreeMap<TreeId, TreeLocks>,
+    bytes: usize,
+}
+
+impl Shard {
+    /// Grants a lock if nobody is in the way and the shard then takes at most `bytes_max`.
+    #[inline]
+    pub fn request(&mut self, owner: TxnId, lock: Lock<'_>, bytes_max: usize) -> Decision {
+        let Lock { tree, span, mode } = lock;
+        let locks = self.trees.entry(tree).or_default();
+        if locks.is_held_again(owner, span, mode) {
+            return Decision::Held;
+        }
+        if !locks.is_free(owner, span, mode) {
+            return Decision::Busy;
+        }
+        if self.bytes > bytes_max {
+            return Decision::Full;
+        }
+        let (bytes, key) = locks.grant(owner, span, mode);
+        self.bytes = self.bytes.saturating_add_signed(bytes);
+        Decision::Granted(key)
+    }
+
+    /// Whether nobody else holds or waits for what this conflicts with, but for those who wait for
+    /// the owner.
+    pub fn is_free(&self, owner: TxnId, lock: Lock<'_>) -> bool {
+        self.trees.get(&lock.tree).is_none_or(|locks| locks.is_free(owner, lock.span, lock.mode))
+    }
+
+    /// How the owner holds a key.
+    pub fn mode_of(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> Option<Mode> {
+        let holders = self.trees.get_mut(&tree)?.keys.get_mut(key)?;
+        holders.of(owner).map(|held| held.mode)
+    }
+
+    /// Tells of the ranges of a tree that the owner holds.
+    pub fn each_range(&self, owner: TxnId, tree: TreeId, found: &mut dyn FnMut(Lock<'_>)) {
+        let ranges = self.trees.get(&tree).map(|locks| locks.ranges.as_slice());
+        for range in ranges.unwrap_or_default().iter().filter(|range| range.owner == owner) {
+            found(Lock { tree, span: range.span(), mode: range.mode });
+        }
+    }
+
+    /// Grants a range that is free; those of the owner that it covers go, however much is taken.
+    pub fn cover(&mut self, owner: TxnId, lock: Lock<'_>) {
+        let locks = self.trees.entry(lock.tree).or_default();
+        let (mut bytes, _) = locks.grant(owner, lock.span, lock.mode);
+        bytes += locks.merge_fresh(owner);
+        if let Some(new) = locks.ranges.pop() {
+            locks.ranges.retain(|old| {
+                let covered = old.owner == owner && old.mode <= new.mode && new.covers(old.span());
+                bytes -= if covered { old.bytes() as isize } else { 0 };
+                !covered
+            });
+            locks.ranges.push(new);
+        }
+        self.bytes = self.bytes.saturating_add_signed(bytes);
+    }
+
+    /// Takes back the range that the owner was granted last. Others may be free to go then.
+    pub fn take_back(&mut self, owner: TxnId, tree: TreeId) {
+        let Some(locks) = self.trees.get_mut(&tree) else { return };
+        let is_fresh = |range: &RangeLock| range.owner == owner && range.fresh;
+        if let Some(at) = locks.ranges.iter().position(is_fresh) {
+            let range = locks.ranges.swap_remove(at);
+            self.bytes = self.bytes.saturating_sub(range.bytes());
+        }
+    }
+
+    /// Puts a request at the end of the queue, unless what it asks for is held. An owner has one at
+    /// a time, in one tree; without `whole` it is one of its parts.
+    pub fn enqueue(&mut self, owner: TxnId, lock: Lock<'_>, whole: bool) {
+        let Lock { tree, span, mode } = lock;
+        let locks = self.trees.entry(tree).or_default();
+        if locks.is_held_again(owner, span, mode) {
+            return;
+        }
+        debug_assert!(!locks.queue.iter().any(|other| other.owner == owner && whole));
+        let span = OwnedSpan::new(span);
+        locks.queue.push(Request { owner, span, mode, whole, passes: Vec::new() });
+    }
+
+    /// Tells of those whom what `owner` has in the queue of a tree waits for.
+    pub fn blockers(&self, owner: TxnId, tree: TreeId, found: &mut dyn FnMut(Blocker)) {
+        let Some(locks) = self.trees.get(&tree) else { return };
+        for place in locks.places(owner) {
+            locks.blockers_at(place, &mut |blocker| {
+                found(blocker);
+                true
+            });
+        }
+    }
+
+    /// From now on what `owner` has in the queue does not wait for what `other` has there.
+    pub fn pass(&mut self, owner: TxnId, tree: TreeId, other: TxnId) {
+        let Some(locks) = self.trees.get_mut(&tree) else { return };
+        for request in locks.queue.iter_mut().filter(|request| request.owner == owner) {
+            request.passes.push(other);
+        }
+    }
+
+    /// Whether nobody is in the way of what `owner` has in the queue.
+    pub fn is_clear(&self, owner: TxnId, tree: TreeId) -> bool {
+        let Some(locks) = self.trees.get(&tree) else { return true };
+        locks.places(owner).all(|place| locks.is_free_at(place))
+    }
+
+    /// Grants all that `owner` has in the queue, which is clear; answers with a new key.
+    pub fn grant_all(&mut self, owner: TxnId, tree: TreeId) -> Option<Arc<[u8]>> {
+        let locks = self.trees.get_mut(&tree)?;
+        let mut new = None;
+        while let Some(place) = locks.queue.iter().position(|request| request.owner == owner) {
+            let request = locks.queue.remove(place);
+            let (bytes, key) = locks.grant(owner, request.span.get(), request.mode);
+            self.bytes = self.bytes.saturating_add_signed(bytes);
+            new = new.or(key);
+        }
+        new
+    }
+
+    /// Whether `owner` waits for something in a tree.
+    pub fn is_queued(&self, owner: TxnId, tree: TreeId) -> bool {
+        self.trees.get(&tree).is_some_and(|locks| locks.places(owner).next().is_some())
+    }
+
+    /// One who holds what a request conflicts with.
+    pub fn holder(&self, owner: TxnId, lock: Lock<'_>) -> Option<TxnId> {
+        let mut holder = None;
+        self.trees.get(&lock.tree)?.conflicts(owner, lock.span, lock.mode, &mut |id| {
+            holder = Some(id);
+            false
+        });
+        holder
+    }
+
+    /// Takes the request of `owner` out of the queue; answers whether it was there. Others may be
+    /// free to go then: see [`Shard::promote`].
+    pub fn cancel(&mut self, owner: TxnId, tree: TreeId) -> bool {
+        let Some(locks) = self.trees.get_mut(&tree) else { return false };
+        let before = locks.queue.len();
+        locks.queue.retain(|request| request.owner != owner);
+        locks.queue.len() < before
+    }
+
+    /// Lets go of a key.
+    pub fn release(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) {
+        let Some(locks) = self.trees.get_mut(&tree) else { return };
+        let Some(holders) = locks.keys.get_mut(key) else { return };
+        let Some(nobody_left) = holders.remove(owner) else { return };
+        let mut freed = KEY_BYTES;
+        if nobody_left {
+            locks.keys.remove(key);
+            freed += key.len();
+        }
+        self.bytes = self.bytes.saturating_sub(freed);
+    }
+
+    /// Gives up what the last call has got of a key, unless it was to write.
+    pub fn give_up_last(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> Left {
+        match self.held(owner, tree, key).copied() {
+            Some(Holder { mode: Mode::Write, .. }) | None => Left::All,
+            Some(Holder { kept: None, .. }) => {
+                self.release(owner, tree, key);
+                Left::Nothing
+            }
+            Some(Holder { kept: Some(mode), .. }) => self.hold_less(owner, tree, key, mode),
+        }
+    }
+
+    /// Lets go of a key that was asked for once only, to write; answers whether it did.
+    pub fn release_undone(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> bool {
+        let is_free = |held: &mut Holder| held.kept.is_none() && held.mode == Mode::Write;
+        let free = self.held(owner, tree, key).is_some_and(is_free);
+        if free {
+            self.release(owner, tree, key);
+        }
+        free
+    }
+
+    /// What the last call has got of a key is held in this mode from now on, or in that of the
+    /// calls before it, if that is stronger.
+    pub fn keep_as(&mut self, owner: TxnId, tree: TreeId, key: &[u8], mode: Mode) -> Left {
+        let kept = self.held(owner, tree, key).and_then(|held| held.kept);
+        self.hold_less(owner, tree, key, kept.map_or(mode, |kept| kept.max(mode)))
+    }
+
+    fn held(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> Option<&mut Holder> {
+        self.trees.get_mut(&tree)?.keys.get_mut(key)?.of(owner)
+    }
+
+    fn hold_less(&mut self, owner: TxnId, tree: TreeId, key: &[u8], mode: Mode) -> Left {
+        let Some(held) = self.held(owner, tree, key) else { return Left::All };
+        let less = mode < held.mode;
+        held.mode = held.mode.min(mode);
+        held.kept = Some(held.mode);
+        if less { Left::Less } else { Left::All }
+    }
+
+    /// Tells `found` of what is held (false) and waited for (true), until it answers false.
+    pub fn each(&self, found: &mut dyn FnMut(TxnId, Lock<'_>, bool) -> bool) {
+        for (&tree, locks) in &self.trees {
+            for (key, holders) in &locks.keys {
+                for holder in holders.as_slice() {
+                    let lock = Lock { tree, span: Span::Key(key), mode: holder.mode };
+                    if !found(holder.owner, lock, false) {
+                        return;
+                    }
+                }
+            }
+            for range in &locks.ranges {
+                let lock = Lock { tree, span: range.span(), mode: range.mode };
+                if !found(range.owner, lock, false) {
+                    return;
+                }
+            }
+            for request in &locks.queue {
+                let lock = Lock { tree, span: request.span.get(), mode: request.mode };
+                if !found(request.owner, lock, true) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Lets go of all ranges of a tree.
+    pub fn release_ranges(&mut self, owner: TxnId, tree: TreeId) {
+        let Some(locks) = self.trees.get_mut(&tree) else { return };
+        let mut freed = 0;
+        locks.ranges.retain(|range| {
+            let keep = range.owner != owner;
+            freed += if keep { 0 } else { range.bytes() };
+            keep
+        });
+        self.bytes = self.bytes.saturating_sub(freed);
+    }
+
+    /// Whether anybody waits for something in this tree.
+    #[inline]
+    pub fn has_waiters(&self, tree: TreeId) -> bool {
+        self.trees.get(&tree).is_some_and(|locks| !locks.queue.is_empty())
+    }
+
+    /// Grants what can be granted of what is waited for in a tree, in order.
+    pub fn promote(&mut self, tree: TreeId) -> Promoted {
+        let mut done = Promoted::default();
+        let Some(locks) = self.trees.get_mut(&tree) else { return done };
+        let mut place = 0;
+        while let Some(request) = locks.queue.get(place) {
+            let (owner, whole) = (request.owner, request.whole);
+            if !locks.is_free_at(place) {
+                place += 1;
+                continue;
+            }
+            if !whole {
+                done.parts.push(owner);
+                place += 1;
+                continue;
+            }
+            let request = locks.queue.remove(place);
+            let (bytes, key) = locks.grant(owner, request.span.get(), request.mode);
+            self.bytes = self.bytes.saturating_add_signed(bytes);
+            done.granted.push((owner, key));
+        }
+        done
+    }
+
+    /// About how many bytes of memory all that is held takes; none if nothing is held.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nobody holds anything, by a look at all trees.
+    pub fn holds_nothing(&self) -> bool {
+        self.trees.values().all(|locks| locks.keys.is_empty() && locks.ranges.is_empty())
+    }
+
+    /// Forgets trees of which nothing is held, if there are many.
+    pub fn tidy(&mut self) {
+        const TREES_KEPT: usize = 64;
+        if self.trees.len() > TREES_KEPT {
+            self.trees.retain(|_, locks| {
+                !(locks.keys.is_empty() && locks.ranges.is_empty() && locks.queue.is_empty())
+            });
+        }
+    }
+
+    /// How many keys and ranges are held; adds those who wait.
+    pub fn counts(&self, waiting: &mut BTreeSet<TxnId>) -> (usize, usize) {
+        let mut sums = (0, 0);
+        for locks in self.trees.values() {
+            sums.0 += locks.keys.values().map(|h| h.as_slice().len()).sum::<usize>();
+            sums.1 += locks.ranges.len();
+            waiting.extend(locks.queue.iter().map(|request| request.owner));
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+#[path = "shard_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+//! The lock table itself: its shards, who waits in them, and who is under way.
+
+use super::cell::Place;
+use super::deadlock::Report;
+use super::live::{About, Registry, Seen};
+use super::observer::Observed;
+use super::owner::Owner;
+use super::waiter::{Slot, Waits};
+use crate::base::coding;
+use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::base::sync::{Arc, Mutex};
+use crate::version::TreeId;
+
+/// How many shards there are. A range is in all of them, so more would make ranges dear.
+pub(super) const SHARDS: usize = 16;
+
+/// All locks of a database.
+#[derive(Debug)]
+pub struct LockTable {
+    pub(super) cells: Vec<Place>,
+    pub(super) waits: Mutex<Waits>,
+    next: AtomicU64,
+    /// What one shard may take.
+    pub(super) shard_bytes_max: usize,
+    pub(super) deadlocks: AtomicU64,
+    pub(super) escalations: AtomicU64,
+    /// And when it was.
+    pub(super) last_deadlock: Mutex<Option<(Arc<Report>, u64)>>,
+    pub(super) live: Registry<Slot>,
+    /// Is told of waits, when they begin and while they last; called without a mutex held.
+    pub observed: Observed,
+}
+
+impl LockTable {
+    /// An empty table that may take so many bytes.
+    pub fn new(bytes_max: u64) -> LockTable {
+        LockTable {
+            cells: (0..SHARDS).map(|_| Place::default()).collect(),
+            waits: Mutex::default(),
+            next: AtomicU64::new(1),
+            shard_bytes_max: (bytes_max as usize) / SHARDS,
+            deadlocks: AtomicU64::new(0),
+            escalations: AtomicU64::new(0),
+            last_deadlock: Mutex::new(None),
+            live: Registry::default(),
+            observed: Observed::default(),
+        }
+    }
+
+    /// A new transaction, which holds nothing.
+    pub fn owner(&self) -> Owner {
+        Owner::new(self.next.fetch_add(1, Ordering::Relaxed), None, Arc::default())
+    }
+
+    /// As [`LockTable::owner`], and shown by [`LockTable::live`] until it is released.
+    pub fn live_owner(&self, about: About) -> Owner {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let slot = Slot { seen: Seen::new(about), ..Slot::default() };
+        let (place, slot) = self.live.add(id, slot);
+        Owner::new(id, Some(place), slot)
+    }
+
+    pub(super) fn shard_of(tree: TreeId, key: &[u8]) -> usize {
+        let hash = coding::hash(key) ^ u64::from(tree).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 32) as usize % SHARDS
+    }
+
+    /// How many deadlocks there were, and the last one and when it was, in clock nanoseconds.
+    pub fn deadlocks(&self) -> (u64, Option<(Arc<Report>, u64)>) {
+        (self.deadlocks.load(Ordering::Relaxed), self.last_deadlock.lock().clone())
+    }
+
+    /// How often locks of keys were made ranges.
+    pub fn escalations(&self) -> u64 {
+        self.escalations.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,379 @@
+//! Waiting for a lock: getting into the queues, breaking circles, and out again.
+//!
+//! Who begins to wait takes all shards, so that what is decided holds for all of them. A circle has
+//! edges of two kinds: to one who holds what is waited for, and to one who has merely asked for it
+//! before. An edge of the second kind is no reason to give way: the request passes the earlier one,
+//! which waits for it in any case. So a circle is a deadlock only if all of it is held.
+
+use super::ask::{Ask, Pending, Wait};
+use super::cell::{Entered, Place};
+use super::deadlock::{self, Edge, Report, Waiting};
+use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
+use super::owner::{HeldKey, Owner};
+use super::refusal::Refusal;
+use super::table::{LockTable, SHARDS};
+use super::tree_locks::Blocker;
+use super::waiter::{Outcome, Waiter, Waits};
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::fs::Clock;
+use crate::version::TreeId;
+use std::ops::Range;
+use std::time::Duration;
+
+/// The longest wait without a look at the clock.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// All shards, while nobody else is at them.
+struct All<'a> {
+    cells: Vec<Entered<'a>>,
+}
+
+impl All<'_> {
+    fn blockers(&self, waits: &Waits, id: TxnId) -> Vec<Blocker> {
+        let mut all: Vec<Blocker> = Vec::new();
+        let Some(waiter) = waits.get(&id) else { return all };
+        for cell in &self.cells[waiter.shards.clone()] {
+            cell.shard.blockers(id, waiter.waiting.tree, &mut |new| add(&mut all, new));
+        }
+        all
+    }
+
+    /// Grants what one waits for, if all of it is free.
+    fn try_grant(&mut self, waits: &Waits, id: TxnId) {
+        let Some(Waiter { shards, waiting, slot }) = waits.get(&id) else { return };
+        let cells = &mut self.cells[shards.clone()];
+        let waits_on = |cell: &Entered<'_>| cell.shard.is_queued(id, waiting.tree);
+        if !cells.iter().any(waits_on)
+            || !cells.iter().all(|cell| cell.shard.is_clear(id, waiting.tree))
+        {
+            return;
+        }
+        let mut key = None;
+        for cell in cells {
+            cell.slots.remove(&id);
+            key = key.or(cell.shard.grant_all(id, waiting.tree));
+        }
+        slot.tell(Outcome::Granted(key));
+    }
+
+    /// Takes a request out of the queues; answers whether it was there.
+    fn cancel(&mut self, shards: Range<usize>, id: TxnId, tree: TreeId) -> bool {
+        let mut was_there = false;
+        for cell in &mut self.cells[shards] {
+            cell.slots.remove(&id);
+            was_there |= cell.shard.cancel(id, tree);
+        }
+        was_there
+    }
+
+    /// Wakes those who can go on.
+    fn promote(&mut self, waits: &Waits, shards: Range<usize>, tree: TreeId) {
+        for shard in shards {
+            for part in self.cells[shard].promote(tree) {
+                self.try_grant(waits, part);
+            }
+        }
+    }
+
+    /// Gives up what an owner has claimed and does not use yet.
+    fn give_up_claim(&mut self, waits: &Waits, owner: &mut Owner) {
+        let Some(claim) = owner.claim.take() else { return };
+        let used = Span::Range(&claim.lower, Some(&claim.used));
+        let lock = Lock { tree: claim.tree, span: used, mode: Mode::Gap };
+        for cell in &mut self.cells {
+            cell.shard.take_back(owner.id, claim.tree);
+            if claim.lower < claim.used {
+                cell.shard.cover(owner.id, lock);
+            }
+        }
+        self.promote(waits, 0..SHARDS, claim.tree);
+    }
+}
+
+/// Adds one to those who are in the way, once.
+fn add(all: &mut Vec<Blocker>, new: Blocker) {
+    match all.iter_mut().find(|other| other.id == new.id) {
+        Some(other) => other.holds |= new.holds,
+        None => all.push(new),
+    }
+}
+
+impl LockTable {
+    fn freeze(&self) -> All<'_> {
+        // One after the other in their order; who holds one does not ask for another.
+        All { cells: self.cells.iter().map(Place::lock).collect() }
+    }
+
+    /// Grants what these wait for, parts of which have become free, where all of it is.
+    pub(super) fn grant_parts(&self, ids: Vec<TxnId>) {
+        if ids.is_empty() {
+            return;
+        }
+        let waits = self.waits.lock();
+        let mut all = self.freeze();
+        for id in ids {
+            all.try_grant(&waits, id);
+        }
+    }
+
+    /// Gives up what the owner has claimed beyond what it uses: see [`LockTable::claim`].
+    pub fn give_up_claim(&self, owner: &mut Owner) {
+        if owner.claim.is_some() {
+            let waits = self.waits.lock();
+            self.freeze().give_up_claim(&waits, owner);
+        }
+    }
+
+    /// Who is in the way of a request for a key, as one sees at once.
+    fn holder_of(&self, owner: &Owner, ask: Ask<'_>, shard: usize) -> Option<TxnId> {
+        self.cells[shard].lock().shard.holder(owner.id, ask.first)
+    }
+
+    #[cold]
+    pub(super) fn wait(
+        &self,
+        owner: &mut Owner,
+        ask: Ask<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) -> Result<(), Refusal> {
+        let tree = ask.first.tree;
+        let shards = match ask.first.span {
+            Span::Key(key) => {
+                let shard = Self::shard_of(tree, key);
+                shard..shard + 1
+            }
+            Span::Range(..) => 0..SHARDS,
+        };
+        if wait == Wait::Never
+            && shards.len() == 1
+            && let Some(holder) = self.holder_of(owner, ask, shards.start)
+        {
+            return Err(Refusal::Timeout { holder });
+        }
+        let mut waits = self.waits.lock();
+        let mut all = self.freeze();
+        if wait != Wait::Never {
+            owner.waits += 1;
+            all.give_up_claim(&waits, owner);
+        }
+        *owner.slot.outcome.lock() = Outcome::Open;
+        let waiting = self.enqueue(&mut all, owner, ask, &shards);
+        let slot = owner.slot.clone();
+        waits.insert(owner.id, Waiter { shards: shards.clone(), waiting: waiting.clone(), slot });
+        let asked = ask.locks().into_iter().map(|lock| (OwnedSpan::new(lock.span), lock.mode));
+        owner.pending = Some(Pending { asked: asked.collect(), waiting, shards: shards.clone() });
+        all.try_grant(&waits, owner.id);
+        self.break_circles(owner.id, &mut waits, &mut all, wait, clock);
+        let holder = all.blockers(&waits, owner.id).first().map_or(0, |blocker| blocker.id);
+        if wait == Wait::Never && all.cancel(shards, owner.id, tree) {
+            waits.remove(&owner.id);
+            owner.pending = None;
+            return Err(Refusal::Timeout { holder });
+        }
+        drop((all, waits));
+        self.tell_observer(owner);
+        match wait {
+            Wait::Nanos(nanos) => self.block(owner, nanos, clock, holder),
+            Wait::Step | Wait::Never => {
+                let open = matches!(*owner.slot.outcome.lock(), Outcome::Open);
+                if open { Err(Refusal::Queued { holder }) } else { self.end_wait(owner) }
+            }
+        }
+    }
+
+    /// Puts what is asked for into the queues; answers with what is in the way, for reports.
+    fn enqueue(
+        &self,
+        all: &mut All<'_>,
+        owner: &Owner,
+        ask: Ask<'_>,
+        shards: &Range<usize>,
+    ) -> Waiting {
+        let (tree, whole) = (ask.first.tree, shards.len() == 1);
+        for cell in &mut all.cells[shards.clone()] {
+            cell.shard.enqueue(owner.id, ask.first, whole);
+            if whole {
+                cell.slots.insert(owner.id, owner.slot.clone());
+            }
+        }
+        let mut reported = ask.first;
+        if let Some(row) = ask.row
+            && let Span::Key(key) = row.span
+        {
+            let cell = &mut all.cells[Self::shard_of(tree, key)];
+            if cell.shard.holder(owner.id, row).is_some() {
+                reported = row;
+            }
+            cell.shard.enqueue(owner.id, row, whole);
+        }
+        Waiting::new(reported, owner.writes, owner.lock_count())
+    }
+
+    /// Whom a request waits for now.
+    fn blockers_of(&self, id: TxnId, tree: TreeId, shards: Range<usize>) -> Vec<TxnId> {
+        let mut found = Vec::new();
+        for cell in &self.cells[shards] {
+            cell.lock().shard.blockers(id, tree, &mut |new| add(&mut found, new));
+        }
+        found.into_iter().map(|blocker| blocker.id).collect()
+    }
+
+    /// Whom one who waits waits for.
+    pub(super) fn blockers(&self, waits: &Waits, id: TxnId) -> Vec<TxnId> {
+        let Some(waiter) = waits.get(&id) else { return Vec::new() };
+        self.blockers_of(id, waiter.waiting.tree, waiter.shards.clone())
+    }
+
+    fn tell_observer(&self, owner: &Owner) {
+        let Some(pending) = &owner.pending else { return };
+        // The shards are free again when the observer is called.
+        self.observed.tell(owner.id, || {
+            self.blockers_of(owner.id, pending.waiting.tree, pending.shards.clone())
+        });
+    }
+
+    /// While `start` is in a circle of waits, makes one pass another who does not hold anything
+    /// that it waits for, or else one of the circle give way. Who does not wait gives no reason for
+    /// that.
+    fn break_circles(
+        &self,
+        start: TxnId,
+        waits: &mut Waits,
+        all: &mut All<'_>,
+        wait: Wait,
+        clock: &dyn Clock,
+    ) {
+        loop {
+            let ids = |id| all.blockers(waits, id).into_iter().map(|blocker| blocker.id).collect();
+            let Some(circle) = deadlock::find_circle(start, ids) else { return };
+            let next = circle.iter().copied().cycle().skip(1);
+            let pairs: Vec<_> = circle.iter().copied().zip(next).collect();
+            let merely_asked = pairs.iter().find(|(waiter, other)| {
+                let blockers = all.blockers(waits, *waiter);
+                blockers.iter().any(|blocker| blocker.id == *other && !blocker.holds)
+            });
+            if let Some(&(waiter, other)) = merely_asked
+                && let Some(Waiter { shards, waiting, .. }) = waits.get(&waiter)
+            {
+                for cell in &mut all.cells[shards.clone()] {
+                    cell.shard.pass(waiter, waiting.tree, other);
+                }
+                all.try_grant(waits, waiter);
+                continue;
+            }
+            if wait == Wait::Never {
+                return;
+            }
+            let edges = pairs.into_iter().filter_map(|(waiter, holder)| {
+                let waiting = waits.get(&waiter)?.waiting.clone();
+                Some(Edge { waiter, waiting, holder })
+            });
+            let edges: Vec<Edge> = edges.collect();
+            let Some(victim) = deadlock::victim(&edges) else { return };
+            let Some(Waiter { shards, waiting, slot }) = waits.remove(&victim) else { return };
+            all.cancel(shards.clone(), victim, waiting.tree);
+            let report = Arc::new(Report { edges, victim });
+            slot.tell(Outcome::Deadlock(report.clone()));
+            self.deadlocks.fetch_add(1, Ordering::Relaxed);
+            *self.last_deadlock.lock() = Some((report, clock.now_nanos()));
+            all.promote(waits, shards, waiting.tree);
+        }
+    }
+
+    /// Waits until the owner's request is decided or the time is up.
+    fn block(
+        &self,
+        owner: &mut Owner,
+        nanos: u64,
+        clock: &dyn Clock,
+        holder: TxnId,
+    ) -> Result<(), Refusal> {
+        let mut before = clock.now_nanos();
+        let mut left = nanos;
+        loop {
+            let interrupted = owner.interrupted();
+            let mut outcome = owner.slot.outcome.lock();
+            if matches!(*outcome, Outcome::Open) && left > 0 && !interrupted {
+                let slice = SLICE.min(Duration::from_nanos(left));
+                outcome = owner.slot.wake.wait_timeout(outcome, slice);
+                let now = clock.now_nanos();
+                // A clock that stands still would make this wait for ever.
+                let passed = if now > before { now - before } else { slice.as_nanos() as u64 };
+                (before, left) = (now, left.saturating_sub(passed));
+            }
+            let open = matches!(*outcome, Outcome::Open);
+            drop(outcome);
+            if !open {
+                return self.end_wait(owner);
+            }
+            if left == 0 || interrupted {
+                // It may be granted at this very moment.
+                return match self.give_up(owner) {
+                    true if interrupted => Err(Refusal::Interrupted { holder }),
+                    true => Err(Refusal::Timeout { holder }),
+                    false => self.end_wait(owner),
+                };
+            }
+            // Others may have come into its way meanwhile.
+            self.tell_observer(owner);
+        }
+    }
+
+    /// Takes the owner's request back; false if it has been decided meanwhile.
+    pub(super) fn give_up(&self, owner: &mut Owner) -> bool {
+        let Some(Pending { waiting, shards, .. }) = &owner.pending else { return false };
+        let mut waits = self.waits.lock();
+        let mut all = self.freeze();
+        let given_up = all.cancel(shards.clone(), owner.id, waiting.tree);
+        if given_up {
+            waits.remove(&owner.id);
+            all.promote(&waits, shards.clone(), waiting.tree);
+            drop(all);
+            owner.pending = None;
+        }
+        given_up
+    }
+
+    /// Takes note of how the owner's request was decided.
+    pub(super) fn end_wait(&self, owner: &mut Owner) -> Result<(), Refusal> {
+        let Some(pending) = owner.pending.take() else { return Ok(()) };
+        self.waits.lock().remove(&owner.id);
+        let outcome = std::mem::take(&mut *owner.slot.outcome.lock());
+        match outcome {
+            Outcome::Deadlock(report) => Err(Refusal::Deadlock(report)),
+            Outcome::Granted(Some(key)) => {
+                let tree = pending.waiting.tree;
+                let shard = Self::shard_of(tree, &key) as u8;
+                owner.hold(HeldKey { tree, shard, key });
+                Ok(())
+            }
+            Outcome::Granted(None) | Outcome::Open => Ok(()),
+        }
+    }
+
+    /// Looks after the request that an earlier call left in the queue; `ask` is asked for now.
+    /// Answers whether that is what was granted.
+    pub(super) fn settle(&self, owner: &mut Owner, ask: Ask<'_>) -> Result<bool, Refusal> {
+        let Some(pending) = &owner.pending else { return Ok(false) };
+        let is_it = pending.is_for(ask);
+        if matches!(*owner.slot.outcome.lock(), Outcome::Open) {
+            if is_it {
+                let (tree, shards) = (pending.waiting.tree, pending.shards.clone());
+                let blockers = self.blockers_of(owner.id, tree, shards);
+                if let Some(&holder) = blockers.first() {
+                    return Err(Refusal::Queued { holder });
+                }
+            }
+            if self.give_up(owner) {
+                return Ok(false);
+            }
+        }
+        self.end_wait(owner).map(|()| is_it)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "waits_tests.rs"]
+mod tests;

@@ -1,0 +1,6 @@
+//! The writes of one transaction that nobody else sees yet: in memory, and beyond that in runs.
+
+pub mod runs;
+mod set;
+
+pub use set::{Each, EachEntry, EachNewest, Mark, Own, WriteSet, write_bytes};

@@ -1,0 +1,448 @@
+//! The writes of one transaction, which nobody else sees until it commits.
+//!
+//! Each tree has a memtable of its own for them, with numbers from [`OWN_FIRST`] on, so that the
+//! cursors that show committed rows show these as well. What does not fit memory is in `runs`
+//! below it, with the same numbers. What is undone stays in the memtable: its numbers are noted as
+//! a span that nobody sees, and when most of it is such the memtable is written anew; runs of which
+//! all is undone go. Range deletes are kept beside, in memory, since one that is undone must not
+//! hide anything.
+
+use super::runs::{OwnRun, RUNS_TO_MERGE, RunSource};
+use crate::base::coding;
+use crate::base::cursor::Cursor;
+use crate::base::error::Result;
+use crate::base::key::{Kind, OWN_FIRST, SEQ_MAX, SeqNo};
+use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::iter::{Merge, OwnWrites, Undone};
+use crate::memtable::Memtable;
+use crate::read::{OwnSources, Value};
+use crate::version::TreeId;
+use crate::write::ops::Ops;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a write takes in memory beside its key and value, about.
+const WRITE_BYTES: u64 = 48;
+
+/// Undone bytes up to which nothing is written anew.
+const UNDONE_BYTES: u64 = 1 << 20;
+
+/// A place among the writes, to go back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    next: SeqNo,
+    count: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct OwnTree {
+    memtable: Arc<Memtable>,
+    /// Oldest first; all older than the memtable.
+    runs: Vec<OwnRun>,
+    deletes: Vec<RangeDelete>,
+    /// The same as a set, once it has been asked for.
+    set: Option<Arc<RangeDeletes>>,
+}
+
+/// What the transaction itself says of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// Nothing: what is committed counts.
+    Nothing,
+    /// It has deleted it.
+    Deleted,
+    /// It has given it this value; or the value that this is the reference to.
+    Value(Kind, Value),
+}
+
+/// What is told of a write: the tree, the kind, the key and the value.
+pub type Each<'a> = dyn FnMut(TreeId, Kind, &[u8], &[u8]) -> Result<()> + 'a;
+
+/// What is told of an entry: the key, the number, the kind and the value.
+pub type EachEntry<'a> = dyn FnMut(&[u8], SeqNo, Kind, &[u8]) -> Result<()> + 'a;
+
+/// What is told of the newest write of a key: the kind, the key and the value.
+pub type EachNewest<'a> = dyn FnMut(Kind, &[u8], &[u8]) -> Result<()> + 'a;
+
+/// The writes of one transaction.
+#[derive(Debug)]
+pub struct WriteSet {
+    trees: BTreeMap<TreeId, OwnTree>,
+    next: SeqNo,
+    /// The first number that may be in a memtable: what is older is in runs.
+    memory_first: SeqNo,
+    undone: Undone,
+    /// What is in memtables and was undone.
+    undone_bytes: u64,
+    /// What is in memtables, with what was undone.
+    memory_bytes: u64,
+    /// What range deletes take.
+    deletes_bytes: u64,
+    count: u64,
+    /// Of all that was not undone, in memory or not, and of what was forgotten.
+    bytes: u64,
+    /// What was forgotten of memory, by the place where that was.
+    forgotten: Vec<(SeqNo, u64)>,
+}
+
+impl Default for WriteSet {
+    fn default() -> WriteSet {
+        WriteSet {
+            trees: BTreeMap::new(),
+            next: OWN_FIRST,
+            memory_first: OWN_FIRST,
+            undone: Undone::default(),
+            undone_bytes: 0,
+            memory_bytes: 0,
+            deletes_bytes: 0,
+            count: 0,
+            bytes: 0,
+            forgotten: Vec::new(),
+        }
+    }
+}
+
+/// About how many bytes of memory a write takes.
+pub fn write_bytes(key: &[u8], value: &[u8]) -> u64 {
+    (key.len() + value.len()) as u64 + WRITE_BYTES
+}
+
+impl WriteSet {
+    /// Notes a write. `kind` is a put or a delete, or a range delete up to the key `value`; key and
+    /// value are within their bounds.
+    pub fn add(&mut self, tree: TreeId, kind: Kind, key: &[u8], value: &[u8]) {
+        let own = self.trees.entry(tree).or_default();
+        let bytes = write_bytes(key, value);
+        if kind == Kind::RangeDelete {
+            let (start, end) = (key.to_vec(), value.to_vec());
+            own.deletes.push(RangeDelete { start, end, seq: self.next });
+            own.set = None;
+            self.deletes_bytes += bytes;
+        } else {
+            own.memtable.insert(key, self.next, kind, value);
+            self.memory_bytes += bytes;
+        }
+        self.next += 1;
+        self.count += 1;
+        self.bytes += bytes;
+    }
+
+    /// How many writes there are, those to trees that were forgotten included.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// About how many bytes of memory those take that can go to runs, with those undone.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// The bytes of all keys and values that were not undone.
+    pub fn user_bytes(&self) -> u64 {
+        self.bytes - self.count * WRITE_BYTES
+    }
+
+    /// About how many bytes of memory range deletes take, which stay in memory.
+    pub fn deletes_bytes(&self) -> u64 {
+        self.deletes_bytes
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 || self.trees.is_empty()
+    }
+
+    /// Undoes all that was written to a tree, for good. What it counted for stays counted, since
+    /// marks have it too.
+    pub fn forget(&mut self, tree: TreeId) {
+        let Some(own) = self.trees.remove(&tree) else { return };
+        let (mut kept, mut undone) = (0, 0);
+        let mut cursor = own.memtable.cursor();
+        // A memtable's cursor does not fail.
+        let mut moved = cursor.seek_first();
+        while moved.is_ok() && cursor.valid() {
+            let of = if self.undone.has(cursor.seq()) { &mut undone } else { &mut kept };
+            *of += write_bytes(cursor.key(), cursor.value());
+            moved = cursor.next();
+        }
+        // What was undone is an estimate.
+        self.undone_bytes = self.undone_bytes.saturating_sub(undone);
+        self.memory_bytes -= (kept + undone).min(self.memory_bytes);
+        let deletes: u64 = own.deletes.iter().map(|d| write_bytes(&d.start, &d.end)).sum();
+        self.deletes_bytes -= deletes;
+        self.forgotten.push((self.next, kept + deletes));
+    }
+
+    /// The newest write to `key` in a tree that is newer than `covered` and was not undone; range
+    /// deletes apart.
+    fn newest(&self, own: &OwnTree, key: &[u8], covered: SeqNo) -> Result<Option<(Kind, Value)>> {
+        let mut at = SEQ_MAX;
+        while let Some(entry) = own.memtable.get(key, at) {
+            if entry.seq < covered {
+                return Ok(None);
+            }
+            if !self.undone.has(entry.seq) {
+                return Ok(Some((entry.kind, Value::owned(entry.value.to_vec()))));
+            }
+            at = entry.seq - 1;
+        }
+        let hash = if own.runs.is_empty() { 0 } else { coding::hash(key) };
+        for run in own.runs.iter().rev().take_while(|run| run.last() > covered) {
+            let Some(table) = run.find(key) else { continue };
+            let mut at = SEQ_MAX;
+            while let Some(entry) = table.get(key, hash, at)? {
+                if entry.seq < covered {
+                    return Ok(None);
+                }
+                if !self.undone.has(entry.seq) {
+                    return Ok(Some((entry.kind, Value::block(entry.value))));
+                }
+                at = entry.seq - 1;
+            }
+        }
+        Ok(None)
+    }
+
+    fn covering(own: &OwnTree, key: &[u8]) -> SeqNo {
+        let covers =
+            |delete: &&RangeDelete| delete.start.as_slice() <= key && key < delete.end.as_slice();
+        own.deletes.iter().filter(covers).map(|delete| delete.seq).max().unwrap_or(0)
+    }
+
+    /// What they say of a key.
+    pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Own> {
+        let Some(own) = self.trees.get(&tree) else { return Ok(Own::Nothing) };
+        let covered = Self::covering(own, key);
+        Ok(match self.newest(own, key, covered)? {
+            Some((Kind::Delete, _)) => Own::Deleted,
+            Some((kind, value)) => Own::Value(kind, value),
+            None if covered > 0 => Own::Deleted,
+            None => Own::Nothing,
+        })
+    }
+
+    /// What a scan of a tree made now shows of them.
+    pub fn of_tree(&mut self, tree: TreeId) -> Option<OwnSources> {
+        let (last, undone) = (self.next - 1, self.undone.clone());
+        let own = self.trees.get_mut(&tree)?;
+        let set = || Arc::new(RangeDeletes::new(own.deletes.iter().cloned()));
+        let deletes = own.set.get_or_insert_with(set).clone();
+        Some(OwnSources {
+            memtable: own.memtable.clone(),
+            runs: own.runs.iter().map(|run| run.level().clone()).collect(),
+            writes: OwnWrites { last, undone, deletes },
+        })
+    }
+
+    /// The present place.
+    pub fn mark(&self) -> Mark {
+        Mark { next: self.next, count: self.count, bytes: self.bytes }
+    }
+
+    /// Undoes all writes after a mark, which was not itself undone.
+    pub fn undo_to(&mut self, mark: Mark) {
+        if mark.next == self.next {
+            return;
+        }
+        let mut spans: Vec<(SeqNo, SeqNo)> =
+            self.undone.spans().iter().copied().filter(|span| span.0 < mark.next).collect();
+        match spans.last_mut() {
+            Some(last) if last.1 + 1 == mark.next => last.1 = self.next - 1,
+            _ => spans.push((mark.next, self.next - 1)),
+        }
+        self.undone = Undone::new(spans);
+        let mut forgotten = 0;
+        for (place, bytes) in self.forgotten.iter_mut().rev().take_while(|of| of.0 > mark.next) {
+            forgotten += *bytes;
+            // What is left of it was before the mark.
+            *place = mark.next;
+        }
+        // At least: of what was forgotten some may have been before the mark.
+        let mut undone_bytes = (self.bytes - mark.bytes).saturating_sub(forgotten);
+        (self.count, self.bytes) = (mark.count, mark.bytes);
+        for own in self.trees.values_mut() {
+            let before = own.deletes.len();
+            let bytes = |delete: &RangeDelete| write_bytes(&delete.start, &delete.end);
+            let gone = own.deletes.iter().filter(|delete| delete.seq >= mark.next).map(bytes);
+            let gone: u64 = gone.sum();
+            self.deletes_bytes -= gone;
+            undone_bytes = undone_bytes.saturating_sub(gone);
+            own.deletes.retain(|delete| delete.seq < mark.next);
+            if own.deletes.len() < before {
+                own.set = None;
+            }
+            own.runs.retain(|run| run.first() < mark.next);
+        }
+        // The rest of them was in runs.
+        self.undone_bytes = self.memory_bytes.min(self.undone_bytes + undone_bytes);
+        let kept = self.memory_bytes - self.undone_bytes;
+        if self.undone_bytes > UNDONE_BYTES && self.undone_bytes > kept {
+            self.write_anew();
+        }
+    }
+
+    /// Leaves out what was undone. Scans go on with what they have.
+    fn write_anew(&mut self) {
+        let trees: Vec<TreeId> = self.trees.keys().copied().collect();
+        self.memory_bytes = 0;
+        for tree in trees {
+            let new = Memtable::new();
+            let mut cursor = self.trees[&tree].memtable.cursor();
+            // A memtable's cursor does not fail.
+            let mut moved = cursor.seek_first();
+            while moved.is_ok() && cursor.valid() {
+                if !self.undone.has(cursor.seq()) {
+                    self.memory_bytes += write_bytes(cursor.key(), cursor.value());
+                    new.insert(cursor.key(), cursor.seq(), cursor.kind(), cursor.value());
+                }
+                moved = cursor.next();
+            }
+            if let Some(own) = self.trees.get_mut(&tree) {
+                own.memtable = Arc::new(new);
+            }
+        }
+        self.undone_bytes = 0;
+    }
+
+    /// Whether anything is in runs.
+    pub fn has_runs(&self) -> bool {
+        self.trees.values().any(|own| !own.runs.is_empty())
+    }
+
+    /// The bytes of the files of all runs.
+    pub fn run_bytes(&self) -> u64 {
+        self.trees.values().flat_map(|own| &own.runs).map(OwnRun::bytes).sum()
+    }
+
+    /// The trees with anything in memory that can go to runs.
+    pub fn in_memory(&self) -> impl Iterator<Item = TreeId> + '_ {
+        self.trees.iter().filter(|(_, own)| !own.memtable.is_empty()).map(|(tree, _)| *tree)
+    }
+
+    /// Tells `write` of all entries of a tree's memtable that were not undone, in order.
+    pub fn each_in_memory(&self, tree: TreeId, write: &mut EachEntry<'_>) -> Result<()> {
+        let Some(own) = self.trees.get(&tree) else { return Ok(()) };
+        self.each_entry(vec![RunSource::Memtable(own.memtable.cursor())], write)
+    }
+
+    fn each_entry(&self, sources: Vec<RunSource>, write: &mut EachEntry<'_>) -> Result<()> {
+        let mut cursor = Merge::new(sources);
+        cursor.seek_first()?;
+        while cursor.valid() {
+            if !self.undone.has(cursor.seq()) {
+                write(cursor.key(), cursor.seq(), cursor.kind(), cursor.value())?;
+            }
+            cursor.next()?;
+        }
+        Ok(())
+    }
+
+    /// Notes that what is in memory is in these runs as well, and forgets it. A tree that has
+    /// nothing left to write has no run.
+    pub fn spilled(&mut self, runs: Vec<(TreeId, OwnRun)>) {
+        for own in self.trees.values_mut() {
+            own.memtable = Arc::default();
+        }
+        for (tree, run) in runs {
+            self.trees.entry(tree).or_default().runs.push(run);
+        }
+        // Runs have nothing that was undone by now.
+        let undone = self.undone.spans().iter().filter(|span| span.0 < self.memory_first);
+        self.undone = Undone::new(undone.copied().collect());
+        self.memory_first = self.next;
+        (self.memory_bytes, self.undone_bytes) = (0, 0);
+    }
+
+    /// A tree with so many runs of about one size that they should be made one; the first of them,
+    /// to which the last belongs.
+    pub fn due_merge(&self) -> Option<(TreeId, usize)> {
+        self.trees.iter().find_map(|(tree, own)| {
+            let tier = own.runs.last()?.tier();
+            let first = own.runs.iter().rposition(|run| run.tier() != tier).map_or(0, |at| at + 1);
+            (own.runs.len() - first >= RUNS_TO_MERGE).then_some((*tree, first))
+        })
+    }
+
+    /// Tells `write` of the entries of a tree's runs from `first` on that were not undone.
+    pub fn each_in_runs(
+        &self,
+        tree: TreeId,
+        first: usize,
+        write: &mut EachEntry<'_>,
+    ) -> Result<()> {
+        let Some(own) = self.trees.get(&tree) else { return Ok(()) };
+        self.each_entry(own.runs[first..].iter().map(RunSource::new).collect(), write)
+    }
+
+    /// Puts `run` in the place of a tree's runs from `first` on. `None` if nothing is left of them.
+    pub fn merged(&mut self, tree: TreeId, first: usize, run: Option<OwnRun>) {
+        if let Some(own) = self.trees.get_mut(&tree) {
+            own.runs.truncate(first);
+            own.runs.extend(run);
+        }
+    }
+
+    /// The tier of the run that a tree's runs from `first` on are merged to.
+    pub fn next_tier(&self, tree: TreeId, first: usize) -> u32 {
+        let run = self.trees.get(&tree).and_then(|own| own.runs.get(first));
+        run.map_or(0, |run| run.tier() + 1)
+    }
+
+    /// The trees that anything was written to, in order.
+    pub fn tree_ids(&self) -> impl Iterator<Item = TreeId> + '_ {
+        self.trees.keys().copied()
+    }
+
+    /// The range deletes of a tree.
+    pub fn range_deletes(&self, tree: TreeId) -> RangeDeletes {
+        let own = self.trees.get(&tree);
+        RangeDeletes::new(own.iter().flat_map(|own| own.deletes.iter().cloned()))
+    }
+
+    /// Tells `write` of the newest write of each key of a tree, without those that a newer range
+    /// delete covers, in key order.
+    pub fn each_newest(&self, tree: TreeId, write: &mut EachNewest<'_>) -> Result<()> {
+        let Some(own) = self.trees.get(&tree) else { return Ok(()) };
+        let covers = self.range_deletes(tree);
+        let mut sources = vec![RunSource::Memtable(own.memtable.cursor())];
+        sources.extend(own.runs.iter().rev().map(RunSource::new));
+        let mut last: Option<Vec<u8>> = None;
+        self.each_entry(sources, &mut |key, seq, kind, value| {
+            if last.as_deref() == Some(key) {
+                return Ok(());
+            }
+            let kept = last.get_or_insert_default();
+            kept.clear();
+            kept.extend_from_slice(key);
+            if covers.newest_covering(key, SEQ_MAX) < seq {
+                write(kind, key, value)
+            } else {
+                Ok(())
+            }
+        })
+    }
+
+    /// Tells `write` of what is to be committed: by tree, first the range deletes in order and then
+    /// as [`WriteSet::each_newest`]. A value that is in a file of its own is told as a reference.
+    pub fn each(&self, write: &mut Each<'_>) -> Result<()> {
+        for (&tree, own) in &self.trees {
+            for delete in &own.deletes {
+                write(tree, Kind::RangeDelete, &delete.start, &delete.end)?;
+            }
+            self.each_newest(tree, &mut |kind, key, value| write(tree, kind, key, value))?;
+        }
+        Ok(())
+    }
+
+    /// What is to be committed, as operations.
+    pub fn ops(&self) -> Result<Ops> {
+        let mut ops = Ops::new();
+        self.each(&mut |tree, kind, key, value| ops.push(kind, tree, key, value))?;
+        Ok(ops)
+    }
+}
+
+#[cfg(test)]
+#[path = "set_tests.rs"]
+mod tests;
