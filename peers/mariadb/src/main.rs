@@ -4,15 +4,15 @@
 //! step and stopped after it; or one whose address was given. `shale-peer-mariadb check FOLDER`
 //! starts it once more on what a step left and compares tables with their indexes.
 
-mod check;
-mod graph;
+mod settings;
+mod server;
+mod sql;
 mod metrics;
+mod store;
+mod graph;
 mod oltp;
 mod sales;
-mod server;
-mod settings;
-mod sql;
-mod store;
+mod check;
 #[cfg(test)]
 mod tests;
 

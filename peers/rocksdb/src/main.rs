@@ -1,7 +1,7 @@
 //! RocksDB behind the workloads of the lab: a driver that `shale bench --engines rocksdb` starts.
 
-mod engine;
 mod stats;
+mod engine;
 
 use engine::RocksDb;
 use std::process::ExitCode;

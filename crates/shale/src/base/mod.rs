@@ -2,11 +2,11 @@
 
 pub mod activity;
 pub mod coding;
-pub mod config;
-pub mod conflict;
-pub mod cursor;
-pub mod error;
 pub mod key;
+pub mod conflict;
+pub mod error;
+pub mod config;
+pub mod cursor;
 pub mod ranges;
 pub mod shards;
 pub mod stats;

@@ -1,14 +1,14 @@
 //! Reading a tree's state: one key, several keys, a range.
 
+pub mod own;
+mod sources;
+pub mod estimate;
+pub mod value;
 pub mod get;
 pub mod newer;
-pub mod estimate;
-pub mod own;
-pub mod scan;
-mod sources;
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod value;
+pub mod scan;
 
 pub use estimate::{RowEstimate, estimate_rows};
 pub use get::{Found, find, get, multi_find, multi_get};

@@ -5,13 +5,13 @@
 //! one that another process keeps; [`mark`] keeps what is prepared once more.
 
 mod tree_id;
-pub mod catalog;
+pub mod prepared;
 pub mod edit;
-pub mod follow;
+pub mod catalog;
 pub mod level;
 pub mod manifest;
+pub mod follow;
 pub mod mark;
-pub mod prepared;
 #[allow(clippy::module_inception, reason = "a version is what the module is about")]
 pub mod version;
 

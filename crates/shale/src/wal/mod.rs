@@ -7,13 +7,13 @@
 //! [`mod@replay`] turns the WALs of a database back into batches and decides where the log ends,
 //! and [`inspect`] reads damaged files for people and for repair.
 
-pub mod follow;
-pub mod inspect;
 pub mod payload;
 pub mod prepared;
-pub mod reader;
 pub mod record;
+pub mod reader;
+pub mod inspect;
 pub mod replay;
+pub mod follow;
 #[cfg(test)]
 mod testing;
 pub mod writer;
