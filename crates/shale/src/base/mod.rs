@@ -7,6 +7,7 @@ pub mod conflict;
 pub mod error;
 pub mod config;
 pub mod cursor;
+pub mod rank;
 pub mod ranges;
 pub mod shards;
 pub mod stats;

@@ -4,6 +4,7 @@
 //! A panic while a lock is held is a bug of ours; the lock is not poisoned by it for others, since
 //! every structure under these locks is changed only after all that may fail has succeeded.
 
+use super::rank;
 #[cfg(shuttle)]
 use shuttle::sync as imp;
 #[cfg(not(shuttle))]
@@ -11,22 +12,98 @@ use std::sync as imp;
 
 pub use imp::atomic;
 pub use imp::{Arc, Weak};
-pub use imp::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+pub use imp::{RwLockReadGuard, RwLockWriteGuard};
 
-/// A mutual exclusion lock.
+/// A mutual exclusion lock, with its place in the order in which locks are taken ([`rank`]).
 #[derive(Debug, Default)]
-pub struct Mutex<T>(imp::Mutex<T>);
+pub struct Mutex<T, const RANK: u8 = { rank::CALLER }>(imp::Mutex<T>);
 
-impl<T> Mutex<T> {
+/// A mutex that is held.
+pub struct MutexGuard<'a, T> {
+    inner: imp::MutexGuard<'a, T>,
+    taken: Taken,
+}
+
+impl<T> std::ops::Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}
+
+impl<T> std::ops::DerefMut for MutexGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+
+impl<T, const RANK: u8> Mutex<T, RANK> {
     /// A new, unlocked lock around `value`.
-    pub fn new(value: T) -> Mutex<T> {
+    pub fn new(value: T) -> Mutex<T, RANK> {
         Mutex(imp::Mutex::new(value))
     }
 
     /// Waits for the lock and takes it.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        let taken = Taken::new(RANK);
+        let inner = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        MutexGuard { inner, taken }
+    }
+}
+
+/// That a mutex of some rank is held by this thread.
+#[cfg(all(debug_assertions, not(shuttle)))]
+struct Taken(u8);
+
+#[cfg(all(debug_assertions, not(shuttle)))]
+thread_local! {
+    /// The ranks of the mutexes that this thread holds.
+    static TAKEN: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+#[cfg(all(debug_assertions, not(shuttle)))]
+impl Taken {
+    /// Before the mutex is asked for.
+    fn new(rank: u8) -> Taken {
+        // A thread that ends has no list any more.
+        let _ = TAKEN.try_with(|taken| {
+            let mut taken = taken.borrow_mut();
+            let last = taken.iter().copied().max();
+            assert!(
+                last.is_none_or(|last| last < rank || last == rank && rank::MANY.contains(&rank)),
+                "a mutex of rank {rank} is taken by who holds {taken:?}: see base/rank.rs",
+            );
+            taken.push(rank);
+        });
+        Taken(rank)
+    }
+}
+
+#[cfg(all(debug_assertions, not(shuttle)))]
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let _ = TAKEN.try_with(|taken| {
+            let mut taken = taken.borrow_mut();
+            if let Some(at) = taken.iter().rposition(|rank| *rank == self.0) {
+                taken.remove(at);
+            }
+        });
+    }
+}
+
+/// Nothing, in builds that do not check.
+#[cfg(not(all(debug_assertions, not(shuttle))))]
+struct Taken;
+
+#[cfg(not(all(debug_assertions, not(shuttle))))]
+impl Taken {
+    #[inline]
+    fn new(_rank: u8) -> Taken {
+        Taken
     }
 }
 
@@ -65,7 +142,9 @@ impl Condvar {
 
     /// Releases the guard, waits for a notification, and takes the lock again.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+        let MutexGuard { inner, taken } = guard;
+        let inner = self.0.wait(inner).unwrap_or_else(|poisoned| poisoned.into_inner());
+        MutexGuard { inner, taken }
     }
 
     /// As [`Condvar::wait`], but for no longer than `limit`.
@@ -74,10 +153,12 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         limit: std::time::Duration,
     ) -> MutexGuard<'a, T> {
-        match self.0.wait_timeout(guard, limit) {
-            Ok((guard, _)) => guard,
+        let MutexGuard { inner, taken } = guard;
+        let inner = match self.0.wait_timeout(inner, limit) {
+            Ok((inner, _)) => inner,
             Err(poisoned) => poisoned.into_inner().0,
-        }
+        };
+        MutexGuard { inner, taken }
     }
 
     /// Wakes one waiter.
@@ -88,5 +169,41 @@ impl Condvar {
     /// Wakes all waiters.
     pub fn notify_all(&self) {
         self.0.notify_all();
+    }
+}
+
+#[cfg(all(test, debug_assertions, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    type First = Mutex<u32, { rank::LEADER }>;
+    type Second = Mutex<u32, { rank::MANIFEST }>;
+
+    #[test]
+    fn mutexes_are_taken_in_their_order() {
+        let (first, second) = (First::new(1), Second::new(2));
+        let (one, two) = (first.lock(), second.lock());
+        assert_eq!((*one, *two), (1, 2));
+        // In whichever order they are let go.
+        drop(one);
+        drop(two);
+        drop(second.lock());
+        drop(first.lock());
+    }
+
+    #[test]
+    #[should_panic(expected = "a mutex of rank 3 is taken by who holds [4]")]
+    fn a_mutex_out_of_order_is_found() {
+        let (first, second) = (First::new(1), Second::new(2));
+        let _two = second.lock();
+        let _one = first.lock();
+    }
+
+    #[test]
+    #[should_panic(expected = "a mutex of rank 3 is taken by who holds [3]")]
+    fn two_of_one_rank_are_found() {
+        let (one, other) = (First::new(1), First::new(2));
+        let _one = one.lock();
+        let _other = other.lock();
     }
 }

@@ -4,6 +4,7 @@
 //! the total, and never falls below a sixteenth of it.
 
 use super::cache::{Cache, Weigh};
+use crate::base::rank;
 use crate::base::sync::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,7 +32,7 @@ pub struct Memory {
     meta: AtomicU64,
     /// The cache's capacity, to look at without the lock.
     applied: AtomicU64,
-    cache: Mutex<Arc<dyn Resize>>,
+    cache: Mutex<Arc<dyn Resize>, { rank::CACHE }>,
 }
 
 impl std::fmt::Debug for Memory {

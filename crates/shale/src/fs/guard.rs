@@ -9,6 +9,7 @@
 use super::os::{self, Process};
 use super::{DirEntry, Fs, Lock, ReadFile, WriteFile};
 use crate::base::error::{Error, Result};
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub struct Guard {
     dir: PathBuf,
     process: Process,
     set: AtomicBool,
-    cause: Mutex<Option<Arc<Error>>>,
+    cause: Mutex<Option<Arc<Error>>, { rank::CAUSE }>,
 }
 
 impl Guard {
@@ -89,7 +90,7 @@ impl Guard {
 /// next one with all others who wait for it.
 #[derive(Debug, Default)]
 pub struct Gate {
-    state: Mutex<Syncs>,
+    state: Mutex<Syncs, { rank::SYNCS }>,
     ended: Condvar,
 }
 

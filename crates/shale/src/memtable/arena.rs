@@ -12,6 +12,7 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 
+use crate::base::rank;
 use crate::base::sync::Mutex;
 use crate::base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -38,7 +39,7 @@ pub(super) struct Arena {
     /// The chunk that small requests are served from; null before the first one.
     current: AtomicPtr<ChunkHeader>,
     /// The head of the list of all chunks. Held only to add one.
-    chunks: Mutex<Chunks>,
+    chunks: Mutex<Chunks, { rank::ARENA }>,
     /// The bytes of all chunks.
     allocated: AtomicUsize,
     /// The bytes used in all chunks but the current one.

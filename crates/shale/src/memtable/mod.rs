@@ -17,6 +17,7 @@ use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
@@ -32,7 +33,7 @@ pub struct Memtable {
     ranges: RangeLog,
     first_seq: AtomicU64,
     last_seq: AtomicU64,
-    attached: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    attached: Mutex<Vec<Arc<dyn Any + Send + Sync>>, { rank::ATTACHED }>,
 }
 
 impl Default for Memtable {

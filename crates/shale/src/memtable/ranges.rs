@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use crate::base::key::SeqNo;
 use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
@@ -28,7 +29,7 @@ pub(super) struct RangeLog {
     count: AtomicU64,
     bytes: AtomicUsize,
     /// Held while `tiers` is replaced.
-    writer: Mutex<()>,
+    writer: Mutex<(), { rank::RANGE_DELETES }>,
     /// The largest first. Under `arc_swap` rather than a lock, since reads of keys come here. Made
     /// when the first comes: each transaction has memtables, and dropping one of these is not free.
     tiers: OnceLock<ArcSwap<Vec<Tier>>>,

@@ -6,6 +6,7 @@
 //! last passed.
 
 use super::format::Block;
+use crate::base::rank;
 use crate::base::stats::{Counter, Recorder};
 use crate::base::sync::Mutex;
 use crate::cache::{Cache, Memory};
@@ -41,8 +42,8 @@ pub struct TableEnv {
     pub recorder: Arc<Recorder>,
     /// What measures calls, into `recorder`.
     pub meter: Arc<Meter>,
-    files: Mutex<Ring>,
-    indexes: Mutex<Ring>,
+    files: Mutex<Ring, { rank::OPEN_FILES }>,
+    indexes: Mutex<Ring, { rank::INDEXES }>,
     files_open_max: usize,
 }
 

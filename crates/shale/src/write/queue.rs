@@ -8,6 +8,7 @@
 
 use super::ops::Ops;
 use crate::base::error::{Error, Result};
+use crate::base::rank;
 use crate::base::sync::{Condvar, Mutex};
 
 /// Commits that go to the log together.
@@ -77,7 +78,7 @@ struct State {
 /// The queue of commits.
 #[derive(Debug)]
 pub struct CommitQueue {
-    state: Mutex<State>,
+    state: Mutex<State, { rank::QUEUE }>,
     /// One for each parity of the group number, so that finishing a group wakes just its members.
     wake: [Condvar; 2],
 }

@@ -1,6 +1,7 @@
 //! What all handles to a database share.
 
 use crate::base::error::Result;
+use crate::base::rank;
 use crate::base::sync::{Arc, Mutex};
 use crate::db::background::Threads;
 use crate::db::core::Core;
@@ -39,7 +40,7 @@ impl std::fmt::Debug for Db {
 /// What handles share; dropping the last one closes the database.
 pub(crate) struct Handle {
     pub core: Arc<Core>,
-    pub threads: Mutex<Threads>,
+    pub threads: Mutex<Threads, { rank::THREADS }>,
     /// How far the log and the manifest of another process have been read, if it writes them.
     pub follower: Option<Follower>,
 }

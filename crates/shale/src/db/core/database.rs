@@ -1,8 +1,6 @@
 //! What a database is made of: the parts that commits, reads and background work share.
 //!
-//! Locks, in the order in which they may be taken together: `leader`, `manifest`, a tree's `swap`,
-//! `sched`, a shard of `snapshots`. None is held across a read of a table; `leader` is held across
-//! the append (and sync) of the log, `manifest` across the append and sync of an edit.
+//! In which order its mutexes are taken, and across which I/O each is held: `base/rank`.
 
 use super::leader::{Leader, LiveWal};
 use super::open_snapshots::Snapshots;
@@ -14,6 +12,7 @@ use super::trees::Trees;
 use super::view::View;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
+use crate::base::rank;
 use crate::base::stats::Recorder;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
@@ -47,18 +46,18 @@ pub(crate) struct Core {
     pub recorder: Arc<Recorder>,
     pub trees: ArcSwap<Trees>,
     pub queue: CommitQueue,
-    pub leader: Mutex<Leader>,
+    pub leader: Mutex<Leader, { rank::LEADER }>,
     /// Every operation up to this one is visible to reads.
     pub visible: AtomicU64,
     /// Every operation up to this one is known to be synced.
     pub durable: AtomicU64,
     pub snapshots: Snapshots,
-    pub manifest: Mutex<Option<Manifest>>,
+    pub manifest: Mutex<Option<Manifest>, { rank::MANIFEST }>,
     pub next_file: AtomicU64,
     pub next_tree: AtomicU64,
-    pub wals: Mutex<Vec<LiveWal>>,
+    pub wals: Mutex<Vec<LiveWal>, { rank::LOG_FILES }>,
     /// The next log file, made in advance.
-    pub spare_log: Mutex<Option<WalWriter>>,
+    pub spare_log: Mutex<Option<WalWriter>, { rank::SPARE_LOG }>,
     /// Every operation up to this one is in tables, says the manifest.
     pub covered: AtomicU64,
     /// The first log file that a recovery needs, says the manifest.
@@ -68,11 +67,11 @@ pub(crate) struct Core {
     /// The locks of transactions.
     pub locks: LockTable,
     /// Transactions that are prepared and not decided, by name.
-    pub prepared: Mutex<BTreeMap<Vec<u8>, PreparedCore>>,
+    pub prepared: Mutex<BTreeMap<Vec<u8>, PreparedCore>, { rank::PREPARED }>,
     /// The last commit of a prepared transaction.
     pub decided: AtomicU64,
     /// Blob files in use.
-    pub blobs: Mutex<Blobs>,
+    pub blobs: Mutex<Blobs, { rank::BLOBS }>,
     /// Set by the failure after which no write is accepted any more.
     pub guard: Arc<Guard>,
     pub closed: AtomicBool,
@@ -83,7 +82,7 @@ pub(crate) struct Core {
     /// What it shows, if another process writes it.
     pub followed: Option<ArcSwap<View>>,
     /// Released when closed.
-    pub lock: Mutex<Option<Box<dyn Lock>>>,
+    pub lock: Mutex<Option<Box<dyn Lock>>, { rank::DIRECTORY }>,
 }
 
 impl Core {

@@ -2,6 +2,7 @@
 
 use super::trees::TreeCore;
 use crate::base::error::{Error, Result};
+use crate::base::rank;
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::Done;
 use crate::compaction::plan::Plan;
@@ -19,7 +20,7 @@ pub(crate) struct MergeJob {
     pub plan: Plan,
     pub snapshots: Vec<u64>,
     pub parts: Vec<Part>,
-    pub progress: Mutex<Progress>,
+    pub progress: Mutex<Progress, { rank::MERGE }>,
     pub started: u64,
 }
 

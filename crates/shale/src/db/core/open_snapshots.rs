@@ -2,6 +2,7 @@
 //! begin and end statements at once.
 
 use crate::base::key::SeqNo;
+use crate::base::rank;
 use crate::base::shards::Shards;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
@@ -19,7 +20,7 @@ struct Open {
 /// The snapshots of a group of threads.
 #[derive(Debug, Default)]
 pub(crate) struct Shard {
-    open: Mutex<Open>,
+    open: Mutex<Open, { rank::SNAPSHOTS }>,
     /// Is told when one has ended that something was kept for.
     freed: OnceLock<Freed>,
 }

@@ -3,6 +3,7 @@
 
 use super::merge_job::MergeJob;
 use crate::base::error::Error;
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::compaction::plan::Busy;
@@ -98,7 +99,7 @@ impl State {
 }
 
 pub(crate) struct Scheduler {
-    state: Mutex<State>,
+    state: Mutex<State, { rank::SCHEDULER }>,
     /// Wakes threads that wait for work.
     work: Condvar,
     /// Wakes callers that wait for background work to get somewhere.

@@ -3,6 +3,7 @@
 use super::counters::LevelCounters;
 use crate::base::config::TreeConfig;
 use crate::base::key::SeqNo;
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::memtable::Memtable;
@@ -27,12 +28,12 @@ pub(crate) struct TreeCore {
     /// What a reader sees. Replaced only by [`TreeCore::swap_state`].
     pub state: ArcSwap<TreeState>,
     /// Held while `state` is replaced.
-    pub swap: Mutex<()>,
+    pub swap: Mutex<(), { rank::SWAP }>,
     pub dropped: AtomicBool,
     /// Where compaction of this tree stands; see `stats`.
-    pub levels: Mutex<LevelCounters>,
+    pub levels: Mutex<LevelCounters, { rank::LEVELS }>,
     /// A request to compact a range down to the last level.
-    pub manual: Mutex<Option<Manual>>,
+    pub manual: Mutex<Option<Manual>, { rank::MANUAL }>,
 }
 
 impl TreeCore {

@@ -21,6 +21,7 @@ use super::following::{Following, Step};
 use crate::base::config::Config;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
+use crate::base::rank;
 use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::db::background::cores;
@@ -41,7 +42,7 @@ const TRIES: usize = 1000;
 /// How far the manifest and the log of another process have been read. `None` after a failure: the
 /// next refresh reads everything anew.
 #[derive(Default)]
-pub(crate) struct Follower(Mutex<Option<Following>>);
+pub(crate) struct Follower(Mutex<Option<Following>, { rank::FOLLOWER }>);
 
 /// Opens a database that another process writes.
 pub(crate) fn open_follower(

@@ -2,6 +2,7 @@
 //! sync, and what a crash makes of the rest.
 
 use super::crash::{CrashMode, Random};
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
@@ -10,7 +11,7 @@ const SECTOR_BYTES: usize = 512;
 
 /// A file, whatever its names.
 pub(super) struct Node {
-    pub(super) data: Mutex<Content>,
+    pub(super) data: Mutex<Content, { rank::MEM_FILE }>,
 }
 
 /// The bytes of a file. Bytes are shared with crash clones until they change.

@@ -16,6 +16,7 @@ pub use fault::{Call, Counts, Fault};
 
 use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};
 use crate::base::error::{Error, Result};
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use content::{Node, Told};
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 /// A disk in memory. Clones are handles to the same disk.
 #[derive(Clone)]
 pub struct MemFs {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<Inner, { rank::MEM_DISK }>>,
 }
 
 struct Inner {

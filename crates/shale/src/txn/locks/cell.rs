@@ -3,6 +3,7 @@
 use super::lock::TxnId;
 use super::shard::Shard;
 use super::waiter::{Outcome, Slot};
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Mutex, MutexGuard};
 use crate::version::TreeId;
@@ -37,7 +38,7 @@ impl Cell {
 /// Where a cell is.
 #[derive(Debug, Default)]
 pub(super) struct Place {
-    cell: Mutex<Cell>,
+    cell: Mutex<Cell, { rank::LOCK_SHARD }>,
     /// What the shard's locks take, as of the last time that anybody was in it.
     bytes: AtomicUsize,
 }

@@ -4,6 +4,7 @@
 
 use super::deadlock::Waiting;
 use super::lock::TxnId;
+use crate::base::rank;
 use crate::base::shards::Shards;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
@@ -76,7 +77,7 @@ struct List<T> {
 /// The transactions that have not ended, each with what is shared with its thread.
 #[derive(Debug)]
 pub(super) struct Registry<T> {
-    lists: Shards<Mutex<List<T>>>,
+    lists: Shards<Mutex<List<T>, { rank::LIVE }>>,
 }
 
 impl<T> Default for Registry<T> {

@@ -7,6 +7,7 @@ use super::observer::Observed;
 use super::owner::Owner;
 use super::waiter::{Slot, Waits};
 use crate::base::coding;
+use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::version::TreeId;
@@ -18,14 +19,14 @@ pub(super) const SHARDS: usize = 16;
 #[derive(Debug)]
 pub struct LockTable {
     pub(super) cells: Vec<Place>,
-    pub(super) waits: Mutex<Waits>,
+    pub(super) waits: Mutex<Waits, { rank::LOCK_WAITS }>,
     next: AtomicU64,
     /// What one shard may take.
     pub(super) shard_bytes_max: usize,
     pub(super) deadlocks: AtomicU64,
     pub(super) escalations: AtomicU64,
     /// And when it was.
-    pub(super) last_deadlock: Mutex<Option<(Arc<Report>, u64)>>,
+    pub(super) last_deadlock: Mutex<Option<(Arc<Report>, u64)>, { rank::LAST_DEADLOCK }>,
     pub(super) live: Registry<Slot>,
     /// Is told of waits, when they begin and while they last; called without a mutex held.
     pub observed: Observed,

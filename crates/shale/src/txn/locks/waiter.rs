@@ -3,6 +3,7 @@
 use super::deadlock::{Report, Waiting};
 use super::live::Seen;
 use super::lock::TxnId;
+use crate::base::rank;
 use crate::base::sync::{Arc, Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,7 +20,7 @@ pub(super) enum Outcome {
 /// Where a transaction that waits is told, and what others may know of it.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    pub(super) outcome: Mutex<Outcome>,
+    pub(super) outcome: Mutex<Outcome, { rank::LOCK_OUTCOME }>,
     pub(super) wake: Condvar,
     pub(super) seen: Seen,
 }

@@ -1,0 +1,80 @@
+//! The order in which the engine's mutexes are taken: whoever holds one takes only later ones.
+//!
+//! Each mutex names its rank in its type, so this list is all of them. Builds with debug assertions
+//! stop at a mutex that is taken out of order, whether or not another thread is in the way at that
+//! moment: every test and every run of the simulator asks it. So no threads can wait for each other
+//! in a circle of mutexes. (Who waits for whom by the locks of transactions is another matter: see
+//! `txn/locks`.)
+//!
+//! Each says across which I/O it may be held; where nothing is said, across none. None is held
+//! across a read of a table.
+
+/// A caller's own, as tests have it: taken before any of the engine's.
+pub const CALLER: u8 = 0;
+/// `Handle::threads`: the threads of a database. Held while they come to their end.
+pub const THREADS: u8 = 1;
+/// `Follower`: how far another process's log was read. Across reads of its manifest and log, and
+/// the opening of its tables.
+pub const FOLLOWER: u8 = 2;
+/// `Core::leader`: what only the leader of a commit group touches. Across the append and the sync
+/// of the log; for bulk loads and decisions of prepared tables also across a flush and an edit.
+pub const LEADER: u8 = 3;
+/// `Core::manifest`. Across the append and the sync of an edit.
+pub const MANIFEST: u8 = 4;
+/// `Core::lock`: the lock of the directory. Across its release.
+pub const DIRECTORY: u8 = 5;
+/// `MergeJob::progress`: how far a merge has come.
+pub const MERGE: u8 = 6;
+/// `Core::prepared`: transactions that are prepared and not decided.
+pub const PREPARED: u8 = 7;
+/// `Core::spare_log`: the next log file. Across its removal, when the database is closed.
+pub const SPARE_LOG: u8 = 8;
+/// `Core::wals`: the log files that a recovery may need.
+pub const LOG_FILES: u8 = 9;
+/// `TreeCore::swap`: held while what readers of a tree see is replaced.
+pub const SWAP: u8 = 10;
+/// `Scheduler::state`: what background work is wanted and what runs.
+pub const SCHEDULER: u8 = 11;
+/// `TreeCore::manual`: a compaction on request.
+pub const MANUAL: u8 = 12;
+/// A shard of `Core::snapshots`.
+pub const SNAPSHOTS: u8 = 13;
+/// `TreeCore::levels`: counters.
+pub const LEVELS: u8 = 14;
+/// `Core::blobs`: the handles of blob files.
+pub const BLOBS: u8 = 15;
+/// `CommitQueue::state`: the group that commits join. Not held while its leader writes it.
+pub const QUEUE: u8 = 16;
+/// `LockTable::waits`: who waits for a lock of a transaction.
+pub const LOCK_WAITS: u8 = 17;
+/// A shard of the lock table. Who begins to wait takes all of them, in their order.
+pub const LOCK_SHARD: u8 = 18;
+/// `Slot::outcome`: what has become of a request for a lock.
+pub const LOCK_OUTCOME: u8 = 19;
+/// `LockTable::last_deadlock`.
+pub const LAST_DEADLOCK: u8 = 20;
+/// A list of the transactions that are under way.
+pub const LIVE: u8 = 21;
+/// `Memtable::attached`: blob files that a memtable refers to.
+pub const ATTACHED: u8 = 22;
+/// The writer of a memtable's range deletes.
+pub const RANGE_DELETES: u8 = 23;
+/// `Arena::chunks`.
+pub const ARENA: u8 = 24;
+/// `TableEnv::files`: which table files are open.
+pub const OPEN_FILES: u8 = 25;
+/// `TableEnv::indexes`: which indexes are in memory.
+pub const INDEXES: u8 = 26;
+/// `Memory::cache`: the block cache, when its size changes.
+pub const CACHE: u8 = 27;
+/// The gate of the syncs of one file. Not held while a sync runs.
+pub const SYNCS: u8 = 28;
+/// `Guard::cause`: why no write is accepted any more.
+pub const CAUSE: u8 = 29;
+/// The simulated disk.
+pub const MEM_DISK: u8 = 30;
+/// A file of the simulated disk.
+pub const MEM_FILE: u8 = 31;
+
+/// Of which several are held at once, in an order of their own.
+pub const MANY: [u8; 1] = [LOCK_SHARD];
