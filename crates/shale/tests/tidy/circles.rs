@@ -94,14 +94,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale-capi/src/tree.rs",
     ],
     &[
-        "crates/shale-cli/src/rows/buffer.rs",
-        "crates/shale-cli/src/rows/columns.rs",
-        "crates/shale-cli/src/rows/json.rs",
-        "crates/shale-cli/src/rows/mod.rs",
-        "crates/shale-cli/src/rows/pairs.rs",
-        "crates/shale-cli/src/rows/quotes.rs",
-    ],
-    &[
         "crates/shale-cli/src/admin.rs",
         "crates/shale-cli/src/args.rs",
         "crates/shale-cli/src/demo/mod.rs",
