@@ -2,8 +2,8 @@
 
 use crate::bench::BenchKind;
 use crate::exit::CODES;
-use crate::text::Form;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use shale_cli::text::Form;
 use shale_lab::options::CodecNames;
 use shale_lab::units::{parse_bytes, parse_count};
 use std::path::{Path, PathBuf};

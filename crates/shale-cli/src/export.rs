@@ -5,11 +5,11 @@
 
 use crate::args::{ExportOptions, Format};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::text::{Form, escaped, hex, put_json};
 use crate::{open, screen};
 use serde_json::Map;
 use shale::Scan;
 use shale_cli::rows::{self, KeyFields, Members};
+use shale_cli::text::{Form, escaped, hex, put_json};
 use shale_lab::units::{bytes, grouped};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

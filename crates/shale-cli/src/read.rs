@@ -2,10 +2,10 @@
 
 use crate::args::{GetOptions, ScanOptions};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::text::{Form, put_json};
 use crate::{open, screen};
 use serde_json::{Map, Value};
 use shale::{Scan, Tree};
+use shale_cli::text::{Form, escaped, put_json};
 use std::io::Write;
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
             continue;
         }
         let Some(value) = found else {
-            eprintln!("shale: no key {}", crate::text::escaped(key));
+            eprintln!("shale: no key {}", escaped(key));
             continue;
         };
         // With --raw the bytes of the value and nothing else.
@@ -59,7 +59,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
 /// Writes one value into a file, a part at a time.
 fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
     let Some(mut reader) = tree.get_reader(key)? else {
-        eprintln!("shale: no key {}", crate::text::escaped(key));
+        eprintln!("shale: no key {}", escaped(key));
         return Ok(Exit::NotFound);
     };
     let mut file =
