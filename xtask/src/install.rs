@@ -1,7 +1,6 @@
 //! `cargo xtask install-c`: the C library where C programs look for it.
 
-use crate::Outcome;
-use crate::tools::{cargo, root, run};
+use crate::command::{Outcome, cargo, root, run};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

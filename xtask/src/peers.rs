@@ -5,8 +5,7 @@
 //! which gives RocksDB hardware checksums; `SHALE_PEER_RUSTFLAGS` replaces that, and a prebuilt
 //! RocksDB named by `ROCKSDB_LIB_DIR` is taken as it is.
 
-use crate::Outcome;
-use crate::tools::{cargo, root, run, works};
+use crate::command::{Outcome, cargo, root, run, works};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

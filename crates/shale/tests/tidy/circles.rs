@@ -128,15 +128,6 @@ const KNOWN: &[&[&str]] = &[
     ],
     &["crates/shale-lab/src/tables/kv.rs", "crates/shale-lab/src/tables/sequence.rs"],
     &["crates/shale-sim/src/answers.rs", "crates/shale-sim/src/driver.rs"],
-    &[
-        "xtask/src/assets.rs",
-        "xtask/src/compare.rs",
-        "xtask/src/install.rs",
-        "xtask/src/main.rs",
-        "xtask/src/peers.rs",
-        "xtask/src/table.rs",
-        "xtask/src/tools.rs",
-    ],
     &["python/src/batch.rs", "python/src/db.rs", "python/src/tree.rs", "python/src/txn.rs"],
 ];
 
