@@ -128,7 +128,6 @@ const KNOWN: &[&[&str]] = &[
     ],
     &["crates/shale-lab/src/tables/kv.rs", "crates/shale-lab/src/tables/sequence.rs"],
     &["crates/shale-sim/src/answers.rs", "crates/shale-sim/src/driver.rs"],
-    &["python/src/batch.rs", "python/src/db.rs", "python/src/tree.rs", "python/src/txn.rs"],
 ];
 
 /// A crate: its files by number, and which module each of them is.
