@@ -1,7 +1,8 @@
 //! Batches: operations that are committed as a whole, by shale_write.
 
 use crate::error::shale_error;
-use crate::guard::{bound, bytes, free, give, guard, handle, handle_mut, quiet, value_bytes};
+use crate::guard::{bound, bytes, give, guard, handle, handle_mut, value_bytes};
+use crate::quiet::{free, quiet};
 use crate::tree::shale_tree;
 use std::ffi::c_void;
 

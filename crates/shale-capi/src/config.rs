@@ -1,7 +1,8 @@
 //! Settings by name and text, so that new ones need no new functions.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{free, give, guard, handle_mut, text};
+use crate::guard::{give, guard, handle_mut, text};
+use crate::quiet::free;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

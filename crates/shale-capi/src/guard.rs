@@ -1,4 +1,4 @@
-//! What every call shares: arguments from C, results to C, and no panic across the border.
+//! What calls that can fail share: arguments from C, results to C, and no panic across the border.
 
 use crate::error::{Fail, shale_error};
 use std::ffi::{CStr, c_char, c_void};
@@ -12,11 +12,6 @@ pub(crate) fn guard(call: impl FnOnce() -> Result<(), Fail>) -> *mut shale_error
         Ok(Err(fail)) => shale_error::new(fail),
         Err(panic) => shale_error::new(Fail::panic(&*panic)),
     }
-}
-
-/// Runs what cannot fail and drops the result if it panics: for calls that return no error.
-pub(crate) fn quiet<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }
 
 /// A handle that is read.
@@ -99,6 +94,28 @@ pub(crate) unsafe fn bound<'a>(data: *const c_void, len: usize) -> Result<Option
     unsafe { bytes(data, len, "bound") }.map(Some)
 }
 
+/// The keys of a call with many, whose results go to `values`.
+///
+/// # Safety
+/// The two arrays have `count` entries, and each key is readable during the call; or `count` is 0.
+pub(crate) unsafe fn many_keys<'a, T>(
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    values: *mut T,
+) -> Result<Vec<&'a [u8]>, Fail> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    can_store(values, "values")?;
+    if keys.is_null() || key_lens.is_null() {
+        return Err(Fail::null("keys or key_lens"));
+    }
+    // SAFETY: the caller's word.
+    let key = |at| unsafe { bytes(*keys.add(at), *key_lens.add(at), "a key") };
+    (0..count).map(key).collect()
+}
+
 /// A name, a path or a setting.
 ///
 /// # Safety
@@ -140,19 +157,6 @@ pub(crate) unsafe fn give<T>(to: *mut *mut T, name: &str, value: T) -> Result<()
     unsafe { store(to, name, Box::into_raw(Box::new(value))) }
 }
 
-/// Takes a handle back and ends it.
-///
-/// # Safety
-/// NULL, or a handle of this type that is not used from now on.
-pub(crate) unsafe fn free<T>(handle: *mut T) {
-    if !handle.is_null() {
-        quiet((), || {
-            // SAFETY: the caller's word; handles come from `Box::into_raw`.
-            drop(unsafe { Box::from_raw(handle) });
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,6 +170,5 @@ mod tests {
             assert_eq!(shale_error_kind_of(error), shale_error_kind::SHALE_PANIC);
             shale_error_free(error);
         }
-        assert_eq!(quiet(7, || panic!("on purpose")), 7);
     }
 }

@@ -1,7 +1,8 @@
 //! Bulk loads: sorted rows that are written once, past the log and the memtables.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{bytes, can_store, free, give, guard, handle, handle_mut, store, value_bytes};
+use crate::guard::{bytes, can_store, give, guard, handle, handle_mut, store, value_bytes};
+use crate::quiet::free;
 use crate::tree::shale_tree;
 use std::ffi::c_void;
 

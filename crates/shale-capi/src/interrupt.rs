@@ -1,7 +1,8 @@
 //! Ending waits for locks from another thread.
 
 use crate::error::shale_error;
-use crate::guard::{free, give, guard, handle, handle_mut, quiet};
+use crate::guard::{give, guard, handle, handle_mut};
+use crate::quiet::{free, quiet};
 use crate::txn::shale_txn;
 
 /// A flag that ends waits for locks. Threads may set it while others wait.

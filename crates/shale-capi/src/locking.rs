@@ -1,9 +1,11 @@
 //! Scans that lock what they show.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{can_store, free, give, guard, handle, handle_mut, store};
+use crate::guard::{can_store, give, guard, handle, handle_mut, store};
+use crate::quiet::free;
+use crate::scan::range;
 use crate::tree::shale_tree;
-use crate::txn::{lock_of, range, shale_txn};
+use crate::txn::{lock_of, shale_txn};
 use std::ffi::{c_int, c_void};
 
 /// A scan that locks what it passes, rows and gaps, until its transaction ends.

@@ -2,7 +2,8 @@
 
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
-use crate::guard::{bound, bytes, can_store, free, give, guard, handle, quiet, store};
+use crate::guard::{bound, bytes, can_store, give, guard, handle, store};
+use crate::quiet::{free, quiet};
 use crate::txn::shale_txn;
 use std::ffi::c_void;
 

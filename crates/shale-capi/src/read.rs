@@ -1,81 +1,13 @@
-//! Reading single keys, and the bytes that reads give.
+//! Reading single keys.
 
-use crate::db::shale_snapshot;
+use crate::bytes::{give_value, give_values, shale_bytes};
 use crate::error::{Fail, shale_error};
-use crate::guard::{bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
+use crate::guard::{bytes, can_store, give, guard, handle, handle_mut, many_keys, store};
+use crate::quiet::free;
+use crate::snapshot::shale_snapshot;
 use crate::tree::shale_tree;
-use serde::Serialize;
 use std::ffi::c_void;
 use std::io::Read;
-
-/// Bytes that belong to the caller: a value (often a part of a block in the cache, which stays
-/// there while this lives), or a report.
-#[derive(Debug)]
-pub struct shale_bytes(Bytes);
-
-#[derive(Debug)]
-enum Bytes {
-    Value(shale::Value),
-    Owned(Vec<u8>),
-}
-
-impl shale_bytes {
-    pub(crate) fn owned(bytes: impl Into<Vec<u8>>) -> shale_bytes {
-        shale_bytes(Bytes::Owned(bytes.into()))
-    }
-
-    pub(crate) fn json(value: &impl Serialize) -> Result<shale_bytes, Fail> {
-        let text = serde_json::to_vec(value).map_err(|error| Fail::Panic(error.to_string()))?;
-        Ok(shale_bytes::owned(text))
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        match &self.0 {
-            Bytes::Value(value) => value,
-            Bytes::Owned(bytes) => bytes,
-        }
-    }
-}
-
-/// Stores a value, or NULL if there is none.
-///
-/// # Safety
-/// `to` is writable for a pointer.
-pub(crate) unsafe fn give_value(
-    to: *mut *mut shale_bytes,
-    value: Option<shale::Value>,
-) -> Result<(), Fail> {
-    // SAFETY: the caller's word.
-    unsafe {
-        match value {
-            Some(value) => give(to, "value", shale_bytes(Bytes::Value(value))),
-            None => store(to, "value", std::ptr::null_mut()),
-        }
-    }
-}
-
-/// Where the bytes are, valid until they are freed, and in `len`, which may be NULL, how many. Of
-/// NULL: NULL and 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_bytes_data(
-    bytes: *const shale_bytes,
-    len: *mut usize,
-) -> *const c_void {
-    // SAFETY: NULL or a live handle.
-    let own = quiet(None, || unsafe { bytes.as_ref() }.map(shale_bytes::as_slice));
-    // SAFETY: NULL or a place for a number.
-    if let Some(len) = unsafe { len.as_mut() } {
-        *len = own.map_or(0, <[u8]>::len);
-    }
-    own.map_or(std::ptr::null(), |own| own.as_ptr().cast())
-}
-
-/// Frees them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_bytes_free(bytes: *mut shale_bytes) {
-    // SAFETY: NULL or a handle that the caller gives back.
-    unsafe { free(bytes) }
-}
 
 /// The value of a key, at a snapshot or (NULL) as of now. `value` becomes NULL if there is none:
 /// that is no error.
@@ -117,43 +49,6 @@ pub unsafe extern "C" fn shale_multi_get(
         let keys = many_keys(keys, key_lens, count, values)?;
         give_values(values, tree.multi_get(&keys)?)
     })
-}
-
-/// The keys of a call with many, whose results go to `values`.
-///
-/// # Safety
-/// The two arrays have `count` entries, and each key is readable during the call; or `count` is 0.
-pub(crate) unsafe fn many_keys<'a>(
-    keys: *const *const c_void,
-    key_lens: *const usize,
-    count: usize,
-    values: *mut *mut shale_bytes,
-) -> Result<Vec<&'a [u8]>, Fail> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    can_store(values, "values")?;
-    if keys.is_null() || key_lens.is_null() {
-        return Err(Fail::null("keys or key_lens"));
-    }
-    // SAFETY: the caller's word.
-    let key = |at| unsafe { bytes(*keys.add(at), *key_lens.add(at), "a key") };
-    (0..count).map(key).collect()
-}
-
-/// Stores values, NULL where there is none.
-///
-/// # Safety
-/// `to` has room for as many pointers.
-pub(crate) unsafe fn give_values(
-    to: *mut *mut shale_bytes,
-    values: Vec<Option<shale::Value>>,
-) -> Result<(), Fail> {
-    for (at, value) in values.into_iter().enumerate() {
-        // SAFETY: the caller's word.
-        unsafe { give_value(to.add(at), value)? };
-    }
-    Ok(())
 }
 
 /// A value that is read in parts.

@@ -1,9 +1,9 @@
 //! Reports on what a database is busy with and what it looks like, as JSON.
 
+use crate::bytes::shale_bytes;
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
 use crate::guard::{can_store, give, guard, handle};
-use crate::read::shale_bytes;
 use serde_json::{Value, json};
 use std::ffi::c_int;
 

@@ -1,8 +1,9 @@
 //! Scans: rows in order, forward and backward.
 
-use crate::db::shale_snapshot;
 use crate::error::{Fail, shale_error};
-use crate::guard::{bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
+use crate::guard::{bound, bytes, can_store, give, guard, handle, handle_mut, store};
+use crate::quiet::{free, quiet};
+use crate::snapshot::shale_snapshot;
 use crate::tree::shale_tree;
 use std::ffi::{c_int, c_void};
 
@@ -30,6 +31,25 @@ use shale_seek::*;
 /// A position in the rows of a tree as they were at one moment.
 pub struct shale_scan(pub(crate) shale::Scan);
 
+/// A range, from `lower` up to but without `upper`; NULL for either is no bound.
+///
+/// # Safety
+/// As of `guard::bound`.
+pub(crate) unsafe fn range(
+    lower: (*const c_void, usize),
+    upper: (*const c_void, usize),
+    fill_cache: bool,
+) -> Result<shale::ScanOptions<'static>, Fail> {
+    // SAFETY: the caller's word.
+    let (lower, upper) = unsafe { (bound(lower.0, lower.1)?, bound(upper.0, upper.1)?) };
+    Ok(shale::ScanOptions {
+        lower: lower.map(<[u8]>::to_vec),
+        upper: upper.map(<[u8]>::to_vec),
+        fill_cache,
+        ..shale::ScanOptions::default()
+    })
+}
+
 /// Scans the keys from `lower` up to but without `upper` (NULL for either: no bound), at a snapshot
 /// or (NULL) as of now. `fill_cache` keeps blocks that had to be read in the cache: say false for a
 /// scan of much that will not be read again soon. It stands on no row until it is told where to go.
@@ -48,13 +68,9 @@ pub unsafe extern "C" fn shale_scan_new(
     // SAFETY: a live handle, NULL or one, bytes with their lengths, a place for a pointer.
     guard(|| unsafe {
         can_store(scan, "scan")?;
-        let options = shale::ScanOptions {
-            lower: bound(lower, lower_len)?.map(<[u8]>::to_vec),
-            upper: bound(upper, upper_len)?.map(<[u8]>::to_vec),
-            prefix: None,
-            snapshot: snapshot.as_ref().map(|snapshot| &snapshot.0),
-            fill_cache,
-        };
+        let snapshot = snapshot.as_ref().map(|snapshot| &snapshot.0);
+        let range = range((lower, lower_len), (upper, upper_len), fill_cache)?;
+        let options = shale::ScanOptions { snapshot, ..range };
         give(scan, "scan", shale_scan(handle(tree, "tree")?.tree.scan_with(options)?))
     })
 }

@@ -3,7 +3,8 @@
 use crate::config::shale_config;
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
-use crate::guard::{bound, can_store, free, give, guard, handle, quiet, store, text};
+use crate::guard::{bound, can_store, give, guard, handle, store, text};
+use crate::quiet::{free, quiet};
 use std::ffi::{CString, c_char, c_int, c_void};
 
 /// Whether a tree must be there.

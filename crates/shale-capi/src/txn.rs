@@ -1,14 +1,15 @@
 //! Transactions.
 
+use crate::bytes::{give_value, give_values, shale_bytes};
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
 use crate::guard::{
-    bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store, value_bytes,
+    bound, bytes, can_store, give, guard, handle, handle_mut, many_keys, store, value_bytes,
 };
-use crate::read::{give_value, give_values, many_keys, shale_bytes};
-use crate::scan::shale_scan;
+use crate::quiet::{free, quiet};
+use crate::scan::{range, shale_scan};
 use crate::tree::shale_tree;
-use shale::{Concurrency, Isolation, LockMode, OnConflict, ScanOptions, TransactionOptions};
+use shale::{Concurrency, Isolation, LockMode, OnConflict, TransactionOptions};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
@@ -326,25 +327,6 @@ pub unsafe extern "C" fn shale_txn_forget(
 ) -> *mut shale_error {
     // SAFETY: live handles.
     guard(|| unsafe { Ok(handle_mut(txn, "txn")?.txn.forget(&handle(tree, "tree")?.tree)?) })
-}
-
-/// A range, from `lower` up to but without `upper`; NULL for either is no bound.
-///
-/// # Safety
-/// As of `guard::bound`.
-pub(crate) unsafe fn range(
-    lower: (*const c_void, usize),
-    upper: (*const c_void, usize),
-    fill_cache: bool,
-) -> Result<ScanOptions<'static>, Fail> {
-    // SAFETY: the caller's word.
-    let (lower, upper) = unsafe { (bound(lower.0, lower.1)?, bound(upper.0, upper.1)?) };
-    Ok(ScanOptions {
-        lower: lower.map(<[u8]>::to_vec),
-        upper: upper.map(<[u8]>::to_vec),
-        fill_cache,
-        ..ScanOptions::default()
-    })
 }
 
 /// A scan of what shale_txn_get finds without a lock, own writes of before the scan included. It

@@ -86,13 +86,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shale/src/db/repair/prepared.rs",
         "crates/shale/src/db/repair/rows.rs",
     ],
-    &["crates/shale-capi/src/error.rs", "crates/shale-capi/src/guard.rs"],
-    &[
-        "crates/shale-capi/src/batch.rs",
-        "crates/shale-capi/src/db.rs",
-        "crates/shale-capi/src/read.rs",
-        "crates/shale-capi/src/tree.rs",
-    ],
     &[
         "crates/shale-lab/src/measure/bound.rs",
         "crates/shale-lab/src/measure/hardware.rs",
