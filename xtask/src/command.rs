@@ -11,6 +11,12 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 
+/// Where cargo puts what it builds in release.
+pub(crate) fn release() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    root().join(target.map_or_else(|| "target".into(), PathBuf::from)).join("release")
+}
+
 /// A cargo command at the root, with the toolchain of this task.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
