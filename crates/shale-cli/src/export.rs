@@ -24,17 +24,7 @@ pub(crate) fn export(options: &ExportOptions, json: bool) -> Outcome {
         (None, false) => Format::of(&options.file),
     };
     let mut rows = Rows::new(options, format)?;
-    let bytes_of = |text: &Option<String>| -> Outcome<Option<Vec<u8>>> {
-        let form = Form::default();
-        text.as_deref().map(|text| form.read(text).map_err(Failure::usage)).transpose()
-    };
-    let bounds = shale::ScanOptions {
-        lower: bytes_of(&options.from)?,
-        upper: bytes_of(&options.to)?,
-        prefix: bytes_of(&options.prefix)?,
-        fill_cache: false,
-        ..shale::ScanOptions::default()
-    };
+    let bounds = options.range.bounds(Form::default())?;
     let stop = crate::signals::stop_flag()?;
     let db = open::reading(&options.read)?;
     let tree = db.tree(&options.name.tree)?;

@@ -78,16 +78,7 @@ fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
 
 /// Prints pairs in order.
 pub(crate) fn scan(options: &ScanOptions, json: bool) -> Outcome {
-    let bytes = |text: &Option<String>| -> Outcome<Option<Vec<u8>>> {
-        text.as_deref().map(|text| options.form.read(text).map_err(Failure::usage)).transpose()
-    };
-    let bounds = shale::ScanOptions {
-        lower: bytes(&options.from)?,
-        upper: bytes(&options.to)?,
-        prefix: bytes(&options.prefix)?,
-        fill_cache: false,
-        ..shale::ScanOptions::default()
-    };
+    let bounds = options.range.bounds(options.form)?;
     let db = open::reading(&options.read)?;
     let tree = db.tree(&options.name.tree)?;
     let mut rows = tree.scan_with(bounds)?;
