@@ -1,7 +1,7 @@
 //! The bytes that reads and reports give.
 
 use crate::error::Fail;
-use crate::guard::{give, store};
+use crate::guard::{bytes_or_null, give_or_null};
 use crate::quiet::{free, quiet};
 use serde::Serialize;
 use std::ffi::c_void;
@@ -43,13 +43,9 @@ pub(crate) unsafe fn give_value(
     to: *mut *mut shale_bytes,
     value: Option<shale::Value>,
 ) -> Result<(), Fail> {
+    let value = value.map(|value| shale_bytes(Bytes::Value(value)));
     // SAFETY: the caller's word.
-    unsafe {
-        match value {
-            Some(value) => give(to, "value", shale_bytes(Bytes::Value(value))),
-            None => store(to, "value", std::ptr::null_mut()),
-        }
-    }
+    unsafe { give_or_null(to, "value", value) }
 }
 
 /// Stores values, NULL where there is none.
@@ -77,10 +73,7 @@ pub unsafe extern "C" fn shale_bytes_data(
     // SAFETY: NULL or a live handle.
     let own = quiet(None, || unsafe { bytes.as_ref() }.map(shale_bytes::as_slice));
     // SAFETY: NULL or a place for a number.
-    if let Some(len) = unsafe { len.as_mut() } {
-        *len = own.map_or(0, <[u8]>::len);
-    }
-    own.map_or(std::ptr::null(), |own| own.as_ptr().cast())
+    unsafe { bytes_or_null(own, len) }
 }
 
 /// Frees them.

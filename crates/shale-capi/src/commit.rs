@@ -14,10 +14,10 @@ pub unsafe extern "C" fn shale_write(
     batch: *const shale_batch,
     sync: bool,
 ) -> *mut shale_error {
-    // SAFETY: live handles.
-    guard(|| unsafe {
-        let batch = handle(batch, "batch")?;
-        Ok(handle(db, "db")?.0.write(&batch.0, shale::WriteOptions { sync })?)
+    guard(|| {
+        // SAFETY: live handles.
+        let (batch, db) = unsafe { (handle(batch, "batch")?, handle(db, "db")?) };
+        Ok(db.0.write(&batch.0, shale::WriteOptions { sync })?)
     })
 }
 
@@ -25,6 +25,9 @@ pub unsafe extern "C" fn shale_write(
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_sync(db: *const shale_db) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle(db, "db")?.0.sync()?) })
+    guard(|| {
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        Ok(db.0.sync()?)
+    })
 }

@@ -1,8 +1,8 @@
 //! Databases: open and close, and what a follower shows.
 
 use crate::config::shale_config;
-use crate::error::{Fail, shale_error};
-use crate::guard::{can_store, give, guard, handle, store, text};
+use crate::error::shale_error;
+use crate::guard::{can_store, give, guard, handle, store_if_wanted, take, text};
 use std::ffi::c_char;
 
 /// An open database.
@@ -35,15 +35,16 @@ pub unsafe extern "C" fn shale_open(
     read_only: bool,
     db: *mut *mut shale_db,
 ) -> *mut shale_error {
-    // SAFETY: a text, NULL or a live handle, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(db, "db")?;
-        let (path, config) = (text(path, "path")?, config_of(config));
+        // SAFETY: a text, and NULL or a live handle.
+        let (path, config) = unsafe { (text(path, "path")?, config_of(config)) };
         let opened = match read_only {
             true => shale::Db::open_read_only(path, config)?,
             false => shale::Db::open(path, config)?,
         };
-        give(db, "db", shale_db(opened))
+        // SAFETY: a place for a pointer.
+        unsafe { give(db, "db", shale_db(opened)) }
     })
 }
 
@@ -59,11 +60,13 @@ pub unsafe extern "C" fn shale_open_follower(
     config: *const shale_config,
     db: *mut *mut shale_db,
 ) -> *mut shale_error {
-    // SAFETY: a text, NULL or a live handle, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(db, "db")?;
-        let (path, config) = (text(path, "path")?, config_of(config));
-        give(db, "db", shale_db(shale::Db::open_follower(path, config)?))
+        // SAFETY: a text, and NULL or a live handle.
+        let (path, config) = unsafe { (text(path, "path")?, config_of(config)) };
+        let opened = shale::Db::open_follower(path, config)?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(db, "db", shale_db(opened)) }
     })
 }
 
@@ -76,12 +79,12 @@ pub unsafe extern "C" fn shale_follower_refresh(
     db: *const shale_db,
     seq: *mut u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and NULL or a place for a number.
-    guard(|| unsafe {
-        let shown = handle(db, "db")?.0.refresh()?;
-        if !seq.is_null() {
-            store(seq, "seq", shown)?;
-        }
+    guard(|| {
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        let shown = db.0.refresh()?;
+        // SAFETY: NULL or a place for a number.
+        unsafe { store_if_wanted(seq, shown) };
         Ok(())
     })
 }
@@ -93,11 +96,8 @@ pub unsafe extern "C" fn shale_follower_refresh(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_close(db: *mut shale_db) -> *mut shale_error {
     guard(|| {
-        if db.is_null() {
-            return Err(Fail::null("db"));
-        }
-        // SAFETY: a handle from `Box::into_raw` that the caller gives back.
-        let db = unsafe { Box::from_raw(db) };
+        // SAFETY: NULL or a handle that the caller gives back.
+        let db = unsafe { take(db, "db") }?;
         Ok(db.0.close()?)
     })
 }

@@ -1,4 +1,4 @@
-//! What calls that can fail share: arguments from C, results to C, and no panic across the border.
+//! What calls share: arguments from C, results to C, and errors instead of panics.
 
 use crate::error::{Fail, shale_error};
 use std::ffi::{CStr, c_char, c_void};
@@ -142,6 +142,27 @@ pub(crate) unsafe fn store<T>(to: *mut T, name: &str, value: T) -> Result<(), Fa
     Ok(())
 }
 
+/// Stores a result that the caller may not want.
+///
+/// # Safety
+/// NULL, or writable for a `T`.
+pub(crate) unsafe fn store_if_wanted<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: the caller's word.
+        unsafe { to.write(value) };
+    }
+}
+
+/// Bytes as C takes them, with their length in `len`; NULL and 0 if there are none.
+///
+/// # Safety
+/// `len` is NULL, or writable for a number.
+pub(crate) unsafe fn bytes_or_null(own: Option<&[u8]>, len: *mut usize) -> *const c_void {
+    // SAFETY: the caller's word.
+    unsafe { store_if_wanted(len, own.map_or(0, <[u8]>::len)) };
+    own.map_or(std::ptr::null(), |own| own.as_ptr().cast())
+}
+
 /// Refuses to begin what could then not be handed over.
 pub(crate) fn can_store<T>(to: *mut T, name: &str) -> Result<(), Fail> {
     if to.is_null() { Err(Fail::null(name)) } else { Ok(()) }
@@ -155,6 +176,36 @@ pub(crate) unsafe fn give<T>(to: *mut *mut T, name: &str, value: T) -> Result<()
     can_store(to, name)?;
     // SAFETY: the caller's word.
     unsafe { store(to, name, Box::into_raw(Box::new(value))) }
+}
+
+/// Hands a new handle over, or NULL if there is none.
+///
+/// # Safety
+/// `to` is writable for a pointer.
+pub(crate) unsafe fn give_or_null<T>(
+    to: *mut *mut T,
+    name: &str,
+    value: Option<T>,
+) -> Result<(), Fail> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match value {
+            Some(value) => give(to, name, value),
+            None => store(to, name, std::ptr::null_mut()),
+        }
+    }
+}
+
+/// Takes a handle back that the call uses up.
+///
+/// # Safety
+/// NULL, or a handle of this type that is not used from now on.
+pub(crate) unsafe fn take<T>(handle: *mut T, name: &str) -> Result<Box<T>, Fail> {
+    if handle.is_null() {
+        return Err(Fail::null(name));
+    }
+    // SAFETY: the caller's word; handles come from `Box::into_raw`.
+    Ok(unsafe { Box::from_raw(handle) })
 }
 
 #[cfg(test)]

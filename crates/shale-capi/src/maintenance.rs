@@ -14,10 +14,10 @@ pub unsafe extern "C" fn shale_flush(
     db: *const shale_db,
     tree: *const shale_tree,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, NULL or one.
-    guard(|| unsafe {
-        let db = &handle(db, "db")?.0;
-        Ok(tree.as_ref().map_or_else(|| db.flush(), |tree| tree.tree.flush())?)
+    guard(|| {
+        // SAFETY: a live handle, NULL or one.
+        let (db, tree) = unsafe { (handle(db, "db")?, tree.as_ref()) };
+        Ok(tree.map_or_else(|| db.0.flush(), |tree| tree.tree.flush())?)
     })
 }
 
@@ -35,16 +35,17 @@ pub unsafe extern "C" fn shale_compact(
     upper: *const c_void,
     upper_len: usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, NULL or one, and bytes with their lengths.
-    guard(|| unsafe {
-        let db = &handle(db, "db")?.0;
-        let (lower, upper) = (bound(lower, lower_len)?, bound(upper, upper_len)?);
-        match tree.as_ref() {
+    guard(|| {
+        // SAFETY: a live handle, NULL or one.
+        let (db, tree) = unsafe { (handle(db, "db")?, tree.as_ref()) };
+        // SAFETY: bytes with their lengths.
+        let (lower, upper) = unsafe { (bound(lower, lower_len)?, bound(upper, upper_len)?) };
+        match tree {
             Some(tree) => Ok(tree.tree.compact_range(lower.unwrap_or(&[]), upper)?),
             None if lower.or(upper).is_some() => {
                 Err(Fail::Argument("bounds are of one tree, and `tree` is NULL".to_owned()))
             }
-            None => Ok(db.compact()?),
+            None => Ok(db.0.compact()?),
         }
     })
 }
@@ -53,8 +54,11 @@ pub unsafe extern "C" fn shale_compact(
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_wait_idle(db: *const shale_db) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle(db, "db")?.0.wait_idle()?) })
+    guard(|| {
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        Ok(db.0.wait_idle()?)
+    })
 }
 
 /// Makes a copy of the database in the folder `dir`, which must not exist, by hard links: it takes
@@ -65,8 +69,11 @@ pub unsafe extern "C" fn shale_checkpoint(
     db: *const shale_db,
     dir: *const c_char,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and a text.
-    guard(|| unsafe { Ok(handle(db, "db")?.0.checkpoint(text(dir, "dir")?)?) })
+    guard(|| {
+        // SAFETY: a live handle and a text.
+        let (db, dir) = unsafe { (handle(db, "db")?, text(dir, "dir")?) };
+        Ok(db.0.checkpoint(dir)?)
+    })
 }
 
 /// Reads and checks every byte of the database. `report` becomes JSON: tables, blobs, bytes,
@@ -79,11 +86,13 @@ pub unsafe extern "C" fn shale_verify(
     db: *const shale_db,
     report: *mut *mut shale_bytes,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, NULL or a place for a pointer.
-    guard(|| unsafe {
-        let found = handle(db, "db")?.0.verify(&mut |_| ())?;
+    guard(|| {
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        let found = db.0.verify(&mut |_| ())?;
         if !report.is_null() {
-            give(report, "report", shale_bytes::json(&found)?)?;
+            // SAFETY: a place for a pointer.
+            unsafe { give(report, "report", shale_bytes::json(&found)?)? };
         }
         found.damage.first().map_or(Ok(()), |damage| Err(damage.clone().into()))
     })
@@ -98,12 +107,16 @@ pub unsafe extern "C" fn shale_tree_names(
     names: *mut *mut shale_bytes,
     count: *mut usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and two places.
-    guard(|| unsafe {
+    guard(|| {
         can_store(names, "names")?;
-        let all = handle(db, "db")?.0.tree_names();
-        store(count, "count", all.len())?;
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        let all = db.0.tree_names();
         let text: String = all.iter().flat_map(|name| [name.as_str(), "\0"]).collect();
-        give(names, "names", shale_bytes::owned(text))
+        // SAFETY: two places.
+        unsafe {
+            store(count, "count", all.len())?;
+            give(names, "names", shale_bytes::owned(text))
+        }
     })
 }

@@ -2,7 +2,9 @@
 
 use crate::bytes::{give_value, give_values, shale_bytes};
 use crate::error::{Fail, shale_error};
-use crate::guard::{bytes, can_store, give, guard, handle, handle_mut, many_keys, store};
+use crate::guard::{
+    bytes, can_store, give_or_null, guard, handle, handle_mut, many_keys, store, store_if_wanted,
+};
 use crate::quiet::free;
 use crate::snapshot::shale_snapshot;
 use crate::tree::shale_tree;
@@ -20,15 +22,17 @@ pub unsafe extern "C" fn shale_get(
     key_len: usize,
     value: *mut *mut shale_bytes,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, NULL or one, bytes with their length, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(value, "value")?;
-        let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
-        let found = match snapshot.as_ref() {
-            Some(snapshot) => tree.get_at(key, &snapshot.0)?,
-            None => tree.get(key)?,
+        // SAFETY: a live handle, and bytes with their length.
+        let (tree, key) = unsafe { (handle(tree, "tree")?, bytes(key, key_len, "key")?) };
+        // SAFETY: NULL or a live handle.
+        let found = match unsafe { snapshot.as_ref() } {
+            Some(snapshot) => tree.tree.get_at(key, &snapshot.0)?,
+            None => tree.tree.get(key)?,
         };
-        give_value(value, found)
+        // SAFETY: a place for a pointer.
+        unsafe { give_value(value, found) }
     })
 }
 
@@ -43,11 +47,14 @@ pub unsafe extern "C" fn shale_multi_get(
     count: usize,
     values: *mut *mut shale_bytes,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and three arrays of `count`.
-    guard(|| unsafe {
-        let tree = &handle(tree, "tree")?.tree;
-        let keys = many_keys(keys, key_lens, count, values)?;
-        give_values(values, tree.multi_get(&keys)?)
+    guard(|| {
+        // SAFETY: a live handle.
+        let tree = unsafe { handle(tree, "tree") }?;
+        // SAFETY: two arrays of `count`.
+        let keys = unsafe { many_keys(keys, key_lens, count, values) }?;
+        let found = tree.tree.multi_get(&keys)?;
+        // SAFETY: `count` places for pointers.
+        unsafe { give_values(values, found) }
     })
 }
 
@@ -67,17 +74,15 @@ pub unsafe extern "C" fn shale_reader_open(
     reader: *mut *mut shale_reader,
     len: *mut u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, bytes with their length, a place for a pointer, NULL or one for a
-    // number.
-    guard(|| unsafe {
+    guard(|| {
         can_store(reader, "reader")?;
-        let found = handle(tree, "tree")?.tree.get_reader(bytes(key, key_len, "key")?)?;
-        if !len.is_null() {
-            store(len, "len", found.as_ref().map_or(0, shale::ValueReader::len))?;
-        }
-        match found {
-            Some(found) => give(reader, "reader", shale_reader(found)),
-            None => store(reader, "reader", std::ptr::null_mut()),
+        // SAFETY: a live handle, and bytes with their length.
+        let (tree, key) = unsafe { (handle(tree, "tree")?, bytes(key, key_len, "key")?) };
+        let found = tree.tree.get_reader(key)?;
+        // SAFETY: NULL or a place for a number, and a place for a pointer.
+        unsafe {
+            store_if_wanted(len, found.as_ref().map_or(0, shale::ValueReader::len));
+            give_or_null(reader, "reader", found.map(shale_reader))
         }
     })
 }
@@ -92,22 +97,27 @@ pub unsafe extern "C" fn shale_reader_read(
     capacity: usize,
     count: *mut usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, a buffer with its length, a place for a number.
-    guard(|| unsafe {
+    guard(|| {
         can_store(count, "count")?;
-        let reader = handle_mut(reader, "reader")?;
+        // SAFETY: a live handle.
+        let reader = unsafe { handle_mut(reader, "reader") }?;
         if capacity == 0 {
-            return store(count, "count", 0);
+            // SAFETY: a place for a number.
+            return unsafe { store(count, "count", 0) };
         }
         can_store(buffer, "buffer")?;
-        // So that no uninitialized byte is ever seen through a reference.
-        buffer.cast::<u8>().write_bytes(0, capacity);
-        let room = std::slice::from_raw_parts_mut(buffer.cast::<u8>(), capacity);
+        let buffer = buffer.cast::<u8>();
+        // SAFETY: a buffer with its length; no byte of it is uninitialized when it is referred to.
+        let room = unsafe {
+            buffer.write_bytes(0, capacity);
+            std::slice::from_raw_parts_mut(buffer, capacity)
+        };
         let read = reader.0.read(room).map_err(|error| match error.downcast::<shale::Error>() {
             Ok(own) => Fail::Engine(own),
             Err(other) => Fail::Engine(shale::Error::io("read", "a value".as_ref(), other)),
         })?;
-        store(count, "count", read)
+        // SAFETY: a place for a number.
+        unsafe { store(count, "count", read) }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::db::shale_db;
 use crate::error::shale_error;
-use crate::guard::{can_store, give, guard, handle, store};
+use crate::guard::{can_store, give, guard, handle, store_if_wanted};
 use crate::quiet::free;
 
 /// A moment in the commit order at which reads can be repeated. What was there then is kept on disk
@@ -19,14 +19,16 @@ pub unsafe extern "C" fn shale_snapshot_new(
     snapshot: *mut *mut shale_snapshot,
     seq: *mut u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, a place for a pointer, NULL or one for a number.
-    guard(|| unsafe {
+    guard(|| {
         can_store(snapshot, "snapshot")?;
-        let taken = handle(db, "db")?.0.snapshot();
-        if !seq.is_null() {
-            store(seq, "seq", taken.seq())?;
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        let taken = db.0.snapshot();
+        // SAFETY: NULL or a place for a number, and a place for a pointer.
+        unsafe {
+            store_if_wanted(seq, taken.seq());
+            give(snapshot, "snapshot", shale_snapshot(taken))
         }
-        give(snapshot, "snapshot", shale_snapshot(taken))
     })
 }
 
