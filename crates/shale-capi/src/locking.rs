@@ -2,7 +2,7 @@
 
 use crate::error::{Fail, shale_error};
 use crate::guard::{can_store, give, guard, handle, handle_mut, store};
-use crate::quiet::free;
+use crate::quiet::{free, quiet};
 use crate::scan::range;
 use crate::tree::shale_tree;
 use crate::txn::{lock_of, shale_txn};
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn shale_locking_scan_peek_locked(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_locking_scan_is_locked(scan: *const shale_locking_scan) -> bool {
     // SAFETY: NULL or a live handle.
-    unsafe { scan.as_ref() }.is_some_and(|scan| scan.0.is_locked())
+    quiet(false, || unsafe { scan.as_ref() }.is_some_and(|scan| scan.0.is_locked()))
 }
 
 /// Locks the row that is only shown, and shows it anew; `found`: whether it is still there.
