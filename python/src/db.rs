@@ -1,12 +1,12 @@
-//! Databases and snapshots.
+//! Databases.
 
 use crate::batch::Batch;
-use crate::error::{Closed, ConfigError, raise, run};
+use crate::error::{ConfigError, raise, run};
+use crate::snapshot::Snapshot;
 use crate::tree::Tree;
 use crate::txn::Transaction;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 /// Opens a database. `settings` is JSON; what is left out has its default.
 #[pyfunction]
@@ -71,7 +71,7 @@ impl Db {
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot(Mutex::new(Some(self.0.snapshot())))
+        Snapshot::new(self.0.snapshot())
     }
 
     #[pyo3(signature = (
@@ -169,42 +169,5 @@ impl SerializeAsJson for shale::Stats {
 impl SerializeAsJson for shale::VerifyReport {
     fn text(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
-    }
-}
-
-/// A moment at which reads can be repeated.
-#[pyclass(frozen, module = "shale")]
-pub(crate) struct Snapshot(Mutex<Option<shale::Snapshot>>);
-
-impl Snapshot {
-    /// The engine's own, or an exception if it has ended.
-    pub(crate) fn get(&self) -> PyResult<shale::Snapshot> {
-        let held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        held.clone().ok_or_else(|| Closed::new_err("the snapshot has ended"))
-    }
-}
-
-#[pymethods]
-impl Snapshot {
-    #[getter]
-    fn seq(&self) -> PyResult<u64> {
-        Ok(self.get()?.seq())
-    }
-
-    fn close(&self) {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-    }
-
-    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
-    }
-
-    fn __exit__(
-        &self,
-        _kind: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _trace: &Bound<'_, PyAny>,
-    ) {
-        self.close();
     }
 }

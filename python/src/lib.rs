@@ -5,6 +5,7 @@ mod batch;
 mod db;
 mod error;
 mod rows;
+mod snapshot;
 mod tree;
 mod txn;
 
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _shale(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<db::Db>()?;
-    module.add_class::<db::Snapshot>()?;
+    module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<tree::Tree>()?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<rows::Rows>()?;

@@ -1,8 +1,8 @@
 //! Trees.
 
-use crate::db::Snapshot;
 use crate::error::run;
 use crate::rows::{Range, Rows, Shown};
+use crate::snapshot::Snapshot;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -1,7 +1,6 @@
 //! The plotting library that the reports embed: kept here as it was published.
 
-use crate::Outcome;
-use crate::tools::{root, run};
+use crate::command::{Outcome, root, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -5,9 +5,10 @@
 //! machine's mood meets both. A ratio is always Shale / RocksDB; the ratio of a step is the median
 //! over the repeats.
 
+use crate::command::{Outcome, root, works};
 use crate::peers::{self, Programs};
+use crate::step::Step;
 use crate::table;
-use crate::{Outcome, tools};
 use clap::Args;
 use shale_lab::run::row::Row;
 use shale_lab::units::parse_count;
@@ -65,13 +66,6 @@ pub(crate) struct CompareOptions {
     pub(crate) flags: Vec<String>,
 }
 
-/// One step of one setting, with the rows of each engine, a pair per repeat.
-pub(crate) struct Step {
-    pub(crate) setting: String,
-    pub(crate) name: String,
-    pub(crate) pairs: Vec<(Row, Row)>,
-}
-
 pub(crate) fn run(options: &CompareOptions) -> Outcome {
     let settings: Vec<(&str, &str)> = options
         .settings
@@ -96,7 +90,7 @@ pub(crate) fn run(options: &CompareOptions) -> Outcome {
     let work = options.work.clone().unwrap_or_else(|| {
         Path::new("/var/tmp").join(format!("shale-compare-{}", std::process::id()))
     });
-    let out = tools::root().join(&options.out);
+    let out = root().join(&options.out);
     std::fs::create_dir_all(&out)
         .map_err(|error| format!("could not make {}: {error}", out.display()))?;
 
@@ -141,7 +135,7 @@ impl Compare<'_> {
         for (at, &test) in self.options.tests.iter().enumerate() {
             self.turn += 1;
             // Dirty pages of the step before are nobody's fault in this one.
-            tools::works("sync", &[]);
+            works("sync", &[]);
             let shale_first = (self.turn + repeat).is_multiple_of(2);
             let mut rows = Vec::new();
             for shale in [shale_first, !shale_first] {

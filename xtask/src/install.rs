@@ -1,10 +1,9 @@
 //! `cargo xtask install-c`: the C library where C programs look for it.
 
-use crate::Outcome;
-use crate::tools::{cargo, root, run};
+use crate::command::{Outcome, cargo, release, root, run};
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Builds the C library in release and puts it under `prefix`: `lib/libshale.a`,
 /// `lib/libshale.so.VERSION` with its links, `lib/pkgconfig/shale.pc`, `include/shale.h`.
@@ -20,9 +19,7 @@ pub(crate) fn install(prefix: &Path) -> Outcome {
     build.args(["rustc", "--release", "-p", "shale-capi", "--lib", "--crate-type", "staticlib"]);
     run(&mut build, "building the static library")?;
 
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let built = root().join(target).join("release");
+    let built = release();
     let source = root().join("crates/shale-capi");
     let (lib, include) = (prefix.join("lib"), prefix.join("include"));
     let failed = |error: std::io::Error| format!("installing to {}: {error}", prefix.display());

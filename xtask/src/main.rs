@@ -4,18 +4,17 @@
 //! it.
 
 mod assets;
+mod command;
 mod compare;
 mod install;
 mod peers;
+mod step;
 mod table;
 mod tools;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// What a task says when it fails.
-type Outcome<T = ()> = Result<T, String>;
 
 #[derive(Parser)]
 #[command(

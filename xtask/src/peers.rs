@@ -5,8 +5,7 @@
 //! which gives RocksDB hardware checksums; `SHALE_PEER_RUSTFLAGS` replaces that, and a prebuilt
 //! RocksDB named by `ROCKSDB_LIB_DIR` is taken as it is.
 
-use crate::Outcome;
-use crate::tools::{cargo, root, run, works};
+use crate::command::{Outcome, cargo, release, root, run, works};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,9 +27,7 @@ const PACKAGES: [(&str, &[&str]); 3] = [
 /// Builds both programs of a comparison in release.
 pub(crate) fn build() -> Outcome<Programs> {
     run(cargo().args(["build", "--release", "-p", "shale-cli"]), "building shale")?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let shale = root().join(target).join("release/shale");
+    let shale = release().join("shale");
     let missing = missing("rocksdb");
     if !missing.is_empty() && !program("rocksdb")?.exists() {
         return Err(format!(

@@ -1,6 +1,6 @@
 //! The tables of a comparison.
 
-use crate::compare::Step;
+use crate::step::Step;
 use serde_json::{Value, json};
 use shale_lab::measure::LatencySummary;
 use shale_lab::report::plain_table;

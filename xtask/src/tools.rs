@@ -1,20 +1,8 @@
 //! The tasks that drive other tools.
 
-use crate::Outcome;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-/// The root of the repository.
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
-}
-
-/// A cargo command at the root, with the toolchain of this task.
-pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
-    command
-}
+use crate::command::{Outcome, cargo, root, run, works};
+use std::path::Path;
+use std::process::Command;
 
 /// The nightly toolchain's cargo.
 fn nightly() -> Command {
@@ -25,31 +13,6 @@ fn nightly() -> Command {
         command.env_remove(name);
     }
     command
-}
-
-/// Runs a command, shows it, and fails with what it was for.
-pub(crate) fn run(command: &mut Command, what: &str) -> Outcome {
-    let words: Vec<String> = std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    eprintln!("xtask: {}", words.join(" "));
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{what} failed ({status})")),
-        Err(error) => Err(format!("could not run {}: {error}", words[0])),
-    }
-}
-
-/// Whether a command runs and succeeds.
-pub(crate) fn works(program: &str, args: &[&str]) -> bool {
-    Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }
 
 fn need_nightly(component: Option<&str>) -> Outcome {

@@ -1,7 +1,8 @@
 //! Batches: operations that are committed as a whole, by shale_write.
 
 use crate::error::shale_error;
-use crate::guard::{bound, bytes, free, give, guard, handle, handle_mut, quiet, value_bytes};
+use crate::guard::{bound, bytes, give, guard, handle, handle_mut, value_bytes};
+use crate::quiet::{free, quiet};
 use crate::tree::shale_tree;
 use std::ffi::c_void;
 
@@ -28,10 +29,12 @@ pub unsafe extern "C" fn shale_batch_put(
     value: *const c_void,
     value_len: usize,
 ) -> *mut shale_error {
-    // SAFETY: live handles, and bytes with their lengths.
-    guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
-        handle_mut(batch, "batch")?.0.put(&handle(tree, "tree")?.tree, key, value);
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (key, value) = unsafe { (bytes(key, key_len, "key")?, value_bytes(value, value_len)?) };
+        // SAFETY: live handles.
+        let (batch, tree) = unsafe { (handle_mut(batch, "batch")?, handle(tree, "tree")?) };
+        batch.0.put(&tree.tree, key, value);
         Ok(())
     })
 }
@@ -47,13 +50,14 @@ pub unsafe extern "C" fn shale_batch_delete(
     end: *const c_void,
     end_len: usize,
 ) -> *mut shale_error {
-    // SAFETY: live handles, and bytes with their lengths.
-    guard(|| unsafe {
-        let (key, end) = (bytes(key, key_len, "key")?, bound(end, end_len)?);
-        let (batch, tree) = (&mut handle_mut(batch, "batch")?.0, &handle(tree, "tree")?.tree);
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (key, end) = unsafe { (bytes(key, key_len, "key")?, bound(end, end_len)?) };
+        // SAFETY: live handles.
+        let (batch, tree) = unsafe { (handle_mut(batch, "batch")?, handle(tree, "tree")?) };
         match end {
-            Some(end) => batch.delete_range(tree, key, end),
-            None => batch.delete(tree, key),
+            Some(end) => batch.0.delete_range(&tree.tree, key, end),
+            None => batch.0.delete(&tree.tree, key),
         }
         Ok(())
     })

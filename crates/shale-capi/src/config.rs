@@ -1,7 +1,8 @@
 //! Settings by name and text, so that new ones need no new functions.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{free, give, guard, handle_mut, text};
+use crate::guard::{give, guard, handle_mut, text};
+use crate::quiet::free;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -31,11 +32,12 @@ pub unsafe extern "C" fn shale_config_set(
     name: *const c_char,
     value: *const c_char,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and texts that end with a zero.
-    guard(|| unsafe {
-        let config = handle_mut(config, "config")?;
-        let name = text(name, "name")?;
-        let changed = with(&config.0, name, text(value, "value")?)?;
+    guard(|| {
+        // SAFETY: a live handle.
+        let config = unsafe { handle_mut(config, "config") }?;
+        // SAFETY: texts that end with a zero.
+        let (name, value) = unsafe { (text(name, "name")?, text(value, "value")?) };
+        let changed = with(&config.0, name, value)?;
         if name.starts_with("tree.") {
             changed.tree.validate()?;
         }

@@ -2,7 +2,7 @@
 //! which of them a snapshot shows otherwise than they are.
 
 use crate::error::shale_error;
-use crate::guard::{bytes, guard, handle, handle_mut, value_bytes};
+use crate::guard::{bytes, guard, handle, handle_mut, store, value_bytes};
 use crate::tree::shale_tree;
 use crate::txn::shale_txn;
 use std::ffi::c_void;
@@ -20,11 +20,12 @@ pub unsafe extern "C" fn shale_txn_put_unlocked(
     value: *const c_void,
     value_len: usize,
 ) -> *mut shale_error {
-    // SAFETY: live handles, and bytes with their lengths.
-    guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
-        let tree = &handle(tree, "tree")?.tree;
-        Ok(handle_mut(txn, "txn")?.inner().put_unlocked(tree, key, value)?)
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (key, value) = unsafe { (bytes(key, key_len, "key")?, value_bytes(value, value_len)?) };
+        // SAFETY: live handles.
+        let (tree, txn) = unsafe { (handle(tree, "tree")?, handle_mut(txn, "txn")?) };
+        Ok(txn.txn.put_unlocked(&tree.tree, key, value)?)
     })
 }
 
@@ -42,15 +43,20 @@ pub unsafe extern "C" fn shale_txn_wrote(
     wrote: *mut bool,
     changed: *mut bool,
 ) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their length, NULL or places for a truth.
-    guard(|| unsafe {
-        let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
-        let txn = handle_mut(txn, "txn")?.inner();
-        if let Some(wrote) = wrote.as_mut() {
-            *wrote = txn.has_written(tree, key)?;
+    guard(|| {
+        // SAFETY: a live handle, and bytes with their length.
+        let (tree, key) = unsafe { (handle(tree, "tree")?, bytes(key, key_len, "key")?) };
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
+        if !wrote.is_null() {
+            let found = txn.txn.has_written(&tree.tree, key)?;
+            // SAFETY: a place for a truth.
+            unsafe { store(wrote, "wrote", found) }?;
         }
-        if let Some(changed) = changed.as_mut() {
-            *changed = txn.changed_since_snapshot(tree, key)?;
+        if !changed.is_null() {
+            let found = txn.txn.changed_since_snapshot(&tree.tree, key)?;
+            // SAFETY: a place for a truth.
+            unsafe { store(changed, "changed", found) }?;
         }
         Ok(())
     })

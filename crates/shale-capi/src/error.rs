@@ -1,6 +1,6 @@
 //! Error objects.
 
-use crate::guard::{free, quiet};
+use crate::quiet::{free, quiet};
 use std::any::Any;
 use std::ffi::{CString, c_char};
 

@@ -1,4 +1,4 @@
-//! What every call shares: arguments from C, results to C, and no panic across the border.
+//! What calls share: arguments from C, results to C, and errors instead of panics.
 
 use crate::error::{Fail, shale_error};
 use std::ffi::{CStr, c_char, c_void};
@@ -12,11 +12,6 @@ pub(crate) fn guard(call: impl FnOnce() -> Result<(), Fail>) -> *mut shale_error
         Ok(Err(fail)) => shale_error::new(fail),
         Err(panic) => shale_error::new(Fail::panic(&*panic)),
     }
-}
-
-/// Runs what cannot fail and drops the result if it panics: for calls that return no error.
-pub(crate) fn quiet<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }
 
 /// A handle that is read.
@@ -99,6 +94,28 @@ pub(crate) unsafe fn bound<'a>(data: *const c_void, len: usize) -> Result<Option
     unsafe { bytes(data, len, "bound") }.map(Some)
 }
 
+/// The keys of a call with many, whose results go to `values`.
+///
+/// # Safety
+/// The two arrays have `count` entries, and each key is readable during the call; or `count` is 0.
+pub(crate) unsafe fn many_keys<'a, T>(
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    values: *mut T,
+) -> Result<Vec<&'a [u8]>, Fail> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    can_store(values, "values")?;
+    if keys.is_null() || key_lens.is_null() {
+        return Err(Fail::null("keys or key_lens"));
+    }
+    // SAFETY: the caller's word.
+    let key = |at| unsafe { bytes(*keys.add(at), *key_lens.add(at), "a key") };
+    (0..count).map(key).collect()
+}
+
 /// A name, a path or a setting.
 ///
 /// # Safety
@@ -125,6 +142,27 @@ pub(crate) unsafe fn store<T>(to: *mut T, name: &str, value: T) -> Result<(), Fa
     Ok(())
 }
 
+/// Stores a result that the caller may not want.
+///
+/// # Safety
+/// NULL, or writable for a `T`.
+pub(crate) unsafe fn store_if_wanted<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: the caller's word.
+        unsafe { to.write(value) };
+    }
+}
+
+/// Bytes as C takes them, with their length in `len`; NULL and 0 if there are none.
+///
+/// # Safety
+/// `len` is NULL, or writable for a number.
+pub(crate) unsafe fn bytes_or_null(own: Option<&[u8]>, len: *mut usize) -> *const c_void {
+    // SAFETY: the caller's word.
+    unsafe { store_if_wanted(len, own.map_or(0, <[u8]>::len)) };
+    own.map_or(std::ptr::null(), |own| own.as_ptr().cast())
+}
+
 /// Refuses to begin what could then not be handed over.
 pub(crate) fn can_store<T>(to: *mut T, name: &str) -> Result<(), Fail> {
     if to.is_null() { Err(Fail::null(name)) } else { Ok(()) }
@@ -140,17 +178,34 @@ pub(crate) unsafe fn give<T>(to: *mut *mut T, name: &str, value: T) -> Result<()
     unsafe { store(to, name, Box::into_raw(Box::new(value))) }
 }
 
-/// Takes a handle back and ends it.
+/// Hands a new handle over, or NULL if there is none.
+///
+/// # Safety
+/// `to` is writable for a pointer.
+pub(crate) unsafe fn give_or_null<T>(
+    to: *mut *mut T,
+    name: &str,
+    value: Option<T>,
+) -> Result<(), Fail> {
+    // SAFETY: the caller's word.
+    unsafe {
+        match value {
+            Some(value) => give(to, name, value),
+            None => store(to, name, std::ptr::null_mut()),
+        }
+    }
+}
+
+/// Takes a handle back that the call uses up.
 ///
 /// # Safety
 /// NULL, or a handle of this type that is not used from now on.
-pub(crate) unsafe fn free<T>(handle: *mut T) {
-    if !handle.is_null() {
-        quiet((), || {
-            // SAFETY: the caller's word; handles come from `Box::into_raw`.
-            drop(unsafe { Box::from_raw(handle) });
-        });
+pub(crate) unsafe fn take<T>(handle: *mut T, name: &str) -> Result<Box<T>, Fail> {
+    if handle.is_null() {
+        return Err(Fail::null(name));
     }
+    // SAFETY: the caller's word; handles come from `Box::into_raw`.
+    Ok(unsafe { Box::from_raw(handle) })
 }
 
 #[cfg(test)]
@@ -166,6 +221,5 @@ mod tests {
             assert_eq!(shale_error_kind_of(error), shale_error_kind::SHALE_PANIC);
             shale_error_free(error);
         }
-        assert_eq!(quiet(7, || panic!("on purpose")), 7);
     }
 }

@@ -1,7 +1,10 @@
 //! Bulk loads: sorted rows that are written once, past the log and the memtables.
 
-use crate::error::{Fail, shale_error};
-use crate::guard::{bytes, can_store, free, give, guard, handle, handle_mut, store, value_bytes};
+use crate::error::shale_error;
+use crate::guard::{
+    bytes, can_store, give, guard, handle, handle_mut, store_if_wanted, take, value_bytes,
+};
+use crate::quiet::free;
 use crate::tree::shale_tree;
 use std::ffi::c_void;
 
@@ -16,10 +19,13 @@ pub unsafe extern "C" fn shale_ingest_new(
     tree: *const shale_tree,
     ingest: *mut *mut shale_ingest,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(ingest, "ingest")?;
-        give(ingest, "ingest", shale_ingest(handle(tree, "tree")?.tree.ingest()?))
+        // SAFETY: a live handle.
+        let tree = unsafe { handle(tree, "tree") }?;
+        let begun = tree.tree.ingest()?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(ingest, "ingest", shale_ingest(begun)) }
     })
 }
 
@@ -34,10 +40,12 @@ pub unsafe extern "C" fn shale_ingest_add(
     value: *const c_void,
     value_len: usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and bytes with their lengths.
-    guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
-        Ok(handle_mut(ingest, "ingest")?.0.add(key, value)?)
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (key, value) = unsafe { (bytes(key, key_len, "key")?, value_bytes(value, value_len)?) };
+        // SAFETY: a live handle.
+        let ingest = unsafe { handle_mut(ingest, "ingest") }?;
+        Ok(ingest.0.add(key, value)?)
     })
 }
 
@@ -50,17 +58,12 @@ pub unsafe extern "C" fn shale_ingest_finish(
     rows: *mut u64,
 ) -> *mut shale_error {
     guard(|| {
-        if ingest.is_null() {
-            return Err(Fail::null("ingest"));
-        }
-        // SAFETY: a handle from `Box::into_raw` that the caller gives back.
-        let ingest = unsafe { Box::from_raw(ingest) };
+        // SAFETY: NULL or a handle that the caller gives back.
+        let ingest = unsafe { take(ingest, "ingest") }?;
         let count = ingest.0.finish()?;
-        if rows.is_null() {
-            return Ok(());
-        }
-        // SAFETY: a place for a number.
-        unsafe { store(rows, "rows", count) }
+        // SAFETY: NULL or a place for a number.
+        unsafe { store_if_wanted(rows, count) };
+        Ok(())
     })
 }
 

@@ -1,7 +1,8 @@
 //! Ending waits for locks from another thread.
 
 use crate::error::shale_error;
-use crate::guard::{free, give, guard, handle, handle_mut, quiet};
+use crate::guard::{give, guard, handle, handle_mut};
+use crate::quiet::{free, quiet};
 use crate::txn::shale_txn;
 
 /// A flag that ends waits for locks. Threads may set it while others wait.
@@ -45,10 +46,10 @@ pub unsafe extern "C" fn shale_txn_set_interrupt(
     txn: *mut shale_txn,
     interrupt: *const shale_interrupt,
 ) -> *mut shale_error {
-    // SAFETY: live handles.
-    guard(|| unsafe {
-        let flag = &handle(interrupt, "interrupt")?.0;
-        handle_mut(txn, "txn")?.inner().set_interrupt(flag);
+    guard(|| {
+        // SAFETY: live handles.
+        let (flag, txn) = unsafe { (handle(interrupt, "interrupt")?, handle_mut(txn, "txn")?) };
+        txn.txn.set_interrupt(&flag.0);
         Ok(())
     })
 }

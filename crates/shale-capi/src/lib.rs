@@ -1,9 +1,9 @@
 //! The C interface of Shale: `include/shale.h`, which is made from this crate.
 //!
-//! Bytes, numbers and opaque handles cross the border, nothing else. `guard` holds what all calls
-//! share: arguments are checked, panics end here, and errors become objects. The conventions that
-//! the callers keep (which pointers are valid for how long, and who frees what) are at the top of
-//! the header; each `unsafe` block relies on them.
+//! Bytes, numbers and opaque handles cross the border, nothing else. `guard` holds what calls
+//! share: arguments are checked, panics end here, and errors become objects; `quiet` is for calls
+//! that return no error. The conventions that the callers keep (which pointers are valid for how
+//! long, and who frees what) are at the top of the header; each `unsafe` block relies on them.
 
 // The header states what callers owe, once for all functions.
 #![allow(clippy::missing_safety_doc)]
@@ -11,6 +11,7 @@
 #![allow(non_camel_case_types)]
 
 mod guard;
+mod quiet;
 
 // In the order of the header.
 
@@ -20,9 +21,17 @@ pub mod config;
 
 pub mod db;
 
+pub mod commit;
+
+pub mod maintenance;
+
+pub mod snapshot;
+
 pub mod tree;
 
 pub mod write;
+
+pub mod bytes;
 
 pub mod read;
 

@@ -1,9 +1,11 @@
 //! Scans that lock what they show.
 
 use crate::error::{Fail, shale_error};
-use crate::guard::{can_store, free, give, guard, handle, handle_mut, store};
+use crate::guard::{can_store, give, guard, handle, handle_mut, store};
+use crate::quiet::{free, quiet};
+use crate::scan::range;
 use crate::tree::shale_tree;
-use crate::txn::{lock_of, range, shale_txn};
+use crate::txn::{lock_of, shale_txn};
 use std::ffi::{c_int, c_void};
 
 /// A scan that locks what it passes, rows and gaps, until its transaction ends.
@@ -24,15 +26,17 @@ pub unsafe extern "C" fn shale_locking_scan_new(
     upper_len: usize,
     scan: *mut *mut shale_locking_scan,
 ) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their lengths, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(scan, "scan")?;
         let mode = lock_of(lock)?
             .ok_or_else(|| Fail::Argument("a locking scan locks shared or exclusive".to_owned()))?;
-        let options = range((lower, lower_len), (upper, upper_len), true)?;
-        let tree = &handle(tree, "tree")?.tree;
-        let begun = handle_mut(txn, "txn")?.txn.scan_locking(tree, options, mode)?;
-        give(scan, "scan", shale_locking_scan(begun))
+        // SAFETY: bytes with their lengths.
+        let options = unsafe { range((lower, lower_len), (upper, upper_len), true) }?;
+        // SAFETY: live handles.
+        let (tree, txn) = unsafe { (handle(tree, "tree")?, handle_mut(txn, "txn")?) };
+        let begun = txn.txn.scan_locking(&tree.tree, options, mode)?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(scan, "scan", shale_locking_scan(begun)) }
     })
 }
 
@@ -46,12 +50,14 @@ pub unsafe extern "C" fn shale_locking_scan_step(
     backward: bool,
     found: *mut bool,
 ) -> *mut shale_error {
-    // SAFETY: live handles and a place for a truth.
-    guard(|| unsafe {
+    guard(|| {
         can_store(found, "found")?;
-        let (scan, txn) = (&mut handle_mut(scan, "scan")?.0, &mut handle_mut(txn, "txn")?.txn);
+        // SAFETY: live handles.
+        let (scan, txn) = unsafe { (handle_mut(scan, "scan")?, handle_mut(txn, "txn")?) };
+        let (scan, txn) = (&mut scan.0, &mut txn.txn);
         let there = if backward { scan.prev(txn)? } else { scan.next(txn)? };
-        store(found, "found", there)
+        // SAFETY: a place for a truth.
+        unsafe { store(found, "found", there) }
     })
 }
 
@@ -65,13 +71,17 @@ pub unsafe extern "C" fn shale_locking_scan_row(
     value: *mut *const c_void,
     value_len: *mut usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and four places.
-    guard(|| unsafe {
-        let scan = &handle(scan, "scan")?.0;
-        store(key, "key", scan.key().as_ptr().cast())?;
-        store(key_len, "key_len", scan.key().len())?;
-        store(value, "value", scan.value().as_ptr().cast())?;
-        store(value_len, "value_len", scan.value().len())
+    guard(|| {
+        // SAFETY: a live handle.
+        let scan = &unsafe { handle(scan, "scan") }?.0;
+        let (own_key, own_value) = (scan.key(), scan.value());
+        // SAFETY: four places.
+        unsafe {
+            store(key, "key", own_key.as_ptr().cast())?;
+            store(key_len, "key_len", own_key.len())?;
+            store(value, "value", own_value.as_ptr().cast())?;
+            store(value_len, "value_len", own_value.len())
+        }
     })
 }
 
@@ -82,9 +92,10 @@ pub unsafe extern "C" fn shale_locking_scan_row(
 pub unsafe extern "C" fn shale_locking_scan_skip_locked(
     scan: *mut shale_locking_scan,
 ) -> *mut shale_error {
-    // SAFETY: a live handle that nobody else uses during the call.
-    guard(|| unsafe {
-        handle_mut(scan, "scan")?.0.skip_locked();
+    guard(|| {
+        // SAFETY: a live handle that nobody else uses during the call.
+        let scan = unsafe { handle_mut(scan, "scan") }?;
+        scan.0.skip_locked();
         Ok(())
     })
 }
@@ -96,9 +107,10 @@ pub unsafe extern "C" fn shale_locking_scan_peek_locked(
     scan: *mut shale_locking_scan,
     peeks: bool,
 ) -> *mut shale_error {
-    // SAFETY: a live handle that nobody else uses during the call.
-    guard(|| unsafe {
-        handle_mut(scan, "scan")?.0.peek_locked(peeks);
+    guard(|| {
+        // SAFETY: a live handle that nobody else uses during the call.
+        let scan = unsafe { handle_mut(scan, "scan") }?;
+        scan.0.peek_locked(peeks);
         Ok(())
     })
 }
@@ -107,7 +119,7 @@ pub unsafe extern "C" fn shale_locking_scan_peek_locked(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_locking_scan_is_locked(scan: *const shale_locking_scan) -> bool {
     // SAFETY: NULL or a live handle.
-    unsafe { scan.as_ref() }.is_some_and(|scan| scan.0.is_locked())
+    quiet(false, || unsafe { scan.as_ref() }.is_some_and(|scan| scan.0.is_locked()))
 }
 
 /// Locks the row that is only shown, and shows it anew; `found`: whether it is still there.
@@ -118,11 +130,13 @@ pub unsafe extern "C" fn shale_locking_scan_lock_row(
     txn: *mut shale_txn,
     found: *mut bool,
 ) -> *mut shale_error {
-    // SAFETY: live handles and a place for a truth.
-    guard(|| unsafe {
+    guard(|| {
         can_store(found, "found")?;
-        let txn = &mut handle_mut(txn, "txn")?.txn;
-        store(found, "found", handle_mut(scan, "scan")?.0.lock_row(txn)?)
+        // SAFETY: live handles.
+        let (txn, scan) = unsafe { (handle_mut(txn, "txn")?, handle_mut(scan, "scan")?) };
+        let there = scan.0.lock_row(&mut txn.txn)?;
+        // SAFETY: a place for a truth.
+        unsafe { store(found, "found", there) }
     })
 }
 

@@ -1,8 +1,11 @@
 //! Two-phase commit: transactions that were prepared, and how they are decided.
 
 use crate::db::shale_db;
-use crate::error::{Fail, shale_error};
-use crate::guard::{bound, bytes, can_store, free, give, guard, handle, quiet, store};
+use crate::error::shale_error;
+use crate::guard::{
+    bound, bytes, bytes_or_null, can_store, give, give_or_null, guard, handle, take,
+};
+use crate::quiet::{free, quiet};
 use crate::txn::shale_txn;
 use std::ffi::c_void;
 
@@ -24,16 +27,15 @@ pub unsafe extern "C" fn shale_txn_prepare(
     sync: bool,
     prepared: *mut *mut shale_prepared,
 ) -> *mut shale_error {
-    // SAFETY: a handle that the caller gives back, bytes with their length, a place for a pointer.
-    guard(|| unsafe {
-        if txn.is_null() {
-            return Err(Fail::null("txn"));
-        }
-        let txn = Box::from_raw(txn);
+    guard(|| {
+        // SAFETY: NULL or a handle that the caller gives back.
+        let txn = unsafe { take(txn, "txn") }?;
         can_store(prepared, "prepared")?;
-        let options = shale::WriteOptions { sync };
-        let done = txn.into_inner().prepare_with(bytes(xid, xid_len, "xid")?, options)?;
-        give(prepared, "prepared", shale_prepared(done))
+        // SAFETY: bytes with their length.
+        let xid = unsafe { bytes(xid, xid_len, "xid") }?;
+        let done = txn.txn.prepare_with(xid, shale::WriteOptions { sync })?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(prepared, "prepared", shale_prepared(done)) }
     })
 }
 
@@ -48,9 +50,9 @@ pub unsafe extern "C" fn shale_prepared_decide(
     commit: bool,
     sync: bool,
 ) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe {
-        let prepared = handle(prepared, "prepared")?.0.clone();
+    guard(|| {
+        // SAFETY: a live handle.
+        let prepared = unsafe { handle(prepared, "prepared") }?.0.clone();
         let options = shale::WriteOptions { sync };
         if commit {
             prepared.commit(options)?
@@ -67,15 +69,10 @@ pub unsafe extern "C" fn shale_prepared_xid(
     prepared: *const shale_prepared,
     len: *mut usize,
 ) -> *const c_void {
-    quiet(std::ptr::null(), || {
-        // SAFETY: NULL or a live handle, NULL or a place for a number.
-        let xid = unsafe { prepared.as_ref() }.map(|own| own.0.xid());
-        if !len.is_null() {
-            // SAFETY: as above.
-            unsafe { len.write(xid.map_or(0, <[u8]>::len)) };
-        }
-        xid.map_or(std::ptr::null(), |xid| xid.as_ptr().cast())
-    })
+    // SAFETY: NULL or a live handle.
+    let xid = quiet(None, || unsafe { prepared.as_ref() }.map(|own| own.0.xid()));
+    // SAFETY: NULL or a place for a number.
+    unsafe { bytes_or_null(xid, len) }
 }
 
 /// Frees the handle, which decides nothing.
@@ -98,33 +95,18 @@ pub unsafe extern "C" fn shale_prepared_find(
     after: bool,
     prepared: *mut *mut shale_prepared,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, NULL or bytes with their length, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(prepared, "prepared")?;
-        let name = bound(xid, xid_len)?;
-        let all = handle(db, "db")?.0.prepared()?.into_iter();
+        // SAFETY: NULL or bytes with their length, and a live handle.
+        let (name, db) = unsafe { (bound(xid, xid_len)?, handle(db, "db")?) };
+        let all = db.0.prepared()?.into_iter();
         let wanted = all.filter(|one| match name {
             Some(name) if after => one.xid() > name,
             Some(name) => one.xid() == name,
             None => after,
         });
-        give_found(prepared, wanted.min_by(|a, b| a.xid().cmp(b.xid())))
+        let found = wanted.min_by(|a, b| a.xid().cmp(b.xid()));
+        // SAFETY: a place for a pointer.
+        unsafe { give_or_null(prepared, "prepared", found.map(shale_prepared)) }
     })
-}
-
-/// Hands over what was found, or NULL.
-///
-/// # Safety
-/// `to` is writable for a pointer.
-unsafe fn give_found(
-    to: *mut *mut shale_prepared,
-    found: Option<shale::Prepared>,
-) -> Result<(), Fail> {
-    // SAFETY: the caller's word.
-    unsafe {
-        match found {
-            Some(found) => give(to, "prepared", shale_prepared(found)),
-            None => store(to, "prepared", std::ptr::null_mut()),
-        }
-    }
 }

@@ -1,9 +1,9 @@
 //! Reports on what a database is busy with and what it looks like, as JSON.
 
+use crate::bytes::shale_bytes;
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
 use crate::guard::{can_store, give, guard, handle};
-use crate::read::shale_bytes;
 use serde_json::{Value, json};
 use std::ffi::c_int;
 
@@ -46,10 +46,10 @@ pub unsafe extern "C" fn shale_report(
     kind: c_int,
     report: *mut *mut shale_bytes,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(report, "report")?;
-        let db = &handle(db, "db")?.0;
+        // SAFETY: a live handle.
+        let db = &unsafe { handle(db, "db") }?.0;
         let bytes = match kind {
             n if n == SHALE_REPORT_STATS_TEXT as c_int => {
                 shale_bytes::owned(db.stats().to_string())
@@ -57,7 +57,8 @@ pub unsafe extern "C" fn shale_report(
             n if n == SHALE_REPORT_STATS as c_int => shale_bytes::json(&db.stats())?,
             _ => shale_bytes::json(&report_of(db, kind)?)?,
         };
-        give(report, "report", bytes)
+        // SAFETY: a place for a pointer.
+        unsafe { give(report, "report", bytes) }
     })
 }
 

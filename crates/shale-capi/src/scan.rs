@@ -1,8 +1,11 @@
 //! Scans: rows in order, forward and backward.
 
-use crate::db::shale_snapshot;
 use crate::error::{Fail, shale_error};
-use crate::guard::{bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store};
+use crate::guard::{
+    bound, bytes, bytes_or_null, can_store, give, guard, handle, handle_mut, store,
+};
+use crate::quiet::{free, quiet};
+use crate::snapshot::shale_snapshot;
 use crate::tree::shale_tree;
 use std::ffi::{c_int, c_void};
 
@@ -30,6 +33,25 @@ use shale_seek::*;
 /// A position in the rows of a tree as they were at one moment.
 pub struct shale_scan(pub(crate) shale::Scan);
 
+/// A range, from `lower` up to but without `upper`; NULL for either is no bound.
+///
+/// # Safety
+/// As of `guard::bound`.
+pub(crate) unsafe fn range(
+    lower: (*const c_void, usize),
+    upper: (*const c_void, usize),
+    fill_cache: bool,
+) -> Result<shale::ScanOptions<'static>, Fail> {
+    // SAFETY: the caller's word.
+    let (lower, upper) = unsafe { (bound(lower.0, lower.1)?, bound(upper.0, upper.1)?) };
+    Ok(shale::ScanOptions {
+        lower: lower.map(<[u8]>::to_vec),
+        upper: upper.map(<[u8]>::to_vec),
+        fill_cache,
+        ..shale::ScanOptions::default()
+    })
+}
+
 /// Scans the keys from `lower` up to but without `upper` (NULL for either: no bound), at a snapshot
 /// or (NULL) as of now. `fill_cache` keeps blocks that had to be read in the cache: say false for a
 /// scan of much that will not be read again soon. It stands on no row until it is told where to go.
@@ -45,17 +67,16 @@ pub unsafe extern "C" fn shale_scan_new(
     fill_cache: bool,
     scan: *mut *mut shale_scan,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, NULL or one, bytes with their lengths, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(scan, "scan")?;
-        let options = shale::ScanOptions {
-            lower: bound(lower, lower_len)?.map(<[u8]>::to_vec),
-            upper: bound(upper, upper_len)?.map(<[u8]>::to_vec),
-            prefix: None,
-            snapshot: snapshot.as_ref().map(|snapshot| &snapshot.0),
-            fill_cache,
-        };
-        give(scan, "scan", shale_scan(handle(tree, "tree")?.tree.scan_with(options)?))
+        // SAFETY: bytes with their lengths.
+        let range = unsafe { range((lower, lower_len), (upper, upper_len), fill_cache) }?;
+        // SAFETY: NULL or a live handle, and a live one.
+        let (snapshot, tree) = unsafe { (snapshot.as_ref(), handle(tree, "tree")?) };
+        let snapshot = snapshot.map(|snapshot| &snapshot.0);
+        let begun = tree.tree.scan_with(shale::ScanOptions { snapshot, ..range })?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(scan, "scan", shale_scan(begun)) }
     })
 }
 
@@ -69,8 +90,11 @@ pub unsafe extern "C" fn shale_scan_move(
     key: *const c_void,
     key_len: usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and bytes with their length.
-    guard(|| unsafe { go(&mut handle_mut(scan, "scan")?.0, how, bytes(key, key_len, "key")?) })
+    guard(|| {
+        // SAFETY: a live handle, and bytes with their length.
+        let (scan, key) = unsafe { (handle_mut(scan, "scan")?, bytes(key, key_len, "key")?) };
+        go(&mut scan.0, how, key)
+    })
 }
 
 /// Moves a scan by SHALE_FIRST, SHALE_LAST, SHALE_NEXT or SHALE_PREV and gives its row, as
@@ -86,23 +110,29 @@ pub unsafe extern "C" fn shale_scan_step(
     value: *mut *const c_void,
     value_len: *mut usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and four places.
-    guard(|| unsafe {
-        let scan = &mut handle_mut(scan, "scan")?.0;
+    guard(|| {
+        // SAFETY: a live handle.
+        let scan = &mut unsafe { handle_mut(scan, "scan") }?.0;
         for (place, name) in [(key, "key"), (value, "value")] {
-            can_store(place, name)?;
-            *place = std::ptr::null();
+            // SAFETY: a place for a pointer.
+            unsafe { store(place, name, std::ptr::null()) }?;
         }
         go(scan, how, &[])?;
         if !scan.valid() {
-            store(key_len, "key_len", 0)?;
-            return store(value_len, "value_len", 0);
+            // SAFETY: two places.
+            return unsafe {
+                store(key_len, "key_len", 0)?;
+                store(value_len, "value_len", 0)
+            };
         }
         let row = (scan.key(), scan.value()?);
-        store(key_len, "key_len", row.0.len())?;
-        store(value_len, "value_len", row.1.len())?;
-        store(value, "value", row.1.as_ptr().cast())?;
-        store(key, "key", row.0.as_ptr().cast())
+        // SAFETY: four places.
+        unsafe {
+            store(key_len, "key_len", row.0.len())?;
+            store(value_len, "value_len", row.1.len())?;
+            store(value, "value", row.1.as_ptr().cast())?;
+            store(key, "key", row.0.as_ptr().cast())
+        }
     })
 }
 
@@ -129,10 +159,7 @@ pub unsafe extern "C" fn shale_scan_key(scan: *const shale_scan, len: *mut usize
         unsafe { scan.as_ref() }.filter(|scan| scan.0.valid()).map(|scan| scan.0.key())
     });
     // SAFETY: NULL or a place for a number.
-    if let Some(len) = unsafe { len.as_mut() } {
-        *len = key.map_or(0, <[u8]>::len);
-    }
-    key.map_or(std::ptr::null(), |key| key.as_ptr().cast())
+    unsafe { bytes_or_null(key, len) }
 }
 
 /// The row's value, valid until the scan moves or is freed. A large one is read from its file, as a
@@ -144,16 +171,19 @@ pub unsafe extern "C" fn shale_scan_value(
     value: *mut *const c_void,
     len: *mut usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and two places.
-    guard(|| unsafe {
+    guard(|| {
         can_store(value, "value")?;
-        let scan = &handle(scan, "scan")?.0;
+        // SAFETY: a live handle.
+        let scan = &unsafe { handle(scan, "scan") }?.0;
         if !scan.valid() {
             return Err(Fail::Argument("the scan stands on no row".to_owned()));
         }
         let bytes = scan.value()?;
-        store(len, "len", bytes.len())?;
-        store(value, "value", bytes.as_ptr().cast())
+        // SAFETY: two places.
+        unsafe {
+            store(len, "len", bytes.len())?;
+            store(value, "value", bytes.as_ptr().cast())
+        }
     })
 }
 

@@ -3,7 +3,8 @@
 use crate::config::shale_config;
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
-use crate::guard::{bound, can_store, free, give, guard, handle, quiet, store, text};
+use crate::guard::{bound, can_store, give, guard, handle, store, store_if_wanted, text};
+use crate::quiet::{free, quiet};
 use std::ffi::{CString, c_char, c_int, c_void};
 
 /// Whether a tree must be there.
@@ -46,12 +47,15 @@ pub unsafe extern "C" fn shale_tree_open(
     config: *const shale_config,
     tree: *mut *mut shale_tree,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, a text, NULL or a live handle, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(tree, "tree")?;
-        let (db, name) = (&handle(db, "db")?.0, text(name, "name")?);
-        let config = config.as_ref().map(|own| own.0.tree.clone());
-        give(tree, "tree", shale_tree::new(open(db, name, mode, config)?))
+        // SAFETY: a live handle, and a text.
+        let (db, name) = unsafe { (handle(db, "db")?, text(name, "name")?) };
+        // SAFETY: NULL or a live handle.
+        let config = unsafe { config.as_ref() }.map(|own| own.0.tree.clone());
+        let opened = open(&db.0, name, mode, config)?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(tree, "tree", shale_tree::new(opened)) }
     })
 }
 
@@ -88,8 +92,11 @@ pub unsafe extern "C" fn shale_tree_drop(
     db: *const shale_db,
     name: *const c_char,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and a text.
-    guard(|| unsafe { Ok(handle(db, "db")?.0.drop_tree(text(name, "name")?)?) })
+    guard(|| {
+        // SAFETY: a live handle and a text.
+        let (db, name) = unsafe { (handle(db, "db")?, text(name, "name")?) };
+        Ok(db.0.drop_tree(name)?)
+    })
 }
 
 /// Creates trees and drops others, in one step, at the cost of one: all of it is durable on return,
@@ -107,20 +114,22 @@ pub unsafe extern "C" fn shale_trees_change(
     dropped: usize,
     trees: *mut *mut shale_tree,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, lists of texts with their lengths, NULL or a live handle, places.
-    guard(|| unsafe {
+    guard(|| {
         if created > 0 {
             can_store(trees, "trees")?;
         }
-        let config = config.as_ref().map(|own| own.0.tree.clone()).unwrap_or_default();
-        let create: Vec<_> = texts(create, created, "create")?
-            .into_iter()
-            .map(|name| (name, config.clone()))
-            .collect();
-        let drop = texts(drop, dropped, "drop")?;
-        let made = handle(db, "db")?.0.change_trees(&create, &drop)?;
+        // SAFETY: NULL or a live handle.
+        let config = unsafe { config.as_ref() }.map(|own| own.0.tree.clone()).unwrap_or_default();
+        // SAFETY: lists of texts with their lengths.
+        let (create, drop) =
+            unsafe { (texts(create, created, "create")?, texts(drop, dropped, "drop")?) };
+        let create: Vec<_> = create.into_iter().map(|name| (name, config.clone())).collect();
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        let made = db.0.change_trees(&create, &drop)?;
         for (place, tree) in made.into_iter().enumerate() {
-            give(trees.add(place), "trees", shale_tree::new(tree))?;
+            // SAFETY: a place for each name that was to be created.
+            unsafe { give(trees.add(place), "trees", shale_tree::new(tree))? };
         }
         Ok(())
     })
@@ -175,20 +184,25 @@ pub unsafe extern "C" fn shale_tree_estimate(
     exact: *mut bool,
     size: *mut u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, bytes with their lengths, places or NULL.
-    guard(|| unsafe {
-        let (lower, upper) = (bound(lower, lower_len)?.unwrap_or(&[]), bound(upper, upper_len)?);
-        let tree = &handle(tree, "tree")?.tree;
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (lower, upper) = unsafe { (bound(lower, lower_len)?, bound(upper, upper_len)?) };
+        let lower = lower.unwrap_or(&[]);
+        // SAFETY: a live handle.
+        let tree = &unsafe { handle(tree, "tree") }?.tree;
         if !rows.is_null() {
             let found = tree.estimate_rows(lower, upper, exact_max)?;
-            store(rows, "rows", found.rows)?;
-            if !exact.is_null() {
-                store(exact, "exact", found.exact)?;
+            // SAFETY: a place for a number, NULL or one for a truth.
+            unsafe {
+                store(rows, "rows", found.rows)?;
+                store_if_wanted(exact, found.exact);
             }
         }
-        if size.is_null() {
-            return Ok(());
+        if !size.is_null() {
+            let found = tree.approximate_bytes(lower, upper)?;
+            // SAFETY: a place for a number.
+            unsafe { store(size, "size", found) }?;
         }
-        store(size, "size", tree.approximate_bytes(lower, upper)?)
+        Ok(())
     })
 }

@@ -1,14 +1,16 @@
 //! Transactions.
 
+use crate::bytes::{give_value, give_values, shale_bytes};
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
 use crate::guard::{
-    bound, bytes, can_store, free, give, guard, handle, handle_mut, quiet, store, value_bytes,
+    bound, bytes, can_store, give, guard, handle, handle_mut, many_keys, store, store_if_wanted,
+    take, value_bytes,
 };
-use crate::read::{give_value, give_values, many_keys, shale_bytes};
-use crate::scan::shale_scan;
+use crate::quiet::{free, quiet};
+use crate::scan::{range, shale_scan};
 use crate::tree::shale_tree;
-use shale::{Concurrency, Isolation, LockMode, OnConflict, ScanOptions, TransactionOptions};
+use shale::{Concurrency, Isolation, LockMode, OnConflict, TransactionOptions};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
@@ -70,11 +72,12 @@ pub unsafe extern "C" fn shale_observe_lock_waits(
     callback: shale_wait_callback,
     context: *mut c_void,
 ) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe {
+    guard(|| {
         let callback = callback.ok_or_else(|| Fail::null("callback"))?;
         let callback = WaitCallback(callback, context);
-        handle(db, "db")?.0.observe_lock_waits(move |waiter, holders| {
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        db.0.observe_lock_waits(move |waiter, holders| {
             callback.tell(waiter, holders);
         })?;
         Ok(())
@@ -136,16 +139,6 @@ pub struct shale_txn {
     savepoints: Vec<shale::Savepoint>,
 }
 
-impl shale_txn {
-    pub(crate) fn inner(&mut self) -> &mut shale::Transaction {
-        &mut self.txn
-    }
-
-    pub(crate) fn into_inner(self) -> shale::Transaction {
-        self.txn
-    }
-}
-
 /// Begins a transaction, of a shale_isolation and a shale_concurrency. It waits for each lock for
 /// up to `lock_timeout_millis`, 0: not at all.
 #[must_use]
@@ -157,8 +150,7 @@ pub unsafe extern "C" fn shale_txn_begin(
     lock_timeout_millis: u64,
     txn: *mut *mut shale_txn,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(txn, "txn")?;
         let (concurrency, on_conflict) = concurrency_of(concurrency)?;
         let options = TransactionOptions {
@@ -168,8 +160,11 @@ pub unsafe extern "C" fn shale_txn_begin(
             lock_timeout: Duration::from_millis(lock_timeout_millis),
             ..TransactionOptions::default()
         };
-        let begun = handle(db, "db")?.0.begin(options)?;
-        give(txn, "txn", shale_txn { txn: begun, savepoints: Vec::new() })
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        let begun = shale_txn { txn: db.0.begin(options)?, savepoints: Vec::new() };
+        // SAFETY: a place for a pointer.
+        unsafe { give(txn, "txn", begun) }
     })
 }
 
@@ -185,9 +180,9 @@ pub unsafe extern "C" fn shale_txn_id(txn: *const shale_txn) -> u64 {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_view(txn: *mut shale_txn) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe {
-        let txn = &mut handle_mut(txn, "txn")?.txn;
+    guard(|| {
+        // SAFETY: a live handle.
+        let txn = &mut unsafe { handle_mut(txn, "txn") }?.txn;
         txn.begin_statement()?;
         Ok(txn.take_snapshot()?)
     })
@@ -205,17 +200,20 @@ pub unsafe extern "C" fn shale_txn_get(
     key_len: usize,
     value: *mut *mut shale_bytes,
 ) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their length, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(value, "value")?;
-        let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
-        let txn = &mut handle_mut(txn, "txn")?.txn;
+        // SAFETY: a live handle, and bytes with their length.
+        let (tree, key) = unsafe { (handle(tree, "tree")?, bytes(key, key_len, "key")?) };
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
+        let (txn, tree) = (&mut txn.txn, &tree.tree);
         let found = match lock_of(lock)? {
             None => txn.get(tree, key)?,
             Some(LockMode::Shared) => txn.get_for_share(tree, key)?,
             Some(LockMode::Exclusive) => txn.get_for_update(tree, key)?,
         };
-        give_value(value, found)
+        // SAFETY: a place for a pointer.
+        unsafe { give_value(value, found) }
     })
 }
 
@@ -230,10 +228,12 @@ pub unsafe extern "C" fn shale_txn_put(
     value: *const c_void,
     value_len: usize,
 ) -> *mut shale_error {
-    // SAFETY: live handles, and bytes with their lengths.
-    guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
-        Ok(handle_mut(txn, "txn")?.txn.put(&handle(tree, "tree")?.tree, key, value)?)
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (key, value) = unsafe { (bytes(key, key_len, "key")?, value_bytes(value, value_len)?) };
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+        Ok(txn.txn.put(&tree.tree, key, value)?)
     })
 }
 
@@ -249,13 +249,14 @@ pub unsafe extern "C" fn shale_txn_delete(
     end: *const c_void,
     end_len: usize,
 ) -> *mut shale_error {
-    // SAFETY: live handles, and bytes with their lengths.
-    guard(|| unsafe {
-        let (key, end) = (bytes(key, key_len, "key")?, bound(end, end_len)?);
-        let (txn, tree) = (&mut handle_mut(txn, "txn")?.txn, &handle(tree, "tree")?.tree);
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (key, end) = unsafe { (bytes(key, key_len, "key")?, bound(end, end_len)?) };
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
         match end {
-            Some(end) => txn.delete_range(tree, key, end)?,
-            None => txn.delete(tree, key)?,
+            Some(end) => txn.txn.delete_range(&tree.tree, key, end)?,
+            None => txn.txn.delete(&tree.tree, key)?,
         }
         Ok(())
     })
@@ -268,12 +269,13 @@ pub unsafe extern "C" fn shale_txn_savepoint(
     txn: *mut shale_txn,
     savepoint: *mut usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle and a place for a number.
-    guard(|| unsafe {
+    guard(|| {
         can_store(savepoint, "savepoint")?;
-        let txn = handle_mut(txn, "txn")?;
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
         txn.savepoints.push(txn.txn.savepoint());
-        store(savepoint, "savepoint", txn.savepoints.len() - 1)
+        // SAFETY: a place for a number.
+        unsafe { store(savepoint, "savepoint", txn.savepoints.len() - 1) }
     })
 }
 
@@ -290,9 +292,9 @@ pub unsafe extern "C" fn shale_txn_rollback_to(
     txn: *mut shale_txn,
     savepoint: usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe {
-        let txn = handle_mut(txn, "txn")?;
+    guard(|| {
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
         txn.txn.rollback_to(of(txn, savepoint)?)?;
         txn.savepoints.truncate(savepoint + 1);
         Ok(())
@@ -306,9 +308,9 @@ pub unsafe extern "C" fn shale_txn_release(
     txn: *mut shale_txn,
     savepoint: usize,
 ) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe {
-        let txn = handle_mut(txn, "txn")?;
+    guard(|| {
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
         txn.txn.release(of(txn, savepoint)?)?;
         txn.savepoints.truncate(savepoint);
         Ok(())
@@ -324,26 +326,10 @@ pub unsafe extern "C" fn shale_txn_forget(
     txn: *mut shale_txn,
     tree: *const shale_tree,
 ) -> *mut shale_error {
-    // SAFETY: live handles.
-    guard(|| unsafe { Ok(handle_mut(txn, "txn")?.txn.forget(&handle(tree, "tree")?.tree)?) })
-}
-
-/// A range, from `lower` up to but without `upper`; NULL for either is no bound.
-///
-/// # Safety
-/// As of `guard::bound`.
-pub(crate) unsafe fn range(
-    lower: (*const c_void, usize),
-    upper: (*const c_void, usize),
-    fill_cache: bool,
-) -> Result<ScanOptions<'static>, Fail> {
-    // SAFETY: the caller's word.
-    let (lower, upper) = unsafe { (bound(lower.0, lower.1)?, bound(upper.0, upper.1)?) };
-    Ok(ScanOptions {
-        lower: lower.map(<[u8]>::to_vec),
-        upper: upper.map(<[u8]>::to_vec),
-        fill_cache,
-        ..ScanOptions::default()
+    guard(|| {
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+        Ok(txn.txn.forget(&tree.tree)?)
     })
 }
 
@@ -361,12 +347,15 @@ pub unsafe extern "C" fn shale_txn_scan(
     fill_cache: bool,
     scan: *mut *mut shale_scan,
 ) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their lengths, a place for a pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(scan, "scan")?;
-        let options = range((lower, lower_len), (upper, upper_len), fill_cache)?;
-        let found = handle_mut(txn, "txn")?.txn.scan(&handle(tree, "tree")?.tree, options)?;
-        give(scan, "scan", shale_scan(found))
+        // SAFETY: bytes with their lengths.
+        let options = unsafe { range((lower, lower_len), (upper, upper_len), fill_cache) }?;
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+        let begun = txn.txn.scan(&tree.tree, options)?;
+        // SAFETY: a place for a pointer.
+        unsafe { give(scan, "scan", shale_scan(begun)) }
     })
 }
 
@@ -378,8 +367,11 @@ pub unsafe extern "C" fn shale_txn_set_memory(
     txn: *mut shale_txn,
     memory_bytes: u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe { Ok(handle_mut(txn, "txn")?.txn.set_memory_bytes(memory_bytes)?) })
+    guard(|| {
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
+        Ok(txn.txn.set_memory_bytes(memory_bytes)?)
+    })
 }
 
 /// Makes all that was written visible, at one place of the commit order, and with `sync` durable.
@@ -389,11 +381,8 @@ pub unsafe extern "C" fn shale_txn_set_memory(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_commit(txn: *mut shale_txn, sync: bool) -> *mut shale_error {
     guard(|| {
-        if txn.is_null() {
-            return Err(Fail::null("txn"));
-        }
-        // SAFETY: a handle from `Box::into_raw` that the caller gives back.
-        let txn = unsafe { Box::from_raw(txn) };
+        // SAFETY: NULL or a handle that the caller gives back.
+        let txn = unsafe { take(txn, "txn") }?;
         Ok(txn.txn.commit(shale::WriteOptions { sync })?)
     })
 }
@@ -423,12 +412,13 @@ pub unsafe extern "C" fn shale_txn_insert(
     inserted: *mut bool,
     existing: *mut *mut shale_bytes,
 ) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their lengths, a place for a truth, NULL or one for a
-    // pointer.
-    guard(|| unsafe {
+    guard(|| {
         can_store(inserted, "inserted")?;
-        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
-        let (txn, tree) = (&mut handle_mut(txn, "txn")?.txn, &handle(tree, "tree")?.tree);
+        // SAFETY: bytes with their lengths.
+        let (key, value) = unsafe { (bytes(key, key_len, "key")?, value_bytes(value, value_len)?) };
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+        let (txn, tree) = (&mut txn.txn, &tree.tree);
         let found = match lock_of(lock)? {
             Some(LockMode::Shared) => txn.insert_or_share(tree, key, value)?,
             Some(LockMode::Exclusive) => txn.insert(tree, key, value)?,
@@ -437,8 +427,11 @@ pub unsafe extern "C" fn shale_txn_insert(
                 return Err(Fail::Argument(text.to_owned()));
             }
         };
-        store(inserted, "inserted", found.is_none())?;
-        if existing.is_null() { Ok(()) } else { give_value(existing, found) }
+        // SAFETY: a place for a truth, NULL or one for a pointer.
+        unsafe {
+            store(inserted, "inserted", found.is_none())?;
+            if existing.is_null() { Ok(()) } else { give_value(existing, found) }
+        }
     })
 }
 
@@ -454,11 +447,14 @@ pub unsafe extern "C" fn shale_txn_multi_get(
     count: usize,
     values: *mut *mut shale_bytes,
 ) -> *mut shale_error {
-    // SAFETY: live handles, `count` keys with their lengths, `count` places for pointers.
-    guard(|| unsafe {
-        let (txn, tree) = (&mut handle_mut(txn, "txn")?.txn, &handle(tree, "tree")?.tree);
-        let keys = many_keys(keys, key_lens, count, values)?;
-        give_values(values, txn.multi_get(tree, &keys)?)
+    guard(|| {
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+        // SAFETY: `count` keys with their lengths.
+        let keys = unsafe { many_keys(keys, key_lens, count, values) }?;
+        let found = txn.txn.multi_get(&tree.tree, &keys)?;
+        // SAFETY: `count` places for pointers.
+        unsafe { give_values(values, found) }
     })
 }
 
@@ -470,9 +466,10 @@ pub unsafe extern "C" fn shale_txn_set_lock_timeout(
     txn: *mut shale_txn,
     millis: u64,
 ) -> *mut shale_error {
-    // SAFETY: a live handle.
-    guard(|| unsafe {
-        handle_mut(txn, "txn")?.txn.set_lock_timeout(Duration::from_millis(millis));
+    guard(|| {
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
+        txn.txn.set_lock_timeout(Duration::from_millis(millis));
         Ok(())
     })
 }
@@ -490,10 +487,14 @@ pub unsafe extern "C" fn shale_txn_unlock(
     key_len: usize,
     unlocked: *mut bool,
 ) -> *mut shale_error {
-    // SAFETY: live handles, bytes with their length, NULL or a place for a truth.
-    guard(|| unsafe {
-        let (tree, key) = (&handle(tree, "tree")?.tree, bytes(key, key_len, "key")?);
-        let did = handle_mut(txn, "txn")?.txn.unlock(tree, key)?;
-        if unlocked.is_null() { Ok(()) } else { store(unlocked, "unlocked", did) }
+    guard(|| {
+        // SAFETY: a live handle, and bytes with their length.
+        let (tree, key) = unsafe { (handle(tree, "tree")?, bytes(key, key_len, "key")?) };
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
+        let did = txn.txn.unlock(&tree.tree, key)?;
+        // SAFETY: NULL or a place for a truth.
+        unsafe { store_if_wanted(unlocked, did) };
+        Ok(())
     })
 }

@@ -19,10 +19,12 @@ pub unsafe extern "C" fn shale_put(
     value_len: usize,
     sync: bool,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and bytes with their lengths.
-    guard(|| unsafe {
-        let (key, value) = (bytes(key, key_len, "key")?, value_bytes(value, value_len)?);
-        Ok(handle(tree, "tree")?.tree.put_with(key, value, WriteOptions { sync })?)
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (key, value) = unsafe { (bytes(key, key_len, "key")?, value_bytes(value, value_len)?) };
+        // SAFETY: a live handle.
+        let tree = unsafe { handle(tree, "tree") }?;
+        Ok(tree.tree.put_with(key, value, WriteOptions { sync })?)
     })
 }
 
@@ -61,13 +63,12 @@ pub unsafe extern "C" fn shale_put_stream(
     context: *mut c_void,
     sync: bool,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, bytes with their length, a function that takes the context.
-    guard(|| unsafe {
+    guard(|| {
         let read = read.ok_or_else(|| Fail::null("read"))?;
         let mut source = Source { read, context };
-        let key = bytes(key, key_len, "key")?;
-        let options = WriteOptions { sync };
-        Ok(handle(tree, "tree")?.tree.put_reader(key, &mut source, options)?)
+        // SAFETY: bytes with their length, and a live handle.
+        let (key, tree) = unsafe { (bytes(key, key_len, "key")?, handle(tree, "tree")?) };
+        Ok(tree.tree.put_reader(key, &mut source, WriteOptions { sync })?)
     })
 }
 
@@ -83,10 +84,12 @@ pub unsafe extern "C" fn shale_delete(
     end_len: usize,
     sync: bool,
 ) -> *mut shale_error {
-    // SAFETY: a live handle, and bytes with their lengths.
-    guard(|| unsafe {
-        let (key, end) = (bytes(key, key_len, "key")?, bound(end, end_len)?);
-        let (tree, options) = (&handle(tree, "tree")?.tree, WriteOptions { sync });
+    guard(|| {
+        // SAFETY: bytes with their lengths.
+        let (key, end) = unsafe { (bytes(key, key_len, "key")?, bound(end, end_len)?) };
+        // SAFETY: a live handle.
+        let tree = &unsafe { handle(tree, "tree") }?.tree;
+        let options = WriteOptions { sync };
         match end {
             Some(end) => tree.delete_range_with(key, end, options)?,
             None => tree.delete_with(key, options)?,

@@ -1,6 +1,6 @@
 //! Commands about whole databases.
 
-use crate::args::{CheckpointOptions, CompactOptions, DbOptions, StatsOptions, TreesOptions};
+use crate::args::{CheckpointOptions, CompactOptions, DbOptions, TreesOptions};
 use crate::exit::{Exit, Outcome};
 use crate::{open, screen};
 use shale_lab::units::{bytes, grouped, three_digits};
@@ -30,7 +30,7 @@ pub(crate) fn trees(options: &TreesOptions, json: bool) -> Outcome {
 }
 
 /// Prints the statistics.
-pub(crate) fn stats(options: &StatsOptions, json: bool) -> Outcome {
+pub(crate) fn stats(options: &DbOptions, json: bool) -> Outcome {
     let db = open::reading(&options.read)?;
     let stats = db.stats();
     if json {

@@ -1,9 +1,9 @@
 //! What the user may say.
 
 use crate::bench::BenchKind;
-use crate::exit::CODES;
-use crate::text::Form;
+use crate::exit::{CODES, Failure, Outcome};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use shale_cli::text::Form;
 use shale_lab::options::CodecNames;
 use shale_lab::units::{parse_bytes, parse_count};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(crate) enum Action {
     /// List the trees, or drop one
     Trees(TreesOptions),
     /// Print sizes, levels, compactions, caches, latencies
-    Stats(StatsOptions),
+    Stats(DbOptions),
     /// Show what is in a file of a database, or in all of them, without opening the database
     Inspect(InspectOptions),
     /// Read and check every byte
@@ -89,6 +89,38 @@ pub(crate) struct TreeName {
     /// The tree
     #[arg(long, default_value = "default", value_name = "NAME")]
     pub(crate) tree: String,
+}
+
+/// Which keys.
+#[derive(Args, Clone)]
+pub(crate) struct RangeFlags {
+    /// The first key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<String>,
+
+    /// The first key past the end
+    #[arg(long, value_name = "KEY")]
+    pub(crate) to: Option<String>,
+
+    /// Only keys with this prefix
+    #[arg(long, value_name = "KEY")]
+    pub(crate) prefix: Option<String>,
+}
+
+impl RangeFlags {
+    /// What a scan of these keys is told, which it is not to keep in the cache.
+    pub(crate) fn bounds(&self, form: Form) -> Outcome<shale::ScanOptions<'static>> {
+        let bytes = |text: &Option<String>| -> Outcome<Option<Vec<u8>>> {
+            text.as_deref().map(|text| form.read(text).map_err(Failure::usage)).transpose()
+        };
+        Ok(shale::ScanOptions {
+            lower: bytes(&self.from)?,
+            upper: bytes(&self.to)?,
+            prefix: bytes(&self.prefix)?,
+            fill_cache: false,
+            ..shale::ScanOptions::default()
+        })
+    }
 }
 
 /// Settings of a tree that this command makes; a tree that exists keeps its own.
@@ -292,17 +324,8 @@ pub(crate) struct ExportOptions {
     #[arg(long)]
     pub(crate) no_header: bool,
 
-    /// The first key
-    #[arg(long, value_name = "KEY")]
-    pub(crate) from: Option<String>,
-
-    /// The first key past the end
-    #[arg(long, value_name = "KEY")]
-    pub(crate) to: Option<String>,
-
-    /// Only keys with this prefix
-    #[arg(long, value_name = "KEY")]
-    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) range: RangeFlags,
 
     /// Write over a file that is there
     #[arg(long)]
@@ -337,17 +360,8 @@ pub(crate) struct ScanOptions {
     #[command(flatten)]
     pub(crate) name: TreeName,
 
-    /// The first key
-    #[arg(long, value_name = "KEY")]
-    pub(crate) from: Option<String>,
-
-    /// The first key past the end
-    #[arg(long, value_name = "KEY")]
-    pub(crate) to: Option<String>,
-
-    /// Only keys with this prefix
-    #[arg(long, value_name = "KEY")]
-    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) range: RangeFlags,
 
     /// The most pairs to print (k, M: thousands)
     #[arg(long, value_parser = parse_count)]
@@ -439,12 +453,6 @@ pub(crate) struct TreesOptions {
     /// Drop this tree and all that is in it
     #[arg(long, value_name = "NAME")]
     pub(crate) drop: Option<String>,
-}
-
-#[derive(Args)]
-pub(crate) struct StatsOptions {
-    #[command(flatten)]
-    pub(crate) read: ReadFlags,
 }
 
 #[derive(Args)]

@@ -65,8 +65,8 @@ Environment:
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) exit: Exit,
-    pub(crate) text: String,
+    exit: Exit,
+    text: String,
     /// What else a program may want to know.
     details: serde_json::Map<String, serde_json::Value>,
     /// The reader of our output has gone away: nothing to complain about.

@@ -5,11 +5,11 @@
 
 use crate::args::{ExportOptions, Format};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::text::{Form, escaped, hex, put_json};
 use crate::{open, screen};
 use serde_json::Map;
 use shale::Scan;
 use shale_cli::rows::{self, KeyFields, Members};
+use shale_cli::text::{Form, escaped, hex, put_json};
 use shale_lab::units::{bytes, grouped};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -24,17 +24,7 @@ pub(crate) fn export(options: &ExportOptions, json: bool) -> Outcome {
         (None, false) => Format::of(&options.file),
     };
     let mut rows = Rows::new(options, format)?;
-    let bytes_of = |text: &Option<String>| -> Outcome<Option<Vec<u8>>> {
-        let form = Form::default();
-        text.as_deref().map(|text| form.read(text).map_err(Failure::usage)).transpose()
-    };
-    let bounds = shale::ScanOptions {
-        lower: bytes_of(&options.from)?,
-        upper: bytes_of(&options.to)?,
-        prefix: bytes_of(&options.prefix)?,
-        fill_cache: false,
-        ..shale::ScanOptions::default()
-    };
+    let bounds = options.range.bounds(Form::default())?;
     let stop = crate::signals::stop_flag()?;
     let db = open::reading(&options.read)?;
     let tree = db.tree(&options.name.tree)?;

@@ -20,7 +20,6 @@ mod write;
 use args::{Action, Shale};
 use clap::{CommandFactory, Parser};
 use exit::{Exit, Failure, Outcome};
-use shale_cli::text;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -70,7 +70,7 @@ fn base(flags: &ReadFlags) -> Config {
 }
 
 /// The settings of a tree that is made.
-pub(crate) fn tree_config(flags: &TreeFlags) -> Outcome<TreeConfig> {
+fn tree_config(flags: &TreeFlags) -> Outcome<TreeConfig> {
     let mut config = TreeConfig::default();
     if let Some(names) = &flags.codecs {
         config.codecs = codecs(names)?;
@@ -86,7 +86,7 @@ pub(crate) fn tree_config(flags: &TreeFlags) -> Outcome<TreeConfig> {
 }
 
 /// One codec for all levels, or three.
-pub(crate) fn codecs(names: &shale_lab::options::CodecNames) -> Outcome<Codecs> {
+fn codecs(names: &shale_lab::options::CodecNames) -> Outcome<Codecs> {
     Ok(Codecs {
         small: names.small.parse()?,
         middle: names.middle.parse()?,

@@ -2,10 +2,10 @@
 
 use crate::args::{GetOptions, ScanOptions};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::text::{Form, put_json};
 use crate::{open, screen};
 use serde_json::{Map, Value};
 use shale::{Scan, Tree};
+use shale_cli::text::{Form, escaped, put_json};
 use std::io::Write;
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
             continue;
         }
         let Some(value) = found else {
-            eprintln!("shale: no key {}", crate::text::escaped(key));
+            eprintln!("shale: no key {}", escaped(key));
             continue;
         };
         // With --raw the bytes of the value and nothing else.
@@ -59,7 +59,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
 /// Writes one value into a file, a part at a time.
 fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
     let Some(mut reader) = tree.get_reader(key)? else {
-        eprintln!("shale: no key {}", crate::text::escaped(key));
+        eprintln!("shale: no key {}", escaped(key));
         return Ok(Exit::NotFound);
     };
     let mut file =
@@ -78,16 +78,7 @@ fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
 
 /// Prints pairs in order.
 pub(crate) fn scan(options: &ScanOptions, json: bool) -> Outcome {
-    let bytes = |text: &Option<String>| -> Outcome<Option<Vec<u8>>> {
-        text.as_deref().map(|text| options.form.read(text).map_err(Failure::usage)).transpose()
-    };
-    let bounds = shale::ScanOptions {
-        lower: bytes(&options.from)?,
-        upper: bytes(&options.to)?,
-        prefix: bytes(&options.prefix)?,
-        fill_cache: false,
-        ..shale::ScanOptions::default()
-    };
+    let bounds = options.range.bounds(options.form)?;
     let db = open::reading(&options.read)?;
     let tree = db.tree(&options.name.tree)?;
     let mut rows = tree.scan_with(bounds)?;

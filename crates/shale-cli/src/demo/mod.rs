@@ -204,7 +204,7 @@ fn check_row(scan: &shale::Scan, key: &[u8], value: &[u8]) -> Outcome<()> {
 
 fn differs(key: &[u8], found: bool) -> Failure {
     let what = if found { "is not what was written" } else { "is missing" };
-    let key = crate::text::escaped(key);
+    let key = shale_cli::text::escaped(key);
     Failure::new(Exit::Corruption, format!("the record of key {key} {what}: please report this"))
 }
 

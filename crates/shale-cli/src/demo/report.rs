@@ -113,6 +113,6 @@ pub(super) fn closing(kept: Option<&Path>, source: &Source) -> String {
     format!(
         "\nNext: shale get {0} '{1}'\n      shale scan {0} --limit 5\n      shale stats {0}",
         path.display(),
-        crate::text::escaped(key).replace('\'', "'\\''")
+        shale_cli::text::escaped(key).replace('\'', "'\\''")
     )
 }

@@ -1,15 +1,51 @@
 //! Log files: WALs and manifests, record by record, past damage.
 
 use crate::exit::{Exit, Outcome};
-use serde_json::json;
+use serde_json::{Value, json};
 use shale::inspect::{Edit, ManifestDump, ManifestLine, WalDump, WalLine};
 use shale_lab::units::{bytes, grouped};
-use std::io::Write;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+/// What is printed of a log: a line for each part of it, and one at the end.
+struct Lines {
+    out: BufWriter<StdoutLock<'static>>,
+    json: bool,
+    damages: u64,
+}
+
+impl Lines {
+    fn new(json: bool) -> Lines {
+        Lines { out: BufWriter::new(io::stdout().lock()), json, damages: 0 }
+    }
+
+    /// A part of the log, for programs or for people.
+    fn put(&mut self, object: Value, text: &str) -> io::Result<()> {
+        match self.json {
+            true => writeln!(self.out, "{object}"),
+            false => writeln!(self.out, "{text}"),
+        }
+    }
+
+    fn damage(&mut self, offset: u64, bytes: u64, what: &str) -> io::Result<()> {
+        self.damages += 1;
+        let object = json!({ "offset": offset, "bytes": bytes, "damage": what });
+        self.put(object, &format!("{offset:>10}  DAMAGED, {bytes} bytes: {what}"))
+    }
+
+    /// The last line, for people.
+    fn end(mut self, counted: &str) -> Outcome {
+        if !self.json {
+            writeln!(self.out, "{counted}; {}", damage_summary(self.damages))?;
+        }
+        self.out.flush()?;
+        Ok(if self.damages == 0 { Exit::Done } else { Exit::Corruption })
+    }
+}
 
 /// Shows a write-ahead log.
 pub(super) fn wal(dump: WalDump, json: bool) -> Outcome {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let (mut records, mut operations, mut data, mut damages) = (0u64, 0u64, 0u64, 0u64);
+    let mut lines = Lines::new(json);
+    let (mut records, mut operations, mut data) = (0u64, 0u64, 0u64);
     for line in dump {
         match line? {
             WalLine::Record {
@@ -24,86 +60,49 @@ pub(super) fn wal(dump: WalDump, json: bool) -> Outcome {
                 data_bytes,
             } => {
                 (records, operations, data) = (records + 1, operations + count, data + data_bytes);
-                if json {
-                    let object = json!({
-                        "offset": offset, "bytes": bytes, "first_seq": first_seq,
-                        "durable_seq": durable_seq, "operations": count, "puts": puts,
-                        "deletes": deletes, "range_deletes": range_deletes,
-                        "data_bytes": data_bytes,
-                    });
-                    writeln!(out, "{object}")?;
-                } else {
-                    writeln!(
-                        out,
-                        "{offset:>10}  operations {first_seq} to {}: {puts} puts, \
-                         {deletes} deletes, {range_deletes} range deletes, \
-                         {data_bytes} B (durable to {durable_seq})",
-                        (first_seq + count).saturating_sub(1)
-                    )?;
-                }
+                let object = json!({
+                    "offset": offset, "bytes": bytes, "first_seq": first_seq,
+                    "durable_seq": durable_seq, "operations": count, "puts": puts,
+                    "deletes": deletes, "range_deletes": range_deletes,
+                    "data_bytes": data_bytes,
+                });
+                let last_seq = (first_seq + count).saturating_sub(1);
+                let text = format!(
+                    "{offset:>10}  operations {first_seq} to {last_seq}: {puts} puts, \
+                     {deletes} deletes, {range_deletes} range deletes, {data_bytes} B (durable to \
+                     {durable_seq})"
+                );
+                lines.put(object, &text)?;
             }
-            WalLine::Damage { offset, bytes, what } => {
-                damages += 1;
-                damage(&mut out, offset, bytes, what, json)?;
-            }
+            WalLine::Damage { offset, bytes, what } => lines.damage(offset, bytes, what)?,
         }
     }
-    if !json {
-        writeln!(
-            out,
-            "{} records, {} operations, {} of keys and values; {}",
-            grouped(records),
-            grouped(operations),
-            bytes(data),
-            damage_summary(damages)
-        )?;
-    }
-    out.flush()?;
-    Ok(exit(damages))
+    lines.end(&format!(
+        "{} records, {} operations, {} of keys and values",
+        grouped(records),
+        grouped(operations),
+        bytes(data)
+    ))
 }
 
 /// Shows a manifest.
 pub(super) fn manifest(dump: ManifestDump, json: bool) -> Outcome {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let (mut edits, mut damages) = (0u64, 0u64);
+    let mut lines = Lines::new(json);
+    let mut edits = 0u64;
     for line in dump {
         match line? {
             ManifestLine::Edit { offset, bytes, place, edit } => {
                 edits += 1;
                 let texts = edit_texts(&edit);
-                if json {
-                    let object = json!({
-                        "offset": offset, "bytes": bytes, "place": place, "changes": texts,
-                    });
-                    writeln!(out, "{object}")?;
-                } else {
-                    writeln!(out, "{offset:>10}  edit {place}: {}", texts.join("; "))?;
-                }
+                let object = json!({
+                    "offset": offset, "bytes": bytes, "place": place, "changes": texts,
+                });
+                lines.put(object, &format!("{offset:>10}  edit {place}: {}", texts.join("; ")))?;
             }
-            ManifestLine::Damage { offset, bytes, what } => {
-                damages += 1;
-                damage(&mut out, offset, bytes, &what, json)?;
-            }
+            ManifestLine::Damage { offset, bytes, what } => lines.damage(offset, bytes, &what)?,
         }
     }
-    if !json {
-        writeln!(out, "{} edits; {}", grouped(edits), damage_summary(damages))?;
-    }
-    out.flush()?;
-    Ok(exit(damages))
-}
-
-fn damage(
-    out: &mut impl Write,
-    offset: u64,
-    bytes: u64,
-    what: &str,
-    json: bool,
-) -> std::io::Result<()> {
-    if json {
-        return writeln!(out, "{}", json!({ "offset": offset, "bytes": bytes, "damage": what }));
-    }
-    writeln!(out, "{offset:>10}  DAMAGED, {bytes} bytes: {what}")
+    lines.end(&format!("{} edits", grouped(edits)))
 }
 
 /// A log that was not closed ends in a torn record without anything having been lost, so damage is
@@ -116,10 +115,6 @@ fn damage_summary(damages: u64) -> String {
             grouped(damages)
         ),
     }
-}
-
-fn exit(damages: u64) -> Exit {
-    if damages == 0 { Exit::Done } else { Exit::Corruption }
 }
 
 fn edit_texts(edit: &Edit) -> Vec<String> {

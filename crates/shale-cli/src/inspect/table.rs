@@ -125,7 +125,7 @@ pub(super) fn keys(options: &InspectOptions, found: &TableInspection, json: bool
         let (kind, seq, value_bytes) = (kind_name(scan.kind()), scan.seq(), scan.value().len());
         if json {
             let mut object = Map::new();
-            crate::text::put_json(&mut object, "key", scan.key(), options.form);
+            shale_cli::text::put_json(&mut object, "key", scan.key(), options.form);
             object.insert("seq".into(), seq.into());
             object.insert("kind".into(), kind.into());
             object.insert("value_bytes".into(), value_bytes.into());

@@ -1,6 +1,6 @@
 //! Bytes that were read and not used yet, by line or by hand.
 
-use super::{Problem, too_long};
+use super::record::{Problem, too_long};
 use std::io::{self, Read};
 
 const READ_BYTES: usize = 128 << 10;

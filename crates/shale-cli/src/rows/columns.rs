@@ -3,8 +3,10 @@
 //! The csv crate reads; what it lets pass in silence is refused here: rows with another number of
 //! fields, columns of the same name, quotes that do not end or that text follows.
 
+use super::key::Joined;
+use super::options::Options;
 use super::quotes::Watched;
-use super::{Joined, Options, Problem, Record, too_long};
+use super::record::{Problem, Record, too_long};
 use crate::text::from_hex;
 use std::io::{self, Read};
 

@@ -4,7 +4,9 @@
 //! text is taken too: a number has more digits than any type of a program.
 
 use super::buffer::Buffer;
-use super::{Joined, Options, Problem, Record};
+use super::key::Joined;
+use super::options::Options;
+use super::record::{Problem, Record};
 use crate::text::from_hex;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;

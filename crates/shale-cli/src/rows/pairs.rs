@@ -4,7 +4,7 @@
 //! part of the end. Without, it might be a part of the value: all lines end as the first one does.
 
 use super::buffer::{Buffer, LineEnd};
-use super::{Problem, Record};
+use super::record::{Problem, Record};
 use crate::text::unescape;
 use std::io::Read;
 

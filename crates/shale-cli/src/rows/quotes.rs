@@ -4,7 +4,7 @@
 //!
 //! It knows where fields begin as the reader does: after a delimiter, a line end, or at the start.
 
-use super::too_long;
+use super::record::too_long;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 

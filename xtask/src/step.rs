@@ -1,0 +1,10 @@
+//! What a comparison has measured of one step.
+
+use shale_lab::row::Row;
+
+/// One step of one setting, with the rows of each engine, a pair per repeat.
+pub(crate) struct Step {
+    pub(crate) setting: String,
+    pub(crate) name: String,
+    pub(crate) pairs: Vec<(Row, Row)>,
+}
