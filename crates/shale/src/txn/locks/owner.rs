@@ -8,7 +8,7 @@ use super::waiter::Slot;
 use crate::base::sync::Arc;
 use crate::version::TreeId;
 
-/// A transaction as the lock table knows it. [`LockTable::release`] it at its end.
+/// A transaction as the lock table knows it. [`super::LockTable::release`] it at its end.
 #[derive(Debug)]
 pub struct Owner {
     pub(super) id: TxnId,
@@ -27,7 +27,7 @@ pub struct Owner {
     pub(super) merges: u64,
     /// The trees with ranges that it holds.
     pub(super) ranges: Vec<TreeId>,
-    /// The last range asked for by [`LockTable::claim`], if it can be told from the others.
+    /// The last range asked for by [`super::LockTable::claim`], if it can be told from the others.
     pub(super) claim: Option<Claim>,
     pub(super) slot: Arc<Slot>,
     pub(super) pending: Option<Pending>,
