@@ -1,13 +1,13 @@
 //! The Python module `shale._shale`: a thin layer over the engine, without policy of its own. The
 //! interpreter's lock is let go of whenever the engine works.
 
-mod batch;
-mod db;
 mod error;
 mod rows;
 mod snapshot;
 mod tree;
+mod batch;
 mod txn;
+mod db;
 
 use pyo3::prelude::*;
 

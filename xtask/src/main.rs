@@ -3,13 +3,13 @@
 //! Only `peers` installs anything; the others name what is missing, with the command that brings
 //! it.
 
-mod assets;
 mod command;
-mod compare;
+mod assets;
 mod install;
 mod peers;
 mod step;
 mod table;
+mod compare;
 mod tools;
 
 use clap::{Parser, Subcommand};

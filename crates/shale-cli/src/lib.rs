@@ -3,6 +3,6 @@
 //! A library, so that fuzzers and tests run it without a process. It is the command's own: what is
 //! public here may change with any version.
 
-pub mod fuzz;
-pub mod rows;
 pub mod text;
+pub mod rows;
+pub mod fuzz;

@@ -2,19 +2,19 @@
 //!
 //! One file per family of commands; [`args`] is what the user may say, [`exit`] how a command ends.
 
-mod admin;
-mod args;
-mod bench;
-mod demo;
 mod exit;
-mod export;
-mod import;
-mod inspect;
-mod open;
-mod read;
-mod repair;
 mod screen;
 mod signals;
+mod bench;
+mod args;
+mod demo;
+mod inspect;
+mod open;
+mod admin;
+mod export;
+mod import;
+mod read;
+mod repair;
 mod write;
 
 use args::{Action, Shale};

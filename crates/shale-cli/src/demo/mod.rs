@@ -1,8 +1,8 @@
 //! `demo`: the main job on real data. Loads it under each codec, reads it back by key and by range,
 //! checks every record against the source, and shows sizes, rates, response times and levels.
 
-mod report;
 mod source;
+mod report;
 
 use crate::args::DemoOptions;
 use crate::exit::{Exit, Failure, Outcome};

@@ -7,16 +7,16 @@
 //! `input` makes plain bytes of compressed ones, `buffer` finds lines in them, `columns`, `json`
 //! and `pairs` read a row each, `key` makes one key of several parts; `reader` is all of them.
 
-mod buffer;
-mod columns;
 mod input;
-mod json;
 mod key;
 mod options;
+mod record;
+mod buffer;
+mod json;
 mod pairs;
 mod quotes;
+mod columns;
 mod reader;
-mod record;
 
 pub use columns::names;
 pub use input::is_bad_input;

@@ -8,6 +8,9 @@ use crate::report;
 use crate::source::{Source, first_word, modules, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Crates whose list of modules has another order: that of the C header, which is made from it.
+const IN_ANOTHER_ORDER: [&str; 1] = ["crates/shale-capi/src/lib.rs"];
+
 /// A crate: its files by number, and which module each of them is.
 struct Tree<'a> {
     files: Vec<&'a Source>,
@@ -279,6 +282,9 @@ impl<'a> Tree<'a> {
     /// its own.
     fn against_the_order(&self) -> Vec<String> {
         let mut wrong = Vec::new();
+        if IN_ANOTHER_ORDER.contains(&self.files[0].path.as_str()) {
+            return wrong;
+        }
         for file in 0..self.files.len() {
             let own = self.place(file);
             for (other, names) in self.relies_on(file) {
