@@ -2,8 +2,8 @@
 //!
 //! A step of a workload on an engine is one process, so that steps do not inherit each other's
 //! memory; all engines share the client's code, so that nothing but the engine differs between two
-//! rows of a comparison. The list of modules below is the architecture: each uses only those above
-//! it, and so it is in the list of each folder's mod.rs (crates/shale/tests/tidy proves it).
+//! rows of a comparison. The list of modules below is the architecture: each names only earlier
+//! ones, and so it is in the list of each folder's mod.rs (crates/shale/tests/tidy proves it).
 //!
 //! - [`units`], [`options`], [`setup`]: what the user says, the same for every engine.
 //! - [`generate`]: keys, values and chance, nearly free, so that the client does not hide the

@@ -33,8 +33,8 @@
 //! crash of the machine is a prefix of the commit order: never a hole, never half a batch.
 //!
 //! # How it is built
-//! The `mod` list of this file is the architecture: a module uses only modules above it, which the
-//! test `tests/tidy` proves. What users need is shown here and has examples, which the test
+//! The `mod` list of this file is the architecture: a module names only earlier ones of it, which
+//! the test `tests/tidy` proves. What users need is shown here and has examples, which the test
 //! `tests/examples.rs` proves. The other modules are public for the tools that come with the
 //! engine (fuzzing, the simulator, benchmarks) and may change with any version.
 

@@ -34,14 +34,6 @@ impl Source {
     pub fn path_in(&self, name: &str) -> Option<&str> {
         self.path.strip_prefix("crates/")?.strip_prefix(name)?.strip_prefix("/src/")
     }
-
-    /// The path of its module in a crate: none of a lib.rs, of `a/mod.rs` that of `a`.
-    pub fn modules_in(&self, name: &str) -> Option<Vec<&str>> {
-        let path = self.path_in(name)?.strip_suffix(".rs")?;
-        let mut modules: Vec<&str> = path.split('/').collect();
-        modules.pop_if(|last| matches!(*last, "lib" | "main" | "mod"));
-        Some(modules)
-    }
 }
 
 /// The part of a line before a `//` that is not inside a string.
