@@ -38,7 +38,9 @@ impl Hooked {
     fn happen(&self) {
         let hook = self.hook.lock().unwrap().take();
         if let Some(mut hook) = hook {
-            hook();
+            // Another process is no thread of this one, and none that holds what this one does.
+            let panicked = std::thread::scope(|scope| scope.spawn(&mut hook).join());
+            panicked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             self.set(Some(hook));
         }
     }

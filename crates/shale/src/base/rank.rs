@@ -19,7 +19,8 @@ pub const FOLLOWER: u8 = 2;
 /// `Core::leader`: what only the leader of a commit group touches. Across the append and the sync
 /// of the log; for bulk loads and decisions of prepared tables also across a flush and an edit.
 pub const LEADER: u8 = 3;
-/// `Core::manifest`. Across the append and the sync of an edit.
+/// `Core::manifest`. Across the append and the sync of an edit, and across the reading of its file
+/// where that is checked.
 pub const MANIFEST: u8 = 4;
 /// `Core::lock`: the lock of the directory. Across its release.
 pub const DIRECTORY: u8 = 5;
