@@ -2,12 +2,11 @@
 //!
 //! Each mutex names its rank in its type, so this list is all of them. Builds with debug assertions
 //! stop at a mutex that is taken out of order, whether or not another thread is in the way at that
-//! moment: every test and every run of the simulator asks it. So no threads can wait for each other
-//! in a circle of mutexes. (Who waits for whom by the locks of transactions is another matter: see
-//! `txn/locks`.)
+//! moment: every test and every run of the simulator asks it (but for shuttle's, which look for
+//! deadlocks themselves). So no threads can wait for each other in a circle of mutexes. (Who waits
+//! for whom by the locks of transactions is another matter: see `txn/locks`.)
 //!
-//! Each says across which I/O it may be held; where nothing is said, across none. None is held
-//! across a read of a table.
+//! Each says across which I/O it may be held; where nothing is said, across none.
 
 /// A caller's own, as tests have it: taken before any of the engine's.
 pub const CALLER: u8 = 0;
@@ -17,24 +16,29 @@ pub const THREADS: u8 = 1;
 /// the opening of its tables.
 pub const FOLLOWER: u8 = 2;
 /// `Core::leader`: what only the leader of a commit group touches. Across the append and the sync
-/// of the log; for bulk loads and decisions of prepared tables also across a flush and an edit.
+/// of the log, and the making of its next file if none was made in advance. Writers wait for what
+/// comes rarely, too: a bulk load and prepared tables (a flush, renames, an edit), the creating and
+/// dropping of trees (an edit), a checkpoint (hard links).
 pub const LEADER: u8 = 3;
-/// `Core::manifest`. Across the append and the sync of an edit, and across the reading of its file
-/// where that is checked.
+/// `Core::manifest`. Across the append and the sync of an edit, the writing of a new manifest in
+/// the place of a long one, the reading of its file where that is checked, and the hard links of a
+/// checkpoint.
 pub const MANIFEST: u8 = 4;
 /// `Core::lock`: the lock of the directory. Across its release.
 pub const DIRECTORY: u8 = 5;
 /// `MergeJob::progress`: how far a merge has come.
 pub const MERGE: u8 = 6;
-/// `Core::prepared`: transactions that are prepared and not decided.
+/// `Core::prepared`: transactions that are prepared and not decided. Across the hard links of a
+/// checkpoint.
 pub const PREPARED: u8 = 7;
 /// `Core::spare_log`: the next log file. Across its removal, when the database is closed.
 pub const SPARE_LOG: u8 = 8;
-/// `Core::wals`: the log files that a recovery may need.
+/// `Core::wals`: the log files that a recovery may need. Across the hard links of a checkpoint.
 pub const LOG_FILES: u8 = 9;
 /// `TreeCore::swap`: held while what readers of a tree see is replaced.
 pub const SWAP: u8 = 10;
-/// `Scheduler::state`: what background work is wanted and what runs.
+/// `Scheduler::state`: what background work is wanted and what runs. The picker looks at range
+/// deletes under it, which have been read before; only after a failed read it reads them again.
 pub const SCHEDULER: u8 = 11;
 /// `TreeCore::manual`: a compaction on request.
 pub const MANUAL: u8 = 12;
@@ -62,7 +66,7 @@ pub const ATTACHED: u8 = 22;
 pub const RANGE_DELETES: u8 = 23;
 /// `Arena::chunks`.
 pub const ARENA: u8 = 24;
-/// `TableEnv::files`: which table files are open.
+/// `TableEnv::files`: which table files are open. Across the closing of files.
 pub const OPEN_FILES: u8 = 25;
 /// `TableEnv::indexes`: which indexes are in memory.
 pub const INDEXES: u8 = 26;
@@ -77,5 +81,6 @@ pub const MEM_DISK: u8 = 30;
 /// A file of the simulated disk.
 pub const MEM_FILE: u8 = 31;
 
-/// Of which several are held at once, in an order of their own.
+/// Of which several are held at once, in an order of their own that nothing checks: one function
+/// takes them (`LockTable::freeze`).
 pub const MANY: [u8; 1] = [LOCK_SHARD];

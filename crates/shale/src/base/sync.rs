@@ -4,6 +4,7 @@
 //! A panic while a lock is held is a bug of ours; the lock is not poisoned by it for others, since
 //! every structure under these locks is changed only after all that may fail has succeeded.
 
+#[cfg(all(debug_assertions, not(shuttle)))]
 use super::rank;
 #[cfg(shuttle)]
 use shuttle::sync as imp;
@@ -12,13 +13,13 @@ use std::sync as imp;
 
 pub use imp::atomic;
 pub use imp::{Arc, Weak};
-pub use imp::{RwLockReadGuard, RwLockWriteGuard};
 
 /// A mutual exclusion lock, with its place in the order in which locks are taken ([`rank`]).
 #[derive(Debug, Default)]
-pub struct Mutex<T, const RANK: u8 = { rank::CALLER }>(imp::Mutex<T>);
+pub struct Mutex<T, const RANK: u8>(imp::Mutex<T>);
 
 /// A mutex that is held.
+#[must_use = "the mutex is let go at once"]
 pub struct MutexGuard<'a, T> {
     inner: imp::MutexGuard<'a, T>,
     taken: Taken,
@@ -70,15 +71,18 @@ impl Taken {
     /// Before the mutex is asked for.
     fn new(rank: u8) -> Taken {
         // A thread that ends has no list any more.
-        let _ = TAKEN.try_with(|taken| {
+        let out_of_order = TAKEN.try_with(|taken| {
             let mut taken = taken.borrow_mut();
             let last = taken.iter().copied().max();
-            assert!(
-                last.is_none_or(|last| last < rank || last == rank && rank::MANY.contains(&rank)),
-                "a mutex of rank {rank} is taken by who holds {taken:?}: see base/rank.rs",
-            );
-            taken.push(rank);
+            if last.is_none_or(|last| last < rank || last == rank && rank::MANY.contains(&rank)) {
+                taken.push(rank);
+                return None;
+            }
+            Some(taken.clone())
         });
+        if let Ok(Some(taken)) = out_of_order {
+            panic!("a mutex of rank {rank} is taken by who holds {taken:?}: see base/rank.rs");
+        }
         Taken(rank)
     }
 }
@@ -104,29 +108,6 @@ impl Taken {
     #[inline]
     fn new(_rank: u8) -> Taken {
         Taken
-    }
-}
-
-/// A lock that many readers or one writer hold.
-#[derive(Debug, Default)]
-pub struct RwLock<T>(imp::RwLock<T>);
-
-impl<T> RwLock<T> {
-    /// A new, unlocked lock around `value`.
-    pub fn new(value: T) -> RwLock<T> {
-        RwLock(imp::RwLock::new(value))
-    }
-
-    /// Waits for a shared hold.
-    #[inline]
-    pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Waits for the exclusive hold.
-    #[inline]
-    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

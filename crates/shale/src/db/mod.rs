@@ -1,4 +1,5 @@
-//! A database that is open. The list of rooms is their order: each names only earlier ones.
+//! A database that is open. The list of rooms is their order: each names only earlier ones (though
+//! methods of `Core` call each other across rooms).
 //!
 //! A write goes through `commit`; a flush or a compaction is chosen, run and installed in
 //! `background`, whose `threads` is the only file that spawns. What readers see changes in

@@ -3,11 +3,12 @@
 //!
 //! This is the code itself on a disk in memory, not a model of it. Threads are switched at every
 //! lock, condition variable and atomic of `base::sync`; what the libraries do inside (the swap of
-//! an
-//! `ArcSwap`, a look-up in the block cache) is one step. Memory is sequentially consistent here:
+//! an `ArcSwap`, a look-up in the block cache) is one step. Memory is sequentially consistent here:
 //! orderings that are too weak are what ThreadSanitizer is for (`cargo xtask tsan`).
 
-use super::*;
+use super::{Background, Batch, Db, OpenOptions, ScanOptions, Snapshot, Tree, WriteOptions};
+use crate::base::config::Config;
+use crate::base::sync::Arc;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::fs::Env;
 use crate::fs::mem::{Call, CrashMode, Fault, MemClock, MemFs};

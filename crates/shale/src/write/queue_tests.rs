@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::key::Kind;
+use crate::base::rank;
 use crate::base::sync::Arc;
 
 fn op(key: u8) -> Ops {
@@ -20,7 +21,7 @@ use shuttle::thread;
 /// failing group fails for all its members and for nobody else.
 fn commits_from_threads(threads: u8, each: u8) {
     let queue = Arc::new(CommitQueue::new());
-    let log = Arc::new(<Mutex<_>>::new(Vec::<u8>::new()));
+    let log = Arc::new(<Mutex<_, { rank::CALLER }>>::new(Vec::<u8>::new()));
     let handles: Vec<_> = (0..threads)
         .map(|thread| {
             let (queue, log) = (queue.clone(), log.clone());

@@ -15,7 +15,7 @@ use crate::db::values::ValueReader;
 use crate::read::{self, RowEstimate, Value};
 use crate::state::TreeState;
 use crate::version::TreeId;
-use arc_swap::Guard;
+use arc_swap::{ArcSwap, Guard};
 
 /// One tree of a database: an ordered map from keys of 0 to 64 KiB to values of 0 to 4 GiB, in the
 /// order of the keys' bytes. Cheap to clone; any number of threads may use it at once.
@@ -151,7 +151,7 @@ impl Tree {
     ) -> Result<(Guard<Arc<TreeState>>, SeqNo)> {
         let core = self.core();
         if let Some(view) = &core.followed {
-            return self.followed_view(view.load_full(), snapshot);
+            return self.followed_view(view, snapshot);
         }
         // The state first: a later sequence number sees nothing that it lacks, but for what was
         // committed since to a newer memtable, and then the answer is as of the seal.
@@ -165,12 +165,13 @@ impl Tree {
     #[cold]
     fn followed_view(
         &self,
-        view: Arc<View>,
+        view: &ArcSwap<View>,
         snapshot: Option<&Snapshot>,
     ) -> Result<(Guard<Arc<TreeState>>, SeqNo)> {
         if let Some((snapshot, state)) = snapshot.and_then(|s| Some((s, s.state(self.inner.id)?))) {
             return Ok((Guard::from_inner(state), snapshot.seq()));
         }
+        let view = view.load();
         match view.state(self.inner.id) {
             Some(state) => Ok((Guard::from_inner(state), view.seq)),
             None => Err(Error::NoSuchTree(self.inner.name.clone())),

@@ -1,5 +1,5 @@
-//! The only place where what readers see changes: an edit becomes durable in the manifest, then
-//! the tree's state is replaced, then files that nobody needs any more are let go.
+//! How an edit comes into force: it becomes durable in the manifest, then the tree's state is
+//! replaced, then files that nobody needs any more are let go.
 
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;

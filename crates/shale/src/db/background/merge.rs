@@ -143,12 +143,13 @@ impl Core {
             return Ok(false);
         }
         let result = self.finish_run(run);
-        let outputs = {
+        let (inputs, outputs) = {
             let mut progress = run.progress.lock();
-            // Before anyone learns that the compaction has ended: its inputs' files go now.
-            progress.inputs.clear();
-            std::mem::take(&mut progress.early_outputs)
+            (std::mem::take(&mut progress.inputs), std::mem::take(&mut progress.early_outputs))
         };
+        // Before anyone learns that the compaction has ended: its inputs' files go now, and not
+        // under the lock.
+        drop(inputs);
         self.end_compaction(&run.tree, &run.plan, &outputs);
         if run.tree.is_dropped() { Ok(true) } else { result.map(|()| true) }
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::base::config::Config;
+use crate::base::rank;
 use crate::db::{Background, Db, OpenOptions};
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{DirEntry, Env, Fs, Lock, ReadFile, WriteFile};
@@ -8,7 +9,7 @@ use std::path::Path;
 /// A disk in memory that does something once, when the next table file is made.
 struct Hooked {
     fs: MemFs,
-    hook: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    hook: Mutex<Option<Box<dyn FnOnce() + Send>>, { rank::CALLER }>,
 }
 
 impl Fs for Hooked {

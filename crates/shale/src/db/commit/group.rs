@@ -1,4 +1,4 @@
-//! The path of a write: back-pressure, the log, the memtables, and making it visible.
+//! A group of commits: its records in the log, its operations in memtables, and making it visible.
 //!
 //! One leader at a time runs [`Core::lead`], under the `leader` lock: it gives the group its
 //! sequence numbers, appends all records with one call, syncs if any commit asks, applies the
@@ -173,6 +173,7 @@ impl Core {
     }
 
     /// Puts one operation into a memtable.
+    #[inline]
     pub fn apply_op(&self, memtable: &Memtable, op: &Op<'_>) {
         match op.kind {
             Kind::RangeDelete => memtable.delete_range(op.key, op.value, op.seq),

@@ -80,7 +80,7 @@ pub(crate) struct Core {
     /// When the database was opened, in clock nanoseconds.
     pub opened_at: u64,
     /// What it shows, if another process writes it.
-    pub followed: Option<ArcSwap<View>>,
+    pub followed: Option<Arc<ArcSwap<View>>>,
     /// Released when closed.
     pub lock: Mutex<Option<Box<dyn Lock>>, { rank::DIRECTORY }>,
 }
@@ -228,7 +228,7 @@ impl Core {
     }
 
     /// Makes every operation up to `seq` visible to reads. Only who holds the leader's lock calls
-    /// it, or nobody else can write yet.
+    /// it, or nobody else can write yet; of a database that is followed, who holds its `Follower`.
     pub fn publish(&self, seq: SeqNo) {
         debug_assert!(self.visible.load(Ordering::Relaxed) <= seq, "what is visible stays visible");
         self.visible.store(seq, Ordering::Release);

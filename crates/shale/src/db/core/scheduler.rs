@@ -1,5 +1,6 @@
 //! What background work is wanted and what runs: a value under one lock, changed in small steps.
-//! Threads (or the stepping caller) ask `work` for the next job; nothing here does any work.
+//! Threads (or the stepping caller) ask `background/next_job` for the next job; nothing here does
+//! any work.
 
 use super::merge_job::MergeJob;
 use crate::base::error::Error;

@@ -30,7 +30,7 @@ pub(crate) struct TreeCore {
     /// Held while `state` is replaced.
     pub swap: Mutex<(), { rank::SWAP }>,
     pub dropped: AtomicBool,
-    /// Where compaction of this tree stands; see `stats`.
+    /// Where compaction of this tree stands; see `counters`.
     pub levels: Mutex<LevelCounters, { rank::LEVELS }>,
     /// A request to compact a range down to the last level.
     pub manual: Mutex<Option<Manual>, { rank::MANUAL }>,

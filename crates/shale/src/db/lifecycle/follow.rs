@@ -41,8 +41,11 @@ const TRIES: usize = 1000;
 
 /// How far the manifest and the log of another process have been read. `None` after a failure: the
 /// next refresh reads everything anew.
-#[derive(Default)]
-pub(crate) struct Follower(Mutex<Option<Following>, { rank::FOLLOWER }>);
+pub(crate) struct Follower {
+    following: Mutex<Option<Following>, { rank::FOLLOWER }>,
+    /// What readers see: the database's own.
+    shown: Arc<ArcSwap<View>>,
+}
 
 /// Opens a database that another process writes.
 pub(crate) fn open_follower(
@@ -59,10 +62,11 @@ pub(crate) fn open_follower(
     let guard = Arc::new(Guard::new(dir));
     let mut core = Core::new(env, dir, settings, &Recovered::default(), guard);
     core.read_only = true;
-    core.followed = Some(ArcSwap::from_pointee(View { seq: 0, states: BTreeMap::new() }));
+    let shown = Arc::new(ArcSwap::from_pointee(View { seq: 0, states: BTreeMap::new() }));
+    core.followed = Some(shown.clone());
     let core = Arc::new(core);
     core.watch_snapshots();
-    let follower = Follower::default();
+    let follower = Follower { following: Mutex::new(None), shown };
     follower.refresh(&core)?;
     Ok((core, follower))
 }
@@ -89,15 +93,15 @@ impl Follower {
     }
 
     fn read_on(&self, core: &Core) -> Result<SeqNo> {
-        let mut slot = self.0.lock();
+        let mut slot = self.following.lock();
         let mut following = match slot.take() {
             Some(following) => following,
-            None => Following::new(core, open_tables(core))?,
+            None => Following::new(core, open_tables(&self.shown.load()))?,
         };
         for _ in 0..TRIES {
             match following.step(core)? {
                 Step::Still => {
-                    let seq = show(core, &following);
+                    let seq = show(core, &self.shown, &following);
                     *slot = Some(following);
                     return Ok(seq);
                 }
@@ -113,7 +117,7 @@ impl Follower {
 
     /// Takes in what is prepared: this is to be looked at rather than followed.
     fn adopt(&self, core: &Core) -> Result<()> {
-        let slot = self.0.lock();
+        let slot = self.following.lock();
         let Some(following) = slot.as_ref() else { return Ok(()) };
         for (xid, undecided) in &following.prepared.undecided {
             core.adopt_prepared(xid.clone(), undecided.clone(), &*core.env.clock);
@@ -126,16 +130,13 @@ impl Follower {
 }
 
 /// The tables that are open now.
-fn open_tables(core: &Core) -> BTreeMap<FileId, Arc<Table>> {
-    let Some(shown) = &core.followed else { return BTreeMap::new() };
-    let view = shown.load();
+fn open_tables(view: &View) -> BTreeMap<FileId, Arc<Table>> {
     let tables = view.states.values().flat_map(|state| state.version.tables());
     tables.map(|(_, table)| (table.meta.id, Arc::clone(table))).collect()
 }
 
-/// Shows readers what has been read.
-fn show(core: &Core, following: &Following) -> SeqNo {
-    let Some(shown) = &core.followed else { return 0 };
+/// Shows readers what has been read. One at a time: its follower is locked.
+fn show(core: &Core, shown: &ArcSwap<View>, following: &Following) -> SeqNo {
     let before = shown.load_full();
     let mut states = BTreeMap::new();
     for (id, tree) in &following.trees {

@@ -237,6 +237,9 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     core.sched.want_log();
     for tree in core.trees.load().by_id.values() {
         core.note_debt(tree);
+        // Read now, so that the scheduler need not read them under its lock. Damage is reported by
+        // whoever reads the table.
+        let _ = tree.state.load().version.range_deletes();
         core.sched.want_look(tree.id);
         if !tree.state.load().sealed.is_empty() {
             core.sched.want_flushes([tree.id]);

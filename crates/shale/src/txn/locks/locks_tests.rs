@@ -2,6 +2,8 @@
 //! interleavings.
 
 use super::*;
+#[cfg(not(shuttle))]
+use crate::base::rank;
 use crate::base::sync::Arc;
 #[cfg(not(shuttle))]
 use crate::base::sync::Mutex;
@@ -112,7 +114,7 @@ fn a_wait_is_interrupted() {
 #[cfg(not(shuttle))]
 fn waits_are_observed() {
     let table = Arc::new(LockTable::new(1 << 20));
-    let seen = Arc::new(<Mutex<_>>::new(Vec::new()));
+    let seen = Arc::new(<Mutex<_, { rank::CALLER }>>::new(Vec::new()));
     let (notes, again) = (seen.clone(), table.clone());
     let told = move |waiter: TxnId, holders: &[TxnId]| {
         notes.lock().push((waiter, holders.to_vec(), again.counts().2));
