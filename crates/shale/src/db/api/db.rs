@@ -27,7 +27,7 @@ impl Db {
     /// # Errors
     /// [`Error::Locked`] if it is open already, here or in another process;
     /// [`Error::NoDatabase`] if there is none to open; [`Error::Corruption`] if files are damaged
-    /// ([`repair`] salvages them); [`Error::Config`] for a setting out of range.
+    /// ([`repair`](crate::repair) salvages them); [`Error::Config`] for a setting out of range.
     ///
     /// ```
     /// use shale::{Config, Db, Error};

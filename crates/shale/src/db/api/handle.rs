@@ -1,5 +1,7 @@
 //! What all handles to a database share.
 
+#[cfg(doc)]
+use crate::base::error::Error;
 use crate::base::error::Result;
 use crate::base::rank;
 use crate::base::sync::{Arc, Mutex};

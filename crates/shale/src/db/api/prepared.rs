@@ -1,6 +1,8 @@
 //! Prepared transactions, as users hold and list them.
 
 use super::handle::{Db, Handle};
+#[cfg(doc)]
+use crate::base::error::Error;
 use crate::base::error::Result;
 use crate::base::sync::Arc;
 use crate::db::options::WriteOptions;

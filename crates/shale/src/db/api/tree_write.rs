@@ -2,6 +2,8 @@
 
 use super::batch::Batch;
 use super::tree::Tree;
+#[cfg(doc)]
+use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
 use crate::base::key::Kind;
 use crate::db::options::WriteOptions;
