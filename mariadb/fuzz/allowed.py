@@ -286,7 +286,7 @@ ALLOWED: list[Allowed] = [
             r"^\d+ rows", r"^\d+ rows", program=r" as ?\(.* desc\b", also="partition by",
             so=lambda ours, theirs: rows_of(ours) < rows_of(theirs)),
     Allowed("deleted in InnoDB's order", "DELETE with ORDER BY a virtual column and LIMIT: InnoDB does not compute the column that it"
-            " sorts by, and deletes others than the first rows", "^rows", "^select", "", "", parts=True,
+            " sorts by, and deletes others than the first rows", "^rows$", "^select", "", "", parts=True,
             program=r" as ?\(", also=r"^(delete|update) .*order by .*limit"),
     Allowed("a row that was waited for", "at READ COMMITTED a scan gives up the locks of rows that do not match. InnoDB keeps them"
             " if it has waited for them: who comes later waits there, and SHALE's later, with more locks", "^(waits|outcome)$",
