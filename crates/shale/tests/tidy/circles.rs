@@ -46,12 +46,21 @@ fn bare(source: &Source) -> String {
                 }
             }
             '"' => {
-                let raw = code.ends_with("r#") || code.ends_with('r') && !code.ends_with("er");
+                // A raw text ends with as many `#` as it begins with.
+                let start = code.trim_end_matches('#');
+                let raw = start.ends_with('r');
+                let hashes = if raw { code.len() - start.len() } else { 0 };
+                let ends = |at: usize| {
+                    let tail = &text[at + 1..];
+                    text[at] == '"'
+                        && tail.len() >= hashes
+                        && tail[..hashes].iter().all(|&c| c == '#')
+                };
                 at += 1;
-                while at < text.len() && text[at] != '"' {
+                while at < text.len() && !ends(at) {
                     at += if text[at] == '\\' && !raw { 2 } else { 1 };
                 }
-                at += 1;
+                at += 1 + hashes;
                 code.push(' ');
             }
             '\'' if text.get(at + 2) == Some(&'\'') => at += 3,
@@ -121,7 +130,7 @@ fn expand(tree: &str, prefix: &[String], shown: bool, found: &mut Vec<Use>) {
     found.push(Use { name: alias.map_or(last, str::to_owned), path, shown });
 }
 
-/// The paths `a::b::C` of some code that are not part of a `use`; also single names, as `[a]`.
+/// The paths `a::b::C` of some code that are not part of a `use`, nor single names.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -142,7 +151,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
         }
         if path.len() == 1 && path[0] == "use" {
             end = tail.find(';').unwrap_or(tail.len());
-        } else if before != '.' && before != ':' {
+        } else if path.len() > 1 && before != '.' && before != ':' {
             found.push(path);
         }
         last = tail[..end].chars().next_back().unwrap_or(' ');
@@ -192,10 +201,10 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// The files that define what a path names, as seen from a file. Empty if it is not of this
+    /// The file that defines what a path names, as seen from a file. None if it is not of this
     /// crate.
-    fn resolve(&self, from: usize, path: &[String], depth: usize) -> Vec<usize> {
-        let Some(first) = path.first().filter(|_| depth < 8) else { return Vec::new() };
+    fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
+        let first = path.first().filter(|_| depth < 8)?;
         let (mut module, mut rest) = match first.as_str() {
             "crate" => (0, &path[1..]),
             "super" => (self.parent[from], &path[1..]),
@@ -203,14 +212,12 @@ impl<'a> Tree<'a> {
             name if self.children[from].contains_key(name) => (from, path),
             name => {
                 // What a `use` here has named; the `use` itself counts as well.
-                let Some(named) = self.uses[from].iter().find(|used| used.name == name) else {
-                    return Vec::new();
-                };
+                let named = self.uses[from].iter().find(|used| used.name == name)?;
                 let mut whole = named.path.clone();
                 whole.extend_from_slice(&path[1..]);
                 let is_crate = |name: &str| ["crate", "super", "self"].contains(&name);
                 let own = is_crate(&whole[0]) || self.children[from].contains_key(&whole[0]);
-                return if own { self.resolve(from, &whole, depth + 1) } else { Vec::new() };
+                return if own { self.resolve(from, &whole, depth + 1) } else { None };
             }
         };
         while let Some(name) = rest.first() {
@@ -223,26 +230,24 @@ impl<'a> Tree<'a> {
             }
             rest = &rest[1..];
         }
-        let Some(item) = rest.first() else { return vec![module] };
+        let Some(item) = rest.first() else { return Some(module) };
         if item == "*" || defines(&self.bare[module], item) {
-            return vec![module];
+            return Some(module);
         }
-        for used in self.uses[module].iter().filter(|used| used.name == *item) {
-            let found = self.resolve(module, &used.path, depth + 1);
-            if !found.is_empty() {
-                return found;
-            }
+        let mut named = self.uses[module].iter().filter(|used| used.name == *item);
+        if let Some(found) = named.find_map(|used| self.resolve(module, &used.path, depth + 1)) {
+            return Some(found);
         }
         for used in self.uses[module].iter().filter(|used| used.shown && used.name == "*") {
             let mut path = used.path.clone();
             path.pop();
             path.push(item.clone());
             let found = self.resolve(module, &path, depth + 1);
-            if found.iter().any(|&file| defines(&self.bare[file], item)) {
+            if found.is_some_and(|file| defines(&self.bare[file], item)) {
                 return found;
             }
         }
-        vec![module]
+        Some(module)
     }
 
     /// Which files a file relies on, and by which names.
@@ -251,19 +256,15 @@ impl<'a> Tree<'a> {
         let mut all: Vec<Vec<String>> = Vec::new();
         for used in &self.uses[file] {
             // A module that is named by a `use` counts by what is then taken from it.
-            let through = |path: &&Vec<String>| path.len() > 1 && path[0] == used.name;
-            if !named.iter().any(|path| through(&path)) {
+            if !named.iter().any(|path| path[0] == used.name) {
                 all.push(used.path.clone());
             }
         }
-        let one = |path: &&Vec<String>| path.len() > 1;
-        all.extend(named.iter().filter(one).cloned());
+        all.extend(named);
         let mut found: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         for path in &all {
-            for other in self.resolve(file, path, 0) {
-                if other != file {
-                    found.entry(other).or_default().insert(path.last().unwrap().clone());
-                }
+            if let Some(other) = self.resolve(file, path, 0).filter(|&other| other != file) {
+                found.entry(other).or_default().insert(path.last().unwrap().clone());
             }
         }
         found
@@ -419,7 +420,8 @@ fn a_circle_is_found() {
         // What the root shows of b is b's; the texts and comments are none of the code.
         source(
             "a.rs",
-            "use crate::{Shown, c::{self, C as X}};\n// crate::d\nconst T: &str = \"crate::d\";\n",
+            "use crate::{Shown, c::{self, C as X}};\n// crate::d\nconst T: &str = \"crate::d\";\n\
+             const R: &str = r#\"\"crate::d\"\"#;\n",
         ),
         source("b.rs", "pub struct Shown;\nfn f() { super::a::g(); }\n"),
         source("c.rs", "pub struct C;\n#[cfg(test)]\nmod tests {\n    use crate::a;\n}\n"),

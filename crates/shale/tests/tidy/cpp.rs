@@ -11,8 +11,8 @@ use crate::source::{Source, first_word, read, root, strip_comment, walk};
 use crate::{FILE_LINES, FUNCTION_LINES, LINE_COLUMNS, report};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The folders of the plugin, in order, with what is in them: a file includes those of its own and of earlier ones only.
-/// `server.h` is in none, and before all.
+/// The folders of the plugin, in order, with what is in them: a file includes those of its own and
+/// of earlier ones only. `server.h` is in none, and before all.
 const FOLDERS: [(&str, &str); 10] = [
     ("codec", "rows, keys and values as bytes, and in words"),
     ("engine", "the one database, its catalog and its trees; settings; errors"),
