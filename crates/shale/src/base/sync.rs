@@ -11,6 +11,8 @@ use shuttle::sync as imp;
 #[cfg(not(shuttle))]
 use std::sync as imp;
 
+use taken::Taken;
+
 pub use imp::atomic;
 pub use imp::{Arc, Weak};
 
@@ -56,58 +58,62 @@ impl<T, const RANK: u8> Mutex<T, RANK> {
     }
 }
 
-/// That a mutex of some rank is held by this thread.
+/// That a mutex of some rank is held by this thread, in builds that check.
 #[cfg(all(debug_assertions, not(shuttle)))]
-struct Taken(u8);
+mod taken {
+    use super::rank;
+    use std::cell::RefCell;
 
-#[cfg(all(debug_assertions, not(shuttle)))]
-thread_local! {
-    /// The ranks of the mutexes that this thread holds.
-    static TAKEN: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
-}
+    pub(super) struct Taken(u8);
 
-#[cfg(all(debug_assertions, not(shuttle)))]
-impl Taken {
-    /// Before the mutex is asked for.
-    fn new(rank: u8) -> Taken {
-        // A thread that ends has no list any more.
-        let out_of_order = TAKEN.try_with(|taken| {
-            let mut taken = taken.borrow_mut();
-            let last = taken.iter().copied().max();
-            if last.is_none_or(|last| last < rank || last == rank && rank::MANY.contains(&rank)) {
-                taken.push(rank);
-                return None;
-            }
-            Some(taken.clone())
-        });
-        if let Ok(Some(taken)) = out_of_order {
-            panic!("a mutex of rank {rank} is taken by who holds {taken:?}: see base/rank.rs");
-        }
-        Taken(rank)
+    thread_local! {
+        /// The ranks of the mutexes that this thread holds.
+        static TAKEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
-}
 
-#[cfg(all(debug_assertions, not(shuttle)))]
-impl Drop for Taken {
-    fn drop(&mut self) {
-        let _ = TAKEN.try_with(|taken| {
-            let mut taken = taken.borrow_mut();
-            if let Some(at) = taken.iter().rposition(|rank| *rank == self.0) {
-                taken.remove(at);
+    impl Taken {
+        /// Before the mutex is asked for.
+        pub(super) fn new(rank: u8) -> Taken {
+            // A thread that ends has no list any more.
+            let out_of_order = TAKEN.try_with(|taken| {
+                let mut taken = taken.borrow_mut();
+                let last = taken.iter().copied().max();
+                let again = last == Some(rank) && rank::MANY.contains(&rank);
+                if again || last.is_none_or(|last| last < rank) {
+                    taken.push(rank);
+                    return None;
+                }
+                Some(taken.clone())
+            });
+            if let Ok(Some(taken)) = out_of_order {
+                panic!("a mutex of rank {rank} is taken by who holds {taken:?}: see base/rank.rs");
             }
-        });
+            Taken(rank)
+        }
+    }
+
+    impl Drop for Taken {
+        fn drop(&mut self) {
+            let _ = TAKEN.try_with(|taken| {
+                let mut taken = taken.borrow_mut();
+                if let Some(at) = taken.iter().rposition(|rank| *rank == self.0) {
+                    taken.remove(at);
+                }
+            });
+        }
     }
 }
 
 /// Nothing, in builds that do not check.
 #[cfg(not(all(debug_assertions, not(shuttle))))]
-struct Taken;
+mod taken {
+    pub(super) struct Taken;
 
-#[cfg(not(all(debug_assertions, not(shuttle))))]
-impl Taken {
-    #[inline]
-    fn new(_rank: u8) -> Taken {
-        Taken
+    impl Taken {
+        #[inline]
+        pub(super) fn new(_rank: u8) -> Taken {
+            Taken
+        }
     }
 }
 

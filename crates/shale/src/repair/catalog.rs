@@ -1,12 +1,11 @@
 //! Which trees and tables the damaged database has.
 
 use super::report::{CatalogStanding, LostRange, RepairReport};
-use super::work::Files;
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
 use crate::fs::Env;
-use crate::table::format::{FileKind, file_name};
+use crate::table::format::{FileKind, Files, file_name};
 use crate::table::meta::{FileId, TableMeta};
 use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, ManifestDump, ManifestLine};

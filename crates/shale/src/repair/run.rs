@@ -9,7 +9,7 @@ use super::work::{Work, list};
 use crate::base::config::Config;
 use crate::base::error::{Error, Result};
 use crate::db::{Background, Db, OpenOptions};
-use crate::table::format::{FileKind, file_name};
+use crate::table::format::{FileKind, LOCK, file_name};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -61,7 +61,7 @@ pub fn repair(
             to.display()
         )));
     }
-    let _lock = match fs.lock_shared(&from.join("LOCK")) {
+    let _lock = match fs.lock_shared(&from.join(LOCK)) {
         // No lock file, no right to open it, or a file system without locks.
         Err(error @ Error::Io { .. }) => {
             tracing::warn!(%error, "the damaged database is read without its lock");

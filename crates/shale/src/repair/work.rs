@@ -3,13 +3,8 @@
 use super::options::{RepairProgress, RepairStep};
 use crate::base::error::{Error, Result};
 use crate::fs::Env;
-use crate::table::format::{FileKind, parse_file_name};
-use crate::table::meta::FileId;
-use std::collections::BTreeMap;
+use crate::table::format::{FileKind, Files, list_files};
 use std::path::Path;
-
-/// The numbered files of a directory, with their lengths.
-pub(super) type Files = BTreeMap<(FileKind, FileId), u64>;
 
 /// What the steps share.
 pub(super) struct Work<'a> {
@@ -44,9 +39,7 @@ pub(super) fn list(env: &Env, dir: &Path) -> Result<Files> {
     if !env.fs.exists(dir)? {
         return Err(Error::NoDatabase(dir.to_owned()));
     }
-    let entries = env.fs.list(dir)?.into_iter().filter(|entry| !entry.is_dir);
-    let files: Files =
-        entries.filter_map(|entry| Some((parse_file_name(&entry.name)?, entry.bytes))).collect();
+    let files = list_files(&*env.fs, dir)?;
     if files.keys().all(|(kind, _)| *kind == FileKind::Lock) {
         return Err(Error::NoDatabase(dir.to_owned()));
     }

@@ -213,8 +213,8 @@ impl Core {
         }
     }
 
-    /// Tells scheduler and back-pressure that the tables of trees have changed.
-    fn note_shapes<'a>(&self, trees: impl Iterator<Item = &'a TreeCore> + Clone) {
+    /// Tells scheduler and back-pressure what the tables of trees are now.
+    pub fn note_shapes<'a>(&self, trees: impl Iterator<Item = &'a TreeCore> + Clone) {
         for tree in trees.clone() {
             // Read now, so that the scheduler need not read them under its lock. Damage is reported
             // by whoever reads the table.

@@ -18,9 +18,9 @@ pub(crate) const STOP: u64 = u64::MAX;
 pub(crate) struct ThrottleState {
     /// Nanoseconds per KiB; 0 for none, `STOP` for a stop.
     pub price: AtomicU64,
-    pub cause: AtomicU8,
+    cause: AtomicU8,
     /// Up to which moment the account is paid, in clock nanoseconds.
-    pub paid_until: AtomicU64,
+    paid_until: AtomicU64,
     /// Bytes per second of late, smoothed.
     pub flush_rate: AtomicU64,
     pub compaction_rate: AtomicU64,

@@ -8,14 +8,13 @@
 //! all of it is durable: under its name it is complete or not there. What a crash leaves beside it
 //! is never opened, and the next try replaces it.
 
-use super::files::LOCK;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::db::core::Core;
 use crate::fs::{self, Fs, ReadFile};
 use crate::state::TreeState;
 use crate::table::Blob;
-use crate::table::format::{FileKind, parse_file_name};
+use crate::table::format::{FileKind, LOCK, parse_file_name};
 use crate::table::meta::FileId;
 use crate::version::edit::Edit;
 use crate::version::manifest::{CURRENT, Manifest};

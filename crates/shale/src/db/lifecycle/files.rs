@@ -1,21 +1,12 @@
-//! The files of a database by their names.
+//! The files of an open database's log.
 
-use crate::base::error::Result;
-use crate::fs::{DirEntry, Env};
-use crate::table::format::{FileKind, parse_file_name};
+use crate::db::core::Core;
+use crate::table::format::{FileKind, Files};
 use crate::table::meta::FileId;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
-/// The lock file.
-pub(super) const LOCK: &str = "LOCK";
-
-/// Numbered files, with their lengths.
-pub(super) type Files = BTreeMap<(FileKind, FileId), u64>;
-
-/// The files of a database by kind and number, with their lengths.
-pub(super) fn list(env: &Env, dir: &Path) -> Result<Files> {
-    let entries: Vec<DirEntry> = env.fs.list(dir)?;
-    let named = entries.into_iter().filter(|entry| !entry.is_dir);
-    Ok(named.filter_map(|entry| Some((parse_file_name(&entry.name)?, entry.bytes))).collect())
+/// The files of the log from `first` on, in the order in which they are read.
+pub(super) fn log_files(core: &Core, first: FileId, files: &Files) -> Vec<(FileId, PathBuf)> {
+    let logs = files.keys().filter(|(kind, id)| *kind == FileKind::Wal && *id >= first);
+    logs.map(|(kind, id)| (*id, core.path(*kind, *id))).collect()
 }

@@ -1,6 +1,6 @@
 //! How far a follower has read the manifest and the log of another process; see [`super::follow`].
 
-use super::files::list;
+use super::files::log_files;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
@@ -8,7 +8,7 @@ use crate::base::sync::Arc;
 use crate::db::core::{Core, TreeCore};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
-use crate::table::format::FileKind;
+use crate::table::format::{FileKind, list_files};
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Blob, Table};
 use crate::version::catalog::CatalogTree;
@@ -83,9 +83,7 @@ impl Following {
             return Ok(Step::Again);
         }
         let start = self.manifest.catalog().log;
-        let files = list(&core.env, &core.dir)?;
-        let logs = files.keys().filter(|(kind, id)| *kind == FileKind::Wal && *id >= start.file);
-        let wals: Vec<_> = logs.map(|(kind, id)| (*id, core.path(*kind, *id))).collect();
+        let wals = log_files(core, start.file, &list_files(fs, &core.dir)?);
         let catalog = self.manifest.catalog();
         let durable = catalog.last_seq;
         let from = ReplayStart { covered: start.seq, durable, ..ReplayStart::default() };

@@ -9,7 +9,7 @@
 //! A crash at any point of this leaves a state from which the next open does the same. Opening for
 //! reading only does 1 and 3 and changes nothing.
 
-use super::files::{Files, LOCK, list};
+use super::files::log_files;
 use super::replay::Replay;
 use crate::base::config::Config;
 use crate::base::error::{Error, Result};
@@ -21,7 +21,7 @@ use crate::db::core::{Core, LiveWal, Settings, TreeCore, Trees};
 use crate::db::options::{Background, OpenOptions};
 use crate::fs::guard::{Guard, GuardedFs};
 use crate::fs::{Env, Fs, os};
-use crate::table::format::FileKind;
+use crate::table::format::{FileKind, Files, LOCK, list_files};
 use crate::table::meta::{FileId, TableMeta};
 use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, CURRENT, Manifest, Recovered, RecoveredTree};
@@ -29,7 +29,7 @@ use crate::version::{TreeId, Version};
 use crate::wal::replay::{self, ReplayEnd, ReplayStart};
 use crate::wal::{PreparedLog, WalWriter};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Opens the database in `dir`.
 pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<Core>> {
@@ -57,7 +57,7 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
             other => other?,
         },
     };
-    let files = list(&env, dir)?;
+    let files = list_files(&*env.fs, dir)?;
     // Asked under the lock: another may have made it since.
     if !fs.exists(&dir.join(CURRENT))? && !read_only && config.create {
         create(&env, dir, &files)?;
@@ -205,14 +205,6 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
     Ok(end)
 }
 
-fn log_files(core: &Core, first: FileId, files: &Files) -> Vec<(FileId, PathBuf)> {
-    files
-        .keys()
-        .filter(|(kind, id)| *kind == FileKind::Wal && *id >= first)
-        .map(|(_, id)| (*id, core.path(FileKind::Wal, *id)))
-        .collect()
-}
-
 /// Makes what was recovered durable, clears away the rest, and starts a new log file.
 fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) -> Result<()> {
     let fs = &*core.env.fs;
@@ -225,7 +217,7 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     replay::cut(fs, &core.dir, &wals, end)?;
     core.durable.store(end.last_seq, Ordering::Release);
     // Listed anew, without what the cut has removed.
-    remove_orphans(core, &kept, &list(&core.env, &core.dir)?)?;
+    remove_orphans(core, &kept, &list_files(fs, &core.dir)?)?;
 
     core.leader.lock().wal = Some(wal);
     for kept in kept {
@@ -235,18 +227,10 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     }
     forget_old_logs(core, id, end.last_seq)?;
     core.sched.want_log();
-    for tree in core.trees.load().by_id.values() {
-        core.note_debt(tree);
-        // Read now, so that the scheduler need not read them under its lock. Damage is reported by
-        // whoever reads the table.
-        let _ = tree.state.load().version.range_deletes();
-        core.sched.want_look(tree.id);
-        if !tree.state.load().sealed.is_empty() {
-            core.sched.want_flushes([tree.id]);
-        }
-    }
-    core.update_pressure();
-    core.sched.wake_all();
+    let trees = core.trees.load_full();
+    let sealed = trees.by_id.values().filter(|tree| !tree.state.load().sealed.is_empty());
+    core.sched.want_flushes(sealed.map(|tree| tree.id));
+    core.note_shapes(trees.by_id.values().map(|tree| &**tree));
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 //!
 //! Files that nothing names are left alone: the next open for writing removes them.
 
+use super::files::log_files;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::Kind;
@@ -13,7 +14,7 @@ use crate::db::core::{Core, PreparedWrites};
 use crate::state::TreeState;
 use crate::table::Table;
 use crate::table::blob::{Blob, BlobRef};
-use crate::table::format::{FileKind, parse_file_name};
+use crate::table::format::{FileKind, list_files, parse_file_name};
 use crate::table::meta::{FileId, TableMeta};
 use crate::version::edit::LogStart;
 use crate::version::manifest::{self, Recovered};
@@ -249,12 +250,7 @@ impl Work<'_> {
     /// The files of the log from `first` on.
     fn wals(&self, first: FileId) -> Result<Vec<(FileId, PathBuf)>> {
         let core = self.core;
-        let names = core.env.fs.list(&core.dir)?.into_iter().filter(|entry| !entry.is_dir);
-        let ids = names.filter_map(|entry| parse_file_name(&entry.name));
-        let ids = ids.filter(|(kind, id)| *kind == FileKind::Wal && *id >= first);
-        let mut wals: Vec<_> = ids.map(|(kind, id)| (id, core.path(kind, id))).collect();
-        wals.sort();
-        Ok(wals)
+        Ok(log_files(core, first, &list_files(&*core.env.fs, &core.dir)?))
     }
 
     fn tree(&mut self, state: &TreeState) -> Result<()> {

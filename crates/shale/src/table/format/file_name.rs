@@ -1,6 +1,10 @@
 //! What the files of a database are called.
 
+use crate::base::error::Result;
+use crate::fs::Fs;
 use crate::table::meta::FileId;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The kinds of files in a database's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +27,18 @@ pub enum FileKind {
     Lock,
 }
 
+/// The name of the lock file.
+pub const LOCK: &str = "LOCK";
+
+/// The files of a database by kind and number, with their lengths.
+pub type Files = BTreeMap<(FileKind, FileId), u64>;
+
+/// The files of a database that are in a directory.
+pub fn list_files(fs: &dyn Fs, dir: &Path) -> Result<Files> {
+    let named = fs.list(dir)?.into_iter().filter(|entry| !entry.is_dir);
+    Ok(named.filter_map(|entry| Some((parse_file_name(&entry.name)?, entry.bytes))).collect())
+}
+
 /// The name of a file; `id` is ignored for kinds of which there is only one.
 pub fn file_name(kind: FileKind, id: FileId) -> String {
     match kind {
@@ -33,7 +49,7 @@ pub fn file_name(kind: FileKind, id: FileId) -> String {
         FileKind::Prepared => format!("{id:06}.prepared"),
         FileKind::Manifest => format!("MANIFEST-{id:06}"),
         FileKind::Current => "CURRENT".to_owned(),
-        FileKind::Lock => "LOCK".to_owned(),
+        FileKind::Lock => LOCK.to_owned(),
     }
 }
 
@@ -42,7 +58,7 @@ pub fn file_name(kind: FileKind, id: FileId) -> String {
 pub fn parse_file_name(name: &str) -> Option<(FileKind, FileId)> {
     let (kind, digits) = match name {
         "CURRENT" => return Some((FileKind::Current, 0)),
-        "LOCK" => return Some((FileKind::Lock, 0)),
+        LOCK => return Some((FileKind::Lock, 0)),
         _ => match (name.strip_prefix("MANIFEST-"), name.split_once('.')) {
             (Some(digits), _) => (FileKind::Manifest, digits),
             (None, Some((digits, "table"))) => (FileKind::Table, digits),

@@ -22,7 +22,7 @@ pub mod filter;
 pub(super) mod properties;
 
 pub use block::{Block, BlockSlice};
-pub use file_name::{FileKind, file_name, parse_file_name};
+pub use file_name::{FileKind, Files, LOCK, file_name, list_files, parse_file_name};
 pub use footer::{FOOTER_BYTES, Footer, TABLE_MAGIC, TABLE_VERSION, TABLE_VERSION_DICTIONARY};
 pub use frame::{
     FRAME_BYTES, Frame, Handle, decode_frame, frame_codec, open_dictionary_frame, open_frame,

@@ -1,10 +1,10 @@
 //! A scan that locks what it returns, as a value: where it is and what it knows.
 
-#[cfg(doc)]
-use super::super::options::Isolation;
-use super::super::options::LockMode;
 use crate::base::sync::Arc;
 use crate::db::api::{Snapshot, Tree};
+#[cfg(doc)]
+use crate::db::transaction::options::Isolation;
+use crate::db::transaction::options::LockMode;
 use crate::read::{OwnSources, Scan};
 use crate::state::TreeState;
 use crate::txn::Writers;
