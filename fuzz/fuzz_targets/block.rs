@@ -1,5 +1,5 @@
-//! See `shale::fuzz::block`.
+//! See `shaledb::fuzz::block`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale::fuzz::block(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb::fuzz::block(data));

@@ -1,5 +1,5 @@
-//! See `shale::fuzz::compress`.
+//! See `shaledb::fuzz::compress`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale::fuzz::compress(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb::fuzz::compress(data));

@@ -1,5 +1,5 @@
-//! See `shale::fuzz::manifest`.
+//! See `shaledb::fuzz::manifest`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale::fuzz::manifest(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb::fuzz::manifest(data));

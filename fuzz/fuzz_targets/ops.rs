@@ -1,5 +1,5 @@
-//! See `shale::fuzz::ops`.
+//! See `shaledb::fuzz::ops`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale::fuzz::ops(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb::fuzz::ops(data));

@@ -1,5 +1,5 @@
-//! See `shale_cli::fuzz::rows`.
+//! See `shaledb_cli::fuzz::rows`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale_cli::fuzz::rows(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb_cli::fuzz::rows(data));

@@ -1,5 +1,5 @@
-//! See `shale_cli::fuzz::rows_roundtrip`.
+//! See `shaledb_cli::fuzz::rows_roundtrip`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale_cli::fuzz::rows_roundtrip(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb_cli::fuzz::rows_roundtrip(data));

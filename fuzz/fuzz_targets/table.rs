@@ -1,5 +1,5 @@
-//! See `shale::fuzz::table`.
+//! See `shaledb::fuzz::table`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale::fuzz::table(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb::fuzz::table(data));

@@ -1,5 +1,5 @@
-//! See `shale::fuzz::table_roundtrip`.
+//! See `shaledb::fuzz::table_roundtrip`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale::fuzz::table_roundtrip(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb::fuzz::table_roundtrip(data));

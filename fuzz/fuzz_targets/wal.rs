@@ -1,5 +1,5 @@
-//! See `shale::fuzz::wal`.
+//! See `shaledb::fuzz::wal`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| shale::fuzz::wal(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| shaledb::fuzz::wal(data));

@@ -18,7 +18,7 @@ ER_CRASHED_ON_USAGE = 1194
 def tool() -> str:
     """The `shale` command of this checkout."""
     subprocess.run(
-        ["cargo", "build", "--quiet", "--locked", "-p", "shale-cli"], check=True, cwd=REPOSITORY
+        ["cargo", "build", "--quiet", "--locked", "-p", "shaledb-cli"], check=True, cwd=REPOSITORY
     )
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
     return str((REPOSITORY / target / "debug" / "shale").resolve())

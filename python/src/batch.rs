@@ -5,20 +5,20 @@ use crate::tree::Tree;
 use pyo3::prelude::*;
 
 /// Operations that are committed as a whole at the end of its `with`, or by `commit`.
-#[pyclass(module = "shale")]
+#[pyclass(module = "shaledb")]
 pub(crate) struct Batch {
-    db: shale::Db,
+    db: shaledb::Db,
     sync: bool,
     /// `None` when it has been committed or given up.
-    batch: Option<shale::Batch>,
+    batch: Option<shaledb::Batch>,
 }
 
 impl Batch {
-    pub(crate) fn new(db: shale::Db, sync: bool) -> Batch {
-        Batch { db, sync, batch: Some(shale::Batch::new()) }
+    pub(crate) fn new(db: shaledb::Db, sync: bool) -> Batch {
+        Batch { db, sync, batch: Some(shaledb::Batch::new()) }
     }
 
-    fn open(&mut self) -> PyResult<&mut shale::Batch> {
+    fn open(&mut self) -> PyResult<&mut shaledb::Batch> {
         self.batch.as_mut().ok_or_else(|| Closed::new_err("the batch has been committed"))
     }
 }
@@ -41,11 +41,11 @@ impl Batch {
     }
 
     fn __len__(&self) -> usize {
-        self.batch.as_ref().map_or(0, shale::Batch::len)
+        self.batch.as_ref().map_or(0, shaledb::Batch::len)
     }
 
     fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
-        let options = shale::WriteOptions { sync: self.sync };
+        let options = shaledb::WriteOptions { sync: self.sync };
         let batch = std::mem::take(self.open()?);
         self.batch = None;
         run(py, || self.db.write(&batch, options))

@@ -11,23 +11,23 @@ use std::path::PathBuf;
 /// Opens a database. `settings` is JSON; what is left out has its default.
 #[pyfunction]
 pub(crate) fn open(py: Python<'_>, path: PathBuf, read_only: bool, settings: &str) -> PyResult<Db> {
-    let config: shale::Config = serde_json::from_str(settings)
+    let config: shaledb::Config = serde_json::from_str(settings)
         .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
-    let options = shale::OpenOptions { read_only, ..shale::OpenOptions::default() };
-    Ok(Db(run(py, || shale::Db::open_in(&path, config, options))?))
+    let options = shaledb::OpenOptions { read_only, ..shaledb::OpenOptions::default() };
+    Ok(Db(run(py, || shaledb::Db::open_in(&path, config, options))?))
 }
 
 /// Opens a database that another process may write. `settings` as for `open`.
 #[pyfunction]
 pub(crate) fn open_follower(py: Python<'_>, path: PathBuf, settings: &str) -> PyResult<Db> {
-    let config: shale::Config = serde_json::from_str(settings)
+    let config: shaledb::Config = serde_json::from_str(settings)
         .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
-    Ok(Db(run(py, || shale::Db::open_follower(&path, config))?))
+    Ok(Db(run(py, || shaledb::Db::open_follower(&path, config))?))
 }
 
 /// An open database. Any thread may use it.
-#[pyclass(frozen, module = "shale")]
-pub(crate) struct Db(shale::Db);
+#[pyclass(frozen, module = "shaledb")]
+pub(crate) struct Db(shaledb::Db);
 
 #[pymethods]
 impl Db {
@@ -45,7 +45,7 @@ impl Db {
         create: bool,
         settings: Option<&str>,
     ) -> PyResult<Tree> {
-        let config: Option<shale::TreeConfig> = settings
+        let config: Option<shaledb::TreeConfig> = settings
             .map(serde_json::from_str)
             .transpose()
             .map_err(|error| ConfigError::new_err(format!("settings: {error}")))?;
@@ -160,13 +160,13 @@ trait SerializeAsJson {
     fn text(&self) -> serde_json::Result<String>;
 }
 
-impl SerializeAsJson for shale::Stats {
+impl SerializeAsJson for shaledb::Stats {
     fn text(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }
 }
 
-impl SerializeAsJson for shale::VerifyReport {
+impl SerializeAsJson for shaledb::VerifyReport {
     fn text(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }

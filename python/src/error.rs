@@ -4,32 +4,32 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(shale, Error, PyException, "What the engine fails with.");
-create_exception!(shale, DiskFull, Error, "No space: the write had no effect; try again later.");
-create_exception!(shale, Corruption, Error, "Bytes on disk are not what was written.");
+create_exception!(shaledb, Error, PyException, "What the engine fails with.");
+create_exception!(shaledb, DiskFull, Error, "No space: the write had no effect; try again later.");
+create_exception!(shaledb, Corruption, Error, "Bytes on disk are not what was written.");
 create_exception!(
-    shale,
+    shaledb,
     ConfigError,
     Error,
     "A setting is unknown, out of range or contradictory."
 );
-create_exception!(shale, InvalidArgument, Error, "An argument is out of its bounds.");
-create_exception!(shale, Locked, Error, "The database is open elsewhere.");
-create_exception!(shale, NoSuchTree, Error, "There is no such tree, or it has been dropped.");
-create_exception!(shale, TreeExists, Error, "A tree of that name exists.");
-create_exception!(shale, NoDatabase, Error, "There is no database at the path.");
-create_exception!(shale, Poisoned, Error, "Writes are unsafe: close and open anew.");
-create_exception!(shale, ReadOnly, Error, "The database is open for reading only.");
-create_exception!(shale, Forked, Error, "A fork of the process that opened it cannot write.");
-create_exception!(shale, Closed, Error, "The database, the batch or the transaction has ended.");
-create_exception!(shale, Retry, Error, "Roll back and try the transaction again.");
-create_exception!(shale, Conflict, Retry, "Others have changed the same.");
-create_exception!(shale, LockTimeout, Retry, "A lock was not to be had in time.");
-create_exception!(shale, Deadlock, Retry, "Transactions waited for each other; this one gave way.");
+create_exception!(shaledb, InvalidArgument, Error, "An argument is out of its bounds.");
+create_exception!(shaledb, Locked, Error, "The database is open elsewhere.");
+create_exception!(shaledb, NoSuchTree, Error, "There is no such tree, or it has been dropped.");
+create_exception!(shaledb, TreeExists, Error, "A tree of that name exists.");
+create_exception!(shaledb, NoDatabase, Error, "There is no database at the path.");
+create_exception!(shaledb, Poisoned, Error, "Writes are unsafe: close and open anew.");
+create_exception!(shaledb, ReadOnly, Error, "The database is open for reading only.");
+create_exception!(shaledb, Forked, Error, "A fork of the process that opened it cannot write.");
+create_exception!(shaledb, Closed, Error, "The database, the batch or the transaction has ended.");
+create_exception!(shaledb, Retry, Error, "Roll back and try the transaction again.");
+create_exception!(shaledb, Conflict, Retry, "Another transaction changed the same rows.");
+create_exception!(shaledb, LockTimeout, Retry, "Lock wait timeout.");
+create_exception!(shaledb, Deadlock, Retry, "Deadlock: this transaction was chosen.");
 
 /// The exception for an error of the engine.
-pub(crate) fn raise(error: shale::Error) -> PyErr {
-    use shale::Error as E;
+pub(crate) fn raise(error: shaledb::Error) -> PyErr {
+    use shaledb::Error as E;
     let text = error.to_string();
     match error {
         E::DiskFull { .. } => DiskFull::new_err(text),
@@ -55,7 +55,7 @@ pub(crate) fn raise(error: shale::Error) -> PyErr {
 /// Runs the engine without the interpreter's lock.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce() -> shale::Result<T> + Send,
+    work: impl FnOnce() -> shaledb::Result<T> + Send,
 ) -> PyResult<T> {
     py.detach(work).map_err(raise)
 }

@@ -1,5 +1,5 @@
-//! The Python module `shale._shale`: a thin layer over the engine, without policy of its own. The
-//! interpreter's lock is let go of whenever the engine works.
+//! The Python module `shaledb._shaledb`: a thin layer over the engine, without policy
+//! of its own. The engine works without the interpreter's lock.
 
 mod error;
 mod rows;
@@ -12,7 +12,7 @@ mod db;
 use pyo3::prelude::*;
 
 #[pymodule]
-fn _shale(module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _shaledb(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<db::Db>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<tree::Tree>()?;

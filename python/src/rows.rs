@@ -18,12 +18,12 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    pub(crate) fn options(self) -> shale::ScanOptions<'static> {
-        shale::ScanOptions {
+    pub(crate) fn options(self) -> shaledb::ScanOptions<'static> {
+        shaledb::ScanOptions {
             lower: self.start,
             upper: self.stop,
             prefix: self.prefix,
-            ..shale::ScanOptions::default()
+            ..shaledb::ScanOptions::default()
         }
     }
 }
@@ -37,12 +37,12 @@ pub(crate) enum Shown {
 }
 
 /// An iterator over rows as they were when it was made.
-#[pyclass(module = "shale")]
+#[pyclass(module = "shaledb")]
 pub(crate) struct Rows(std::sync::Mutex<State>);
 
 struct State {
     /// `None` after the last row.
-    scan: Option<shale::Scan>,
+    scan: Option<shaledb::Scan>,
     begun: bool,
     reverse: bool,
     shown: Shown,
@@ -50,7 +50,7 @@ struct State {
 }
 
 impl State {
-    fn fetch(&mut self) -> shale::Result<()> {
+    fn fetch(&mut self) -> shaledb::Result<()> {
         let Some(scan) = &mut self.scan else { return Ok(()) };
         let mut bytes = 0;
         while self.fetched.len() < ROWS && bytes < BYTES {
@@ -81,7 +81,7 @@ impl State {
 }
 
 impl Rows {
-    pub(crate) fn new(scan: shale::Scan, reverse: bool, shown: Shown) -> Rows {
+    pub(crate) fn new(scan: shaledb::Scan, reverse: bool, shown: Shown) -> Rows {
         let fetched = VecDeque::new();
         Rows(std::sync::Mutex::new(State {
             scan: Some(scan),

@@ -5,16 +5,16 @@ use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 /// A moment at which reads can be repeated.
-#[pyclass(frozen, module = "shale")]
-pub(crate) struct Snapshot(Mutex<Option<shale::Snapshot>>);
+#[pyclass(frozen, module = "shaledb")]
+pub(crate) struct Snapshot(Mutex<Option<shaledb::Snapshot>>);
 
 impl Snapshot {
-    pub(crate) fn new(snapshot: shale::Snapshot) -> Snapshot {
+    pub(crate) fn new(snapshot: shaledb::Snapshot) -> Snapshot {
         Snapshot(Mutex::new(Some(snapshot)))
     }
 
     /// The engine's own, or an exception if it has ended.
-    pub(crate) fn get(&self) -> PyResult<shale::Snapshot> {
+    pub(crate) fn get(&self) -> PyResult<shaledb::Snapshot> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.clone().ok_or_else(|| Closed::new_err("the snapshot has ended"))
     }

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 /// An ordered map from bytes to bytes. Any thread may use it.
-#[pyclass(frozen, module = "shale")]
-pub(crate) struct Tree(pub(crate) shale::Tree);
+#[pyclass(frozen, module = "shaledb")]
+pub(crate) struct Tree(pub(crate) shaledb::Tree);
 
 impl Tree {
     fn find<'py>(
@@ -36,7 +36,8 @@ impl Tree {
         let snapshot = snapshot.map(Snapshot::get).transpose()?;
         let reverse = range.reverse;
         let scan = run(py, || {
-            self.0.scan_with(shale::ScanOptions { snapshot: snapshot.as_ref(), ..range.options() })
+            let options = shaledb::ScanOptions { snapshot: snapshot.as_ref(), ..range.options() };
+            self.0.scan_with(options)
         })?;
         Ok(Rows::new(scan, reverse, shown))
     }
@@ -80,7 +81,7 @@ impl Tree {
 
     #[pyo3(signature = (key, value, *, sync = false))]
     fn put(&self, py: Python<'_>, key: &[u8], value: &[u8], sync: bool) -> PyResult<()> {
-        run(py, || self.0.put_with(key, value, shale::WriteOptions { sync }))
+        run(py, || self.0.put_with(key, value, shaledb::WriteOptions { sync }))
     }
 
     fn __setitem__(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> PyResult<()> {
@@ -89,7 +90,7 @@ impl Tree {
 
     #[pyo3(signature = (key, *, sync = false))]
     fn delete(&self, py: Python<'_>, key: &[u8], sync: bool) -> PyResult<()> {
-        run(py, || self.0.delete_with(key, shale::WriteOptions { sync }))
+        run(py, || self.0.delete_with(key, shaledb::WriteOptions { sync }))
     }
 
     fn __delitem__(&self, py: Python<'_>, key: &[u8]) -> PyResult<()> {
@@ -101,7 +102,7 @@ impl Tree {
 
     #[pyo3(signature = (start, stop, *, sync = false))]
     fn delete_range(&self, py: Python<'_>, start: &[u8], stop: &[u8], sync: bool) -> PyResult<()> {
-        run(py, || self.0.delete_range_with(start, stop, shale::WriteOptions { sync }))
+        run(py, || self.0.delete_range_with(start, stop, shaledb::WriteOptions { sync }))
     }
 
     /// Removes every row: up to the last key, and that one.

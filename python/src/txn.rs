@@ -5,16 +5,16 @@ use crate::rows::{Range, Rows, Shown};
 use crate::tree::Tree;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use shale::{Concurrency, Isolation, OnConflict, TransactionOptions};
+use shaledb::{Concurrency, Isolation, OnConflict, TransactionOptions};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A transaction: committed at the end of its `with`, rolled back if an exception leaves it.
-#[pyclass(module = "shale")]
+#[pyclass(module = "shaledb")]
 pub(crate) struct Transaction {
     /// `None` after its end.
-    txn: Mutex<Option<shale::Transaction>>,
-    savepoints: Vec<shale::Savepoint>,
+    txn: Mutex<Option<shaledb::Transaction>>,
+    savepoints: Vec<shaledb::Savepoint>,
     sync: bool,
 }
 
@@ -24,7 +24,7 @@ fn wrong(what: &str, text: &str, right: &str) -> PyErr {
 
 impl Transaction {
     pub(crate) fn begin(
-        db: &shale::Db,
+        db: &shaledb::Db,
         isolation: &str,
         optimistic: bool,
         on_conflict: &str,
@@ -58,12 +58,12 @@ impl Transaction {
         Ok(Transaction { txn, savepoints: Vec::new(), sync })
     }
 
-    fn open(&mut self) -> PyResult<&mut shale::Transaction> {
+    fn open(&mut self) -> PyResult<&mut shaledb::Transaction> {
         let txn = self.txn.get_mut().unwrap_or_else(PoisonError::into_inner);
         txn.as_mut().ok_or_else(|| Closed::new_err("the transaction has ended"))
     }
 
-    fn take(&mut self) -> Option<shale::Transaction> {
+    fn take(&mut self) -> Option<shaledb::Transaction> {
         self.txn.get_mut().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -150,7 +150,7 @@ impl Transaction {
 
     fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
         self.open()?;
-        let options = shale::WriteOptions { sync: self.sync };
+        let options = shaledb::WriteOptions { sync: self.sync };
         match self.take() {
             Some(txn) => run(py, || txn.commit(options)),
             None => Ok(()),

@@ -39,7 +39,7 @@ fn pinned(readme: &str) -> Outcome<(String, Vec<Kept>)> {
 
 /// Gets the pinned version; compares it with what is here, or puts it here.
 pub(crate) fn run_assets(check: bool) -> Outcome {
-    let folder = root().join("crates/shale-lab/assets/uplot");
+    let folder = root().join("crates/shaledb-lab/assets/uplot");
     let readme = folder.join("README.md");
     let (version, files) = pinned(&read(&readme)?)?;
     let scratch = std::env::temp_dir().join(format!("shale-assets-{}", std::process::id()));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_readme_names_version_and_files() {
-        let readme = root().join("crates/shale-lab/assets/uplot/README.md");
+        let readme = root().join("crates/shaledb-lab/assets/uplot/README.md");
         let (version, files) = pinned(&read(&readme).unwrap()).unwrap();
         assert!(version.split('.').count() == 3, "{version}");
         let names: Vec<&str> = files.iter().map(|kept| kept.name.as_str()).collect();

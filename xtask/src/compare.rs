@@ -10,9 +10,9 @@ use crate::peers::{self, Programs};
 use crate::step::Step;
 use crate::table;
 use clap::Args;
-use shale_lab::run::row::Row;
-use shale_lab::units::parse_count;
-use shale_lab::workloads::kv::Benchmark;
+use shaledb_lab::run::row::Row;
+use shaledb_lab::units::parse_count;
+use shaledb_lab::workloads::kv::Benchmark;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -228,10 +228,10 @@ impl Compare<'_> {
             "{} keys of 20 B, values 100-400 B, compressible to 0.5; 64 MiB memtables, 1.25 GiB of \
              memory (RocksDB: cache, memtables charged to it), 10 filter bits per key, WAL on, \
              sync off, 2 background threads; {} s per read step, {} repeat(s).\nMachine: {}.",
-            shale_lab::units::grouped(self.num()),
+            shaledb_lab::units::grouped(self.num()),
             self.seconds(Benchmark::Readrandom),
             self.options.repeat.max(1),
-            shale_lab::measure::machine()
+            shaledb_lab::measure::machine()
         );
         println!("\n{heading}\nRatios are Shale / RocksDB 11.\n\n{}", table::terminal(&self.steps));
         let write = |name: &str, text: String| {

@@ -12,22 +12,22 @@ pub(crate) fn install(prefix: &Path) -> Outcome {
     let major = version.split('.').next().unwrap_or(version);
     let soname = format!("libshale.so.{major}");
     let mut build = cargo();
-    build.args(["rustc", "--release", "-p", "shale-capi", "--lib", "--crate-type", "cdylib"]);
+    build.args(["rustc", "--release", "-p", "shaledb-capi", "--lib", "--crate-type", "cdylib"]);
     build.arg("--").arg(format!("-Clink-arg=-Wl,-soname,{soname}"));
     run(&mut build, "building the shared library")?;
     let mut build = cargo();
-    build.args(["rustc", "--release", "-p", "shale-capi", "--lib", "--crate-type", "staticlib"]);
+    build.args(["rustc", "--release", "-p", "shaledb-capi", "--lib", "--crate-type", "staticlib"]);
     run(&mut build, "building the static library")?;
 
     let built = release();
-    let source = root().join("crates/shale-capi");
+    let source = root().join("crates/shaledb-capi");
     let (lib, include) = (prefix.join("lib"), prefix.join("include"));
     let failed = |error: std::io::Error| format!("installing to {}: {error}", prefix.display());
     fs::create_dir_all(lib.join("pkgconfig")).map_err(failed)?;
     fs::create_dir_all(&include).map_err(failed)?;
     let shared = format!("libshale.so.{version}");
-    fs::copy(built.join("libshale_capi.so"), lib.join(&shared)).map_err(failed)?;
-    fs::copy(built.join("libshale_capi.a"), lib.join("libshale.a")).map_err(failed)?;
+    fs::copy(built.join("libshaledb_capi.so"), lib.join(&shared)).map_err(failed)?;
+    fs::copy(built.join("libshaledb_capi.a"), lib.join("libshale.a")).map_err(failed)?;
     fs::copy(source.join("include/shale.h"), include.join("shale.h")).map_err(failed)?;
     for (name, to) in [(soname.as_str(), &shared), ("libshale.so", &soname)] {
         let link = lib.join(name);

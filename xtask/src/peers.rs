@@ -26,7 +26,7 @@ const PACKAGES: [(&str, &[&str]); 3] = [
 
 /// Builds both programs of a comparison in release.
 pub(crate) fn build() -> Outcome<Programs> {
-    run(cargo().args(["build", "--release", "-p", "shale-cli"]), "building shale")?;
+    run(cargo().args(["build", "--release", "-p", "shaledb-cli"]), "building shale")?;
     let shale = release().join("shale");
     let missing = missing("rocksdb");
     if !missing.is_empty() && !program("rocksdb")?.exists() {

@@ -1,6 +1,6 @@
 //! What a comparison has measured of one step.
 
-use shale_lab::run::row::Row;
+use shaledb_lab::run::row::Row;
 
 /// One step of one setting, with the rows of each engine, a pair per repeat.
 pub(crate) struct Step {

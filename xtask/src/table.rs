@@ -2,10 +2,10 @@
 
 use crate::step::Step;
 use serde_json::{Value, json};
-use shale_lab::measure::LatencySummary;
-use shale_lab::report::plain_table;
-use shale_lab::run::row::Row;
-use shale_lab::units::{bytes, count, micros, three_digits};
+use shaledb_lab::measure::LatencySummary;
+use shaledb_lab::report::plain_table;
+use shaledb_lab::run::row::Row;
+use shaledb_lab::units::{bytes, count, micros, three_digits};
 
 /// One measure: its name, how to take it from a row, how to print it.
 struct Measure {

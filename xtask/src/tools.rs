@@ -57,7 +57,7 @@ pub(crate) fn miri(filters: &[String]) -> Outcome {
     need_nightly(Some("miri"))?;
     let mut command = nightly();
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-ignore-leaks");
-    command.args(["miri", "test", "-p", "shale", "--lib", "--"]);
+    command.args(["miri", "test", "-p", "shaledb", "--lib", "--"]);
     if filters.is_empty() {
         command.arg("memtable::");
     } else {
@@ -71,7 +71,7 @@ pub(crate) fn miri(filters: &[String]) -> Outcome {
 pub(crate) fn shuttle(filters: &[String]) -> Outcome {
     let mut command = cargo();
     command.env("RUSTFLAGS", "--cfg shuttle");
-    command.args(["test", "-p", "shale", "--lib", "--target-dir", "target/shuttle", "--"]);
+    command.args(["test", "-p", "shaledb", "--lib", "--target-dir", "target/shuttle", "--"]);
     if filters.is_empty() {
         command.args(["shuttle_tests", "interleavings"]);
     } else {
@@ -88,7 +88,7 @@ pub(crate) fn tsan(filters: &[String]) -> Outcome {
     command.env("RUSTFLAGS", "-Zsanitizer=thread");
     command.env("TSAN_OPTIONS", "halt_on_error=1");
     command.args(["test", "-Zbuild-std", "--target", target, "--target-dir", "target/tsan"]);
-    command.args(["-p", "shale", "--lib", "--test", "stress", "--"]);
+    command.args(["-p", "shaledb", "--lib", "--test", "stress", "--"]);
     if filters.is_empty() {
         command.args(["everything_at_once", "cache::", "memtable::", "write::"]);
     } else {
@@ -139,11 +139,11 @@ pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
 pub(crate) fn long(filters: &[String]) -> Outcome {
     let mut command = cargo();
     command.env("SHALE_EXHAUSTIVE", "1");
-    command.args(["test", "--release", "-p", "shale-sim", "--", "--include-ignored"]);
+    command.args(["test", "--release", "-p", "shaledb-sim", "--", "--include-ignored"]);
     command.args(filters);
     run(&mut command, "the long tests")?;
     let mut command = cargo();
     command.env("SHALE_EXHAUSTIVE", "1");
-    command.args(["test", "--release", "-p", "shale", "--test", "power", "--"]).args(filters);
+    command.args(["test", "--release", "-p", "shaledb", "--test", "power", "--"]).args(filters);
     run(&mut command, "the recorded power losses")
 }

@@ -9,8 +9,8 @@ use fjall::config::{
 use fjall::{
     AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable,
 };
-use shale_lab::setup::{Durability, Setup};
-use shale_lab::stores::engine::{Batch, Engine, Handle, Level, Metrics, Op, Result, TreeId};
+use shaledb_lab::setup::{Durability, Setup};
+use shaledb_lab::stores::engine::{Batch, Engine, Handle, Level, Metrics, Op, Result, TreeId};
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 use super::*;
-use shale_lab::stores::conformance::{self, Scans};
+use shaledb_lab::stores::conformance::{self, Scans};
 
 #[test]
 fn does_what_every_engine_must() {

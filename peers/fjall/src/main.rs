@@ -6,5 +6,5 @@ use engine::Fjall;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    shale_lab::driver::main_kv::<Fjall>()
+    shaledb_lab::driver::main_kv::<Fjall>()
 }

@@ -3,8 +3,8 @@
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions};
-use shale_lab::setup::{Durability, Setup};
-use shale_lab::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
+use shaledb_lab::setup::{Durability, Setup};
+use shaledb_lab::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use std::ops::Bound;
 use std::path::Path;
 
@@ -189,7 +189,7 @@ impl Handle for LmdbHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shale_lab::stores::conformance;
+    use shaledb_lab::stores::conformance;
 
     #[test]
     fn does_what_every_engine_must() {

@@ -6,5 +6,5 @@ use engine::Lmdb;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    shale_lab::driver::main_kv::<Lmdb>()
+    shaledb_lab::driver::main_kv::<Lmdb>()
 }

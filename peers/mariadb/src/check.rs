@@ -8,10 +8,10 @@ use crate::store::{DATABASE, MariaDb};
 use crate::{graph, oltp, sales};
 use mysql::Row;
 use mysql::prelude::Queryable;
-use shale_lab::driver::Server as _;
-use shale_lab::setup::Setup;
-use shale_lab::stores::engine::Result;
-use shale_lab::stores::store::Store;
+use shaledb_lab::driver::Server as _;
+use shaledb_lab::setup::Setup;
+use shaledb_lab::stores::engine::Result;
+use shaledb_lab::stores::store::Store;
 use std::path::Path;
 
 /// Starts a server on a store's folder, compares all tables that are there, and gives the numbers

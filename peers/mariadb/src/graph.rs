@@ -6,8 +6,8 @@ use crate::sql::{Insert, Sql, bytes, matched, number};
 use crate::store::MariaDb;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Row, Statement, Value};
-use shale_lab::stores::engine::Result;
-use shale_lab::workloads::linkbench::graph::{
+use shaledb_lab::stores::engine::Result;
+use shaledb_lab::workloads::linkbench::graph::{
     Count, Graph, GraphSession, Link, LinkRange, LinkRows, Node, NodeRows,
 };
 use std::sync::atomic::Ordering;

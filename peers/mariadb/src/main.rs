@@ -23,7 +23,7 @@ use store::MariaDb;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
-        [] => shale_lab::driver::main_sql::<MariaDb>(),
+        [] => shaledb_lab::driver::main_sql::<MariaDb>(),
         [command, engine, folder] if command == "check" => {
             match check::check(engine, &PathBuf::from(folder)) {
                 Ok(found) => {

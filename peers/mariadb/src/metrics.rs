@@ -5,7 +5,7 @@ use crate::settings::Form;
 use crate::sql::{Sql, number};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use shale_lab::stores::engine::{Level, Metrics};
+use shaledb_lab::stores::engine::{Level, Metrics};
 use std::collections::BTreeMap;
 
 /// What was counted since the server began.

@@ -5,9 +5,9 @@ use crate::sql::{Insert, Sql, bytes, is_conflict, is_duplicate, matched, number}
 use crate::store::MariaDb;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Row, Statement, Value};
-use shale_lab::stores::engine::{Failure, Result};
-use shale_lab::workloads::sysbench::rows::Sbtest;
-use shale_lab::workloads::sysbench::store::{Column, Conflict, Oltp, OltpSession};
+use shaledb_lab::stores::engine::{Failure, Result};
+use shaledb_lab::workloads::sysbench::rows::Sbtest;
+use shaledb_lab::workloads::sysbench::store::{Column, Conflict, Oltp, OltpSession};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 

@@ -5,9 +5,9 @@ use crate::sql::{Insert, Sql, bytes, number};
 use crate::store::MariaDb;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Statement};
-use shale_lab::stores::engine::Result;
-use shale_lab::workloads::insert::purchase::Purchase;
-use shale_lab::workloads::insert::store::{Hit, Index, Sales, SalesSession, Start};
+use shaledb_lab::stores::engine::Result;
+use shaledb_lab::workloads::insert::purchase::Purchase;
+use shaledb_lab::workloads::insert::store::{Hit, Index, Sales, SalesSession, Start};
 use std::ops::{Range, RangeInclusive};
 
 /// Longer data do not fit in a row of a table beside its other columns.

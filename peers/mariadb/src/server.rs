@@ -3,8 +3,8 @@
 
 use crate::settings::{Form, options};
 use mysql::{Conn, OptsBuilder};
-use shale_lab::setup::Setup;
-use shale_lab::stores::engine::{Failure, Result};
+use shaledb_lab::setup::Setup;
+use shaledb_lab::stores::engine::{Failure, Result};
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

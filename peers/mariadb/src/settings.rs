@@ -1,7 +1,7 @@
 //! How the server is set up, by the makers' advice: docs/peers.md names their documents.
 
-use shale_lab::setup::{Durability, Setup};
-use shale_lab::stores::engine::Result;
+use shaledb_lab::setup::{Durability, Setup};
+use shaledb_lab::stores::engine::Result;
 
 /// A storage engine and the form of its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

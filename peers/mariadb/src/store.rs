@@ -6,11 +6,11 @@ use crate::settings::{Form, SESSION, configuration};
 use crate::sql::{Sql, bytes, is_conflict, number};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row};
-use shale_lab::driver;
-use shale_lab::measure::disk_bytes;
-use shale_lab::setup::Setup;
-use shale_lab::stores::engine::{Failure, Metrics, Result};
-use shale_lab::stores::store::{Host, Store};
+use shaledb_lab::driver;
+use shaledb_lab::measure::disk_bytes;
+use shaledb_lab::setup::Setup;
+use shaledb_lab::stores::engine::{Failure, Metrics, Result};
+use shaledb_lab::stores::store::{Host, Store};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The database that all tables are in.
-pub(crate) const DATABASE: &str = "shale_lab";
+pub(crate) const DATABASE: &str = "shaledb_lab";
 
 /// Where the store's folder says that a server at an address has our database.
 const MARKER: &str = "address.txt";

@@ -4,16 +4,16 @@ use crate::check::check_open;
 use crate::settings::Form;
 use crate::store::MariaDb;
 use mysql::prelude::Queryable;
-use shale_lab::driver::Server as _;
-use shale_lab::setup::{Durability, Setup};
-use shale_lab::stores::kv::KvStore;
-use shale_lab::stores::model::Model;
-use shale_lab::stores::store::{Host, Store};
-use shale_lab::workloads::agreement;
-use shale_lab::workloads::linkbench::graph::{
+use shaledb_lab::driver::Server as _;
+use shaledb_lab::setup::{Durability, Setup};
+use shaledb_lab::stores::kv::KvStore;
+use shaledb_lab::stores::model::Model;
+use shaledb_lab::stores::store::{Host, Store};
+use shaledb_lab::workloads::agreement;
+use shaledb_lab::workloads::linkbench::graph::{
     Graph, GraphSession, LINK_TYPE, Link, NODE_TYPE, Node,
 };
-use shale_lab::workloads::{insert, linkbench, sysbench};
+use shaledb_lab::workloads::{insert, linkbench, sysbench};
 use std::path::Path;
 use std::sync::Barrier;
 

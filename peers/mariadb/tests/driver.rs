@@ -1,6 +1,6 @@
 //! The driver as a campaign starts it: a job on its standard input, events on its output.
 
-use shale_lab::setup::Setup;
+use shaledb_lab::setup::Setup;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;

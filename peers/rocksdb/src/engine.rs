@@ -10,8 +10,8 @@ use rocksdb::{
     DBWithThreadMode, DataBlockIndexType, FlushOptions, MultiThreaded, Options, ReadOptions,
     WaitForCompactOptions, WriteBatch, WriteBufferManager, WriteOptions,
 };
-use shale_lab::setup::{Durability, Setup};
-use shale_lab::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
+use shaledb_lab::setup::{Durability, Setup};
+use shaledb_lab::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn does_what_every_engine_must() {
-        use shale_lab::stores::conformance;
+        use shaledb_lab::stores::conformance;
         let dir = tempfile::tempdir().unwrap();
         let setup = conformance::setup();
         conformance::check::<RocksDb>(dir.path(), &setup, 1, 4000).unwrap();

@@ -7,5 +7,5 @@ use engine::RocksDb;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    shale_lab::driver::main_kv::<RocksDb>()
+    shaledb_lab::driver::main_kv::<RocksDb>()
 }

@@ -2,7 +2,7 @@
 //! Their figures are rounded: the user's bytes and the log's to a hundredth of a GB, flushes and
 //! levels to a thousandth.
 
-use shale_lab::stores::engine::{Level, Metrics};
+use shaledb_lab::stores::engine::{Level, Metrics};
 
 /// From `rocksdb.dbstats` and each family's name and `rocksdb.cfstats-no-file-histogram`.
 pub(crate) fn metrics(database: &str, families: &[(&str, String)]) -> Metrics {

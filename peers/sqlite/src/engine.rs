@@ -3,8 +3,8 @@
 //! sleep.
 
 use rusqlite::{Connection, OpenFlags, Statement, ffi};
-use shale_lab::setup::{Durability, Setup};
-use shale_lab::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
+use shaledb_lab::setup::{Durability, Setup};
+use shaledb_lab::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
@@ -263,7 +263,7 @@ impl Handle for SqliteHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shale_lab::stores::conformance;
+    use shaledb_lab::stores::conformance;
 
     #[test]
     fn does_what_every_engine_must() {

@@ -6,5 +6,5 @@ use engine::Sqlite;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    shale_lab::driver::main_kv::<Sqlite>()
+    shaledb_lab::driver::main_kv::<Sqlite>()
 }

@@ -2,8 +2,8 @@
 //! every commit is written to.
 
 use crate::api;
-use shale_lab::setup::{Durability, Setup};
-use shale_lab::stores::engine::{Batch, Engine, Failure, Handle, Metrics, Op, Result, TreeId};
+use shaledb_lab::setup::{Durability, Setup};
+use shaledb_lab::stores::engine::{Batch, Engine, Failure, Handle, Metrics, Op, Result, TreeId};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::path::Path;
 use std::ptr::null_mut;

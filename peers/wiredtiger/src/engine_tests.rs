@@ -1,5 +1,5 @@
 use super::*;
-use shale_lab::stores::conformance;
+use shaledb_lab::stores::conformance;
 
 #[test]
 fn does_what_every_engine_must() {
@@ -36,7 +36,7 @@ fn every_codec_opens_and_settled_bytes_are_counted() {
         store.settle().unwrap();
         let metrics = store.metrics().unwrap();
         assert!(metrics.wal_bytes > 1_000_000, "{metrics:?}");
-        let size = shale_lab::measure::disk_bytes(dir.path());
+        let size = shaledb_lab::measure::disk_bytes(dir.path());
         assert!(size < 8 << 20, "{size}: room is set aside for logs that are not needed");
         assert!(metrics.table.contains("block-manager:"), "{}", metrics.table);
         sizes.push(metrics.flush_bytes);

@@ -7,5 +7,5 @@ use engine::WiredTiger;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    shale_lab::driver::main_kv::<WiredTiger>()
+    shaledb_lab::driver::main_kv::<WiredTiger>()
 }

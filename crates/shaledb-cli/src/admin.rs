@@ -1,0 +1,127 @@
+//! Commands about whole databases.
+
+use crate::args::{CheckpointOptions, CompactOptions, DbOptions, TreesOptions};
+use crate::exit::{Exit, Outcome};
+use crate::{open, screen};
+use shaledb_lab::units::{bytes, grouped, three_digits};
+use std::time::Instant;
+
+/// Lists the trees or drops one.
+pub(crate) fn trees(options: &TreesOptions, json: bool) -> Outcome {
+    if let Some(name) = &options.drop {
+        let db = open::existing(&options.read)?;
+        db.drop_tree(name)?;
+        db.close()?;
+        if json {
+            screen::json(&serde_json::json!({ "dropped": name }))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let db = open::reading(&options.read)?;
+    for name in db.tree_names() {
+        if json {
+            let tree = db.tree(&name)?;
+            screen::json(&serde_json::json!({ "tree": name, "settings": tree.config() }))?;
+        } else {
+            screen::line(&name)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the statistics.
+pub(crate) fn stats(options: &DbOptions, json: bool) -> Outcome {
+    let db = open::reading(&options.read)?;
+    let stats = db.stats();
+    if json {
+        screen::json(&stats)?
+    } else {
+        screen::line(stats.to_string().trim_end())?
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads and checks everything.
+pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
+    let db = open::reading(&options.read)?;
+    let start = Instant::now();
+    let bar = screen::bytes_bar(Some(0), "verify");
+    let report = db.verify(&mut |progress| {
+        bar.set_length(progress.bytes_total);
+        bar.set_position(progress.bytes_done);
+    })?;
+    bar.finish_and_clear();
+    if json {
+        let mut object = serde_json::to_value(&report)?;
+        object["damage"] = report.damage.iter().map(crate::exit::as_json).collect();
+        screen::json(&object)?;
+    } else {
+        for error in &report.damage {
+            screen::line(&format!("DAMAGED: {error}"))?;
+        }
+        screen::line(&format!(
+            "{}: {} tables with {} entries, {} blob files, {} log files with {} records ({}); \
+             {} read in {} s",
+            if report.damage.is_empty() { "ok" } else { "damaged" },
+            grouped(report.tables),
+            grouped(report.entries),
+            grouped(report.blobs),
+            grouped(report.log_files),
+            grouped(report.log_records),
+            bytes(report.log_bytes),
+            bytes(report.bytes),
+            three_digits(start.elapsed().as_secs_f64())
+        ))?;
+        if report.unfinished_bytes > 0 {
+            screen::line(&format!(
+                "{} at the end of the log or the manifest are of a write that did not come to its \
+                 end; nothing that was promised is in them",
+                bytes(report.unfinished_bytes)
+            ))?;
+        }
+    }
+    Ok(if report.damage.is_empty() { Exit::Done } else { Exit::Corruption })
+}
+
+/// Brings data to the last level.
+pub(crate) fn compact(options: &CompactOptions, json: bool) -> Outcome {
+    let db = open::existing(&options.read)?;
+    let before = shaledb_lab::measure::disk_bytes(&options.read.db);
+    let start = Instant::now();
+    let spinner = screen::spinner("compacting".to_owned());
+    match &options.tree {
+        Some(name) => db.tree(name)?.compact()?,
+        None => db.compact()?,
+    }
+    spinner.finish_and_clear();
+    db.close()?;
+    let after = shaledb_lab::measure::disk_bytes(&options.read.db);
+    let seconds = start.elapsed().as_secs_f64();
+    if json {
+        let object = serde_json::json!({
+            "seconds": seconds, "bytes_before": before, "bytes_after": after,
+        });
+        screen::json(&object)?;
+    } else {
+        let seconds = three_digits(seconds);
+        screen::line(&format!("{} -> {} in {seconds} s", bytes(before), bytes(after)))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Makes a copy by hard links.
+pub(crate) fn checkpoint(options: &CheckpointOptions, json: bool) -> Outcome {
+    let db = open::existing(&options.read)?;
+    db.checkpoint(&options.to)?;
+    db.close()?;
+    if json {
+        screen::json(&serde_json::json!({ "checkpoint": options.to }))?;
+    } else {
+        screen::line(&format!(
+            "{} is a database of its own; its files are shared with {} until either changes them",
+            options.to.display(),
+            options.read.db.display()
+        ))?;
+    }
+    Ok(Exit::Done)
+}

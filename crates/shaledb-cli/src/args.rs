@@ -1,0 +1,544 @@
+//! What the user may say.
+
+use crate::bench::BenchKind;
+use crate::exit::{CODES, Failure, Outcome};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use shaledb_cli::text::Form;
+use shaledb_lab::options::CodecNames;
+use shaledb_lab::units::{parse_bytes, parse_count};
+use std::path::{Path, PathBuf};
+
+/// Store, read, check and measure ordered key-value data
+///
+/// Shale is an embedded storage engine: a log-structured merge tree. A database is a folder; it
+/// holds named trees, ordered maps from byte keys to byte values. Begin with `shale demo`, which
+/// loads real data of this machine and shows what each codec makes of it, or with `shale import`.
+#[derive(Parser)]
+#[command(name = "shale", version, after_long_help = CODES, arg_required_else_help = true)]
+pub(crate) struct Shale {
+    /// Print results and errors as JSON, one object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Log what the engine does
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Action {
+    /// Load JSON, CSV, TSV, or lines of a key, a tab and a value
+    Import(ImportOptions),
+    /// Write a tree as CSV, TSV, JSON lines, or lines of a key, a tab and a value
+    Export(ExportOptions),
+    /// Print the values of keys
+    Get(GetOptions),
+    /// Print a range of pairs in order
+    Scan(ScanOptions),
+    /// Set a key
+    Put(PutOptions),
+    /// Delete keys, a range or a prefix
+    Delete(DeleteOptions),
+    /// List the trees, or drop one
+    Trees(TreesOptions),
+    /// Print sizes, levels, compactions, caches, latencies
+    Stats(DbOptions),
+    /// Show what is in a file of a database, or in all of them, without opening the database
+    Inspect(InspectOptions),
+    /// Read and check every byte
+    Verify(DbOptions),
+    /// Bring a tree into its best shape for reading and size
+    Compact(CompactOptions),
+    /// Make a copy that is a database of its own, by hard links
+    Checkpoint(CheckpointOptions),
+    /// Write what a damaged database still has to a new one, and tell what was lost
+    Repair(RepairOptions),
+    /// Measure engines side by side
+    Bench {
+        #[command(subcommand)]
+        kind: BenchKind,
+    },
+    /// Load real data of this machine and show size, speed and levels under each codec
+    Demo(DemoOptions),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Which database.
+#[derive(Args, Clone)]
+pub(crate) struct ReadFlags {
+    /// The folder of the database
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) db: PathBuf,
+
+    /// The bound on cache, memtables, indexes and filters together, such as 256M [default: a
+    /// quarter of the machine's memory]
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) memory: Option<u64>,
+}
+
+/// Which tree.
+#[derive(Args, Clone)]
+pub(crate) struct TreeName {
+    /// The tree
+    #[arg(long, default_value = "default", value_name = "NAME")]
+    pub(crate) tree: String,
+}
+
+/// Which keys.
+#[derive(Args, Clone)]
+pub(crate) struct RangeFlags {
+    /// The first key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<String>,
+
+    /// The first key past the end
+    #[arg(long, value_name = "KEY")]
+    pub(crate) to: Option<String>,
+
+    /// Only keys with this prefix
+    #[arg(long, value_name = "KEY")]
+    pub(crate) prefix: Option<String>,
+}
+
+impl RangeFlags {
+    /// What a scan of these keys is told, which it is not to keep in the cache.
+    pub(crate) fn bounds(&self, form: Form) -> Outcome<shaledb::ScanOptions<'static>> {
+        let bytes = |text: &Option<String>| -> Outcome<Option<Vec<u8>>> {
+            text.as_deref().map(|text| form.read(text).map_err(Failure::usage)).transpose()
+        };
+        Ok(shaledb::ScanOptions {
+            lower: bytes(&self.from)?,
+            upper: bytes(&self.to)?,
+            prefix: bytes(&self.prefix)?,
+            fill_cache: false,
+            ..shaledb::ScanOptions::default()
+        })
+    }
+}
+
+/// Settings of a tree that this command makes; a tree that exists keeps its own.
+#[derive(Args, Clone, Default)]
+pub(crate) struct TreeFlags {
+    /// One codec, or three for the small levels, the middle and the last: none, lz4, zlib:1-9,
+    /// zstd:-5-19 [default: none,lz4,zstd:3]
+    #[arg(long, help_heading = "Settings of a new tree")]
+    pub(crate) codecs: Option<CodecNames>,
+
+    /// The size of a data block before compression [default: 16K]
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    #[arg(help_heading = "Settings of a new tree")]
+    pub(crate) block_bytes: Option<u64>,
+
+    /// Filter bits per key, 0 to 20 [default: 10]
+    #[arg(long, value_name = "BITS", help_heading = "Settings of a new tree")]
+    pub(crate) filter_bits: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One JSON object a line, or (import only) one array of objects
+    Json,
+    /// Fields with commas between them; the first line names the columns
+    Csv,
+    /// As csv, with tabs and without quotes: a tab always ends a field
+    Tsv,
+    /// Lines of a key, a tab and a value
+    Kv,
+}
+
+impl Format {
+    /// The format that a file's name says; what it says of compression is passed over.
+    pub(crate) fn of(path: &Path) -> Format {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
+        let name = name.unwrap_or_default();
+        let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        match name.rsplit_once('.') {
+            Some((_, "json" | "jsonl" | "ndjson")) => Format::Json,
+            Some((_, "csv")) => Format::Csv,
+            Some((_, "tsv")) => Format::Tsv,
+            _ => Format::Kv,
+        }
+    }
+}
+
+/// What stands between fields: one ASCII character, `tab` or `\t`.
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        (_, &[byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n' | 0) => Ok(byte),
+        _ => Err(format!("`{text}` is not one ASCII character such as ; or |, or `tab`")),
+    }
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Formats:
+  json  One object a line, or one array of objects. The key is the text of the fields that --key
+        names (a.b for a field in a field), the value the object as it stands, or the field that
+        --value names: a string's text, anything else as JSON. Without --key, objects as
+        `shale export` and `shale scan --json` print them: {\"key\": ..., \"value\": ...}, or
+        key_hex and value_hex.
+  csv   The first line names the columns; with --no-header they are called 1, 2, 3, ... The key is
+  tsv   the text of the columns that --key names, the value a JSON object of the row, its columns
+        in order, or the column that --value names. Without --key, columns key and value (or
+        key_hex, value_hex), as `shale export` writes them. Empty lines are passed over.
+  kv    The key, a tab, the value; as `shale export` and `shale scan` print them. With --escaped,
+        escapes are understood.
+  A file may be compressed by gzip or zstd: its first bytes tell. Lines end with LF, CR LF or, in
+  csv and tsv, CR; a UTF-8 byte order mark is passed over.
+
+A row that cannot be stored without a loss is bad: another number of fields than the first line has,
+text that is not UTF-8 and is to be JSON, a key that is empty, null, an object, or longer than 64
+KiB, a part of a key with the separator in it, a field twice in an object. The import stops there;
+what came before it is kept. A row whose key came before replaces that row; the report counts these.
+
+Examples:
+  shale import people.db people.csv --key id
+  shale import events.db events.jsonl.zst --key user,time --skip-bad
+  shale import prices.db prices.txt --format csv --delimiter ';' --no-header --key 1,3
+  shale scan old.db | shale import new.db - --format kv --escaped --codecs zstd:19")]
+pub(crate) struct ImportOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The file, - for the standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    /// How to read it [default: by the file's name, without .gz or .zst: .json, .jsonl, .ndjson,
+    /// .csv, .tsv, others kv]
+    #[arg(long)]
+    pub(crate) format: Option<Format>,
+
+    /// The fields or columns that make the key, separated by commas (a name with a comma in it in
+    /// double quotes)
+    #[arg(long, value_name = "FIELD,...")]
+    pub(crate) key: Vec<String>,
+
+    /// What stands between the parts of a key of several fields
+    #[arg(long, default_value = "/", value_name = "TEXT")]
+    pub(crate) key_separator: String,
+
+    /// The field or column that is the value [default: the whole record]
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) value: Option<String>,
+
+    /// What stands between fields (csv and tsv): an ASCII character, or tab
+    #[arg(long, value_parser = parse_delimiter, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<u8>,
+
+    /// The first line is a row; columns are called 1, 2, 3, ... (csv and tsv)
+    #[arg(long)]
+    pub(crate) no_header: bool,
+
+    /// Understand escapes in keys and values (kv only)
+    #[arg(long)]
+    pub(crate) escaped: bool,
+
+    /// Count a bad line and go on, instead of stopping
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
+
+    /// Pass over so many rows, to go on where an import was stopped (k, M: thousands)
+    #[arg(long, value_parser = parse_count, default_value = "0", value_name = "ROWS")]
+    pub(crate) skip_rows: u64,
+
+    /// The longest row, which bounds the memory that reading takes
+    #[arg(long, value_parser = parse_bytes, default_value = "256M", value_name = "BYTES")]
+    pub(crate) max_row: u64,
+
+    /// The keys come in ascending order: build tables directly, writing each byte once
+    #[arg(long)]
+    pub(crate) sorted: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: TreeFlags,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Formats, each of which `shale import` reads back to the same keys and values:
+  json  {\"key\": ..., \"value\": ...} a line; what is not UTF-8 in hexadecimal, as key_hex and
+        value_hex.
+  csv   Columns key and value. Other programs expect text, so a row that is not UTF-8 ends the
+        export; --hex writes columns key_hex and value_hex.
+  tsv   As csv, without quotes: a row with a tab or a line end in it ends the export.
+  kv    The key, a tab, the value, with escapes: import it with --escaped.
+With --key, csv, tsv and json are what `shale import --key` had read: values are JSON objects, and
+the parts of the key are in them, which is checked of every row. json then has the values as they
+are; csv and tsv have the columns that --columns names, [default: the members of the first value].
+
+A name that ends in .gz or .zst has the file compressed. It gets its name when it is complete.
+
+Examples:
+  shale export people.db people.csv --key id
+  shale export events.db events.jsonl.zst
+  shale export events.db - --format csv --hex --prefix 2026-")]
+pub(crate) struct ExportOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The file, - for the standard output
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    /// How to write it [default: by the file's name, without .gz or .zst: .json, .jsonl, .ndjson,
+    /// .csv, .tsv, others kv]
+    #[arg(long)]
+    pub(crate) format: Option<Format>,
+
+    /// The fields of the values that make the key, as they were named to import
+    #[arg(long, value_name = "FIELD,...")]
+    pub(crate) key: Vec<String>,
+
+    /// What stands between the parts of a key of several fields
+    #[arg(long, default_value = "/", value_name = "TEXT")]
+    pub(crate) key_separator: String,
+
+    /// The fields of the values that become columns, in this order (csv and tsv, with --key)
+    #[arg(long, value_name = "FIELD,...", requires = "key")]
+    pub(crate) columns: Vec<String>,
+
+    /// Keys and values in hexadecimal
+    #[arg(long, conflicts_with = "key")]
+    pub(crate) hex: bool,
+
+    /// What stands between fields (csv and tsv): an ASCII character, or tab
+    #[arg(long, value_parser = parse_delimiter, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<u8>,
+
+    /// No first line with the names of the columns (csv and tsv)
+    #[arg(long)]
+    pub(crate) no_header: bool,
+
+    #[command(flatten)]
+    pub(crate) range: RangeFlags,
+
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct GetOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The keys
+    #[arg(required = true)]
+    pub(crate) keys: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Write the value of the one key into a file, whatever its size
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ScanOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    #[command(flatten)]
+    pub(crate) range: RangeFlags,
+
+    /// The most pairs to print (k, M: thousands)
+    #[arg(long, value_parser = parse_count)]
+    pub(crate) limit: Option<u64>,
+
+    /// From the last key to the first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+
+    /// Print keys only
+    #[arg(long)]
+    pub(crate) keys_only: bool,
+
+    /// Print how many there are, not the pairs
+    #[arg(long, conflicts_with = "keys_only")]
+    pub(crate) count: bool,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+#[derive(Args)]
+pub(crate) struct PutOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The key
+    pub(crate) key: String,
+
+    /// The value, - for the standard input
+    #[arg(required_unless_present = "file")]
+    pub(crate) value: Option<String>,
+
+    /// Take the value from a file, whatever its size
+    #[arg(long, value_name = "FILE", conflicts_with = "value", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Do not wait until the write is durable
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: TreeFlags,
+}
+
+#[derive(Args)]
+pub(crate) struct DeleteOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The keys
+    #[arg(required_unless_present_any = ["prefix", "from"])]
+    pub(crate) keys: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    /// Delete all keys with this prefix
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["keys", "from"])]
+    pub(crate) prefix: Option<String>,
+
+    /// Delete all keys from this one...
+    #[arg(long, value_name = "KEY", conflicts_with = "keys", requires = "to")]
+    pub(crate) from: Option<String>,
+
+    /// ...up to this one, which stays
+    #[arg(long, value_name = "KEY", requires = "from")]
+    pub(crate) to: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+
+    /// Do not wait until the deletion is durable
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TreesOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// Drop this tree and all that is in it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) drop: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct DbOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+}
+
+#[derive(Args)]
+pub(crate) struct CompactOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// Only this tree [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tree: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckpointOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The folder of the copy, which must not exist, on the same file system
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) to: PathBuf,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+The damaged database is not changed: look at the new one, then replace the old one by it. Where the
+newest version of a key is lost, an older one may show; where a delete is lost, the row may be there
+again. Exit code 0: there was no damage; 4: there was, and the report tells what is lost.")]
+pub(crate) struct RepairOptions {
+    #[command(flatten)]
+    pub(crate) read: ReadFlags,
+
+    /// The folder of the new database, which must be empty or not exist
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) to: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct InspectOptions {
+    /// The folder of a database, or a file in it: a table, a WAL, a blob, a manifest
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) path: PathBuf,
+
+    /// List the blocks of a table
+    #[arg(long)]
+    pub(crate) blocks: bool,
+
+    /// List the entries of a table: key, kind, sequence number, bytes of the value
+    #[arg(long, conflicts_with = "blocks")]
+    pub(crate) keys: bool,
+
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+#[derive(Args)]
+pub(crate) struct DemoOptions {
+    /// A file or folder to load instead of this machine's package and documentation files: each
+    /// line of a file, or each file of a folder, is a record
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) source: Option<PathBuf>,
+
+    /// The most to load
+    #[arg(long, default_value = "150M", value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) limit: u64,
+
+    /// Where to put the databases [default: a new folder under /var/tmp, removed at the end]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Keep the database with the default codecs, to look at with the other commands
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_do_not_contradict_each_other() {
+        super::Shale::command().debug_assert();
+    }
+}

@@ -1,0 +1,97 @@
+//! What all engines of a run are given alike: memory, durability, codecs. An adapter turns this
+//! into its engine's own settings, and prints those in full.
+
+use crate::options::CodecNames;
+use crate::units::parse_bytes;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+/// What a commit promises when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lowercase")]
+pub enum Durability {
+    /// It survives the end of the process: the log is written at each commit, synced at leisure
+    Process,
+    /// It survives a loss of power: the log is synced at each commit
+    Power,
+}
+
+/// The settings that every engine of a run gets.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub struct Setup {
+    /// The bound on cache, memtables, indexes and filters together (K, M, G: powers of 1024)
+    #[arg(long, default_value = "1280M", value_parser = parse_bytes)]
+    pub memory: u64,
+
+    /// The size of a memtable
+    #[arg(long, default_value = "64M", value_parser = parse_bytes)]
+    pub memtable: u64,
+
+    /// One codec, or three: small levels, middle, last. Engines with one codec take the last
+    #[arg(long, default_value = "none,lz4,zstd:3")]
+    pub codecs: CodecNames,
+
+    /// Filter bits per key, for engines that have filters
+    #[arg(long, default_value_t = 10)]
+    pub filter_bits: u8,
+
+    /// The size of a data block before compression, for engines that can set it
+    #[arg(long, default_value = "16K", value_parser = parse_bytes)]
+    pub block_bytes: u64,
+
+    /// Threads for flush and compaction
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub background_threads: u32,
+
+    /// What a commit promises when it returns
+    #[arg(long, value_enum, default_value = "process")]
+    pub durability: Durability,
+
+    /// Of engines that are servers, the one to use in place of one of our own: `SOCKET` or
+    /// `HOST:PORT`, with `USER@` before it if not root. Its settings are its own, its processes are
+    /// not measured, and its database `shaledb_lab` is dropped and made anew. A password is taken
+    /// from MYSQL_PWD
+    #[arg(long)]
+    #[serde(default)]
+    pub address: Option<String>,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        let lz4 = || "lz4".to_owned();
+        Setup {
+            memory: 1280 << 20,
+            memtable: 64 << 20,
+            codecs: CodecNames {
+                small: "none".to_owned(),
+                middle: lz4(),
+                last: "zstd:3".to_owned(),
+            },
+            filter_bits: 10,
+            block_bytes: 16 << 10,
+            background_threads: 2,
+            durability: Durability::Process,
+            address: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        setup: Setup,
+    }
+
+    #[test]
+    fn the_default_is_that_of_the_command_line() {
+        let parsed = Command::parse_from(["x"]).setup;
+        let (a, b) = (serde_json::to_value(parsed), serde_json::to_value(Setup::default()));
+        assert_eq!(a.unwrap(), b.unwrap());
+    }
+}

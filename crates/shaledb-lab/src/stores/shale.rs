@@ -1,0 +1,212 @@
+//! Shale behind the benchmarks.
+
+use crate::setup::{Durability, Setup};
+use crate::stores::engine::{Batch, Engine, Failure, Handle, Level, Metrics, Op, Result, TreeId};
+use shaledb::{Codecs, Config, Db, ScanOptions, SyncPolicy, Tree, TreeConfig, WriteOptions};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+/// An open Shale database.
+pub struct Shale {
+    db: Db,
+    names: Vec<String>,
+    trees: Mutex<Vec<Tree>>,
+    sync: bool,
+}
+
+/// The settings of a run as Shale's own.
+pub fn config(setup: &Setup) -> Result<Config> {
+    let codecs = Codecs {
+        small: setup.codecs.small.parse()?,
+        middle: setup.codecs.middle.parse()?,
+        last: setup.codecs.last.parse()?,
+    };
+    let config = Config {
+        memory_bytes: setup.memory,
+        memtable_bytes: setup.memtable,
+        background_threads: setup.background_threads,
+        sync: SyncPolicy::OnRequest,
+        tree: TreeConfig {
+            codecs,
+            block_bytes: u32::try_from(setup.block_bytes)
+                .map_err(|_| Failure::from("--block-bytes is too large"))?,
+            filter_bits: setup.filter_bits,
+            ..TreeConfig::default()
+        },
+        ..Config::default()
+    };
+    config.validate()?;
+    Ok(config)
+}
+
+impl Engine for Shale {
+    type Handle = ShaleHandle;
+    const NAME: &'static str = "shale";
+
+    fn version() -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Shale> {
+        let db = Db::open(dir, config(setup)?)?;
+        let names = trees.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let trees =
+            names.iter().map(|name| db.tree_or_create(name)).collect::<shaledb::Result<_>>();
+        let sync = setup.durability == Durability::Power;
+        Ok(Shale { db, names, trees: Mutex::new(trees?), sync })
+    }
+
+    fn configuration(setup: &Setup) -> Vec<(String, String)> {
+        let value = config(setup).ok().and_then(|config| serde_json::to_value(config).ok());
+        let Some(serde_json::Value::Object(fields)) = value else { return Vec::new() };
+        let mut settings: Vec<(String, String)> =
+            fields.into_iter().map(|(name, value)| (name, value.to_string())).collect();
+        let sync = setup.durability == Durability::Power;
+        settings.push(("WriteOptions::sync".to_owned(), sync.to_string()));
+        settings
+    }
+
+    fn handle(&self) -> Result<ShaleHandle> {
+        let trees = self.trees.lock().map_err(|_| "a thread panicked")?.clone();
+        Ok(ShaleHandle {
+            db: self.db.clone(),
+            trees,
+            batch: shaledb::Batch::new(),
+            write: WriteOptions { sync: self.sync },
+        })
+    }
+
+    fn clear_tree(&self, tree: TreeId) -> Result<()> {
+        self.db.drop_tree(&self.names[tree])?;
+        let fresh = self.db.tree_or_create(&self.names[tree])?;
+        self.trees.lock().map_err(|_| "a thread panicked")?[tree] = fresh;
+        Ok(())
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.db.flush()?;
+        self.db.wait_idle()?;
+        Ok(())
+    }
+
+    fn metrics(&self) -> Result<Metrics> {
+        let stats = self.db.stats();
+        Ok(metrics(&stats))
+    }
+
+    fn close(self) -> Result<()> {
+        let Shale { db, trees, .. } = self;
+        drop(trees);
+        db.close().map_err(Into::into)
+    }
+}
+
+fn metrics(stats: &shaledb::Stats) -> Metrics {
+    let cpu = stats.cpu.iter().chain(&stats.codec_cpu);
+    let cpu: BTreeMap<String, f64> = cpu.map(|(name, cpu)| (name.clone(), cpu.seconds)).collect();
+    let background = ["flush", "compaction"].map(|name| cpu.get(name).copied());
+    let levels = levels(stats);
+    Metrics {
+        user_bytes: stats.user_bytes,
+        wal_bytes: stats.wal_bytes,
+        flush_bytes: stats.flush_bytes,
+        compaction_bytes: stats.compact_bytes,
+        stall_seconds: stats.stall_seconds.values().sum(),
+        background_cpu_seconds: Some(background.into_iter().flatten().sum()),
+        cpu_seconds: cpu,
+        // The jobs of level 0 are flushes.
+        compaction_seconds: Some(levels.iter().skip(1).map(|level| level.seconds).sum()),
+        compaction_cpu_seconds: background[1],
+        levels,
+        table: stats.to_string(),
+    }
+}
+
+/// The levels of all trees together.
+fn levels(stats: &shaledb::Stats) -> Vec<Level> {
+    let mut levels: Vec<Level> = Vec::new();
+    for from in stats.trees.iter().flat_map(|tree| &tree.levels) {
+        if levels.len() <= from.level {
+            let next = levels.len()..=from.level;
+            levels.extend(next.map(|level| Level { level: level as u32, ..Level::default() }));
+        }
+        let level = &mut levels[from.level];
+        level.files += from.tables;
+        level.bytes += from.bytes;
+        level.read_bytes += from.read_bytes;
+        level.written_bytes += from.write_bytes;
+        level.jobs += from.jobs;
+        level.seconds += from.seconds;
+        level.cpu_seconds += from.cpu_seconds;
+    }
+    levels
+}
+
+/// One thread's view of it.
+pub struct ShaleHandle {
+    db: Db,
+    trees: Vec<Tree>,
+    batch: shaledb::Batch,
+    write: WriteOptions,
+}
+
+impl Handle for ShaleHandle {
+    #[inline]
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.trees[tree].put_with(key, value, self.write).map_err(Into::into)
+    }
+
+    #[inline]
+    fn get(&mut self, tree: TreeId, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
+        match self.trees[tree].get(key)? {
+            Some(value) => {
+                found(&value);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    #[inline]
+    fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
+        self.trees[tree].delete_with(key, self.write).map_err(Into::into)
+    }
+
+    #[inline]
+    fn write(&mut self, batch: &Batch) -> Result<()> {
+        self.batch.clear();
+        for op in batch.iter() {
+            match op {
+                Op::Put(tree, key, value) => self.batch.put(&self.trees[tree], key, value),
+                Op::Delete(tree, key) => self.batch.delete(&self.trees[tree], key),
+            }
+        }
+        self.db.write(&self.batch, self.write).map_err(Into::into)
+    }
+
+    #[inline]
+    fn scan(
+        &mut self,
+        tree: TreeId,
+        from: &[u8],
+        rows: u64,
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let mut scan = self.trees[tree].scan_with(ScanOptions::default())?;
+        if from.is_empty() {
+            scan.seek_first()?;
+        } else {
+            scan.seek(from)?;
+        }
+        let mut done = 0;
+        while done < rows && scan.valid() {
+            done += 1;
+            if !row(scan.key(), scan.value()?) || done == rows {
+                break;
+            }
+            scan.next()?;
+        }
+        Ok(done)
+    }
+}

@@ -1,0 +1,213 @@
+//! Faults: a program is run with one call of the disk failing. Errors are right, wrong answers are
+//! not; after a full disk has space again work goes on; after a crash everything durable is there.
+
+use crate::ops::Op;
+use crate::outcome::{Failure, Outcome};
+use crate::world::{World, state_hash};
+use shaledb::fs::mem::{Call, CrashMode, Fault, MemFs};
+use shaledb::{Config, Error};
+
+/// One fault to inject.
+#[derive(Clone, Copy, Debug)]
+pub struct Injection {
+    /// The kind of call that fails.
+    pub call: Call,
+    /// Which of these calls, counted from 1.
+    pub nth: u64,
+    /// How it fails.
+    pub fault: Fault,
+    /// Whether later calls of the kind succeed.
+    pub once: bool,
+}
+
+/// What came of an injection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcomes {
+    /// The program never got to that call.
+    NotReached,
+    /// The engine coped by itself.
+    Hidden,
+    /// An error was reported; the program went on after it.
+    WentOn,
+    /// An error was reported and writes were refused until the database was opened again.
+    Refused,
+    /// The database could not be created.
+    NotCreated,
+}
+
+/// The ways in which each kind of call can fail.
+pub fn faults_of(call: Call) -> &'static [Fault] {
+    match call {
+        Call::Append => &[Fault::Io, Fault::Full, Fault::Short, Fault::ShortFull],
+        Call::Sync => &[Fault::Io, Fault::Full, Fault::TellOne],
+        Call::Create | Call::Link | Call::CreateDir => &[Fault::Io, Fault::Full],
+        _ => &[Fault::Io],
+    }
+}
+
+/// Runs a program with a fault.
+pub fn run(program: &[Op], config: &Config, injection: Injection) -> Outcome<Outcomes> {
+    let fs = MemFs::new();
+    fs.fail(injection.call, injection.nth, injection.fault, injection.once);
+    let mut world = match World::create_on(fs.clone(), config) {
+        Ok(world) => world,
+        Err(Failure::Engine(error)) => {
+            expected(&fs, &error)?;
+            return not_created(fs, config);
+        }
+        Err(wrong) => return Err(wrong),
+    };
+    let mut outcome = Outcomes::Hidden;
+    for (index, op) in program.iter().enumerate() {
+        match world.step(op) {
+            Ok(()) => {}
+            Err(Failure::Engine(error)) => {
+                let told = |failure| told(failure, index, op, &error);
+                if outcome != Outcomes::Hidden {
+                    return Err(told(Failure::Wrong("a second error, without a fault".into())));
+                }
+                expected(&fs, &error).map_err(told)?;
+                fs.clear_faults();
+                outcome = settle(&mut world, injection, &error).map_err(told)?;
+                if outcome == Outcomes::Refused {
+                    break;
+                }
+            }
+            Err(failure) => {
+                return Err(Failure::Wrong(format!("at operation {index} `{op}`: {failure}")));
+            }
+        }
+    }
+    if fs.faults_struck() == 0 {
+        return Ok(Outcomes::NotReached);
+    }
+    fs.clear_faults();
+    finish(world, config, outcome)?;
+    Ok(outcome)
+}
+
+fn told(failure: Failure, index: usize, op: &Op, error: &Error) -> Failure {
+    Failure::Wrong(format!("after operation {index} `{op}` failed ({error}): {failure}"))
+}
+
+/// An error may be reported only after a fault, and a fault is no damage.
+fn expected(fs: &MemFs, error: &Error) -> Outcome<()> {
+    if fs.faults_struck() == 0 || error.is_corruption() {
+        return Err(Failure::Wrong(format!("an error that no fault explains: {error}")));
+    }
+    Ok(())
+}
+
+/// A database that could not be created can be created once the fault is gone, also after a crash.
+fn not_created(fs: MemFs, config: &Config) -> Outcome<Outcomes> {
+    fs.clear_faults();
+    let torn = fs.crash_clone(1, CrashMode::Torn);
+    for disk in [fs, torn] {
+        World::create_on(disk, config)?.run(&[Op::Create(0), Op::Check])?;
+    }
+    Ok(Outcomes::NotCreated)
+}
+
+/// After an error, with the fault gone: reads are right, and either writes go on or are refused.
+fn settle(world: &mut World, injection: Injection, error: &Error) -> Outcome<Outcomes> {
+    let doubt = world.doubt.take();
+    if !world.is_open() {
+        // Closing or opening failed, so there was no commit.
+        return Ok(Outcomes::Refused);
+    }
+    // A full disk is no reason to lose or refuse anything.
+    let clean = error.is_disk_full() && injection.call == Call::Append;
+    let now = world.model.now();
+    let found = state_hash(world.db()?)?;
+    let visible = found != world.model.hash(now);
+    if visible {
+        let Some(commit) = &doubt else {
+            return Err(Failure::Wrong("the state has changed without a commit".into()));
+        };
+        if clean {
+            return Err(Failure::Wrong("a write refused for lack of space was made".into()));
+        }
+        world.model.commit(commit);
+        if world.model.hash(now + 1) != found {
+            return Err(Failure::Wrong("the failed commit is neither there nor not".into()));
+        }
+    }
+    world.renew_handles()?;
+    world.check()?;
+    world.wait();
+    match world.step(&Op::Sync) {
+        Ok(()) => Ok(Outcomes::WentOn),
+        Err(Failure::Engine(again @ Error::Poisoned(_))) => {
+            if clean {
+                let what = format!("a full disk has made writes impossible for good: {again}");
+                return Err(Failure::Wrong(what));
+            }
+            world.doubt = doubt.filter(|_| !visible);
+            world.check()?;
+            Ok(Outcomes::Refused)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// In the end everything durable is there after a close, a kill and a crash.
+fn finish(mut world: World, config: &Config, outcome: Outcomes) -> Outcome<()> {
+    let doubt = world.doubt.take();
+    if outcome != Outcomes::Refused {
+        world.wait();
+        world.run(&[Op::Check, Op::Idle, Op::Check, Op::Verify])?;
+    }
+    let low = world.model.durable();
+    let (disk, mut model) = world.kill();
+    if let Some(doubt) = doubt {
+        model.commit(&doubt);
+    }
+    let high = model.now();
+    for (seed, mode) in [(1, CrashMode::Torn), (2, CrashMode::Torn), (3, CrashMode::Lost)] {
+        let world = World::recover(disk.crash_clone(seed, mode), config, &model, low, high);
+        world.map_err(|failure| Failure::Wrong(format!("after a crash ({mode:?}): {failure}")))?;
+    }
+    let mut world = World::recover(disk, config, &model, low, high)
+        .map_err(|failure| Failure::Wrong(format!("after a kill: {failure}")))?;
+    world.run(&[Op::Check, Op::Sync, Op::Idle, Op::Verify, Op::Reopen, Op::Check])
+}
+
+/// Runs a program on a disk that is full time and again: each time an operation is refused, what
+/// was there is still right, and the operation succeeds once there is a little more space. Answers
+/// how often the disk was full.
+pub fn run_full(program: &[Op], config: &Config, step_bytes: u64) -> Outcome<u64> {
+    let mut world = World::create(config)?;
+    let fs = world.fs.clone();
+    fs.set_capacity(Some(fs.used_bytes() + step_bytes));
+    let mut times = 0;
+    for (index, op) in program.iter().enumerate() {
+        let wrong = |what: String| Failure::Wrong(format!("operation {index} `{op}`: {what}"));
+        let mut tries = 0;
+        while let Err(failure) = world.step(op) {
+            let Failure::Engine(error @ Error::DiskFull { .. }) = &failure else {
+                return Err(wrong(failure.to_string()));
+            };
+            times += 1;
+            tries += 1;
+            if tries > TRIES_MAX {
+                return Err(wrong(format!("refused again and again: {error}")));
+            }
+            world.doubt = None;
+            if world.is_open() {
+                let checked = world.check();
+                checked.map_err(|failure| wrong(format!("after {error}: {failure}")))?;
+            }
+            fs.set_capacity(Some(fs.used_bytes() + (step_bytes << tries)));
+            world.wait();
+        }
+    }
+    fs.set_capacity(None);
+    world.run(&[Op::Check, Op::Idle, Op::Verify, Op::Check])?;
+    let (low, high) = (world.model.durable(), world.model.now());
+    let (disk, model) = world.kill();
+    World::recover(disk.crash_clone(7, CrashMode::Torn), config, &model, low, high)?.check()?;
+    Ok(times)
+}
+
+/// How often one operation may be refused while the disk grows from one try to the next.
+const TRIES_MAX: u64 = 20;

@@ -1,0 +1,83 @@
+//! What a lock that nobody disputes costs: `cargo run --release --example lock_bench`.
+//!
+//! Each transaction locks some keys to write and lets go of them; the CPU time of the thread is per
+//! key, of both. Then as many threads as there are cores, each with keys of its own, and scans that
+//! lock 1 and 100 rows of 10,000, with a transaction each. `lock_bench scans` makes these alone.
+
+use shaledb::base::coding;
+use shaledb::txn::{Lock, LockTable, Mode, Span, Wait};
+use shaledb::{Config, Db, Env, Isolation, LockMode, OpenOptions, ScanOptions, TransactionOptions};
+
+const KEYS: u64 = 4_000_000;
+
+/// Nanoseconds for each key, with so many keys in a transaction.
+fn run(table: &LockTable, first: u64, keys: u64, each: u64) -> f64 {
+    let clock = Env::os().clock;
+    let start = clock.thread_cpu_nanos();
+    for round in 0..keys / each {
+        let mut owner = table.owner();
+        for n in 0..each {
+            let key = coding::hash(&(first + round * each + n).to_le_bytes()).to_be_bytes();
+            let lock = Lock { tree: 1, span: Span::Key(&key), mode: Mode::Write };
+            table.acquire(&mut owner, lock, Wait::Never, &*clock).expect("nobody is in the way");
+        }
+        table.release(&mut owner);
+    }
+    (clock.thread_cpu_nanos() - start) as f64 / keys as f64
+}
+
+/// Nanoseconds for a scan that locks so many rows.
+fn scan(db: &Db, isolation: Isolation, rows: u64) -> shaledb::Result<f64> {
+    const SCANS: u64 = 20_000;
+    let (clock, tree) = (Env::os().clock, db.tree_or_create("t")?);
+    let start = clock.thread_cpu_nanos();
+    for n in 0..SCANS {
+        let options = TransactionOptions { isolation, ..TransactionOptions::default() };
+        let mut txn = db.begin(options)?;
+        let first = coding::hash(&n.to_le_bytes()) % (ROWS - rows);
+        let (lower, upper) = (first.to_be_bytes().to_vec(), (first + rows).to_be_bytes().to_vec());
+        let options =
+            ScanOptions { lower: Some(lower), upper: Some(upper), ..ScanOptions::default() };
+        let mut scan = txn.scan_locking(&tree, options, LockMode::Exclusive)?;
+        while scan.next(&mut txn)? {}
+    }
+    Ok((clock.thread_cpu_nanos() - start) as f64 / SCANS as f64)
+}
+
+const ROWS: u64 = 10_000;
+
+fn scans() -> shaledb::Result<()> {
+    let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    let db = Db::open_in("/db", Config::default(), options)?;
+    let tree = db.tree_or_create("t")?;
+    for n in 0..ROWS {
+        tree.put(&n.to_be_bytes(), &[7; 100])?;
+    }
+    tree.flush()?;
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
+        for rows in [1, 100] {
+            let nanos = scan(&db, isolation, rows)?;
+            println!("a scan that locks {rows} rows at {isolation:?}: {nanos:.0} ns");
+        }
+    }
+    Ok(())
+}
+
+fn main() {
+    if std::env::args().any(|argument| argument == "scans") {
+        return scans().expect("a database in memory");
+    }
+    let table = LockTable::new(1 << 30);
+    for each in [1, 10, 100, 10_000] {
+        println!("{each:>6} keys a transaction: {:.0} ns a key", run(&table, 0, KEYS, each));
+    }
+    let threads = std::thread::available_parallelism().map_or(2, |count| count.get() as u64);
+    let nanos = std::thread::scope(|scope| {
+        let table = &table;
+        let running: Vec<_> =
+            (0..threads).map(|n| scope.spawn(move || run(table, n << 40, KEYS, 10))).collect();
+        running.into_iter().map(|thread| thread.join().expect("no panic")).fold(0.0, f64::max)
+    });
+    println!("{threads} threads, 10 keys a transaction: {nanos:.0} ns a key");
+    scans().expect("a database in memory");
+}

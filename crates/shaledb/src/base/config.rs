@@ -1,0 +1,363 @@
+//! Settings: plain data, few, each with a measured default. [`Config::validate`] refuses what is
+//! contradictory; everything that can be computed or found out on the machine is not a setting.
+
+use super::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// How many levels a tree has, level 0 included.
+pub const LEVELS: usize = 7;
+
+/// How the blocks of one level are compressed. A block that does not shrink by an eighth is stored
+/// plain. As text a codec is `none`, `lz4`, `zlib:6` or `zstd:3`.
+///
+/// ```
+/// use shaledb::Codec;
+///
+/// assert_eq!("zstd:3".parse::<Codec>()?, Codec::Zstd(3));
+/// assert_eq!(Codec::Lz4.to_string(), "lz4");
+/// assert!("zstd:99".parse::<Codec>().is_err());
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Codec {
+    /// Stored as they are.
+    None,
+    /// LZ4: the cheapest to read and write.
+    Lz4,
+    /// zlib at a level from 1 (fast) to 9 (small). For data that must be zlib; zstd decompresses
+    /// faster.
+    Zlib(u8),
+    /// zstd at a level from -5 (fast) to 19 (small), but not 0.
+    Zstd(i8),
+}
+
+impl Codec {
+    /// Checks that the level is in the codec's range.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the range.
+    ///
+    /// ```
+    /// use shaledb::Codec;
+    ///
+    /// assert!(Codec::Zlib(6).validate().is_ok());
+    /// assert!(Codec::Zlib(10).validate().is_err());
+    /// ```
+    pub fn validate(self) -> Result<()> {
+        let wrong = |what: &str| Err(Error::Config { setting: "codecs", what: what.to_owned() });
+        match self {
+            Codec::Zlib(level) if !(1..=9).contains(&level) => wrong("a zlib level is from 1 to 9"),
+            Codec::Zstd(level) if !(-5..=19).contains(&level) || level == 0 => {
+                wrong("a zstd level is from -5 to -1 or 1 to 19")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Display for Codec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Codec::None => f.write_str("none"),
+            Codec::Lz4 => f.write_str("lz4"),
+            Codec::Zlib(level) => write!(f, "zlib:{level}"),
+            Codec::Zstd(level) => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Codec {
+    type Err = Error;
+
+    /// Reads `none`, `lz4`, `zlib:6` or `zstd:3`; without a level `zlib` is `zlib:6` and `zstd` is
+    /// `zstd:3`.
+    fn from_str(text: &str) -> Result<Codec> {
+        let (name, level) = match text.split_once(':') {
+            Some((name, level)) => (name, Some(level)),
+            None => (text, None),
+        };
+        let wrong = || Error::Config {
+            setting: "codecs",
+            what: format!("`{text}` is none of none, lz4, zlib:1 to zlib:9, zstd:-5 to zstd:19"),
+        };
+        let codec = match (name, level) {
+            ("none", None) => Codec::None,
+            ("lz4", None) => Codec::Lz4,
+            ("zlib", None) => Codec::Zlib(6),
+            ("zstd", None) => Codec::Zstd(3),
+            ("zlib", Some(level)) => Codec::Zlib(level.parse().map_err(|_| wrong())?),
+            ("zstd", Some(level)) => Codec::Zstd(level.parse().map_err(|_| wrong())?),
+            _ => return Err(wrong()),
+        };
+        codec.validate()?;
+        Ok(codec)
+    }
+}
+
+/// Which codec each level of a tree uses.
+///
+/// Levels are counted by their distance from the top as data moves: `small` serves level 0 and the
+/// two levels below it that are in use, `last` the last level, `middle` those between.
+///
+/// ```
+/// use shaledb::{Codec, Codecs, TreeConfig};
+///
+/// let smaller = Codecs { last: Codec::Zstd(9), ..Codecs::default() };
+/// let config = TreeConfig { codecs: smaller, ..TreeConfig::default() };
+/// assert!(config.validate().is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Codecs {
+    /// For level 0 and the next two levels in use, unless one of them is the last.
+    pub small: Codec,
+    /// For levels between the small ones and the last.
+    pub middle: Codec,
+    /// For the last level, which holds about nine tenths of the data.
+    pub last: Codec,
+}
+
+impl Codecs {
+    /// The same codec everywhere.
+    ///
+    /// ```
+    /// use shaledb::{Codec, Codecs};
+    ///
+    /// let codecs = Codecs::all(Codec::Lz4);
+    /// assert!([codecs.small, codecs.middle, codecs.last].iter().all(|c| *c == Codec::Lz4));
+    /// ```
+    pub fn all(codec: Codec) -> Codecs {
+        Codecs { small: codec, middle: codec, last: codec }
+    }
+}
+
+impl Default for Codecs {
+    /// None for the small levels, lz4 in the middle, zstd level 3 in the last.
+    fn default() -> Codecs {
+        Codecs { small: Codec::None, middle: Codec::Lz4, last: Codec::Zstd(3) }
+    }
+}
+
+/// The settings of one tree, fixed when it is created and kept with it.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// use shaledb::{Codec, Codecs, TreeConfig};
+///
+/// // Read one by one, at random: small blocks that are cheap to decompress.
+/// let config = TreeConfig {
+///     block_bytes: 4096,
+///     codecs: Codecs::all(Codec::Lz4),
+///     ..TreeConfig::default()
+/// };
+/// let tree = db.create_tree("sessions", config.clone())?;
+/// assert_eq!(tree.config(), &config);
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TreeConfig {
+    /// The codec of each level. See [`Codecs::default`].
+    pub codecs: Codecs,
+    /// Whether tables whose codec is zstd are compressed with a dictionary, made of their own first
+    /// blocks, where that makes them at least 5 % smaller. Default false: it pays for blocks of
+    /// 4 KiB, and of 16 KiB with text or documents.
+    pub dictionary: bool,
+    /// The size of a data block before compression, in bytes: 1 KiB to 1 MiB, default 16 KiB.
+    /// Smaller blocks make random reads cheaper and the data larger.
+    pub block_bytes: u32,
+    /// Filter bits per key in the last level, 0 (no filters) to 20, default 10; smaller levels
+    /// get more, since their filters cost little and spare the most reads.
+    pub filter_bits: u8,
+    /// Values of at least this many bytes are kept in blob files of their own and are not
+    /// rewritten by compaction: 4 KiB to 1 GiB, default 1 MiB.
+    pub blob_bytes: u32,
+}
+
+impl Default for TreeConfig {
+    fn default() -> TreeConfig {
+        TreeConfig {
+            codecs: Codecs::default(),
+            dictionary: false,
+            block_bytes: 16 * 1024,
+            filter_bits: 10,
+            blob_bytes: 1024 * 1024,
+        }
+    }
+}
+
+impl TreeConfig {
+    /// Refuses values out of range; [`Db::create_tree`](crate::Db::create_tree) does it too.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the setting and its range.
+    ///
+    /// ```
+    /// use shaledb::TreeConfig;
+    ///
+    /// let config = TreeConfig { block_bytes: 100, ..TreeConfig::default() };
+    /// assert!(config.validate().unwrap_err().to_string().contains("`block_bytes`"));
+    /// ```
+    pub fn validate(&self) -> Result<()> {
+        self.codecs.small.validate()?;
+        self.codecs.middle.validate()?;
+        self.codecs.last.validate()?;
+        check("block_bytes", self.block_bytes.into(), 1024, 1 << 20)?;
+        check("filter_bits", self.filter_bits.into(), 0, 20)?;
+        check("blob_bytes", self.blob_bytes.into(), 4096, 1 << 30)
+    }
+}
+
+/// How commits that do not ask for a sync become durable.
+///
+/// ```
+/// use shaledb::{Config, SyncPolicy};
+///
+/// // After a crash of the machine at most about the last 100 ms of commits are lost.
+/// let config = Config { sync: SyncPolicy::EveryMillis(100), ..Config::default() };
+/// assert!(config.validate().is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncPolicy {
+    /// Only when a commit asks ([`WriteOptions::SYNC`](crate::WriteOptions::SYNC)) or
+    /// [`Db::sync`](crate::Db::sync) is called. After a crash of the machine, what survives is a
+    /// prefix of the commit order; a crash of the process loses nothing. The default.
+    OnRequest,
+    /// As `OnRequest`, and every so many milliseconds (1 to 60,000) by a background thread.
+    EveryMillis(u32),
+    /// With every commit, before it returns: one sync for each group of commits of threads that
+    /// commit at the same time.
+    Always,
+}
+
+/// The settings of a database, given at every open; none of them is kept on disk. With serde they
+/// can be read from a file: what is left out has its default, an unknown name is refused.
+///
+/// ```
+/// use shaledb::{Config, Env, OpenOptions, SyncPolicy};
+///
+/// let config = Config {
+///     memory_bytes: 256 << 20,
+///     sync: SyncPolicy::Always,
+///     ..Config::default()
+/// };
+/// # let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+/// # let path = "/db";
+/// let db = shaledb::Db::open_in(path, config, options)?;
+/// assert_eq!(db.stats().memory_bytes, 256 << 20);
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The bound on block cache, memtables, indexes and filters together, in bytes: 8 MiB to
+    /// 64 TiB; 0 (the default) takes a quarter of the machine's (or its cgroup's) memory, but at
+    /// least 64 MiB. It is taken as it is used.
+    pub memory_bytes: u64,
+    /// The size at which a memtable is sealed and flushed, in bytes: 64 KiB to 1 GiB and at most a
+    /// quarter of `memory_bytes`; 0 (the default) takes a sixteenth of that, at most 64 MiB.
+    pub memtable_bytes: u64,
+    /// The aim for the size of a table file, in bytes: 64 KiB to 1 GiB, default 64 MiB.
+    pub table_bytes: u64,
+    /// Background threads for flush and compaction, 1 to 64; 0 (the default) takes one per core,
+    /// at least 2 and at most 8.
+    pub background_threads: u32,
+    /// When commits that do not ask for a sync become durable. Default
+    /// [`SyncPolicy::OnRequest`].
+    pub sync: SyncPolicy,
+    /// Create the database if there is none. Default true; otherwise opening what does not exist
+    /// is [`Error::NoDatabase`].
+    pub create: bool,
+    /// The settings of trees created without settings of their own, by
+    /// [`Db::tree_or_create`](crate::Db::tree_or_create).
+    pub tree: TreeConfig,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            memory_bytes: 0,
+            memtable_bytes: 0,
+            table_bytes: 64 << 20,
+            background_threads: 0,
+            sync: SyncPolicy::OnRequest,
+            create: true,
+            tree: TreeConfig::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Refuses values that are out of range or contradict each other; opening does it too.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the setting and what would be right.
+    ///
+    /// ```
+    /// use shaledb::Config;
+    ///
+    /// assert!(Config::default().validate().is_ok());
+    /// let config = Config { memory_bytes: 1000, ..Config::default() };
+    /// assert!(config.validate().unwrap_err().to_string().contains("`memory_bytes`"));
+    /// ```
+    pub fn validate(&self) -> Result<()> {
+        if self.memory_bytes != 0 {
+            check("memory_bytes", self.memory_bytes, 8 << 20, 1 << 46)?;
+        }
+        if self.memtable_bytes != 0 {
+            check("memtable_bytes", self.memtable_bytes, 64 << 10, 1 << 30)?;
+            if self.memory_bytes != 0 && self.memtable_bytes > self.memory_bytes / 4 {
+                return Err(Error::Config {
+                    setting: "memtable_bytes",
+                    what: format!(
+                        "{} is more than a quarter of memory_bytes ({}): up to three memtables \
+                         exist while flushes run, so lower the one or raise the other",
+                        self.memtable_bytes, self.memory_bytes
+                    ),
+                });
+            }
+        }
+        check("table_bytes", self.table_bytes, 64 << 10, 1 << 30)?;
+        check("background_threads", self.background_threads.into(), 0, 64)?;
+        if let SyncPolicy::EveryMillis(millis) = self.sync {
+            check("sync", millis.into(), 1, 60_000)?;
+        }
+        self.tree.validate()
+    }
+}
+
+fn check(setting: &'static str, value: u64, low: u64, high: u64) -> Result<()> {
+    if (low..=high).contains(&value) {
+        Ok(())
+    } else {
+        Err(Error::Config { setting, what: format!("{value} is not from {low} to {high}") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs_read_what_they_print() {
+        for text in ["none", "lz4", "zlib:1", "zlib:9", "zstd:-5", "zstd:19"] {
+            assert_eq!(text.parse::<Codec>().unwrap().to_string(), text);
+        }
+        for text in ["", "lz4:1", "zlib:10", "zstd:20", "zstd:0", "snappy", "zstd:x"] {
+            assert!(text.parse::<Codec>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        assert!(Config::default().validate().is_ok());
+        let config = Config { memory_bytes: 1 << 20, ..Config::default() };
+        assert!(config.validate().is_err());
+        let config = Config { memory_bytes: 64 << 20, memtable_bytes: 64 << 20, ..config };
+        assert!(config.validate().unwrap_err().to_string().contains("quarter"));
+        let tree = TreeConfig { block_bytes: 7, ..TreeConfig::default() };
+        assert!(Config { tree, ..Config::default() }.validate().is_err());
+    }
+}

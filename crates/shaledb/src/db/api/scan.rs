@@ -1,0 +1,187 @@
+//! Scans of a tree: from what the caller asks for to a [`Scan`] of what is visible now or was then.
+
+use super::snapshot::Snapshot;
+use super::tree::Tree;
+use crate::base::activity::Activity;
+use crate::base::error::Result;
+use crate::base::key::prefix_end;
+use crate::base::stats::Counter;
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::db::core::Core;
+use crate::fs::meter::Meter;
+use crate::read::{BlobSource, OwnSources, Scan, ScanRange};
+use crate::state::TreeState;
+use crate::table::CursorOptions;
+use arc_swap::Guard;
+use std::ops::{Bound, RangeBounds};
+
+/// What a scan covers and how it reads; for [`Tree::scan_with`](crate::Tree::scan_with).
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # for key in [b"a1", b"a2", b"b1"] { tree.put(key, b"")?; }
+/// use shaledb::ScanOptions;
+///
+/// let options = ScanOptions {
+///     prefix: Some(b"a".to_vec()),
+///     lower: Some(b"a2".to_vec()),
+///     fill_cache: false,
+///     ..ScanOptions::default()
+/// };
+/// let keys: Vec<_> = tree.scan_with(options)?.map(|row| row.unwrap().0).collect();
+/// assert_eq!(keys, [b"a2"]);
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ScanOptions<'a> {
+    /// The smallest key that may be seen; `None` starts at the beginning. Default `None`.
+    pub lower: Option<Vec<u8>>,
+    /// The smallest key that may no longer be seen; `None` goes to the end. Default `None`. A scan
+    /// whose bounds leave nothing in between has no rows.
+    pub upper: Option<Vec<u8>>,
+    /// Only keys with this prefix (inside the bounds, if there are any). Default `None`.
+    pub prefix: Option<Vec<u8>>,
+    /// The moment to read at; `None`, the default, is when the scan is made.
+    pub snapshot: Option<&'a Snapshot>,
+    /// Whether blocks that had to be read are kept in the cache. Default true; false suits a scan
+    /// of much that will not be read again soon.
+    pub fill_cache: bool,
+}
+
+impl Default for ScanOptions<'_> {
+    fn default() -> Self {
+        ScanOptions { lower: None, upper: None, prefix: None, snapshot: None, fill_cache: true }
+    }
+}
+
+/// Where a scan reads large values; holding the state keeps their files there.
+struct PinnedBlobs {
+    core: Arc<Core>,
+    _state: Arc<TreeState>,
+}
+
+impl BlobSource for PinnedBlobs {
+    fn read(&self, reference: &[u8]) -> Result<Vec<u8>> {
+        BlobSource::read(&*self.core, reference)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.core.ended.load(Ordering::Relaxed)
+    }
+
+    fn meter(&self) -> Option<&Meter> {
+        Some(&self.core.tables.meter)
+    }
+}
+
+impl ScanOptions<'_> {
+    /// The bounds and the prefix as bounds.
+    pub(in crate::db) fn bounds(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let (mut lower, mut upper) = (self.lower.clone().unwrap_or_default(), self.upper.clone());
+        if let Some(prefix) = &self.prefix {
+            upper = match (upper, prefix_end(prefix)) {
+                (Some(upper), Some(end)) => Some(upper.min(end)),
+                (upper, end) => upper.or(end),
+            };
+            lower = lower.max(prefix.clone());
+        }
+        (lower, upper)
+    }
+}
+
+impl Tree {
+    /// A scan of a range of keys, as of now. It is at no row until it is sought; as an iterator it
+    /// starts at the first. It reads tables as it comes to them, and keeps what it reads from being
+    /// removed as long as it lives.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// let tree = db.tree_or_create("fruit")?;
+    /// for key in ["apple", "banana", "cherry"] {
+    ///     tree.put(key.as_bytes(), b"")?;
+    /// }
+    /// let keys: shaledb::Result<Vec<_>> =
+    ///     tree.scan("b".."d")?.map(|row| row.map(|(key, _)| key)).collect();
+    /// assert_eq!(keys?, [b"banana".to_vec(), b"cherry".to_vec()]);
+    ///
+    /// let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_last()?;
+    /// assert_eq!(scan.key(), b"cherry");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn scan<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Scan> {
+        let after = |key: &K| [key.as_ref(), &[0]].concat();
+        let lower = match range.start_bound() {
+            Bound::Included(key) => Some(key.as_ref().to_vec()),
+            Bound::Excluded(key) => Some(after(key)),
+            Bound::Unbounded => None,
+        };
+        let upper = match range.end_bound() {
+            Bound::Included(key) => Some(after(key)),
+            Bound::Excluded(key) => Some(key.as_ref().to_vec()),
+            Bound::Unbounded => None,
+        };
+        self.scan_with(ScanOptions { lower, upper, ..ScanOptions::default() })
+    }
+
+    /// A scan of all keys that start with `prefix`, as of now.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in ["user/1", "user/2", "video/1"] { tree.put(key.as_bytes(), b"")?; }
+    /// assert_eq!(tree.scan_prefix(b"user/")?.count(), 2);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn scan_prefix(&self, prefix: &[u8]) -> Result<Scan> {
+        self.scan_with(ScanOptions { prefix: Some(prefix.to_vec()), ..ScanOptions::default() })
+    }
+
+    /// A scan as the options say.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the snapshot is of another
+    /// database.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// use shaledb::ScanOptions;
+    ///
+    /// let snapshot = db.snapshot();
+    /// tree.put(b"later", b"")?;
+    /// let options = ScanOptions { snapshot: Some(&snapshot), ..ScanOptions::default() };
+    /// assert_eq!(tree.scan_with(options)?.count(), 0);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn scan_with(&self, options: ScanOptions<'_>) -> Result<Scan> {
+        self.scan_as(options, None)
+    }
+
+    /// As [`Tree::scan_with`], with the writes of the reader's own transaction on top.
+    pub(in crate::db) fn scan_as(
+        &self,
+        options: ScanOptions<'_>,
+        own: Option<OwnSources>,
+    ) -> Result<Scan> {
+        self.check()?;
+        let _measured = self.core().tables.meter.scope(Activity::ScanOpen, Counter::Scans);
+        let (lower, upper) = options.bounds();
+        if let Some(snapshot) = options.snapshot {
+            self.check_snapshot(snapshot)?;
+        }
+        let core = self.core();
+        let (state, seq) = self.read_view(options.snapshot)?;
+        let state = Guard::into_inner(state);
+        let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
+        let range = ScanRange { lower, upper, cursor };
+        let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });
+        Scan::with_own(&state, own, range, seq, blobs)
+    }
+}

@@ -1,0 +1,287 @@
+//! The commit of a transaction. A pessimistic one holds locks on all that it writes and commits as
+//! a batch does. An optimistic one is checked, and the check and the commit are one step of the
+//! commit order: see docs/decisions/0006-transactions.md.
+
+use super::options::{Isolation, OnConflict};
+use super::txn::Transaction;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::base::sync::atomic::Ordering;
+use crate::db::api::{Batch, Prepared, Tree};
+use crate::db::core::{Core, Leader};
+use crate::db::options::WriteOptions;
+use crate::read::newer::Where;
+use crate::txn::{Mode, Span, Wait};
+use crate::version::TreeId;
+use crate::write::ops::Ops;
+use std::collections::BTreeSet;
+
+impl Transaction {
+    /// Makes all that was written visible, in one place of the commit order, and durable on return
+    /// if the options say so. Many that commit at once share a sync.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] for an optimistic transaction that others were in the way of;
+    /// [`Error::NoSuchTree`] if a tree was dropped that it has written to; what a write may fail
+    /// with. The transaction has then been rolled back, but for a failure after which its outcome
+    /// is not known ([`Error::Poisoned`]).
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let (users, emails) = (db.tree_or_create("users")?, db.tree_or_create("emails")?);
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.put(&users, b"7", b"ada@example.org")?;
+    /// txn.put(&emails, b"ada@example.org", b"7")?;
+    /// txn.commit(shaledb::WriteOptions::SYNC)?;
+    /// assert_eq!(emails.get(b"ada@example.org")?.unwrap(), b"7");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn commit(mut self, options: WriteOptions) -> Result<()> {
+        self.alive()?;
+        if self.writes.is_empty() {
+            // What it has read was so at one moment: its snapshot, or now, since it holds locks.
+            return if options.sync { self.core().commit(&Ops::new(), true) } else { Ok(()) };
+        }
+        if self.writes.has_runs() {
+            return self.commit_spilled();
+        }
+        if !self.is_optimistic() {
+            return self.batch()?.write(&self.handle, options);
+        }
+        self.lock_all()?;
+        let batch = self.batch()?;
+        for tree in &batch.trees {
+            tree.check()?;
+        }
+        let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
+        let core = self.core();
+        let check = |place, since: Option<SeqNo>| self.check_all(place, since);
+        let touched = self.touched();
+        core.store_large(&batch, |ops| {
+            core.commit_checked(ops, &touched, since, &check, &mut |leader| {
+                core.commit_locked(leader, ops)
+            })?;
+            core.sync_if(options.sync)
+        })
+    }
+
+    /// Makes the transaction durable without committing it: after this it can be committed and
+    /// rolled back, whatever happens to the process or the machine meanwhile. `xid` names it, in 1
+    /// to 256 bytes; after a crash [`Db::prepared`](crate::Db::prepared) finds it. Its locks stay
+    /// (after a crash, those of what it has written). Until it is decided its writes count against
+    /// no bound on memory, and the log is kept; but those of one that did not fit its memory are in
+    /// tables, as after a commit, and nothing of them is in the log. It waits for flushes that lag,
+    /// as a commit does; what is prepared is then committed without waiting for them.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; [`Error::InvalidArgument`] if the name is empty or too long, or
+    /// another transaction is prepared under it.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// let prepared = txn.prepare(b"order 17")?;
+    /// prepared.commit(shaledb::WriteOptions::default())?;
+    /// assert!(tree.get(b"a")?.is_some());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn prepare(self, xid: &[u8]) -> Result<Prepared> {
+        self.prepare_with(xid, WriteOptions::SYNC)
+    }
+
+    /// As [`Transaction::prepare`]; without a sync a crash of the machine may undo it, and what was
+    /// done later without one, up to the next sync (see [`Db::sync`](crate::Db::sync)). One that
+    /// did not fit its memory is durable whatever is asked for.
+    ///
+    /// # Errors
+    /// As [`Transaction::prepare`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// txn.prepare_with(b"order 17", shaledb::WriteOptions::default())?;
+    /// assert_eq!(db.prepared()?.len(), 1);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn prepare_with(mut self, xid: &[u8], options: WriteOptions) -> Result<Prepared> {
+        self.alive()?;
+        let handle = self.handle.clone();
+        let core = &handle.core;
+        core.check_writable()?;
+        core.check_xid(xid)?;
+        if self.writes.has_runs() {
+            self.prepare_spilled(xid)?;
+            return Ok(Prepared::new(handle.clone(), xid));
+        }
+        if self.is_optimistic() {
+            self.lock_reads()?;
+            self.lock_all()?;
+        }
+        let batch = self.batch()?;
+        for tree in &batch.trees {
+            tree.check()?;
+        }
+        let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
+        let touched = self.touched();
+        let optimistic = self.is_optimistic();
+        let mut owner = std::mem::replace(&mut self.owner, core.locks.owner());
+        let result = core.store_large(&batch, |ops| {
+            let mut prepare =
+                |leader: &mut Leader| core.prepare_locked(leader, xid, ops.bytes(), &mut owner);
+            if optimistic {
+                let check = |place, since: Option<SeqNo>| self.check_all(place, since);
+                core.commit_checked(ops, &touched, since, &check, &mut prepare)?;
+            } else {
+                core.check_commit(ops)?;
+                core.wait_for_room(ops.bytes().len() as u64)?;
+                let mut leader = core.leader.lock();
+                core.check_writable()?;
+                prepare(&mut leader)?;
+            }
+            core.sync_if(options.sync)
+        });
+        // With its locks, if they were not handed over.
+        core.locks.release(&mut owner);
+        result.map(|()| Prepared::new(handle.clone(), xid))
+    }
+
+    /// Locks what an optimistic transaction has read, so that it stays so while it is prepared.
+    fn lock_reads(&mut self) -> Result<()> {
+        let keys: Vec<_> = self.reads.keys().map(|(id, key)| (id, key.to_vec())).collect();
+        let ranges: Vec<_> = self.reads.ranges().map(|(id, range)| (id, range.clone())).collect();
+        for (id, key) in &keys {
+            self.lock_now(*id, Span::Key(key), Mode::Shared)?;
+        }
+        for (id, (lower, upper)) in &ranges {
+            self.lock_now(*id, Span::Range(lower, upper.as_deref()), Mode::Shared)?;
+        }
+        Ok(())
+    }
+
+    /// Locks without waiting; who is in the way is a conflict.
+    fn lock_now(&mut self, tree: TreeId, span: Span<'_>, mode: Mode) -> Result<()> {
+        match self.lock_with(tree, span, mode, Wait::Never) {
+            Err(Error::LockTimeout { lock, holder, .. }) => {
+                let what = format!("transaction {holder} is in the way of {lock}");
+                Err(Error::Conflict { what })
+            }
+            other => other,
+        }
+    }
+
+    /// The trees that it has to do with.
+    fn touched(&self) -> BTreeSet<TreeId> {
+        let read = self.reads.keys().map(|(tree, _)| tree);
+        let ranges = self.reads.ranges().map(|(tree, _)| tree);
+        self.trees.keys().copied().chain(read).chain(ranges).collect()
+    }
+
+    fn batch(&self) -> Result<Batch> {
+        let trees: Vec<Tree> = self.trees.values().cloned().collect();
+        Ok(Batch { ops: self.writes.ops()?, trees, has_large: self.large, refused: None })
+    }
+
+    /// Locks what an optimistic transaction has written, so that those who rely on locks are not
+    /// overrun; without waiting.
+    fn lock_all(&mut self) -> Result<()> {
+        let mut wanted: Vec<(TreeId, Kind, Vec<u8>, Vec<u8>)> = Vec::new();
+        self.writes.each(&mut |tree, kind, key, value| {
+            let end = if kind == Kind::RangeDelete { value.to_vec() } else { Vec::new() };
+            wanted.push((tree, kind, key.to_vec(), end));
+            Ok(())
+        })?;
+        wanted.iter().try_for_each(|(tree, kind, key, end)| {
+            let span = match kind {
+                Kind::RangeDelete => Span::Range(key, Some(end)),
+                _ => Span::Key(key),
+            };
+            self.lock_now(*tree, span, Mode::Write)
+        })
+    }
+
+    /// Looks whether anything that counts was changed after `since`, or else after the snapshot.
+    fn check_all(&self, place: Where, since: Option<SeqNo>) -> Result<()> {
+        let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
+        let since = since.unwrap_or(snapshot);
+        let tree_of = |id| self.core().trees.load().by_id.get(&id).cloned();
+        let check = |id, span: Span<'_>| match tree_of(id) {
+            // A tree that was dropped is read no more.
+            None => Ok(()),
+            Some(inner) => {
+                let tree = Tree { handle: self.handle.clone(), inner };
+                self.check_since(&tree, span, since, place)
+            }
+        };
+        for (id, key) in self.reads.keys() {
+            check(id, Span::Key(key))?;
+        }
+        for (id, (lower, upper)) in self.reads.ranges() {
+            check(id, Span::Range(lower, upper.as_deref()))?;
+        }
+        let first_wins = match self.options.isolation {
+            Isolation::ReadCommitted => false,
+            Isolation::RepeatableRead => self.options.on_conflict == OnConflict::Error,
+            // What was written without having been read may be overwritten.
+            Isolation::Serializable => false,
+        };
+        if !first_wins {
+            return Ok(());
+        }
+        self.writes.each(&mut |id, kind, key, value| match kind {
+            Kind::RangeDelete => check(id, Span::Range(key, Some(value))),
+            _ => check(id, Span::Key(key)),
+        })
+    }
+}
+
+/// How often a check is made again because tables came in between, before it counts as a conflict.
+const TRIES: u32 = 100;
+
+impl Core {
+    /// Does `act` under the leader's lock if `check` finds nothing in the way: first anywhere,
+    /// then, under that lock, in memtables, of what was committed since.
+    fn commit_checked(
+        &self,
+        ops: &Ops,
+        touched: &BTreeSet<TreeId>,
+        since: SeqNo,
+        check: &dyn Fn(Where, Option<SeqNo>) -> Result<()>,
+        act: &mut dyn FnMut(&mut Leader) -> Result<()>,
+    ) -> Result<()> {
+        self.check_commit(ops)?;
+        self.wait_for_room(ops.bytes().len() as u64)?;
+        for _ in 0..TRIES {
+            let seen = self.visible.load(Ordering::Acquire);
+            check(Where::All, None)?;
+            let mut leader = self.leader.lock();
+            self.check_writable()?;
+            if leader.next_seq - 1 > seen {
+                if self.has_newer_tables(touched, seen) {
+                    continue;
+                }
+                check(Where::Memtables, Some(seen))?;
+            }
+            return act(&mut leader);
+        }
+        let what = format!(
+            "tables were written without a pause while it was checked what has changed after the \
+             transaction's snapshot (at {since}) was taken"
+        );
+        Err(Error::Conflict { what })
+    }
+
+    fn has_newer_tables(&self, touched: &BTreeSet<TreeId>, seq: SeqNo) -> bool {
+        let trees = self.trees.load();
+        touched.iter().filter_map(|id| trees.by_id.get(id)).any(|tree| {
+            let version = tree.state.load().version.clone();
+            version.tables().any(|(_, table)| table.meta.max_seq > seq)
+        })
+    }
+}

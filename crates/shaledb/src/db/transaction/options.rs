@@ -1,0 +1,178 @@
+//! How a transaction behaves; for [`Db::begin`](crate::Db::begin).
+
+use std::time::Duration;
+
+/// What a transaction's reads see of what others commit meanwhile, and which anomalies can be.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// use shaledb::{Isolation, TransactionOptions};
+///
+/// let with = |isolation| TransactionOptions { isolation, ..TransactionOptions::default() };
+/// let mut newest = db.begin(with(Isolation::ReadCommitted))?;
+/// let mut snapshot = db.begin(with(Isolation::RepeatableRead))?;
+/// assert!(newest.get(&tree, b"a")?.is_none() && snapshot.get(&tree, b"a")?.is_none());
+/// tree.put(b"a", b"1")?;
+/// assert!(newest.get(&tree, b"a")?.is_some());
+/// assert!(snapshot.get(&tree, b"a")?.is_none());
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// Every read sees the newest that is committed (or what was when the statement began, see
+    /// [`Transaction::begin_statement`](crate::Transaction::begin_statement)). Locking scans lock
+    /// the rows that they return, and no gaps.
+    ReadCommitted,
+    /// All plain reads see the snapshot that the first one takes (an optimistic transaction: its
+    /// beginning). No lost updates, see [`OnConflict`]; write skew is possible, but for rows read
+    /// by locking reads. The default.
+    #[default]
+    RepeatableRead,
+    /// As if transactions ran one after the other: reads lock what they read, rows or no rows, or
+    /// are checked at commit (optimistic).
+    Serializable,
+}
+
+impl Isolation {
+    /// As reports call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Isolation::ReadCommitted => "read committed",
+            Isolation::RepeatableRead => "repeatable read",
+            Isolation::Serializable => "serializable",
+        }
+    }
+}
+
+/// Whether a transaction locks, or is checked at its end.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// use shaledb::{Concurrency, Error, TransactionOptions, WriteOptions};
+///
+/// let concurrency = Concurrency::Optimistic;
+/// let options = TransactionOptions { concurrency, ..TransactionOptions::default() };
+/// let (mut a, mut b) = (db.begin(options)?, db.begin(options)?);
+/// a.put(&tree, b"k", b"a")?;
+/// b.put(&tree, b"k", b"b")?; // does not wait
+/// a.commit(WriteOptions::default())?;
+/// assert!(matches!(b.commit(WriteOptions::default()), Err(Error::Conflict { .. })));
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Concurrency {
+    /// A write locks its key at once, and waits for those who have it locked. The default.
+    #[default]
+    Pessimistic,
+    /// Nothing waits; whether others were in the way is found out at commit. Good where conflicts
+    /// are rare.
+    Optimistic,
+}
+
+/// What a write does, at [`Isolation::RepeatableRead`], to a row that was changed by others since
+/// the snapshot.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// use shaledb::{Error, OnConflict, TransactionOptions};
+///
+/// let options = TransactionOptions::default();
+/// let mut strict = db.begin(options)?;
+/// let mut lenient = db.begin(TransactionOptions { on_conflict: OnConflict::Latest, ..options })?;
+/// assert!(strict.get(&tree, b"k")?.is_none() && lenient.get(&tree, b"k")?.is_none());
+/// tree.put(b"k", b"1")?; // somebody else
+/// assert!(matches!(strict.put(&tree, b"k", b"2"), Err(Error::Conflict { .. })));
+/// drop(strict); // which had locked it
+/// assert_eq!(lenient.get_for_update(&tree, b"k")?.unwrap(), b"1");
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnConflict {
+    /// It fails with [`Error::Conflict`](crate::Error::Conflict): who commits first wins, and no
+    /// update is lost. So does a read that locks to update. The default.
+    #[default]
+    Error,
+    /// It is made on top of the change, as InnoDB does it: an update is lost if it was computed
+    /// from a plain read.
+    Latest,
+}
+
+/// How a read locks what it reads.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// use shaledb::{LockMode, ScanOptions, TransactionOptions};
+///
+/// let options = TransactionOptions::default();
+/// let (mut a, mut b) = (db.begin(options)?, db.begin(options)?);
+/// for txn in [&mut a, &mut b] {
+///     let mut scan = txn.scan_locking(&tree, ScanOptions::default(), LockMode::Shared)?;
+///     assert!(!scan.next(txn)?); // no rows, and none can come
+/// }
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockMode {
+    /// Others may read and lock it shared, and not write it.
+    Shared,
+    /// Others may read it without a lock only.
+    Exclusive,
+}
+
+/// How a transaction behaves; for [`Db::begin`](crate::Db::begin).
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// use shaledb::{Error, TransactionOptions};
+/// use std::time::Duration;
+///
+/// let options = TransactionOptions { lock_timeout: Duration::ZERO, ..Default::default() };
+/// let (mut a, mut b) = (db.begin(options)?, db.begin(options)?);
+/// a.put(&tree, b"k", b"a")?;
+/// assert!(matches!(b.put(&tree, b"k", b"b"), Err(Error::LockTimeout { .. })));
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionOptions {
+    /// Default [`Isolation::RepeatableRead`].
+    pub isolation: Isolation,
+    /// Default [`Concurrency::Pessimistic`].
+    pub concurrency: Concurrency,
+    /// Default [`OnConflict::Error`].
+    pub on_conflict: OnConflict,
+    /// How long a call waits for a lock before it fails with
+    /// [`Error::LockTimeout`](crate::Error::LockTimeout). Default 10 s; zero does not wait.
+    pub lock_timeout: Duration,
+    /// The bytes of memory that the transaction's writes may take: up to 512 MiB. Default 0: a
+    /// sixteenth of the database's `memory_bytes`, 64 MiB at most. Beyond it they go to files of
+    /// the transaction's own (values of at least `blob_bytes` each to one), of any size, and the
+    /// commit writes them once more, to tables that it puts in force as a bulk load does. Only
+    /// range deletes stay in memory: so many that they alone take more (and more than 1 MiB) fail
+    /// with [`Error::TransactionFull`](crate::Error::TransactionFull).
+    ///
+    /// Optimistic transactions fail with it beyond the bound, for which their default is 512 MiB;
+    /// they keep what they have read in a quarter as much.
+    pub memory_bytes: u64,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> TransactionOptions {
+        TransactionOptions {
+            isolation: Isolation::default(),
+            concurrency: Concurrency::default(),
+            on_conflict: OnConflict::default(),
+            lock_timeout: Duration::from_secs(10),
+            memory_bytes: 0,
+        }
+    }
+}

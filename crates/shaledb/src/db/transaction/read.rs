@@ -1,0 +1,287 @@
+//! What a transaction reads: its own writes, and below them the view that its isolation gives it.
+
+use super::options::Isolation;
+use super::txn::Transaction;
+use crate::base::error::{Error, Result};
+use crate::base::key::Kind;
+use crate::db::api::{ScanOptions, Snapshot, Tree};
+use crate::read::newer::{self, Where};
+use crate::read::{BlobSource, Scan, Value};
+use crate::txn::writes::Own;
+use crate::txn::{Mode, Span};
+
+impl Transaction {
+    /// Takes the snapshot that plain reads see, if it is to be taken by the first of them.
+    fn begin_view(&mut self) {
+        if self.options.isolation == Isolation::RepeatableRead && self.snapshot.is_none() {
+            self.snapshot = Some(Snapshot::take(&self.handle.core));
+        }
+    }
+
+    /// What plain reads see: a snapshot, or without one the newest that is committed.
+    fn view(&self) -> Option<&Snapshot> {
+        match self.options.isolation {
+            Isolation::ReadCommitted => self.statement.as_ref(),
+            Isolation::Serializable | Isolation::RepeatableRead => self.snapshot.as_ref(),
+        }
+    }
+
+    pub(super) fn read_at(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        view: Option<&Snapshot>,
+    ) -> Result<Option<Value>> {
+        match view {
+            Some(snapshot) => tree.get_at(key, snapshot),
+            None => tree.get(key),
+        }
+    }
+
+    /// What the transaction itself has made of a key; `None` if nothing.
+    pub(super) fn own(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Value>>> {
+        Ok(match self.writes.get(tree.id(), key)? {
+            Own::Nothing => None,
+            Own::Deleted => Some(None),
+            Own::Value(Kind::Blob, reference) => {
+                Some(Some(Value::owned(self.core().read(&reference)?)))
+            }
+            Own::Value(_, value) => Some(Some(value)),
+        })
+    }
+
+    /// Does what the isolation asks for before a plain read.
+    fn before_read(&mut self, tree: &Tree, span: Span<'_>) -> Result<()> {
+        if self.options.isolation != Isolation::Serializable {
+            return Ok(());
+        }
+        self.protect(tree, span, Mode::Shared)
+    }
+
+    /// Makes sure that what is read stays so until the end: by a lock or, for an optimistic
+    /// transaction, by a check at commit.
+    pub(super) fn protect(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
+        if !self.is_optimistic() {
+            return self.lock(tree, span, mode);
+        }
+        match span {
+            Span::Key(key) => self.reads.add_key(tree.id(), key),
+            Span::Range(lower, upper) => self.reads.add_range(tree.id(), lower, upper),
+        }
+        Ok(())
+    }
+
+    /// The value of `key`: what the transaction itself has written, or else what its isolation
+    /// shows.
+    ///
+    /// # Errors
+    /// At [`Isolation::Serializable`] those of locks.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.put(&tree, b"a", b"1")?;
+    /// assert_eq!(txn.get(&tree, b"a")?.unwrap(), b"1");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn get(&mut self, tree: &Tree, key: &[u8]) -> Result<Option<Value>> {
+        self.check(tree)?;
+        if let Some(own) = self.own(tree, key)? {
+            return Ok(own);
+        }
+        self.before_read(tree, Span::Key(key))?;
+        self.begin_view();
+        self.read_at(tree, key, self.view())
+    }
+
+    /// The values of several keys, as by [`Transaction::get`] for each, but cheaper; as of one
+    /// moment.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # tree.put(b"a", b"1")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.put(&tree, b"b", b"2")?;
+    /// let values = txn.multi_get(&tree, &["a", "b", "c"])?;
+    /// assert_eq!(values.iter().flatten().count(), 2);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &mut self,
+        tree: &Tree,
+        keys: &[K],
+    ) -> Result<Vec<Option<Value>>> {
+        self.check(tree)?;
+        for key in keys {
+            self.before_read(tree, Span::Key(key.as_ref()))?;
+        }
+        self.begin_view();
+        let mut found = tree.multi_get_as(keys, self.view())?;
+        for (key, value) in keys.iter().zip(&mut found) {
+            if let Some(own) = self.own(tree, key.as_ref())? {
+                *value = own;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether others have written `key` since the snapshot that plain reads see: what such a read
+    /// shows is no longer so. False as long as there is no snapshot. Much cheaper than a read.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.take_snapshot()?;
+    /// assert!(!txn.changed_since_snapshot(&tree, b"a")?);
+    /// tree.put(b"a", b"1")?;
+    /// assert!(txn.changed_since_snapshot(&tree, b"a")?);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn changed_since_snapshot(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
+        self.check(tree)?;
+        let Some(snapshot) = self.view() else { return Ok(false) };
+        let state = tree.inner.state.load();
+        Ok(newer::newest_after(&state, key, snapshot.seq(), Where::All)?.is_some())
+    }
+
+    /// Whether the transaction itself has written `key`, or deleted it, and not undone that.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.delete(&tree, b"a")?;
+    /// assert!(txn.has_written(&tree, b"a")?);
+    /// assert!(!txn.has_written(&tree, b"b")?);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn has_written(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
+        self.check(tree)?;
+        Ok(self.writes.get(tree.id(), key)? != Own::Nothing)
+    }
+
+    /// The newest value of `key`, locked so that nobody else writes it or reads it to update until
+    /// the transaction ends. A key that is not there is locked as well.
+    ///
+    /// An optimistic transaction reads its snapshot, and is refused at commit if the key has
+    /// changed.
+    ///
+    /// # Errors
+    /// Those of locks; [`Error::Conflict`] if the key has been changed since the transaction's
+    /// snapshot (see [`OnConflict`](crate::OnConflict)).
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// if txn.get_for_update(&tree, b"name")?.is_none() {
+    ///     txn.put(&tree, b"name", b"mine")?; // nobody has come in between
+    /// }
+    /// txn.commit(shaledb::WriteOptions::default())?;
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn get_for_update(&mut self, tree: &Tree, key: &[u8]) -> Result<Option<Value>> {
+        self.get_locked(tree, key, Mode::Exclusive)
+    }
+
+    /// The newest value of `key`, locked so that nobody else writes it until the transaction ends.
+    /// Others may lock it likewise.
+    ///
+    /// # Errors
+    /// Those of locks.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let (parents, children) = (db.tree_or_create("p")?, db.tree_or_create("c")?);
+    /// # parents.put(b"7", b"")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// assert!(txn.get_for_share(&parents, b"7")?.is_some());
+    /// txn.put(&children, b"7/1", b"")?; // its parent stays as long
+    /// txn.commit(shaledb::WriteOptions::default())?;
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn get_for_share(&mut self, tree: &Tree, key: &[u8]) -> Result<Option<Value>> {
+        self.get_locked(tree, key, Mode::Shared)
+    }
+
+    fn get_locked(&mut self, tree: &Tree, key: &[u8], mode: Mode) -> Result<Option<Value>> {
+        self.check(tree)?;
+        self.protect(tree, Span::Key(key), mode)?;
+        if self.is_optimistic() {
+            let view = self.snapshot.clone();
+            return match self.own(tree, key)? {
+                Some(own) => Ok(own),
+                None => self.read_at(tree, key, view.as_ref()),
+            };
+        }
+        if mode == Mode::Exclusive {
+            self.check_unchanged(tree, Span::Key(key))?;
+        }
+        match self.own(tree, key)? {
+            Some(own) => Ok(own),
+            None => self.read_at(tree, key, None),
+        }
+    }
+
+    /// A scan of what [`Transaction::get`] would find, own writes included. It shows one moment:
+    /// what the transaction writes from now on is not in it. It may be used beside other calls and
+    /// after the transaction's end.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the options name a snapshot: the transaction has its own. At
+    /// [`Isolation::Serializable`] those of locks: the whole range is locked.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.delete(&tree, b"b")?;
+    /// txn.put(&tree, b"bb", b"2")?;
+    /// let rows = txn.scan(&tree, shaledb::ScanOptions::default())?;
+    /// let keys: shaledb::Result<Vec<_>> = rows.map(|row| row.map(|(key, _)| key)).collect();
+    /// assert_eq!(keys?, [b"a".to_vec(), b"bb".to_vec(), b"c".to_vec()]);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn scan(&mut self, tree: &Tree, options: ScanOptions<'_>) -> Result<Scan> {
+        self.check(tree)?;
+        refuse_snapshot(&options)?;
+        if self.options.isolation == Isolation::Serializable {
+            let (lower, upper) = options.bounds();
+            let span = Span::Range(&lower, upper.as_deref());
+            self.protect(tree, span, Mode::Shared)?;
+        }
+        self.begin_view();
+        let own = self.writes.of_tree(tree.id());
+        tree.scan_as(ScanOptions { snapshot: self.view(), ..options }, own)
+    }
+}
+
+pub(super) fn refuse_snapshot(options: &ScanOptions<'_>) -> Result<()> {
+    match options.snapshot {
+        None => Ok(()),
+        Some(_) => Err(Error::InvalidArgument(
+            "a transaction reads at its own snapshot; leave `snapshot` out of the scan's options"
+                .to_owned(),
+        )),
+    }
+}

@@ -1,0 +1,197 @@
+//! A file as whoever reads or writes it sees it.
+
+use crate::base::error::Result;
+use std::path::Path;
+
+/// A file open for reading at any position. Thread-safe.
+///
+/// ```
+/// # let fs = shaledb::Env::memory().fs;
+/// # let path = std::path::Path::new("/greeting");
+/// # fs.create(path)?.append(b"hello world")?;
+/// let file = fs.open(path)?;
+/// let mut word = [0; 5];
+/// file.read_at(6, &mut word)?;
+/// assert_eq!(&word, b"world");
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[allow(clippy::len_without_is_empty)] // An empty file is nothing special.
+pub trait ReadFile: Send + Sync {
+    /// Fills all of `buf` from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Corruption`](crate::Error::Corruption) if the file ends before `buf` is full:
+    /// whoever reads knows from elsewhere how long the file was when it was written.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// # let path = std::path::Path::new("/greeting");
+    /// # fs.create(path)?.append(b"hello world")?;
+    /// # let file = fs.open(path)?;
+    /// let mut word = [0; 5];
+    /// file.read_at(0, &mut word)?;
+    /// assert_eq!(&word, b"hello");
+    /// assert!(file.read_at(7, &mut word).unwrap_err().is_corruption());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// The file's length in bytes.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// # let path = std::path::Path::new("/greeting");
+    /// # fs.create(path)?.append(b"hello world")?;
+    /// assert_eq!(fs.open(path)?.len()?, 11);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn len(&self) -> Result<u64>;
+
+    /// Tells the system that `bytes` bytes from `offset` on will be read soon. Never fails; it may
+    /// do nothing.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// # let path = std::path::Path::new("/greeting");
+    /// # fs.create(path)?.append(b"hello world")?;
+    /// let file = fs.open(path)?;
+    /// file.prefetch(0, file.len()?);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn prefetch(&self, offset: u64, bytes: u64);
+
+    /// Where the file is, for messages.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// # let path = std::path::Path::new("/greeting");
+    /// # fs.create(path)?;
+    /// assert_eq!(fs.open(path)?.path(), path);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn path(&self) -> &Path;
+}
+
+/// A file open for appending, by one owner.
+///
+/// ```
+/// # let fs = shaledb::Env::memory().fs;
+/// # let dir = std::path::Path::new("/");
+/// let mut file = fs.create(&dir.join("greeting"))?;
+/// file.append(b"hello")?;
+/// file.sync()?; // its content is durable
+/// fs.sync_dir(dir)?; // and so is its name
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[allow(clippy::len_without_is_empty)] // An empty file is nothing special.
+pub trait WriteFile: Send {
+    /// Appends all of `bytes`, or fails. After a failure the tail of the file is unknown until
+    /// [`WriteFile::truncate`] succeeds.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`](crate::Error::DiskFull) if there is no space.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// let mut file = fs.create("/greeting".as_ref())?;
+    /// file.append(b"hello ")?;
+    /// file.append(b"world")?;
+    /// assert_eq!(file.len(), 11);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Makes everything appended so far durable. After a failure the file must not be trusted, and
+    /// a second try proves nothing.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// let mut file = fs.create("/greeting".as_ref())?;
+    /// file.append(b"hello")?;
+    /// file.sync()?;
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn sync(&mut self) -> Result<()>;
+
+    /// A second handle that can make what was appended so far durable, from another thread.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// let mut file = fs.create("/greeting".as_ref())?;
+    /// file.append(b"hello")?;
+    /// let syncer = file.syncer()?;
+    /// std::thread::spawn(move || syncer.sync()).join().unwrap()?;
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn syncer(&self) -> Result<Box<dyn Syncer>>;
+
+    /// Starts writing appended bytes to the device without waiting. Never fails; it may do nothing.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// let mut file = fs.create("/greeting".as_ref())?;
+    /// file.append(b"hello")?;
+    /// file.flush_hint(); // so that the sync finds less to do
+    /// file.sync()?;
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn flush_hint(&mut self);
+
+    /// Cuts the file back to its first `bytes` bytes, undoing a failed append.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// let mut file = fs.create("/greeting".as_ref())?;
+    /// file.append(b"hello world")?;
+    /// file.truncate(5)?;
+    /// assert_eq!(file.len(), 5);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn truncate(&mut self, bytes: u64) -> Result<()>;
+
+    /// The file's length in bytes, as far as appends have succeeded.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// let mut file = fs.create("/greeting".as_ref())?;
+    /// file.append(b"hello")?;
+    /// assert_eq!(file.len(), 5);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn len(&self) -> u64;
+
+    /// Where the file is, for messages.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// let file = fs.create("/greeting".as_ref())?;
+    /// assert_eq!(file.path().display().to_string(), "/greeting");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn path(&self) -> &Path;
+}
+
+/// Makes a file durable from a thread other than its writer's; see [`WriteFile::syncer`].
+///
+/// ```
+/// # let fs = shaledb::Env::memory().fs;
+/// let mut file = fs.create("/greeting".as_ref())?;
+/// file.append(b"hello")?;
+/// let syncer: Box<dyn shaledb::fs::Syncer> = file.syncer()?;
+/// std::thread::spawn(move || syncer.sync()).join().unwrap()?;
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+pub trait Syncer: Send + Sync {
+    /// Makes everything appended before this call durable. After a failure the file must not be
+    /// trusted.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// # let mut file = fs.create("/greeting".as_ref())?;
+    /// let syncer = file.syncer()?;
+    /// file.append(b"hello")?;
+    /// syncer.sync()?;
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn sync(&self) -> Result<()>;
+}

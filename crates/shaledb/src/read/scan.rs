@@ -1,0 +1,411 @@
+//! A range of a tree, row by row, in both directions.
+//!
+//! A [`Scan`] is a stack of cursors: one for each memtable, each table of level 0 and each level
+//! below it that meets the range; a merge of those; and the view of one reader on that. Every
+//! layer is known by type, so a row costs no virtual call, and nothing is read before the first
+//! seek. A scan owns what it reads: memtables and tables stay until it is dropped.
+
+use super::own::OwnSources;
+use super::sources::{self, ScanRange, ScanSource};
+use super::value::BlobSource;
+use crate::base::activity::Activity;
+use crate::base::error::{Error, Result};
+use crate::base::key::{Kind, SeqNo};
+use crate::base::stats::Counter;
+use crate::base::sync::Arc;
+use crate::iter::Visible;
+use crate::state::TreeState;
+use std::cell::OnceCell;
+
+/// A cursor over the rows of a range, of one moment: what is committed later is not seen. Not at a
+/// row until one of the four seeks; as an iterator it begins with the first row by itself.
+///
+/// After an error it is at no row, and can be sought again.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+/// let mut scan = tree.scan::<&[u8]>(..)?;
+/// scan.seek(b"b")?; // as a cursor, without copying rows
+/// while scan.valid() {
+///     println!("{} {}", scan.key().escape_ascii(), scan.value()?.escape_ascii());
+///     scan.next()?;
+/// }
+///
+/// for row in tree.scan::<&[u8]>(..)? {
+///     let (key, value) = row?; // as an iterator, of copies
+/// #   assert_eq!((key.len(), value.len()), (1, 1));
+/// }
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+pub struct Scan {
+    rows: Visible<ScanSource>,
+    blobs: Arc<dyn BlobSource>,
+    /// The row's large value, once it has been read.
+    blob: OnceCell<Vec<u8>>,
+    progress: Progress,
+    steps: Steps,
+}
+
+/// Counts steps down to the next one that is to be measured: a step is too short for a look at
+/// what belongs to the thread.
+#[derive(Clone, Copy)]
+struct Steps {
+    /// How many steps until the one to be measured, that one included.
+    due: u32,
+    /// What `due` was when steps were counted last.
+    counted_at: u32,
+}
+
+impl Steps {
+    fn until(due: u32) -> Steps {
+        Steps { due, counted_at: due }
+    }
+
+    /// Whether the step to come is to be measured.
+    #[inline]
+    fn is_due(&mut self) -> bool {
+        self.due = self.due.wrapping_sub(1);
+        self.due == 0
+    }
+
+    /// The steps since they were counted last.
+    fn uncounted(self) -> u64 {
+        self.counted_at.wrapping_sub(self.due).into()
+    }
+}
+
+/// What the iterator's next call has to do first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// The scan was never positioned: go to the first row.
+    New,
+    /// The current row was not yielded.
+    Fresh,
+    /// The current row was yielded: go on to the next.
+    Yielded,
+}
+
+impl Scan {
+    /// A scan of `range` in `state` as a reader at `seq` sees it.
+    #[doc(hidden)]
+    pub fn new(
+        state: &TreeState,
+        range: ScanRange,
+        seq: SeqNo,
+        blobs: Arc<dyn BlobSource>,
+    ) -> Result<Scan> {
+        Scan::with_own(state, None, range, seq, blobs)
+    }
+
+    /// As [`Scan::new`], with the reader's own writes.
+    #[doc(hidden)]
+    pub fn with_own(
+        state: &TreeState,
+        own: Option<OwnSources>,
+        range: ScanRange,
+        seq: SeqNo,
+        blobs: Arc<dyn BlobSource>,
+    ) -> Result<Scan> {
+        let (merge, deletes) = sources::open(state, own.as_ref(), &range)?;
+        let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
+        let steps = Steps::until(due);
+        let mut rows = Visible::new(merge, seq, deletes, range.lower, range.upper);
+        if let Some(own) = own {
+            rows = rows.with_own(own.writes);
+        }
+        Ok(Scan { rows, blobs, blob: OnceCell::new(), progress: Progress::New, steps })
+    }
+
+    /// Makes a seek, measured and counted.
+    fn measured_seek(
+        &mut self,
+        seek: impl FnOnce(&mut Visible<ScanSource>) -> Result<()>,
+    ) -> Result<()> {
+        self.leave();
+        if self.blobs.is_closed() {
+            return Err(self.end());
+        }
+        let Some(meter) = self.blobs.meter() else { return seek(&mut self.rows) };
+        let started = meter.begin_and_count(Activity::Seek, Counter::Seeks);
+        seek(&mut self.rows)?;
+        meter.end(Activity::Seek, started);
+        Ok(())
+    }
+
+    #[cold]
+    fn measured_step(
+        &mut self,
+        step: impl FnOnce(&mut Visible<ScanSource>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(meter) = self.blobs.meter() else { return step(&mut self.rows) };
+        meter.recorder().add(Counter::ScanSteps, self.steps.uncounted());
+        let (started, due) = meter.begin_taken(Activity::ScanStep);
+        self.steps = Steps::until(due);
+        step(&mut self.rows)?;
+        meter.end(Activity::ScanStep, started);
+        Ok(())
+    }
+
+    /// Ends a scan of a database that has been closed.
+    #[cold]
+    fn end(&mut self) -> Error {
+        self.rows.leave();
+        Error::Closed
+    }
+
+    /// The row is about to change.
+    #[inline]
+    fn leave(&mut self) {
+        self.progress = Progress::Fresh;
+        if self.blob.get().is_some() {
+            self.blob = OnceCell::new();
+        }
+    }
+
+    /// Goes to the first row.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_first()?;
+    /// assert_eq!(scan.key(), b"a");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn seek_first(&mut self) -> Result<()> {
+        self.measured_seek(Visible::seek_first)
+    }
+
+    /// Goes to the last row.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_last()?;
+    /// assert_eq!(scan.key(), b"c");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn seek_last(&mut self) -> Result<()> {
+        self.measured_seek(Visible::seek_last)
+    }
+
+    /// Goes to the first row at or after `key` (and inside the bounds of the scan).
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek(b"aa")?;
+    /// assert_eq!(scan.key(), b"b");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.measured_seek(|rows| rows.seek(key))
+    }
+
+    /// Goes to the last row at or before `key` (and inside the bounds of the scan).
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_back(b"bb")?;
+    /// assert_eq!(scan.key(), b"b");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
+        self.measured_seek(|rows| rows.seek_back(key))
+    }
+
+    /// Goes to the next row, or to none after the last; nothing happens if there is no current one.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek(b"b")?;
+    /// scan.next()?;
+    /// assert_eq!(scan.key(), b"c");
+    /// scan.next()?;
+    /// assert!(!scan.valid());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    #[expect(clippy::should_implement_trait, reason = "a cursor first; the iterator is on top")]
+    #[inline]
+    pub fn next(&mut self) -> Result<()> {
+        self.leave();
+        if self.blobs.is_closed() {
+            return Err(self.end());
+        }
+        if self.steps.is_due() {
+            return self.measured_step(Visible::next);
+        }
+        self.rows.next()
+    }
+
+    /// Goes to the previous row, or to none before the first; nothing happens if there is no
+    /// current one.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_last()?;
+    /// scan.prev()?;
+    /// assert_eq!(scan.key(), b"b");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    #[inline]
+    pub fn prev(&mut self) -> Result<()> {
+        self.leave();
+        if self.blobs.is_closed() {
+            return Err(self.end());
+        }
+        if self.steps.is_due() {
+            return self.measured_step(Visible::prev);
+        }
+        self.rows.prev()
+    }
+
+    /// Whether there is a current row.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// assert!(!scan.valid()); // not sought yet
+    /// scan.seek(b"b")?;
+    /// assert!(scan.valid());
+    /// scan.seek(b"x")?; // after the last row
+    /// assert!(!scan.valid());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    #[inline]
+    pub fn valid(&self) -> bool {
+        self.rows.valid()
+    }
+
+    /// The row's key. To be asked for only while [`Scan::valid`]; otherwise it panics or gives
+    /// some key that is not of the scan.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_first()?;
+    /// assert_eq!(scan.key(), b"a");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.rows.key()
+    }
+
+    /// The row's value; a large one is read from its file, whole, the first time it is asked for.
+    /// Only while [`Scan::valid`], as [`Scan::key`].
+    ///
+    /// # Errors
+    /// What reading a large value fails with; others do not fail.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// # for key in [b"a", b"b", b"c"] { tree.put(key, b"1")?; }
+    /// # let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_first()?;
+    /// assert_eq!(scan.value()?, b"1");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    #[inline]
+    pub fn value(&self) -> Result<&[u8]> {
+        if self.rows.kind() == Kind::Blob { self.large_value() } else { Ok(self.rows.value()) }
+    }
+
+    #[cold]
+    fn large_value(&self) -> Result<&[u8]> {
+        if let Some(value) = self.blob.get() {
+            return Ok(value);
+        }
+        let value = self.blobs.read(self.rows.value())?;
+        Ok(self.blob.get_or_init(|| value))
+    }
+
+    /// The reference to the row's value if it is a large one in a file of its own: so values can
+    /// be told that [`Scan::value`] would have to read. Only while [`Scan::valid`], as
+    /// [`Scan::key`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"small", b"1")?;
+    /// tree.put(b"video", &vec![7; 2 << 20])?;
+    /// let mut scan = tree.scan::<&[u8]>(..)?;
+    /// scan.seek_first()?;
+    /// assert!(scan.blob_ref().is_none());
+    /// scan.next()?;
+    /// assert!(scan.blob_ref().is_some()); // `Tree::get_reader` reads it in parts
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn blob_ref(&self) -> Option<&[u8]> {
+        (self.rows.kind() == Kind::Blob).then(|| self.rows.value())
+    }
+}
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        if let Some(meter) = self.blobs.meter() {
+            let Steps { due, .. } = self.steps;
+            let (activity, counter) = (Activity::ScanStep, Counter::ScanSteps);
+            let steps = self.steps.uncounted();
+            meter.recorder().put_back_and_count(activity, due, counter, steps);
+        }
+    }
+}
+
+/// Key and value of every row from the current one on, or from the first if the scan was not
+/// positioned yet. There is no current row after a failed step, so that the iterator ends.
+impl Iterator for Scan {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let moved = match self.progress {
+            Progress::New => self.seek_first(),
+            Progress::Fresh => Ok(()),
+            Progress::Yielded => Scan::next(self),
+        };
+        if let Err(error) = moved {
+            return Some(Err(error));
+        }
+        if !self.valid() {
+            return None;
+        }
+        self.progress = Progress::Yielded;
+        Some(self.value().map(|value| (self.key().to_vec(), value.to_vec())))
+    }
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

@@ -1,0 +1,111 @@
+//! The steps of a repair, in their order.
+
+use super::catalog::Catalog;
+use super::options::{RepairOptions, RepairProgress};
+use super::prepared;
+use super::report::{RepairReport, RepairedTree};
+use super::rows::{self, Sources};
+use super::work::{Work, list};
+use crate::base::config::Config;
+use crate::base::error::{Error, Result};
+use crate::db::{Background, Db, OpenOptions};
+use crate::table::format::{FileKind, LOCK, file_name};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Writes what can be salvaged of the database in `from` to a new one in `to`, which must be empty
+/// or absent. See the module for what that is. `from` is not changed, and nobody can write to it
+/// meanwhile; where its lock cannot be had (nothing can be written there, and it has no lock file)
+/// a warning is logged. `progress` is called now and then.
+///
+/// # Errors
+/// [`Error::NoDatabase`] if `from` has no file of a database; [`Error::InvalidArgument`] if `to`
+/// is not empty; [`Error::Locked`] if `from` is in use; [`Error::Config`] for a setting out of
+/// range. Damage is no error: it is reported.
+///
+/// ```
+/// # let env = shaledb::Env::memory();
+/// # let options = shaledb::OpenOptions { env: env.clone(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let tree = db.tree_or_create("t")?;
+/// # tree.put(b"a", b"1")?;
+/// # db.flush()?;
+/// # let files = shaledb::inspect::directory_in(&env, "/db".as_ref())?.files;
+/// # db.close()?;
+/// # let name = &files.iter().find(|file| file.level.is_some()).unwrap().name;
+/// # let path = std::path::Path::new("/db").join(name);
+/// # let mut bytes = shaledb::fs::read_all(&*env.fs, &path)?;
+/// # bytes[10] ^= 1; // in its only block
+/// # env.fs.create(&path)?.append(&bytes)?;
+/// use shaledb::repair::{RepairOptions, repair};
+///
+/// let options = RepairOptions { env, ..RepairOptions::default() };
+/// let report = repair("/db".as_ref(), "/saved".as_ref(), &options, &mut |_| ())?;
+/// print!("{report}"); // what was damaged, what was saved
+/// assert!(!report.is_clean());
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+pub fn repair(
+    from: &Path,
+    to: &Path,
+    options: &RepairOptions,
+    progress: &mut dyn FnMut(RepairProgress),
+) -> Result<RepairReport> {
+    let env = &options.env;
+    let fs = &*env.fs;
+    options.config.validate()?;
+    let files = list(env, from)?;
+    if fs.exists(to)? && !fs.list(to)?.is_empty() {
+        return Err(Error::InvalidArgument(format!(
+            "the directory {} is not empty; name a new one for the repaired database",
+            to.display()
+        )));
+    }
+    let _lock = match fs.lock_shared(&from.join(LOCK)) {
+        // No lock file, no right to open it, or a file system without locks.
+        Err(error @ Error::Io { .. }) => {
+            tracing::warn!(%error, "the damaged database is read without its lock");
+            None
+        }
+        other => Some(other?),
+    };
+    let mut report = RepairReport::default();
+    let mut catalog = Catalog::find(env, from, &files, &mut report)?;
+    let mut work = Work { env, from, files: &files, bytes_done: 0, bytes_total: 0, rows: 0 };
+    work.bytes_total = work.total();
+    let mut sources = Sources::read(&mut work, &mut catalog, &mut report, progress)?;
+
+    let config = Config { create: true, ..options.config.clone() };
+    let open = OpenOptions { env: env.clone(), background: Background::Stepped, read_only: false };
+    let db = Db::open_in(to, config, open)?;
+    let mut trees = BTreeMap::new();
+    for (id, known) in catalog.trees {
+        let Some(source) = sources.trees.remove(&id) else { continue };
+        let tree_config = known.config.unwrap_or_else(|| options.config.tree.clone());
+        let tree = db.create_tree(&known.name, tree_config)?;
+        let repaired = rows::write(&mut work, source, &tree, &mut report, progress)?;
+        report.trees.push(RepairedTree { named: known.named, ..repaired });
+        trees.insert(id, tree);
+    }
+    for (xid, undecided) in &sources.prepared.undecided {
+        if catalog.prepared.contains_key(xid) {
+            let what = format!(
+                "what became of a transaction `{}` is lost, and another one is prepared under the \
+                 same name; the one in the log is left out",
+                xid.escape_ascii()
+            );
+            let mut logs = files.keys().filter(|(kind, _)| *kind == FileKind::Wal);
+            let last = logs.next_back().map_or(0, |(_, id)| *id);
+            report.note(&file_name(FileKind::Wal, last), None, what);
+            continue;
+        }
+        prepared::logged(&work, &db, &trees, xid, &undecided.ops, &mut report)?;
+    }
+    for (xid, tables) in &catalog.prepared {
+        let what = (&xid[..], &tables[..]);
+        prepared::in_tables(&mut work, &db, &trees, what, &mut report, progress)?;
+    }
+    drop(trees);
+    db.close()?;
+    Ok(report)
+}

@@ -1,0 +1,226 @@
+//! What must hold in bad moments: failures, races, long lives.
+
+use shaledb::fs::mem::{Call, Fault, MemClock, MemFs};
+use shaledb::{
+    Background, Config, Db, Env, Error, OpenOptions, Result, SyncPolicy, TransactionOptions,
+    WriteOptions,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn small() -> Config {
+    Config {
+        memory_bytes: 16 << 20,
+        memtable_bytes: 64 << 10,
+        table_bytes: 64 << 10,
+        background_threads: 2,
+        ..Config::default()
+    }
+}
+
+/// A database on a disk in memory, whose background work is stepped.
+fn stepped(fs: &MemFs, clock: &Arc<MemClock>) -> Result<Db> {
+    stepped_with(fs, clock, small())
+}
+
+fn stepped_with(fs: &MemFs, clock: &Arc<MemClock>, config: Config) -> Result<Db> {
+    let env = Env { fs: Arc::new(fs.clone()), clock: clock.clone() };
+    let options = OpenOptions { env, background: Background::Stepped, ..OpenOptions::default() };
+    Db::open_in("/db", config, options)
+}
+
+#[test]
+fn a_bulk_load_beside_writers_of_several_trees_ends() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path(), small())?;
+    let (one, other) = (db.tree_or_create("one")?, db.tree_or_create("other")?);
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = [one.clone(), other, one.clone()]
+        .into_iter()
+        .map(|tree| {
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                let mut n = 0u64;
+                while !stop.load(Ordering::Relaxed) {
+                    tree.put(&(n % 5_000).to_be_bytes(), &[7; 40])?;
+                    n += 1;
+                }
+                Result::Ok(())
+            })
+        })
+        .collect();
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let load = |round: u64| {
+            let mut ingest = one.ingest()?;
+            for n in 0..50u64 {
+                ingest.add(&(1 << 40 | round << 20 | n).to_be_bytes(), b"bulk")?;
+            }
+            ingest.finish()
+        };
+        done.send((0..30).try_for_each(|round| load(round).map(drop)))
+    });
+    // A thread that hangs cannot be joined, so the test ends without it.
+    let result = ended.recv_timeout(Duration::from_secs(120));
+    stop.store(true, Ordering::Relaxed);
+    result.expect("the bulk loads hang")?;
+    for writer in writers {
+        writer.join().unwrap()?;
+    }
+    assert_eq!(db.tree("one")?.scan((1u64 << 40).to_be_bytes()..)?.count(), 30 * 50);
+    Ok(())
+}
+
+#[test]
+fn the_manifest_of_a_long_life_stays_small() -> Result<()> {
+    let fs = MemFs::new();
+    let db = stepped(&fs, &Arc::new(MemClock::new()))?;
+    db.create_tree("kept", db.tree_or_create("kept too")?.config().clone())?;
+    let manifests = || -> Vec<u64> {
+        let is_one = |path: &std::path::Path| path.to_string_lossy().contains("MANIFEST");
+        fs.files().into_iter().filter(|(path, _)| is_one(path)).map(|(_, bytes)| bytes).collect()
+    };
+    let name = "x".repeat(1000);
+    for round in 0..6_000 {
+        db.tree_or_create(&format!("{name} {round}"))?;
+        db.drop_tree(&format!("{name} {round}"))?;
+        assert!(manifests().iter().sum::<u64>() < 5 << 20, "{:?}", manifests());
+    }
+    assert_eq!(manifests().len(), 1);
+    drop(db);
+    assert_eq!(stepped(&fs, &Arc::new(MemClock::new()))?.tree_names(), ["kept", "kept too"]);
+    Ok(())
+}
+
+#[test]
+fn a_poisoned_database_leaves_no_more_files() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let (one, other) = (db.tree_or_create("one")?, db.tree_or_create("other")?);
+    other.put(b"only in the log", b"")?;
+    for n in 0..3_000u64 {
+        one.put(&n.to_be_bytes(), &[1; 20])?;
+    }
+    fs.fail(Call::Sync, 1, Fault::Io, true);
+    assert!(matches!(db.sync(), Err(Error::Poisoned(_))));
+    let before = fs.files().len();
+    for _ in 0..50 {
+        clock.advance(20_000_000_000);
+        assert!(!db.step()?, "there is nothing to do that could be put in force");
+    }
+    let large = vec![1; 8 << 20];
+    assert!(matches!(one.put(b"large", &large), Err(Error::Poisoned(_))));
+    assert_eq!(fs.files().len(), before);
+    assert!(one.get(&7u64.to_be_bytes())?.is_some());
+    drop((one, other, db));
+    let db = stepped(&fs, &clock)?;
+    assert!(db.tree("other")?.get(b"only in the log")?.is_some());
+    Ok(())
+}
+
+#[test]
+fn closing_does_not_wait_for_the_next_sync() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config { sync: SyncPolicy::EveryMillis(60_000), ..small() };
+    let db = Db::open(dir.path(), config)?;
+    db.tree_or_create("t")?.put_with(b"k", b"v", WriteOptions::default())?;
+    std::thread::sleep(Duration::from_millis(50));
+    let started = Instant::now();
+    db.close()?;
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    Ok(())
+}
+
+#[test]
+fn many_small_trees_are_flushed_together() -> Result<()> {
+    const TREES: u64 = 300;
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    // So large that nothing is sealed before the end.
+    let config = Config { memtable_bytes: 2 << 20, ..small() };
+    let db = stepped_with(&fs, &clock, config)?;
+    let trees: Vec<_> =
+        (0..TREES).map(|n| db.tree_or_create(&format!("tree {n}"))).collect::<Result<_>>()?;
+    for round in 0..3u64 {
+        for tree in &trees {
+            tree.put(&round.to_be_bytes(), b"a little")?;
+        }
+    }
+    let before = fs.counts();
+    db.flush()?;
+    let made = |call| fs.counts().of(call) - before.of(call);
+    // A table each must be synced; the log, the directory and the manifest once for many trees.
+    assert!((TREES..TREES + 60).contains(&made(Call::Sync)), "{}", made(Call::Sync));
+    assert!(made(Call::SyncDir) < 40, "{}", made(Call::SyncDir));
+    // And it is durable.
+    let crashed = fs.crash_clone(1, shaledb::fs::mem::CrashMode::Lost);
+    let db = stepped(&crashed, &clock)?;
+    for n in 0..TREES {
+        assert_eq!(db.tree(&format!("tree {n}"))?.scan::<&[u8]>(..)?.count(), 3);
+    }
+    Ok(())
+}
+
+#[test]
+fn opening_for_reading_only_keeps_to_the_bound_on_memory() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let large = Config { memory_bytes: 256 << 20, memtable_bytes: 64 << 20, ..Config::default() };
+    let little = Config { memory_bytes: 16 << 20, ..Config::default() };
+    {
+        let db = Db::open(dir.path(), large.clone())?;
+        let tree = db.tree_or_create("t")?;
+        for n in 0..24u64 {
+            tree.put(&n.to_be_bytes(), &vec![n as u8; 1 << 19])?;
+        }
+    }
+    let count = |db: &Db| Result::Ok(db.tree("t")?.scan::<&[u8]>(..)?.count());
+    let files = || {
+        let names = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = files();
+    match Db::open_read_only(dir.path(), little.clone()) {
+        Err(Error::Config { setting: "memory_bytes", what }) => {
+            assert!(what.contains("once for writing"), "{what}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(count(&Db::open_read_only(dir.path(), large)?)?, 24);
+    assert_eq!(files(), before, "nothing on disk is changed");
+    // What the message says helps: also if the database is closed at once.
+    drop(Db::open(dir.path(), little.clone())?);
+    assert_eq!(count(&Db::open_read_only(dir.path(), little)?)?, 24);
+    Ok(())
+}
+
+#[test]
+fn what_is_prepared_can_be_committed_while_other_writes_are_refused() -> Result<()> {
+    let (fs, clock) = (MemFs::new(), Arc::new(MemClock::new()));
+    let db = stepped(&fs, &clock)?;
+    let tree = db.tree_or_create("t")?;
+    let prepare = |name: &[u8]| {
+        let mut txn = db.begin(TransactionOptions::default())?;
+        txn.put(&tree, name, &[1; 1000])?;
+        txn.prepare(name)
+    };
+    let prepared = prepare(b"before")?;
+    fs.fail(Call::Create, 1, Fault::Full, false);
+    let refused = (0..100_000u32).find_map(|n| tree.put(&n.to_be_bytes(), &[7; 1000]).err());
+    assert!(refused.as_ref().is_some_and(Error::is_disk_full), "{refused:?}");
+    // It is asked for room while it can still be refused.
+    assert!(prepare(b"meanwhile").is_err_and(|error| error.is_disk_full()));
+    assert!(tree.get(b"meanwhile")?.is_none());
+    prepared.commit(WriteOptions::default())?;
+    assert_eq!(tree.get(b"before")?.unwrap(), [1; 1000]);
+    fs.clear_faults();
+    clock.advance(20_000_000_000);
+    tree.put(b"later", b"2")?;
+    prepare(b"meanwhile")?.commit(WriteOptions::default())?;
+    db.close()?;
+    let db = stepped(&fs, &clock)?;
+    let tree = db.tree("t")?;
+    for key in [&b"before"[..], b"meanwhile", b"later"] {
+        assert!(tree.get(key)?.is_some(), "{key:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+"""What the package promises, beside a dictionary where there is one."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import random
+import tempfile
+import threading
+import unittest
+
+import shaledb
+
+
+class Case(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "db"
+        self.db = shaledb.open(self.path, memory_bytes=32 << 20)
+        self.addCleanup(self.db.close)
+        self.tree = self.db.tree("t")
+
+
+class Trees(Case):
+    def test_equals_a_dictionary(self) -> None:
+        chance = random.Random(7)
+        model: dict[bytes, bytes] = {}
+        for step in range(3000):
+            key = b"%03d" % chance.randrange(300)
+            match_of = chance.randrange(10)
+            if match_of < 6:
+                model[key] = value = b"v%d" % step * chance.randrange(1, 40)
+                self.tree[key] = value
+            elif match_of < 8:
+                model.pop(key, None)
+                self.tree.delete(key)
+            elif match_of == 8:
+                self.assertEqual(self.tree.get(key), model.get(key))
+                self.assertEqual(key in self.tree, key in model)
+            elif step % 5 == 0:
+                start, stop = sorted((key, b"%03d" % chance.randrange(300)))
+                self.tree.delete_range(start, stop)
+                model = {k: v for k, v in model.items() if not start <= k < stop}
+        rows = sorted(model.items())
+        self.assertEqual(list(self.tree.items()), rows)
+        self.assertEqual(list(self.tree), [key for key, _ in rows])
+        self.assertEqual(list(reversed(self.tree)), [key for key, _ in reversed(rows)])
+        self.assertEqual(list(self.tree.values()), [value for _, value in rows])
+        inside = [row for row in rows if b"1" <= row[0] < b"2"]
+        self.assertEqual(list(self.tree.items(b"1", b"2")), inside)
+        self.assertEqual(list(self.tree.items(prefix=b"1", reverse=True)), inside[::-1])
+        keys = [b"%03d" % number for number in range(300)]
+        self.assertEqual(self.tree.get_many(keys), [model.get(key) for key in keys])
+        self.db.flush()
+        self.db.compact()
+        self.assertEqual(list(self.tree.items()), rows)
+        self.tree.clear()
+        self.assertEqual(list(self.tree), [])
+        self.tree.clear()
+
+    def test_keys_that_are_not_there(self) -> None:
+        with self.assertRaises(KeyError) as caught:
+            self.tree[b"none"]
+        self.assertEqual(caught.exception.args, (b"none",))
+        with self.assertRaises(KeyError):
+            del self.tree[b"none"]
+        self.assertEqual(self.tree.get(b"none", 5), 5)
+        self.tree[b"a"] = b""
+        del self.tree[b"a"]
+        self.assertNotIn(b"a", self.tree)
+
+    def test_trees_come_and_go(self) -> None:
+        settings = json.dumps({"block_bytes": 4096})
+        other = self.db.tree("other", settings=settings)
+        self.assertEqual(self.db.tree_names(), ["other", "t"])
+        with self.assertRaises(shaledb.TreeExists):
+            self.db.tree("other", settings=settings)
+        with self.assertRaises(shaledb.NoSuchTree):
+            self.db.tree("third", create=False)
+        self.db.drop_tree("other")
+        with self.assertRaises(shaledb.NoSuchTree):
+            other[b"a"] = b"1"
+
+    def test_loads_and_iterators_are_of_one_moment(self) -> None:
+        rows = [(b"%05d" % number, b"x" * 50) for number in range(5000)]
+        self.assertEqual(self.tree.load(iter(rows)), len(rows))
+        scan = self.tree.items()
+        self.assertEqual(next(scan), rows[0])
+        self.tree.clear()
+        self.assertEqual(list(scan), rows[1:])
+        with self.assertRaises(shaledb.InvalidArgument):
+            self.tree.load([(b"b", b""), (b"a", b"")])
+        self.assertEqual(list(self.tree), [])
+
+    def test_threads_work_side_by_side(self) -> None:
+        def work(number: int) -> None:
+            for step in range(500):
+                self.tree.put(b"%d-%03d" % (number, step), b"%d" % step)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sum(1 for _ in self.tree), 2000)
+
+
+class Wholes(Case):
+    def test_batches_are_all_or_nothing(self) -> None:
+        other = self.db.tree("other")
+        with self.db.batch(sync=True) as batch:
+            batch.put(self.tree, b"a", b"1")
+            batch.put(other, b"b", b"2")
+            self.assertEqual(len(batch), 2)
+            self.assertNotIn(b"a", self.tree)
+        self.assertEqual((self.tree[b"a"], other[b"b"]), (b"1", b"2"))
+        with self.assertRaises(ZeroDivisionError):
+            with self.db.batch() as batch:
+                batch.delete(self.tree, b"a")
+                batch.delete_range(other, b"a", b"z")
+                raise ZeroDivisionError
+        self.assertEqual((self.tree[b"a"], other[b"b"]), (b"1", b"2"))
+        with self.assertRaises(shaledb.Closed):
+            batch.put(self.tree, b"a", b"3")
+
+    def test_snapshots_stay(self) -> None:
+        self.tree[b"a"] = b"1"
+        with self.db.snapshot() as before:
+            self.tree[b"a"] = b"2"
+            self.assertEqual(self.tree.get(b"a", snapshot=before), b"1")
+            self.assertEqual(list(self.tree.items(snapshot=before)), [(b"a", b"1")])
+        with self.assertRaises(shaledb.Closed):
+            self.tree.get(b"a", snapshot=before)
+
+    def test_transactions(self) -> None:
+        self.tree[b"a"] = b"1"
+        with self.db.transaction(sync=True) as txn:
+            self.assertEqual(txn.get(self.tree, b"a", lock="exclusive"), b"1")
+            txn.put(self.tree, b"a", b"2")
+            place = txn.savepoint()
+            txn.delete(self.tree, b"a")
+            txn.delete_range(self.tree, b"x", b"y")
+            self.assertEqual(list(txn.items(self.tree)), [])
+            txn.rollback_to(place)
+            self.assertEqual(txn.get(self.tree, b"a"), b"2")
+            self.assertEqual(self.tree[b"a"], b"1")
+            with self.db.transaction(lock_timeout=0) as other:
+                with self.assertRaises(shaledb.LockTimeout):
+                    other.put(self.tree, b"a", b"3")
+                other.rollback()
+        self.assertEqual(self.tree[b"a"], b"2")
+        with self.assertRaises(ZeroDivisionError):
+            with self.db.transaction() as txn:
+                txn.put(self.tree, b"a", b"3")
+                raise ZeroDivisionError
+        self.assertEqual(self.tree[b"a"], b"2")
+        with self.assertRaises(shaledb.Conflict):
+            with self.db.transaction(optimistic=True) as txn:
+                txn.put(self.tree, b"a", b"3")
+                self.tree[b"a"] = b"4"
+        self.assertTrue(issubclass(shaledb.Conflict, shaledb.Retry))
+
+    def test_a_database_outlives_its_handle(self) -> None:
+        self.tree.put(b"a", b"1", sync=True)
+        with self.assertRaises(shaledb.Locked):
+            shaledb.open(self.path)
+        copy = self.path.with_name("copy")
+        self.db.checkpoint(copy)
+        self.assertEqual(json.loads(self.db.verify())["damage"], [])
+        self.assertIn("levels", self.db.stats())
+        self.assertGreater(len(str(self.db)), 100)
+        self.db.close()
+        with self.assertRaises(shaledb.Closed):
+            self.tree[b"a"]
+        with shaledb.open(self.path, create=False) as again:
+            self.assertEqual(again.tree("t")[b"a"], b"1")
+            self.assertEqual(again.path, self.path)
+        with shaledb.open(copy, read_only=True) as other:
+            with self.assertRaises(shaledb.ReadOnly):
+                other.tree("t")[b"a"] = b"2"
+
+    def test_a_forked_child_is_refused(self) -> None:
+        self.tree[b"a"] = b"1"
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                for write in (
+                    lambda: self.tree.put(b"child", b"1"),
+                    lambda: self.tree.delete(b"a"),
+                    lambda: self.tree.clear(),
+                    self.db.sync,
+                    self.db.flush,
+                    self.db.compact,
+                    self.db.transaction,
+                    self.db.close,
+                ):
+                    with self.assertRaises(shaledb.Forked):
+                        write()
+                with self.assertRaises(shaledb.Forked):
+                    with self.db.batch() as batch:
+                        batch.put(self.tree, b"child", b"1")
+                self.assertEqual(self.tree[b"a"], b"1")
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.tree.put(b"b", b"2", sync=True)
+        with self.assertRaises(shaledb.Locked):
+            shaledb.open(self.path)
+        self.db.close()
+        with shaledb.open(self.path, create=False) as again:
+            self.assertEqual(list(again.tree("t")), [b"a", b"b"])
+
+    def test_a_follower_sees_what_is_written_when_it_looks(self) -> None:
+        self.tree[b"a"] = b"1"
+        with shaledb.open_follower(self.path, memory_bytes=64 << 20) as follower:
+            seen = follower.tree("t", create=False)
+            before = follower.refresh()
+            self.tree[b"a"] = b"2"
+            self.assertEqual(seen[b"a"], b"1")
+            self.assertGreater(follower.refresh(), before)
+            self.assertEqual(seen[b"a"], b"2")
+            with self.assertRaises(shaledb.ReadOnly):
+                seen[b"a"] = b"3"
+        with self.assertRaises(shaledb.InvalidArgument):
+            self.db.refresh()
+
+    def test_wrong_settings_are_named(self) -> None:
+        with self.assertRaisesRegex(shaledb.ConfigError, "memory"):
+            shaledb.open(self.path.with_name("other"), memory=1)
+        with self.assertRaisesRegex(shaledb.ConfigError, "memory_bytes"):
+            shaledb.open(self.path.with_name("other"), memory_bytes=1)
+        with self.assertRaises(shaledb.NoDatabase):
+            shaledb.open(self.path.with_name("other"), create=False)
+
+
+if __name__ == "__main__":
+    unittest.main()
