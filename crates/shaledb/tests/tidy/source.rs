@@ -27,7 +27,7 @@ impl Source {
 
     /// The path inside `crates/shaledb/src`, if it is there.
     pub fn engine_path(&self) -> Option<&str> {
-        self.path_in("shale")
+        self.path_in("shaledb")
     }
 
     /// The path inside the sources of a crate, if it is there.
@@ -103,6 +103,8 @@ pub fn sources() -> Vec<Source> {
     for source in &sources {
         tests.extend(modules(source).into_iter().filter(|m| m.is_test).flat_map(|m| m.files));
     }
+    let of_engine = sources.iter().filter(|source| source.engine_path().is_some()).count();
+    assert!(of_engine > 100, "{of_engine} files of the engine found");
     for source in &mut sources {
         let path = &source.path;
         source.is_test = tests.contains(path)
