@@ -195,7 +195,7 @@ fn answer_drop(input: &str) -> String {
     }
     let deletes = RangeDeletes::new(deletes);
     let bottom = Bottom::Levels(vec![below]);
-    let mut rule = DropRule::new(&snapshots, bottom.clone(), &deletes);
+    let mut rule = DropRule::new(&snapshots, bottom.clone(), deletes.clone());
     let mut answer = String::new();
     for (key, seq, kind) in entries {
         match rule.judge(key.as_bytes(), seq, kind) {

@@ -10,7 +10,7 @@
 //! open snapshots, and the position of the newest commit that readers see.
 
 use crate::base::key::{Kind, SeqNo};
-use crate::base::ranges::{Fragment, RangeDelete, RangeDeletes};
+use crate::base::ranges::{RangeDelete, RangeDeletes};
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Block, RawBlock};
 use std::collections::BTreeSet;
@@ -88,9 +88,9 @@ fn stratum(snapshots: &[SeqNo], seq: SeqNo) -> usize {
 
 /// Judges the entries of one merge, in their order.
 #[derive(Debug)]
-pub struct DropRule<'a> {
+pub struct DropRule {
     snapshots: Vec<SeqNo>,
-    fragments: &'a [Fragment],
+    deletes: RangeDeletes,
     bottom: Bottom,
     bottom_is_empty: bool,
     /// For each level below: the first table that is not before the last key asked for.
@@ -102,13 +102,10 @@ pub struct DropRule<'a> {
     done: usize,
 }
 
-impl<'a> DropRule<'a> {
-    /// A rule for a merge (or a part of one) whose inputs have `range_deletes`. `snapshots` ascend.
-    pub fn new(
-        snapshots: &[SeqNo],
-        bottom: Bottom,
-        range_deletes: &'a RangeDeletes,
-    ) -> DropRule<'a> {
+impl DropRule {
+    /// A rule for a merge (or a part of one) whose inputs have these range deletes. `snapshots`
+    /// ascend.
+    pub fn new(snapshots: &[SeqNo], bottom: Bottom, deletes: RangeDeletes) -> DropRule {
         debug_assert!(snapshots.is_sorted());
         let levels = match &bottom {
             Bottom::Unknown => 0,
@@ -116,7 +113,7 @@ impl<'a> DropRule<'a> {
         };
         DropRule {
             snapshots: snapshots.to_vec(),
-            fragments: range_deletes.fragments(),
+            deletes,
             bottom_is_empty: bottom.is_empty(),
             below_at: vec![0; levels],
             bottom,
@@ -141,7 +138,7 @@ impl<'a> DropRule<'a> {
         // A merge operand needs the entries under it.
         self.done = if kind == Kind::Merge { usize::MAX } else { stratum };
         let mut in_range = false;
-        if !self.fragments.is_empty()
+        if !self.deletes.is_empty()
             && let Some(fragment) = self.fragment_of(key)
         {
             in_range = true;
@@ -205,26 +202,30 @@ impl<'a> DropRule<'a> {
 
     /// Whether a fragment may cover a key of the block, which has one.
     fn has_fragments_in(&self, block: &Block) -> bool {
-        if self.fragments.is_empty() {
+        let fragments = self.deletes.fragments();
+        if fragments.is_empty() {
             return false;
         }
         let (first, last) = (block.key(0), block.key(block.entries() - 1));
-        let at = self.fragments.partition_point(|fragment| fragment.end <= first);
-        self.fragments.get(at).is_some_and(|fragment| fragment.start <= last)
+        let at = fragments.partition_point(|fragment| fragment.end <= first);
+        fragments.get(at).is_some_and(|fragment| fragment.start <= last)
     }
 
-    /// The fragment that covers `key`.
-    fn fragment_of(&mut self, key: &[u8]) -> Option<&'a Fragment> {
-        while self.fragments.get(self.fragment_at).is_some_and(|f| f.end.as_slice() <= key) {
+    /// The number of the fragment that covers `key`.
+    fn fragment_of(&mut self, key: &[u8]) -> Option<usize> {
+        let fragments = self.deletes.fragments();
+        while fragments.get(self.fragment_at).is_some_and(|f| f.end.as_slice() <= key) {
             self.fragment_at += 1;
         }
-        self.fragments.get(self.fragment_at).filter(|f| f.start.as_slice() <= key)
+        let fragment = fragments.get(self.fragment_at)?;
+        (fragment.start.as_slice() <= key).then_some(self.fragment_at)
     }
 
     /// Whether the fragment has a delete newer than `seq` in the same stratum.
-    fn is_covered(&self, fragment: &Fragment, seq: SeqNo, of: usize) -> bool {
-        let newer = fragment.seqs.partition_point(|&delete| delete > seq);
-        fragment.seqs[..newer].last().is_some_and(|&s| stratum(&self.snapshots, s) == of)
+    fn is_covered(&self, fragment: usize, seq: SeqNo, of: usize) -> bool {
+        let seqs = &self.deletes.fragments()[fragment].seqs;
+        let newer = seqs.partition_point(|&delete| delete > seq);
+        seqs[..newer].last().is_some_and(|&s| stratum(&self.snapshots, s) == of)
     }
 
     /// Whether no table below can have `key`.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::base::coding::hash;
 use crate::base::config::Codec;
+use crate::base::error::Error;
 use crate::base::key::SEQ_MAX;
 use crate::base::ranges::RangeDelete;
 use crate::base::stats::Recorder;
@@ -12,8 +13,7 @@ use crate::fs::mem::{Call, Fault, MemClock, MemFs};
 use crate::table::{BlobRef, TableEnv};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use std::cell::Cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zlib(1), Codec::Zstd(3)];
 const KEYS: u32 = 2000;
@@ -45,7 +45,7 @@ struct World {
     fs: MemFs,
     env: Env,
     shared: Arc<TableEnv>,
-    next: Cell<FileId>,
+    next: AtomicU64,
     dictionary: bool,
     block_bytes: usize,
     filter_bits: u8,
@@ -58,12 +58,11 @@ impl World {
         let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
         let shared = TableEnv::new(env.clone(), 8 << 20, Arc::new(Recorder::new()));
         let (dictionary, block_bytes, filter_bits) = (false, 512, 10);
-        World { fs, env, shared, next: Cell::new(1), dictionary, block_bytes, filter_bits }
+        World { fs, env, shared, next: AtomicU64::new(1), dictionary, block_bytes, filter_bits }
     }
 
     fn new_file(&self) -> (FileId, PathBuf) {
-        let id = self.next.get();
-        self.next.set(id + 1);
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
         (id, path(id))
     }
 
@@ -90,7 +89,7 @@ impl World {
 }
 
 fn path(id: FileId) -> PathBuf {
-    PathBuf::from(format!("/t/{id}.table"))
+    Path::new("/t").join(file_name(FileKind::Table, id))
 }
 
 /// A compaction into the last level, with nothing below.
@@ -125,11 +124,11 @@ impl Job<'_> {
     }
 
     fn merge(&self, part: &Part) -> Result<Done> {
-        self.merge_until(part, &|| false)
+        self.merge_counting_yields(part).map(|(done, _)| done)
     }
 
-    fn merge_until(&self, part: &Part, cancelled: &dyn Fn() -> bool) -> Result<Done> {
-        let context = Context {
+    fn context(&self) -> Context<'_> {
+        Context {
             env: &self.world.env,
             meter: &self.world.shared.meter,
             plan: &self.plan,
@@ -139,10 +138,20 @@ impl Job<'_> {
             codecs: &self.codecs,
             dictionary: self.world.dictionary,
             block_bytes: self.world.block_bytes,
-            new_file: &|| self.world.new_file(),
-            cancelled,
-        };
-        merge(&context, part, &mut Vec::new())
+            dir: Path::new("/t"),
+            next_file: &self.world.next,
+        }
+    }
+
+    /// The result, and how many yield points the merge has passed.
+    fn merge_counting_yields(&self, part: &Part) -> Result<(Done, u32)> {
+        let context = self.context();
+        let mut merge = PartMerge::begin(&context, part)?;
+        let mut yields = 0;
+        while merge.step()? {
+            yields += 1;
+        }
+        Ok((merge.finish()?, yields))
     }
 
     /// What must come out of a part: every entry of the inputs, judged one by one.
@@ -154,7 +163,7 @@ impl Job<'_> {
         let deletes: Vec<RangeDeletes> =
             tables.map(|t| t.range_deletes().unwrap().clip(b"", None)).collect();
         let deletes = RangeDeletes::union(&deletes);
-        let mut rule = DropRule::new(&self.snapshots, Bottom::of(&self.plan), &deletes);
+        let mut rule = DropRule::new(&self.snapshots, Bottom::of(&self.plan), deletes);
         let mut kept = Vec::new();
         for mut entry in all {
             if part.start.as_ref().is_some_and(|start| entry.key < *start)
@@ -461,7 +470,7 @@ fn blocks_stay_half_full_however_often_they_are_merged() {
 fn blocks_with_a_dictionary_are_carried_over() {
     let with = World { dictionary: true, ..World::new() };
     let (fs, env, shared) = (with.fs.clone(), with.env.clone(), Arc::clone(&with.shared));
-    let without = World { fs, env, shared, next: Cell::new(100), ..World::new() };
+    let without = World { fs, env, shared, next: AtomicU64::new(100), ..World::new() };
     let row = |number: u32| {
         let value = format!("{{\"number\":{number},\"status\":\"active\",\"currency\":\"EUR\"}}");
         put(number, 0, value.into_bytes())
@@ -480,16 +489,16 @@ fn blocks_with_a_dictionary_are_carried_over() {
 }
 
 #[test]
-fn a_job_that_only_carries_blocks_can_be_cancelled() {
+fn a_job_that_only_carries_blocks_yields_and_can_be_given_up() {
     let mut world = World::new();
     world.block_bytes = 64;
-    let looks = Cell::new(0);
     let job = one_update(&world, Codec::None);
-    let cancelled = || {
-        looks.set(looks.get() + 1);
-        looks.get() > 1
-    };
-    assert!(matches!(job.merge_until(&Part::default(), &cancelled), Err(Error::Closed)));
+    let (_, yields) = job.merge_counting_yields(&Part::default()).unwrap();
+    assert!(yields > 1, "{yields}");
+    let (before, context) = (world.next.load(Ordering::Relaxed), job.context());
+    let mut merge = PartMerge::begin(&context, &Part::default()).unwrap();
+    assert!(merge.step().unwrap());
+    assert_eq!(merge.into_files(), [before], "what was made is the caller's to remove");
 }
 
 #[test]

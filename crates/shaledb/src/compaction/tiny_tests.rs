@@ -370,7 +370,7 @@ fn check_parts(parts: &[Part]) {
 
 fn filter(content: &Content, snapshots: &[SeqNo], bottom: Bottom) -> Content {
     let deletes = surviving_range_deletes(&content.deletes, snapshots, &bottom);
-    let mut rule = DropRule::new(snapshots, bottom, &content.deletes);
+    let mut rule = DropRule::new(snapshots, bottom, content.deletes.clone());
     let mut kept = Content { entries: Vec::new(), deletes };
     for entry in &content.entries {
         match rule.judge(&entry.key, entry.seq, entry.kind) {

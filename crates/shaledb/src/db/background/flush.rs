@@ -1,15 +1,14 @@
 //! Running flushes: the sealed memtables of one tree or of many become a table of level 0 each,
-//! installed by one edit.
+//! installed by one edit. `next_job` chooses them.
 //!
 //! A flush of many trees syncs each table, but the directory and the manifest once for all of them:
 //! trees with a little each would else cost three syncs apiece.
 
 use super::install::Change;
+use super::outcome::Work;
 use crate::base::activity::Activity;
 use crate::base::error::Result;
-use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
-use crate::compaction::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
 use crate::db::core::{Core, FlushedOf, TreeCore};
 use crate::fs::WriteFile;
 use crate::memtable::Memtable;
@@ -34,6 +33,22 @@ struct Part<'a> {
 }
 
 impl Core {
+    /// Runs a flush that was chosen, takes back its marks and notes how it went.
+    pub fn run_flush_job(&self, trees: &[Arc<TreeCore>]) -> Result<()> {
+        let result = self.run_flush(&trees.iter().map(|tree| &**tree).collect::<Vec<_>>());
+        let mut state = self.sched.lock();
+        for tree in trees {
+            state.flushing.remove(&tree.id);
+            if !tree.is_dropped() && !tree.state.load().sealed.is_empty() {
+                state.flush.insert(tree.id);
+            }
+        }
+        drop(state);
+        let result = self.note_outcome(Work::Flush, result);
+        self.announce_progress();
+        result
+    }
+
     /// Writes the sealed memtables of each tree to one table of level 0. Nobody else may flush
     /// these trees meanwhile. Trees that are dropped meanwhile are passed over.
     pub fn run_flush(&self, trees: &[&TreeCore]) -> Result<()> {
@@ -94,25 +109,19 @@ impl Core {
     }
 
     fn write_table(&self, part: &Part<'_>) -> Result<Option<(TableMeta, Box<dyn WriteFile>)>> {
-        let memtables = &part.memtables;
         let snapshots = self.reader_seqs_to_keep();
-        let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
-        let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
-        let surviving = surviving_range_deletes(&deletes, &snapshots, &Bottom::Unknown);
         let path = self.path(FileKind::Table, part.id);
         let file = self.env.fs.create(&path)?;
         let writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
             .counted_as(Activity::FlushCompress, &self.tables.meter);
-        let mut rule = DropRule::new(&snapshots, Bottom::Unknown, &deletes);
-        let keep = |key: &[u8], seq, kind| rule.judge(key, seq, kind) != Verdict::Drop;
-        let table = flush::flush(memtables, keep, &surviving, writer)?;
+        let table = flush::flush(&part.memtables, &snapshots, writer)?;
         if table.is_none() {
             self.env.fs.remove(&path)?;
         }
         Ok(table)
     }
 
-    /// Puts the tables in force; answers with the trees that were still there.
+    /// Installs the tables; answers with the trees that were still there.
     fn install_flush(&self, parts: &[Part<'_>]) -> Result<BTreeSet<TreeId>> {
         let flushed: FlushedOf<'_> =
             parts.iter().map(|part| (part.tree.id, &part.memtables[..])).collect();
@@ -125,6 +134,6 @@ impl Core {
             let edit = TreeEdit { tree: part.tree.id, added, removed: Vec::new(), flushed_seq };
             changes.push(Change { tree: part.tree, edit, flushed: &part.memtables });
         }
-        self.install_all(changes, None, || ())
+        self.install_all(changes, None, None)
     }
 }

@@ -2,6 +2,7 @@
 //! replaced, then files that nobody needs any more are let go.
 
 use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
@@ -10,7 +11,7 @@ use crate::db::core::{Core, FlushedOf, PreparedCore, TreeCore};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::table::format::FileKind;
-use crate::table::meta::{FileId, TableMeta};
+use crate::table::meta::FileId;
 use crate::table::{Blob, Table};
 use crate::version::edit::{Edit, LogStart, TreeEdit};
 use crate::version::{TreeId, Version};
@@ -45,17 +46,18 @@ impl Core {
         edit: TreeEdit,
         flushed: &[Arc<Memtable>],
     ) -> Result<()> {
-        self.install_all(vec![Change { tree, edit, flushed }], None, || ()).map(drop)
+        self.install_all(vec![Change { tree, edit, flushed }], None, None).map(drop)
     }
 
-    /// Makes changes of several trees durable together, and visible tree by tree; `publish` runs
-    /// right after. Trees that have been dropped are left out; an error if all have. Answers with
-    /// those that were there. `decided` is a prepared transaction whose tables these are.
+    /// Makes changes of several trees durable together, and visible tree by tree; right after,
+    /// reads see up to `publish`, if there is such a number. Trees that have been dropped are left
+    /// out; an error if all have. Answers with those that were there. `decided` is a prepared
+    /// transaction whose tables these are.
     pub fn install_all(
         &self,
         mut changes: Vec<Change<'_>>,
         decided: Option<&[u8]>,
-        publish: impl FnOnce(),
+        publish: Option<SeqNo>,
     ) -> Result<BTreeSet<TreeId>> {
         let mut manifest = self.manifest.lock();
         let first = changes.first().map(|change| change.tree.name.clone()).unwrap_or_default();
@@ -89,7 +91,9 @@ impl Core {
                 version: next.version.clone(),
             });
         }
-        publish();
+        if let Some(seq) = publish {
+            self.publish(seq);
+        }
         drop(manifest);
 
         for (change, next) in changes.iter().zip(&next) {
@@ -169,15 +173,6 @@ impl Core {
             Err(error) if error.is_disk_full() && log.check().is_ok() => Err(error),
             Err(error) => Err(self.poison(error)),
         }
-    }
-
-    /// A table of this database; nothing is read yet.
-    pub fn open_table(&self, meta: TableMeta) -> Arc<Table> {
-        let path = self.path(FileKind::Table, meta.id);
-        let blobs = meta.blobs.iter().map(|id| self.blob(*id)).collect();
-        let table = Table::new(meta, path, &self.tables);
-        table.hold_blobs(blobs);
-        table
     }
 
     /// Where the log will start once `flushed` are in tables: everything before is in tables

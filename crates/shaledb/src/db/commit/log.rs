@@ -145,7 +145,7 @@ impl Core {
     /// A new log file: the one made in advance, if it is there.
     fn next_log(&self, after: FileId) -> Result<WalWriter> {
         let spare = self.spare_log.lock().take();
-        self.sched.want_log();
+        self.sched.want_spare_log();
         match spare {
             // Logs are replayed in the order of their numbers.
             Some(spare) if spare.id() > after => Ok(spare),

@@ -63,6 +63,21 @@ impl Progress {
         Some((stage, done.into_iter().map(|(_, done)| done).collect()))
     }
 
+    /// The inputs that a part meets.
+    pub fn inputs_of(&self, part: &Part) -> Inputs {
+        let of_part = |tables: &[Arc<Table>]| {
+            tables.iter().filter(|table| part.meets(&table.meta)).cloned().collect()
+        };
+        self.inputs.iter().map(|(level, tables)| (*level, of_part(tables))).collect()
+    }
+
+    /// Notes that a part and its installing have ended; answers whether it was the last.
+    pub fn end_part(&mut self) -> bool {
+        assert!(self.left > 0, "no part ends twice");
+        self.left -= 1;
+        self.left == 0
+    }
+
     /// Takes the inputs that have left the tree.
     pub fn take_removed(&mut self, removed: &Removed) -> Vec<Arc<Table>> {
         let mut gone = Vec::new();

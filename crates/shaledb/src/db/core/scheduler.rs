@@ -77,7 +77,7 @@ pub(crate) struct State {
     /// Trees whose last compaction has failed.
     pub failed: BTreeSet<TreeId>,
     /// Whether a log file is to be made in advance.
-    pub log_wanted: bool,
+    pub spare_log_wanted: bool,
     pub closing: bool,
     /// How many callers want the best shape for reading now.
     pub idle_wanted: usize,
@@ -137,8 +137,8 @@ impl Scheduler {
         self.work.notify_one();
     }
 
-    pub fn want_log(&self) {
-        self.state.lock().log_wanted = true;
+    pub fn want_spare_log(&self) {
+        self.state.lock().spare_log_wanted = true;
         self.work.notify_one();
     }
 

@@ -35,40 +35,39 @@ impl Core {
     /// Makes the tables visible and durable, of all trees at one place of the commit order. After
     /// an error nothing has changed, and the tables are gone.
     pub fn ingest(&self, parts: &mut [IngestPart]) -> Result<()> {
-        let result = self.ingest_by(parts, |parts| {
-            let mut leader = self.leader.lock();
-            self.check_writable()?;
-            self.ingest_locked(&mut leader, parts, None)
-        });
+        let result = self.try_ingest(parts);
         let left = parts.iter().flat_map(|part| &part.tables);
         self.discard_runs(&left.map(|meta| meta.id).collect::<Vec<_>>());
         result
     }
 
-    /// As [`Core::ingest`], but the tables stay after an error; `lead` takes the leader's lock for
-    /// [`Core::ingest_locked`].
-    pub fn ingest_by(
-        &self,
-        parts: &mut [IngestPart],
-        lead: impl FnOnce(&mut [IngestPart]) -> Result<()>,
-    ) -> Result<()> {
+    fn try_ingest(&self, parts: &mut [IngestPart]) -> Result<()> {
+        let _paused = self.pause_flushes(parts)?;
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        self.ingest_locked(&mut leader, parts, None)
+    }
+
+    /// Flushes the trees of the parts and keeps others from flushing them, for
+    /// [`Core::ingest_locked`]. To be called before the leader's lock is taken, since a flush that
+    /// runs may need that lock to come to its end.
+    pub fn pause_flushes(&self, parts: &mut [IngestPart]) -> Result<PausedFlushes<'_>> {
         // Taken in order, so that two who ingest do not wait for each other.
         parts.sort_by_key(|part| part.tree.id);
         for part in &*parts {
             // Flushing without the lock first keeps the time under the lock short.
             self.flush(Some(&part.tree))?;
         }
-        // Before the leader's lock, since a flush that runs may need that lock to come to its end.
         let mut paused = PausedFlushes { core: self, trees: Vec::new() };
         for part in &*parts {
             paused.add(part.tree.id)?;
         }
-        lead(parts)
+        Ok(paused)
     }
 
-    /// Puts tables in force under the leader's lock, and takes those out of `parts` that are.
-    /// Nobody flushes their trees meanwhile. `decided` is a prepared transaction whose tables these
-    /// are.
+    /// Installs tables under the leader's lock, and takes those out of `parts` that it has
+    /// installed. Nobody flushes their trees meanwhile: see [`Core::pause_flushes`]. `decided` is a
+    /// prepared transaction whose tables these are.
     pub fn ingest_locked(
         &self,
         leader: &mut Leader,
@@ -106,8 +105,7 @@ impl Core {
             };
             changes.push(Change { tree: &part.tree, edit, flushed: &[] });
         }
-        let publish = || self.publish(seq);
-        let result = self.install_all(changes, decided, publish);
+        let result = self.install_all(changes, decided, Some(seq));
         if result.is_err() {
             // The number is used up in the log; what comes next goes on after it.
             self.publish(seq);
@@ -137,7 +135,7 @@ impl Core {
 }
 
 /// Keeps others from flushing trees until it is dropped.
-struct PausedFlushes<'a> {
+pub(crate) struct PausedFlushes<'a> {
     core: &'a Core,
     trees: Vec<TreeId>,
 }
