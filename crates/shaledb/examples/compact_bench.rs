@@ -1,4 +1,4 @@
-//! What a compaction costs, and what carrying whole blocks over saves:
+//! What a compaction costs, and what the reuse of whole blocks saves:
 //! `cargo run --release -p shaledb --example compact_bench -- [rows] [bytes] [rounds] [pattern]`.
 //!
 //! A run of `rows` rows in the last level is merged with a tenth as many rows from above. Keys are
@@ -199,7 +199,7 @@ fn run(env: &Env, dir: PathBuf, codec: Codec, pattern: &str, sizes: [u64; 3]) ->
         "{pattern:>10} {codec:>8} {:>9.3} {:>10.1} {:>9.1} {:>8} {:>9} {:>9.1}",
         best as f64 / 1e6 / (input as f64 / 1e6),
         best as f64 / done.entries_in as f64,
-        100.0 * done.carried_blocks as f64 / blocks as f64,
+        100.0 * done.blocks_reused as f64 / blocks as f64,
         blocks,
         sum(|meta| meta.blocks),
         sum(|meta| meta.file_bytes) as f64 / 1e6,
@@ -221,7 +221,7 @@ fn main() -> Result<()> {
     println!("{rows} rows, values of {value_bytes} bytes, the best of {rounds} rounds");
     println!(
         "{:>10} {:>8} {:>9} {:>10} {:>9} {:>8} {:>9} {:>9}",
-        "pattern", "codec", "ms/MB", "ns/entry", "carried %", "blocks", "new", "new MB"
+        "pattern", "codec", "ms/MB", "ns/entry", "reused %", "blocks", "new", "new MB"
     );
     let wanted = |pattern: &&str| args.get(3).is_none_or(|only| only == pattern);
     for pattern in ["uniform", "clustered", "append", "nothing"].into_iter().filter(wanted) {

@@ -3,7 +3,7 @@
 //! The hottest loop of the engine. Every input is scanned forward in large reads, past the block
 //! cache; the merge compares eight-byte heads; rows go from the decoded input block to the output
 //! block with one copy and no allocation. A block whose keys no other input has, and of which
-//! nothing is dropped or changed, is carried over as it lies in its file: it is decompressed for
+//! nothing is dropped or changed, is reused as it lies in its file: it is decompressed for
 //! its keys (the filter needs them), but not taken apart and not compressed again.
 //! Measured in docs/decisions/0005-moving-blocks.md.
 //!
@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 /// How many rows are merged between two yield points.
 const ROWS_PER_STEP: u32 = 4096;
-/// As how many rows a block that is carried over counts there.
+/// As how many rows a reused block counts there.
 const ROWS_PER_BLOCK: u32 = 64;
 
 /// What a job works on and with.
@@ -73,10 +73,10 @@ pub struct Done {
     pub entries_in: u64,
     /// Rows written.
     pub entries_out: u64,
-    /// Blocks carried over whole; their rows count as read and written.
-    pub carried_blocks: u64,
+    /// Blocks reused whole; their rows count as read and written.
+    pub blocks_reused: u64,
     /// Bytes of those in the files.
-    pub carried_bytes: u64,
+    pub bytes_reused: u64,
 }
 
 type RunScan = Concat<BulkScan>;
@@ -151,7 +151,7 @@ impl<'a> PartMerge<'a> {
             surviving: surviving_range_deletes(&deletes, context.snapshots, &bottom),
             writer: None,
             start: part.start.clone(),
-            carries: policy::tells_codec(context.codecs, context.plan),
+            reuses_blocks: policy::tells_codec(context.codecs, context.plan),
             done: Done::default(),
         };
         let rule = DropRule::new(context.snapshots, bottom, deletes);
@@ -191,7 +191,7 @@ fn copy(rows: &mut impl Rows, rule: &mut DropRule, outputs: &mut Outputs<'_>) ->
             return Ok(true);
         }
         left -= 1;
-        if rows.scan().begins_block() && carry(rows, rule, outputs)? {
+        if rows.scan().begins_block() && reuse_block(rows, rule, outputs)? {
             left = left.saturating_sub(ROWS_PER_BLOCK);
             continue;
         }
@@ -208,9 +208,13 @@ fn copy(rows: &mut impl Rows, rule: &mut DropRule, outputs: &mut Outputs<'_>) ->
     Ok(false)
 }
 
-/// Carries the block at whose first row the merge is over, if that is possible.
+/// Reuses the block at whose first row the merge is over, if that is possible.
 #[inline(never)]
-fn carry(rows: &mut impl Rows, rule: &mut DropRule, outputs: &mut Outputs<'_>) -> Result<bool> {
+fn reuse_block(
+    rows: &mut impl Rows,
+    rule: &mut DropRule,
+    outputs: &mut Outputs<'_>,
+) -> Result<bool> {
     let Some(raw) = rows.scan().raw_block() else { return Ok(false) };
     let is_alone = rows.rival_key().is_none_or(|rival| raw.block.is_before(rival));
     if !is_alone || !outputs.takes(&raw) || !rule.keeps_block(&raw) {
@@ -270,8 +274,8 @@ struct Outputs<'a> {
     /// The first key that belongs to the present table (or comes before it and to no other):
     /// range deletes are clipped here.
     start: Option<Vec<u8>>,
-    /// Whether blocks may be carried over at all.
-    carries: bool,
+    /// Whether blocks may be reused at all.
+    reuses_blocks: bool,
     done: Done,
 }
 
@@ -296,7 +300,7 @@ impl Outputs<'_> {
 
     /// Whether the block is as the present table would write it.
     fn takes(&self, raw: &RawBlock<'_>) -> bool {
-        self.carries && self.writer.as_ref().is_some_and(|writer| writer.takes_block(raw))
+        self.reuses_blocks && self.writer.as_ref().is_some_and(|writer| writer.takes_block(raw))
     }
 
     /// Adds a block as it is. Its first key is a new one, as [`DropRule::keeps_block`] has seen to.
@@ -310,8 +314,8 @@ impl Outputs<'_> {
         let entries = raw.block.entries() as u64;
         self.done.entries_in += entries;
         self.done.entries_out += entries;
-        self.done.carried_blocks += 1;
-        self.done.carried_bytes += raw.bytes.len() as u64;
+        self.done.blocks_reused += 1;
+        self.done.bytes_reused += raw.bytes.len() as u64;
         Ok(())
     }
 

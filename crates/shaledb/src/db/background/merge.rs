@@ -223,7 +223,7 @@ impl Core {
         // The files go with the last handles, and not under the lock.
         drop(gone);
         let mut levels = job.tree.levels.lock();
-        done.iter().for_each(|done| levels.carried(&job.plan, done));
+        done.iter().for_each(|done| levels.reused(&job.plan, done));
         if !stage.is_last {
             levels.installed_early(&job.plan);
         }
