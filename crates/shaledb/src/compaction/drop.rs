@@ -1,9 +1,9 @@
 //! Which entries of a merge are still needed.
 //!
-//! Snapshots cut the commit order into strata: stratum 0 is everything up to and including the
-//! oldest snapshot, and so on; the newest stratum has no snapshot above it. Readers are at
-//! snapshots or at the newest position, so of each key at most the newest entry of each stratum
-//! can be seen, and that only if no range delete of the same stratum is newer. A delete of stratum
+//! Snapshots cut the commit order into snapshot stripes: stripe 0 is everything up to and including
+//! the oldest snapshot, and so on; the newest stripe has no snapshot above it. Readers are at
+//! snapshots or at the newest position, so of each key at most the newest entry of each stripe
+//! can be seen, and that only if no range delete of the same stripe is newer. A delete of stripe
 //! 0 hides nothing but what is older, so it goes when nothing older can lie below the output.
 //!
 //! The caller passes as snapshots every position at which a reader may still look at the outputs:
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What becomes of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// It is written as it is.
     Keep,
     /// It is written with sequence number 0: nobody can tell any more how old it is.
@@ -75,9 +75,9 @@ impl Bottom {
     }
 }
 
-/// The stratum of a sequence number.
+/// The stripe of a sequence number.
 #[inline]
-fn stratum(snapshots: &[SeqNo], seq: SeqNo) -> usize {
+fn stripe(snapshots: &[SeqNo], seq: SeqNo) -> usize {
     // Most jobs have one position to respect, or none.
     match snapshots {
         [] => 0,
@@ -86,9 +86,9 @@ fn stratum(snapshots: &[SeqNo], seq: SeqNo) -> usize {
     }
 }
 
-/// Judges the entries of one merge, in their order.
+/// Decides about the entries of one merge, in their order.
 #[derive(Debug)]
-pub struct DropRule {
+pub struct DropFilter {
     snapshots: Vec<SeqNo>,
     deletes: RangeDeletes,
     bottom: Bottom,
@@ -98,20 +98,20 @@ pub struct DropRule {
     /// The first fragment that does not end at or before the last key.
     fragment_at: usize,
     last_key: Vec<u8>,
-    /// The stratum of which `last_key` needs no further entry; `usize::MAX` for none.
+    /// The stripe of which `last_key` needs no further entry; `usize::MAX` for none.
     done: usize,
 }
 
-impl DropRule {
-    /// A rule for a merge (or a part of one) whose inputs have these range deletes. `snapshots`
+impl DropFilter {
+    /// A filter for a merge (or a part of one) whose inputs have these range deletes. `snapshots`
     /// ascend.
-    pub fn new(snapshots: &[SeqNo], bottom: Bottom, deletes: RangeDeletes) -> DropRule {
+    pub fn new(snapshots: &[SeqNo], bottom: Bottom, deletes: RangeDeletes) -> DropFilter {
         debug_assert!(snapshots.is_sorted());
         let levels = match &bottom {
             Bottom::Unknown => 0,
             Bottom::Levels(levels) => levels.len(),
         };
-        DropRule {
+        DropFilter {
             snapshots: snapshots.to_vec(),
             deletes,
             bottom_is_empty: bottom.is_empty(),
@@ -125,36 +125,36 @@ impl DropRule {
 
     /// What becomes of this entry. Entries come in merge order: key ascending, then newest first.
     #[inline]
-    pub fn judge(&mut self, key: &[u8], seq: SeqNo, kind: Kind) -> Verdict {
-        let stratum = stratum(&self.snapshots, seq);
+    pub fn decide(&mut self, key: &[u8], seq: SeqNo, kind: Kind) -> Decision {
+        let stripe = stripe(&self.snapshots, seq);
         if self.last_key == key {
-            if stratum == self.done {
-                return Verdict::Drop;
+            if stripe == self.done {
+                return Decision::Drop;
             }
         } else {
             self.last_key.clear();
             self.last_key.extend_from_slice(key);
         }
         // A merge operand needs the entries under it.
-        self.done = if kind == Kind::Merge { usize::MAX } else { stratum };
+        self.done = if kind == Kind::Merge { usize::MAX } else { stripe };
         let mut in_range = false;
         if !self.deletes.is_empty()
             && let Some(fragment) = self.fragment_of(key)
         {
             in_range = true;
-            if self.is_covered(fragment, seq, stratum) {
-                self.done = stratum;
-                return Verdict::Drop;
+            if self.is_covered(fragment, seq, stripe) {
+                self.done = stripe;
+                return Decision::Drop;
             }
         }
-        if stratum > 0 {
-            return Verdict::Keep;
+        if stripe > 0 {
+            return Decision::Keep;
         }
         match kind {
-            Kind::Delete if self.is_bottom(key) => Verdict::Drop,
+            Kind::Delete if self.is_bottom(key) => Decision::Drop,
             // A range delete that stays must not come to lie above an entry it is older than.
-            Kind::Put | Kind::Blob if self.bottom_is_empty && !in_range => Verdict::KeepAsSeqZero,
-            _ => Verdict::Keep,
+            Kind::Put | Kind::Blob if self.bottom_is_empty && !in_range => Decision::KeepAsSeqZero,
+            _ => Decision::Keep,
         }
     }
 
@@ -172,14 +172,14 @@ impl DropRule {
         for index in 0..entries {
             let (stored, kind) = block.tag(index);
             let seq = stored.max(raw.ingest_seq);
-            let stratum = stratum(&self.snapshots, seq);
-            if stratum == done && block.suffix(index) == block.suffix(index - 1) {
+            let stripe = stripe(&self.snapshots, seq);
+            if stripe == done && block.suffix(index) == block.suffix(index - 1) {
                 return false;
             }
-            done = if kind == Kind::Merge { usize::MAX } else { stratum };
+            done = if kind == Kind::Merge { usize::MAX } else { stripe };
             let stays = match kind {
-                Kind::Put | Kind::Blob if stratum == 0 && self.bottom_is_empty => stored == 0,
-                Kind::Delete if stratum == 0 => {
+                Kind::Put | Kind::Blob if stripe == 0 && self.bottom_is_empty => stored == 0,
+                Kind::Delete if stripe == 0 => {
                     stored == seq && self.bottom.may_have(&block.key(index))
                 }
                 _ => stored == seq,
@@ -191,13 +191,13 @@ impl DropRule {
         true
     }
 
-    /// Notes that a block for which [`DropRule::keeps_block`] said yes has been kept.
+    /// Notes that a block for which [`DropFilter::keeps_block`] said yes has been kept.
     pub fn kept_block(&mut self, raw: &RawBlock<'_>) {
         let Some(last) = raw.block.entries().checked_sub(1) else { return };
         let (seq, kind) = raw.block.tag(last);
-        let stratum = stratum(&self.snapshots, seq.max(raw.ingest_seq));
+        let stripe = stripe(&self.snapshots, seq.max(raw.ingest_seq));
         raw.block.key_into(last, &mut self.last_key);
-        self.done = if kind == Kind::Merge { usize::MAX } else { stratum };
+        self.done = if kind == Kind::Merge { usize::MAX } else { stripe };
     }
 
     /// Whether a fragment may cover a key of the block, which has one.
@@ -221,11 +221,11 @@ impl DropRule {
         (fragment.start.as_slice() <= key).then_some(self.fragment_at)
     }
 
-    /// Whether the fragment has a delete newer than `seq` in the same stratum.
+    /// Whether the fragment has a delete newer than `seq` in the same stripe.
     fn is_covered(&self, fragment: usize, seq: SeqNo, of: usize) -> bool {
         let seqs = &self.deletes.fragments()[fragment].seqs;
         let newer = seqs.partition_point(|&delete| delete > seq);
-        seqs[..newer].last().is_some_and(|&s| stratum(&self.snapshots, s) == of)
+        seqs[..newer].last().is_some_and(|&s| stripe(&self.snapshots, s) == of)
     }
 
     /// Whether no table below can have `key`.
@@ -246,8 +246,8 @@ impl DropRule {
     }
 }
 
-/// The range deletes of the inputs that the outputs must carry on: of each stratum the newest, and
-/// of stratum 0 only where something older may lie below.
+/// The range deletes of the inputs that the outputs must carry on: of each stripe the newest, and
+/// of stripe 0 only where something older may lie below.
 pub fn surviving_range_deletes(
     deletes: &RangeDeletes,
     snapshots: &[SeqNo],
@@ -257,12 +257,12 @@ pub fn surviving_range_deletes(
     for fragment in deletes.fragments() {
         let mut done = usize::MAX;
         for &seq in &fragment.seqs {
-            let stratum = stratum(snapshots, seq);
-            if stratum == done {
+            let stripe = stripe(snapshots, seq);
+            if stripe == done {
                 continue;
             }
-            done = stratum;
-            if stratum > 0 || bottom.meets(&fragment.start, &fragment.end) {
+            done = stripe;
+            if stripe > 0 || bottom.meets(&fragment.start, &fragment.end) {
                 let (start, end) = (fragment.start.clone(), fragment.end.clone());
                 kept.push(RangeDelete { start, end, seq });
             }

@@ -10,7 +10,7 @@
 //! A part is merged in steps of some thousand rows, and the caller drives them: between two steps
 //! is a yield point, where it may flush a memtable or give the part up.
 
-use super::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
+use super::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
 use super::plan::Plan;
 use super::policy;
 use super::split::{OutputCut, Part};
@@ -126,7 +126,7 @@ impl Rows for Merge<RunScan> {
 /// [`PartMerge::into_files`].
 pub struct PartMerge<'a> {
     input: Input,
-    rule: DropRule,
+    filter: DropFilter,
     outputs: Outputs<'a>,
     /// The first key of the next part.
     end: Option<Vec<u8>>,
@@ -154,20 +154,20 @@ impl<'a> PartMerge<'a> {
             reuses_blocks: policy::tells_codec(context.codecs, context.plan),
             done: Done::default(),
         };
-        let rule = DropRule::new(context.snapshots, bottom, deletes);
+        let filter = DropFilter::new(context.snapshots, bottom, deletes);
         let mut input = input(context, part);
         match &mut input {
             Input::Run(rows) => rows.seek_first()?,
             Input::Runs(rows) => rows.seek_first()?,
         }
-        Ok(PartMerge { input, rule, outputs, end: part.end.clone() })
+        Ok(PartMerge { input, filter, outputs, end: part.end.clone() })
     }
 
     /// Merges up to the next yield point; false once all rows are merged.
     pub fn step(&mut self) -> Result<bool> {
         match &mut self.input {
-            Input::Run(rows) => copy(rows, &mut self.rule, &mut self.outputs),
-            Input::Runs(rows) => copy(rows, &mut self.rule, &mut self.outputs),
+            Input::Run(rows) => copy(rows, &mut self.filter, &mut self.outputs),
+            Input::Runs(rows) => copy(rows, &mut self.filter, &mut self.outputs),
         }
     }
 
@@ -184,24 +184,24 @@ impl<'a> PartMerge<'a> {
 }
 
 /// Merges some thousand rows; answers whether there are more.
-fn copy(rows: &mut impl Rows, rule: &mut DropRule, outputs: &mut Outputs<'_>) -> Result<bool> {
+fn copy(rows: &mut impl Rows, filter: &mut DropFilter, outputs: &mut Outputs<'_>) -> Result<bool> {
     let mut left = ROWS_PER_STEP;
     while rows.valid() {
         if left == 0 {
             return Ok(true);
         }
         left -= 1;
-        if rows.scan().begins_block() && reuse_block(rows, rule, outputs)? {
+        if rows.scan().begins_block() && reuse_block(rows, filter, outputs)? {
             left = left.saturating_sub(ROWS_PER_BLOCK);
             continue;
         }
         let key = rows.key();
         outputs.done.entries_in += 1;
         let (seq, kind) = (rows.seq(), rows.kind());
-        match rule.judge(key, seq, kind) {
-            Verdict::Keep => outputs.add(key, seq, kind, rows.value())?,
-            Verdict::KeepAsSeqZero => outputs.add(key, 0, kind, rows.value())?,
-            Verdict::Drop => {}
+        match filter.decide(key, seq, kind) {
+            Decision::Keep => outputs.add(key, seq, kind, rows.value())?,
+            Decision::KeepAsSeqZero => outputs.add(key, 0, kind, rows.value())?,
+            Decision::Drop => {}
         }
         rows.next()?;
     }
@@ -212,15 +212,15 @@ fn copy(rows: &mut impl Rows, rule: &mut DropRule, outputs: &mut Outputs<'_>) ->
 #[inline(never)]
 fn reuse_block(
     rows: &mut impl Rows,
-    rule: &mut DropRule,
+    filter: &mut DropFilter,
     outputs: &mut Outputs<'_>,
 ) -> Result<bool> {
     let Some(raw) = rows.scan().raw_block() else { return Ok(false) };
     let is_alone = rows.rival_key().is_none_or(|rival| raw.block.is_before(rival));
-    if !is_alone || !outputs.takes(&raw) || !rule.keeps_block(&raw) {
+    if !is_alone || !outputs.takes(&raw) || !filter.keeps_block(&raw) {
         return Ok(false);
     }
-    rule.kept_block(&raw);
+    filter.kept_block(&raw);
     outputs.add_block(&raw)?;
     rows.skip_block()?;
     Ok(true)
@@ -303,7 +303,7 @@ impl Outputs<'_> {
         self.reuses_blocks && self.writer.as_ref().is_some_and(|writer| writer.takes_block(raw))
     }
 
-    /// Adds a block as it is. Its first key is a new one, as [`DropRule::keeps_block`] has seen to.
+    /// Adds a block as it is. Its first key is a new one, as [`DropFilter::keeps_block`] has seen to.
     fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
         let first = raw.block.key(0);
         let writer = match &mut self.writer {

@@ -154,7 +154,7 @@ impl Job<'_> {
         Ok((merge.finish()?, yields))
     }
 
-    /// What must come out of a part: every entry of the inputs, judged one by one.
+    /// What must come out of a part: every entry of the inputs, decided one by one.
     fn expected(&self, part: &Part) -> Vec<Entry> {
         let mut all: Vec<Entry> =
             self.inputs.iter().flat_map(|(_, tables)| tables).flat_map(content).collect();
@@ -163,7 +163,7 @@ impl Job<'_> {
         let deletes: Vec<RangeDeletes> =
             tables.map(|t| t.range_deletes().unwrap().clip(b"", None)).collect();
         let deletes = RangeDeletes::union(&deletes);
-        let mut rule = DropRule::new(&self.snapshots, Bottom::of(&self.plan), deletes);
+        let mut filter = DropFilter::new(&self.snapshots, Bottom::of(&self.plan), deletes);
         let mut kept = Vec::new();
         for mut entry in all {
             if part.start.as_ref().is_some_and(|start| entry.key < *start)
@@ -171,10 +171,10 @@ impl Job<'_> {
             {
                 continue;
             }
-            match rule.judge(&entry.key, entry.seq, entry.kind) {
-                Verdict::Drop => continue,
-                Verdict::Keep => {}
-                Verdict::KeepAsSeqZero => entry.seq = 0,
+            match filter.decide(&entry.key, entry.seq, entry.kind) {
+                Decision::Drop => continue,
+                Decision::Keep => {}
+                Decision::KeepAsSeqZero => entry.seq = 0,
             }
             kept.push(entry);
         }

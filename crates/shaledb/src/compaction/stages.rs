@@ -15,7 +15,7 @@
 //! - A reader finds the newest version that it may see above, as before. If it may see none of
 //!   those above, the output level has for it what it would have after the whole job. An entry has
 //!   sequence number 0 only if every reader from then on may see it.
-//! - A merge of both meets the upper copy first or one that is as old; copies are of one stratum,
+//! - A merge of both meets the upper copy first or one that is as old; copies are of one stripe,
 //!   and all but the first go. (An operand that must be applied once,
 //!   [`Kind::Merge`](crate::base::key::Kind::Merge), could not be installed so; none is made.)
 //! - A merge of a copy with older tables of level 0 only, which can come before the newest goes

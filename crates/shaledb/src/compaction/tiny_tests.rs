@@ -1,9 +1,9 @@
 //! A tree of a few hundred entries held in vectors, whose flushes and compactions do what the
-//! picker, the drop rule and the splitter say, several at once, installed in stages, ending in any
+//! picker, the drop filter and the splitter say, several at once, installed in stages, ending in any
 //! order, some of them early. After every step each key is read at each snapshot and compared with
 //! a plain history of the operations.
 
-use super::drop::{Bottom, DropRule, Verdict, dropped_blobs, surviving_range_deletes};
+use super::drop::{Bottom, Decision, DropFilter, dropped_blobs, surviving_range_deletes};
 use super::manual::{Step, pick_manual};
 use super::plan::{Action, Busy, Load, Plan, Settings, Shape};
 use super::policy::LAST;
@@ -370,13 +370,13 @@ fn check_parts(parts: &[Part]) {
 
 fn filter(content: &Content, snapshots: &[SeqNo], bottom: Bottom) -> Content {
     let deletes = surviving_range_deletes(&content.deletes, snapshots, &bottom);
-    let mut rule = DropRule::new(snapshots, bottom, content.deletes.clone());
+    let mut filter = DropFilter::new(snapshots, bottom, content.deletes.clone());
     let mut kept = Content { entries: Vec::new(), deletes };
     for entry in &content.entries {
-        match rule.judge(&entry.key, entry.seq, entry.kind) {
-            Verdict::Keep => kept.entries.push(entry.clone()),
-            Verdict::KeepAsSeqZero => kept.entries.push(Entry { seq: 0, ..entry.clone() }),
-            Verdict::Drop => {}
+        match filter.decide(&entry.key, entry.seq, entry.kind) {
+            Decision::Keep => kept.entries.push(entry.clone()),
+            Decision::KeepAsSeqZero => kept.entries.push(Entry { seq: 0, ..entry.clone() }),
+            Decision::Drop => {}
         }
     }
     kept

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::key::SeqNo;
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
-use crate::compaction::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
+use crate::compaction::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
 use crate::fs::WriteFile;
 use crate::iter::Merge;
 use crate::memtable::{MemCursor, Memtable};
@@ -26,13 +26,13 @@ pub fn flush(
     let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
     let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
     let surviving = surviving_range_deletes(&deletes, snapshots, &Bottom::Unknown);
-    let mut rule = DropRule::new(snapshots, Bottom::Unknown, deletes);
+    let mut filter = DropFilter::new(snapshots, Bottom::Unknown, deletes);
     // The usual case of a lone memtable needs no merge.
     if let [memtable] = memtables {
-        copy(memtable.cursor(), &mut rule, &mut writer)?;
+        copy(memtable.cursor(), &mut filter, &mut writer)?;
     } else {
         let cursors: Vec<MemCursor> = memtables.iter().map(|memtable| memtable.cursor()).collect();
-        copy(Merge::new(cursors), &mut rule, &mut writer)?;
+        copy(Merge::new(cursors), &mut filter, &mut writer)?;
     }
     if writer.entries() == 0 && surviving.is_empty() {
         return Ok(None);
@@ -41,10 +41,10 @@ pub fn flush(
     writer.complete().map(Some)
 }
 
-fn copy(mut cursor: impl Cursor, rule: &mut DropRule, writer: &mut TableWriter) -> Result<()> {
+fn copy(mut cursor: impl Cursor, filter: &mut DropFilter, writer: &mut TableWriter) -> Result<()> {
     cursor.seek_first()?;
     while cursor.valid() {
-        if rule.judge(cursor.key(), cursor.seq(), cursor.kind()) != Verdict::Drop {
+        if filter.decide(cursor.key(), cursor.seq(), cursor.kind()) != Decision::Drop {
             writer.add(cursor.key(), cursor.seq(), cursor.kind(), cursor.value())?;
         }
         cursor.next()?;
