@@ -143,7 +143,7 @@ fn answer_pick(input: &str) -> String {
     let mut busy = Busy::new();
     for table in case.shape.levels.iter().flatten() {
         if case.busy.contains(&table.id) {
-            busy.take(table.id);
+            busy.reserve_table(table.id);
         }
     }
     let mut answer = String::new();

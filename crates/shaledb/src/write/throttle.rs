@@ -1,7 +1,7 @@
 //! How much a writer is slowed when it is ahead of flush and compaction.
 //!
 //! A pure function of pressure. Three pressures are measured, each from a soft limit (0) to a hard
-//! one (1): memory held by memtables, tables in level 0, and compaction debt. At pressure `x` a
+//! one (1): memory of memtables, tables in level 0, and compaction debt. At pressure `x` a
 //! writer waits `4 x^2` times as long for each byte as the background work needs to take the byte
 //! away. So there is no wait at the soft limit and no step anywhere; at the latest at half of the
 //! way to the hard limit writers are as slow as the background work, and pressure rises no more.

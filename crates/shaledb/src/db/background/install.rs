@@ -1,4 +1,4 @@
-//! How an edit comes into force: it becomes durable in the manifest, then the tree's state is
+//! How an edit is installed: it becomes durable in the manifest, then the tree's state is
 //! replaced, then files that nobody needs any more are let go.
 
 use crate::base::error::{Error, Result};
@@ -81,7 +81,7 @@ impl Core {
         };
         self.append_edit(&mut manifest, &whole)?;
         if let Some(log) = log {
-            self.covered.fetch_max(log.seq, Ordering::AcqRel);
+            self.flushed_to.fetch_max(log.seq, Ordering::AcqRel);
             self.log_file.fetch_max(log.file, Ordering::AcqRel);
         }
         for (change, next) in changes.iter().zip(&next) {
@@ -97,7 +97,7 @@ impl Core {
         drop(manifest);
 
         for (change, next) in changes.iter().zip(&next) {
-            self.let_go(change, next);
+            self.mark_obsolete(change, next);
         }
         // Whoever learns of the end finds the files gone.
         drop(next);
@@ -132,8 +132,8 @@ impl Core {
         })
     }
 
-    /// Lets the files go that a change has made obsolete.
-    fn let_go(&self, change: &Change<'_>, next: &Next) {
+    /// Marks the files that a change has made obsolete: they go with their last reader.
+    fn mark_obsolete(&self, change: &Change<'_>, next: &Next) {
         for table in &next.removed {
             table.mark_obsolete();
         }
@@ -165,7 +165,7 @@ impl Core {
                 if log.rewrite_due()
                     && let Err(error) = log.rewrite(self.new_file())
                 {
-                    // If it is unknown which one is in force, the next append is refused.
+                    // If it is unknown which one is installed, the next append is refused.
                     tracing::warn!(%error, "the manifest could not be rewritten and grows on");
                 }
                 Ok(())
@@ -178,14 +178,15 @@ impl Core {
     /// Where the log will start once `flushed` are in tables: everything before is in tables
     /// everywhere. `None` while the log is being replayed.
     fn log_start(&self, flushed: &FlushedOf<'_>) -> Option<LogStart> {
-        // The visible position first: what is at or before it is in memtables or tables by now.
+        // The visible number first: what is at or before it is in memtables or tables by now.
         let visible = self.visible.load(Ordering::Acquire);
-        // What is prepared next: once decided, memtables need the log from the same place on.
+        // What is prepared next: once decided, memtables need the log from the same record on.
         let prepared = self.prepared.lock().values().filter_map(PreparedCore::log_seq).min();
         let trees = self.trees.load();
         let unflushed = trees.by_id.values().filter_map(|tree| tree.first_unflushed_but(flushed));
-        let covered = unflushed.chain(prepared).min().map_or(visible, |seq| visible.min(seq - 1));
-        let seq = covered.max(self.covered.load(Ordering::Acquire));
+        let flushed_to =
+            unflushed.chain(prepared).min().map_or(visible, |seq| visible.min(seq - 1));
+        let seq = flushed_to.max(self.flushed_to.load(Ordering::Acquire));
         let wals = self.wals.lock();
         let first = wals.iter().find(|wal| wal.last_seq.is_none_or(|last| last > seq))?;
         Some(LogStart { file: first.id, seq })

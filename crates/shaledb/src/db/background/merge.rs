@@ -208,7 +208,7 @@ impl Core {
             job.progress.lock().early_outputs.extend(&ids);
             let mut state = self.sched.lock();
             let busy = state.busy.entry(job.tree.id).or_default();
-            ids.iter().for_each(|&id| busy.take(id));
+            ids.iter().for_each(|&id| busy.reserve_table(id));
         }
         if let Err(error) = self.replace(job, outputs, stage.removed.clone()) {
             self.discard(&ids);

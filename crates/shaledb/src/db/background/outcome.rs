@@ -53,7 +53,7 @@ impl Core {
         state.running_compactions -= 1;
         if let Some(busy) = state.busy.get_mut(&tree.id) {
             busy.finish(plan);
-            outputs.iter().for_each(|&id| busy.give_back(id));
+            outputs.iter().for_each(|&id| busy.release_table(id));
         }
         if !tree.is_dropped() {
             state.look.insert(tree.id);

@@ -66,7 +66,7 @@ pub(crate) struct State {
     pub flushing: BTreeSet<TreeId>,
     /// Trees whose shape, load or snapshots have changed since the picker found nothing to do.
     pub look: BTreeSet<TreeId>,
-    /// What running compactions hold, by tree.
+    /// What running compactions have reserved, by tree.
     pub busy: BTreeMap<TreeId, Busy>,
     /// Parts of compactions that wait for a thread.
     pub parts: VecDeque<(Arc<MergeJob>, usize)>,
@@ -90,7 +90,7 @@ pub(crate) struct State {
 
 impl State {
     /// Whether nothing runs and nothing is wanted that could run now.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.flush.is_empty() && self.look.is_empty() && self.nothing_runs()
     }
 

@@ -1,4 +1,4 @@
-//! The settings that are in force.
+//! The settings in use.
 
 use crate::base::config::{Config, SyncPolicy, TreeConfig};
 

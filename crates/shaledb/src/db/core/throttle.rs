@@ -1,4 +1,4 @@
-//! Back-pressure as it is in force: what `write::throttle` decided, in a form that a writer can
+//! Back-pressure that applies now: what `write::throttle` decided, in a form that a writer can
 //! read with one load.
 //!
 //! A slowed writer pays for each byte in time. The price is collected in a common account, so that

@@ -1,8 +1,8 @@
-//! Sorted tables become part of their trees, at one place of the commit order.
+//! Sorted tables become part of their trees, at one sequence number.
 //!
 //! Their rows get one number, all the same, in the manifest: under the leader's lock, so that
 //! nothing can be committed in between, and after memtables that hold keys of the same range have
-//! been flushed, so that a newer place in the commit order always lies above an older one.
+//! been flushed, so that a newer version always lies above an older one.
 
 use crate::base::error::Result;
 use crate::compaction::policy::LAST;
@@ -32,7 +32,7 @@ impl IngestPart {
 }
 
 impl Core {
-    /// Makes the tables visible and durable, of all trees at one place of the commit order. After
+    /// Makes the tables visible and durable, of all trees at one sequence number. After
     /// an error nothing has changed, and the tables are gone.
     pub fn ingest(&self, parts: &mut [IngestPart]) -> Result<()> {
         let result = self.try_ingest(parts);
@@ -112,7 +112,7 @@ impl Core {
         }
         for (tree, level, range) in reserved {
             if let Some(busy) = self.sched.lock().busy.get_mut(&tree) {
-                busy.release(level, &range);
+                busy.release_range(level, &range);
             }
             self.sched.want_look(tree);
         }
@@ -124,12 +124,12 @@ impl Core {
     }
 
     /// Chooses the level for rows of a range. A compaction that runs may be about to write keys of
-    /// it to any level below 0, so the level is chosen, and held, under the scheduler's lock.
+    /// it to any level below 0, so the level is chosen, and reserved, under the scheduler's lock.
     fn reserve_level(&self, tree: &TreeCore, range: &KeyRange) -> usize {
         let mut state = self.sched.lock();
         let busy = state.busy.entry(tree.id).or_default();
         let level = ingest_level(&tree.state.load().version, busy, range);
-        busy.hold(level, range.clone());
+        busy.reserve_range(level, range.clone());
         level
     }
 }

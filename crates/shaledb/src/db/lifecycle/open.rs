@@ -261,7 +261,7 @@ fn forget_old_logs(core: &Core, new: FileId, seq: SeqNo) -> Result<()> {
     }
     let log = Some(LogStart { file: new, seq });
     core.append_edit(&mut core.manifest.lock(), &Edit { log, ..Edit::default() })?;
-    core.covered.store(seq, Ordering::Release);
+    core.flushed_to.store(seq, Ordering::Release);
     core.log_file.store(new, Ordering::Release);
     core.remove_old_logs();
     Ok(())
