@@ -106,11 +106,16 @@ impl DropFilter {
     /// A filter for a merge (or a part of one) whose inputs have these range deletes. `snapshots`
     /// ascend.
     pub fn new(snapshots: &[SeqNo], bottom: Bottom, deletes: RangeDeletes) -> DropFilter {
-        debug_assert!(snapshots.is_sorted());
+        assert!(snapshots.is_sorted(), "snapshots ascend");
         let levels = match &bottom {
             Bottom::Unknown => 0,
             Bottom::Levels(levels) => levels.len(),
         };
+        if let Bottom::Levels(levels) = &bottom {
+            let in_order =
+                |tables: &Vec<Arc<TableMeta>>| tables.is_sorted_by(|a, b| a.is_before(&b.smallest));
+            debug_assert!(levels.iter().all(in_order), "levels below are in order");
+        }
         DropFilter {
             snapshots: snapshots.to_vec(),
             deletes,
@@ -132,6 +137,7 @@ impl DropFilter {
                 return Decision::Drop;
             }
         } else {
+            debug_assert!(self.last_key.as_slice() < key, "entries come in the order of a merge");
             self.last_key.clear();
             self.last_key.extend_from_slice(key);
         }
@@ -194,6 +200,7 @@ impl DropFilter {
     /// Notes that a block for which [`DropFilter::keeps_block`] said yes has been kept.
     pub fn kept_block(&mut self, raw: &RawBlock<'_>) {
         let Some(last) = raw.block.entries().checked_sub(1) else { return };
+        debug_assert!(self.last_key < raw.block.key(0), "a block that is kept comes next");
         let (seq, kind) = raw.block.tag(last);
         let stripe = stripe(&self.snapshots, seq.max(raw.ingest_seq));
         raw.block.key_into(last, &mut self.last_key);

@@ -142,6 +142,10 @@ enum Input {
 impl<'a> PartMerge<'a> {
     /// Opens the inputs of a part and goes to the first row. No file is made yet.
     pub fn begin(context: &'a Context<'a>, part: &Part) -> Result<PartMerge<'a>> {
+        for (level, tables) in context.inputs {
+            let in_order = tables.is_sorted_by(|a, b| a.meta.is_before(&b.meta.smallest));
+            assert!(*level == 0 || in_order, "inputs of a level below 0 are in order");
+        }
         let deletes = input_range_deletes(context, part)?;
         let bottom = Bottom::of(context.plan);
         let outputs = Outputs {
@@ -174,7 +178,12 @@ impl<'a> PartMerge<'a> {
     /// Finishes the last table.
     pub fn finish(&mut self) -> Result<Done> {
         self.outputs.end(self.end.as_deref())?;
-        Ok(std::mem::take(&mut self.outputs.done))
+        let done = std::mem::take(&mut self.outputs.done);
+        assert!(done.entries_out <= done.entries_in, "a merge makes no entries");
+        assert_eq!(done.tables.len(), self.outputs.files.len(), "each file is an output");
+        let written: u64 = done.tables.iter().map(|meta| meta.entries).sum();
+        assert_eq!(written, done.entries_out, "what was written is in the outputs");
+        Ok(done)
     }
 
     /// The numbers of all files made, for whoever removes them. No writer is left.
@@ -303,7 +312,7 @@ impl Outputs<'_> {
         self.reuses_blocks && self.writer.as_ref().is_some_and(|writer| writer.takes_block(raw))
     }
 
-    /// Adds a block as it is. Its first key is a new one, as [`DropFilter::keeps_block`] has seen to.
+    /// Adds a block as it is. Its first key is new: [`DropFilter::keeps_block`] has seen to it.
     fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
         let first = raw.block.key(0);
         let writer = match &mut self.writer {
@@ -323,6 +332,7 @@ impl Outputs<'_> {
     #[cold]
     fn begin(&mut self, key: &[u8]) -> Result<&mut TableWriter> {
         if self.writer.is_some() {
+            assert!(self.start.as_deref().is_none_or(|start| start < key), "tables are in order");
             self.end(Some(key))?;
             self.start = Some(key.to_vec());
         }
@@ -330,6 +340,7 @@ impl Outputs<'_> {
     }
 
     fn create(&mut self) -> Result<&mut TableWriter> {
+        assert!(self.writer.is_none(), "one table is written at a time");
         let context = self.context;
         let id = context.next_file.fetch_add(1, Ordering::Relaxed);
         self.files.push(id);

@@ -153,8 +153,11 @@ impl Busy {
 
     /// Notes that `plan` runs.
     pub fn start(&mut self, plan: &Plan) {
-        self.files.extend(plan.input_ids());
+        for id in plan.input_ids() {
+            assert!(self.files.insert(id), "an input is of one job");
+        }
         if plan.action != Action::DropFiles {
+            assert!(!self.writes(plan.output_level, &plan.range), "a range is written by one job");
             self.outputs.push((plan.output_level, plan.range.clone()));
         }
     }
@@ -162,7 +165,7 @@ impl Busy {
     /// Notes that `plan`, which had been started, has ended.
     pub fn finish(&mut self, plan: &Plan) {
         for id in plan.input_ids() {
-            self.files.remove(&id);
+            assert!(self.files.remove(&id), "a job ends once");
         }
         if plan.action == Action::DropFiles {
             return;
@@ -191,12 +194,12 @@ impl Busy {
 
     /// Notes that a job reserves the table, which is not an input of a plan.
     pub fn reserve_table(&mut self, table: FileId) {
-        self.files.insert(table);
+        assert!(self.files.insert(table), "a table is reserved once");
     }
 
     /// Takes back one [`Busy::reserve_table`].
     pub fn release_table(&mut self, table: FileId) {
-        self.files.remove(&table);
+        assert!(self.files.remove(&table), "a table that is released was reserved");
     }
 
     /// Whether no job runs.

@@ -73,6 +73,11 @@ impl Targets {
         let flushed = shape.levels[0].iter().map(|table| table.file_bytes.min(memtable)).max();
         let tables = flushed.unwrap_or(0).saturating_mul(LEVEL0_TABLES_LEAST);
         targets.level0 = targets.level0.max(tables.min(largest / LEVEL0_SHARE));
+        assert!((1..=LAST).contains(&targets.base), "level 0 is merged into a level below it");
+        assert!(
+            targets.bytes[targets.base..].iter().all(|&bytes| bytes > 0),
+            "levels have targets"
+        );
         targets
     }
 

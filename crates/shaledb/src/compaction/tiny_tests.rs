@@ -1,5 +1,5 @@
 //! A tree of a few hundred entries in vectors, whose flushes and compactions do what the
-//! picker, the drop filter and the splitter say, several at once, installed in stages, ending in any
+//! picker, drop filter and splitter say, several at once, installed in stages, ending in any
 //! order, some of them early. After every step each key is read at each snapshot and compared with
 //! a plain history of the operations.
 

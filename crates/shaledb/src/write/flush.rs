@@ -23,6 +23,7 @@ pub fn flush(
     snapshots: &[SeqNo],
     mut writer: TableWriter,
 ) -> Result<Option<(TableMeta, Box<dyn WriteFile>)>> {
+    assert!(!memtables.is_empty(), "a flush has something to write");
     let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
     let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
     let surviving = surviving_range_deletes(&deletes, snapshots, &Bottom::Unknown);

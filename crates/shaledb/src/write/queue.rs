@@ -29,6 +29,8 @@ impl Group {
     /// The encoded operations of each commit and their count, in order.
     pub fn commits(&self) -> impl Iterator<Item = (&[u8], u32)> {
         let mut from = (0, 0);
+        let whole = (self.ops.bytes().len(), self.ops.count());
+        debug_assert_eq!(self.ends.last().copied().unwrap_or_default(), whole, "all are in it");
         self.ends.iter().map(move |&(bytes, count)| {
             let commit = (&self.ops.bytes()[from.0..bytes], count - from.1);
             from = (bytes, count);
@@ -122,6 +124,7 @@ impl CommitQueue {
         }
         // Its members wait for as long as nobody has led it.
         debug_assert!(state.done + 1 == id, "groups are written in order");
+        debug_assert!(!state.leading, "one thread leads");
         state.leading = true;
         let mut next = state.spare.take().unwrap_or_default();
         next.reset(id + 1);
@@ -158,6 +161,7 @@ impl CommitQueue {
 fn take_result(failed: &mut Vec<(u64, Error, usize)>, id: u64) -> Result<()> {
     let Some(at) = failed.iter().position(|entry| entry.0 == id) else { return Ok(()) };
     let error = failed[at].1.clone();
+    debug_assert!(failed[at].2 > 0, "each commit learns its result once");
     failed[at].2 -= 1;
     if failed[at].2 == 0 {
         failed.swap_remove(at);

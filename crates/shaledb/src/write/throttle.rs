@@ -100,6 +100,7 @@ pub enum Verdict {
 /// How much writers are slowed under this pressure.
 pub fn delay(pressure: &Pressure) -> Verdict {
     let p = pressure;
+    assert!(p.debt_soft <= p.debt_hard, "slowing begins before it is at its full");
     if p.memtable_limit > 0 && p.memtable_bytes >= p.memtable_limit {
         return Verdict::Stop { cause: Cause::Memtables };
     }
@@ -131,7 +132,9 @@ fn position(value: u64, soft: u64, hard: u64) -> f64 {
     if hard <= soft || value <= soft {
         return 0.0;
     }
-    ((value - soft) as f64 / (hard - soft) as f64).min(1.0)
+    let position = ((value - soft) as f64 / (hard - soft) as f64).min(1.0);
+    debug_assert!((0.0..=1.0).contains(&position));
+    position
 }
 
 /// The nanoseconds that one byte takes at `rate` bytes per second.

@@ -38,7 +38,7 @@ impl Core {
         let result = self.run_flush(&trees.iter().map(|tree| &**tree).collect::<Vec<_>>());
         let mut state = self.sched.lock();
         for tree in trees {
-            state.flushing.remove(&tree.id);
+            assert!(state.flushing.remove(&tree.id), "a flush that ran was marked as running");
             if !tree.is_dropped() && !tree.state.load().sealed.is_empty() {
                 state.flush.insert(tree.id);
             }
@@ -55,6 +55,10 @@ impl Core {
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(trees.len());
         for &tree in trees {
             let memtables = tree.state.load().sealed.clone();
+            assert!(
+                memtables.is_sorted_by(|newer, older| newer.last_seq() > older.last_seq()),
+                "sealed memtables are in order"
+            );
             if !memtables.is_empty() {
                 let id = self.new_file();
                 parts.push(Part { tree, memtables, id, table: None, nanos: 0, cpu_nanos: 0 });
@@ -115,8 +119,14 @@ impl Core {
         let writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
             .counted_as(Activity::FlushCompress, &self.tables.meter);
         let table = flush::flush(&part.memtables, &snapshots, writer)?;
-        if table.is_none() {
-            self.env.fs.remove(&path)?;
+        match &table {
+            Some((meta, _)) => {
+                let entries: u64 = part.memtables.iter().map(|memtable| memtable.count()).sum();
+                assert_eq!(meta.id, part.id, "a table has the number of its file");
+                assert!(meta.entries <= entries, "a flush makes no entries");
+                assert!(meta.max_seq <= part.memtables[0].last_seq(), "nor newer ones");
+            }
+            None => self.env.fs.remove(&path)?,
         }
         Ok(table)
     }
@@ -129,6 +139,14 @@ impl Core {
         self.sync_before_flush(&flushed, through)?;
         let mut changes = Vec::with_capacity(parts.len());
         for part in parts {
+            if let Some((meta, _)) = &part.table {
+                let version = &part.tree.state.load().version;
+                let mut older = version.levels[0].metas().map(|older| older.max_seq);
+                assert!(
+                    older.all(|seq| seq < meta.min_seq),
+                    "a flush is newer than all of level 0"
+                );
+            }
             let added = part.table.iter().map(|(meta, _)| (0, meta.clone())).collect();
             let flushed_seq = Some(part.memtables[0].last_seq());
             let edit = TreeEdit { tree: part.tree.id, added, removed: Vec::new(), flushed_seq };

@@ -37,6 +37,10 @@ fn without(sealed: &[Arc<Memtable>], flushed: &[Arc<Memtable>]) -> Vec<Arc<Memta
     sealed.iter().filter(left).cloned().collect()
 }
 
+fn is_same(some: &[Arc<Memtable>], others: &[Arc<Memtable>]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
 impl Core {
     /// Makes `edit` durable and visible. `flushed` are the memtables whose content is in it.
     /// After an error nothing has changed; the caller removes the tables it had written.
@@ -65,6 +69,10 @@ impl Core {
         if changes.is_empty() && decided.is_none() {
             return Err(Error::NoSuchTree(first));
         }
+        for change in changes.iter().filter(|change| !change.flushed.is_empty()) {
+            let newest = change.flushed.first().map(|memtable| memtable.last_seq());
+            assert_eq!(change.edit.flushed_seq, newest, "an edit says what it has flushed");
+        }
         let next: Vec<Next> = changes.iter().map(|c| self.next(c)).collect::<Result<_>>()?;
         let flushed: FlushedOf<'_> = changes
             .iter()
@@ -81,14 +89,16 @@ impl Core {
         };
         self.append_edit(&mut manifest, &whole)?;
         if let Some(log) = log {
-            self.flushed_to.fetch_max(log.seq, Ordering::AcqRel);
-            self.log_file.fetch_max(log.file, Ordering::AcqRel);
+            let flushed_to = self.flushed_to.fetch_max(log.seq, Ordering::AcqRel);
+            let first = self.log_file.fetch_max(log.file, Ordering::AcqRel);
+            assert!(flushed_to <= log.seq && first <= log.file, "the log's start moves on only");
         }
         for (change, next) in changes.iter().zip(&next) {
-            change.tree.swap_state(|state| TreeState {
-                active: state.active.clone(),
-                sealed: without(&state.sealed, change.flushed),
-                version: next.version.clone(),
+            change.tree.swap_state(|state| {
+                let sealed = without(&state.sealed, change.flushed);
+                let flushed = &state.sealed[sealed.len()..];
+                assert!(is_same(flushed, change.flushed), "the oldest memtables are flushed first");
+                TreeState { active: state.active.clone(), sealed, version: next.version.clone() }
             });
         }
         if let Some(seq) = publish {
@@ -113,12 +123,17 @@ impl Core {
         let edit = &change.edit;
         let before = change.tree.state.load_full().version.clone();
         let after = before.apply(edit, &|meta| self.open_table(meta))?;
-        let removed: Vec<Arc<Table>> = edit
-            .removed
-            .iter()
-            .filter(|(_, id)| !edit.added.iter().any(|(_, meta)| meta.id == *id))
-            .filter_map(|(level, id)| before.table(*level, *id).cloned())
-            .collect();
+        let moves = |id: FileId| edit.added.iter().any(|(_, meta)| meta.id == id);
+        let gone = || edit.removed.iter().filter(|(_, id)| !moves(*id));
+        let removed: Vec<Arc<Table>> =
+            gone().filter_map(|(level, id)| before.table(*level, *id).cloned()).collect();
+        assert_eq!(removed.len(), gone().count(), "what is removed was there");
+        debug_assert!(after.levels.iter().skip(1).all(|level| {
+            level.tables().is_sorted_by(|a, b| a.meta.is_before(&b.meta.smallest))
+        }));
+        debug_assert!(
+            after.levels[0].tables().is_sorted_by(|a, b| a.meta.max_seq >= b.meta.max_seq)
+        );
         // Not if a table that stays refers to it: stages of a merge leave copies of references.
         let lost_blobs = dropped_blobs(
             removed.iter().map(|table| &*table.meta),
@@ -189,6 +204,7 @@ impl Core {
         let seq = flushed_to.max(self.flushed_to.load(Ordering::Acquire));
         let wals = self.wals.lock();
         let first = wals.iter().find(|wal| wal.last_seq.is_none_or(|last| last > seq))?;
+        assert!(seq <= visible, "what is in tables is visible");
         Some(LogStart { file: first.id, seq })
     }
 

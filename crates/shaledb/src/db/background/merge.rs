@@ -38,7 +38,9 @@ impl Core {
         let version = tree.state.load().version.clone();
         let mut inputs = Vec::new();
         for (level, ids) in &plan.inputs {
-            let tables = ids.iter().filter_map(|id| version.table(*level, *id).cloned()).collect();
+            let tables: Vec<Arc<Table>> =
+                ids.iter().filter_map(|id| version.table(*level, *id).cloned()).collect();
+            assert!(tables.len() == ids.len() || tree.is_dropped(), "the inputs are in the tree");
             inputs.push((*level, tables));
         }
         // Whoever waits for the end finds the inputs' files gone.
@@ -133,7 +135,9 @@ impl Core {
             job.progress.lock().error.get_or_insert(error);
         }
         if !job.progress.lock().end_part() {
-            self.sched.lock().running_compactions -= 1;
+            let mut state = self.sched.lock();
+            assert!(state.running_compactions > 0, "a part that ends was counted as running");
+            state.running_compactions -= 1;
             return Ok(false);
         }
         let result = self.finish_merge(job);
@@ -201,6 +205,11 @@ impl Core {
     fn install_stage(&self, job: &MergeJob, stage: &Stage, done: &[Done]) -> Result<()> {
         let outputs: Vec<TableMeta> =
             done.iter().flat_map(|done| done.tables.iter().cloned()).collect();
+        assert!(
+            outputs.is_sorted_by(|a, b| a.is_before(&b.smallest)),
+            "outputs are in order and disjoint"
+        );
+        assert!(outputs.iter().all(|meta| job.plan.range.spans(meta)), "outputs are in the range");
         let ids: Vec<FileId> = outputs.iter().map(|meta| meta.id).collect();
         let written: u64 = outputs.iter().map(|meta| meta.file_bytes).sum();
         if !stage.is_last {
@@ -245,8 +254,9 @@ impl Core {
     fn finish_merge(&self, job: &MergeJob) -> Result<()> {
         let mut progress = job.progress.lock();
         let done = std::mem::take(&mut progress.done);
-        let rest = progress.stages.rest();
         let error = progress.error.take();
+        let rest = progress.stages.rest();
+        assert!(error.is_some() || progress.stages.are_installed(), "no stage is missing");
         let (written, dropped, cpu) = (progress.written, progress.dropped, progress.cpu_nanos);
         drop(progress);
         if let Some(error) = error {
@@ -254,6 +264,7 @@ impl Core {
             self.discard(&tables.map(|meta| meta.id).collect::<Vec<_>>());
             return Err(error);
         }
+        assert!(done.is_empty(), "all parts are installed");
         // Stages installed at the same time leave what waited for both.
         if !rest.is_empty() {
             self.replace(job, Vec::new(), rest)?;

@@ -65,6 +65,7 @@ impl Core {
             return None;
         }
         if let Some((job, index)) = state.parts.pop_front() {
+            assert!(index < job.parts.len(), "a job has the part that waits");
             state.running_compactions += 1;
             return Some(Job::Part(job, index));
         }
@@ -110,7 +111,7 @@ impl Core {
             if own == 0 {
                 continue;
             }
-            state.flushing.insert(id);
+            assert!(state.flushing.insert(id), "a tree has one flush at a time");
             chosen.push(tree.clone());
             bytes += own;
             if bytes >= self.settings.memtable_bytes || chosen.len() == FLUSH_TREES_MAX {

@@ -112,10 +112,12 @@ impl Core {
             };
         }
         let first = leader.next_seq;
+        debug_assert!(first > self.visible.load(Ordering::Relaxed), "new numbers are not seen yet");
         self.append_records(leader, group, first)?;
         let next = first + SeqNo::from(group.ops.count());
         if group.sync {
             self.sync_log(leader, next - 1)?;
+            debug_assert!(self.durable.load(Ordering::Relaxed) >= next - 1, "a sync covers all");
         }
         let trees = self.trees.load();
         let full = self.apply(&trees, OpIter::new(group.ops.bytes(), first), None);
@@ -154,6 +156,10 @@ impl Core {
         let mut current: Option<(&Arc<TreeCore>, Arc<Memtable>)> = None;
         let mut full = false;
         for op in ops {
+            debug_assert!(
+                op.seq > self.visible.load(Ordering::Relaxed),
+                "no read sees half a group"
+            );
             if current.as_ref().is_none_or(|(tree, _)| tree.id != op.tree) {
                 full |= current.is_some_and(|(_, memtable)| self.is_full(&memtable));
                 // A tree that was dropped after the batch was made: its operations vanish with it.
@@ -211,6 +217,7 @@ impl Applied<'_> {
     pub fn publish(self, leader: &mut Leader) {
         let Applied { unfinished, trees, seq, bytes, full } = self;
         let core = unfinished.0;
+        assert!(seq < leader.next_seq, "the record that decides is in the log");
         if bytes > 0 {
             core.decided.store(seq, Ordering::Release);
         }

@@ -51,7 +51,13 @@ impl Shard {
         match open.seqs.last_mut() {
             // Later ones have later numbers: so the load orders them.
             Some(last) if last.0 == seq => last.1 += 1,
-            _ => open.seqs.push((seq, 1)),
+            last => {
+                debug_assert!(
+                    last.is_none_or(|last| last.0 < seq),
+                    "what is visible never goes back"
+                );
+                open.seqs.push((seq, 1));
+            }
         }
         Taken { seq, kept: open.kept }
     }
@@ -60,6 +66,7 @@ impl Shard {
     pub fn release(&self, taken: Taken) {
         let mut open = self.open.lock();
         let Ok(at) = open.seqs.binary_search_by_key(&taken.seq, |(seq, _)| *seq) else { return };
+        debug_assert!(open.seqs[at].1 > 0, "a snapshot ends once");
         open.seqs[at].1 -= 1;
         if open.seqs[at].1 > 0 {
             return;
@@ -114,8 +121,9 @@ impl Snapshots {
         self.0.iter().map(count).sum()
     }
 
-    /// The sequence numbers of all, ascending, and the newest visible one: who takes a snapshot from
-    /// now on is at that or a later one. With `keep`, something is kept for those that are open now.
+    /// The sequence numbers of all, ascending, and the newest visible one: who takes a snapshot
+    /// from now on is at that one or later. With `keep`, something is kept for those that are open
+    /// now.
     pub fn seqs(&self, visible: &AtomicU64, keep: bool) -> Vec<SeqNo> {
         // First: who takes one after its shard was looked at sees this or more.
         self.seqs_up_to(visible.load(Ordering::Acquire), keep)
@@ -131,6 +139,7 @@ impl Snapshots {
         seqs.sort_unstable();
         seqs.dedup();
         seqs.push(newest);
+        debug_assert!(seqs.is_sorted_by(|a, b| a < b));
         seqs
     }
 

@@ -82,6 +82,13 @@ impl Core {
             self.sync_log(leader, through)?;
             self.run_flush(&trees)?;
         }
+        let is_flushed = |tree: &&TreeCore| {
+            tree.is_dropped() || tree.state.load().memtables().all(|memtable| memtable.is_empty())
+        };
+        assert!(trees.iter().all(is_flushed), "nothing older is in memory");
+        for part in &*parts {
+            assert!(is_run(&part.tables), "tables of a run are in order and disjoint");
+        }
         self.name_tables(parts.iter().flat_map(|part| &part.tables))?;
         let seq = leader.next_seq;
         // A log whose numbers have a gap would count as damaged: the number gets a record.
@@ -93,6 +100,7 @@ impl Core {
         for part in &mut *parts {
             let Some(range) = part.range() else { continue };
             for meta in &mut part.tables {
+                assert_eq!(meta.ingest_seq, 0, "a table is ingested once");
                 (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);
             }
             let level = self.reserve_level(&part.tree, &range);
@@ -134,6 +142,11 @@ impl Core {
     }
 }
 
+/// Whether the tables are in key order and do not overlap.
+pub(super) fn is_run(tables: &[TableMeta]) -> bool {
+    tables.is_sorted_by(|a, b| a.is_before(&b.smallest))
+}
+
 /// Keeps others from flushing trees until it is dropped.
 pub(crate) struct PausedFlushes<'a> {
     core: &'a Core,
@@ -160,7 +173,8 @@ impl Drop for PausedFlushes<'_> {
     fn drop(&mut self) {
         let mut state = self.core.sched.lock();
         self.trees.iter().for_each(|tree| {
-            state.flushing.remove(tree);
+            let paused = state.flushing.remove(tree);
+            debug_assert!(paused, "nobody else has ended the pause");
         });
         drop(state);
         self.core.sched.wake_all();
@@ -185,5 +199,6 @@ fn ingest_level(
         }
         best = level;
     }
+    assert!((0..best).all(free), "nothing newer lies below");
     best
 }
