@@ -1,5 +1,5 @@
-//! What a compaction costs, and what carrying whole blocks over saves:
-//! `cargo run --release -p shale --example compact_bench -- [rows] [bytes] [rounds] [pattern]`.
+//! What a compaction costs, and what the reuse of whole blocks saves:
+//! `cargo run --release -p shaledb --example compact_bench -- [rows] [bytes] [rounds] [pattern]`.
 //!
 //! A run of `rows` rows in the last level is merged with a tenth as many rows from above. Keys are
 //! of 20 bytes, half of each value is noise. The rows from above are
@@ -15,7 +15,7 @@ use shaledb::base::config::Codecs;
 use shaledb::base::error::Result;
 use shaledb::base::key::Kind;
 use shaledb::base::stats::Recorder;
-use shaledb::compaction::job::{self, Context, Done};
+use shaledb::compaction::job::{Context, Done, PartMerge};
 use shaledb::compaction::plan::{Action, Plan, Reason};
 use shaledb::compaction::policy::LAST;
 use shaledb::compaction::range::KeyRange;
@@ -23,9 +23,9 @@ use shaledb::compaction::split::Part;
 use shaledb::fs::Env;
 use shaledb::table::{FileId, Table, TableEnv, TableOptions, TableWriter};
 use shaledb::{Codec, SeqNo};
-use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const BLOCK_BYTES: usize = 16 * 1024;
 const FILTER_BITS: u8 = 10;
@@ -84,14 +84,13 @@ struct Bench {
     env: Env,
     shared: Arc<TableEnv>,
     dir: PathBuf,
-    next: Cell<FileId>,
+    next: AtomicU64,
     codec: Codec,
 }
 
 impl Bench {
     fn new_file(&self) -> (FileId, PathBuf) {
-        let id = self.next.get();
-        self.next.set(id + 1);
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
         (id, self.dir.join(format!("{id:06}.table")))
     }
 
@@ -160,14 +159,15 @@ impl Bench {
             block_bytes: BLOCK_BYTES,
             codecs: &Codecs::all(self.codec),
             dictionary: false,
-            new_file: &|| self.new_file(),
-            cancelled: &|| false,
+            dir: &self.dir,
+            next_file: &self.next,
         };
         let before = self.env.clock.thread_cpu_nanos();
-        let mut written = Vec::new();
-        let done = job::merge(&context, &Part::default(), &mut written)?;
+        let mut merge = PartMerge::begin(&context, &Part::default())?;
+        while merge.step()? {}
+        let done = merge.finish()?;
         let cpu = self.env.clock.thread_cpu_nanos() - before;
-        for id in written {
+        for id in merge.into_files() {
             self.env.fs.remove(&self.dir.join(format!("{id:06}.table")))?;
         }
         Ok((done, cpu))
@@ -177,7 +177,7 @@ impl Bench {
 fn run(env: &Env, dir: PathBuf, codec: Codec, pattern: &str, sizes: [u64; 3]) -> Result<()> {
     let [rows, value_bytes, rounds] = sizes;
     let shared = TableEnv::new(env.clone(), 64 << 20, Arc::new(Recorder::new()));
-    let bench = Bench { env: env.clone(), shared, dir, next: Cell::new(1), codec };
+    let bench = Bench { env: env.clone(), shared, dir, next: AtomicU64::new(1), codec };
     let mut random = Random::new();
     let numbers = above(pattern, rows, &mut random);
     let mut tables = vec![bench.write(0..rows, 0, value_bytes as usize, &mut random)?];
@@ -199,7 +199,7 @@ fn run(env: &Env, dir: PathBuf, codec: Codec, pattern: &str, sizes: [u64; 3]) ->
         "{pattern:>10} {codec:>8} {:>9.3} {:>10.1} {:>9.1} {:>8} {:>9} {:>9.1}",
         best as f64 / 1e6 / (input as f64 / 1e6),
         best as f64 / done.entries_in as f64,
-        100.0 * done.carried_blocks as f64 / blocks as f64,
+        100.0 * done.blocks_reused as f64 / blocks as f64,
         blocks,
         sum(|meta| meta.blocks),
         sum(|meta| meta.file_bytes) as f64 / 1e6,
@@ -221,7 +221,7 @@ fn main() -> Result<()> {
     println!("{rows} rows, values of {value_bytes} bytes, the best of {rounds} rounds");
     println!(
         "{:>10} {:>8} {:>9} {:>10} {:>9} {:>8} {:>9} {:>9}",
-        "pattern", "codec", "ms/MB", "ns/entry", "carried %", "blocks", "new", "new MB"
+        "pattern", "codec", "ms/MB", "ns/entry", "reused %", "blocks", "new", "new MB"
     );
     let wanted = |pattern: &&str| args.get(3).is_none_or(|only| only == pattern);
     for pattern in ["uniform", "clustered", "append", "nothing"].into_iter().filter(wanted) {

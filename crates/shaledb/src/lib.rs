@@ -59,9 +59,9 @@ pub mod iter;
 #[cfg_attr(doc, doc(hidden))]
 pub mod read;
 #[cfg_attr(doc, doc(hidden))]
-pub mod write;
-#[cfg_attr(doc, doc(hidden))]
 pub mod compaction;
+#[cfg_attr(doc, doc(hidden))]
+pub mod write;
 #[cfg_attr(doc, doc(hidden))]
 pub mod txn;
 pub mod inspect;

@@ -89,7 +89,7 @@ fn what_is_written_is_read_back_through_flush_compaction_and_reopen() -> Result<
 }
 
 #[test]
-fn blocks_that_updates_do_not_touch_are_carried_over() -> Result<()> {
+fn blocks_that_updates_do_not_touch_are_reused() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path(), small())?;
     let tree = db.tree_or_create("t")?;
@@ -99,21 +99,21 @@ fn blocks_that_updates_do_not_touch_are_carried_over() -> Result<()> {
         tree.put(&n.to_be_bytes(), row(n, 0).as_bytes())?;
     }
     tree.compact()?;
-    let carried = || {
+    let reused = || {
         let stats = db.stats();
         let levels = &stats.trees[0].levels;
         levels.iter().fold((0, 0), |(blocks, bytes), level| {
-            assert!(level.carried_bytes <= level.write_bytes);
-            (blocks + level.carried_blocks, bytes + level.carried_bytes)
+            assert!(level.bytes_reused <= level.write_bytes);
+            (blocks + level.blocks_reused, bytes + level.bytes_reused)
         })
     };
-    let before = carried();
+    let before = reused();
     let version = |n: u64| u64::from(n % 5000 < 20);
     for n in (0..N).filter(|&n| version(n) > 0) {
         tree.put(&n.to_be_bytes(), row(n, 1).as_bytes())?;
     }
     tree.compact()?;
-    let (blocks, bytes) = carried();
+    let (blocks, bytes) = reused();
     let last = db.stats().trees[0].levels.last().map_or(0, |level| level.bytes);
     assert!(blocks > before.0 + 50 && bytes > before.1 + last / 2, "{blocks} {bytes} {last}");
     for n in 0..N {

@@ -1,11 +1,11 @@
-//! The picker and the drop rule as text: shapes in, plans out. See `cases/`; run with
+//! The picker and the drop filter as text: shapes in, plans out. See `cases/`; run with
 //! `SHALE_REWRITE=1` to write what is answered now into the files, and read the difference.
 //!
 //! A picker case is a line `# title`, then lines of input, `----`, and the answer. Sizes are in
 //! MiB; tables are numbered in the order in which they appear. `L0: a-m 60, n-z 60 seq=5-9 del=0.7`
 //! gives a level's tables (level 0 newest first): first and last key, size, and what else matters.
 
-use super::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
+use super::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
 use super::manual::{Step, pick_manual};
 use super::picker::pick;
 use super::plan::{Busy, Load, Plan, Settings, Shape};
@@ -143,7 +143,7 @@ fn answer_pick(input: &str) -> String {
     let mut busy = Busy::new();
     for table in case.shape.levels.iter().flatten() {
         if case.busy.contains(&table.id) {
-            busy.take(table.id);
+            busy.reserve_table(table.id);
         }
     }
     let mut answer = String::new();
@@ -195,13 +195,13 @@ fn answer_drop(input: &str) -> String {
     }
     let deletes = RangeDeletes::new(deletes);
     let bottom = Bottom::Levels(vec![below]);
-    let mut rule = DropRule::new(&snapshots, bottom.clone(), &deletes);
+    let mut filter = DropFilter::new(&snapshots, bottom.clone(), deletes.clone());
     let mut answer = String::new();
     for (key, seq, kind) in entries {
-        match rule.judge(key.as_bytes(), seq, kind) {
-            Verdict::Keep => write!(answer, "{key}@{seq} ").unwrap(),
-            Verdict::KeepAsSeqZero => write!(answer, "{key}@0 ").unwrap(),
-            Verdict::Drop => {}
+        match filter.decide(key.as_bytes(), seq, kind) {
+            Decision::Keep => write!(answer, "{key}@{seq} ").unwrap(),
+            Decision::KeepAsSeqZero => write!(answer, "{key}@0 ").unwrap(),
+            Decision::Drop => {}
         }
     }
     for delete in surviving_range_deletes(&deletes, &snapshots, &bottom).deletes() {

@@ -55,6 +55,12 @@ impl<'a> View<'a> {
         };
         let below: Vec<Vec<Arc<TableMeta>>> =
             if output == 0 { Vec::new() } else { (output + 1..=LAST).map(clip).collect() };
+        assert!(
+            output <= LAST && inputs.iter().all(|(level, _)| *level <= output),
+            "data goes down"
+        );
+        assert!(inputs.is_sorted_by(|a, b| a.0 < b.0), "levels ascend");
+        assert!(inputs.iter().all(|(_, tables)| !self.any_busy(tables)), "inputs are free");
         let target = self.targets.bytes.get(output).copied().unwrap_or(0);
         let of_output = inputs.iter().filter(|(level, _)| *level == output);
         Some(Plan {
@@ -164,6 +170,7 @@ impl<'a> View<'a> {
             start -= 1;
             bytes += tables[start].file_bytes;
         }
+        assert!(start <= chosen.start && chosen.end <= end, "what was chosen stays");
         start..end
     }
 

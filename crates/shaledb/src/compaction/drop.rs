@@ -1,16 +1,16 @@
 //! Which entries of a merge are still needed.
 //!
-//! Snapshots cut the commit order into strata: stratum 0 is everything up to and including the
-//! oldest snapshot, and so on; the newest stratum has no snapshot above it. Readers are at
-//! snapshots or at the newest position, so of each key at most the newest entry of each stratum
-//! can be seen, and that only if no range delete of the same stratum is newer. A delete of stratum
+//! Snapshots cut the commit order into snapshot stripes: stripe 0 is everything up to and including
+//! the oldest snapshot, and so on; the newest stripe has no snapshot above it. Readers are at
+//! snapshots or at the newest position, so of each key at most the newest entry of each stripe
+//! can be seen, and that only if no range delete of the same stripe is newer. A delete of stripe
 //! 0 hides nothing but what is older, so it goes when nothing older can lie below the output.
 //!
 //! The caller passes as snapshots every position at which a reader may still look at the outputs:
 //! open snapshots, and the position of the newest commit that readers see.
 
 use crate::base::key::{Kind, SeqNo};
-use crate::base::ranges::{Fragment, RangeDelete, RangeDeletes};
+use crate::base::ranges::{RangeDelete, RangeDeletes};
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Block, RawBlock};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What becomes of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// It is written as it is.
     Keep,
     /// It is written with sequence number 0: nobody can tell any more how old it is.
@@ -75,9 +75,9 @@ impl Bottom {
     }
 }
 
-/// The stratum of a sequence number.
+/// The stripe of a sequence number.
 #[inline]
-fn stratum(snapshots: &[SeqNo], seq: SeqNo) -> usize {
+fn stripe(snapshots: &[SeqNo], seq: SeqNo) -> usize {
     // Most jobs have one position to respect, or none.
     match snapshots {
         [] => 0,
@@ -86,11 +86,11 @@ fn stratum(snapshots: &[SeqNo], seq: SeqNo) -> usize {
     }
 }
 
-/// Judges the entries of one merge, in their order.
+/// Decides about the entries of one merge, in their order.
 #[derive(Debug)]
-pub struct DropRule<'a> {
+pub struct DropFilter {
     snapshots: Vec<SeqNo>,
-    fragments: &'a [Fragment],
+    deletes: RangeDeletes,
     bottom: Bottom,
     bottom_is_empty: bool,
     /// For each level below: the first table that is not before the last key asked for.
@@ -98,25 +98,27 @@ pub struct DropRule<'a> {
     /// The first fragment that does not end at or before the last key.
     fragment_at: usize,
     last_key: Vec<u8>,
-    /// The stratum of which `last_key` needs no further entry; `usize::MAX` for none.
+    /// The stripe of which `last_key` needs no further entry; `usize::MAX` for none.
     done: usize,
 }
 
-impl<'a> DropRule<'a> {
-    /// A rule for a merge (or a part of one) whose inputs have `range_deletes`. `snapshots` ascend.
-    pub fn new(
-        snapshots: &[SeqNo],
-        bottom: Bottom,
-        range_deletes: &'a RangeDeletes,
-    ) -> DropRule<'a> {
-        debug_assert!(snapshots.is_sorted());
+impl DropFilter {
+    /// A filter for a merge (or a part of one) whose inputs have these range deletes. `snapshots`
+    /// ascend.
+    pub fn new(snapshots: &[SeqNo], bottom: Bottom, deletes: RangeDeletes) -> DropFilter {
+        assert!(snapshots.is_sorted(), "snapshots ascend");
         let levels = match &bottom {
             Bottom::Unknown => 0,
             Bottom::Levels(levels) => levels.len(),
         };
-        DropRule {
+        if let Bottom::Levels(levels) = &bottom {
+            let in_order =
+                |tables: &Vec<Arc<TableMeta>>| tables.is_sorted_by(|a, b| a.is_before(&b.smallest));
+            debug_assert!(levels.iter().all(in_order), "levels below are in order");
+        }
+        DropFilter {
             snapshots: snapshots.to_vec(),
-            fragments: range_deletes.fragments(),
+            deletes,
             bottom_is_empty: bottom.is_empty(),
             below_at: vec![0; levels],
             bottom,
@@ -128,36 +130,37 @@ impl<'a> DropRule<'a> {
 
     /// What becomes of this entry. Entries come in merge order: key ascending, then newest first.
     #[inline]
-    pub fn judge(&mut self, key: &[u8], seq: SeqNo, kind: Kind) -> Verdict {
-        let stratum = stratum(&self.snapshots, seq);
+    pub fn decide(&mut self, key: &[u8], seq: SeqNo, kind: Kind) -> Decision {
+        let stripe = stripe(&self.snapshots, seq);
         if self.last_key == key {
-            if stratum == self.done {
-                return Verdict::Drop;
+            if stripe == self.done {
+                return Decision::Drop;
             }
         } else {
+            debug_assert!(self.last_key.as_slice() < key, "entries come in the order of a merge");
             self.last_key.clear();
             self.last_key.extend_from_slice(key);
         }
         // A merge operand needs the entries under it.
-        self.done = if kind == Kind::Merge { usize::MAX } else { stratum };
+        self.done = if kind == Kind::Merge { usize::MAX } else { stripe };
         let mut in_range = false;
-        if !self.fragments.is_empty()
+        if !self.deletes.is_empty()
             && let Some(fragment) = self.fragment_of(key)
         {
             in_range = true;
-            if self.is_covered(fragment, seq, stratum) {
-                self.done = stratum;
-                return Verdict::Drop;
+            if self.is_covered(fragment, seq, stripe) {
+                self.done = stripe;
+                return Decision::Drop;
             }
         }
-        if stratum > 0 {
-            return Verdict::Keep;
+        if stripe > 0 {
+            return Decision::Keep;
         }
         match kind {
-            Kind::Delete if self.is_bottom(key) => Verdict::Drop,
+            Kind::Delete if self.is_bottom(key) => Decision::Drop,
             // A range delete that stays must not come to lie above an entry it is older than.
-            Kind::Put | Kind::Blob if self.bottom_is_empty && !in_range => Verdict::KeepAsSeqZero,
-            _ => Verdict::Keep,
+            Kind::Put | Kind::Blob if self.bottom_is_empty && !in_range => Decision::KeepAsSeqZero,
+            _ => Decision::Keep,
         }
     }
 
@@ -175,14 +178,14 @@ impl<'a> DropRule<'a> {
         for index in 0..entries {
             let (stored, kind) = block.tag(index);
             let seq = stored.max(raw.ingest_seq);
-            let stratum = stratum(&self.snapshots, seq);
-            if stratum == done && block.suffix(index) == block.suffix(index - 1) {
+            let stripe = stripe(&self.snapshots, seq);
+            if stripe == done && block.suffix(index) == block.suffix(index - 1) {
                 return false;
             }
-            done = if kind == Kind::Merge { usize::MAX } else { stratum };
+            done = if kind == Kind::Merge { usize::MAX } else { stripe };
             let stays = match kind {
-                Kind::Put | Kind::Blob if stratum == 0 && self.bottom_is_empty => stored == 0,
-                Kind::Delete if stratum == 0 => {
+                Kind::Put | Kind::Blob if stripe == 0 && self.bottom_is_empty => stored == 0,
+                Kind::Delete if stripe == 0 => {
                     stored == seq && self.bottom.may_have(&block.key(index))
                 }
                 _ => stored == seq,
@@ -194,37 +197,42 @@ impl<'a> DropRule<'a> {
         true
     }
 
-    /// Notes that a block for which [`DropRule::keeps_block`] said yes has been kept.
+    /// Notes that a block for which [`DropFilter::keeps_block`] said yes has been kept.
     pub fn kept_block(&mut self, raw: &RawBlock<'_>) {
         let Some(last) = raw.block.entries().checked_sub(1) else { return };
+        debug_assert!(self.last_key < raw.block.key(0), "a block that is kept comes next");
         let (seq, kind) = raw.block.tag(last);
-        let stratum = stratum(&self.snapshots, seq.max(raw.ingest_seq));
+        let stripe = stripe(&self.snapshots, seq.max(raw.ingest_seq));
         raw.block.key_into(last, &mut self.last_key);
-        self.done = if kind == Kind::Merge { usize::MAX } else { stratum };
+        self.done = if kind == Kind::Merge { usize::MAX } else { stripe };
     }
 
     /// Whether a fragment may cover a key of the block, which has one.
     fn has_fragments_in(&self, block: &Block) -> bool {
-        if self.fragments.is_empty() {
+        let fragments = self.deletes.fragments();
+        if fragments.is_empty() {
             return false;
         }
         let (first, last) = (block.key(0), block.key(block.entries() - 1));
-        let at = self.fragments.partition_point(|fragment| fragment.end <= first);
-        self.fragments.get(at).is_some_and(|fragment| fragment.start <= last)
+        let at = fragments.partition_point(|fragment| fragment.end <= first);
+        fragments.get(at).is_some_and(|fragment| fragment.start <= last)
     }
 
-    /// The fragment that covers `key`.
-    fn fragment_of(&mut self, key: &[u8]) -> Option<&'a Fragment> {
-        while self.fragments.get(self.fragment_at).is_some_and(|f| f.end.as_slice() <= key) {
+    /// The number of the fragment that covers `key`.
+    fn fragment_of(&mut self, key: &[u8]) -> Option<usize> {
+        let fragments = self.deletes.fragments();
+        while fragments.get(self.fragment_at).is_some_and(|f| f.end.as_slice() <= key) {
             self.fragment_at += 1;
         }
-        self.fragments.get(self.fragment_at).filter(|f| f.start.as_slice() <= key)
+        let fragment = fragments.get(self.fragment_at)?;
+        (fragment.start.as_slice() <= key).then_some(self.fragment_at)
     }
 
-    /// Whether the fragment has a delete newer than `seq` in the same stratum.
-    fn is_covered(&self, fragment: &Fragment, seq: SeqNo, of: usize) -> bool {
-        let newer = fragment.seqs.partition_point(|&delete| delete > seq);
-        fragment.seqs[..newer].last().is_some_and(|&s| stratum(&self.snapshots, s) == of)
+    /// Whether the fragment has a delete newer than `seq` in the same stripe.
+    fn is_covered(&self, fragment: usize, seq: SeqNo, of: usize) -> bool {
+        let seqs = &self.deletes.fragments()[fragment].seqs;
+        let newer = seqs.partition_point(|&delete| delete > seq);
+        seqs[..newer].last().is_some_and(|&s| stripe(&self.snapshots, s) == of)
     }
 
     /// Whether no table below can have `key`.
@@ -245,8 +253,8 @@ impl<'a> DropRule<'a> {
     }
 }
 
-/// The range deletes of the inputs that the outputs must carry on: of each stratum the newest, and
-/// of stratum 0 only where something older may lie below.
+/// The range deletes of the inputs that the outputs must carry on: of each stripe the newest, and
+/// of stripe 0 only where something older may lie below.
 pub fn surviving_range_deletes(
     deletes: &RangeDeletes,
     snapshots: &[SeqNo],
@@ -256,12 +264,12 @@ pub fn surviving_range_deletes(
     for fragment in deletes.fragments() {
         let mut done = usize::MAX;
         for &seq in &fragment.seqs {
-            let stratum = stratum(snapshots, seq);
-            if stratum == done {
+            let stripe = stripe(snapshots, seq);
+            if stripe == done {
                 continue;
             }
-            done = stratum;
-            if stratum > 0 || bottom.meets(&fragment.start, &fragment.end) {
+            done = stripe;
+            if stripe > 0 || bottom.meets(&fragment.start, &fragment.end) {
                 let (start, end) = (fragment.start.clone(), fragment.end.clone());
                 kept.push(RangeDelete { start, end, seq });
             }

@@ -3,33 +3,38 @@
 //! The hottest loop of the engine. Every input is scanned forward in large reads, past the block
 //! cache; the merge compares eight-byte heads; rows go from the decoded input block to the output
 //! block with one copy and no allocation. A block whose keys no other input has, and of which
-//! nothing is dropped or changed, is carried over as it lies in its file: it is decompressed for
+//! nothing is dropped or changed, is reused as it lies in its file: it is decompressed for
 //! its keys (the filter needs them), but not taken apart and not compressed again.
 //! Measured in docs/decisions/0005-moving-blocks.md.
+//!
+//! A part is merged in steps of some thousand rows, and the caller drives them: between two steps
+//! is a yield point, where it may flush a memtable or give the part up.
 
-use super::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
+use super::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
 use super::plan::Plan;
 use super::policy;
 use super::split::{OutputCut, Part};
 use crate::base::activity::Activity;
 use crate::base::config::Codecs;
 use crate::base::cursor::Cursor;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::key::{self, Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
+use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::fs::Env;
 use crate::fs::meter::Meter;
 use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
+use crate::table::format::{FileKind, file_name};
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{BulkScan, RawBlock, Table, TableOptions, TableWriter};
 use crate::version::TreeId;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
-/// How many rows are merged between two looks at whether the job has been cancelled.
-const ROWS_PER_LOOK: u32 = 4096;
-/// As how many rows a block that is carried over counts there.
+/// How many rows are merged between two yield points.
+const ROWS_PER_STEP: u32 = 4096;
+/// As how many rows a reused block counts there.
 const ROWS_PER_BLOCK: u32 = 64;
 
 /// What a job works on and with.
@@ -53,10 +58,10 @@ pub struct Context<'a> {
     pub dictionary: bool,
     /// The size of output blocks before compression.
     pub block_bytes: usize,
-    /// The number and path of a new table file.
-    pub new_file: &'a dyn Fn() -> (FileId, PathBuf),
-    /// Whether the result is no longer wanted.
-    pub cancelled: &'a dyn Fn() -> bool,
+    /// Where table files are made.
+    pub dir: &'a Path,
+    /// The number of the next new file.
+    pub next_file: &'a AtomicU64,
 }
 
 /// What a part of a job has made.
@@ -68,10 +73,10 @@ pub struct Done {
     pub entries_in: u64,
     /// Rows written.
     pub entries_out: u64,
-    /// Blocks carried over whole; their rows count as read and written.
-    pub carried_blocks: u64,
+    /// Blocks reused whole; their rows count as read and written.
+    pub blocks_reused: u64,
     /// Bytes of those in the files.
-    pub carried_bytes: u64,
+    pub bytes_reused: u64,
 }
 
 type RunScan = Concat<BulkScan>;
@@ -116,81 +121,122 @@ impl Rows for Merge<RunScan> {
     }
 }
 
-/// Merges one part of a plan into new tables. The numbers of all files created are added to
-/// `written`, so that the caller can remove them if this fails.
-pub fn merge(context: &Context<'_>, part: &Part, written: &mut Vec<FileId>) -> Result<Done> {
-    let deletes = input_range_deletes(context, part)?;
-    let bottom = Bottom::of(context.plan);
-    let surviving = surviving_range_deletes(&deletes, context.snapshots, &bottom);
-    let mut rule = DropRule::new(context.snapshots, bottom, &deletes);
-    let mut outputs = Outputs {
-        context,
-        written,
-        cut: OutputCut::new(context.plan),
-        surviving: &surviving,
-        writer: None,
-        start: part.start.clone(),
-        carries: policy::tells_codec(context.codecs, context.plan),
-        done: Done::default(),
-    };
-    let range = &context.plan.range;
-    let shared = key::common_prefix(&range.smallest, &range.largest);
-    let mut runs = inputs(context, part);
-    // The usual case of a lone run (a rewrite) needs no merge.
-    if runs.len() == 1
-        && let Some(run) = runs.pop()
-    {
-        copy(run, &mut rule, &mut outputs)?;
-    } else {
-        copy(Merge::new(runs).with_prefix(&range.smallest[..shared]), &mut rule, &mut outputs)?;
-    }
-    outputs.finish(part)
+/// The merge of one part of a plan into new tables, under way. Begin it, step until the rows are
+/// merged, then finish it. If a step or the end fails, or it is given up, the caller removes
+/// [`PartMerge::into_files`].
+pub struct PartMerge<'a> {
+    input: Input,
+    filter: DropFilter,
+    outputs: Outputs<'a>,
+    /// The first key of the next part.
+    end: Option<Vec<u8>>,
 }
 
-fn copy(mut rows: impl Rows, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_>) -> Result<()> {
-    rows.seek_first()?;
-    let mut look = ROWS_PER_LOOK;
-    while rows.valid() {
-        look -= 1;
-        if look == 0 {
-            look = ROWS_PER_LOOK;
-            if (outputs.context.cancelled)() {
-                return Err(Error::Closed);
-            }
+/// The rows of a part.
+enum Input {
+    /// Of a lone run: the usual case of a rewrite, which needs no merge.
+    Run(RunScan),
+    Runs(Merge<RunScan>),
+}
+
+impl<'a> PartMerge<'a> {
+    /// Opens the inputs of a part and goes to the first row. No file is made yet.
+    pub fn begin(context: &'a Context<'a>, part: &Part) -> Result<PartMerge<'a>> {
+        for (level, tables) in context.inputs {
+            let in_order = tables.is_sorted_by(|a, b| a.meta.is_before(&b.meta.smallest));
+            assert!(*level == 0 || in_order, "inputs of a level below 0 are in order");
         }
-        if rows.scan().begins_block() && carry(&mut rows, rule, outputs)? {
-            look = look.saturating_sub(ROWS_PER_BLOCK).max(1);
+        let deletes = input_range_deletes(context, part)?;
+        let bottom = Bottom::of(context.plan);
+        let outputs = Outputs {
+            context,
+            files: Vec::new(),
+            cut: OutputCut::new(context.plan),
+            surviving: surviving_range_deletes(&deletes, context.snapshots, &bottom),
+            writer: None,
+            start: part.start.clone(),
+            reuses_blocks: policy::tells_codec(context.codecs, context.plan),
+            done: Done::default(),
+        };
+        let filter = DropFilter::new(context.snapshots, bottom, deletes);
+        let mut input = input(context, part);
+        match &mut input {
+            Input::Run(rows) => rows.seek_first()?,
+            Input::Runs(rows) => rows.seek_first()?,
+        }
+        Ok(PartMerge { input, filter, outputs, end: part.end.clone() })
+    }
+
+    /// Merges up to the next yield point; false once all rows are merged.
+    pub fn step(&mut self) -> Result<bool> {
+        match &mut self.input {
+            Input::Run(rows) => copy(rows, &mut self.filter, &mut self.outputs),
+            Input::Runs(rows) => copy(rows, &mut self.filter, &mut self.outputs),
+        }
+    }
+
+    /// Finishes the last table.
+    pub fn finish(&mut self) -> Result<Done> {
+        self.outputs.end(self.end.as_deref())?;
+        let done = std::mem::take(&mut self.outputs.done);
+        assert!(done.entries_out <= done.entries_in, "a merge makes no entries");
+        assert_eq!(done.tables.len(), self.outputs.files.len(), "each file is an output");
+        let written: u64 = done.tables.iter().map(|meta| meta.entries).sum();
+        assert_eq!(written, done.entries_out, "what was written is in the outputs");
+        Ok(done)
+    }
+
+    /// The numbers of all files made, for whoever removes them. No writer is left.
+    pub fn into_files(self) -> Vec<FileId> {
+        self.outputs.files
+    }
+}
+
+/// Merges some thousand rows; answers whether there are more.
+fn copy(rows: &mut impl Rows, filter: &mut DropFilter, outputs: &mut Outputs<'_>) -> Result<bool> {
+    let mut left = ROWS_PER_STEP;
+    while rows.valid() {
+        if left == 0 {
+            return Ok(true);
+        }
+        left -= 1;
+        if rows.scan().begins_block() && reuse_block(rows, filter, outputs)? {
+            left = left.saturating_sub(ROWS_PER_BLOCK);
             continue;
         }
         let key = rows.key();
         outputs.done.entries_in += 1;
         let (seq, kind) = (rows.seq(), rows.kind());
-        match rule.judge(key, seq, kind) {
-            Verdict::Keep => outputs.add(key, seq, kind, rows.value())?,
-            Verdict::KeepAsSeqZero => outputs.add(key, 0, kind, rows.value())?,
-            Verdict::Drop => {}
+        match filter.decide(key, seq, kind) {
+            Decision::Keep => outputs.add(key, seq, kind, rows.value())?,
+            Decision::KeepAsSeqZero => outputs.add(key, 0, kind, rows.value())?,
+            Decision::Drop => {}
         }
         rows.next()?;
     }
-    Ok(())
+    Ok(false)
 }
 
-/// Carries the block at whose first row the merge is over, if that is possible.
+/// Reuses the block at whose first row the merge is over, if that is possible.
 #[inline(never)]
-fn carry(rows: &mut impl Rows, rule: &mut DropRule<'_>, outputs: &mut Outputs<'_>) -> Result<bool> {
+fn reuse_block(
+    rows: &mut impl Rows,
+    filter: &mut DropFilter,
+    outputs: &mut Outputs<'_>,
+) -> Result<bool> {
     let Some(raw) = rows.scan().raw_block() else { return Ok(false) };
     let is_alone = rows.rival_key().is_none_or(|rival| raw.block.is_before(rival));
-    if !is_alone || !outputs.takes(&raw) || !rule.keeps_block(&raw) {
+    if !is_alone || !outputs.takes(&raw) || !filter.keeps_block(&raw) {
         return Ok(false);
     }
-    rule.kept_block(&raw);
+    filter.kept_block(&raw);
     outputs.add_block(&raw)?;
     rows.skip_block()?;
     Ok(true)
 }
 
-/// The tables that the part needs, each run as one cursor, newest first.
-fn inputs(context: &Context<'_>, part: &Part) -> Vec<RunScan> {
+/// The rows of the tables that the part needs: each run as one cursor, newest first.
+fn input(context: &Context<'_>, part: &Part) -> Input {
     let run = |tables| {
         let scan = ScanPart { start: part.start.clone(), end: part.end.clone() };
         Concat::new(Run::Tables(tables), scan)
@@ -205,7 +251,14 @@ fn inputs(context: &Context<'_>, part: &Part) -> Vec<RunScan> {
             runs.push(run(tables));
         }
     }
-    runs
+    match <[RunScan; 1]>::try_from(runs) {
+        Ok([run]) => Input::Run(run),
+        Err(runs) => {
+            let range = &context.plan.range;
+            let shared = key::common_prefix(&range.smallest, &range.largest);
+            Input::Runs(Merge::new(runs).with_prefix(&range.smallest[..shared]))
+        }
+    }
 }
 
 fn input_range_deletes(context: &Context<'_>, part: &Part) -> Result<RangeDeletes> {
@@ -222,15 +275,16 @@ fn input_range_deletes(context: &Context<'_>, part: &Part) -> Result<RangeDelete
 /// The tables being written, one after the other.
 struct Outputs<'a> {
     context: &'a Context<'a>,
-    written: &'a mut Vec<FileId>,
+    /// All files made.
+    files: Vec<FileId>,
     cut: OutputCut,
-    surviving: &'a RangeDeletes,
+    surviving: RangeDeletes,
     writer: Option<TableWriter>,
     /// The first key that belongs to the present table (or comes before it and to no other):
     /// range deletes are clipped here.
     start: Option<Vec<u8>>,
-    /// Whether blocks may be carried over at all.
-    carries: bool,
+    /// Whether blocks may be reused at all.
+    reuses_blocks: bool,
     done: Done,
 }
 
@@ -255,10 +309,10 @@ impl Outputs<'_> {
 
     /// Whether the block is as the present table would write it.
     fn takes(&self, raw: &RawBlock<'_>) -> bool {
-        self.carries && self.writer.as_ref().is_some_and(|writer| writer.takes_block(raw))
+        self.reuses_blocks && self.writer.as_ref().is_some_and(|writer| writer.takes_block(raw))
     }
 
-    /// Adds a block as it is. Its first key is a new one, as [`DropRule::keeps_block`] has seen to.
+    /// Adds a block as it is. Its first key is new: [`DropFilter::keeps_block`] has seen to it.
     fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
         let first = raw.block.key(0);
         let writer = match &mut self.writer {
@@ -269,8 +323,8 @@ impl Outputs<'_> {
         let entries = raw.block.entries() as u64;
         self.done.entries_in += entries;
         self.done.entries_out += entries;
-        self.done.carried_blocks += 1;
-        self.done.carried_bytes += raw.bytes.len() as u64;
+        self.done.blocks_reused += 1;
+        self.done.bytes_reused += raw.bytes.len() as u64;
         Ok(())
     }
 
@@ -278,6 +332,7 @@ impl Outputs<'_> {
     #[cold]
     fn begin(&mut self, key: &[u8]) -> Result<&mut TableWriter> {
         if self.writer.is_some() {
+            assert!(self.start.as_deref().is_none_or(|start| start < key), "tables are in order");
             self.end(Some(key))?;
             self.start = Some(key.to_vec());
         }
@@ -285,9 +340,11 @@ impl Outputs<'_> {
     }
 
     fn create(&mut self) -> Result<&mut TableWriter> {
-        let (id, path) = (self.context.new_file)();
-        self.written.push(id);
-        let file = self.context.env.fs.create(&path)?;
+        assert!(self.writer.is_none(), "one table is written at a time");
+        let context = self.context;
+        let id = context.next_file.fetch_add(1, Ordering::Relaxed);
+        self.files.push(id);
+        let file = context.env.fs.create(&context.dir.join(file_name(FileKind::Table, id)))?;
         let options = TableOptions {
             codec: self.context.plan.codec,
             dictionary: self.context.dictionary,
@@ -312,11 +369,6 @@ impl Outputs<'_> {
             self.done.tables.push(writer.finish()?);
         }
         Ok(())
-    }
-
-    fn finish(mut self, part: &Part) -> Result<Done> {
-        self.end(part.end.as_deref())?;
-        Ok(self.done)
     }
 }
 

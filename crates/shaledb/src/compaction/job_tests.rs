@@ -1,6 +1,7 @@
 use super::*;
 use crate::base::coding::hash;
 use crate::base::config::Codec;
+use crate::base::error::Error;
 use crate::base::key::SEQ_MAX;
 use crate::base::ranges::RangeDelete;
 use crate::base::stats::Recorder;
@@ -12,8 +13,7 @@ use crate::fs::mem::{Call, Fault, MemClock, MemFs};
 use crate::table::{BlobRef, TableEnv};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use std::cell::Cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const CODECS: [Codec; 4] = [Codec::None, Codec::Lz4, Codec::Zlib(1), Codec::Zstd(3)];
 const KEYS: u32 = 2000;
@@ -45,7 +45,7 @@ struct World {
     fs: MemFs,
     env: Env,
     shared: Arc<TableEnv>,
-    next: Cell<FileId>,
+    next: AtomicU64,
     dictionary: bool,
     block_bytes: usize,
     filter_bits: u8,
@@ -58,12 +58,11 @@ impl World {
         let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
         let shared = TableEnv::new(env.clone(), 8 << 20, Arc::new(Recorder::new()));
         let (dictionary, block_bytes, filter_bits) = (false, 512, 10);
-        World { fs, env, shared, next: Cell::new(1), dictionary, block_bytes, filter_bits }
+        World { fs, env, shared, next: AtomicU64::new(1), dictionary, block_bytes, filter_bits }
     }
 
     fn new_file(&self) -> (FileId, PathBuf) {
-        let id = self.next.get();
-        self.next.set(id + 1);
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
         (id, path(id))
     }
 
@@ -90,7 +89,7 @@ impl World {
 }
 
 fn path(id: FileId) -> PathBuf {
-    PathBuf::from(format!("/t/{id}.table"))
+    Path::new("/t").join(file_name(FileKind::Table, id))
 }
 
 /// A compaction into the last level, with nothing below.
@@ -125,11 +124,11 @@ impl Job<'_> {
     }
 
     fn merge(&self, part: &Part) -> Result<Done> {
-        self.merge_until(part, &|| false)
+        self.merge_counting_yields(part).map(|(done, _)| done)
     }
 
-    fn merge_until(&self, part: &Part, cancelled: &dyn Fn() -> bool) -> Result<Done> {
-        let context = Context {
+    fn context(&self) -> Context<'_> {
+        Context {
             env: &self.world.env,
             meter: &self.world.shared.meter,
             plan: &self.plan,
@@ -139,13 +138,23 @@ impl Job<'_> {
             codecs: &self.codecs,
             dictionary: self.world.dictionary,
             block_bytes: self.world.block_bytes,
-            new_file: &|| self.world.new_file(),
-            cancelled,
-        };
-        merge(&context, part, &mut Vec::new())
+            dir: Path::new("/t"),
+            next_file: &self.world.next,
+        }
     }
 
-    /// What must come out of a part: every entry of the inputs, judged one by one.
+    /// The result, and how many yield points the merge has passed.
+    fn merge_counting_yields(&self, part: &Part) -> Result<(Done, u32)> {
+        let context = self.context();
+        let mut merge = PartMerge::begin(&context, part)?;
+        let mut yields = 0;
+        while merge.step()? {
+            yields += 1;
+        }
+        Ok((merge.finish()?, yields))
+    }
+
+    /// What must come out of a part: every entry of the inputs, decided one by one.
     fn expected(&self, part: &Part) -> Vec<Entry> {
         let mut all: Vec<Entry> =
             self.inputs.iter().flat_map(|(_, tables)| tables).flat_map(content).collect();
@@ -154,7 +163,7 @@ impl Job<'_> {
         let deletes: Vec<RangeDeletes> =
             tables.map(|t| t.range_deletes().unwrap().clip(b"", None)).collect();
         let deletes = RangeDeletes::union(&deletes);
-        let mut rule = DropRule::new(&self.snapshots, Bottom::of(&self.plan), &deletes);
+        let mut filter = DropFilter::new(&self.snapshots, Bottom::of(&self.plan), deletes);
         let mut kept = Vec::new();
         for mut entry in all {
             if part.start.as_ref().is_some_and(|start| entry.key < *start)
@@ -162,10 +171,10 @@ impl Job<'_> {
             {
                 continue;
             }
-            match rule.judge(&entry.key, entry.seq, entry.kind) {
-                Verdict::Drop => continue,
-                Verdict::Keep => {}
-                Verdict::KeepAsSeqZero => entry.seq = 0,
+            match filter.decide(&entry.key, entry.seq, entry.kind) {
+                Decision::Drop => continue,
+                Decision::Keep => {}
+                Decision::KeepAsSeqZero => entry.seq = 0,
             }
             kept.push(entry);
         }
@@ -302,8 +311,8 @@ fn random_run(world: &World, rng: &mut StdRng, first: SeqNo, density: f64) -> Ve
 
 #[test]
 fn outputs_are_those_of_a_merge_row_by_row() {
-    let mut carried = 0;
-    let mut carried_with = [0u64; 5];
+    let mut reused = 0;
+    let mut reused_with = [0u64; 5];
     for seed in 0..300 {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut world = World::new();
@@ -348,20 +357,20 @@ fn outputs_are_those_of_a_merge_row_by_row() {
         let parts = if rng.random_bool(0.5) { &parts[..] } else { &[Part::default()] };
         for part in parts {
             let done = job.check(part);
-            carried += done.carried_blocks;
-            for (count, is_so) in carried_with.iter_mut().zip([
+            reused += done.blocks_reused;
+            for (count, is_so) in reused_with.iter_mut().zip([
                 middle,
                 !job.snapshots.is_empty(),
                 job.inputs.iter().flat_map(|(_, t)| t).any(|table| table.meta.ingest_seq > 0),
                 done.tables.iter().any(|meta| meta.deletes > 0),
                 done.tables.iter().any(|meta| !meta.blobs.is_empty()),
             ]) {
-                *count += u64::from(is_so) * done.carried_blocks;
+                *count += u64::from(is_so) * done.blocks_reused;
             }
         }
     }
-    println!("{carried} blocks carried over; {carried_with:?}");
-    assert!(carried > 1000 && carried_with.iter().all(|&count| count > 100), "{carried_with:?}");
+    println!("{reused} blocks reused; {reused_with:?}");
+    assert!(reused > 1000 && reused_with.iter().all(|&count| count > 100), "{reused_with:?}");
 }
 
 /// All rows of the last level, and a few from above.
@@ -373,29 +382,29 @@ fn one_update(world: &World, codec: Codec) -> Job<'_> {
 }
 
 #[test]
-fn all_but_the_blocks_that_change_are_carried_over() {
+fn all_but_the_blocks_that_change_are_reused() {
     for codec in CODECS {
         let world = World::new();
         let job = one_update(&world, codec);
         let done = job.check(&Part::default());
         let blocks = job.inputs[1].1[0].meta.blocks;
         // The first block of a table is always written anew.
-        assert!((blocks - 4..blocks).contains(&done.carried_blocks), "{codec}: {done:?}");
+        assert!((blocks - 4..blocks).contains(&done.blocks_reused), "{codec}: {done:?}");
         assert_eq!((done.entries_in, done.entries_out), (u64::from(KEYS) + 2, u64::from(KEYS)));
         let data = done.tables[0].data_bytes;
-        assert!(done.carried_bytes < data && done.carried_bytes > data - 2000, "{codec}: {done:?}");
+        assert!(done.bytes_reused < data && done.bytes_reused > data - 2000, "{codec}: {done:?}");
     }
 }
 
 #[test]
-fn a_block_of_another_codec_is_not_carried_over() {
+fn a_block_of_another_codec_is_not_reused() {
     for from in CODECS {
         for to in CODECS {
             let world = World::new();
             let mut job = one_update(&world, from);
             job.plan.codec = to;
             let done = job.check(&Part::default());
-            assert_eq!(done.carried_blocks > 0, from == to, "{from} to {to}");
+            assert_eq!(done.blocks_reused > 0, from == to, "{from} to {to}");
         }
     }
 }
@@ -406,15 +415,15 @@ fn levels_of_one_codec_are_told_apart() {
     let mut job = one_update(&world, Codec::Zstd(3));
     job.codecs = Codecs { middle: Codec::Zstd(1), ..Codecs::all(Codec::Zstd(3)) };
     // In the last level only its own blocks need no new sequence number.
-    assert!(job.check(&Part::default()).carried_blocks > 0);
+    assert!(job.check(&Part::default()).blocks_reused > 0);
     job.plan.output_level = LAST - 1;
-    assert_eq!(job.check(&Part::default()).carried_blocks, 0);
+    assert_eq!(job.check(&Part::default()).blocks_reused, 0);
     job.codecs = Codecs { small: Codec::None, ..Codecs::all(Codec::Zstd(3)) };
-    assert!(job.check(&Part::default()).carried_blocks > 0);
+    assert!(job.check(&Part::default()).blocks_reused > 0);
 }
 
 #[test]
-fn plain_blocks_are_carried_over_where_compressing_does_not_help() {
+fn plain_blocks_are_reused_where_compressing_does_not_help() {
     let world = World::new();
     let mut rng = StdRng::seed_from_u64(1);
     let mut noise = |number| put(number, 0, (0..40).map(|_| rng.random()).collect());
@@ -422,14 +431,14 @@ fn plain_blocks_are_carried_over_where_compressing_does_not_help() {
     let job = Job::new(&world, Codec::Lz4, vec![(LAST, vec![world.table(Codec::Lz4, &base)])]);
     let done = job.check(&Part::default());
     let blocks = job.inputs[0].1[0].meta.blocks;
-    assert!(done.carried_blocks > blocks * 3 / 4 && done.carried_blocks < blocks, "{done:?}");
+    assert!(done.blocks_reused > blocks * 3 / 4 && done.blocks_reused < blocks, "{done:?}");
     // Of a table written without a codec, what shrinks is compressed, whatever comes before it.
     let mixed: Vec<Entry> = (0..KEYS)
         .map(|number| if number < 500 { noise(number) } else { put(number, 0, text(number)) })
         .collect();
     let job = Job::new(&world, Codec::Lz4, vec![(LAST, vec![world.table(Codec::None, &mixed)])]);
     let done = job.check(&Part::default());
-    assert!(done.carried_blocks > 20, "{done:?}");
+    assert!(done.blocks_reused > 20, "{done:?}");
     let direct = world.write(Codec::Lz4, &mixed, &RangeDeletes::default());
     let limit = direct.data_bytes + direct.data_bytes / 20;
     assert!(done.tables[0].data_bytes < limit, "{done:?} {direct:?}");
@@ -440,7 +449,7 @@ fn blocks_stay_half_full_however_often_they_are_merged() {
     let world = World::new();
     let base: Vec<Entry> = (0..KEYS).map(|number| put(10 * number, 0, text(number))).collect();
     let mut tables = vec![world.table(Codec::Lz4, &base)];
-    let mut carried = 0;
+    let mut reused = 0;
     for round in 1..9 {
         // New rows in every other block, so that those overflow.
         let above: Vec<Entry> =
@@ -448,20 +457,20 @@ fn blocks_stay_half_full_however_often_they_are_merged() {
         let above = world.table(Codec::Lz4, &above);
         let job = Job::new(&world, Codec::Lz4, vec![(LAST - 1, vec![above]), (LAST, tables)]);
         let done = job.check(&Part::default());
-        carried += done.carried_blocks;
+        reused += done.blocks_reused;
         for meta in &done.tables {
             assert!(2 * meta.raw_bytes >= (meta.blocks - 1) * world.block_bytes as u64, "{meta:?}");
         }
         tables = done.tables.into_iter().map(|meta| world.open(meta)).collect();
     }
-    assert!(carried > 500, "{carried}");
+    assert!(reused > 500, "{reused}");
 }
 
 #[test]
-fn blocks_with_a_dictionary_are_carried_over() {
+fn blocks_with_a_dictionary_are_reused() {
     let with = World { dictionary: true, ..World::new() };
     let (fs, env, shared) = (with.fs.clone(), with.env.clone(), Arc::clone(&with.shared));
-    let without = World { fs, env, shared, next: Cell::new(100), ..World::new() };
+    let without = World { fs, env, shared, next: AtomicU64::new(100), ..World::new() };
     let row = |number: u32| {
         let value = format!("{{\"number\":{number},\"status\":\"active\",\"currency\":\"EUR\"}}");
         put(number, 0, value.into_bytes())
@@ -473,23 +482,23 @@ fn blocks_with_a_dictionary_are_carried_over() {
     let inputs = vec![(LAST - 1, vec![above]), (LAST, vec![base])];
     let mut job = Job::new(&with, Codec::Zstd(3), inputs);
     let done = job.check(&Part::default());
-    assert!(done.carried_blocks > blocks * 3 / 4, "{done:?} of {blocks}");
-    // Into tables that are to have none, none is carried.
+    assert!(done.blocks_reused > blocks * 3 / 4, "{done:?} of {blocks}");
+    // Into tables that are to have none, none is reused.
     job.world = &without;
-    assert_eq!(job.check(&Part::default()).carried_blocks, 0);
+    assert_eq!(job.check(&Part::default()).blocks_reused, 0);
 }
 
 #[test]
-fn a_job_that_only_carries_blocks_can_be_cancelled() {
+fn a_job_that_only_reuses_blocks_yields_and_can_be_given_up() {
     let mut world = World::new();
     world.block_bytes = 64;
-    let looks = Cell::new(0);
     let job = one_update(&world, Codec::None);
-    let cancelled = || {
-        looks.set(looks.get() + 1);
-        looks.get() > 1
-    };
-    assert!(matches!(job.merge_until(&Part::default(), &cancelled), Err(Error::Closed)));
+    let (_, yields) = job.merge_counting_yields(&Part::default()).unwrap();
+    assert!(yields > 1, "{yields}");
+    let (before, context) = (world.next.load(Ordering::Relaxed), job.context());
+    let mut merge = PartMerge::begin(&context, &Part::default()).unwrap();
+    assert!(merge.step().unwrap());
+    assert_eq!(merge.into_files(), [before], "what was made is the caller's to remove");
 }
 
 #[test]
@@ -500,7 +509,7 @@ fn failing_calls_and_flipped_bytes_stop_the_job() {
     job.check(&Part::default());
     for call in [Call::Append, Call::Create, Call::Sync, Call::Read] {
         let before = world.fs.counts().of(call);
-        assert!(job.merge(&Part::default()).unwrap().carried_blocks > 0);
+        assert!(job.merge(&Part::default()).unwrap().blocks_reused > 0);
         for nth in 1..=world.fs.counts().of(call) - before {
             world.fs.fail(call, nth, Fault::Io, true);
             assert!(job.merge(&Part::default()).is_err(), "{call:?} {nth}");

@@ -243,7 +243,7 @@ impl Model {
         let written: u64 = self.written.iter().sum();
         let amp = written as f64 / self.flushed as f64;
         println!(
-            "{title}: {} GiB flushed, {} GiB held, write amplification {amp:.2}, level 0 at most \
+            "{title}: {} GiB flushed, {} GiB stored, write amplification {amp:.2}, level 0 at most \
              {} tables, stalls {}, base {}",
             self.flushed / GIB,
             self.total() / GIB,
@@ -312,9 +312,9 @@ fn random_inserts() {
     let owed = debt(&model.shape, &model.settings).bytes;
     let paid = model.settle(false);
     println!("  debt {} MiB, paid {} MiB", owed / MIB, paid / MIB);
-    let held = level_bytes(&model.shape);
-    let above: u64 = held[..LAST].iter().sum();
-    assert!(above as f64 <= 0.15 * held[LAST] as f64, "{held:?}");
+    let stored = level_bytes(&model.shape);
+    let above: u64 = stored[..LAST].iter().sum();
+    assert!(above as f64 <= 0.15 * stored[LAST] as f64, "{stored:?}");
     model.settle(true);
     model.report("  then idle");
 }

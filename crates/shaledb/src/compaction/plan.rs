@@ -3,7 +3,7 @@
 //! Invariants of a [`Plan`]: its inputs are tables of the shape it was picked from, none of them
 //! busy; every table of the output level whose keys overlap [`Plan::range`] is an input; a table
 //! that leaves level 0 takes all older overlapping tables of level 0 with it. So outputs that stay
-//! inside the range can be put in the place of the inputs whenever the job ends, whatever other
+//! inside the range can replace the inputs whenever the job ends, whatever other
 //! plans, picked with this one in [`Busy`], have done meanwhile.
 
 use super::range::KeyRange;
@@ -30,7 +30,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of a tree; `memtable_bytes` is the size in force, after `Config`'s 0 has been
+    /// The settings of a tree; `memtable_bytes` is the size in use, after `Config`'s 0 has been
     /// replaced by what the machine allows.
     pub fn new(config: &Config, tree: &TreeConfig, memtable_bytes: u64) -> Settings {
         Settings {
@@ -138,7 +138,7 @@ impl Plan {
     }
 }
 
-/// What running jobs of the tree hold.
+/// What running jobs of the tree have reserved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
     files: BTreeSet<FileId>,
@@ -153,8 +153,11 @@ impl Busy {
 
     /// Notes that `plan` runs.
     pub fn start(&mut self, plan: &Plan) {
-        self.files.extend(plan.input_ids());
+        for id in plan.input_ids() {
+            assert!(self.files.insert(id), "an input is of one job");
+        }
         if plan.action != Action::DropFiles {
+            assert!(!self.writes(plan.output_level, &plan.range), "a range is written by one job");
             self.outputs.push((plan.output_level, plan.range.clone()));
         }
     }
@@ -162,39 +165,41 @@ impl Busy {
     /// Notes that `plan`, which had been started, has ended.
     pub fn finish(&mut self, plan: &Plan) {
         for id in plan.input_ids() {
-            self.files.remove(&id);
+            assert!(self.files.remove(&id), "a job ends once");
         }
         if plan.action == Action::DropFiles {
             return;
         }
-        let held = |held: &(usize, KeyRange)| held.0 == plan.output_level && held.1 == plan.range;
-        if let Some(index) = self.outputs.iter().position(held) {
+        let is_its = |(level, range): &(usize, KeyRange)| {
+            *level == plan.output_level && *range == plan.range
+        };
+        if let Some(index) = self.outputs.iter().position(is_its) {
             self.outputs.swap_remove(index);
         }
     }
 
     /// Notes that a job which is not a plan (an ingest) writes tables of `range` to `level`.
-    pub fn hold(&mut self, level: usize, range: KeyRange) {
+    pub fn reserve_range(&mut self, level: usize, range: KeyRange) {
         self.outputs.push((level, range));
     }
 
-    /// Takes back one [`Busy::hold`].
-    pub fn release(&mut self, level: usize, range: &KeyRange) {
+    /// Takes back one [`Busy::reserve_range`].
+    pub fn release_range(&mut self, level: usize, range: &KeyRange) {
         if let Some(index) =
-            self.outputs.iter().position(|(at, held)| *at == level && held == range)
+            self.outputs.iter().position(|(at, reserved)| *at == level && reserved == range)
         {
             self.outputs.swap_remove(index);
         }
     }
 
-    /// Notes that a job holds the table, which is not an input of a plan.
-    pub fn take(&mut self, table: FileId) {
-        self.files.insert(table);
+    /// Notes that a job reserves the table, which is not an input of a plan.
+    pub fn reserve_table(&mut self, table: FileId) {
+        assert!(self.files.insert(table), "a table is reserved once");
     }
 
-    /// Takes back one [`Busy::take`].
-    pub fn give_back(&mut self, table: FileId) {
-        self.files.remove(&table);
+    /// Takes back one [`Busy::reserve_table`].
+    pub fn release_table(&mut self, table: FileId) {
+        assert!(self.files.remove(&table), "a table that is released was reserved");
     }
 
     /// Whether no job runs.
@@ -209,7 +214,7 @@ impl Busy {
 
     /// Whether a running job may write keys of `range` to `level`.
     pub fn writes(&self, level: usize, range: &KeyRange) -> bool {
-        self.outputs.iter().any(|(at, held)| *at == level && held.overlaps(range))
+        self.outputs.iter().any(|(at, reserved)| *at == level && reserved.overlaps(range))
     }
 
     /// Whether level 0 is being read or written by a job.

@@ -66,18 +66,23 @@ pub struct Targets {
 impl Targets {
     /// The targets of a tree of this shape.
     pub fn of(shape: &Shape, settings: &Settings) -> Targets {
-        let held = level_bytes(shape);
-        let largest = held[1..].iter().copied().max().unwrap_or(0);
+        let stored = level_bytes(shape);
+        let largest = stored[1..].iter().copied().max().unwrap_or(0);
         let memtable = settings.memtable_bytes.max(1);
-        let mut targets = Targets::for_bytes(&held, largest, memtable);
+        let mut targets = Targets::for_bytes(&stored, largest, memtable);
         let flushed = shape.levels[0].iter().map(|table| table.file_bytes.min(memtable)).max();
         let tables = flushed.unwrap_or(0).saturating_mul(LEVEL0_TABLES_LEAST);
         targets.level0 = targets.level0.max(tables.min(largest / LEVEL0_SHARE));
+        assert!((1..=LAST).contains(&targets.base), "level 0 is merged into a level below it");
+        assert!(
+            targets.bytes[targets.base..].iter().all(|&bytes| bytes > 0),
+            "levels have targets"
+        );
         targets
     }
 
     /// The targets when the last level has (or should have) `last` bytes.
-    fn for_bytes(held: &[u64; LEVELS], last: u64, memtable: u64) -> Targets {
+    fn for_bytes(stored: &[u64; LEVELS], last: u64, memtable: u64) -> Targets {
         let least = memtable.saturating_mul(LEVEL0_TABLES as u64);
         let batch = memtable.saturating_mul(LEVEL0_MEMTABLES);
         let mut targets = Targets { base: LAST, bytes: [0; LEVELS], level0: least };
@@ -85,7 +90,7 @@ impl Targets {
         let second = last / RATIO;
         targets.level0 = second.clamp(least, batch);
         // A level that has been in use stays so while the data shrinks to half of what started it.
-        if second < if held[LAST - 1] > 0 { least / 2 } else { least } {
+        if second < if stored[LAST - 1] > 0 { least / 2 } else { least } {
             return targets;
         }
         let mut above = 0;
@@ -166,17 +171,17 @@ pub struct Debt {
 /// What it would cost to bring the tree into its target shape.
 pub fn debt(shape: &Shape, settings: &Settings) -> Debt {
     let targets = Targets::of(shape, settings);
-    let held = level_bytes(shape);
+    let stored = level_bytes(shape);
     let level0_tables = shape.levels.first().map_or(0, Vec::len);
     let mut bytes = 0u64;
     // What comes down to the level from those above it.
     let mut arriving = 0u64;
-    if level0(level0_tables, held[0], &targets) >= 1.0 {
-        arriving = held[0];
-        bytes = held[0].saturating_add(held[targets.base]);
+    if level0(level0_tables, stored[0], &targets) >= 1.0 {
+        arriving = stored[0];
+        bytes = stored[0].saturating_add(stored[targets.base]);
     }
     for level in 1..LAST {
-        let here = held[level] + if level >= targets.base { arriving } else { 0 };
+        let here = stored[level] + if level >= targets.base { arriving } else { 0 };
         let excess = here.saturating_sub(targets.bytes[level]);
         if excess == 0 {
             if level >= targets.base {
@@ -185,14 +190,14 @@ pub fn debt(shape: &Shape, settings: &Settings) -> Debt {
             continue;
         }
         let next = if level < targets.base { targets.base } else { level + 1 };
-        let factor = held[next] as f64 / here.max(1) as f64;
+        let factor = stored[next] as f64 / here.max(1) as f64;
         bytes = bytes.saturating_add((excess as f64 * (1.0 + factor)) as u64);
         arriving = excess + if level < targets.base { arriving } else { 0 };
     }
     Debt {
         bytes,
         level0_tables,
-        level0_bytes: held[0],
+        level0_bytes: stored[0],
         base: targets.base,
         scores: Scores::of(shape, &targets, &Busy::new()).0,
     }

@@ -64,6 +64,11 @@ pub fn parts(tables: &[Cuts<'_>], aligned: &[&[u8]], bytes: u64) -> Vec<Part> {
         }
     }
     parts.push(Part { start, end: None });
+    assert_eq!(left, 0, "each byte is in a part");
+    assert!(
+        parts.windows(2).all(|two| two[0].end.is_some() && two[0].end == two[1].start),
+        "parts leave no gap"
+    );
     parts
 }
 
@@ -81,6 +86,7 @@ pub fn groups(parts: &[Part], outputs: &[Arc<TableMeta>]) -> Vec<usize> {
             group += 1;
         }
     }
+    assert!(groups.len() == parts.len() && groups.is_sorted(), "groups are neighbours");
     groups
 }
 

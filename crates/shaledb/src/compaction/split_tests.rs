@@ -86,13 +86,13 @@ fn parts_that_share_a_table_are_one_group() {
 fn outputs(bytes: u64, grandparents: &[(&str, &str, u64)], input: &str) -> String {
     let tables = grandparents.iter().map(|(a, b, mib)| Arc::new(table(a, b, *mib))).collect();
     let mut cut = OutputCut::with(bytes * MIB, tables);
-    let (mut held, mut begins) = (0, Vec::new());
+    let (mut bytes, mut begins) = (0, Vec::new());
     for key in input.split_whitespace() {
-        if cut.before(key.as_bytes(), held) {
+        if cut.before(key.as_bytes(), bytes) {
             begins.push(key);
-            held = 0;
+            bytes = 0;
         }
-        held += MIB;
+        bytes += MIB;
     }
     begins.join(" ")
 }

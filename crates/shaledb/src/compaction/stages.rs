@@ -15,7 +15,7 @@
 //! - A reader finds the newest version that it may see above, as before. If it may see none of
 //!   those above, the output level has for it what it would have after the whole job. An entry has
 //!   sequence number 0 only if every reader from then on may see it.
-//! - A merge of both meets the upper copy first or one that is as old; copies are of one stratum,
+//! - A merge of both meets the upper copy first or one that is as old; copies are of one stripe,
 //!   and all but the first go. (An operand that must be applied once,
 //!   [`Kind::Merge`](crate::base::key::Kind::Merge), could not be installed so; none is made.)
 //! - A merge of a copy with older tables of level 0 only, which can come before the newest goes
@@ -86,6 +86,7 @@ impl Stages {
 
     /// Notes that a part has been done; answers with its stage if that is to be installed now.
     pub fn done(&mut self, part: usize) -> Option<Stage> {
+        assert!(!self.done[part], "a part is done once");
         self.done[part] = true;
         let stage = self.stage[part];
         let start = self.stage.partition_point(|&other| other < stage);
@@ -111,8 +112,17 @@ impl Stages {
 
     /// Notes that a stage has been installed.
     pub fn installed(&mut self, stage: &Stage) {
-        self.installed[self.stage[stage.parts.start]] = true;
+        let number = self.stage[stage.parts.start];
+        assert!(!self.installed[number], "a stage is installed once");
+        self.installed[number] = true;
+        let before = self.inputs.len();
         self.inputs.retain(|(level, table)| !stage.removed.contains(&(*level, table.id)));
+        assert_eq!(self.inputs.len() + stage.removed.len(), before, "an input leaves once");
+    }
+
+    /// Whether all stages have been installed.
+    pub fn are_installed(&self) -> bool {
+        self.installed.iter().all(|&installed| installed)
     }
 
     /// The inputs that have not left: with all stages installed they can.

@@ -1,9 +1,9 @@
-//! A tree of a few hundred entries held in vectors, whose flushes and compactions do what the
-//! picker, the drop rule and the splitter say, several at once, installed in stages, ending in any
+//! A tree of a few hundred entries in vectors, whose flushes and compactions do what the
+//! picker, drop filter and splitter say, several at once, installed in stages, ending in any
 //! order, some of them early. After every step each key is read at each snapshot and compared with
 //! a plain history of the operations.
 
-use super::drop::{Bottom, DropRule, Verdict, dropped_blobs, surviving_range_deletes};
+use super::drop::{Bottom, Decision, DropFilter, dropped_blobs, surviving_range_deletes};
 use super::manual::{Step, pick_manual};
 use super::plan::{Action, Busy, Load, Plan, Settings, Shape};
 use super::policy::LAST;
@@ -82,7 +82,7 @@ struct Job {
     /// The outputs of parts done and not installed.
     made: Vec<(usize, Content)>,
     /// The outputs of stages installed.
-    held: Vec<FileId>,
+    reserved: Vec<FileId>,
     inputs: Vec<Arc<TableMeta>>,
 }
 
@@ -206,8 +206,8 @@ impl Tiny {
         };
         let stages = Stages::new(&plan, &parts, inputs);
         let left = (0..parts.len()).collect();
-        let (made, held) = (Vec::new(), Vec::new());
-        let job = Job { plan, snapshots, parts, stages, left, made, held, inputs: tables };
+        let (made, reserved) = (Vec::new(), Vec::new());
+        let job = Job { plan, snapshots, parts, stages, left, made, reserved, inputs: tables };
         self.jobs.push(job);
     }
 
@@ -254,10 +254,10 @@ impl Tiny {
             self.jobs.push(job);
             return;
         }
-        self.broken += u64::from(!job.left.is_empty() && !job.held.is_empty());
+        self.broken += u64::from(!job.left.is_empty() && !job.reserved.is_empty());
         assert!(!job.left.is_empty() || job.stages.rest().is_empty());
         self.busy.finish(&job.plan);
-        job.held.iter().for_each(|&id| self.busy.give_back(id));
+        job.reserved.iter().for_each(|&id| self.busy.release_table(id));
     }
 
     fn install(&mut self, job: &mut Job, stage: &Stage) {
@@ -273,8 +273,8 @@ impl Tiny {
         let added: Vec<Arc<TableMeta>> = added.into_iter().map(|(_, c)| self.add(c)).collect();
         for table in &added {
             assert!(job.plan.range.spans(table), "outputs stay in the range");
-            job.held.push(table.id);
-            self.busy.take(table.id);
+            job.reserved.push(table.id);
+            self.busy.reserve_table(table.id);
         }
         let tables = &mut self.shape.levels[job.plan.output_level];
         tables.extend(added);
@@ -283,8 +283,8 @@ impl Tiny {
         } else {
             tables.sort_by(|a, b| a.smallest.cmp(&b.smallest));
         }
-        let held = self.shape.levels.iter().flatten().map(|table| &**table);
-        self.lost.extend(dropped_blobs(removed.iter().map(|table| &**table), held));
+        let staying = self.shape.levels.iter().flatten().map(|table| &**table);
+        self.lost.extend(dropped_blobs(removed.iter().map(|table| &**table), staying));
         job.stages.installed(stage);
         check::shape(&self.shape);
     }
@@ -370,13 +370,13 @@ fn check_parts(parts: &[Part]) {
 
 fn filter(content: &Content, snapshots: &[SeqNo], bottom: Bottom) -> Content {
     let deletes = surviving_range_deletes(&content.deletes, snapshots, &bottom);
-    let mut rule = DropRule::new(snapshots, bottom, &content.deletes);
+    let mut filter = DropFilter::new(snapshots, bottom, content.deletes.clone());
     let mut kept = Content { entries: Vec::new(), deletes };
     for entry in &content.entries {
-        match rule.judge(&entry.key, entry.seq, entry.kind) {
-            Verdict::Keep => kept.entries.push(entry.clone()),
-            Verdict::KeepAsSeqZero => kept.entries.push(Entry { seq: 0, ..entry.clone() }),
-            Verdict::Drop => {}
+        match filter.decide(&entry.key, entry.seq, entry.kind) {
+            Decision::Keep => kept.entries.push(entry.clone()),
+            Decision::KeepAsSeqZero => kept.entries.push(Entry { seq: 0, ..entry.clone() }),
+            Decision::Drop => {}
         }
     }
     kept
@@ -467,8 +467,8 @@ fn ends(tiny: &mut Tiny) {
     assert_eq!(tables.len(), tiny.shape.levels[LAST].len());
     assert!(tables.iter().all(|table| table.deletes == 0 && table.range_deletes == 0));
     let live = (0..KEYS).filter(|&at| tiny.expected(&key(at), SEQ_MAX).is_some()).count();
-    let held: u64 = tables.iter().map(|table| table.entries).sum();
-    assert_eq!(held, live as u64);
+    let stored: u64 = tables.iter().map(|table| table.entries).sum();
+    assert_eq!(stored, live as u64);
 }
 
 #[test]

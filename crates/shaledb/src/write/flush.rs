@@ -5,45 +5,47 @@ use crate::base::error::Result;
 use crate::base::key::SeqNo;
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
+use crate::compaction::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
 use crate::fs::WriteFile;
 use crate::iter::Merge;
 use crate::memtable::{MemCursor, Memtable};
 use crate::table::TableWriter;
 use crate::table::meta::TableMeta;
 
-/// Writes what snapshots and the newest reader can see of `memtables` with `writer`. Whoever gets
-/// the file makes it durable. `None` if nothing is left to write; the file is then of no use.
+/// Writes with `writer` what readers at `snapshots` (ascending, the newest reader included) can see
+/// of `memtables`, newest first. Whoever gets the file makes it durable. `None` if nothing is left
+/// to write; the file is then of no use.
 ///
-/// Entries are judged as in a compaction whose output lies on everything else: older versions go,
-/// deletes stay. (The judge itself is in `compaction`, above this module, so it is passed in.)
+/// Entries are dropped as in a compaction to level 0, which may lie on anything: older versions go,
+/// deletes stay.
 pub fn flush(
     memtables: &[Arc<Memtable>],
-    mut judge: impl FnMut(&[u8], SeqNo, crate::base::key::Kind) -> bool,
-    range_deletes: &RangeDeletes,
+    snapshots: &[SeqNo],
     mut writer: TableWriter,
 ) -> Result<Option<(TableMeta, Box<dyn WriteFile>)>> {
-    let cursors: Vec<MemCursor> = memtables.iter().map(|memtable| memtable.cursor()).collect();
-    if let Ok([cursor]) = <[MemCursor; 1]>::try_from(cursors) {
-        copy(cursor, &mut judge, &mut writer)?;
+    assert!(!memtables.is_empty(), "a flush has something to write");
+    let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
+    let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
+    let surviving = surviving_range_deletes(&deletes, snapshots, &Bottom::Unknown);
+    let mut filter = DropFilter::new(snapshots, Bottom::Unknown, deletes);
+    // The usual case of a lone memtable needs no merge.
+    if let [memtable] = memtables {
+        copy(memtable.cursor(), &mut filter, &mut writer)?;
     } else {
-        let cursors = memtables.iter().map(|memtable| memtable.cursor()).collect();
-        copy(Merge::new(cursors), &mut judge, &mut writer)?;
+        let cursors: Vec<MemCursor> = memtables.iter().map(|memtable| memtable.cursor()).collect();
+        copy(Merge::new(cursors), &mut filter, &mut writer)?;
     }
-    if writer.entries() == 0 && range_deletes.is_empty() {
+    if writer.entries() == 0 && surviving.is_empty() {
         return Ok(None);
     }
-    writer.add_range_deletes(range_deletes);
+    writer.add_range_deletes(&surviving);
     writer.complete().map(Some)
 }
 
-fn copy(
-    mut cursor: impl Cursor,
-    judge: &mut impl FnMut(&[u8], SeqNo, crate::base::key::Kind) -> bool,
-    writer: &mut TableWriter,
-) -> Result<()> {
+fn copy(mut cursor: impl Cursor, filter: &mut DropFilter, writer: &mut TableWriter) -> Result<()> {
     cursor.seek_first()?;
     while cursor.valid() {
-        if judge(cursor.key(), cursor.seq(), cursor.kind()) {
+        if filter.decide(cursor.key(), cursor.seq(), cursor.kind()) != Decision::Drop {
             writer.add(cursor.key(), cursor.seq(), cursor.kind(), cursor.value())?;
         }
         cursor.next()?;

@@ -36,6 +36,7 @@ impl Ops {
     /// Appends all operations of another sequence.
     #[inline]
     pub fn append(&mut self, other: &Ops) {
+        debug_assert_eq!(other.count == 0, other.bytes.is_empty(), "each operation has bytes");
         self.bytes.extend_from_slice(&other.bytes);
         self.count += other.count;
         self.user_bytes += other.user_bytes;

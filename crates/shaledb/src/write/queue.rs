@@ -29,6 +29,8 @@ impl Group {
     /// The encoded operations of each commit and their count, in order.
     pub fn commits(&self) -> impl Iterator<Item = (&[u8], u32)> {
         let mut from = (0, 0);
+        let whole = (self.ops.bytes().len(), self.ops.count());
+        debug_assert_eq!(self.ends.last().copied().unwrap_or_default(), whole, "all are in it");
         self.ends.iter().map(move |&(bytes, count)| {
             let commit = (&self.ops.bytes()[from.0..bytes], count - from.1);
             from = (bytes, count);
@@ -105,14 +107,9 @@ impl CommitQueue {
         }
     }
 
-    /// Commits `ops`, together with whatever else waits: `lead` is called by one thread at a time,
-    /// with the group to write. Its result goes to every commit of the group.
-    pub fn commit(
-        &self,
-        ops: &Ops,
-        sync: bool,
-        lead: impl FnOnce(&mut Group) -> Result<()>,
-    ) -> Result<()> {
+    /// Joins the open group with `ops`. Either the caller is to write that group, or the result is
+    /// that of the thread which has written it.
+    pub fn join(&self, ops: &Ops, sync: bool) -> Turn<'_> {
         let mut state = self.state.lock();
         let id = state.open.id;
         let parity = (id & 1) as usize;
@@ -123,30 +120,25 @@ impl CommitQueue {
             state.waiting[parity] -= 1;
         }
         if state.done >= id {
-            return take_result(&mut state.failed, id);
+            return Turn::Written(take_result(&mut state.failed, id));
         }
+        // Its members wait for as long as nobody has led it.
+        debug_assert!(state.done + 1 == id, "groups are written in order");
+        debug_assert!(!state.leading, "one thread leads");
         state.leading = true;
         let mut next = state.spare.take().unwrap_or_default();
         next.reset(id + 1);
-        let mut group = std::mem::replace(&mut state.open, next);
-        drop(state);
-
-        // If `lead` panics, waiters must not hang: the guard fails the group.
-        let others = group.members - 1;
-        let mut guard = Finish { queue: self, id, others, result: Err(Error::Closed) };
-        let result = lead(&mut group);
-        guard.result = result.clone();
-        drop(guard);
-        let mut state = self.state.lock();
-        if state.spare.is_none() {
-            state.spare = Some(group);
-        }
-        result
+        let group = std::mem::replace(&mut state.open, next);
+        Turn::Lead(Lead { queue: self, group, finished: false })
     }
 
-    fn finish(&self, id: u64, others: usize, result: Result<()>) {
+    /// Notes how a group has been written, and wakes who waits for that. Its memory is used again
+    /// for a later one.
+    fn finish(&self, group: Group, result: Result<()>) {
+        let (id, others) = (group.id, group.members - 1);
         let parity = (id & 1) as usize;
         let mut state = self.state.lock();
+        debug_assert!(state.leading && state.done + 1 == id, "the group that is led has ended");
         state.leading = false;
         state.done = id;
         if let Err(error) = result
@@ -154,6 +146,7 @@ impl CommitQueue {
         {
             state.failed.push((id, error, others));
         }
+        state.spare.get_or_insert(group);
         let next = state.waiting[1 - parity];
         drop(state);
         if others > 0 {
@@ -168,6 +161,7 @@ impl CommitQueue {
 fn take_result(failed: &mut Vec<(u64, Error, usize)>, id: u64) -> Result<()> {
     let Some(at) = failed.iter().position(|entry| entry.0 == id) else { return Ok(()) };
     let error = failed[at].1.clone();
+    debug_assert!(failed[at].2 > 0, "each commit learns its result once");
     failed[at].2 -= 1;
     if failed[at].2 == 0 {
         failed.swap_remove(at);
@@ -175,17 +169,44 @@ fn take_result(failed: &mut Vec<(u64, Error, usize)>, id: u64) -> Result<()> {
     Err(error)
 }
 
-struct Finish<'a> {
-    queue: &'a CommitQueue,
-    id: u64,
-    others: usize,
-    result: Result<()>,
+/// What a commit that has joined a group is to do.
+#[derive(Debug)]
+pub enum Turn<'a> {
+    /// Write the group, its own operations among it.
+    Lead(Lead<'a>),
+    /// Nothing: another thread has written the group, with this result.
+    Written(Result<()>),
 }
 
-impl Drop for Finish<'_> {
+/// The right to write a group, of one thread at a time. If a panic drops it unfinished, the group
+/// has failed: those who wait must not hang.
+#[derive(Debug)]
+#[must_use]
+pub struct Lead<'a> {
+    queue: &'a CommitQueue,
+    group: Group,
+    finished: bool,
+}
+
+impl Lead<'_> {
+    /// The group to write.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Gives the result to every commit of the group, and returns it.
+    pub fn finish(mut self, result: Result<()>) -> Result<()> {
+        self.finished = true;
+        self.queue.finish(std::mem::take(&mut self.group), result.clone());
+        result
+    }
+}
+
+impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        let result = std::mem::replace(&mut self.result, Ok(()));
-        self.queue.finish(self.id, self.others, result);
+        if !self.finished {
+            self.queue.finish(std::mem::take(&mut self.group), Err(Error::Closed));
+        }
     }
 }
 

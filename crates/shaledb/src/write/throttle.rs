@@ -1,7 +1,7 @@
 //! How much a writer is slowed when it is ahead of flush and compaction.
 //!
 //! A pure function of pressure. Three pressures are measured, each from a soft limit (0) to a hard
-//! one (1): memory held by memtables, tables in level 0, and compaction debt. At pressure `x` a
+//! one (1): memory of memtables, tables in level 0, and compaction debt. At pressure `x` a
 //! writer waits `4 x^2` times as long for each byte as the background work needs to take the byte
 //! away. So there is no wait at the soft limit and no step anywhere; at the latest at half of the
 //! way to the hard limit writers are as slow as the background work, and pressure rises no more.
@@ -100,6 +100,7 @@ pub enum Verdict {
 /// How much writers are slowed under this pressure.
 pub fn delay(pressure: &Pressure) -> Verdict {
     let p = pressure;
+    assert!(p.debt_soft <= p.debt_hard, "slowing begins before it is at its full");
     if p.memtable_limit > 0 && p.memtable_bytes >= p.memtable_limit {
         return Verdict::Stop { cause: Cause::Memtables };
     }
@@ -131,7 +132,9 @@ fn position(value: u64, soft: u64, hard: u64) -> f64 {
     if hard <= soft || value <= soft {
         return 0.0;
     }
-    ((value - soft) as f64 / (hard - soft) as f64).min(1.0)
+    let position = ((value - soft) as f64 / (hard - soft) as f64).min(1.0);
+    debug_assert!((0.0..=1.0).contains(&position));
+    position
 }
 
 /// The nanoseconds that one byte takes at `rate` bytes per second.

@@ -79,7 +79,7 @@ impl Snapshot {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.shard.let_go(self.taken);
+        self.shard.release(self.taken);
     }
 }
 

@@ -53,10 +53,10 @@ pub struct LevelStats {
     pub write_bytes: u64,
     /// Bytes of tables moved here without reading.
     pub moved_bytes: u64,
-    /// Blocks that those jobs carried over as they were: not taken apart, not compressed again.
-    pub carried_blocks: u64,
+    /// Blocks that those jobs reused as they were: not taken apart, not compressed again.
+    pub blocks_reused: u64,
     /// Bytes of those blocks in the files; they count as read and as written, too.
-    pub carried_bytes: u64,
+    pub bytes_reused: u64,
     /// Bytes written divided by the bytes that arrived from the level above; 0 if none did.
     pub write_amp: f64,
     /// Wall seconds of the jobs.
@@ -315,8 +315,8 @@ impl Core {
                 read_bytes: done.read_bytes,
                 write_bytes: done.write_bytes,
                 moved_bytes: done.moved_bytes,
-                carried_blocks: done.carried_blocks,
-                carried_bytes: done.carried_bytes,
+                blocks_reused: done.blocks_reused,
+                bytes_reused: done.bytes_reused,
                 write_amp: ratio(done.write_bytes, arrived),
                 seconds: done.wall_nanos as f64 / 1e9,
                 seconds_per_job: ratio(done.wall_nanos, done.jobs.max(1)) / 1e9,
@@ -418,7 +418,7 @@ impl fmt::Display for TreeStats {
             "codec",
             "read MB",
             "write MB",
-            "carried MB",
+            "reused MB",
             "moved MB",
             "w-amp",
             "jobs",
@@ -439,7 +439,7 @@ impl fmt::Display for TreeStats {
                 l.codec,
                 l.read_bytes as f64 / MB,
                 l.write_bytes as f64 / MB,
-                l.carried_bytes as f64 / MB,
+                l.bytes_reused as f64 / MB,
                 l.moved_bytes as f64 / MB,
                 l.write_amp,
                 l.jobs,

@@ -1,15 +1,14 @@
 //! Running flushes: the sealed memtables of one tree or of many become a table of level 0 each,
-//! installed by one edit.
+//! installed by one edit. `next_job` chooses them.
 //!
 //! A flush of many trees syncs each table, but the directory and the manifest once for all of them:
 //! trees with a little each would else cost three syncs apiece.
 
 use super::install::Change;
+use super::outcome::Work;
 use crate::base::activity::Activity;
 use crate::base::error::Result;
-use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
-use crate::compaction::drop::{Bottom, DropRule, Verdict, surviving_range_deletes};
 use crate::db::core::{Core, FlushedOf, TreeCore};
 use crate::fs::WriteFile;
 use crate::memtable::Memtable;
@@ -34,12 +33,32 @@ struct Part<'a> {
 }
 
 impl Core {
+    /// Runs a flush that was chosen, takes back its marks and notes how it went.
+    pub fn run_flush_job(&self, trees: &[Arc<TreeCore>]) -> Result<()> {
+        let result = self.run_flush(&trees.iter().map(|tree| &**tree).collect::<Vec<_>>());
+        let mut state = self.sched.lock();
+        for tree in trees {
+            assert!(state.flushing.remove(&tree.id), "a flush that ran was marked as running");
+            if !tree.is_dropped() && !tree.state.load().sealed.is_empty() {
+                state.flush.insert(tree.id);
+            }
+        }
+        drop(state);
+        let result = self.note_outcome(Work::Flush, result);
+        self.announce_progress();
+        result
+    }
+
     /// Writes the sealed memtables of each tree to one table of level 0. Nobody else may flush
     /// these trees meanwhile. Trees that are dropped meanwhile are passed over.
     pub fn run_flush(&self, trees: &[&TreeCore]) -> Result<()> {
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(trees.len());
         for &tree in trees {
             let memtables = tree.state.load().sealed.clone();
+            assert!(
+                memtables.is_sorted_by(|newer, older| newer.last_seq() > older.last_seq()),
+                "sealed memtables are in order"
+            );
             if !memtables.is_empty() {
                 let id = self.new_file();
                 parts.push(Part { tree, memtables, id, table: None, nanos: 0, cpu_nanos: 0 });
@@ -94,25 +113,25 @@ impl Core {
     }
 
     fn write_table(&self, part: &Part<'_>) -> Result<Option<(TableMeta, Box<dyn WriteFile>)>> {
-        let memtables = &part.memtables;
         let snapshots = self.reader_seqs_to_keep();
-        let deletes: Vec<_> = memtables.iter().map(|memtable| memtable.range_deletes()).collect();
-        let deletes = RangeDeletes::union(deletes.iter().map(|set| &**set));
-        let surviving = surviving_range_deletes(&deletes, &snapshots, &Bottom::Unknown);
         let path = self.path(FileKind::Table, part.id);
         let file = self.env.fs.create(&path)?;
         let writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
             .counted_as(Activity::FlushCompress, &self.tables.meter);
-        let mut rule = DropRule::new(&snapshots, Bottom::Unknown, &deletes);
-        let keep = |key: &[u8], seq, kind| rule.judge(key, seq, kind) != Verdict::Drop;
-        let table = flush::flush(memtables, keep, &surviving, writer)?;
-        if table.is_none() {
-            self.env.fs.remove(&path)?;
+        let table = flush::flush(&part.memtables, &snapshots, writer)?;
+        match &table {
+            Some((meta, _)) => {
+                let entries: u64 = part.memtables.iter().map(|memtable| memtable.count()).sum();
+                assert_eq!(meta.id, part.id, "a table has the number of its file");
+                assert!(meta.entries <= entries, "a flush makes no entries");
+                assert!(meta.max_seq <= part.memtables[0].last_seq(), "nor newer ones");
+            }
+            None => self.env.fs.remove(&path)?,
         }
         Ok(table)
     }
 
-    /// Puts the tables in force; answers with the trees that were still there.
+    /// Installs the tables; answers with the trees that were still there.
     fn install_flush(&self, parts: &[Part<'_>]) -> Result<BTreeSet<TreeId>> {
         let flushed: FlushedOf<'_> =
             parts.iter().map(|part| (part.tree.id, &part.memtables[..])).collect();
@@ -120,11 +139,19 @@ impl Core {
         self.sync_before_flush(&flushed, through)?;
         let mut changes = Vec::with_capacity(parts.len());
         for part in parts {
+            if let Some((meta, _)) = &part.table {
+                let version = &part.tree.state.load().version;
+                let mut older = version.levels[0].metas().map(|older| older.max_seq);
+                assert!(
+                    older.all(|seq| seq < meta.min_seq),
+                    "a flush is newer than all of level 0"
+                );
+            }
             let added = part.table.iter().map(|(meta, _)| (0, meta.clone())).collect();
             let flushed_seq = Some(part.memtables[0].last_seq());
             let edit = TreeEdit { tree: part.tree.id, added, removed: Vec::new(), flushed_seq };
             changes.push(Change { tree: part.tree, edit, flushed: &part.memtables });
         }
-        self.install_all(changes, None, || ())
+        self.install_all(changes, None, None)
     }
 }

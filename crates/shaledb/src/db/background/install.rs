@@ -1,7 +1,8 @@
-//! How an edit comes into force: it becomes durable in the manifest, then the tree's state is
+//! How an edit is installed: it becomes durable in the manifest, then the tree's state is
 //! replaced, then files that nobody needs any more are let go.
 
 use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
@@ -10,7 +11,7 @@ use crate::db::core::{Core, FlushedOf, PreparedCore, TreeCore};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::table::format::FileKind;
-use crate::table::meta::{FileId, TableMeta};
+use crate::table::meta::FileId;
 use crate::table::{Blob, Table};
 use crate::version::edit::{Edit, LogStart, TreeEdit};
 use crate::version::{TreeId, Version};
@@ -36,6 +37,10 @@ fn without(sealed: &[Arc<Memtable>], flushed: &[Arc<Memtable>]) -> Vec<Arc<Memta
     sealed.iter().filter(left).cloned().collect()
 }
 
+fn is_same(some: &[Arc<Memtable>], others: &[Arc<Memtable>]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
 impl Core {
     /// Makes `edit` durable and visible. `flushed` are the memtables whose content is in it.
     /// After an error nothing has changed; the caller removes the tables it had written.
@@ -45,23 +50,28 @@ impl Core {
         edit: TreeEdit,
         flushed: &[Arc<Memtable>],
     ) -> Result<()> {
-        self.install_all(vec![Change { tree, edit, flushed }], None, || ()).map(drop)
+        self.install_all(vec![Change { tree, edit, flushed }], None, None).map(drop)
     }
 
-    /// Makes changes of several trees durable together, and visible tree by tree; `publish` runs
-    /// right after. Trees that have been dropped are left out; an error if all have. Answers with
-    /// those that were there. `decided` is a prepared transaction whose tables these are.
+    /// Makes changes of several trees durable together, and visible tree by tree; right after,
+    /// reads see up to `publish`, if there is such a number. Trees that have been dropped are left
+    /// out; an error if all have. Answers with those that were there. `decided` is a prepared
+    /// transaction whose tables these are.
     pub fn install_all(
         &self,
         mut changes: Vec<Change<'_>>,
         decided: Option<&[u8]>,
-        publish: impl FnOnce(),
+        publish: Option<SeqNo>,
     ) -> Result<BTreeSet<TreeId>> {
         let mut manifest = self.manifest.lock();
         let first = changes.first().map(|change| change.tree.name.clone()).unwrap_or_default();
         changes.retain(|change| !change.tree.is_dropped());
         if changes.is_empty() && decided.is_none() {
             return Err(Error::NoSuchTree(first));
+        }
+        for change in changes.iter().filter(|change| !change.flushed.is_empty()) {
+            let newest = change.flushed.first().map(|memtable| memtable.last_seq());
+            assert_eq!(change.edit.flushed_seq, newest, "an edit says what it has flushed");
         }
         let next: Vec<Next> = changes.iter().map(|c| self.next(c)).collect::<Result<_>>()?;
         let flushed: FlushedOf<'_> = changes
@@ -79,21 +89,25 @@ impl Core {
         };
         self.append_edit(&mut manifest, &whole)?;
         if let Some(log) = log {
-            self.covered.fetch_max(log.seq, Ordering::AcqRel);
-            self.log_file.fetch_max(log.file, Ordering::AcqRel);
+            let flushed_to = self.flushed_to.fetch_max(log.seq, Ordering::AcqRel);
+            let first = self.log_file.fetch_max(log.file, Ordering::AcqRel);
+            assert!(flushed_to <= log.seq && first <= log.file, "the log's start moves on only");
         }
         for (change, next) in changes.iter().zip(&next) {
-            change.tree.swap_state(|state| TreeState {
-                active: state.active.clone(),
-                sealed: without(&state.sealed, change.flushed),
-                version: next.version.clone(),
+            change.tree.swap_state(|state| {
+                let sealed = without(&state.sealed, change.flushed);
+                let flushed = &state.sealed[sealed.len()..];
+                assert!(is_same(flushed, change.flushed), "the oldest memtables are flushed first");
+                TreeState { active: state.active.clone(), sealed, version: next.version.clone() }
             });
         }
-        publish();
+        if let Some(seq) = publish {
+            self.publish(seq);
+        }
         drop(manifest);
 
         for (change, next) in changes.iter().zip(&next) {
-            self.let_go(change, next);
+            self.mark_obsolete(change, next);
         }
         // Whoever learns of the end finds the files gone.
         drop(next);
@@ -109,12 +123,17 @@ impl Core {
         let edit = &change.edit;
         let before = change.tree.state.load_full().version.clone();
         let after = before.apply(edit, &|meta| self.open_table(meta))?;
-        let removed: Vec<Arc<Table>> = edit
-            .removed
-            .iter()
-            .filter(|(_, id)| !edit.added.iter().any(|(_, meta)| meta.id == *id))
-            .filter_map(|(level, id)| before.table(*level, *id).cloned())
-            .collect();
+        let moves = |id: FileId| edit.added.iter().any(|(_, meta)| meta.id == id);
+        let gone = || edit.removed.iter().filter(|(_, id)| !moves(*id));
+        let removed: Vec<Arc<Table>> =
+            gone().filter_map(|(level, id)| before.table(*level, *id).cloned()).collect();
+        assert_eq!(removed.len(), gone().count(), "what is removed was there");
+        debug_assert!(after.levels.iter().skip(1).all(|level| {
+            level.tables().is_sorted_by(|a, b| a.meta.is_before(&b.meta.smallest))
+        }));
+        debug_assert!(
+            after.levels[0].tables().is_sorted_by(|a, b| a.meta.max_seq >= b.meta.max_seq)
+        );
         // Not if a table that stays refers to it: stages of a merge leave copies of references.
         let lost_blobs = dropped_blobs(
             removed.iter().map(|table| &*table.meta),
@@ -128,8 +147,8 @@ impl Core {
         })
     }
 
-    /// Lets the files go that a change has made obsolete.
-    fn let_go(&self, change: &Change<'_>, next: &Next) {
+    /// Marks the files that a change has made obsolete: they go with their last reader.
+    fn mark_obsolete(&self, change: &Change<'_>, next: &Next) {
         for table in &next.removed {
             table.mark_obsolete();
         }
@@ -161,7 +180,7 @@ impl Core {
                 if log.rewrite_due()
                     && let Err(error) = log.rewrite(self.new_file())
                 {
-                    // If it is unknown which one is in force, the next append is refused.
+                    // If it is unknown which one is installed, the next append is refused.
                     tracing::warn!(%error, "the manifest could not be rewritten and grows on");
                 }
                 Ok(())
@@ -171,28 +190,21 @@ impl Core {
         }
     }
 
-    /// A table of this database; nothing is read yet.
-    pub fn open_table(&self, meta: TableMeta) -> Arc<Table> {
-        let path = self.path(FileKind::Table, meta.id);
-        let blobs = meta.blobs.iter().map(|id| self.blob(*id)).collect();
-        let table = Table::new(meta, path, &self.tables);
-        table.hold_blobs(blobs);
-        table
-    }
-
     /// Where the log will start once `flushed` are in tables: everything before is in tables
     /// everywhere. `None` while the log is being replayed.
     fn log_start(&self, flushed: &FlushedOf<'_>) -> Option<LogStart> {
-        // The visible position first: what is at or before it is in memtables or tables by now.
+        // The visible number first: what is at or before it is in memtables or tables by now.
         let visible = self.visible.load(Ordering::Acquire);
-        // What is prepared next: once decided, memtables need the log from the same place on.
+        // What is prepared next: once decided, memtables need the log from the same record on.
         let prepared = self.prepared.lock().values().filter_map(PreparedCore::log_seq).min();
         let trees = self.trees.load();
         let unflushed = trees.by_id.values().filter_map(|tree| tree.first_unflushed_but(flushed));
-        let covered = unflushed.chain(prepared).min().map_or(visible, |seq| visible.min(seq - 1));
-        let seq = covered.max(self.covered.load(Ordering::Acquire));
+        let flushed_to =
+            unflushed.chain(prepared).min().map_or(visible, |seq| visible.min(seq - 1));
+        let seq = flushed_to.max(self.flushed_to.load(Ordering::Acquire));
         let wals = self.wals.lock();
         let first = wals.iter().find(|wal| wal.last_seq.is_none_or(|last| last > seq))?;
+        assert!(seq <= visible, "what is in tables is visible");
         Some(LogStart { file: first.id, seq })
     }
 

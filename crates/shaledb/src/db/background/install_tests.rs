@@ -25,9 +25,9 @@ fn a_tree_dropped_meanwhile_is_left_out() -> Result<()> {
         let edit = TreeEdit { tree: tree.id, flushed_seq, ..TreeEdit::default() };
         Change { tree, edit, flushed: &sealed[at] }
     };
-    let installed = core.install_all(vec![change(0), change(1)], None, || ())?;
+    let installed = core.install_all(vec![change(0), change(1)], None, None)?;
     assert_eq!(installed.into_iter().collect::<Vec<_>>(), [trees[1].inner.id]);
     assert!(trees[1].inner.state.load().sealed.is_empty());
-    assert!(matches!(core.install_all(vec![change(0)], None, || ()), Err(Error::NoSuchTree(_))));
+    assert!(matches!(core.install_all(vec![change(0)], None, None), Err(Error::NoSuchTree(_))));
     Ok(())
 }

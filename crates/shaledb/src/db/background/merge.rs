@@ -1,25 +1,24 @@
 //! Merging: a compaction that reads and writes, cut into parts by key range.
 //!
-//! Threads share the parts. They are small, so that a thread comes by the scheduler often (where a
-//! flush that waits goes first), and so that what is merged is installed, and what it replaces
-//! removed, long before the end of a large merge: `compaction/stages` says how, and why readers
-//! may see a merge that is half done.
+//! Threads share the parts. They are small, so that a thread comes by the scheduler often, and so
+//! that what is merged is installed, and what it replaces removed, long before the end of a large
+//! merge: `compaction/stages` says how, and why readers may see a merge that is half done.
+//!
+//! A flush that waits does not wait for a part: a part is merged in steps, and between two steps is
+//! a yield point, at which the thread runs that flush first.
 
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
-use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
-
 use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
-use crate::compaction::job::{self, Context, Done};
+use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
 use crate::compaction::split::{self, Cuts, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
+use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
 use crate::table::Table;
-use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::version::edit::TreeEdit;
-use std::cell::Cell;
 
 /// A compaction is worth a second thread from this many input bytes on.
 const PART_BYTES_MIN: u64 = 8 << 20;
@@ -32,13 +31,16 @@ const PART_TABLES: u64 = 4;
 const PIECES: u64 = 4;
 
 impl Core {
-    /// Starts a merge and does its first part; answers whether the merge has ended.
-    pub fn run_merge(&self, tree: Arc<TreeCore>, plan: Plan) -> Result<bool> {
+    /// Starts a merge: cuts it into parts, of which the first is the caller's and the others wait
+    /// for threads.
+    pub fn start_merge(&self, tree: Arc<TreeCore>, plan: Plan) -> Result<Arc<MergeJob>> {
         let started = self.env.clock.now_nanos();
         let version = tree.state.load().version.clone();
         let mut inputs = Vec::new();
         for (level, ids) in &plan.inputs {
-            let tables = ids.iter().filter_map(|id| version.table(*level, *id).cloned()).collect();
+            let tables: Vec<Arc<Table>> =
+                ids.iter().filter_map(|id| version.table(*level, *id).cloned()).collect();
+            assert!(tables.len() == ids.len() || tree.is_dropped(), "the inputs are in the tree");
             inputs.push((*level, tables));
         }
         // Whoever waits for the end finds the inputs' files gone.
@@ -69,14 +71,14 @@ impl Core {
         };
         let snapshots = self.reader_seqs_to_keep();
         let progress = Mutex::new(progress);
-        let run = Arc::new(MergeJob { tree, plan, snapshots, parts, progress, started });
+        let job = Arc::new(MergeJob { tree, plan, snapshots, parts, progress, started });
         if count > 1 {
             let mut state = self.sched.lock();
-            state.parts.extend((1..count).map(|index| (run.clone(), index)));
+            state.parts.extend((1..count).map(|index| (job.clone(), index)));
             drop(state);
             self.sched.wake_all();
         }
-        self.run_part(&run, 0)
+        Ok(job)
     }
 
     /// Where this plan is cut: into parts small enough, and enough of them for the threads that
@@ -111,100 +113,117 @@ impl Core {
     }
 
     /// Does one part, and installs the stage that it completes; answers whether the merge has
-    /// ended. The error of a part is the error of the merge, told when it ends.
-    pub fn run_part(&self, run: &Arc<MergeJob>, index: usize) -> Result<bool> {
+    /// ended. The error of a part is the error of the merge, reported when it ends.
+    pub fn run_part(&self, job: &MergeJob, index: usize) -> Result<bool> {
         let clock = &*self.env.clock;
         let cpu = clock.thread_cpu_nanos();
-        let failed = run.progress.lock().error.is_some();
-        // What flushes take that are done in between is theirs.
-        let flushes = Cell::new(0);
+        let failed = job.progress.lock().error.is_some();
+        // What flushes take that are done at yield points is theirs.
+        let mut flush_cpu = 0;
         let outcome =
-            if failed { Err(Error::Closed) } else { self.merge_part(run, index, &flushes) };
-        let cpu = clock.thread_cpu_nanos() - cpu - flushes.get();
+            if failed { Err(Error::Closed) } else { self.merge_part(job, index, &mut flush_cpu) };
+        let cpu = clock.thread_cpu_nanos() - cpu - flush_cpu;
         self.recorder.spent_exactly(Activity::Compaction, cpu);
         let stage = {
-            let mut progress = run.progress.lock();
+            let mut progress = job.progress.lock();
             progress.cpu_nanos += cpu;
             progress.note(index, outcome)
         };
-        if let Some((stage, done)) = stage {
-            let result = self.install_stage(run, &stage, &done);
-            let mut progress = run.progress.lock();
-            if let Err(error) = result {
-                progress.error.get_or_insert(error);
-            }
+        if let Some((stage, done)) = stage
+            && let Err(error) = self.install_stage(job, &stage, &done)
+        {
+            job.progress.lock().error.get_or_insert(error);
         }
-        let mut progress = run.progress.lock();
-        progress.left -= 1;
-        let ended = progress.left == 0;
-        drop(progress);
-        if !ended {
-            self.sched.lock().running_compactions -= 1;
+        if !job.progress.lock().end_part() {
+            let mut state = self.sched.lock();
+            assert!(state.running_compactions > 0, "a part that ends was counted as running");
+            state.running_compactions -= 1;
             return Ok(false);
         }
-        let result = self.finish_run(run);
+        let result = self.finish_merge(job);
         let (inputs, outputs) = {
-            let mut progress = run.progress.lock();
+            let mut progress = job.progress.lock();
             (std::mem::take(&mut progress.inputs), std::mem::take(&mut progress.early_outputs))
         };
         // Before anyone learns that the compaction has ended: its inputs' files go now, and not
         // under the lock.
         drop(inputs);
-        self.end_compaction(&run.tree, &run.plan, &outputs);
-        if run.tree.is_dropped() { Ok(true) } else { result.map(|()| true) }
+        self.end_compaction(&job.tree, &job.plan, &outputs);
+        if job.tree.is_dropped() { Ok(true) } else { result.map(|()| true) }
     }
 
-    fn merge_part(&self, run: &MergeJob, index: usize, flushes: &Cell<u64>) -> Result<Done> {
-        let part = &run.parts[index];
+    /// Merges one part into new tables, which are removed if that fails. The CPU time of flushes at
+    /// its yield points is added to `flush_cpu`, in nanoseconds.
+    fn merge_part(&self, job: &MergeJob, index: usize, flush_cpu: &mut u64) -> Result<Done> {
+        let part = &job.parts[index];
         // Not more than it needs, so that the files of others go while it runs.
-        let inputs: Inputs = {
-            let progress = run.progress.lock();
-            let of_part = |tables: &[Arc<Table>]| {
-                tables.iter().filter(|table| part.meets(&table.meta)).cloned().collect()
-            };
-            progress.inputs.iter().map(|(level, tables)| (*level, of_part(tables))).collect()
-        };
+        let inputs = job.progress.lock().inputs_of(part);
         let context = Context {
             env: &self.env,
             meter: &self.tables.meter,
-            plan: &run.plan,
+            plan: &job.plan,
             inputs: &inputs,
-            snapshots: &run.snapshots,
-            tree: run.tree.id,
-            codecs: &run.tree.config.codecs,
-            dictionary: run.tree.config.dictionary,
-            block_bytes: run.tree.config.block_bytes as usize,
-            new_file: &|| {
-                let id = self.new_file();
-                (id, self.path(FileKind::Table, id))
-            },
-            cancelled: &|| {
-                flushes.set(flushes.get() + self.flush_first());
-                self.sched.cancel.load(Ordering::Relaxed) || run.tree.is_dropped()
-            },
+            snapshots: &job.snapshots,
+            tree: job.tree.id,
+            codecs: &job.tree.config.codecs,
+            dictionary: job.tree.config.dictionary,
+            block_bytes: job.tree.config.block_bytes as usize,
+            dir: &self.dir,
+            next_file: &self.next_file,
         };
-        let mut written = Vec::new();
-        job::merge(&context, part, &mut written).inspect_err(|_| self.discard(&written))
+        let mut merge = PartMerge::begin(&context, part)?;
+        let done = self.merge_rows(&job.tree, &mut merge, flush_cpu);
+        done.inspect_err(|_| self.discard(&merge.into_files()))
     }
 
-    /// Puts the outputs of a stage in the place of the inputs that leave with it.
-    fn install_stage(&self, run: &MergeJob, stage: &Stage, done: &[Done]) -> Result<()> {
+    fn merge_rows(
+        &self,
+        tree: &TreeCore,
+        merge: &mut PartMerge<'_>,
+        flush_cpu: &mut u64,
+    ) -> Result<Done> {
+        while merge.step()? {
+            *flush_cpu += self.yield_to_flush();
+            if self.sched.cancel.load(Ordering::Relaxed) || tree.is_dropped() {
+                return Err(Error::Closed);
+            }
+        }
+        merge.finish()
+    }
+
+    /// A yield point: runs a flush that waits for a thread, if there is one, so that no writer
+    /// waits for the end of a merge. Answers with the CPU time that it took, in nanoseconds.
+    fn yield_to_flush(&self) -> u64 {
+        let Some(trees) = self.waiting_flush() else { return 0 };
+        let before = self.env.clock.thread_cpu_nanos();
+        // A failure is noted with the scheduler, which tries again; it is none of the merge's.
+        let _ = self.run_flush_job(&trees);
+        self.env.clock.thread_cpu_nanos() - before
+    }
+
+    /// Installs the outputs of a stage instead of the inputs that leave with it.
+    fn install_stage(&self, job: &MergeJob, stage: &Stage, done: &[Done]) -> Result<()> {
         let outputs: Vec<TableMeta> =
             done.iter().flat_map(|done| done.tables.iter().cloned()).collect();
+        assert!(
+            outputs.is_sorted_by(|a, b| a.is_before(&b.smallest)),
+            "outputs are in order and disjoint"
+        );
+        assert!(outputs.iter().all(|meta| job.plan.range.spans(meta)), "outputs are in the range");
         let ids: Vec<FileId> = outputs.iter().map(|meta| meta.id).collect();
         let written: u64 = outputs.iter().map(|meta| meta.file_bytes).sum();
         if !stage.is_last {
             // Before anyone sees them: other jobs leave them alone while this one goes on.
-            run.progress.lock().early_outputs.extend(&ids);
+            job.progress.lock().early_outputs.extend(&ids);
             let mut state = self.sched.lock();
-            let busy = state.busy.entry(run.tree.id).or_default();
-            ids.iter().for_each(|&id| busy.take(id));
+            let busy = state.busy.entry(job.tree.id).or_default();
+            ids.iter().for_each(|&id| busy.reserve_table(id));
         }
-        if let Err(error) = self.replace(run, outputs, stage.removed.clone()) {
+        if let Err(error) = self.replace(job, outputs, stage.removed.clone()) {
             self.discard(&ids);
             return Err(error);
         }
-        let mut progress = run.progress.lock();
+        let mut progress = job.progress.lock();
         progress.written += written;
         progress.dropped += done.iter().map(|done| done.entries_in - done.entries_out).sum::<u64>();
         progress.stages.installed(stage);
@@ -212,31 +231,32 @@ impl Core {
         drop(progress);
         // The files go with the last handles, and not under the lock.
         drop(gone);
-        let mut levels = run.tree.levels.lock();
-        done.iter().for_each(|done| levels.carried(&run.plan, done));
+        let mut levels = job.tree.levels.lock();
+        done.iter().for_each(|done| levels.reused(&job.plan, done));
         if !stage.is_last {
-            levels.installed_early(&run.plan);
+            levels.installed_early(&job.plan);
         }
         Ok(())
     }
 
-    fn replace(&self, run: &MergeJob, outputs: Vec<TableMeta>, removed: Removed) -> Result<()> {
+    fn replace(&self, job: &MergeJob, outputs: Vec<TableMeta>, removed: Removed) -> Result<()> {
         let edit = TreeEdit {
-            tree: run.tree.id,
-            added: outputs.into_iter().map(|meta| (run.plan.output_level, meta)).collect(),
+            tree: job.tree.id,
+            added: outputs.into_iter().map(|meta| (job.plan.output_level, meta)).collect(),
             removed,
             flushed_seq: None,
         };
         self.env.fs.sync_dir(&self.dir)?;
-        self.install(&run.tree, edit, &[])
+        self.install(&job.tree, edit, &[])
     }
 
     /// What remains when all parts have ended.
-    fn finish_run(&self, run: &MergeJob) -> Result<()> {
-        let mut progress = run.progress.lock();
+    fn finish_merge(&self, job: &MergeJob) -> Result<()> {
+        let mut progress = job.progress.lock();
         let done = std::mem::take(&mut progress.done);
-        let rest = progress.stages.rest();
         let error = progress.error.take();
+        let rest = progress.stages.rest();
+        assert!(error.is_some() || progress.stages.are_installed(), "no stage is missing");
         let (written, dropped, cpu) = (progress.written, progress.dropped, progress.cpu_nanos);
         drop(progress);
         if let Some(error) = error {
@@ -244,13 +264,14 @@ impl Core {
             self.discard(&tables.map(|meta| meta.id).collect::<Vec<_>>());
             return Err(error);
         }
+        assert!(done.is_empty(), "all parts are installed");
         // Stages installed at the same time leave what waited for both.
         if !rest.is_empty() {
-            self.replace(run, Vec::new(), rest)?;
+            self.replace(job, Vec::new(), rest)?;
         }
-        let nanos = self.env.clock.now_nanos() - run.started;
-        self.throttle.note_compaction(run.plan.input_bytes, nanos);
-        run.tree.levels.lock().merged(&run.plan, written, nanos, cpu, dropped);
+        let nanos = self.env.clock.now_nanos() - job.started;
+        self.throttle.note_compaction(job.plan.input_bytes, nanos);
+        job.tree.levels.lock().merged(&job.plan, written, nanos, cpu, dropped);
         Ok(())
     }
 }

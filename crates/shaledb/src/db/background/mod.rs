@@ -1,12 +1,15 @@
 //! Background work: what is to be done next, flushes, compactions, the threads that run them, and
 //! who waits for them.
 
+mod tables;
 mod pressure;
+mod outcome;
 mod install;
-mod flush;
-mod compact;
-mod merge;
 mod next_job;
+mod flush;
+mod edit_only;
+mod merge;
+mod run_job;
 mod threads;
 mod wait;
 

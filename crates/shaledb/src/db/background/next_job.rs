@@ -1,5 +1,6 @@
 //! What to do next. Looks at the scheduler's state and at the trees' shapes, marks the job it
-//! chooses as running, and answers with it. Threads and the stepping caller run what they get.
+//! chooses as running, and answers with it. Threads and the stepping caller run what they get, by
+//! `run_job`.
 
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
@@ -8,7 +9,6 @@ use crate::compaction::picker;
 use crate::compaction::plan::{self, Load, Plan};
 use crate::db::core::{Core, Manual, MergeJob, State, TreeCore};
 use crate::memtable::Memtable;
-use crate::version::TreeId;
 
 /// The most trees that are flushed together: each has a file open until it is synced.
 const FLUSH_TREES_MAX: usize = 128;
@@ -34,7 +34,7 @@ pub(crate) enum Job {
     /// Seals what is left in memtables, since writes have stopped.
     SealAll,
     /// Makes a log file in advance.
-    Log,
+    SpareLog,
 }
 
 impl Core {
@@ -47,12 +47,12 @@ impl Core {
             return None;
         }
         if now >= state.flush_failure.again
-            && let Some(job) = self.next_flush(&mut state)
+            && let Some(trees) = self.next_flush(&mut state)
         {
-            return Some(job);
+            return Some(Job::Flush(trees));
         }
-        if std::mem::take(&mut state.log_wanted) {
-            return Some(Job::Log);
+        if std::mem::take(&mut state.spare_log_wanted) {
+            return Some(Job::SpareLog);
         }
         let quiet = self.sched.is_quiet(&mut state, now);
         let idle = quiet || state.idle_wanted > 0;
@@ -64,44 +64,36 @@ impl Core {
         if state.running_compactions >= self.compactions_max() {
             return None;
         }
-        if let Some((run, index)) = state.parts.pop_front() {
+        if let Some((job, index)) = state.parts.pop_front() {
+            assert!(index < job.parts.len(), "a job has the part that waits");
             state.running_compactions += 1;
-            return Some(Job::Part(run, index));
+            return Some(Job::Part(job, index));
         }
         let waits = now < state.compaction_failure.again;
         self.next_compaction(&mut state, idle, waits)
     }
 
-    /// Every thread may compact: a merge stops for a flush that waits ([`Core::flush_first`]), so
-    /// no thread need be kept free for one.
+    /// Every thread may compact: a merge runs a flush that waits at its yield points, so no thread
+    /// need be kept free for one.
     pub fn compactions_max(&self) -> usize {
         self.settings.background_threads
     }
 
-    /// Does a flush that waits for a thread, if there is one: called by a merge every few thousand
-    /// rows, so that no writer waits for the end of it. Answers with the CPU time that it took,
-    /// in nanoseconds.
-    pub fn flush_first(&self) -> u64 {
-        let job = {
-            let mut state = self.sched.lock();
-            if state.flush.is_empty()
-                || state.closing
-                || self.env.clock.now_nanos() < state.flush_failure.again
-                || self.is_poisoned()
-            {
-                return 0;
-            }
-            self.next_flush(&mut state)
-        };
-        let Some(job) = job else { return 0 };
-        let before = self.env.clock.thread_cpu_nanos();
-        // A failure is noted with the scheduler, which tries again; it is none of the merge's.
-        let _ = self.run_job(job);
-        self.env.clock.thread_cpu_nanos() - before
+    /// The flush that waits for a thread, marked as running, for the yield points of a merge.
+    pub fn waiting_flush(&self) -> Option<Vec<Arc<TreeCore>>> {
+        let mut state = self.sched.lock();
+        if state.flush.is_empty()
+            || state.closing
+            || self.env.clock.now_nanos() < state.flush_failure.again
+            || self.is_poisoned()
+        {
+            return None;
+        }
+        self.next_flush(&mut state)
     }
 
     /// One tree that has much in sealed memtables, or some that have little.
-    fn next_flush(&self, state: &mut State) -> Option<Job> {
+    fn next_flush(&self, state: &mut State) -> Option<Vec<Arc<TreeCore>>> {
         let trees = self.trees.load();
         let wanted: Vec<_> = state.flush.difference(&state.flushing).copied().collect();
         let mut chosen = Vec::new();
@@ -119,14 +111,14 @@ impl Core {
             if own == 0 {
                 continue;
             }
-            state.flushing.insert(id);
+            assert!(state.flushing.insert(id), "a tree has one flush at a time");
             chosen.push(tree.clone());
             bytes += own;
             if bytes >= self.settings.memtable_bytes || chosen.len() == FLUSH_TREES_MAX {
                 break;
             }
         }
-        (!chosen.is_empty()).then_some(Job::Flush(chosen))
+        (!chosen.is_empty()).then_some(chosen)
     }
 
     /// Trees whose last compaction has failed come last, and not at all while failures wait for
@@ -204,77 +196,5 @@ impl Core {
         let shape = tree.state.load().version.shape();
         let bounds = (wanted.lower.as_deref(), wanted.upper.as_deref());
         manual::pick_manual(&shape, &self.pick_settings(tree), busy, load, bounds)
-    }
-
-    /// What the picker is told of this tree's settings.
-    pub fn pick_settings(&self, tree: &TreeCore) -> plan::Settings {
-        plan::Settings {
-            memtable_bytes: self.settings.memtable_bytes,
-            table_bytes: self.settings.table_bytes,
-            codecs: tree.config.codecs,
-            filter_bits: tree.config.filter_bits,
-        }
-    }
-
-    /// Runs a job to its end and says how it went. Its marks are taken back in any case.
-    pub fn run_job(&self, job: Job) -> crate::Result<()> {
-        let flush = matches!(job, Job::Flush(_) | Job::SealAll);
-        let compacts = match &job {
-            Job::Compact(tree, _) => Some(tree.id),
-            Job::Part(run, _) => Some(run.tree.id),
-            _ => None,
-        };
-        let result = match job {
-            Job::Flush(trees) => {
-                let result = self.run_flush(&trees.iter().map(|tree| &**tree).collect::<Vec<_>>());
-                let mut state = self.sched.lock();
-                for tree in trees {
-                    state.flushing.remove(&tree.id);
-                    if !tree.is_dropped() && !tree.state.load().sealed.is_empty() {
-                        state.flush.insert(tree.id);
-                    }
-                }
-                result.map(|()| true)
-            }
-            Job::Compact(tree, plan) => self.run_compaction(tree, *plan),
-            Job::Part(run, index) => self.run_part(&run, index),
-            Job::SealAll => self.seal_all(None).map(|()| true),
-            Job::Log => {
-                if let Err(error) = self.make_spare_log() {
-                    tracing::debug!(%error, "no log file could be made in advance");
-                }
-                Ok(false)
-            }
-        };
-        // How a compaction fares is known when its last part has ended; a log tells nothing.
-        let ended = !matches!(result, Ok(false));
-        let result = result.map(|_| ());
-        if ended {
-            self.note_outcome(&result, flush, compacts);
-        }
-        self.update_pressure();
-        self.sched.wake_all();
-        result
-    }
-
-    /// Notes how a job has ended, for its next try and for who asks.
-    fn note_outcome(&self, result: &crate::Result<()>, flush: bool, compacts: Option<TreeId>) {
-        let mut state = self.sched.lock();
-        let closing = state.closing;
-        if let Err(error) = result
-            && !closing
-        {
-            tracing::warn!(%error, flush, "background work failed and is tried again");
-        }
-        match compacts {
-            Some(tree) if result.is_err() => drop(state.failed.insert(tree)),
-            Some(tree) => drop(state.failed.remove(&tree)),
-            None => {}
-        }
-        if result.is_ok() || !closing {
-            let now = self.env.clock.now_nanos();
-            let kind = if flush { &mut state.flush_failure } else { &mut state.compaction_failure };
-            kind.note(result, now);
-        }
     }
 }

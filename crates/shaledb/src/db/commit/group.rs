@@ -16,13 +16,13 @@ use crate::db::core::{Core, Leader, TreeCore, Trees};
 use crate::memtable::Memtable;
 use crate::wal::{Op, OpIter, payload};
 use crate::write::ops::Ops;
-use crate::write::queue::Group;
+use crate::write::queue::{Group, Turn};
 
 /// The most bytes that a batch may take in the log.
 const BATCH_BYTES_MAX: usize = 1 << 29;
 
 impl Core {
-    /// Commits `ops`: atomic, in one place of the commit order, and durable on return if `sync`.
+    /// Commits `ops`: atomic, at one position of the commit order, and durable on return if `sync`.
     pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
         self.check_commit(ops)?;
         let started = self.tables.meter.begin(Activity::Write);
@@ -30,7 +30,7 @@ impl Core {
             self.wait_for_room(ops.bytes().len() as u64)?;
         }
         let sync = sync || self.settings.sync == SyncPolicy::Always;
-        self.queue.commit(ops, sync, |group| self.lead(group))?;
+        self.commit_in_group(ops, sync)?;
         self.count_commit(ops);
         self.tables.meter.end(Activity::Write, started);
         Ok(())
@@ -77,10 +77,21 @@ impl Core {
 
     /// Makes all that was committed durable, with one sync for all who ask at the same time.
     pub fn sync_commits(&self) -> Result<()> {
-        self.queue.commit(&Ops::new(), true, |group| self.lead(group))
+        self.commit_in_group(&Ops::new(), true)
     }
 
-    fn lead(&self, group: &mut Group) -> Result<()> {
+    /// Joins the open group; writes it, or waits for the thread that does.
+    fn commit_in_group(&self, ops: &Ops, sync: bool) -> Result<()> {
+        match self.queue.join(ops, sync) {
+            Turn::Written(result) => result,
+            Turn::Lead(lead) => {
+                let result = self.lead(lead.group());
+                lead.finish(result)
+            }
+        }
+    }
+
+    fn lead(&self, group: &Group) -> Result<()> {
         let mut leader = self.leader.lock();
         self.check_writable()?;
         // Records in the log whose numbers were given to later ones as well would be lost with all
@@ -101,10 +112,12 @@ impl Core {
             };
         }
         let first = leader.next_seq;
+        debug_assert!(first > self.visible.load(Ordering::Relaxed), "new numbers are not seen yet");
         self.append_records(leader, group, first)?;
         let next = first + SeqNo::from(group.ops.count());
         if group.sync {
             self.sync_log(leader, next - 1)?;
+            debug_assert!(self.durable.load(Ordering::Relaxed) >= next - 1, "a sync covers all");
         }
         let trees = self.trees.load();
         let full = self.apply(&trees, OpIter::new(group.ops.bytes(), first), None);
@@ -124,26 +137,12 @@ impl Core {
     }
 
     /// Puts the operations of a prepared transaction, which is committed by the record `seq`, into
-    /// memtables. `noted` runs when these know that they need the log from `from` on.
-    pub fn apply_decided<T>(
-        &self,
-        leader: &mut Leader,
-        ops: &[u8],
-        seq: SeqNo,
-        from: SeqNo,
-        noted: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+    /// memtables, which need the log from `from` on. Reads see them once that is published.
+    pub fn apply_decided(&self, ops: &[u8], seq: SeqNo, from: SeqNo) -> Applied<'_> {
         let unfinished = PoisonOnPanic(self);
-        let trees = self.trees.load();
+        let trees = self.trees.load_full();
         let full = self.apply(&trees, payload::prepared_ops(ops, seq), Some(from));
-        let result = noted();
-        if !ops.is_empty() {
-            self.decided.store(seq, Ordering::Release);
-        }
-        self.publish(seq);
-        self.after_apply(leader, &trees, ops.len(), full);
-        std::mem::forget(unfinished);
-        result
+        Applied { unfinished, trees, seq, bytes: ops.len(), full }
     }
 
     /// Puts the operations into the memtables; answers whether any of them is now full. With `from`
@@ -157,6 +156,10 @@ impl Core {
         let mut current: Option<(&Arc<TreeCore>, Arc<Memtable>)> = None;
         let mut full = false;
         for op in ops {
+            debug_assert!(
+                op.seq > self.visible.load(Ordering::Relaxed),
+                "no read sees half a group"
+            );
             if current.as_ref().is_none_or(|(tree, _)| tree.id != op.tree) {
                 full |= current.is_some_and(|(_, memtable)| self.is_full(&memtable));
                 // A tree that was dropped after the batch was made: its operations vanish with it.
@@ -195,5 +198,31 @@ struct PoisonOnPanic<'a>(&'a Core);
 impl Drop for PoisonOnPanic<'_> {
     fn drop(&mut self) {
         drop(self.0.poison_after_panic());
+    }
+}
+
+/// Operations of a prepared transaction that are in memtables and that no read sees yet. Dropping
+/// it unpublished poisons the database.
+#[must_use]
+pub(crate) struct Applied<'a> {
+    unfinished: PoisonOnPanic<'a>,
+    trees: Arc<Trees>,
+    seq: SeqNo,
+    bytes: usize,
+    full: bool,
+}
+
+impl Applied<'_> {
+    /// Makes them visible.
+    pub fn publish(self, leader: &mut Leader) {
+        let Applied { unfinished, trees, seq, bytes, full } = self;
+        let core = unfinished.0;
+        assert!(seq < leader.next_seq, "the record that decides is in the log");
+        if bytes > 0 {
+            core.decided.store(seq, Ordering::Release);
+        }
+        core.publish(seq);
+        core.after_apply(leader, &trees, bytes, full);
+        std::mem::forget(unfinished);
     }
 }

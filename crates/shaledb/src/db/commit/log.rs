@@ -26,6 +26,11 @@ impl Core {
             });
             seq += SeqNo::from(count);
         }
+        debug_assert_eq!(
+            seq,
+            first + SeqNo::from(group.ops.count()),
+            "each operation has a number"
+        );
         let result = wal.append(&buffer);
         let bytes = buffer.len() as u64;
         if buffer.capacity() <= 4 << 20 {
@@ -72,6 +77,7 @@ impl Core {
             syncers.push(Arc::new(wal.syncer()?));
             (syncers, leader.next_seq - 1)
         };
+        assert!(reached >= through, "what is flushed has been in the log");
         let started = self.env.clock.now_nanos();
         for syncer in &syncers {
             syncer.sync().map_err(|error| self.poison(error))?;
@@ -101,6 +107,7 @@ impl Core {
         });
         match wal.append(&record) {
             Ok(()) => {
+                debug_assert!(seq > self.visible.load(Ordering::Relaxed), "the number is new");
                 leader.dirty = true;
                 leader.next_seq = seq + 1;
                 Ok(seq)
@@ -121,6 +128,7 @@ impl Core {
                 return;
             }
         };
+        assert!(wal.id() > old.id(), "logs are replayed in the order of their numbers");
         let old_bytes = old.bytes();
         if leader.dirty {
             leader.unsynced.push(Arc::new(syncer));
@@ -128,6 +136,7 @@ impl Core {
         {
             let mut wals = self.wals.lock();
             if let Some(last) = wals.last_mut() {
+                assert!(last.id < wal.id() && last.last_seq.is_none(), "only the last log grows");
                 last.last_seq = Some(leader.next_seq - 1);
                 last.bytes = old_bytes;
             }
@@ -145,7 +154,7 @@ impl Core {
     /// A new log file: the one made in advance, if it is there.
     fn next_log(&self, after: FileId) -> Result<WalWriter> {
         let spare = self.spare_log.lock().take();
-        self.sched.want_log();
+        self.sched.want_spare_log();
         match spare {
             // Logs are replayed in the order of their numbers.
             Some(spare) if spare.id() > after => Ok(spare),

@@ -68,6 +68,12 @@ impl Core {
     /// The log goes on in a new file once the present one is worth a memtable.
     fn seal_one(&self, leader: &mut Leader, tree: &TreeCore) {
         tree.swap_state(|state| {
+            let last = state.active.last_seq();
+            assert!(last > 0, "what is sealed has entries");
+            let older = state.sealed.first().map_or(0, |newest| newest.last_seq());
+            assert!(older < last, "memtables are sealed in the order of commits");
+            // A replay gives no numbers out, and has no log to write.
+            assert!(leader.wal.is_none() || last < leader.next_seq, "entries have given numbers");
             let mut sealed = Vec::with_capacity(state.sealed.len() + 1);
             sealed.push(state.active.clone());
             sealed.extend(state.sealed.iter().cloned());

@@ -20,8 +20,8 @@ pub(crate) struct LevelCounter {
     pub read_bytes: u64,
     pub write_bytes: u64,
     pub moved_bytes: u64,
-    pub carried_blocks: u64,
-    pub carried_bytes: u64,
+    pub blocks_reused: u64,
+    pub bytes_reused: u64,
     pub wall_nanos: u64,
     pub cpu_nanos: u64,
     pub dropped: u64,
@@ -41,6 +41,7 @@ impl LevelCounters {
     pub fn merged(&mut self, plan: &Plan, written: u64, wall: u64, cpu: u64, dropped: u64) {
         *self.reasons.entry(plan.reason.name()).or_default() += 1;
         let level = &mut self.levels[plan.output_level];
+        assert!(level.bytes_reused <= level.write_bytes + written, "what is reused is written");
         level.jobs += 1;
         level.read_bytes += plan.input_bytes;
         level.write_bytes += written;
@@ -49,11 +50,11 @@ impl LevelCounters {
         level.dropped += dropped;
     }
 
-    /// Notes what a part of a compaction has carried over.
-    pub fn carried(&mut self, plan: &Plan, part: &Done) {
+    /// Notes what a part of a compaction has reused.
+    pub fn reused(&mut self, plan: &Plan, part: &Done) {
         let level = &mut self.levels[plan.output_level];
-        level.carried_blocks += part.carried_blocks;
-        level.carried_bytes += part.carried_bytes;
+        level.blocks_reused += part.blocks_reused;
+        level.bytes_reused += part.bytes_reused;
     }
 
     pub fn installed_early(&mut self, plan: &Plan) {

@@ -59,7 +59,7 @@ pub(crate) struct Core {
     /// The next log file, made in advance.
     pub spare_log: Mutex<Option<WalWriter>, { rank::SPARE_LOG }>,
     /// Every operation up to this one is in tables, says the manifest.
-    pub covered: AtomicU64,
+    pub flushed_to: AtomicU64,
     /// The first log file that a recovery needs, says the manifest.
     pub log_file: AtomicU64,
     pub sched: Scheduler,
@@ -86,7 +86,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A database without trees and without a log, at the place that its manifest says.
+    /// A database without trees and without a log, as its manifest describes it.
     pub fn new(
         env: Env,
         dir: &Path,
@@ -125,7 +125,7 @@ impl Core {
             next_tree: AtomicU64::new(recovered.next_tree.max(1).into()),
             wals: Mutex::new(Vec::new()),
             spare_log: Mutex::new(None),
-            covered: AtomicU64::new(recovered.log.seq),
+            flushed_to: AtomicU64::new(recovered.log.seq),
             log_file: AtomicU64::new(recovered.log.file),
             sched: Scheduler::new(),
             throttle: ThrottleState::default(),

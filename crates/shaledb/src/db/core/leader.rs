@@ -12,9 +12,9 @@ pub(crate) struct Leader {
     pub next_seq: SeqNo,
     /// The framed records of a group; kept for its memory.
     pub buffer: Vec<u8>,
-    /// Older logs with bytes that no sync has covered yet.
+    /// Older logs with bytes that are not synced yet.
     pub unsynced: Vec<Arc<WalSyncer>>,
-    /// Whether there are records that no sync has covered yet.
+    /// Whether there are records that are not synced yet.
     pub dirty: bool,
     /// Bytes of operations since the memtables of all trees were last looked at.
     pub bytes_since_check: u64,

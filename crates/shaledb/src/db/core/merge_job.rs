@@ -46,6 +46,7 @@ impl Progress {
     /// Notes how a part has ended; answers with the stage that is to be installed now, and what its
     /// parts have made, in order.
     pub fn note(&mut self, index: usize, outcome: Result<Done>) -> Option<(Stage, Vec<Done>)> {
+        assert!(self.done.iter().all(|(other, _)| *other != index), "a part is done once");
         match outcome {
             Ok(done) => self.done.push((index, done)),
             Err(error) => {
@@ -59,8 +60,24 @@ impl Progress {
         let parts = stage.parts.clone();
         let mut done: Vec<(usize, Done)> =
             self.done.extract_if(.., |(index, _)| parts.contains(index)).collect();
+        assert_eq!(done.len(), stage.parts.len(), "all parts of a stage are done");
         done.sort_by_key(|(index, _)| *index);
         Some((stage, done.into_iter().map(|(_, done)| done).collect()))
+    }
+
+    /// The inputs that a part meets.
+    pub fn inputs_of(&self, part: &Part) -> Inputs {
+        let of_part = |tables: &[Arc<Table>]| {
+            tables.iter().filter(|table| part.meets(&table.meta)).cloned().collect()
+        };
+        self.inputs.iter().map(|(level, tables)| (*level, of_part(tables))).collect()
+    }
+
+    /// Notes that a part and its installing have ended; answers whether it was the last.
+    pub fn end_part(&mut self) -> bool {
+        assert!(self.left > 0, "no part ends twice");
+        self.left -= 1;
+        self.left == 0
     }
 
     /// Takes the inputs that have left the tree.
@@ -70,6 +87,7 @@ impl Progress {
             let level = *level;
             gone.extend(tables.extract_if(.., |table| removed.contains(&(level, table.meta.id))));
         }
+        assert_eq!(gone.len(), removed.len(), "what leaves was an input");
         gone
     }
 }

@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 /// Snapshots of the threads of one shard.
 #[derive(Debug, Default)]
 struct Open {
-    /// How many there are at each place of the commit order, ascending.
-    places: Vec<(SeqNo, usize)>,
+    /// How many there are at each sequence number, ascending.
+    seqs: Vec<(SeqNo, usize)>,
     /// How often something has been kept for open snapshots.
     kept: u64,
 }
@@ -21,7 +21,7 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Shard {
     open: Mutex<Open, { rank::SNAPSHOTS }>,
-    /// Is told when one has ended that something was kept for.
+    /// Called when one has ended that something was kept for.
     freed: OnceLock<Freed>,
 }
 
@@ -33,7 +33,8 @@ impl std::fmt::Debug for Freed {
     }
 }
 
-/// A snapshot's place, and how often something had been kept for snapshots when it was taken.
+/// A snapshot's sequence number, and how often something had been kept for snapshots when it was
+/// taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub seq: SeqNo,
@@ -47,23 +48,30 @@ impl Shard {
         // with what was visible before it.
         let mut open = self.open.lock();
         let seq = visible.load(Ordering::Acquire);
-        match open.places.last_mut() {
-            // Later ones are at later places: so the load orders them.
+        match open.seqs.last_mut() {
+            // Later ones have later numbers: so the load orders them.
             Some(last) if last.0 == seq => last.1 += 1,
-            _ => open.places.push((seq, 1)),
+            last => {
+                debug_assert!(
+                    last.is_none_or(|last| last.0 < seq),
+                    "what is visible never goes back"
+                );
+                open.seqs.push((seq, 1));
+            }
         }
         Taken { seq, kept: open.kept }
     }
 
     /// The end of a snapshot.
-    pub fn let_go(&self, taken: Taken) {
+    pub fn release(&self, taken: Taken) {
         let mut open = self.open.lock();
-        let Ok(at) = open.places.binary_search_by_key(&taken.seq, |place| place.0) else { return };
-        open.places[at].1 -= 1;
-        if open.places[at].1 > 0 {
+        let Ok(at) = open.seqs.binary_search_by_key(&taken.seq, |(seq, _)| *seq) else { return };
+        debug_assert!(open.seqs[at].1 > 0, "a snapshot ends once");
+        open.seqs[at].1 -= 1;
+        if open.seqs[at].1 > 0 {
             return;
         }
-        open.places.remove(at);
+        open.seqs.remove(at);
         let kept = open.kept;
         drop(open);
         if kept == taken.kept {
@@ -72,8 +80,8 @@ impl Shard {
             return;
         }
         // What was kept for it may go now.
-        if let Some(Freed(tell)) = self.freed.get() {
-            tell();
+        if let Some(Freed(call)) = self.freed.get() {
+            call();
         }
     }
 }
@@ -87,34 +95,35 @@ impl Snapshots {
         Snapshots(Shards::new(Arc::default))
     }
 
-    /// To be called once: `tell` is called, without a mutex held, when a snapshot has ended for
+    /// To be called once: `freed` is called, without a mutex held, when a snapshot has ended for
     /// which something was kept that may go now.
-    pub fn on_freed(&self, tell: impl Fn() + Clone + Send + Sync + 'static) {
+    pub fn on_freed(&self, freed: impl Fn() + Clone + Send + Sync + 'static) {
         for shard in self.0.iter() {
-            let _ = shard.freed.set(Freed(Box::new(tell.clone())));
+            let _ = shard.freed.set(Freed(Box::new(freed.clone())));
         }
     }
 
-    /// The calling thread's shard, and its place.
+    /// The calling thread's shard, and its index.
     pub fn own(&self) -> (usize, &Arc<Shard>) {
         self.0.own()
     }
 
-    /// Whether this is the shard at that place.
-    pub fn is_at(&self, place: usize, shard: &Arc<Shard>) -> bool {
-        Arc::ptr_eq(self.0.at(place), shard)
+    /// Whether this is the shard with that index.
+    pub fn is_at(&self, index: usize, shard: &Arc<Shard>) -> bool {
+        Arc::ptr_eq(self.0.at(index), shard)
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
         let count = |shard: &Arc<Shard>| -> usize {
-            shard.open.lock().places.iter().map(|place| place.1).sum()
+            shard.open.lock().seqs.iter().map(|(_, count)| *count).sum()
         };
         self.0.iter().map(count).sum()
     }
 
-    /// The places of all, ascending, and the newest visible one: who takes a snapshot from now on
-    /// is at that or a later one. With `keep`, something is kept for those that are open now.
+    /// The sequence numbers of all, ascending, and the newest visible one: who takes a snapshot
+    /// from now on is at that one or later. With `keep`, something is kept for those that are open
+    /// now.
     pub fn seqs(&self, visible: &AtomicU64, keep: bool) -> Vec<SeqNo> {
         // First: who takes one after its shard was looked at sees this or more.
         self.seqs_up_to(visible.load(Ordering::Acquire), keep)
@@ -125,16 +134,17 @@ impl Snapshots {
         for shard in self.0.iter() {
             let mut open = shard.open.lock();
             open.kept += u64::from(keep);
-            seqs.extend(open.places.iter().map(|place| place.0).filter(|&seq| seq < newest));
+            seqs.extend(open.seqs.iter().map(|(seq, _)| *seq).filter(|&seq| seq < newest));
         }
         seqs.sort_unstable();
         seqs.dedup();
         seqs.push(newest);
+        debug_assert!(seqs.is_sorted_by(|a, b| a < b));
         seqs
     }
 
     /// Something is kept for those that were seen by [`Snapshots::seqs`]. False if one of them has
-    /// ended meanwhile: then look again, it has told nobody.
+    /// ended meanwhile: then look again, nobody was called.
     pub fn keep_for(&self, seen: &[SeqNo]) -> bool {
         self.seqs_up_to(seen.last().copied().unwrap_or(0), true) == seen
     }

@@ -66,7 +66,7 @@ pub(crate) struct State {
     pub flushing: BTreeSet<TreeId>,
     /// Trees whose shape, load or snapshots have changed since the picker found nothing to do.
     pub look: BTreeSet<TreeId>,
-    /// What running compactions hold, by tree.
+    /// What running compactions have reserved, by tree.
     pub busy: BTreeMap<TreeId, Busy>,
     /// Parts of compactions that wait for a thread.
     pub parts: VecDeque<(Arc<MergeJob>, usize)>,
@@ -77,7 +77,7 @@ pub(crate) struct State {
     /// Trees whose last compaction has failed.
     pub failed: BTreeSet<TreeId>,
     /// Whether a log file is to be made in advance.
-    pub log_wanted: bool,
+    pub spare_log_wanted: bool,
     pub closing: bool,
     /// How many callers want the best shape for reading now.
     pub idle_wanted: usize,
@@ -90,7 +90,7 @@ pub(crate) struct State {
 
 impl State {
     /// Whether nothing runs and nothing is wanted that could run now.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.flush.is_empty() && self.look.is_empty() && self.nothing_runs()
     }
 
@@ -137,8 +137,8 @@ impl Scheduler {
         self.work.notify_one();
     }
 
-    pub fn want_log(&self) {
-        self.state.lock().log_wanted = true;
+    pub fn want_spare_log(&self) {
+        self.state.lock().spare_log_wanted = true;
         self.work.notify_one();
     }
 

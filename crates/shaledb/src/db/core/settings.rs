@@ -1,4 +1,4 @@
-//! The settings that are in force.
+//! The settings in use.
 
 use crate::base::config::{Config, SyncPolicy, TreeConfig};
 
@@ -26,10 +26,12 @@ impl Settings {
             0 => (memory_bytes / 16).clamp(64 << 10, 64 << 20),
             bytes => bytes,
         };
+        let memtables_bytes_max = (4 * memtable_bytes).min(memory_bytes / 2).max(memtable_bytes);
+        assert!(memtable_bytes > 0 && memtables_bytes_max >= memtable_bytes, "a memtable has room");
         Settings {
             memory_bytes,
             memtable_bytes,
-            memtables_bytes_max: (4 * memtable_bytes).min(memory_bytes / 2).max(memtable_bytes),
+            memtables_bytes_max,
             table_bytes: config.table_bytes,
             background_threads: match config.background_threads {
                 // A lone thread would let writers wait for a flush behind a whole compaction.

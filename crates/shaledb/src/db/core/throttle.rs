@@ -1,4 +1,4 @@
-//! Back-pressure as it is in force: what `write::throttle` decided, in a form that a writer can
+//! Back-pressure that applies now: what `write::throttle` decided, in a form that a writer can
 //! read with one load.
 //!
 //! A slowed writer pays for each byte in time. The price is collected in a common account, so that
@@ -36,6 +36,9 @@ impl ThrottleState {
     }
 
     pub fn set(&self, verdict: Verdict) {
+        if let Verdict::Slow { nanos_per_byte, .. } = verdict {
+            assert!(nanos_per_byte.is_finite() && nanos_per_byte > 0.0, "{nanos_per_byte}");
+        }
         let (price, cause) = match verdict {
             Verdict::None => (0, None),
             Verdict::Slow { nanos_per_byte, cause } => {
@@ -58,6 +61,7 @@ impl ThrottleState {
         loop {
             let from = paid.max(now.saturating_sub(AHEAD_NANOS));
             let until = (from + cost.min(WAIT_NANOS_MAX)).min(latest);
+            debug_assert!(until <= now + WAIT_NANOS_MAX, "no write waits longer");
             // A writer whose look at the clock is older than others' takes nothing back.
             match self.paid_until.compare_exchange_weak(paid, until.max(paid), Relaxed, Relaxed) {
                 Ok(_) => return until,

@@ -57,6 +57,10 @@ impl TreeCore {
     pub fn swap_state(&self, change: impl FnOnce(&TreeState) -> TreeState) {
         let _swapping = self.swap.lock();
         let new = change(&self.state.load());
+        assert!(
+            new.sealed.is_sorted_by(|newer, older| newer.last_seq() > older.last_seq()),
+            "sealed memtables are newest first"
+        );
         self.state.store(Arc::new(new));
     }
 
@@ -92,8 +96,12 @@ pub(crate) struct Trees {
 
 impl Trees {
     pub fn insert(&mut self, tree: Arc<TreeCore>) {
-        self.by_name.insert(tree.name.clone(), tree.clone());
-        self.by_id.insert(tree.id, tree);
+        let same_name = self.by_name.insert(tree.name.clone(), tree.clone());
+        let same_id = self.by_id.insert(tree.id, tree);
+        assert!(
+            same_name.is_none() && same_id.is_none(),
+            "a tree has a name and a number of its own"
+        );
     }
 
     pub fn remove(&mut self, tree: &TreeCore) {

@@ -1,8 +1,8 @@
-//! Sorted tables become part of their trees, at one place of the commit order.
+//! Sorted tables become part of their trees, at one sequence number.
 //!
 //! Their rows get one number, all the same, in the manifest: under the leader's lock, so that
 //! nothing can be committed in between, and after memtables that hold keys of the same range have
-//! been flushed, so that a newer place in the commit order always lies above an older one.
+//! been flushed, so that a newer version always lies above an older one.
 
 use crate::base::error::Result;
 use crate::compaction::policy::LAST;
@@ -32,43 +32,42 @@ impl IngestPart {
 }
 
 impl Core {
-    /// Makes the tables visible and durable, of all trees at one place of the commit order. After
+    /// Makes the tables visible and durable, of all trees at one sequence number. After
     /// an error nothing has changed, and the tables are gone.
     pub fn ingest(&self, parts: &mut [IngestPart]) -> Result<()> {
-        let result = self.ingest_by(parts, |parts| {
-            let mut leader = self.leader.lock();
-            self.check_writable()?;
-            self.ingest_locked(&mut leader, parts, None)
-        });
+        let result = self.try_ingest(parts);
         let left = parts.iter().flat_map(|part| &part.tables);
         self.discard_runs(&left.map(|meta| meta.id).collect::<Vec<_>>());
         result
     }
 
-    /// As [`Core::ingest`], but the tables stay after an error; `lead` takes the leader's lock for
-    /// [`Core::ingest_locked`].
-    pub fn ingest_by(
-        &self,
-        parts: &mut [IngestPart],
-        lead: impl FnOnce(&mut [IngestPart]) -> Result<()>,
-    ) -> Result<()> {
+    fn try_ingest(&self, parts: &mut [IngestPart]) -> Result<()> {
+        let _paused = self.pause_flushes(parts)?;
+        let mut leader = self.leader.lock();
+        self.check_writable()?;
+        self.ingest_locked(&mut leader, parts, None)
+    }
+
+    /// Flushes the trees of the parts and keeps others from flushing them, for
+    /// [`Core::ingest_locked`]. To be called before the leader's lock is taken, since a flush that
+    /// runs may need that lock to come to its end.
+    pub fn pause_flushes(&self, parts: &mut [IngestPart]) -> Result<PausedFlushes<'_>> {
         // Taken in order, so that two who ingest do not wait for each other.
         parts.sort_by_key(|part| part.tree.id);
         for part in &*parts {
             // Flushing without the lock first keeps the time under the lock short.
             self.flush(Some(&part.tree))?;
         }
-        // Before the leader's lock, since a flush that runs may need that lock to come to its end.
         let mut paused = PausedFlushes { core: self, trees: Vec::new() };
         for part in &*parts {
             paused.add(part.tree.id)?;
         }
-        lead(parts)
+        Ok(paused)
     }
 
-    /// Puts tables in force under the leader's lock, and takes those out of `parts` that are.
-    /// Nobody flushes their trees meanwhile. `decided` is a prepared transaction whose tables these
-    /// are.
+    /// Installs tables under the leader's lock, and takes those out of `parts` that it has
+    /// installed. Nobody flushes their trees meanwhile: see [`Core::pause_flushes`]. `decided` is a
+    /// prepared transaction whose tables these are.
     pub fn ingest_locked(
         &self,
         leader: &mut Leader,
@@ -83,6 +82,13 @@ impl Core {
             self.sync_log(leader, through)?;
             self.run_flush(&trees)?;
         }
+        let is_flushed = |tree: &&TreeCore| {
+            tree.is_dropped() || tree.state.load().memtables().all(|memtable| memtable.is_empty())
+        };
+        assert!(trees.iter().all(is_flushed), "nothing older is in memory");
+        for part in &*parts {
+            assert!(is_run(&part.tables), "tables of a run are in order and disjoint");
+        }
         self.name_tables(parts.iter().flat_map(|part| &part.tables))?;
         let seq = leader.next_seq;
         // A log whose numbers have a gap would count as damaged: the number gets a record.
@@ -94,6 +100,7 @@ impl Core {
         for part in &mut *parts {
             let Some(range) = part.range() else { continue };
             for meta in &mut part.tables {
+                assert_eq!(meta.ingest_seq, 0, "a table is ingested once");
                 (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);
             }
             let level = self.reserve_level(&part.tree, &range);
@@ -106,15 +113,14 @@ impl Core {
             };
             changes.push(Change { tree: &part.tree, edit, flushed: &[] });
         }
-        let publish = || self.publish(seq);
-        let result = self.install_all(changes, decided, publish);
+        let result = self.install_all(changes, decided, Some(seq));
         if result.is_err() {
             // The number is used up in the log; what comes next goes on after it.
             self.publish(seq);
         }
         for (tree, level, range) in reserved {
             if let Some(busy) = self.sched.lock().busy.get_mut(&tree) {
-                busy.release(level, &range);
+                busy.release_range(level, &range);
             }
             self.sched.want_look(tree);
         }
@@ -126,18 +132,23 @@ impl Core {
     }
 
     /// Chooses the level for rows of a range. A compaction that runs may be about to write keys of
-    /// it to any level below 0, so the level is chosen, and held, under the scheduler's lock.
+    /// it to any level below 0, so the level is chosen, and reserved, under the scheduler's lock.
     fn reserve_level(&self, tree: &TreeCore, range: &KeyRange) -> usize {
         let mut state = self.sched.lock();
         let busy = state.busy.entry(tree.id).or_default();
         let level = ingest_level(&tree.state.load().version, busy, range);
-        busy.hold(level, range.clone());
+        busy.reserve_range(level, range.clone());
         level
     }
 }
 
+/// Whether the tables are in key order and do not overlap.
+pub(super) fn is_run(tables: &[TableMeta]) -> bool {
+    tables.is_sorted_by(|a, b| a.is_before(&b.smallest))
+}
+
 /// Keeps others from flushing trees until it is dropped.
-struct PausedFlushes<'a> {
+pub(crate) struct PausedFlushes<'a> {
     core: &'a Core,
     trees: Vec<TreeId>,
 }
@@ -162,7 +173,8 @@ impl Drop for PausedFlushes<'_> {
     fn drop(&mut self) {
         let mut state = self.core.sched.lock();
         self.trees.iter().for_each(|tree| {
-            state.flushing.remove(tree);
+            let paused = state.flushing.remove(tree);
+            debug_assert!(paused, "nobody else has ended the pause");
         });
         drop(state);
         self.core.sched.wake_all();
@@ -187,5 +199,6 @@ fn ingest_level(
         }
         best = level;
     }
+    assert!((0..best).all(free), "nothing newer lies below");
     best
 }

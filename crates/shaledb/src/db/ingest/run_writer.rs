@@ -72,6 +72,7 @@ impl RunWriter {
 
     /// Ends the present table, if there is one; the next begins with the key `next`.
     fn end_table(&mut self, next: Option<&[u8]>) -> Result<()> {
+        assert!(next.is_none_or(|next| *self.start <= *next), "tables of a run are in key order");
         let deletes = self.deletes.clip(&self.start, next);
         if self.writer.is_none() && !deletes.is_empty() {
             self.begin_table()?;
@@ -89,6 +90,7 @@ impl RunWriter {
     /// Ends the run. Whoever gets the tables has to see to their files.
     pub fn finish(mut self) -> Result<Vec<TableMeta>> {
         self.end_table(None)?;
+        assert_eq!(self.files.len(), self.tables.len(), "each file is a table of the run");
         self.files.clear();
         Ok(std::mem::take(&mut self.tables))
     }

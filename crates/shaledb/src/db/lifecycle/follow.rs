@@ -159,6 +159,6 @@ fn show(core: &Core, shown: &ArcSwap<View>, following: &Following) -> SeqNo {
     }
     core.trees.store(Arc::new(trees));
     core.publish(following.seq.max(core.visible.load(Ordering::Acquire)));
-    core.covered.fetch_max(following.manifest.catalog().log.seq, Ordering::AcqRel);
+    core.flushed_to.fetch_max(following.manifest.catalog().log.seq, Ordering::AcqRel);
     following.seq
 }

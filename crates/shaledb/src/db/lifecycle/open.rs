@@ -226,7 +226,7 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
         core.wals.lock().push(LiveWal { id: kept, last_seq, bytes });
     }
     forget_old_logs(core, id, end.last_seq)?;
-    core.sched.want_log();
+    core.sched.want_spare_log();
     let trees = core.trees.load_full();
     let sealed = trees.by_id.values().filter(|tree| !tree.state.load().sealed.is_empty());
     core.sched.want_flushes(sealed.map(|tree| tree.id));
@@ -261,7 +261,7 @@ fn forget_old_logs(core: &Core, new: FileId, seq: SeqNo) -> Result<()> {
     }
     let log = Some(LogStart { file: new, seq });
     core.append_edit(&mut core.manifest.lock(), &Edit { log, ..Edit::default() })?;
-    core.covered.store(seq, Ordering::Release);
+    core.flushed_to.store(seq, Ordering::Release);
     core.log_file.store(new, Ordering::Release);
     core.remove_old_logs();
     Ok(())

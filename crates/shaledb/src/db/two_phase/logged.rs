@@ -96,11 +96,12 @@ impl Core {
         let (from, ops) = ops.ok_or_else(|| not_prepared(xid))?;
         let seq = self.append_one(leader, |out| payload::put_decision(out, xid, commit))?;
         let ops = if commit { &ops[..] } else { &[] };
-        self.apply_decided(leader, ops, seq, from, || {
-            // After its memtables say from where on they need the log, which this said so far; and
-            // before the log may be rotated, which logs again what is here.
-            self.prepared.lock().remove(xid).ok_or_else(|| not_prepared(xid))
-        })
+        let applied = self.apply_decided(ops, seq, from);
+        // After its memtables say from where on they need the log, which this said so far; and
+        // before the log may be rotated, which logs again what is here.
+        let ended = self.prepared.lock().remove(xid);
+        applied.publish(leader);
+        ended.ok_or_else(|| not_prepared(xid))
     }
 
     /// Logs again what was prepared in logs up to the one that ends with `oldest`, so that these

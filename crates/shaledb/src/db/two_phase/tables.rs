@@ -138,14 +138,14 @@ impl Core {
             Some(IngestPart { tree, tables: tables.clone() })
         };
         let mut parts: Vec<IngestPart> = tables.iter().filter_map(part).collect();
-        let mut ended = None;
-        self.ingest_by(&mut parts, |parts| {
+        let mut ended = {
+            let _paused = self.pause_flushes(&mut parts)?;
             let mut leader = self.leader.lock();
             self.check_writable()?;
             self.tables_of(xid)?;
             let there: Vec<TableMeta> =
                 parts.iter().flat_map(|part| part.tables.iter().cloned()).collect();
-            let result = self.ingest_locked(&mut leader, parts, Some(xid));
+            let result = self.ingest_locked(&mut leader, &mut parts, Some(xid));
             if result.is_err()
                 && !self.is_poisoned()
                 && let Err(error) = self.name_runs(there.iter())
@@ -153,17 +153,14 @@ impl Core {
                 tracing::warn!(%error, "tables of a prepared transaction have another name");
             }
             result?;
-            ended = Some(self.end_prepared(xid)?);
-            Ok(())
-        })?;
+            self.end_prepared(xid)?
+        };
         let installed =
             |id: TreeId| parts.iter().any(|part| part.tree.id == id && part.tables.is_empty());
         let left = tables.iter().filter(|(id, _)| !installed(*id)).flat_map(|(_, tables)| tables);
         self.discard_runs(&left.map(|meta| meta.id).collect::<Vec<_>>());
-        if let Some(mut ended) = ended {
-            self.locks.release(&mut ended.owner);
-            self.discard_files(FileKind::Prepared, ended.mark);
-        }
+        self.locks.release(&mut ended.owner);
+        self.discard_files(FileKind::Prepared, ended.mark);
         Ok(())
     }
 
