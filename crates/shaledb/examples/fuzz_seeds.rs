@@ -1,6 +1,6 @@
 //! Writes the first inputs of the fuzz targets: sound data of every kind, small.
 //!
-//! cargo run -p shale --example fuzz_seeds -- fuzz/corpus
+//! cargo run -p shaledb --example fuzz_seeds -- fuzz/corpus
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;

@@ -68,6 +68,7 @@ pub mod inspect;
 #[cfg_attr(doc, doc(hidden))]
 pub mod db;
 pub mod repair;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 
