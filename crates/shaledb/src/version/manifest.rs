@@ -25,7 +25,7 @@ use crate::table::meta::{FileId, TableMeta};
 use crate::wal::inspect::{Piece, Pieces};
 use crate::wal::reader::{RecordReader, Resync, Search, Step};
 use crate::wal::record::{FILE_HEADER_BYTES, Format};
-use crate::wal::writer::WalWriter;
+use crate::wal::writer::LogWriter;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ const REWRITE_FACTOR: u64 = 4;
 pub struct Manifest {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
-    writer: WalWriter,
+    writer: LogWriter,
     catalog: Catalog,
     /// The place of the next edit.
     place: u64,
@@ -74,7 +74,7 @@ impl Manifest {
         catalog: Catalog,
     ) -> Result<Manifest> {
         let path = dir.join(file_name(id));
-        let writer = WalWriter::create_as(fs.as_ref(), &path, id, MANIFEST)?;
+        let writer = LogWriter::create_as(fs.as_ref(), &path, id, MANIFEST)?;
         let mut manifest = Manifest {
             fs: Arc::clone(fs),
             dir: dir.to_owned(),
@@ -181,7 +181,7 @@ fn check(catalog: &Catalog, edit: &Edit) -> Result<()> {
 }
 
 /// Frames the record of an edit, which the writer is to append next.
-pub(super) fn frame_edit(writer: &WalWriter, place: u64, edit: &Edit, out: &mut Vec<u8>) {
+pub(super) fn frame_edit(writer: &LogWriter, place: u64, edit: &Edit, out: &mut Vec<u8>) {
     writer.framer().frame(out, |out| {
         out.extend_from_slice(&place.to_le_bytes());
         edit::encode(edit, out);

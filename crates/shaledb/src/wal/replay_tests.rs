@@ -3,7 +3,7 @@
 use super::super::payload;
 use super::super::record::FILE_HEADER_BYTES;
 use super::super::testing::{DIR, append, disk, path, set_content, value, wal};
-use super::super::writer::WalWriter;
+use super::super::writer::LogWriter;
 use super::*;
 use crate::fs::mem::{CrashMode, MemFs};
 
@@ -309,7 +309,7 @@ fn crashes_lose_only_what_was_not_synced() {
             chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (chance >> 33) % bound
         };
-        let mut logs: Vec<WalWriter> = vec![wal(&fs, 1)];
+        let mut logs: Vec<LogWriter> = vec![wal(&fs, 1)];
         let (mut next, mut durable) = (1, 0);
         for _ in 0..below(60) {
             match below(12) {
