@@ -73,9 +73,9 @@ pub mod repair;
 pub mod fuzz;
 
 pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
-pub use base::conflict::{Deadlock, LockWait};
 pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
+pub use base::lock_error::{Deadlock, LockWait};
 pub use db::{
     Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LastDeadlock, LevelStats,
     LockInfo, LockMode, LockingScan, OnConflict, OpenOptions, OperationStats, Prepared, Savepoint,

@@ -5,7 +5,7 @@ mod sources;
 pub mod estimate;
 pub mod value;
 pub mod get;
-pub mod newer;
+pub mod conflict;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod scan;
