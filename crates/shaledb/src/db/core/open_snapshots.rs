@@ -97,7 +97,7 @@ impl Snapshots {
 
     /// The calling thread's shard, and its place.
     pub fn own(&self) -> (usize, &Arc<Shard>) {
-        self.0.own()
+        self.0.local()
     }
 
     /// Whether this is the shard at that place.

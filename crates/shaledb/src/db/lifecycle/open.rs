@@ -177,7 +177,7 @@ fn tree_core(core: &Core, id: TreeId, tree: &RecoveredTree) -> Result<Arc<TreeCo
 /// Puts what is in the log and not in tables into memtables.
 fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<ReplayEnd> {
     let start = ReplayStart {
-        covered: recovered.log.seq,
+        flushed_to: recovered.log.seq,
         durable: recovered.last_seq,
         end: recovered.log_end,
     };

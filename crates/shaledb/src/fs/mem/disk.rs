@@ -178,7 +178,7 @@ impl Disk {
     }
 
     /// Splits the path of a file's name to be made: there must not be a directory of the name.
-    fn place(&self, op: &'static str, path: &Path) -> Result<Name> {
+    fn new_name(&self, op: &'static str, path: &Path) -> Result<Name> {
         let name = self.split(op, path)?;
         if self.dir(path).is_some() {
             return Err(io_error(op, path, ErrorKind::IsADirectory));
@@ -191,7 +191,7 @@ impl Disk {
             self.truncate(&node, 0);
             return Ok(node);
         }
-        let name = self.place("create", path)?;
+        let name = self.new_name("create", path)?;
         let content = Content { names: 1, ..Content::default() };
         let node = Arc::new(Node { data: Mutex::new(content) });
         self.change(Change::Set(name, Entry::File(node.clone())));
@@ -251,7 +251,7 @@ impl Disk {
             return self.rename_dir(from, to);
         }
         let node = self.file("rename", from)?;
-        let target = self.place("rename", to)?;
+        let target = self.new_name("rename", to)?;
         if from == to {
             return Ok(());
         }
@@ -299,7 +299,7 @@ impl Disk {
 
     pub(super) fn link(&mut self, from: &Path, to: &Path) -> Result<()> {
         let node = self.file("link", from)?;
-        let name = self.place("link", to)?;
+        let name = self.new_name("link", to)?;
         if self.entry(to).is_some() {
             return Err(io_error("link", to, ErrorKind::AlreadyExists));
         }
