@@ -1,6 +1,6 @@
 //! A forward scan over a table for compaction, and for whoever reads all of it: large reads, no
 //! cache, memory used again, and access to whole blocks, so that a block which meets no other input
-//! can be carried over as it is. Users' scans go by [`super::cursor`].
+//! can be reused as it is. Users' scans go by [`super::cursor`].
 
 use super::reader::{Table, TableIndex};
 use crate::base::activity::Activity;
