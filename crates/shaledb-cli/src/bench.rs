@@ -68,7 +68,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   shale bench compress
-  shale bench compress --upper none --bottommost zstd:3,zlib:1,zlib:6 --workloads linkbench --scale 10
+  shale bench compress --upper none --bottommost zstd:3,zlib:1 --workloads linkbench --scale 10
   shale bench compress --upper none,lz4 --bottommost lz4 --workloads kv --scale 10 --seconds 60")]
     Compress(Box<CompressCommand>),
     /// Go on with a run that was interrupted; steps that failed are tried again

@@ -4,7 +4,8 @@
 //! the file, names after a sync of their directory. The feature `fault` adds what the simulator and
 //! tests need: `MemFs::crash_clone` is the disk as it may look after a power loss; `MemFs::fail`,
 //! `MemFs::set_capacity` and `MemFs::crash_after` make calls fail; `MemFs::trace_hash` tells
-//! whether two runs made the same calls. Everything is a function of the calls made and the seeds given.
+//! whether two runs made the same calls. Everything is a function of the calls made and the seeds
+//! given.
 
 mod call;
 mod content;
