@@ -23,7 +23,7 @@ pub unsafe extern "C" fn shale_config_new(config: *mut *mut shale_config) -> *mu
 /// Sets one of them. Names are those of docs/settings.md: `memory_bytes`, `memtable_bytes`,
 /// `table_bytes`, `background_threads`, `sync` (`on_request`, `always`, `every_millis:100`),
 /// `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`, `tree.blob_bytes`,
-/// `tree.codecs.small`, `tree.codecs.middle`, `tree.codecs.last` (`none`, `lz4`, `zlib:6`,
+/// `tree.codecs.upper`, `tree.codecs.middle`, `tree.codecs.bottommost` (`none`, `lz4`, `zlib:6`,
 /// `zstd:3`). Whether those of a database agree with each other is checked by shale_open.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -107,7 +107,7 @@ mod tests {
             ("memory_bytes", "67108864"),
             ("create", "false"),
             ("sync", "every_millis:100"),
-            ("tree.codecs.last", "zstd:-5"),
+            ("tree.codecs.bottommost", "zstd:-5"),
             ("tree.codecs.middle", "none"),
             ("tree.filter_bits", "12"),
             ("tree.dictionary", "true"),
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(config.memory_bytes, 64 << 20);
         assert!(!config.create);
         assert_eq!(config.sync, shaledb::SyncPolicy::EveryMillis(100));
-        assert_eq!(config.tree.codecs.last, shaledb::Codec::Zstd(-5));
+        assert_eq!(config.tree.codecs.bottommost, shaledb::Codec::Zstd(-5));
         assert_eq!(config.tree.codecs.middle, shaledb::Codec::None);
         assert_eq!(config.tree.filter_bits, 12);
         assert!(config.tree.dictionary);
@@ -131,8 +131,8 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let unknown = text("codec", "lz4");
-        assert!(unknown.contains("`codec`") && unknown.contains("codecs.last"), "{unknown}");
-        assert!(text("codecs.last", "gzip").contains("gzip"));
+        assert!(unknown.contains("`codec`") && unknown.contains("codecs.bottommost"), "{unknown}");
+        assert!(text("codecs.bottommost", "gzip").contains("gzip"));
         assert!(text("filter_bits", "many").contains("`filter_bits`"));
         assert!(text("filter_bits", "1000").contains("1000"));
     }

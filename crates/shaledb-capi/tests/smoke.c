@@ -77,14 +77,14 @@ static void settings(shale_config **config, shale_config **tree) {
   OK(shale_config_new(config));
   OK(shale_config_set(*config, "memory_bytes", "33554432"));
   OK(shale_config_set(*config, "sync", "every_millis:50"));
-  OK(shale_config_set(*config, "tree.codecs.last", "zstd:5"));
+  OK(shale_config_set(*config, "tree.codecs.bottommost", "zstd:5"));
   FAILS(SHALE_CONFIG, shale_config_set(*config, "memory", "1"));
   FAILS(SHALE_CONFIG, shale_config_set(*config, "memory_bytes", "much"));
   FAILS(SHALE_INVALID_ARGUMENT, shale_config_set(*config, NULL, "1"));
   FAILS(SHALE_INVALID_ARGUMENT, shale_config_set(NULL, "memory_bytes", "1"));
   FAILS(SHALE_INVALID_ARGUMENT, shale_config_set(*config, "memory_bytes", "\xff"));
   OK(shale_config_new(tree));
-  OK(shale_config_set(*tree, "tree.codecs.last", "lz4"));
+  OK(shale_config_set(*tree, "tree.codecs.bottommost", "lz4"));
   OK(shale_config_set(*tree, "tree.block_bytes", "4096"));
   FAILS(SHALE_CONFIG, shale_config_set(*tree, "tree.block_bytes", "1"));
 }

@@ -126,7 +126,7 @@ impl RangeFlags {
 /// Settings of a tree that this command makes; a tree that exists keeps its own.
 #[derive(Args, Clone, Default)]
 pub(crate) struct TreeFlags {
-    /// One codec, or three for the small levels, the middle and the last: none, lz4, zlib:1-9,
+    /// One codec, or three for the upper levels, the middle and the last: none, lz4, zlib:1-9,
     /// zstd:-5-19 [default: none,lz4,zstd:3]
     #[arg(long, help_heading = "Settings of a new tree")]
     pub(crate) codecs: Option<CodecNames>,

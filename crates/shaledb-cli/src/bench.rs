@@ -64,12 +64,12 @@ Examples:
   shale bench sysbench --clients 1,2,4,8
   shale bench sysbench --rows 1M --seconds 180 --steps load,read-write,read-only.100")]
     Sysbench(Box<SysbenchCommand>),
-    /// Codec choices for small levels, middle and last level, on several workloads, as one matrix
+    /// Codec choices for upper levels, middle and last level, on several workloads, as one matrix
     #[command(after_help = "\
 Examples:
   shale bench compress
-  shale bench compress --small none --last zstd:3,zlib:1,zlib:6 --workloads linkbench --scale 10
-  shale bench compress --small none,lz4 --last lz4 --workloads kv --scale 10 --seconds 60")]
+  shale bench compress --upper none --bottommost zstd:3,zlib:1 --workloads linkbench --scale 10
+  shale bench compress --upper none,lz4 --bottommost lz4 --workloads kv --scale 10 --seconds 60")]
     Compress(Box<CompressCommand>),
     /// Go on with a run that was interrupted; steps that failed are tried again
     Resume {

@@ -5,4 +5,5 @@
 
 pub mod text;
 pub mod rows;
+#[cfg(feature = "fuzz")]
 pub mod fuzz;

@@ -88,9 +88,9 @@ fn tree_config(flags: &TreeFlags) -> Outcome<TreeConfig> {
 /// One codec for all levels, or three.
 fn codecs(names: &shaledb_lab::options::CodecNames) -> Outcome<Codecs> {
     Ok(Codecs {
-        small: names.small.parse()?,
+        upper: names.upper.parse()?,
         middle: names.middle.parse()?,
-        last: names.last.parse()?,
+        bottommost: names.bottommost.parse()?,
     })
 }
 

@@ -234,7 +234,7 @@ fn run_insert<S: Sales>(
         open,
         |store, costs, named, hear| {
             let mut row = insert::work::run(store, options, step, job.seed, costs, named, hear)?;
-            let compressed = job.setup.codecs.last != "none";
+            let compressed = job.setup.codecs.bottommost != "none";
             row.extra.extend(insert::work::extra(store, options, compressed, row.size_bytes)?);
             Ok(row)
         },

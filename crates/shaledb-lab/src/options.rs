@@ -37,15 +37,15 @@ impl std::fmt::Display for ValueBytes {
     }
 }
 
-/// The codec of the small levels, of those in the middle and of the last.
+/// The codec of the upper levels, of those in the middle and of the last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodecNames {
     /// Level 0 and the two below it that are in use.
-    pub small: String,
-    /// Between the small levels and the last.
+    pub upper: String,
+    /// Between the upper levels and the last.
     pub middle: String,
     /// The last level.
-    pub last: String,
+    pub bottommost: String,
 }
 
 impl FromStr for CodecNames {
@@ -54,17 +54,17 @@ impl FromStr for CodecNames {
     /// Reads `lz4` (everywhere) or `none,lz4,zstd:3`.
     fn from_str(text: &str) -> Result<CodecNames, String> {
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
-        let (small, middle, last) = match names[..] {
+        let (upper, middle, bottommost) = match names[..] {
             [all] => (all, all, all),
-            [small, middle, last] => (small, middle, last),
+            [upper, middle, bottommost] => (upper, middle, bottommost),
             _ => {
                 return Err(format!(
-                    "`{text}`: name one codec, or three for the small levels, the middle and the \
+                    "`{text}`: name one codec, or three for the upper levels, the middle and the \
                      last, such as none,lz4,zstd:3"
                 ));
             }
         };
-        for name in [small, middle, last] {
+        for name in [upper, middle, bottommost] {
             let known = match name.split_once(':') {
                 None => matches!(name, "none" | "lz4" | "zlib" | "zstd"),
                 Some(("zlib", level)) => level.parse().is_ok_and(|n: u8| (1..=9).contains(&n)),
@@ -79,16 +79,20 @@ impl FromStr for CodecNames {
                 ));
             }
         }
-        Ok(CodecNames { small: small.to_owned(), middle: middle.to_owned(), last: last.to_owned() })
+        Ok(CodecNames {
+            upper: upper.to_owned(),
+            middle: middle.to_owned(),
+            bottommost: bottommost.to_owned(),
+        })
     }
 }
 
 impl std::fmt::Display for CodecNames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.small == self.middle && self.middle == self.last {
-            f.write_str(&self.small)
+        if self.upper == self.middle && self.middle == self.bottommost {
+            f.write_str(&self.upper)
         } else {
-            write!(f, "{},{},{}", self.small, self.middle, self.last)
+            write!(f, "{},{},{}", self.upper, self.middle, self.bottommost)
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct Setup {
     #[arg(long, default_value = "64M", value_parser = parse_bytes)]
     pub memtable: u64,
 
-    /// One codec, or three: small levels, middle, last. Engines with one codec take the last
+    /// One codec, or three: upper levels, middle, bottommost. Engines with one codec take the last
     #[arg(long, default_value = "none,lz4,zstd:3")]
     pub codecs: CodecNames,
 
@@ -64,9 +64,9 @@ impl Default for Setup {
             memory: 1280 << 20,
             memtable: 64 << 20,
             codecs: CodecNames {
-                small: "none".to_owned(),
+                upper: "none".to_owned(),
                 middle: lz4(),
-                last: "zstd:3".to_owned(),
+                bottommost: "zstd:3".to_owned(),
             },
             filter_bits: 10,
             block_bytes: 16 << 10,

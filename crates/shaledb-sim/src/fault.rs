@@ -39,7 +39,7 @@ pub enum Outcomes {
 pub fn faults_of(call: Call) -> &'static [Fault] {
     match call {
         Call::Append => &[Fault::Io, Fault::Full, Fault::Short, Fault::ShortFull],
-        Call::Sync => &[Fault::Io, Fault::Full, Fault::TellOne],
+        Call::Sync => &[Fault::Io, Fault::Full, Fault::ReportOne],
         Call::Create | Call::Link | Call::CreateDir => &[Fault::Io, Fault::Full],
         _ => &[Fault::Io],
     }

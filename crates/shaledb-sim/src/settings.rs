@@ -29,7 +29,7 @@ pub fn many() -> Vec<Config> {
         Codecs::all(Codec::Lz4),
         Codecs::all(Codec::Zlib(1)),
         Codecs::all(Codec::Zstd(-5)),
-        Codecs { small: Codec::Zstd(1), middle: Codec::Zlib(9), last: Codec::None },
+        Codecs { upper: Codec::Zstd(1), middle: Codec::Zlib(9), bottommost: Codec::None },
     ];
     let blocks = [1024, 4096, 16 << 10, 1 << 20];
     let filters = [0, 1, 10, 20];

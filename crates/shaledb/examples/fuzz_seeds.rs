@@ -1,6 +1,6 @@
 //! Writes the first inputs of the fuzz targets: sound data of every kind, small.
 //!
-//! cargo run -p shale --example fuzz_seeds -- fuzz/corpus
+//! cargo run -p shaledb --example fuzz_seeds -- fuzz/corpus
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -15,7 +15,7 @@ use shaledb::table::compress::{Compressor, Dictionary};
 use shaledb::table::format::decode_frame;
 use shaledb::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter};
 use shaledb::version::{Edit, LogStart, Manifest, TreeEdit};
-use shaledb::wal::WalWriter;
+use shaledb::wal::LogWriter;
 use shaledb::wal::payload::{begin, put_decision, put_nothing, put_op, put_prepare};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -208,7 +208,7 @@ fn wal_file(id: u64, payloads: &[Vec<u8>]) -> Vec<u8> {
     let fs = MemFs::new();
     let path = Path::new("/wal");
     let mut writer =
-        WalWriter::create_as(&fs, path, id, shaledb::wal::record::WAL).expect("no faults");
+        LogWriter::create_as(&fs, path, id, shaledb::wal::record::WAL).expect("no faults");
     for payload in payloads {
         let mut framed = Vec::new();
         writer.framer().frame(&mut framed, |out| out.extend_from_slice(payload));

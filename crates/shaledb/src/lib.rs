@@ -68,13 +68,14 @@ pub mod inspect;
 #[cfg_attr(doc, doc(hidden))]
 pub mod db;
 pub mod repair;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 
 pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
-pub use base::conflict::{Deadlock, LockWait};
 pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
+pub use base::lock_error::{Deadlock, LockWait};
 pub use db::{
     Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LastDeadlock, LevelStats,
     LockInfo, LockMode, LockingScan, OnConflict, OpenOptions, OperationStats, Prepared, Savepoint,

@@ -223,7 +223,7 @@ fn trees_are_created_listed_and_dropped() -> Result<()> {
     }
     let db = Db::open(dir.path(), small())?;
     assert_eq!(db.tree_names(), ["y"]);
-    assert_eq!(db.tree("y")?.config().codecs.last, Codec::Zstd(1));
+    assert_eq!(db.tree("y")?.config().codecs.bottommost, Codec::Zstd(1));
     Ok(())
 }
 

@@ -40,7 +40,7 @@ fn config(codec: Codec) -> Config {
     Config {
         memory_bytes: 64 << 20,
         tree: TreeConfig {
-            codecs: Codecs { small: codec, middle: codec, last: codec },
+            codecs: Codecs { upper: codec, middle: codec, bottommost: codec },
             ..TreeConfig::default()
         },
         ..Config::default()

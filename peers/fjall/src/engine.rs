@@ -37,8 +37,8 @@ fn codec(name: &str) -> CompressionType {
 /// Levels 0 and 1 are the small ones, as in fjall's own default.
 fn codecs(setup: &Setup) -> [CompressionType; LEVELS] {
     let mut codecs = [codec(&setup.codecs.middle); LEVELS];
-    codecs[..2].fill(codec(&setup.codecs.small));
-    codecs[LEVELS - 1] = codec(&setup.codecs.last);
+    codecs[..2].fill(codec(&setup.codecs.upper));
+    codecs[LEVELS - 1] = codec(&setup.codecs.bottommost);
     codecs
 }
 

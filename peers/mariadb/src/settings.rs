@@ -118,7 +118,7 @@ fn innodb(form: Form, setup: &Setup, options: &mut Vec<(&'static str, String)>) 
         ("innodb_buffer_pool_load_at_startup", "ON".to_owned()),
     ]);
     if matches!(form, Form::Compressed | Form::Punch) {
-        let codec = setup.codecs.last.split_once(':').filter(|(name, _)| *name == "zlib");
+        let codec = setup.codecs.bottommost.split_once(':').filter(|(name, _)| *name == "zlib");
         let level = codec.and_then(|(_, level)| level.parse().ok()).unwrap_or(ZLIB_LEVEL);
         options.push(("innodb_compression_level", level.to_string()));
     }
@@ -195,11 +195,11 @@ fn codec(name: &str) -> (&'static str, Option<&str>) {
 /// The options of all column families.
 fn families(setup: &Setup) -> String {
     let codecs = &setup.codecs;
-    let (small, _) = codec(&codecs.small);
+    let (upper, _) = codec(&codecs.upper);
     let (middle, middle_level) = codec(&codecs.middle);
-    let (last, last_level) = codec(&codecs.last);
+    let (bottommost, bottommost_level) = codec(&codecs.bottommost);
     // With dynamic levels, entry 0 is level 0, entry 1 the first level in use below it, and so on.
-    let levels = [small, small, small, middle, middle, middle, middle].join(":");
+    let levels = [upper, upper, upper, middle, middle, middle, middle].join(":");
     let level = |name: &str, level: Option<&str>, end: &str| {
         level.map_or(String::new(), |level| format!("{name}=-14:{level}:0{end};"))
     };
@@ -212,12 +212,12 @@ fn families(setup: &Setup) -> String {
          max_bytes_for_level_base=256m;level0_file_num_compaction_trigger=4;\
          level_compaction_dynamic_level_bytes=true;compaction_pri=kMinOverlappingRatio;\
          optimize_filters_for_hits=true;compression={middle};compression_per_level={levels};\
-         {}bottommost_compression={last};{}block_based_table_factory={{\
+         {}bottommost_compression={bottommost};{}block_based_table_factory={{\
          cache_index_and_filter_blocks=1;cache_index_and_filter_blocks_with_high_priority=1;\
          pin_l0_filter_and_index_blocks_in_cache=1;{filter}format_version=5}}",
         setup.memtable,
         level("compression_opts", middle_level, ""),
-        level("bottommost_compression_opts", last_level, ":0:0:true"),
+        level("bottommost_compression_opts", bottommost_level, ":0:0:true"),
     )
 }
 

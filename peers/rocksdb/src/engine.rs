@@ -85,18 +85,18 @@ fn settings(options: &Setup) -> Options {
 
     // With dynamic levels, entry 0 is level 0, entry 1 the first level in use below it, and so on.
     let codecs = &options.codecs;
-    let (small, _) = codec(&codecs.small);
+    let (upper, _) = codec(&codecs.upper);
     let (middle, middle_level) = codec(&codecs.middle);
-    let (last, last_level) = codec(&codecs.last);
+    let (bottommost, bottommost_level) = codec(&codecs.bottommost);
     let mut levels = [middle; LEVELS];
-    levels[..3].fill(small);
+    levels[..3].fill(upper);
     settings.set_compression_per_level(&levels);
     settings.set_compression_type(middle);
     if let Some(level) = middle_level {
         settings.set_compression_options(-14, level, 0, 0);
     }
-    settings.set_bottommost_compression_type(last);
-    if let Some(level) = last_level {
+    settings.set_bottommost_compression_type(bottommost);
+    if let Some(level) = bottommost_level {
         settings.set_bottommost_compression_options(-14, level, 0, 0, true);
     }
 
@@ -157,8 +157,8 @@ impl Engine for RocksDb {
             pair("level_compaction_dynamic_level_bytes", "true".to_owned()),
             pair("max_bytes_for_level_base", level_base_bytes(setup).to_string()),
             pair("target_file_size_base", file_bytes(setup).to_string()),
-            pair("compression_per_level", format!("{0},{0},{0},{1}", codecs.small, codecs.middle)),
-            pair("bottommost_compression", codecs.last.clone()),
+            pair("compression_per_level", format!("{0},{0},{0},{1}", codecs.upper, codecs.middle)),
+            pair("bottommost_compression", codecs.bottommost.clone()),
             pair("block_size", setup.block_bytes.to_string()),
             pair("block_cache (HyperClockCache)", cache_bytes(setup).to_string()),
             pair(

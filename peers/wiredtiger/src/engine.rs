@@ -102,7 +102,7 @@ pub(crate) struct WiredTiger {
 /// zlib compresses as Zstandard does, but a B-tree compresses a page anew for every few rows that
 /// change, and zlib made a random write seven times as dear in CPU.
 fn codec(setup: &Setup) -> (Option<String>, &'static str) {
-    match setup.codecs.last.split(':').collect::<Vec<_>>()[..] {
+    match setup.codecs.bottommost.split(':').collect::<Vec<_>>()[..] {
         ["lz4" | "zstd", ..] => (Some("libwiredtiger_snappy.so".to_owned()), "snappy"),
         ["zlib", level] => {
             let config = format!("libwiredtiger_zlib.so={{config={{compression_level={level}}}}}");

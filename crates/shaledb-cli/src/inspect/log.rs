@@ -91,13 +91,13 @@ pub(super) fn manifest(dump: ManifestDump, json: bool) -> Outcome {
     let mut edits = 0u64;
     for line in dump {
         match line? {
-            ManifestLine::Edit { offset, bytes, place, edit } => {
+            ManifestLine::Edit { offset, bytes, number, edit } => {
                 edits += 1;
                 let texts = edit_texts(&edit);
                 let object = json!({
-                    "offset": offset, "bytes": bytes, "place": place, "changes": texts,
+                    "offset": offset, "bytes": bytes, "number": number, "changes": texts,
                 });
-                lines.put(object, &format!("{offset:>10}  edit {place}: {}", texts.join("; ")))?;
+                lines.put(object, &format!("{offset:>10}  edit {number}: {}", texts.join("; ")))?;
             }
             ManifestLine::Damage { offset, bytes, what } => lines.damage(offset, bytes, &what)?,
         }

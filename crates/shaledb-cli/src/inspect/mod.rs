@@ -64,7 +64,7 @@ fn trees(found: &DirectoryInspection) -> String {
             grouped(tree.tables),
             bytes(tree.bytes),
             grouped(tree.entries),
-            format!("{},{},{}", codecs.small, codecs.middle, codecs.last),
+            format!("{},{},{}", codecs.upper, codecs.middle, codecs.bottommost),
             format!("{} B", tree.config.block_bytes),
             format!("{} bits", tree.config.filter_bits),
         ]);

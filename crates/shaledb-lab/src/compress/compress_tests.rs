@@ -30,14 +30,14 @@ fn the_choices_are_all_of_them() {
             "lz4,lz4,zlib:6",
         ]
     );
-    assert_eq!(names(&["--small", "lz4", "--last", "lz4"]), ["lz4"]);
-    let wrong = parse(&["--last", "zstd:3,brotli"]).compress.choices().unwrap_err();
+    assert_eq!(names(&["--upper", "lz4", "--bottommost", "lz4"]), ["lz4"]);
+    let wrong = parse(&["--bottommost", "zstd:3,brotli"]).compress.choices().unwrap_err();
     assert!(wrong.contains("`brotli`"), "{wrong}");
 }
 
 #[test]
 fn each_workload_is_a_group_in_which_all_choices_take_turns() {
-    let command = parse(&["--engines", "shale,rocksdb", "--last", "zstd:3,zlib:1"]);
+    let command = parse(&["--engines", "shale,rocksdb", "--bottommost", "zstd:3,zlib:1"]);
     let groups = command.compress.groups(&command.campaign, &Setup::default()).unwrap();
     let names: Vec<&str> = groups.iter().map(|group| group.workload.name()).collect();
     assert_eq!(names, ["linkbench", "insert", "kv"]);
@@ -48,7 +48,7 @@ fn each_workload_is_a_group_in_which_all_choices_take_turns() {
             (subject.engine.as_str(), subject.setting.as_str()),
             ("rocksdb", "none,lz4,zlib:1")
         );
-        assert_eq!(subject.setup.codecs.last, "zlib:1");
+        assert_eq!(subject.setup.codecs.bottommost, "zlib:1");
     }
     let steps: Vec<String> = groups[1].workload.steps().into_iter().map(|step| step.name).collect();
     assert_eq!(steps, ["l.i0", "l.x", "l.i1", "qr100"]);
@@ -57,7 +57,7 @@ fn each_workload_is_a_group_in_which_all_choices_take_turns() {
 #[test]
 fn large_objects_are_groups_of_their_own_and_scale() {
     let groups = |scale| {
-        let command = parse(&["--workloads", "large", "--last", "zlib:6", "--scale", scale]);
+        let command = parse(&["--workloads", "large", "--bottommost", "zlib:6", "--scale", scale]);
         command.compress.groups(&command.campaign, &Setup::default()).unwrap()
     };
     let (small, large) = (groups("1"), groups("20"));

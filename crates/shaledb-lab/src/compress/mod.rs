@@ -1,4 +1,4 @@
-//! Codec choices side by side: each choice for the small levels, the middle and the last level is a
+//! Codec choices side by side: each choice for the upper levels, the middle and the last level is a
 //! column of one matrix, each measure of each step of each workload a line.
 //!
 //! A tree without levels between the small ones and the last does not show what the middle's
@@ -39,9 +39,9 @@ pub struct CompressOptions {
     #[arg(long, value_delimiter = ',', value_enum, default_value = "linkbench,insert,kv")]
     pub workloads: Vec<Kind>,
 
-    /// Codecs for the small levels; each is tried with each of the middle and each of the last
+    /// Codecs for the upper levels; each is tried with each of the middle and each of the last
     #[arg(long, value_delimiter = ',', default_value = "none,lz4")]
-    pub small: Vec<String>,
+    pub upper: Vec<String>,
 
     /// Codecs for the levels between
     #[arg(long, value_delimiter = ',', default_value = "lz4")]
@@ -49,7 +49,7 @@ pub struct CompressOptions {
 
     /// Codecs for the last level
     #[arg(long, value_delimiter = ',', default_value = "zstd:3,zlib:1,zlib:6")]
-    pub last: Vec<String>,
+    pub bottommost: Vec<String>,
 
     /// How much data; 1 is 100 to 400 MB before compression, by workload
     #[arg(long, default_value_t = 1.0, value_parser = positive)]
@@ -67,17 +67,17 @@ fn defaults<A: Args + FromArgMatches>() -> Result<A, String> {
 }
 
 impl CompressOptions {
-    /// All choices, those of one small codec together.
+    /// All choices, those of one upper codec together.
     ///
     /// # Errors
     ///
     /// A codec has no such name.
     pub fn choices(&self) -> Result<Vec<CodecNames>, String> {
         let mut choices = Vec::new();
-        for small in &self.small {
+        for upper in &self.upper {
             for middle in &self.middle {
-                for last in &self.last {
-                    choices.push(format!("{small},{middle},{last}").parse()?);
+                for bottommost in &self.bottommost {
+                    choices.push(format!("{upper},{middle},{bottommost}").parse()?);
                 }
             }
         }
@@ -177,7 +177,7 @@ const VARIANT: &str = "; ";
 
 /// The codecs, always all three, and the variant of the workload.
 fn setting(codecs: &CodecNames, variant: &str) -> String {
-    let codecs = format!("{},{},{}", codecs.small, codecs.middle, codecs.last);
+    let codecs = format!("{},{},{}", codecs.upper, codecs.middle, codecs.bottommost);
     if variant.is_empty() { codecs } else { format!("{codecs}{VARIANT}{variant}") }
 }
 

@@ -18,9 +18,9 @@ pub struct Shale {
 /// The settings of a run as Shale's own.
 pub fn config(setup: &Setup) -> Result<Config> {
     let codecs = Codecs {
-        small: setup.codecs.small.parse()?,
+        upper: setup.codecs.upper.parse()?,
         middle: setup.codecs.middle.parse()?,
-        last: setup.codecs.last.parse()?,
+        bottommost: setup.codecs.bottommost.parse()?,
     };
     let config = Config {
         memory_bytes: setup.memory,

@@ -439,7 +439,7 @@ fn configuration(engine: Engine) -> Vec<(String, String)> {
         ],
         _ => &[
             ("block_bytes", "16384"),
-            ("codecs", "{\"small\":\"none\",\"middle\":\"lz4\",\"last\":{\"zstd\":3}}"),
+            ("codecs", "{\"upper\":\"none\",\"middle\":\"lz4\",\"bottommost\":{\"zstd\":3}}"),
             ("memory_bytes", "1342177280"),
             ("memtable_bytes", "67108864"),
         ],

@@ -175,7 +175,7 @@ fn a_failed_sync_that_one_thread_is_told_of_loses_nothing_for_the_others() {
         db.tree_or_create("b").unwrap();
         // Syncs take a while, so that they meet.
         fs.pause(Some(Arc::new(|_, _: &_| std::thread::sleep(Duration::from_micros(300)))));
-        fs.fail(Call::Sync, 10 + seed * 9, Fault::TellOne, true);
+        fs.fail(Call::Sync, 10 + seed * 9, Fault::ReportOne, true);
         let progress = Progress::default();
         std::thread::scope(|scope| {
             for writer in 0..WRITERS {

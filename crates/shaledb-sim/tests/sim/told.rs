@@ -85,7 +85,7 @@ fn a_commit_whose_failed_sync_another_is_told_of_is_no_success() {
     b.put(b"first", b"").unwrap();
     a.put(b"second", b"").unwrap();
     // After those of the table, and of the log by the flush.
-    fs.fail(Call::Sync, 3, Fault::TellOne, true);
+    fs.fail(Call::Sync, 3, Fault::ReportOne, true);
     let ((there, wait_there), (go, wait_go), (done, wait_done)) = (channel(), channel(), channel());
     let first = Mutex::new(Some((there, wait_go)));
     let second = Mutex::new(Some((go, wait_done)));
@@ -126,7 +126,7 @@ fn a_flush_whose_failed_sync_another_is_told_of_installs_nothing() {
     b.put(b"first", b"").unwrap();
     a.put(b"second", b"").unwrap();
     // The first sync is that of the table.
-    fs.fail(Call::Sync, 2, Fault::TellOne, true);
+    fs.fail(Call::Sync, 2, Fault::ReportOne, true);
     let commit = || b.put_with(b"synced", b"", WriteOptions::SYNC);
     let (flush, _) = overtake(&fs, "wal", || a.flush(), commit);
     assert_eq!(fs.faults_struck(), 1);

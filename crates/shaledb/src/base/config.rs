@@ -97,24 +97,24 @@ impl std::str::FromStr for Codec {
 
 /// Which codec each level of a tree uses.
 ///
-/// Levels are counted by their distance from the top as data moves: `small` serves level 0 and the
-/// two levels below it that are in use, `last` the last level, `middle` those between.
+/// Levels are counted by their distance from the top as data moves: `upper` serves level 0 and the
+/// two levels below it that are in use, `bottommost` the last level, `middle` those between.
 ///
 /// ```
 /// use shaledb::{Codec, Codecs, TreeConfig};
 ///
-/// let smaller = Codecs { last: Codec::Zstd(9), ..Codecs::default() };
+/// let smaller = Codecs { bottommost: Codec::Zstd(9), ..Codecs::default() };
 /// let config = TreeConfig { codecs: smaller, ..TreeConfig::default() };
 /// assert!(config.validate().is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Codecs {
     /// For level 0 and the next two levels in use, unless one of them is the last.
-    pub small: Codec,
-    /// For levels between the small ones and the last.
+    pub upper: Codec,
+    /// For levels between the upper ones and the last.
     pub middle: Codec,
     /// For the last level, which holds about nine tenths of the data.
-    pub last: Codec,
+    pub bottommost: Codec,
 }
 
 impl Codecs {
@@ -124,17 +124,17 @@ impl Codecs {
     /// use shaledb::{Codec, Codecs};
     ///
     /// let codecs = Codecs::all(Codec::Lz4);
-    /// assert!([codecs.small, codecs.middle, codecs.last].iter().all(|c| *c == Codec::Lz4));
+    /// assert!([codecs.upper, codecs.middle, codecs.bottommost].iter().all(|c| *c == Codec::Lz4));
     /// ```
     pub fn all(codec: Codec) -> Codecs {
-        Codecs { small: codec, middle: codec, last: codec }
+        Codecs { upper: codec, middle: codec, bottommost: codec }
     }
 }
 
 impl Default for Codecs {
-    /// None for the small levels, lz4 in the middle, zstd level 3 in the last.
+    /// None for the upper levels, lz4 in the middle, zstd level 3 in the last.
     fn default() -> Codecs {
-        Codecs { small: Codec::None, middle: Codec::Lz4, last: Codec::Zstd(3) }
+        Codecs { upper: Codec::None, middle: Codec::Lz4, bottommost: Codec::Zstd(3) }
     }
 }
 
@@ -200,9 +200,9 @@ impl TreeConfig {
     /// assert!(config.validate().unwrap_err().to_string().contains("`block_bytes`"));
     /// ```
     pub fn validate(&self) -> Result<()> {
-        self.codecs.small.validate()?;
+        self.codecs.upper.validate()?;
         self.codecs.middle.validate()?;
-        self.codecs.last.validate()?;
+        self.codecs.bottommost.validate()?;
         check("block_bytes", self.block_bytes.into(), 1024, 1 << 20)?;
         check("filter_bits", self.filter_bits.into(), 0, 20)?;
         check("blob_bytes", self.blob_bytes.into(), 4096, 1 << 30)

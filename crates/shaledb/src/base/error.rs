@@ -1,6 +1,6 @@
 //! The one error type. Kinds are few and chosen by what the caller does about them.
 
-use super::conflict::Deadlock;
+use super::lock_error::Deadlock;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 pub mod activity;
 pub mod coding;
 pub mod key;
-pub mod conflict;
+pub mod lock_error;
 pub mod error;
 pub mod config;
 pub mod cursor;

@@ -20,17 +20,17 @@ impl<T> Shards<T> {
         Shards((0..SHARDS).map(|_| Padded(make())).collect())
     }
 
-    /// The calling thread's, and its place.
+    /// The calling thread's, and its index.
     #[inline]
-    pub fn own(&self) -> (usize, &T) {
-        let place = own_place();
-        (place, &self.0[place].0)
+    pub fn local(&self) -> (usize, &T) {
+        let index = local_index();
+        (index, &self.0[index].0)
     }
 
-    /// The one at this place, which [`Shards::own`] has told.
+    /// The one with this index, which [`Shards::local`] has answered.
     #[inline]
-    pub fn at(&self, place: usize) -> &T {
-        &self.0[place].0
+    pub fn at(&self, index: usize) -> &T {
+        &self.0[index].0
     }
 
     /// All of them.
@@ -41,19 +41,19 @@ impl<T> Shards<T> {
 
 #[cfg(not(shuttle))]
 #[inline]
-fn own_place() -> usize {
+fn local_index() -> usize {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static PLACE: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        static INDEX: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
     }
     // A thread that ends has none any more.
-    PLACE.try_with(|place| *place).unwrap_or(0)
+    INDEX.try_with(|index| *index).unwrap_or(0)
 }
 
 /// Few, so that threads share some and not others.
 #[cfg(shuttle)]
-fn own_place() -> usize {
+fn local_index() -> usize {
     usize::from(shuttle::thread::current().id()) % 2
 }
 
@@ -68,10 +68,10 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..40 {
                 scope.spawn(|| {
-                    let (place, _) = shards.own();
+                    let (index, _) = shards.local();
                     for _ in 0..10 {
-                        let (again, own) = shards.own();
-                        assert_eq!(again, place);
+                        let (again, own) = shards.local();
+                        assert_eq!(again, index);
                         own.fetch_add(1, Ordering::Relaxed);
                     }
                 });

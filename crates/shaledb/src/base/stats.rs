@@ -211,10 +211,10 @@ impl Local {
 
     /// How a call that is due is sampled, and how many calls it is to the next one.
     fn draw(&self, activity: Activity) -> (Sample, u32) {
-        let (postponed, own) = (self.postponed.load(Relaxed), 1 << activity as u32);
-        self.postponed.store(postponed & !own, Relaxed);
+        let (postponed, bit) = (self.postponed.load(Relaxed), 1 << activity as u32);
+        self.postponed.store(postponed & !bit, Relaxed);
         self.roll(|dice| {
-            let cpu = dice.one_in(activity.every_of_those()) || postponed & own != 0;
+            let cpu = dice.one_in(activity.every_of_those()) || postponed & bit != 0;
             (Sample { cpu }, dice.gap(activity.every()))
         })
     }

@@ -135,7 +135,7 @@ fn answer_pick(input: &str) -> String {
     let settings = Settings {
         memtable_bytes: 64 * MIB,
         table_bytes: 64 * MIB,
-        codecs: Codecs { small: Codec::None, middle: Codec::Lz4, last: Codec::Zstd(3) },
+        codecs: Codecs { upper: Codec::None, middle: Codec::Lz4, bottommost: Codec::Zstd(3) },
         filter_bits: 10,
     };
     let deletes = RangeDeletes::new(case.deletes);

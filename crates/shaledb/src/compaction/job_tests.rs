@@ -418,7 +418,7 @@ fn levels_of_one_codec_are_told_apart() {
     assert!(job.check(&Part::default()).blocks_reused > 0);
     job.plan.output_level = LAST - 1;
     assert_eq!(job.check(&Part::default()).blocks_reused, 0);
-    job.codecs = Codecs { small: Codec::None, ..Codecs::all(Codec::Zstd(3)) };
+    job.codecs = Codecs { upper: Codec::None, ..Codecs::all(Codec::Zstd(3)) };
     assert!(job.check(&Part::default()).blocks_reused > 0);
 }
 

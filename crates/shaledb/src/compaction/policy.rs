@@ -18,13 +18,13 @@ use crate::table::meta::TableMeta;
 /// The last level.
 pub const LAST: usize = LEVELS - 1;
 
-/// The codec for tables of `level` when `base` is the first level below 0 in use: the small codec
-/// for level 0, the base and the next level; the last one for the last level.
+/// The codec for tables of `level` when `base` is the first level below 0 in use: the upper codec
+/// for level 0, the base and the next level; the bottommost one for the last level.
 pub fn codec(codecs: &Codecs, level: usize, base: usize) -> Codec {
     if level >= LAST {
-        codecs.last
+        codecs.bottommost
     } else if level <= base + 1 {
-        codecs.small
+        codecs.upper
     } else {
         codecs.middle
     }
@@ -36,7 +36,8 @@ pub fn codec(codecs: &Codecs, level: usize, base: usize) -> Codec {
 /// compaction or (if a snapshot is in the way) by a later one.
 pub fn tells_codec(codecs: &Codecs, plan: &Plan) -> bool {
     let same = |codec: Codec| codec == plan.codec || id_of(codec) != id_of(plan.codec);
-    plan.output_level == LAST || [codecs.small, codecs.middle, codecs.last].into_iter().all(same)
+    plan.output_level == LAST
+        || [codecs.upper, codecs.middle, codecs.bottommost].into_iter().all(same)
 }
 
 /// Filter bits per key for tables of `level`: more for smaller levels, whose filters cost little
@@ -58,7 +59,7 @@ pub fn table_bytes(settings: &Settings, level: usize, level_target: u64) -> u64 
 
 /// Whether tables of `from` that overlap nothing may be moved to `to` as they are.
 pub fn may_move(codecs: &Codecs, from: usize, to: usize, base: usize, has_debt: bool) -> bool {
-    to < LAST || has_debt || codec(codecs, from, base) == codecs.last
+    to < LAST || has_debt || codec(codecs, from, base) == codecs.bottommost
 }
 
 /// Whether a table of the last level should be rewritten where it is when there is time: it has
@@ -69,7 +70,7 @@ pub fn may_move(codecs: &Codecs, from: usize, to: usize, base: usize, has_debt: 
 /// Rewriting it ends with number 0, and so ends.
 pub fn wants_rewrite(codecs: &Codecs, table: &TableMeta, oldest_snapshot: SeqNo) -> bool {
     let has_deletes = table.deletes > 0 || table.range_deletes > 0;
-    let codecs_differ = codecs.small != codecs.last || codecs.middle != codecs.last;
+    let codecs_differ = codecs.upper != codecs.bottommost || codecs.middle != codecs.bottommost;
     table.max_seq > 0
         && table.max_seq <= oldest_snapshot
         && (has_deletes || codecs_differ && table.ingest_seq == 0)

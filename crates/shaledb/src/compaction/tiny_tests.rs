@@ -123,7 +123,7 @@ impl Tiny {
             settings: Settings {
                 memtable_bytes: 100,
                 table_bytes: 800,
-                codecs: Codecs { small: Codec::None, ..Codecs::all(Codec::Lz4) },
+                codecs: Codecs { upper: Codec::None, ..Codecs::all(Codec::Lz4) },
                 filter_bits: 10,
             },
             busy: Busy::new(),

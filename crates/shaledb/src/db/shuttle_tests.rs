@@ -194,7 +194,7 @@ fn with_failing_sync<const NUMBER: u64>() {
     let (a, b) = (db.tree_or_create("a").unwrap(), db.tree_or_create("b").unwrap());
     b.put(b"first", b"").unwrap();
     a.put(b"second", b"").unwrap();
-    fs.fail(Call::Sync, NUMBER, Fault::TellOne, true);
+    fs.fail(Call::Sync, NUMBER, Fault::ReportOne, true);
     let commit = {
         let b = b.clone();
         thread::spawn(move || b.put_with(b"third", b"", WriteOptions::SYNC).is_ok())

@@ -30,7 +30,7 @@ fn log_content(input: &mut Input<'_>, format: Format, file: u64, serials: bool) 
     }
     let seal = Seal::new(format, file);
     let mut content = file_header(format, seal).to_vec();
-    let mut place = 0u64;
+    let mut number = 0u64;
     while !input.is_empty() {
         let length = match input.byte() {
             254 => {
@@ -46,7 +46,7 @@ fn log_content(input: &mut Input<'_>, format: Format, file: u64, serials: bool) 
         let mut record = Vec::new();
         Framer::new(seal, offset).frame(&mut record, |out| {
             if serials {
-                out.extend_from_slice(&place.to_le_bytes());
+                out.extend_from_slice(&number.to_le_bytes());
             }
             out.extend_from_slice(bytes);
             // A record that is too short is a mistake of the caller, so there is none.
@@ -55,7 +55,7 @@ fn log_content(input: &mut Input<'_>, format: Format, file: u64, serials: bool) 
             }
         });
         content.extend_from_slice(&record);
-        place += 1;
+        number += 1;
     }
     content
 }
@@ -80,7 +80,7 @@ pub fn wal(data: &[u8]) {
     let fs = disk();
     let mut input = Input(data);
     let start = ReplayStart {
-        covered: input.byte().into(),
+        flushed_to: input.byte().into(),
         durable: input.byte().into(),
         ..ReplayStart::default()
     };
@@ -125,9 +125,9 @@ fn replay_all(fs: &MemFs, wals: &[(u64, PathBuf)], start: ReplayStart) -> Result
     let mut next = None;
     let mut prepared = PreparedLog::default();
     let end = replay(fs, Path::new(DIR), wals, start, &mut |batch| {
-        let covered = batch.first_seq <= start.covered + 1;
+        let flushed = batch.first_seq <= start.flushed_to + 1;
         assert!(
-            next.is_none_or(|next| batch.first_seq == next || covered && batch.first_seq > next),
+            next.is_none_or(|next| batch.first_seq == next || flushed && batch.first_seq > next),
             "a gap in the log that no table covers"
         );
         next = Some(batch.next_seq());
@@ -149,7 +149,7 @@ fn replay_all(fs: &MemFs, wals: &[(u64, PathBuf)], start: ReplayStart) -> Result
         keys.dedup();
         assert_eq!(keys.len(), count);
     }
-    assert!(end.last_seq >= start.durable.max(start.covered), "durable operations are missing");
+    assert!(end.last_seq >= start.durable.max(start.flushed_to), "durable operations are missing");
     Ok((ops, end))
 }
 

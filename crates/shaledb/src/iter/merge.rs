@@ -118,7 +118,7 @@ impl<C: Cursor> Merge<C> {
         if let Err(error) = step(&mut self.children[self.winner.child as usize]) {
             return self.fail(error);
         }
-        // Not by `settle`, which would then no longer be inlined into `next`.
+        // Not by `rank_winner`, which would then no longer be inlined into `next`.
         let slot = self.slot::<false>(self.winner.child);
         self.replay::<false>(slot);
         Ok(())
@@ -141,7 +141,7 @@ impl<C: Cursor> Merge<C> {
                 break;
             }
             let moved = child.seek(key, seq);
-            self.settle::<false>(moved)?;
+            self.rank_winner::<false>(moved)?;
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl<C: Cursor> Merge<C> {
                 break;
             }
             let moved = child.seek_back(key, seq);
-            self.settle::<true>(moved)?;
+            self.rank_winner::<true>(moved)?;
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl<C: Cursor> Merge<C> {
 
     /// Puts the winner where it belongs after it has moved.
     #[inline]
-    fn settle<const REVERSE: bool>(&mut self, moved: Result<()>) -> Result<()> {
+    fn rank_winner<const REVERSE: bool>(&mut self, moved: Result<()>) -> Result<()> {
         if let Err(error) = moved {
             return self.fail(error);
         }
@@ -339,7 +339,7 @@ impl<C: Source> Merge<C> {
         debug_assert!(!self.reverse && self.winner.live);
         match self.children[self.winner.child as usize].skip_to(key, below) {
             Ok(false) => Ok(false),
-            Ok(true) => self.settle::<false>(Ok(())).map(|()| true),
+            Ok(true) => self.rank_winner::<false>(Ok(())).map(|()| true),
             Err(error) => self.fail(error),
         }
     }
@@ -349,7 +349,7 @@ impl<C: Source> Merge<C> {
         debug_assert!(self.reverse && self.winner.live);
         match self.children[self.winner.child as usize].skip_back_to(key, below) {
             Ok(false) => Ok(false),
-            Ok(true) => self.settle::<true>(Ok(())).map(|()| true),
+            Ok(true) => self.rank_winner::<true>(Ok(())).map(|()| true),
             Err(error) => self.fail(error),
         }
     }
@@ -386,7 +386,7 @@ impl<C: Cursor> Cursor for Merge<C> {
             return self.turn_around::<false>();
         }
         let moved = self.children[self.winner.child as usize].next();
-        self.settle::<false>(moved)
+        self.rank_winner::<false>(moved)
     }
 
     #[inline]
@@ -398,7 +398,7 @@ impl<C: Cursor> Cursor for Merge<C> {
             return self.turn_around::<true>();
         }
         let moved = self.children[self.winner.child as usize].prev();
-        self.settle::<true>(moved)
+        self.rank_winner::<true>(moved)
     }
 
     #[inline]

@@ -160,14 +160,14 @@ impl Memtable {
     }
 
     /// Keeps `held` for as long as the memtable: what an entry refers to outside of it.
-    pub fn attach<T: Any + Send + Sync>(&self, held: Arc<T>) {
-        self.attached.lock().push(held);
+    pub fn attach<T: Any + Send + Sync>(&self, kept: Arc<T>) {
+        self.attached.lock().push(kept);
     }
 
     /// What has been attached, of one type.
     pub fn attached<T: Any + Send + Sync>(&self) -> Vec<Arc<T>> {
-        let held = self.attached.lock();
-        held.iter().filter_map(|any| Arc::downcast(Arc::clone(any)).ok()).collect()
+        let attached = self.attached.lock();
+        attached.iter().filter_map(|any| Arc::downcast(Arc::clone(any)).ok()).collect()
     }
 
     /// A cursor over the entries (not the range deletes). It keeps them in memory, and stays where

@@ -63,8 +63,8 @@ impl RangeLog {
         let delete = RangeDelete { start: start.to_vec(), end: end.to_vec(), seq };
         let set = Arc::new(RangeDeletes::new([delete]));
         let _writer = self.writer.lock();
-        let place = self.tiers.get_or_init(ArcSwap::default);
-        let mut tiers = Vec::clone(&place.load());
+        let cell = self.tiers.get_or_init(ArcSwap::default);
+        let mut tiers = Vec::clone(&cell.load());
         tiers.push(Tier { count: 1, set });
         while let [.., large, small] = tiers.as_slice()
             && large.count < 2 * small.count
@@ -76,7 +76,7 @@ impl RangeLog {
             tiers.truncate(tiers.len() - 2);
             tiers.push(merged);
         }
-        place.store(Arc::new(tiers));
+        cell.store(Arc::new(tiers));
         self.bytes.fetch_add(start.len() + end.len() + OVERHEAD_BYTES, Ordering::Relaxed);
         // Last, so that who sees the count finds the delete.
         self.count.fetch_add(1, Ordering::Release);
@@ -91,19 +91,19 @@ impl RangeLog {
 
     /// All of them as one set.
     pub(super) fn all(&self) -> Arc<RangeDeletes> {
-        let Some(place) = self.tiers.get() else { return Arc::default() };
-        if let [only] = place.load().as_slice() {
+        let Some(cell) = self.tiers.get() else { return Arc::default() };
+        if let [only] = cell.load().as_slice() {
             return Arc::clone(&only.set);
         }
         let _writer = self.writer.lock();
-        let tiers = place.load();
+        let tiers = cell.load();
         match tiers.as_slice() {
             [] => Arc::default(),
             [only] => Arc::clone(&only.set),
             many => {
                 let set = Arc::new(RangeDeletes::union(many.iter().map(|tier| &*tier.set)));
                 let count = many.iter().map(|tier| tier.count).sum();
-                place.store(Arc::new(vec![Tier { count, set: Arc::clone(&set) }]));
+                cell.store(Arc::new(vec![Tier { count, set: Arc::clone(&set) }]));
                 set
             }
         }

@@ -121,7 +121,7 @@ pub fn estimate_rows(
             let sources = sources_of(state, lower, upper, piece.since, sample)?;
             estimate_piece(&sources, &deletes, &piece)?
         } else if whole_tree {
-            judge_piece(&sources, &deletes, &piece, OF_WHOLE_TREE)?
+            sample_piece(&sources, &deletes, &piece, OF_WHOLE_TREE)?
         } else {
             estimate_piece(&sources, &deletes, &piece)?
         };
@@ -403,9 +403,9 @@ fn estimate_piece(
         return Ok(0.0);
     }
     if piece.more {
-        return judge_piece(sources, deletes, piece, LOOK_UPS_MAX);
+        return sample_piece(sources, deletes, piece, LOOK_UPS_MAX);
     }
-    let rows = judge_piece(sources, deletes, piece, LOOK_UPS)?;
+    let rows = sample_piece(sources, deletes, piece, LOOK_UPS)?;
     // Of n entries a part p is found to be rows with a standard error of sqrt(p (1 - p) / n).
     let wanted = (all as f64 / rows - 1.0) / (ERROR * ERROR);
     // Where most is deleted as a range few rows are what is expected.
@@ -413,11 +413,11 @@ fn estimate_piece(
         return Ok(rows);
     }
     let most = all.min(LOOK_UPS_MAX as u64) as f64;
-    judge_piece(sources, deletes, piece, wanted.min(most) as usize)
+    sample_piece(sources, deletes, piece, wanted.min(most) as usize)
 }
 
 /// As [`estimate_piece`], by about so many entries.
-fn judge_piece(
+fn sample_piece(
     sources: &[Source<'_>],
     deletes: &[Arc<RangeDeletes>],
     piece: &Piece,

@@ -161,9 +161,9 @@ impl Catalog {
         let (mut lost, mut next, mut gap) = (Vec::new(), 0, false);
         for line in ManifestDump::open(&*env.fs, &dir.join(&name), id)? {
             match line? {
-                ManifestLine::Edit { place, edit, .. } => {
-                    gap |= place != next;
-                    next = place + 1;
+                ManifestLine::Edit { number, edit, .. } => {
+                    gap |= number != next;
+                    next = number + 1;
                     catalog.apply(&edit);
                     edits += 1;
                 }

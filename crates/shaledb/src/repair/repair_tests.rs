@@ -52,7 +52,7 @@ impl World {
         let world = World { fs, env };
         let db = open(&world.env, Path::new(DIR));
         let config = TreeConfig {
-            codecs: Codecs { last: Codec::Zstd(3), middle: Codec::Lz4, small: Codec::None },
+            codecs: Codecs { bottommost: Codec::Zstd(3), middle: Codec::Lz4, upper: Codec::None },
             block_bytes: 1024,
             blob_bytes: 8192,
             ..TreeConfig::default()

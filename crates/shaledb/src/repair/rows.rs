@@ -265,7 +265,7 @@ impl Sources {
         report: &mut RepairReport,
     ) -> Result<bool> {
         let start = ReplayStart {
-            covered: catalog.log.seq,
+            flushed_to: catalog.log.seq,
             durable: catalog.last_seq,
             end: catalog.log_end,
         };

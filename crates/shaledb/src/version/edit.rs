@@ -173,9 +173,9 @@ mod tag {
         pub const CONFIG: u8 = 3;
     }
     pub mod config {
-        pub const CODEC_SMALL: u8 = 1;
+        pub const CODEC_UPPER: u8 = 1;
         pub const CODEC_MIDDLE: u8 = 2;
-        pub const CODEC_LAST: u8 = 3;
+        pub const CODEC_BOTTOMMOST: u8 = 3;
         pub const BLOCK_BYTES: u8 = 4;
         pub const FILTER_BITS: u8 = 5;
         pub const BLOB_BYTES: u8 = 6;
@@ -273,9 +273,9 @@ fn encode_tree(edit: &TreeEdit, out: &mut Vec<u8>) {
 
 fn encode_config(config: &TreeConfig, out: &mut Vec<u8>) {
     use tag::config as t;
-    bytes(out, t::CODEC_SMALL, &encode_codec(config.codecs.small));
+    bytes(out, t::CODEC_UPPER, &encode_codec(config.codecs.upper));
     bytes(out, t::CODEC_MIDDLE, &encode_codec(config.codecs.middle));
-    bytes(out, t::CODEC_LAST, &encode_codec(config.codecs.last));
+    bytes(out, t::CODEC_BOTTOMMOST, &encode_codec(config.codecs.bottommost));
     optional(out, t::BLOCK_BYTES, Some(config.block_bytes.into()));
     optional(out, t::FILTER_BITS, Some(config.filter_bits.into()));
     optional(out, t::BLOB_BYTES, Some(config.blob_bytes.into()));
@@ -508,9 +508,9 @@ fn decode_config(content: &[u8]) -> Result<TreeConfig, Damage> {
     let narrow = |_| "a setting of a tree is too large".to_owned();
     fields(content, |field| {
         match field.tag {
-            t::CODEC_SMALL => config.codecs.small = decode_codec(field.content)?,
+            t::CODEC_UPPER => config.codecs.upper = decode_codec(field.content)?,
             t::CODEC_MIDDLE => config.codecs.middle = decode_codec(field.content)?,
-            t::CODEC_LAST => config.codecs.last = decode_codec(field.content)?,
+            t::CODEC_BOTTOMMOST => config.codecs.bottommost = decode_codec(field.content)?,
             t::BLOCK_BYTES => config.block_bytes = field.number()?.try_into().map_err(narrow)?,
             t::FILTER_BITS => config.filter_bits = field.number()?.try_into().map_err(narrow)?,
             t::BLOB_BYTES => config.blob_bytes = field.number()?.try_into().map_err(narrow)?,

@@ -25,7 +25,7 @@ fn meta() -> TableMeta {
 }
 
 fn edit() -> Edit {
-    let codecs = Codecs { small: Codec::Zlib(6), middle: Codec::Lz4, last: Codec::Zstd(-5) };
+    let codecs = Codecs { upper: Codec::Zlib(6), middle: Codec::Lz4, bottommost: Codec::Zstd(-5) };
     let config = TreeConfig { codecs, dictionary: true, filter_bits: 0, ..TreeConfig::default() };
     Edit {
         trees_dropped: vec![4, 9],

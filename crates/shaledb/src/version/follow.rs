@@ -9,24 +9,24 @@ use crate::wal::reader::{RecordReader, Step};
 use crate::wal::record::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES};
 use std::path::Path;
 
-/// The manifest in force, whoever writes it.
+/// The current manifest, whoever writes it.
 #[derive(Debug)]
 pub struct ManifestTail {
     id: FileId,
     reader: RecordReader,
     catalog: Catalog,
-    /// The place of the next edit.
-    place: u64,
+    /// The number of the next edit.
+    number: u64,
     /// Where its record will start.
     at: u64,
 }
 
 impl ManifestTail {
-    /// Reads the manifest in force.
+    /// Reads the current manifest.
     pub fn open(fs: &dyn Fs, dir: &Path) -> Result<ManifestTail> {
         let (id, reader) = open_current(fs, dir)?;
         let at = FILE_HEADER_BYTES as u64;
-        let mut tail = ManifestTail { id, reader, catalog: Catalog::default(), place: 0, at };
+        let mut tail = ManifestTail { id, reader, catalog: Catalog::default(), number: 0, at };
         tail.read()?;
         Ok(tail)
     }
@@ -53,34 +53,34 @@ impl ManifestTail {
     }
 
     fn read(&mut self) -> Result<bool> {
-        let before = self.place;
+        let before = self.number;
         loop {
             let path = self.reader.path().to_owned();
             match self.reader.next()? {
                 Step::Record { offset, payload } => {
-                    apply_record(&mut self.catalog, payload, self.place)
+                    apply_record(&mut self.catalog, payload, self.number)
                         .map_err(|what| Error::corruption(&path, offset, what))?;
-                    self.place += 1;
+                    self.number += 1;
                     self.at = offset + (RECORD_HEADER_BYTES + payload.len()) as u64;
                 }
-                Step::End { torn: None, .. } if self.place > 0 => break,
+                Step::End { torn: None, .. } if self.number > 0 => break,
                 Step::End { offset, torn } => {
                     // The last record may be under way; nothing is appended before it is complete.
                     let what = torn.unwrap_or("the manifest has no edit");
-                    if self.place == 0 || resync(&mut self.reader, self.place)? {
+                    if self.number == 0 || resync(&mut self.reader, self.number)? {
                         return Err(Error::corruption(&path, offset, what));
                     }
                     break;
                 }
             }
         }
-        if self.place > before {
+        if self.number > before {
             let at = self.at;
             self.catalog
                 .check_levels()
                 .map_err(|(_, _, what)| Error::corruption(self.reader.path(), at, what))?;
         }
-        Ok(self.place > before)
+        Ok(self.number > before)
     }
 }
 

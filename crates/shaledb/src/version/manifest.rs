@@ -1,15 +1,15 @@
 //! The manifest: the log of edits that says which files make up the database. `CURRENT` names the
-//! manifest in force.
+//! current manifest.
 //!
 //! ```text
 //! MANIFEST-000123 := a log file (see wal/record.rs), magic "SHALEMAN"
-//! payload         := place u64 | edit               (place: 0, 1, ...; the first is a snapshot)
+//! payload         := number u64 | edit              (number: 0, 1, ...; the first is a snapshot)
 //! CURRENT         := "shale 1 MANIFEST-000123 " checksum "\n"
 //!                                     (8 hex digits, of all that is before the last space)
 //! ```
 //!
 //! Each edit is synced before the next is appended, so only the last record can be torn by a
-//! crash, and a torn one was never in force. Damage before a sound record is corruption. Each open
+//! crash, and a torn one was never installed. Damage before a sound record is corruption. Each open
 //! writes a new manifest, and so does growth, so a torn one is never appended to.
 
 use super::catalog::{Catalog, CatalogTree};
@@ -25,7 +25,7 @@ use crate::table::meta::{FileId, TableMeta};
 use crate::wal::inspect::{Piece, Pieces};
 use crate::wal::reader::{RecordReader, Resync, Search, Step};
 use crate::wal::record::{FILE_HEADER_BYTES, Format};
-use crate::wal::writer::WalWriter;
+use crate::wal::writer::LogWriter;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// The format of a manifest.
 pub const MANIFEST: Format = Format { magic: *b"SHALEMAN", version: 1 };
 
-/// The name of the file that names the manifest in force.
+/// The name of the file that names the current manifest.
 pub const CURRENT: &str = "CURRENT";
 
 /// The size below which a manifest is never rewritten.
@@ -43,22 +43,22 @@ const REWRITE_BYTES_MIN: u64 = 4 << 20;
 /// By what factor a manifest outgrows its snapshot before it is rewritten.
 const REWRITE_FACTOR: u64 = 4;
 
-/// The manifest in force, open for appending.
+/// The current manifest, open for appending.
 pub struct Manifest {
     fs: Arc<dyn Fs>,
     dir: PathBuf,
-    writer: WalWriter,
+    writer: LogWriter,
     catalog: Catalog,
-    /// The place of the next edit.
-    place: u64,
+    /// The number of the next edit.
+    number: u64,
     /// The length of the file when it held just the snapshot.
     snapshot_bytes: u64,
     buffer: Vec<u8>,
 }
 
 impl Manifest {
-    /// Writes the manifest of this number with `snapshot` (an edit of an empty catalog) and puts
-    /// it in force. On an error the one before is still in force, or this one is.
+    /// Writes the manifest of this number with `snapshot` (an edit of an empty catalog), and
+    /// installs it. On an error the one before is still installed, or this one is.
     pub fn create(fs: &Arc<dyn Fs>, dir: &Path, id: FileId, snapshot: &Edit) -> Result<Manifest> {
         let mut catalog = Catalog::default();
         check(&catalog, snapshot)?;
@@ -74,13 +74,13 @@ impl Manifest {
         catalog: Catalog,
     ) -> Result<Manifest> {
         let path = dir.join(file_name(id));
-        let writer = WalWriter::create_as(fs.as_ref(), &path, id, MANIFEST)?;
+        let writer = LogWriter::create_as(fs.as_ref(), &path, id, MANIFEST)?;
         let mut manifest = Manifest {
             fs: Arc::clone(fs),
             dir: dir.to_owned(),
             writer,
             catalog,
-            place: 0,
+            number: 0,
             snapshot_bytes: 0,
             buffer: Vec::new(),
         };
@@ -103,12 +103,12 @@ impl Manifest {
 
     fn log(&mut self, edit: &Edit) -> Result<()> {
         self.buffer.clear();
-        frame_edit(&self.writer, self.place, edit, &mut self.buffer);
+        frame_edit(&self.writer, self.number, edit, &mut self.buffer);
         let appended = self.writer.append(&self.buffer);
         self.buffer.shrink_to(64 << 10);
         appended?;
         self.writer.sync()?;
-        self.place += 1;
+        self.number += 1;
         Ok(())
     }
 
@@ -123,8 +123,8 @@ impl Manifest {
         bytes > REWRITE_BYTES_MIN && bytes > REWRITE_FACTOR * self.snapshot_bytes
     }
 
-    /// Writes the catalog to a new manifest of this number, puts it in force and removes the old
-    /// one. On an error the old one stays in use if it is still in force; if that is not known,
+    /// Writes the catalog to a new manifest of this number, installs it and removes the old
+    /// one. On an error the old one stays in use if it is still installed; if that is not known,
     /// this manifest is poisoned.
     pub fn rewrite(&mut self, id: FileId) -> Result<()> {
         self.writer.check()?;
@@ -138,8 +138,8 @@ impl Manifest {
                 Ok(())
             }
             Err(error) => {
-                let in_force = current(self.fs.as_ref(), &self.dir);
-                if in_force.is_ok_and(|current| current == self.id()) {
+                let installed = current(self.fs.as_ref(), &self.dir);
+                if installed.is_ok_and(|current| current == self.id()) {
                     let _ = self.fs.remove(&self.dir.join(file_name(id)));
                 } else {
                     self.writer.poison(&error);
@@ -172,7 +172,10 @@ impl Manifest {
 
 impl std::fmt::Debug for Manifest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Manifest").field("path", &self.path()).field("place", &self.place).finish()
+        f.debug_struct("Manifest")
+            .field("path", &self.path())
+            .field("number", &self.number)
+            .finish()
     }
 }
 
@@ -181,9 +184,9 @@ fn check(catalog: &Catalog, edit: &Edit) -> Result<()> {
 }
 
 /// Frames the record of an edit, which the writer is to append next.
-pub(super) fn frame_edit(writer: &WalWriter, place: u64, edit: &Edit, out: &mut Vec<u8>) {
+pub(super) fn frame_edit(writer: &LogWriter, number: u64, edit: &Edit, out: &mut Vec<u8>) {
     writer.framer().frame(out, |out| {
-        out.extend_from_slice(&place.to_le_bytes());
+        out.extend_from_slice(&number.to_le_bytes());
         edit::encode(edit, out);
     });
 }
@@ -193,13 +196,13 @@ fn file_name(id: FileId) -> String {
     format::file_name(FileKind::Manifest, id)
 }
 
-/// The content of `CURRENT` that puts this manifest in force.
+/// The content of `CURRENT` that makes this manifest the current one.
 fn current_content(id: FileId) -> String {
     let text = format!("shale 1 {}", file_name(id));
     format!("{text} {:08x}\n", checksum(text.as_bytes()))
 }
 
-/// The number of the manifest in force; [`Error::NoDatabase`] if the directory has none.
+/// The number of the current manifest; [`Error::NoDatabase`] if the directory has none.
 pub fn current(fs: &dyn Fs, dir: &Path) -> Result<FileId> {
     let path = dir.join(CURRENT);
     if !fs.exists(&path)? {
@@ -250,7 +253,7 @@ pub struct Recovered {
     pub manifest_id: FileId,
     /// How many edits it has.
     pub edits: u64,
-    /// How many bytes at its end are a record that was never in force.
+    /// How many bytes at its end are a record that was never installed.
     pub torn_bytes: u64,
     /// The length of `CURRENT` and of the manifest.
     pub bytes: u64,
@@ -258,7 +261,7 @@ pub struct Recovered {
     pub snapshot: Edit,
 }
 
-/// Reads the manifest in force.
+/// Reads the current manifest.
 pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
     let (id, reader) = open_current(fs, dir)?;
     let bytes = reader.bytes() + current_content(id).len() as u64;
@@ -289,7 +292,7 @@ pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
 /// named.
 const CURRENT_TRIES: usize = 100;
 
-/// Opens the manifest in force.
+/// Opens the current manifest.
 pub(super) fn open_current(fs: &dyn Fs, dir: &Path) -> Result<(FileId, RecordReader)> {
     let mut id = current(fs, dir)?;
     for _ in 0..CURRENT_TRIES {
@@ -310,23 +313,23 @@ pub(super) fn open_current(fs: &dyn Fs, dir: &Path) -> Result<(FileId, RecordRea
 fn read_catalog(mut reader: RecordReader) -> Result<(Catalog, u64, u64)> {
     let path = &reader.path().to_owned();
     let mut catalog = Catalog::default();
-    let mut place = 0;
+    let mut number = 0;
     // Which record brought which table, to name it if the tables contradict each other.
     let mut origins: BTreeMap<FileId, u64> = BTreeMap::new();
     let torn_bytes = loop {
         match reader.next()? {
             Step::Record { offset, payload } => {
-                apply_record(&mut catalog, payload, place)
+                apply_record(&mut catalog, payload, number)
                     .map(|edit| note_origins(&mut origins, &edit, offset))
                     .map_err(|what| Error::corruption(path, offset, what))?;
-                place += 1;
+                number += 1;
             }
-            Step::End { torn: None, .. } if place > 0 => break 0,
+            Step::End { torn: None, .. } if number > 0 => break 0,
             Step::End { offset, torn } => {
                 let what = torn.unwrap_or("the manifest has no edit");
                 let torn_bytes = reader.bytes().saturating_sub(offset);
-                // What was put in force has at least the snapshot, and only a last record is torn.
-                if place == 0 || resync(&mut reader, place)? {
+                // What was installed has at least the snapshot, and only a last record is torn.
+                if number == 0 || resync(&mut reader, number)? {
                     return Err(Error::corruption(path, offset, what));
                 }
                 break torn_bytes;
@@ -337,7 +340,7 @@ fn read_catalog(mut reader: RecordReader) -> Result<(Catalog, u64, u64)> {
         let offset = origins.get(&a).max(origins.get(&b)).copied();
         Error::corruption(path, offset.unwrap_or(FILE_HEADER_BYTES as u64), what)
     })?;
-    Ok((catalog, place, torn_bytes))
+    Ok((catalog, number, torn_bytes))
 }
 
 fn note_origins(origins: &mut BTreeMap<FileId, u64>, edit: &Edit, offset: u64) {
@@ -349,11 +352,11 @@ fn note_origins(origins: &mut BTreeMap<FileId, u64>, edit: &Edit, offset: u64) {
 pub(super) fn apply_record(
     catalog: &mut Catalog,
     payload: &[u8],
-    place: u64,
+    number: u64,
 ) -> std::result::Result<Edit, Damage> {
     let (found, edit) = decode_payload(payload)?;
-    if found != place {
-        return Err(format!("this is edit {found}, edit {place} was expected"));
+    if found != number {
+        return Err(format!("this is edit {found}, edit {number} was expected"));
     }
     catalog.check(&edit)?;
     catalog.apply(&edit);
@@ -361,13 +364,13 @@ pub(super) fn apply_record(
 }
 
 fn decode_payload(payload: &[u8]) -> std::result::Result<(u64, Edit), Damage> {
-    let (place, content) = payload.split_first_chunk::<8>().ok_or("the record is too short")?;
-    Ok((u64::from_le_bytes(*place), edit::decode(content)?))
+    let (number, content) = payload.split_first_chunk::<8>().ok_or("the record is too short")?;
+    Ok((u64::from_le_bytes(*number), edit::decode(content)?))
 }
 
 /// Whether a sound record follows damage.
-pub(super) fn resync(reader: &mut RecordReader, place: u64) -> Result<bool> {
-    let search = Search { serial_min: place, serial_base: place, plausible: |_| true };
+pub(super) fn resync(reader: &mut RecordReader, number: u64) -> Result<bool> {
+    let search = Search { serial_min: number, serial_base: number, plausible: |_| true };
     Ok(reader.resync(search)? != Resync::Nothing)
 }
 
@@ -387,7 +390,7 @@ pub(super) fn resync(reader: &mut RecordReader, place: u64) -> Result<bool> {
 /// let Inspection::Manifest(edits) = open_in(&env, &path)? else { panic!() };
 /// for line in edits {
 ///     match line? {
-///         ManifestLine::Edit { place, edit, .. } => println!("{place}: {edit:?}"),
+///         ManifestLine::Edit { number, edit, .. } => println!("{number}: {edit:?}"),
 ///         ManifestLine::Damage { offset, what, .. } => panic!("at byte {offset}: {what}"),
 ///     }
 /// }
@@ -402,8 +405,8 @@ pub enum ManifestLine {
         offset: u64,
         /// Its length with the record's header.
         bytes: u64,
-        /// Its place among the edits.
-        place: u64,
+        /// Its number among the edits.
+        number: u64,
         /// What it says.
         edit: Edit,
     },
@@ -480,7 +483,7 @@ impl Iterator for ManifestDump {
             Piece::Record { offset, payload } => {
                 let bytes = (crate::wal::record::RECORD_HEADER_BYTES + payload.len()) as u64;
                 match decode_payload(payload) {
-                    Ok((place, edit)) => ManifestLine::Edit { offset, bytes, place, edit },
+                    Ok((number, edit)) => ManifestLine::Edit { offset, bytes, number, edit },
                     Err(what) => ManifestLine::Damage { offset, bytes, what },
                 }
             }

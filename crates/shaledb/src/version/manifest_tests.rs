@@ -139,7 +139,7 @@ fn damage_before_a_sound_edit_is_an_error() {
         }
         fs.corrupt(&file(2), at, 0x10);
     }
-    // A manifest without any edit was never in force.
+    // A manifest without any edit was never installed.
     let content = fs.content(&file(2)).unwrap();
     for cut in [0, 10, 16, 20] {
         fs.create(&file(2)).unwrap().append(&content[..cut]).unwrap();
@@ -172,7 +172,7 @@ fn contradictions_on_disk_name_the_record() {
     let (fs, shared) = disk();
     let (mut manifest, _) = super::tests::manifest(&shared, 2);
     let offset = manifest.bytes();
-    manifest.place += 1;
+    manifest.number += 1;
     manifest.append(&add(20)).unwrap();
     let (_, found, what) = damage_at(&fs);
     assert_eq!(found, offset);
@@ -288,12 +288,12 @@ fn a_dump_shows_edits_and_damage() {
     let lines: Vec<ManifestLine> =
         ManifestDump::open(&fs, &file(2), 2).unwrap().map(|line| line.unwrap()).collect();
     assert_eq!(lines.len(), 3);
-    assert!(matches!(&lines[0], ManifestLine::Edit { place: 0, offset: 16, .. }));
+    assert!(matches!(&lines[0], ManifestLine::Edit { number: 0, offset: 16, .. }));
     let damage = ManifestLine::Damage {
         offset: starts[1],
         bytes: starts[2] - starts[1],
         what: "the record's checksum does not match".to_owned(),
     };
     assert_eq!(lines[1], damage);
-    assert!(matches!(&lines[2], ManifestLine::Edit { place: 2, edit, .. } if *edit == add(11)));
+    assert!(matches!(&lines[2], ManifestLine::Edit { number: 2, edit, .. } if *edit == add(11)));
 }

@@ -14,13 +14,13 @@ use super::prepared::PreparedTables;
 use crate::base::error::{Error, Result};
 use crate::fs::Fs;
 use crate::table::meta::FileId;
-use crate::wal::writer::WalWriter;
+use crate::wal::writer::LogWriter;
 use std::path::Path;
 
 /// Writes the mark of this number to `path`. It and all new names in its directory are durable on
 /// return.
 pub fn write(fs: &dyn Fs, path: &Path, id: FileId, prepared: &PreparedTables) -> Result<()> {
-    let mut writer = WalWriter::create_as(fs, path, id, MANIFEST)?;
+    let mut writer = LogWriter::create_as(fs, path, id, MANIFEST)?;
     let edit = Edit { prepared: vec![prepared.clone()], ..Edit::default() };
     let mut record = Vec::new();
     frame_edit(&writer, 0, &edit, &mut record);

@@ -119,7 +119,7 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn range_deletes_are_read_once_and_carried_over() {
+fn range_deletes_are_read_once_and_kept() {
     let world = World::new();
     let delete =
         |start: &str, end: &str, seq| RangeDelete { start: start.into(), end: end.into(), seq };

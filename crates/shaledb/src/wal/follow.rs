@@ -68,22 +68,22 @@ impl LogTail {
         start: ReplayStart,
         sink: &mut dyn FnMut(&WalBatch<'_>) -> Result<bool>,
     ) -> Result<TailEnd> {
-        self.durable = self.durable.max(start.durable).max(start.covered);
+        self.durable = self.durable.max(start.durable).max(start.flushed_to);
         let mut again = false;
         loop {
             let records = self.records;
             self.stop = None;
             if let Some(mut current) = self.current.take() {
-                let end = self.read_file(&mut current, start.covered, sink);
+                let end = self.read_file(&mut current, start.flushed_to, sink);
                 self.current = Some(current);
                 if let Some(end) = end? {
                     return Ok(end);
                 }
             }
-            if self.find_next(fs, wals, start.covered)? {
+            if self.find_next(fs, wals, start.flushed_to)? {
                 continue;
             }
-            if self.last_seq().max(start.covered) >= self.durable {
+            if self.last_seq().max(start.flushed_to) >= self.durable {
                 return Ok(TailEnd::End);
             }
             // A later file was looked at after this one, which may have grown in between.
@@ -110,22 +110,22 @@ impl LogTail {
     }
 
     /// Whether the log goes on with this record.
-    fn follows(&self, batch: &WalBatch<'_>, covered: SeqNo) -> bool {
-        self.expected == Some(batch.first_seq) || self.is_covered(batch, covered)
+    fn follows(&self, batch: &WalBatch<'_>, flushed_to: SeqNo) -> bool {
+        self.expected == Some(batch.first_seq) || self.is_flushed(batch, flushed_to)
     }
 
     /// Whether the log may go on with it because what is missing before it, if anything, is in
     /// tables.
-    fn is_covered(&self, batch: &WalBatch<'_>, covered: SeqNo) -> bool {
+    fn is_flushed(&self, batch: &WalBatch<'_>, flushed_to: SeqNo) -> bool {
         let seq = batch.first_seq;
-        seq <= covered + 1 && self.expected.is_none_or(|next| seq >= next)
+        seq <= flushed_to + 1 && self.expected.is_none_or(|next| seq >= next)
     }
 
     /// Reads the current file on; `None` at its end.
     fn read_file(
         &mut self,
         current: &mut Current,
-        covered: SeqNo,
+        flushed_to: SeqNo,
         sink: &mut dyn FnMut(&WalBatch<'_>) -> Result<bool>,
     ) -> Result<Option<TailEnd>> {
         let reader = &mut current.reader;
@@ -144,7 +144,7 @@ impl LogTail {
                         .map_err(|what| Error::corruption(&path, offset, what))?;
                     self.durable = self.durable.max(batch.durable_seq);
                     let (seq, next) = (batch.first_seq, batch.next_seq());
-                    if !self.follows(&batch, covered) {
+                    if !self.follows(&batch, flushed_to) {
                         self.stop = Some(self.gap(reader.path(), offset, seq));
                         return Ok(None);
                     }
@@ -159,7 +159,7 @@ impl LogTail {
                 Step::End { offset, torn } => (offset, torn),
             };
             let Some(what) = torn else { return Ok(None) };
-            if let Some(after) = self.search(reader, covered)? {
+            if let Some(after) = self.search(reader, flushed_to)? {
                 current.after = after;
                 reader.go_on_at(after)?;
                 continue;
@@ -178,7 +178,7 @@ impl LogTail {
 
     /// Looks behind damage for what later records say was durable, and for one with which the log
     /// goes on, since what is before it is in tables: where that starts.
-    fn search(&mut self, reader: &mut RecordReader, covered: SeqNo) -> Result<Option<u64>> {
+    fn search(&mut self, reader: &mut RecordReader, flushed_to: SeqNo) -> Result<Option<u64>> {
         let next = self.expected.unwrap_or(1);
         let plausible = |payload: &[u8]| WalBatch::parse(payload).is_ok();
         // Each sequence number takes at least a byte of a record.
@@ -187,7 +187,7 @@ impl LogTail {
             while let Step::Record { offset, payload } = reader.next()? {
                 let Ok(batch) = WalBatch::parse(payload) else { continue };
                 self.durable = self.durable.max(batch.durable_seq);
-                if self.is_covered(&batch, covered) {
+                if self.is_flushed(&batch, flushed_to) {
                     return Ok(Some(offset));
                 }
             }
@@ -196,7 +196,12 @@ impl LogTail {
     }
 
     /// Goes to the next file whose first record is where the log goes on; whether there is one.
-    fn find_next(&mut self, fs: &dyn Fs, wals: &[(u64, PathBuf)], covered: SeqNo) -> Result<bool> {
+    fn find_next(
+        &mut self,
+        fs: &dyn Fs,
+        wals: &[(u64, PathBuf)],
+        flushed_to: SeqNo,
+    ) -> Result<bool> {
         let after = self.current.as_ref().map(|current| current.id);
         for (id, path) in wals.iter().filter(|(id, _)| after.is_none_or(|after| *id > after)) {
             let mut reader = match RecordReader::open(fs, path, *id, WAL) {
@@ -208,7 +213,7 @@ impl LogTail {
                 Step::Record { offset, payload } => {
                     let batch = WalBatch::parse(payload)
                         .map_err(|what| Error::corruption(path, offset, what))?;
-                    if self.follows(&batch, covered) {
+                    if self.follows(&batch, flushed_to) {
                         let after = FILE_HEADER_BYTES as u64;
                         self.current = Some(Current { id: *id, reader, after, last: None });
                         return Ok(true);
@@ -222,7 +227,7 @@ impl LogTail {
             };
             // One made in advance is empty.
             if let Some(what) = torn {
-                if let Some(after) = self.search(&mut reader, covered)? {
+                if let Some(after) = self.search(&mut reader, flushed_to)? {
                     self.current = Some(Current { id: *id, reader, after, last: None });
                     return Ok(true);
                 }

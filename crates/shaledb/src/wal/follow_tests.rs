@@ -81,7 +81,7 @@ fn what_is_in_tables_may_be_missing_and_nothing_else() {
     append(&mut wal(&fs, 7), 10, 2, 8);
     let (seqs, end) = advance(&mut tail, &fs, &[3, 7]);
     assert!(seqs.is_empty() && matches!(end, TailEnd::Damaged(_)), "8 was durable: {end:?}");
-    let start = ReplayStart { covered: 9, durable: 9, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 9, durable: 9, ..ReplayStart::default() };
     assert_eq!(from(&mut tail, &fs, &[7], start).0, [10, 11]);
 }
 

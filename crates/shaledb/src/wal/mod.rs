@@ -24,4 +24,4 @@ pub use prepared::{PreparedLog, Undecided};
 pub use reader::{RecordReader, Step};
 pub use record::Framer;
 pub use replay::{ReplayEnd, ReplayStart, replay};
-pub use writer::{WalSyncer, WalWriter};
+pub use writer::{LogSyncer, LogWriter};

@@ -136,16 +136,16 @@ fn check_prepared(ops: &[u8]) -> Result<(), &'static str> {
         let Some(Entry::Op(op)) = entry? else {
             return Err("a prepared transaction holds what is no operation");
         };
-        let place = (op.tree, op.kind != Kind::RangeDelete, op.key);
+        let order = (op.tree, op.kind != Kind::RangeDelete, op.key);
         // Range deletes may begin anywhere, and repeat.
-        let wrong = last.is_some_and(|last| match place.1 {
-            true => last >= place,
-            false => (last.0, last.1) > (place.0, place.1),
+        let wrong = last.is_some_and(|last| match order.1 {
+            true => last >= order,
+            false => (last.0, last.1) > (order.0, order.1),
         });
         if wrong {
             return Err("the operations of a prepared transaction are out of order");
         }
-        last = Some(place);
+        last = Some(order);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::super::payload::{WalBatch, begin, put_op};
 use super::super::record::WAL;
 use super::super::testing::{append, disk, path, set_content, wal};
-use super::super::writer::WalWriter;
+use super::super::writer::LogWriter;
 use super::*;
 use crate::base::key::Kind;
 use crate::fs::mem::MemFs;
@@ -28,7 +28,7 @@ fn offsets(reader: &mut RecordReader) -> (Vec<u64>, Torn) {
     }
 }
 
-fn append_value(wal: &mut WalWriter, seq: u64, value: &[u8]) -> u64 {
+fn append_value(wal: &mut LogWriter, seq: u64, value: &[u8]) -> u64 {
     let offset = wal.bytes();
     let mut framed = Vec::new();
     wal.framer().frame(&mut framed, |out| {

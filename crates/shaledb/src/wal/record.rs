@@ -68,8 +68,8 @@ impl Seal {
     /// The checksum of `bytes` that lie at (or belong to the record at) `offset`.
     #[inline]
     pub fn checksum(self, offset: u64, bytes: &[u8]) -> u32 {
-        let place = (self.0 ^ offset).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let mixed = coding::hash(bytes) ^ place ^ (place >> 32);
+        let position = (self.0 ^ offset).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let mixed = coding::hash(bytes) ^ position ^ (position >> 32);
         (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
     }
 }

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayStart {
     /// Every operation up to this number is in tables. The log starts at the next one or before.
-    pub covered: SeqNo,
+    pub flushed_to: SeqNo,
     /// Every operation up to this number must be found, in tables or in the log.
     pub durable: SeqNo,
     /// The log must go on at least to this length of the file of this number.
@@ -37,7 +37,7 @@ pub struct ReplayStart {
 /// Where the log ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayEnd {
-    /// The last sequence number in use: of the log's last record, or what was covered before.
+    /// The last sequence number in use: of the log's last record, or what was flushed before.
     pub last_seq: SeqNo,
     /// Every operation up to this number is known to have been durable before the replay.
     pub durable_seq: SeqNo,
@@ -76,12 +76,12 @@ pub fn replay(
 ) -> Result<ReplayEnd> {
     let mut replayer = Replayer {
         id: 0,
-        covered: start.covered,
+        flushed_to: start.flushed_to,
         expected: None,
-        durable: start.durable.max(start.covered),
+        durable: start.durable.max(start.flushed_to),
         searched: 0,
         end_min: start.end,
-        end: ReplayEnd { last_seq: start.covered, ..ReplayEnd::default() },
+        end: ReplayEnd { last_seq: start.flushed_to, ..ReplayEnd::default() },
         stop: None,
     };
     for (id, path) in wals {
@@ -93,7 +93,7 @@ pub fn replay(
 struct Replayer {
     /// The file being read.
     id: u64,
-    covered: SeqNo,
+    flushed_to: SeqNo,
     /// The sequence number that the next record starts with; `None` before the first one.
     expected: Option<SeqNo>,
     durable: SeqNo,
@@ -159,8 +159,8 @@ impl Replayer {
     fn follows(&self, batch: &WalBatch<'_>, first: bool) -> bool {
         let seq = batch.first_seq;
         // What is missing before it, if anything, is in tables.
-        let covered = seq <= self.covered + 1 && self.expected.is_none_or(|next| seq >= next);
-        covered || (self.expected == Some(seq) && (first || self.stop.is_none()))
+        let flushed = seq <= self.flushed_to + 1 && self.expected.is_none_or(|next| seq >= next);
+        flushed || (self.expected == Some(seq) && (first || self.stop.is_none()))
     }
 
     fn accept(&mut self, batch: &WalBatch<'_>, id: u64, after: u64) {
@@ -195,7 +195,7 @@ impl Replayer {
 
     /// Goes to the next sound record behind damage; false if there is none.
     fn search(&mut self, reader: &mut RecordReader) -> Result<bool> {
-        let next = self.expected.unwrap_or(self.covered + 1);
+        let next = self.expected.unwrap_or(self.flushed_to + 1);
         let search = Search {
             serial_min: next,
             // Each sequence number takes at least a byte of a record.

@@ -3,7 +3,7 @@
 use super::super::payload;
 use super::super::record::FILE_HEADER_BYTES;
 use super::super::testing::{DIR, append, disk, path, set_content, value, wal};
-use super::super::writer::WalWriter;
+use super::super::writer::LogWriter;
 use super::*;
 use crate::fs::mem::{CrashMode, MemFs};
 
@@ -21,7 +21,10 @@ fn run_from(fs: &MemFs, ids: &[u64], start: ReplayStart) -> Result<(Vec<SeqNo>, 
         }
         Ok(())
     })?;
-    assert_eq!(end.last_seq, seqs.last().copied().unwrap_or(start.covered).max(start.covered));
+    assert_eq!(
+        end.last_seq,
+        seqs.last().copied().unwrap_or(start.flushed_to).max(start.flushed_to)
+    );
     Ok((seqs, end))
 }
 
@@ -79,7 +82,7 @@ fn a_torn_tail_ends_the_log_at_every_byte() {
     // Before the durable point the same cuts are damage.
     for cut in 1..third as usize {
         set_content(&fs, &path(1), &content[..cut]);
-        let start = ReplayStart { covered: 0, durable: 3, ..ReplayStart::default() };
+        let start = ReplayStart { flushed_to: 0, durable: 3, ..ReplayStart::default() };
         let (path_found, offset) = damage_at(run_from(&fs, &[1], start));
         assert_eq!(path_found, path(1));
         assert!(offset <= cut as u64);
@@ -198,7 +201,7 @@ fn files_without_records() {
         assert_eq!(end.dropped_bytes, cut as u64);
     }
     assert_eq!(run(&fs, &[]).unwrap().1, ReplayEnd::default());
-    let start = ReplayStart { covered: 3, durable: 4, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 3, durable: 4, ..ReplayStart::default() };
     assert_eq!(damage_at(run_from(&fs, &[], start)), (PathBuf::from(DIR), 0));
 }
 
@@ -227,16 +230,16 @@ fn what_tables_cover_need_not_be_in_the_log() {
     let fs = disk();
     let mut log = wal(&fs, 5);
     append(&mut log, 101, 2, 100);
-    let start = ReplayStart { covered: 100, durable: 102, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 100, durable: 102, ..ReplayStart::default() };
     assert_eq!(run_from(&fs, &[5], start).unwrap().0, [101, 102]);
     // A log that starts earlier is replayed as it is.
-    let start = ReplayStart { covered: 101, durable: 102, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 101, durable: 102, ..ReplayStart::default() };
     assert_eq!(run_from(&fs, &[5], start).unwrap().0, [101, 102]);
     // One that starts later has lost its start.
-    let start = ReplayStart { covered: 99, durable: 99, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 99, durable: 99, ..ReplayStart::default() };
     assert_eq!(damage_at(run_from(&fs, &[5], start)), (path(5), 16));
     // All that was to be found is in tables.
-    let start = ReplayStart { covered: 200, durable: 200, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 200, durable: 200, ..ReplayStart::default() };
     let (_, end) = run_from(&fs, &[5], start).unwrap();
     assert_eq!(end.last_seq, 200);
 }
@@ -249,9 +252,9 @@ fn a_gap_that_tables_cover_is_none() {
     fs.corrupt(&path(1), starts[2] + 9, 1);
     fs.corrupt(&path(1), starts[5] + 9, 1);
     // Up to 5: the log goes on at 4, and stops at 6.
-    let start = ReplayStart { covered: 5, durable: 5, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 5, durable: 5, ..ReplayStart::default() };
     assert_eq!(damage_at(run_from(&fs, &[1], start)), (path(1), starts[5]));
-    let start = ReplayStart { covered: 6, durable: 6, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 6, durable: 6, ..ReplayStart::default() };
     let (seqs, end) = run_from(&fs, &[1], start).unwrap();
     assert_eq!((seqs, end.last_seq), (vec![1, 2, 4, 5, 7, 8], 8));
     // Nothing is left of an unsynced log whose operations were flushed; a new one follows them.
@@ -259,9 +262,9 @@ fn a_gap_that_tables_cover_is_none() {
     let mut c = wal(&fs, 3);
     append(&mut b, 1, 1, 0);
     append(&mut c, 101, 2, 100);
-    let start = ReplayStart { covered: 100, durable: 100, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 100, durable: 100, ..ReplayStart::default() };
     assert_eq!(run_from(&fs, &[2, 3], start).unwrap().0, [1, 101, 102]);
-    let start = ReplayStart { covered: 99, durable: 99, ..ReplayStart::default() };
+    let start = ReplayStart { flushed_to: 99, durable: 99, ..ReplayStart::default() };
     assert_eq!(damage_at(run_from(&fs, &[2, 3], start)), (path(3), 16));
 }
 
@@ -309,7 +312,7 @@ fn crashes_lose_only_what_was_not_synced() {
             chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (chance >> 33) % bound
         };
-        let mut logs: Vec<WalWriter> = vec![wal(&fs, 1)];
+        let mut logs: Vec<LogWriter> = vec![wal(&fs, 1)];
         let (mut next, mut durable) = (1, 0);
         for _ in 0..below(60) {
             match below(12) {

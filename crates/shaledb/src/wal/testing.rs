@@ -2,7 +2,7 @@
 
 use super::payload::{begin, put_op};
 use super::record::WAL;
-use super::writer::WalWriter;
+use super::writer::LogWriter;
 use crate::base::key::{Kind, SeqNo};
 use crate::fs::Fs;
 use crate::fs::mem::MemFs;
@@ -22,12 +22,12 @@ pub fn disk() -> MemFs {
 }
 
 /// A new WAL.
-pub fn wal(fs: &MemFs, id: u64) -> WalWriter {
-    WalWriter::create_as(fs, &path(id), id, WAL).unwrap()
+pub fn wal(fs: &MemFs, id: u64) -> LogWriter {
+    LogWriter::create_as(fs, &path(id), id, WAL).unwrap()
 }
 
 /// Appends one record of `count` puts; answers where it starts.
-pub fn append(wal: &mut WalWriter, first: SeqNo, count: u64, durable: SeqNo) -> u64 {
+pub fn append(wal: &mut LogWriter, first: SeqNo, count: u64, durable: SeqNo) -> u64 {
     let offset = wal.bytes();
     let mut framed = Vec::new();
     wal.framer().frame(&mut framed, |out| {

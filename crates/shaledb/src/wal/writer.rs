@@ -1,4 +1,5 @@
-//! Appends framed records to one log file, and makes them durable.
+//! Appends framed records to one log file (a WAL, a manifest, a mark of a transaction), and makes
+//! them durable.
 //!
 //! After a failure of which the outcome is not known (an append other than on a full disk, a sync,
 //! a cut), the writer's guard is poisoned: every later call answers [`Error::Poisoned`], since
@@ -13,7 +14,7 @@ use crate::fs::{Fs, Syncer, WriteFile};
 use std::path::Path;
 
 /// The one appender of a log file.
-pub struct WalWriter {
+pub struct LogWriter {
     file: Box<dyn WriteFile>,
     id: u64,
     seal: Seal,
@@ -22,16 +23,16 @@ pub struct WalWriter {
     guard: Arc<Guard>,
 }
 
-impl WalWriter {
+impl LogWriter {
     /// Creates the WAL with this number. Its name is durable on return, its header is not (a file
     /// without a header holds nothing); syncs a directory, so call it away from the write path.
-    pub fn create(fs: &dyn Fs, path: &Path, id: u64, guard: &Arc<Guard>) -> Result<WalWriter> {
-        WalWriter::make(fs, path, id, WAL, Arc::clone(guard))
+    pub fn create(fs: &dyn Fs, path: &Path, id: u64, guard: &Arc<Guard>) -> Result<LogWriter> {
+        LogWriter::make(fs, path, id, WAL, Arc::clone(guard))
     }
 
-    /// As [`WalWriter::create`], for any log file, with a guard of its own.
-    pub fn create_as(fs: &dyn Fs, path: &Path, id: u64, format: Format) -> Result<WalWriter> {
-        WalWriter::make(fs, path, id, format, Arc::new(Guard::new(path)))
+    /// As [`LogWriter::create`], for any log file, with a guard of its own.
+    pub fn create_as(fs: &dyn Fs, path: &Path, id: u64, format: Format) -> Result<LogWriter> {
+        LogWriter::make(fs, path, id, format, Arc::new(Guard::new(path)))
     }
 
     fn make(
@@ -40,7 +41,7 @@ impl WalWriter {
         id: u64,
         format: Format,
         guard: Arc<Guard>,
-    ) -> Result<WalWriter> {
+    ) -> Result<LogWriter> {
         let seal = Seal::new(format, id);
         let mut file = fs.create(path)?;
         file.append(&file_header(format, seal))?;
@@ -48,16 +49,16 @@ impl WalWriter {
             fs.sync_dir(dir)?;
         }
         let bytes = FILE_HEADER_BYTES as u64;
-        Ok(WalWriter { file, id, seal, bytes, gate: Arc::default(), guard })
+        Ok(LogWriter { file, id, seal, bytes, gate: Arc::default(), guard })
     }
 
-    /// Frames records for the next [`WalWriter::append`]; no longer valid after it.
+    /// Frames records for the next [`LogWriter::append`]; no longer valid after it.
     #[inline]
     pub fn framer(&self) -> Framer {
         Framer::new(self.seal, self.bytes)
     }
 
-    /// Appends records, framed into one buffer by [`WalWriter::framer`], with one call to the file.
+    /// Appends records, framed into one buffer by [`LogWriter::framer`], with one call to the file.
     ///
     /// On [`Error::DiskFull`] the file is as it was, and the caller gives the sequence numbers of
     /// the records to the next ones; any other failure poisons the writer.
@@ -88,10 +89,10 @@ impl WalWriter {
     }
 
     /// A handle for syncing from another thread; its failure poisons the guard.
-    pub fn syncer(&self) -> Result<WalSyncer> {
+    pub fn syncer(&self) -> Result<LogSyncer> {
         self.guard.check()?;
         let (gate, guard) = (Arc::clone(&self.gate), Arc::clone(&self.guard));
-        Ok(WalSyncer { inner: self.file.syncer()?, gate, guard })
+        Ok(LogSyncer { inner: self.file.syncer()?, gate, guard })
     }
 
     /// Starts writing to the device without waiting.
@@ -132,29 +133,29 @@ impl WalWriter {
     }
 }
 
-impl std::fmt::Debug for WalWriter {
+impl std::fmt::Debug for LogWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WalWriter").field("path", &self.path()).field("bytes", &self.bytes).finish()
+        f.debug_struct("LogWriter").field("path", &self.path()).field("bytes", &self.bytes).finish()
     }
 }
 
 /// Makes a log file durable from a thread other than its writer's.
-pub struct WalSyncer {
+pub struct LogSyncer {
     inner: Box<dyn Syncer>,
     gate: Arc<Gate>,
     guard: Arc<Guard>,
 }
 
-impl WalSyncer {
+impl LogSyncer {
     /// Makes everything appended before this call durable. A failure poisons the guard.
     pub fn sync(&self) -> Result<()> {
         self.gate.pass(&self.guard, || self.inner.sync())
     }
 }
 
-impl std::fmt::Debug for WalSyncer {
+impl std::fmt::Debug for LogSyncer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WalSyncer")
+        f.write_str("LogSyncer")
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::testing::{append, disk, path, wal};
 use super::*;
 use crate::fs::mem::{Call, CrashMode, Fault};
 
-fn record(wal: &WalWriter, seq: u64) -> Vec<u8> {
+fn record(wal: &LogWriter, seq: u64) -> Vec<u8> {
     let mut out = Vec::new();
     wal.framer().frame(&mut out, |out| super::super::payload::begin(out, seq, seq - 1));
     out

@@ -20,8 +20,8 @@ shale_error *tree_config(const std::string &codec, shale_config **config) {
   shale_error *error = shale_config_new(config);
   if (error == nullptr) error = shale_config_set(*config, "tree.block_bytes", kBlockBytes);
   if (error != nullptr || codec.empty()) return error;
-  // One codec for a table: the small levels, which are rewritten soon, stay as they are.
-  for (const char *name : {"tree.codecs.middle", "tree.codecs.last"}) {
+  // One codec for a table: the upper levels, which are rewritten soon, stay as they are.
+  for (const char *name : {"tree.codecs.middle", "tree.codecs.bottommost"}) {
     if (error == nullptr) error = shale_config_set(*config, name, codec.c_str());
   }
   return error;

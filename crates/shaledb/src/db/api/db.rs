@@ -139,7 +139,7 @@ impl Db {
     ///
     /// let config = TreeConfig { codecs: Codecs::all(Codec::Lz4), ..TreeConfig::default() };
     /// let logs = db.create_tree("logs", config)?;
-    /// assert_eq!(logs.config().codecs.last, Codec::Lz4);
+    /// assert_eq!(logs.config().codecs.bottommost, Codec::Lz4);
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn create_tree(&self, name: &str, config: TreeConfig) -> Result<Tree> {

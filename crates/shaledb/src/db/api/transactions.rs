@@ -2,8 +2,8 @@
 //! they wait, and how the last deadlock came about.
 
 use super::handle::Db;
-use crate::base::conflict::Deadlock;
 use crate::base::error::Result;
+use crate::base::lock_error::Deadlock;
 use crate::db::core::Core;
 use crate::txn::{Live, Lock, TxnId};
 use crate::version::TreeId;

@@ -8,7 +8,7 @@ use crate::base::sync::atomic::Ordering;
 use crate::db::core::{Core, FlushedOf, Leader, LiveWal, TreeCore};
 use crate::table::format::FileKind;
 use crate::table::meta::FileId;
-use crate::wal::{WalWriter, payload};
+use crate::wal::{LogWriter, payload};
 use crate::write::queue::Group;
 
 impl Core {
@@ -152,7 +152,7 @@ impl Core {
     }
 
     /// A new log file: the one made in advance, if it is there.
-    fn next_log(&self, after: FileId) -> Result<WalWriter> {
+    fn next_log(&self, after: FileId) -> Result<LogWriter> {
         let spare = self.spare_log.lock().take();
         self.sched.want_spare_log();
         match spare {
@@ -162,9 +162,9 @@ impl Core {
         }
     }
 
-    fn create_log(&self) -> Result<WalWriter> {
+    fn create_log(&self) -> Result<LogWriter> {
         let id = self.new_file();
-        WalWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id, &self.guard)
+        LogWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id, &self.guard)
     }
 
     /// Makes the next log file in advance: that syncs the directory, which no writer should wait

@@ -24,7 +24,7 @@ use crate::table::format::{FileKind, file_name};
 use crate::table::meta::FileId;
 use crate::txn::LockTable;
 use crate::version::manifest::{Manifest, Recovered};
-use crate::wal::WalWriter;
+use crate::wal::LogWriter;
 use crate::write::queue::CommitQueue;
 use arc_swap::ArcSwap;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ pub(crate) struct Core {
     pub next_tree: AtomicU64,
     pub wals: Mutex<Vec<LiveWal>, { rank::LOG_FILES }>,
     /// The next log file, made in advance.
-    pub spare_log: Mutex<Option<WalWriter>, { rank::SPARE_LOG }>,
+    pub spare_log: Mutex<Option<LogWriter>, { rank::SPARE_LOG }>,
     /// Every operation up to this one is in tables, says the manifest.
     pub flushed_to: AtomicU64,
     /// The first log file that a recovery needs, says the manifest.

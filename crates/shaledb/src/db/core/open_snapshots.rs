@@ -105,7 +105,7 @@ impl Snapshots {
 
     /// The calling thread's shard, and its index.
     pub fn own(&self) -> (usize, &Arc<Shard>) {
-        self.0.own()
+        self.0.local()
     }
 
     /// Whether this is the shard with that index.

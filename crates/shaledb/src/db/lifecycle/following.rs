@@ -86,7 +86,7 @@ impl Following {
         let wals = log_files(core, start.file, &list_files(fs, &core.dir)?);
         let catalog = self.manifest.catalog();
         let durable = catalog.last_seq;
-        let from = ReplayStart { covered: start.seq, durable, ..ReplayStart::default() };
+        let from = ReplayStart { flushed_to: start.seq, durable, ..ReplayStart::default() };
         let mut log = std::mem::take(&mut self.log);
         let ended = log.advance(fs, &wals, from, &mut |batch| self.take_record(core, batch));
         let at_start = log.last_seq() == 0;
@@ -124,7 +124,7 @@ impl Following {
         for (tree, seq, blob) in std::mem::take(&mut self.gone) {
             if self.trees.get(&tree).is_some_and(|tree| seq > tree.flushed) {
                 let what = "the log names it, but it is missing";
-                blob.hold_open().map_err(|error| error.missing_is_damage(blob.path(), what))?;
+                blob.keep_open().map_err(|error| error.missing_is_damage(blob.path(), what))?;
             }
         }
         Ok(Step::Still)
@@ -226,8 +226,8 @@ fn in_tables(catalog: &Catalog) -> SeqNo {
 /// A table that stays open, and its blobs with it.
 fn open_table(core: &Core, meta: &TableMeta) -> Result<Arc<Table>> {
     let table = core.open_table(meta.clone());
-    table.hold_open()?;
-    meta.blobs.iter().try_for_each(|id| core.blob(*id).hold_open())?;
+    table.keep_open()?;
+    meta.blobs.iter().try_for_each(|id| core.blob(*id).keep_open())?;
     Ok(table)
 }
 
@@ -305,7 +305,7 @@ impl Followed {
             return Ok(());
         }
         if let Some(blob) = insert(core, &self.memtable, op.key, op.seq, op.kind, op.value) {
-            match blob.hold_open() {
+            match blob.keep_open() {
                 Err(error) if error.is_not_found() => gone.push((op.tree, op.seq, blob)),
                 other => other?,
             }

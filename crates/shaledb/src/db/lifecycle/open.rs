@@ -27,7 +27,7 @@ use crate::version::edit::{Edit, LogStart};
 use crate::version::manifest::{self, CURRENT, Manifest, Recovered, RecoveredTree};
 use crate::version::{TreeId, Version};
 use crate::wal::replay::{self, ReplayEnd, ReplayStart};
-use crate::wal::{PreparedLog, WalWriter};
+use crate::wal::{LogWriter, PreparedLog};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -177,7 +177,7 @@ fn tree_core(core: &Core, id: TreeId, tree: &RecoveredTree) -> Result<Arc<TreeCo
 /// Puts what is in the log and not in tables into memtables.
 fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<ReplayEnd> {
     let start = ReplayStart {
-        covered: recovered.log.seq,
+        flushed_to: recovered.log.seq,
         durable: recovered.last_seq,
         end: recovered.log_end,
     };
@@ -209,7 +209,7 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
 fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) -> Result<()> {
     let fs = &*core.env.fs;
     let id = core.new_file();
-    let wal = WalWriter::create(fs, &core.path(FileKind::Wal, id), id, &core.guard)?;
+    let wal = LogWriter::create(fs, &core.path(FileKind::Wal, id), id, &core.guard)?;
     let wals = log_files(core, recovered.log.file, files);
     let kept = wals.iter().map(|(id, _)| *id).filter(|id| *id <= end.end_file);
     let kept: Vec<FileId> = kept.chain([id]).collect();

@@ -201,7 +201,7 @@ impl Work<'_> {
             let start = self.log_start(manifest)?;
             let wals = self.wals(start.file)?;
             let end = manifest.and_then(|manifest| manifest.log_end);
-            let known = ReplayStart { covered: start.seq, durable, end };
+            let known = ReplayStart { flushed_to: start.seq, durable, end };
             let outcome = replay(&*core.env.fs, &core.dir, &wals, known, &mut |_| Ok(()));
             // Files of it may have been removed since, all of which is in tables by now.
             if outcome.is_err() && self.log_start(manifest)? != start {

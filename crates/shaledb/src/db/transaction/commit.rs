@@ -10,7 +10,7 @@ use crate::base::sync::atomic::Ordering;
 use crate::db::api::{Batch, Prepared, Tree};
 use crate::db::core::{Core, Leader};
 use crate::db::options::WriteOptions;
-use crate::read::newer::Where;
+use crate::read::conflict::Scope;
 use crate::txn::{Mode, Span, Wait};
 use crate::version::TreeId;
 use crate::write::ops::Ops;
@@ -207,7 +207,7 @@ impl Transaction {
     }
 
     /// Looks whether anything that counts was changed after `since`, or else after the snapshot.
-    fn check_all(&self, place: Where, since: Option<SeqNo>) -> Result<()> {
+    fn check_all(&self, scope: Scope, since: Option<SeqNo>) -> Result<()> {
         let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
         let since = since.unwrap_or(snapshot);
         let tree_of = |id| self.core().trees.load().by_id.get(&id).cloned();
@@ -216,7 +216,7 @@ impl Transaction {
             None => Ok(()),
             Some(inner) => {
                 let tree = Tree { handle: self.handle.clone(), inner };
-                self.check_since(&tree, span, since, place)
+                self.check_since(&tree, span, since, scope)
             }
         };
         for (id, key) in self.reads.keys() {
@@ -252,21 +252,21 @@ impl Core {
         ops: &Ops,
         touched: &BTreeSet<TreeId>,
         since: SeqNo,
-        check: &dyn Fn(Where, Option<SeqNo>) -> Result<()>,
+        check: &dyn Fn(Scope, Option<SeqNo>) -> Result<()>,
         act: &mut dyn FnMut(&mut Leader) -> Result<()>,
     ) -> Result<()> {
         self.check_commit(ops)?;
         self.wait_for_room(ops.bytes().len() as u64)?;
         for _ in 0..TRIES {
             let seen = self.visible.load(Ordering::Acquire);
-            check(Where::All, None)?;
+            check(Scope::All, None)?;
             let mut leader = self.leader.lock();
             self.check_writable()?;
             if leader.next_seq - 1 > seen {
                 if self.has_newer_tables(touched, seen) {
                     continue;
                 }
-                check(Where::Memtables, Some(seen))?;
+                check(Scope::Memtables, Some(seen))?;
             }
             return act(&mut leader);
         }

@@ -5,7 +5,7 @@ use super::txn::Transaction;
 use crate::base::error::{Error, Result};
 use crate::base::key::Kind;
 use crate::db::api::{ScanOptions, Snapshot, Tree};
-use crate::read::newer::{self, Where};
+use crate::read::conflict::{self, Scope};
 use crate::read::{BlobSource, Scan, Value};
 use crate::txn::writes::Own;
 use crate::txn::{Mode, Span};
@@ -153,7 +153,7 @@ impl Transaction {
         self.check(tree)?;
         let Some(snapshot) = self.view() else { return Ok(false) };
         let state = tree.inner.state.load();
-        Ok(newer::newest_after(&state, key, snapshot.seq(), Where::All)?.is_some())
+        Ok(conflict::newest_after(&state, key, snapshot.seq(), Scope::All)?.is_some())
     }
 
     /// Whether the transaction itself has written `key`, or deleted it, and not undone that.

@@ -1,12 +1,12 @@
 //! A transaction: its beginning, its savepoints, its rollback.
 
 use super::options::{Concurrency, Isolation, OnConflict, TransactionOptions};
-use crate::base::conflict::{Deadlock, LockWait, changed_text, keys_text};
 use crate::base::error::{Error, Result};
+use crate::base::lock_error::{Deadlock, LockWait, changed_text, keys_text};
 use crate::base::sync::Arc;
 use crate::db::api::{Db, Handle, Snapshot, Tree};
 use crate::db::core::Core;
-use crate::read::newer::{self, Where};
+use crate::read::conflict::{self, Scope};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
 use crate::txn::writes::{Mark, WriteSet};
@@ -493,7 +493,7 @@ impl Transaction {
         let checked = self.options.isolation == Isolation::RepeatableRead
             && self.options.on_conflict == OnConflict::Error;
         match &self.snapshot {
-            Some(snapshot) if checked => self.check_since(tree, span, snapshot.seq(), Where::All),
+            Some(snapshot) if checked => self.check_since(tree, span, snapshot.seq(), Scope::All),
             _ => Ok(()),
         }
     }
@@ -504,12 +504,16 @@ impl Transaction {
         tree: &Tree,
         span: Span<'_>,
         since: u64,
-        place: Where,
+        scope: Scope,
     ) -> Result<()> {
         let state = tree.inner.state.load();
         let changed = match span {
-            Span::Key(key) => newer::newest_after(&state, key, since, place)?.map(|_| key.to_vec()),
-            Span::Range(lower, upper) => newer::changed_after(&state, lower, upper, since, place)?,
+            Span::Key(key) => {
+                conflict::newest_after(&state, key, since, scope)?.map(|_| key.to_vec())
+            }
+            Span::Range(lower, upper) => {
+                conflict::changed_after(&state, lower, upper, since, scope)?
+            }
         };
         match changed {
             None => Ok(()),

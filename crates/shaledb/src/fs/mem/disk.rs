@@ -1,14 +1,10 @@
-//! What is on the simulated disk: contents and names, live and durable, and what a crash makes of
-//! the difference.
+//! What is on the disk in memory: contents and names, live and durable.
 //!
 //! A file's durable content is `live[..synced]` followed by `cut` (durable bytes that a truncation
 //! not yet synced has taken from the live content). Names are changed by operations; an operation
-//! is pending until the directory is synced. A crash keeps any subset of the pending operations in
-//! which a kept one brings along the earlier ones on the same names, and of unsynced content any
-//! mixture of sectors.
+//! is pending until the directory is synced.
 
 use super::content::{Content, Node};
-use super::crash::{CrashMode, Random};
 use crate::base::error::{Error, Result};
 use crate::base::sync::{Arc, Mutex};
 use crate::fs::DirEntry;
@@ -18,26 +14,26 @@ use std::path::{Component, Path, PathBuf};
 
 /// A directory, whatever its name: as on a real disk it stays the same when it is renamed, and a
 /// new one of the name of a removed one is another.
-type DirId = u32;
+pub(super) type DirId = u32;
 
 /// The directories that are there from the start: `/`, and where relative paths begin.
-const ROOT: DirId = 0;
-const HERE: DirId = 1;
+pub(super) const ROOT: DirId = 0;
+pub(super) const HERE: DirId = 1;
 
 #[derive(Clone)]
-enum Entry {
+pub(super) enum Entry {
     File(Arc<Node>),
     Dir(DirId),
 }
 
-type Names = BTreeMap<DirId, BTreeMap<String, Entry>>;
+pub(super) type Names = BTreeMap<DirId, BTreeMap<String, Entry>>;
 
 /// A full name: the directory and the name in it.
-type Name = (DirId, String);
+pub(super) type Name = (DirId, String);
 
 /// A change of names that is not durable yet.
 #[derive(Clone)]
-enum Change {
+pub(super) enum Change {
     /// The name now stands for this.
     Set(Name, Entry),
     /// The name is gone.
@@ -47,7 +43,7 @@ enum Change {
 }
 
 impl Change {
-    fn names(&self) -> impl Iterator<Item = &Name> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
         let (a, b) = match self {
             Change::Set(name, _) | Change::Unset(name) => (name, None),
             Change::Move(from, to, _) => (to, Some(from)),
@@ -62,7 +58,7 @@ impl Change {
         }
     }
 
-    fn apply(self, names: &mut Names) {
+    pub(super) fn apply(self, names: &mut Names) {
         match self {
             Change::Set(name, entry) => set(names, name, entry),
             Change::Unset(name) => unset(names, &name),
@@ -74,7 +70,7 @@ impl Change {
     }
 }
 
-fn set(names: &mut Names, (dir, name): Name, entry: Entry) {
+pub(super) fn set(names: &mut Names, (dir, name): Name, entry: Entry) {
     if let Entry::Dir(id) = entry {
         names.entry(id).or_default();
     }
@@ -89,26 +85,26 @@ fn unset(names: &mut Names, (dir, name): &Name) {
 
 /// A change that a crash may undo.
 #[derive(Clone)]
-struct Pending {
-    change: Change,
+pub(super) struct Pending {
+    pub(super) change: Change,
     /// A sync of the directory failed; later ones do not make it durable.
-    lost: bool,
+    pub(super) lost: bool,
 }
 
-/// How a lock file is held.
+/// How a lock file is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum LockShares {
     Whole,
     Shares(u32),
 }
 
 pub(super) struct Disk {
-    live: Names,
-    durable: Names,
-    pending: Vec<Pending>,
-    next_dir: DirId,
-    /// Lock files that are held: whole, or in how many shares.
-    pub(super) locks: BTreeMap<PathBuf, Held>,
+    pub(super) live: Names,
+    pub(super) durable: Names,
+    pub(super) pending: Vec<Pending>,
+    pub(super) next_dir: DirId,
+    /// Lock files that are locked: whole, or in how many shares.
+    pub(super) locks: BTreeMap<PathBuf, LockShares>,
     pub(super) capacity: Option<u64>,
     pub(super) used: u64,
 }
@@ -182,7 +178,7 @@ impl Disk {
     }
 
     /// Splits the path of a file's name to be made: there must not be a directory of the name.
-    fn place(&self, op: &'static str, path: &Path) -> Result<Name> {
+    fn new_name(&self, op: &'static str, path: &Path) -> Result<Name> {
         let name = self.split(op, path)?;
         if self.dir(path).is_some() {
             return Err(io_error(op, path, ErrorKind::IsADirectory));
@@ -195,7 +191,7 @@ impl Disk {
             self.truncate(&node, 0);
             return Ok(node);
         }
-        let name = self.place("create", path)?;
+        let name = self.new_name("create", path)?;
         let content = Content { names: 1, ..Content::default() };
         let node = Arc::new(Node { data: Mutex::new(content) });
         self.change(Change::Set(name, Entry::File(node.clone())));
@@ -255,7 +251,7 @@ impl Disk {
             return self.rename_dir(from, to);
         }
         let node = self.file("rename", from)?;
-        let target = self.place("rename", to)?;
+        let target = self.new_name("rename", to)?;
         if from == to {
             return Ok(());
         }
@@ -303,7 +299,7 @@ impl Disk {
 
     pub(super) fn link(&mut self, from: &Path, to: &Path) -> Result<()> {
         let node = self.file("link", from)?;
-        let name = self.place("link", to)?;
+        let name = self.new_name("link", to)?;
         if self.entry(to).is_some() {
             return Err(io_error("link", to, ErrorKind::AlreadyExists));
         }
@@ -324,23 +320,6 @@ impl Disk {
             Entry::Dir(_) => DirEntry { name: name.clone(), bytes: 0, is_dir: true },
         };
         Ok(names.iter().map(describe).collect())
-    }
-
-    pub(super) fn files(&self) -> Vec<(PathBuf, u64)> {
-        let mut files = Vec::new();
-        let mut dirs = vec![(PathBuf::from("/"), ROOT), (PathBuf::new(), HERE)];
-        while let Some((path, dir)) = dirs.pop() {
-            for (name, entry) in &self.live[&dir] {
-                match entry {
-                    Entry::File(node) => {
-                        files.push((path.join(name), node.data.lock().live.len() as u64));
-                    }
-                    Entry::Dir(inner) => dirs.push((path.join(name), *inner)),
-                }
-            }
-        }
-        files.sort_unstable();
-        files
     }
 
     pub(super) fn create_dir_all(&mut self, path: &Path) -> Result<()> {
@@ -388,96 +367,5 @@ impl Disk {
         for pending in self.pending.iter_mut().filter(|pending| pending.change.dir() == dir) {
             pending.lost = true;
         }
-    }
-
-    /// The disk as it is, durable or not, independent of this one from now on.
-    pub(super) fn image(&self) -> Disk {
-        let mut nodes: BTreeMap<*const Node, Arc<Node>> = BTreeMap::new();
-        let mut copy = |entry: &Entry| match entry {
-            Entry::Dir(id) => Entry::Dir(*id),
-            Entry::File(old) => {
-                let node = nodes.entry(Arc::as_ptr(old)).or_insert_with(|| {
-                    Arc::new(Node { data: Mutex::new(old.data.lock().clone()) })
-                });
-                Entry::File(node.clone())
-            }
-        };
-        let mut copy_names = |names: &Names| -> Names {
-            let copied = names.iter().map(|(dir, entries)| {
-                (*dir, entries.iter().map(|(n, e)| (n.clone(), copy(e))).collect())
-            });
-            copied.collect()
-        };
-        let (live, durable) = (copy_names(&self.live), copy_names(&self.durable));
-        let mut copy_change = |change: &Change| match change {
-            Change::Set(name, entry) => Change::Set(name.clone(), copy(entry)),
-            Change::Unset(name) => Change::Unset(name.clone()),
-            Change::Move(from, to, entry) => Change::Move(from.clone(), to.clone(), copy(entry)),
-        };
-        let pending = self.pending.iter();
-        let pending = pending
-            .map(|one| Pending { change: copy_change(&one.change), lost: one.lost })
-            .collect();
-        let (capacity, used, next_dir) = (self.capacity, self.used, self.next_dir);
-        Disk { live, durable, pending, next_dir, locks: BTreeMap::new(), capacity, used }
-    }
-
-    /// The names after a crash.
-    fn crash_names(&self, random: &mut Random, mode: CrashMode) -> Names {
-        match mode {
-            CrashMode::Lost => return self.durable.clone(),
-            CrashMode::Kept => return self.live.clone(),
-            CrashMode::Torn => {}
-        }
-        // Crashes that lose all or no names are as likely as all the others together.
-        let chance = [0, 2, 4, 4][random.below(4) as usize];
-        let mut kept = vec![false; self.pending.len()];
-        let mut needed: BTreeSet<&Name> = BTreeSet::new();
-        for (index, Pending { change, .. }) in self.pending.iter().enumerate().rev() {
-            if change.names().any(|name| needed.contains(name)) || random.below(4) < chance {
-                kept[index] = true;
-                needed.extend(change.names());
-            }
-        }
-        let mut names = self.durable.clone();
-        for (pending, _) in self.pending.iter().zip(kept).filter(|&(_, kept)| kept) {
-            pending.change.clone().apply(&mut names);
-        }
-        names
-    }
-
-    pub(super) fn crash(&self, seed: u64, mode: CrashMode) -> Disk {
-        let mut random = Random(seed);
-        let names = self.crash_names(&mut random, mode);
-        let mut disk = Disk::new();
-        // Old node (by address) -> new node, so that links stay links.
-        let mut nodes: BTreeMap<*const Node, Arc<Node>> = BTreeMap::new();
-        // Only what can be reached from a root is there.
-        let mut dirs = vec![ROOT, HERE];
-        while let Some(dir) = dirs.pop() {
-            for (name, entry) in names.get(&dir).into_iter().flatten() {
-                let full = (dir, name.clone());
-                match entry {
-                    Entry::Dir(inner) => {
-                        dirs.push(*inner);
-                        set(&mut disk.live, full, Entry::Dir(*inner));
-                    }
-                    Entry::File(old) => {
-                        let node = nodes.entry(Arc::as_ptr(old)).or_insert_with(|| {
-                            let live = old.data.lock().crash(&mut random, mode);
-                            disk.used += live.len() as u64;
-                            let synced = live.len();
-                            let content = Content { live, synced, ..Content::default() };
-                            Arc::new(Node { data: Mutex::new(content) })
-                        });
-                        node.data.lock().names += 1;
-                        set(&mut disk.live, full, Entry::File(node.clone()));
-                    }
-                }
-            }
-        }
-        disk.next_dir = self.next_dir;
-        disk.durable = disk.live.clone();
-        disk
     }
 }

@@ -1,45 +1,12 @@
 //! Which calls fail, how often each was made, and a trace of them.
 
+use super::call::Call;
+use super::disk::{Disk, io_error};
 use crate::base::coding;
 use crate::base::error::{Error, Result};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// A kind of call to the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Call {
-    /// Opening a file for reading or appending.
-    Open,
-    /// Reading.
-    Read,
-    /// Asking for a length, an existence or a space.
-    Stat,
-    /// Listing a directory.
-    List,
-    /// Taking a lock.
-    Lock,
-    /// Creating or emptying a file.
-    Create,
-    /// Appending.
-    Append,
-    /// Making a file durable.
-    Sync,
-    /// Cutting a file back.
-    Truncate,
-    /// Renaming.
-    Rename,
-    /// Removing a file.
-    Remove,
-    /// Removing a directory.
-    RemoveDir,
-    /// Giving a file a second name.
-    Link,
-    /// Creating directories.
-    CreateDir,
-    /// Making names durable.
-    SyncDir,
-}
 
 impl Call {
     /// All kinds.
@@ -66,7 +33,7 @@ impl Call {
         self >= Call::Create
     }
 
-    pub(super) fn op(self) -> &'static str {
+    fn op(self) -> &'static str {
         match self {
             Call::Open => "open",
             Call::Read => "read",
@@ -96,9 +63,9 @@ pub enum Fault {
     /// Of an append about half lands before the device answers with an error. Other calls fail as
     /// with [`Fault::Io`].
     Short,
-    /// Of a sync: what was to be made durable is lost, and the error is told to one of those who
-    /// sync the file at that moment: who returns first. Other calls fail as with [`Fault::Io`].
-    TellOne,
+    /// Of a sync: what was to be made durable is lost, and the error is reported to one of those
+    /// who sync the file at that moment: who returns first. Other calls fail as with [`Fault::Io`].
+    ReportOne,
     /// Of an append about half lands before there is no more space. Other calls fail as with
     /// [`Fault::Full`].
     ShortFull,
@@ -125,6 +92,9 @@ impl Counts {
     }
 }
 
+/// Called with what is done to which file; see [`MemFs::pause`](super::MemFs::pause).
+pub type Pause = Arc<dyn Fn(Call, &Path) + Send + Sync>;
+
 struct Rule {
     call: Call,
     /// The count of calls of the kind from which the rule holds.
@@ -140,18 +110,53 @@ pub(super) struct Faults {
     struck: u64,
     /// The last call was struck by a short write.
     short: bool,
-    /// The last call was struck by a failure of which it is not said yet who is told.
-    untold: bool,
+    /// The last call was struck by a failure that nobody has reported yet.
+    unreported: bool,
     /// The count of changes after which the power is off.
     power_until: Option<u64>,
     crashed: bool,
     hash: u64,
     trace: Option<Vec<String>>,
+    /// With this bound an image is kept before every so many changes.
+    image_every: Option<u64>,
+    /// Disks as they were, with the count of changes made until then.
+    images: Vec<(u64, Disk)>,
+    pause: Option<Pause>,
+    /// Under this directory every call that would change something is refused.
+    read_only: Option<PathBuf>,
 }
 
 impl Faults {
-    /// Counts and traces a call, and says whether it may happen.
-    pub(super) fn enter(&mut self, call: Call, path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
+    /// Keeps an image of the disk if one is due, and says whether a call may happen.
+    pub(super) fn enter(
+        &mut self,
+        disk: &Disk,
+        call: Call,
+        path: &Path,
+        at: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        if let Some(every) = self.image_every
+            && call.changes()
+        {
+            let changes = self.counts.changes();
+            if changes.is_multiple_of(every) && self.images.last().is_none_or(|i| i.0 < changes) {
+                self.images.push((changes, disk.image()));
+            }
+        }
+        if call.changes() && self.refuses(path) {
+            return Err(io_error(call.op(), path, io::ErrorKind::ReadOnlyFilesystem));
+        }
+        self.strike(call, path, at, bytes)
+    }
+
+    /// Whether the file is on a medium mounted for reading.
+    pub(super) fn refuses(&self, path: &Path) -> bool {
+        self.read_only.as_ref().is_some_and(|dir| path.starts_with(dir))
+    }
+
+    /// Counts and traces a call, and makes it fail if a rule says so.
+    fn strike(&mut self, call: Call, path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
         if call.changes() && self.power_until.is_some_and(|until| self.counts.changes() >= until) {
             self.crashed = true;
         }
@@ -175,10 +180,10 @@ impl Faults {
         }
         self.struck += 1;
         self.short = matches!(fault, Fault::Short | Fault::ShortFull);
-        self.untold = fault == Fault::TellOne && call == Call::Sync;
+        self.unreported = fault == Fault::ReportOne && call == Call::Sync;
         match fault {
             Fault::Full | Fault::ShortFull => Err(Error::DiskFull { path: path.to_owned() }),
-            Fault::Io | Fault::Short | Fault::TellOne => {
+            Fault::Io | Fault::Short | Fault::ReportOne => {
                 let source = Arc::new(io::Error::other("injected fault"));
                 Err(Error::Io { op: call.op(), path: path.to_owned(), source })
             }
@@ -213,9 +218,9 @@ impl Faults {
         std::mem::take(&mut self.short).then_some(bytes.div_ceil(2))
     }
 
-    /// After a failed sync: whether it is not said yet who is told.
-    pub(super) fn take_untold(&mut self) -> bool {
-        std::mem::take(&mut self.untold)
+    /// After a failed sync: whether nobody has reported it yet.
+    pub(super) fn take_unreported(&mut self) -> bool {
+        std::mem::take(&mut self.unreported)
     }
 
     pub(super) fn add(&mut self, call: Call, nth: u64, fault: Fault, once: bool) {
@@ -255,5 +260,25 @@ impl Faults {
 
     pub(super) fn trace(&self) -> Vec<String> {
         self.trace.clone().unwrap_or_default()
+    }
+
+    pub(super) fn keep_images(&mut self, every: Option<u64>) {
+        self.image_every = every;
+    }
+
+    pub(super) fn take_images(&mut self) -> Vec<(u64, Disk)> {
+        std::mem::take(&mut self.images)
+    }
+
+    pub(super) fn set_pause(&mut self, pause: Option<Pause>) {
+        self.pause = pause;
+    }
+
+    pub(super) fn pause(&self) -> Option<Pause> {
+        self.pause.clone()
+    }
+
+    pub(super) fn set_read_only(&mut self, dir: &Path) {
+        self.read_only = Some(dir.to_owned());
     }
 }

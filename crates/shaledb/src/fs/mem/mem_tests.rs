@@ -1,7 +1,10 @@
 //! Tests of the simulated disk.
 
+use super::clock::LOOK_NANOS;
 use super::*;
-use crate::fs::{read_all, replace};
+use crate::base::error::Error;
+use crate::fs::{Clock, Fs, read_all, replace};
+use std::path::Path;
 
 fn dir(fs: &MemFs) -> &'static Path {
     let dir = Path::new("/db");

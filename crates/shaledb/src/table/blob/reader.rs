@@ -17,7 +17,7 @@ pub struct Blob {
     path: PathBuf,
     shared: Arc<TableEnv>,
     obsolete: AtomicBool,
-    held: OnceLock<Arc<dyn ReadFile>>,
+    file: OnceLock<Arc<dyn ReadFile>>,
 }
 
 impl std::fmt::Debug for Blob {
@@ -29,8 +29,8 @@ impl std::fmt::Debug for Blob {
 impl Blob {
     /// The blob file of number `id` at `path`. Nothing is opened or read yet.
     pub fn new(id: FileId, path: PathBuf, env: &Arc<TableEnv>) -> Arc<Blob> {
-        let (obsolete, held) = (AtomicBool::new(false), OnceLock::new());
-        Arc::new(Blob { id, path, shared: Arc::clone(env), obsolete, held })
+        let (obsolete, file) = (AtomicBool::new(false), OnceLock::new());
+        Arc::new(Blob { id, path, shared: Arc::clone(env), obsolete, file })
     }
 
     /// The file's number.
@@ -51,8 +51,8 @@ impl Blob {
     }
 
     fn open(&self) -> Result<Arc<dyn ReadFile>> {
-        if let Some(held) = self.held.get() {
-            return Ok(Arc::clone(held));
+        if let Some(file) = self.file.get() {
+            return Ok(Arc::clone(file));
         }
         let missing = |error: Error| {
             error.missing_is_damage(&self.path, "a row's value is in it, but it is missing")
@@ -61,9 +61,9 @@ impl Blob {
     }
 
     /// Keeps the file open for as long as the blob: whoever removes it does not take it from us.
-    pub fn hold_open(&self) -> Result<()> {
-        if self.held.get().is_none() {
-            let _ = self.held.set(self.shared.env.fs.open(&self.path)?);
+    pub fn keep_open(&self) -> Result<()> {
+        if self.file.get().is_none() {
+            let _ = self.file.set(self.shared.env.fs.open(&self.path)?);
         }
         Ok(())
     }

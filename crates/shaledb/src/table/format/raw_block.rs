@@ -5,7 +5,7 @@ use super::compress::Dictionary;
 use crate::base::key::SeqNo;
 use std::sync::Arc;
 
-/// A data block as it lies in a file, to be carried over without compressing it again.
+/// A data block as it lies in a file, to be reused without compressing it again.
 #[derive(Clone, Copy, Debug)]
 pub struct RawBlock<'a> {
     /// The frame, trailer included.
@@ -15,6 +15,6 @@ pub struct RawBlock<'a> {
     /// The dictionary of the table in which it is.
     pub dictionary: Option<&'a Arc<Dictionary>>,
     /// The sequence number of all its entries if its table was ingested, else 0. The bytes do not
-    /// say it, so such a block may be carried over only where its entries may become as old as 0.
+    /// say it, so such a block may be reused only where its entries may become as old as 0.
     pub ingest_seq: SeqNo,
 }

@@ -1,6 +1,6 @@
 //! A forward scan over a table for compaction, and for whoever reads all of it: large reads, no
 //! cache, memory used again, and access to whole blocks, so that a block which meets no other input
-//! can be carried over as it is. Users' scans go by [`super::cursor`].
+//! can be reused as it is. Users' scans go by [`super::cursor`].
 
 use super::reader::{Table, TableIndex};
 use crate::base::activity::Activity;
@@ -140,8 +140,8 @@ impl BulkScan {
         }
         let info = index.index.info(at);
         let handle = info.handle;
-        let held = self.window_offset + self.window.len() as u64;
-        if handle.offset < self.window_offset || handle.end() > held {
+        let window_end = self.window_offset + self.window.len() as u64;
+        if handle.offset < self.window_offset || handle.end() > window_end {
             self.fill(index, at)?;
         }
         let start = (handle.offset - self.window_offset) as usize;
@@ -154,7 +154,7 @@ impl BulkScan {
         };
         self.key.clear();
         self.key.extend_from_slice(self.block.prefix());
-        self.settle();
+        self.assemble_key();
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl BulkScan {
     }
 
     #[inline]
-    fn settle(&mut self) {
+    fn assemble_key(&mut self) {
         let prefix_len = self.block.prefix().len();
         if prefix_len > 0 && self.entry < self.limit {
             self.key.truncate(prefix_len);
@@ -251,7 +251,7 @@ impl Cursor for BulkScan {
             self.load(&index, self.block_at + 1)?;
             self.entry = self.block.lower_bound(key, block_seq).min(self.limit);
         }
-        self.settle();
+        self.assemble_key();
         if self.valid() && ingest_seq > seq && self.key() == key {
             return self.next();
         }
@@ -267,7 +267,7 @@ impl Cursor for BulkScan {
         debug_assert!(self.valid());
         self.entry += 1;
         if self.entry < self.limit {
-            self.settle();
+            self.assemble_key();
             return Ok(());
         }
         self.next_block()

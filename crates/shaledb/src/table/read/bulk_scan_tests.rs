@@ -64,7 +64,7 @@ fn reads_a_large_table_in_few_reads() {
 }
 
 #[test]
-fn blocks_carried_over_make_the_same_table() {
+fn reused_blocks_make_the_same_table() {
     for versions in [1, 6] {
         let rows = entries(400, versions, 12);
         let world = World::new(64 << 20);

@@ -138,16 +138,16 @@ impl TableCursor {
         }
         let from = std::mem::replace(&mut self.block_at, usize::MAX);
         let info = index.index.info(at);
-        let place = CacheKey { file: self.table.id(), offset: info.handle.offset };
+        let key = CacheKey { file: self.table.id(), offset: info.handle.offset };
         let shared = Arc::clone(&self.table);
         let shared = shared.shared();
-        if let Some(block) = shared.cache.get(&place) {
+        if let Some(block) = shared.cache.get(&key) {
             shared.recorder.add(Counter::DataHits, 1);
             self.block = block;
         } else {
             self.decode(index, at, from)?;
             if self.options.fill_cache {
-                shared.cache.insert(place, Arc::clone(&self.block));
+                shared.cache.insert(key, Arc::clone(&self.block));
             }
         }
         self.block_at = at;
@@ -220,7 +220,7 @@ impl TableCursor {
 
     /// Brings the assembled key up to date with the position.
     #[inline]
-    fn settle(&mut self) {
+    fn assemble_key(&mut self) {
         let prefix_len = self.block.prefix().len();
         if prefix_len > 0 && self.entry < self.block.entries() {
             self.key.truncate(prefix_len);
@@ -234,7 +234,7 @@ impl TableCursor {
         if at < index.index.blocks() {
             self.load(index, at)?;
             self.entry = 0;
-            self.settle();
+            self.assemble_key();
         }
         Ok(())
     }
@@ -242,7 +242,7 @@ impl TableCursor {
     fn enter_last(&mut self, index: &TableIndex, at: usize) -> Result<()> {
         self.load(index, at)?;
         self.entry = self.block.entries().wrapping_sub(1);
-        self.settle();
+        self.assemble_key();
         Ok(())
     }
 
@@ -314,7 +314,7 @@ impl Cursor for TableCursor {
         if !self.find(&index, key, seq)? {
             self.invalidate();
         }
-        self.settle();
+        self.assemble_key();
         Ok(())
     }
 
@@ -332,7 +332,7 @@ impl Cursor for TableCursor {
         debug_assert!(self.valid());
         self.entry += 1;
         if self.entry < self.block.entries() {
-            self.settle();
+            self.assemble_key();
             return Ok(());
         }
         let index = self.index()?;
@@ -344,7 +344,7 @@ impl Cursor for TableCursor {
         debug_assert!(self.valid());
         if self.entry > 0 {
             self.entry -= 1;
-            self.settle();
+            self.assemble_key();
             return Ok(());
         }
         self.invalidate();

@@ -206,8 +206,8 @@ impl Table {
             return false;
         }
         let handle = table.index.info(at).handle;
-        let place = CacheKey { file: self.meta.id, offset: handle.offset };
-        if self.shared.cache.get(&place).is_some() {
+        let key = CacheKey { file: self.meta.id, offset: handle.offset };
+        if self.shared.cache.get(&key).is_some() {
             return false;
         }
         // An error shows again when the block is read.
@@ -348,7 +348,7 @@ impl Table {
     }
 
     /// Keeps the file open for as long as the table: whoever removes it does not take it from us.
-    pub fn hold_open(&self) -> Result<()> {
+    pub fn keep_open(&self) -> Result<()> {
         let file = self.shared.env.fs.open(&self.path)?;
         let bytes = file.len()?;
         if bytes != self.meta.file_bytes {

@@ -68,7 +68,7 @@ impl Table {
         let before = |at, key: Option<&[u8]>| {
             let of_block = match key {
                 Some(key) if look => self.rank(table, at, key)?,
-                Some(key) => self.judge(&table.index, at, key),
+                Some(key) => self.rank_between(&table.index, at, key),
                 None => 0,
             };
             Result::Ok(table.index.entries_before(at) + of_block)
@@ -100,8 +100,8 @@ impl Table {
         Ok(block.lower_bound(key, SEQ_MAX) as u64)
     }
 
-    /// As [`Table::rank`], judged by where the key lies between the keys around the block.
-    fn judge(&self, index: &Index, at: usize, key: &[u8]) -> u64 {
+    /// As [`Table::rank`], estimated by where the key lies between the keys around the block.
+    fn rank_between(&self, index: &Index, at: usize, key: &[u8]) -> u64 {
         let low = match at.checked_sub(1) {
             Some(before) => index.separator(before),
             None => self.meta.smallest.clone(),

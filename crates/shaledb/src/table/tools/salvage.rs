@@ -314,12 +314,12 @@ impl SalvageScan {
         (self.at, self.entry, self.block) = (at, 0, Block::default());
         if let Some(block) = self.table.blocks.get(at) {
             self.block = self.table.read_block(block.handle)?;
-            self.settle();
+            self.assemble_key();
         }
         Ok(())
     }
 
-    fn settle(&mut self) {
+    fn assemble_key(&mut self) {
         if self.entry < self.block.entries() {
             self.block.key_into(self.entry, &mut self.key);
         }
@@ -347,7 +347,7 @@ impl Cursor for SalvageScan {
         let at = self.table.blocks.partition_point(|block| block.last_key.as_slice() < key);
         self.load(at)?;
         self.entry = self.block.lower_bound(key, SEQ_MAX);
-        self.settle();
+        self.assemble_key();
         while self.valid() && compare(self.key(), self.seq(), key, seq) == Ordering::Less {
             self.next()?;
         }
@@ -361,7 +361,7 @@ impl Cursor for SalvageScan {
     fn next(&mut self) -> Result<()> {
         self.entry += 1;
         if self.entry < self.block.entries() {
-            self.settle();
+            self.assemble_key();
             return Ok(());
         }
         self.load(self.at + 1)

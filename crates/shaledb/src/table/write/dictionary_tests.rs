@@ -230,7 +230,7 @@ fn copied(world: &World, id: u64, tables: &[Arc<Table>], asked: bool) -> (TableM
 }
 
 #[test]
-fn blocks_are_carried_over_with_their_dictionary_only() {
+fn blocks_are_reused_with_their_dictionary_only() {
     let world = World::new(64 << 20);
     let (a, b) = (alike(2000, "a"), alike(2000, "b"));
     let one = world.open(world.write(1, with_dictionary(ZSTD), &a));
@@ -243,7 +243,7 @@ fn blocks_are_carried_over_with_their_dictionary_only() {
     let four = world.open(meta);
     check(&four, &both);
     assert!(content(&world, 4).starts_with(&content(&world, 1)[..20_000]));
-    // What has been carried over can be carried over again.
+    // What has been reused can be reused again.
     let (meta, taken) = copied(&world, 5, &[four], true);
     assert_eq!(taken, meta.blocks);
     check(&world.open(meta), &both);

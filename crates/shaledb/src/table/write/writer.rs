@@ -254,7 +254,7 @@ impl TableWriter {
         )
     }
 
-    /// Takes what the table must know of each entry of a block that is carried over. Answers how
+    /// Takes what the table must know of each entry of a block that is reused. Answers how
     /// many are deletes.
     fn note_entries(&mut self, block: &Block, new_key: bool) -> Result<u64> {
         let mut deletes = 0;

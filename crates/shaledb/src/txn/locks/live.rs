@@ -90,7 +90,7 @@ impl<T> Default for Registry<T> {
 impl<T: AsRef<Seen>> Registry<T> {
     /// Adds a transaction; answers with what it shares, and the place to give to `remove`.
     pub fn add(&self, id: TxnId, shared: T) -> (usize, Arc<T>) {
-        let (place, list) = self.lists.own();
+        let (place, list) = self.lists.local();
         let mut list = list.lock();
         let shared = match list.ended.pop() {
             Some(mut ended) => match Arc::get_mut(&mut ended) {

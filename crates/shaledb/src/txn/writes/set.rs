@@ -1,7 +1,7 @@
 //! The writes of one transaction, which nobody else sees until it commits.
 //!
-//! Each tree has a memtable of its own for them, with numbers from [`OWN_FIRST`] on, so that the
-//! cursors that show committed rows show these as well. What does not fit memory is in `runs`
+//! Each tree has a memtable of its own for them, with numbers from [`WRITE_SET_FIRST`] on, so that
+//! the cursors that show committed rows show these as well. What does not fit memory is in `runs`
 //! below it, with the same numbers. What is undone stays in the memtable: its numbers are noted as
 //! a span that nobody sees, and when most of it is such the memtable is written anew; runs of which
 //! all is undone go. Range deletes are kept beside, in memory, since one that is undone must not
@@ -11,11 +11,11 @@ use super::runs::{OwnRun, RUNS_TO_MERGE, RunSource};
 use crate::base::coding;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
-use crate::base::key::{Kind, OWN_FIRST, SEQ_MAX, SeqNo};
+use crate::base::key::{Kind, SEQ_MAX, SeqNo, WRITE_SET_FIRST};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
-use crate::iter::{Merge, OwnWrites, Undone};
+use crate::iter::{Merge, Undone, WriteSetView};
 use crate::memtable::Memtable;
-use crate::read::{OwnSources, Value};
+use crate::read::{Value, WriteSetSources};
 use crate::version::TreeId;
 use crate::write::ops::Ops;
 use std::collections::BTreeMap;
@@ -90,8 +90,8 @@ impl Default for WriteSet {
     fn default() -> WriteSet {
         WriteSet {
             trees: BTreeMap::new(),
-            next: OWN_FIRST,
-            memory_first: OWN_FIRST,
+            next: WRITE_SET_FIRST,
+            memory_first: WRITE_SET_FIRST,
             undone: Undone::default(),
             undone_bytes: 0,
             memory_bytes: 0,
@@ -223,15 +223,15 @@ impl WriteSet {
     }
 
     /// What a scan of a tree made now shows of them.
-    pub fn of_tree(&mut self, tree: TreeId) -> Option<OwnSources> {
+    pub fn of_tree(&mut self, tree: TreeId) -> Option<WriteSetSources> {
         let (last, undone) = (self.next - 1, self.undone.clone());
         let own = self.trees.get_mut(&tree)?;
         let set = || Arc::new(RangeDeletes::new(own.deletes.iter().cloned()));
         let deletes = own.set.get_or_insert_with(set).clone();
-        Some(OwnSources {
+        Some(WriteSetSources {
             memtable: own.memtable.clone(),
             runs: own.runs.iter().map(|run| run.level().clone()).collect(),
-            writes: OwnWrites { last, undone, deletes },
+            writes: WriteSetView { last, undone, deletes },
         })
     }
 

@@ -12,7 +12,7 @@ use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::db::transaction::options::Isolation;
 use crate::db::transaction::txn::Transaction;
-use crate::read::newer::{self, Where};
+use crate::read::conflict::{self, Scope};
 use crate::txn::{Span, Writers};
 
 impl LockingScan {
@@ -145,8 +145,8 @@ impl LockingScan {
         let state = self.tree.inner.state.load();
         let same = Arc::ptr_eq(&rows.state, &state);
         // The tables of the same state are older than the snapshot.
-        let place = if same { Where::Memtables } else { Where::All };
-        let changed = newer::changed_after(&state, from, end, since, place)?.is_some();
+        let scope = if same { Scope::Memtables } else { Scope::All };
+        let changed = conflict::changed_after(&state, from, end, since, scope)?.is_some();
         if changed {
             self.rows = None;
         }

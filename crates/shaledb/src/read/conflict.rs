@@ -1,9 +1,9 @@
-//! What has been written since a place in the commit order: how a transaction finds out that what
-//! it has read, or is about to write, is no longer as its snapshot shows it.
+//! The conflict check: what has been written since a sequence number. So a transaction finds out
+//! that what it has read, or is about to write, is no longer as its snapshot shows it.
 //!
-//! Exact for a place that a snapshot holds: compaction keeps the numbers of all versions that are
-//! newer than one (of versions that nobody can tell apart from the snapshot's it may forget some: a
-//! key that was not there, came, and went). Tables all of which is older are not read.
+//! The check is exact for the number of an open snapshot, since compaction keeps the numbers of all
+//! newer versions. Exception: a key inserted and deleted again since the snapshot may be missed; no
+//! reader can tell. Tables that have nothing newer are not read.
 
 use super::get::tables_of;
 use crate::base::coding;
@@ -14,9 +14,9 @@ use crate::base::ranges::RangeDeletes;
 use crate::state::TreeState;
 use crate::table::CursorOptions;
 
-/// Where to look.
+/// Where the check looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Where {
+pub enum Scope {
     /// In memtables and tables.
     All,
     /// In memtables only: tables are known to be older.
@@ -28,7 +28,7 @@ pub fn newest_after(
     state: &TreeState,
     key: &[u8],
     since: SeqNo,
-    place: Where,
+    scope: Scope,
 ) -> Result<Option<SeqNo>> {
     let mut newest = 0;
     for memtable in state.memtables() {
@@ -37,7 +37,7 @@ pub fn newest_after(
             newest = newest.max(entry.seq);
         }
     }
-    if place == Where::All {
+    if scope == Scope::All {
         if state.version.has_range_deletes() {
             let deletes = state.version.range_deletes()?;
             newest = newest.max(deletes.newest_covering(key, SEQ_MAX));
@@ -60,7 +60,7 @@ pub fn changed_after(
     lower: &[u8],
     upper: Option<&[u8]>,
     since: SeqNo,
-    place: Where,
+    scope: Scope,
 ) -> Result<Option<Vec<u8>>> {
     if upper.is_some_and(|upper| upper <= lower) {
         return Ok(None);
@@ -76,7 +76,7 @@ pub fn changed_after(
             return Ok(found);
         }
     }
-    if place == Where::Memtables {
+    if scope == Scope::Memtables {
         return Ok(None);
     }
     if state.version.has_range_deletes()
@@ -126,5 +126,5 @@ fn covered_after(
 }
 
 #[cfg(test)]
-#[path = "newer_tests.rs"]
+#[path = "conflict_tests.rs"]
 mod tests;

@@ -12,7 +12,7 @@ fn the_newest_write_to_a_key_is_found_wherever_it_is() {
         for _ in 0..100 {
             let (key, since) = (random.key(64), random.below(tree.last_seq + 2));
             let expected = tree.newest_write(&key).filter(|seq| *seq > since);
-            let found = newest_after(&tree.state, &key, since, Where::All).unwrap();
+            let found = newest_after(&tree.state, &key, since, Scope::All).unwrap();
             assert_eq!(found, expected, "seed {seed}, since {since}");
         }
     }
@@ -30,7 +30,7 @@ fn changes_of_a_range_are_found() {
             let since = random.below(tree.last_seq + 2);
             let expected = tree.is_written_after(&lower, upper.as_deref(), since);
             let found =
-                changed_after(&tree.state, &lower, upper.as_deref(), since, Where::All).unwrap();
+                changed_after(&tree.state, &lower, upper.as_deref(), since, Scope::All).unwrap();
             assert_eq!(found.is_some(), expected, "seed {seed}, since {since}");
             if let Some(key) = found {
                 assert!(key >= lower && upper.as_ref().is_none_or(|upper| key < *upper));
@@ -47,13 +47,13 @@ fn without_tables_only_memtables_are_looked_at() {
     let since = first.map_or(tree.last_seq, |first| first - 1);
     for n in 0..64 {
         let key = random.key(64);
-        let all = newest_after(&tree.state, &key, since, Where::All).unwrap();
-        let some = newest_after(&tree.state, &key, since, Where::Memtables).unwrap();
+        let all = newest_after(&tree.state, &key, since, Scope::All).unwrap();
+        let some = newest_after(&tree.state, &key, since, Scope::Memtables).unwrap();
         assert_eq!(all, some, "{n}");
     }
-    assert!(changed_after(&tree.state, b"", None, 0, Where::All).unwrap().is_some());
+    assert!(changed_after(&tree.state, b"", None, 0, Scope::All).unwrap().is_some());
     let mut empty = Tree::empty();
     empty.state.version = tree.state.version.clone();
-    assert!(changed_after(&empty.state, b"", None, 0, Where::All).unwrap().is_some());
-    assert!(changed_after(&empty.state, b"", None, 0, Where::Memtables).unwrap().is_none());
+    assert!(changed_after(&empty.state, b"", None, 0, Scope::All).unwrap().is_some());
+    assert!(changed_after(&empty.state, b"", None, 0, Scope::Memtables).unwrap().is_none());
 }
