@@ -127,7 +127,7 @@ impl Core {
             state.look.extend(self.trees.load().by_id.keys());
         }
         self.sched.wake_all();
-        let result = self.wait_until(|| self.sched.lock().is_settled());
+        let result = self.wait_until(|| self.sched.lock().is_idle());
         self.sched.lock().idle_wanted -= 1;
         result
     }

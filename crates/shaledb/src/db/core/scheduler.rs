@@ -90,7 +90,7 @@ pub(crate) struct State {
 
 impl State {
     /// Whether nothing runs and nothing is wanted that could run now.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.flush.is_empty() && self.look.is_empty() && self.nothing_runs()
     }
 
