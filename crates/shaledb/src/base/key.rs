@@ -25,7 +25,7 @@ pub const SEQ_MAX: SeqNo = (1 << 56) - 1;
 
 /// The first number of those that a transaction gives to its own writes until it commits. No
 /// commit order gets this far.
-pub const OWN_FIRST: SeqNo = 1 << 55;
+pub const WRITE_SET_FIRST: SeqNo = 1 << 55;
 
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 64 * 1024;

@@ -13,4 +13,4 @@ pub mod visible;
 pub use concat::{Concat, Run};
 pub use merge::Merge;
 pub use source::Source;
-pub use visible::{OwnWrites, Undone, Visible};
+pub use visible::{Undone, Visible, WriteSetView};

@@ -14,7 +14,7 @@ use super::merge::Merge;
 use super::source::Source;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
-use crate::base::key::{Kind, OWN_FIRST, SEQ_MAX, SeqNo};
+use crate::base::key::{Kind, SEQ_MAX, SeqNo, WRITE_SET_FIRST};
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
 
@@ -48,9 +48,9 @@ impl Undone {
 }
 
 /// The writes of the reader's own transaction, which are not committed: what he sees of them. Their
-/// entries are in sources of their own, with numbers from [`OWN_FIRST`] on.
+/// entries are in sources of their own, with numbers from [`WRITE_SET_FIRST`] on.
 #[derive(Clone, Debug, Default)]
-pub struct OwnWrites {
+pub struct WriteSetView {
     /// The last number seen.
     pub last: SeqNo,
     /// What was undone of them.
@@ -59,7 +59,7 @@ pub struct OwnWrites {
     pub deletes: Arc<RangeDeletes>,
 }
 
-impl OwnWrites {
+impl WriteSetView {
     /// Whether the write with this number is seen.
     pub fn sees(&self, seq: SeqNo) -> bool {
         seq <= self.last && !self.undone.has(seq)
@@ -82,7 +82,7 @@ enum Position {
 pub struct Visible<C> {
     merge: Merge<C>,
     seq: SeqNo,
-    own: Option<OwnWrites>,
+    write_set: Option<WriteSetView>,
     covers: Covers,
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
@@ -110,7 +110,7 @@ impl<C: Source> Visible<C> {
         Visible {
             merge,
             seq,
-            own: None,
+            write_set: None,
             covers,
             lower,
             upper,
@@ -123,29 +123,29 @@ impl<C: Source> Visible<C> {
     }
 
     /// Shows the reader's own writes as well, which are among the merge's sources.
-    pub fn with_own(mut self, own: OwnWrites) -> Visible<C> {
-        if !own.deletes.is_empty() {
-            self.covers.0.push(Cover::new(Arc::clone(&own.deletes), SEQ_MAX));
+    pub fn with_write_set(mut self, write_set: WriteSetView) -> Visible<C> {
+        if !write_set.deletes.is_empty() {
+            self.covers.0.push(Cover::new(Arc::clone(&write_set.deletes), SEQ_MAX));
         }
-        self.own = Some(own);
+        self.write_set = Some(write_set);
         self
     }
 
     /// Whether the reader sees what was written at `seq`.
     #[inline]
     fn sees(&self, seq: SeqNo) -> bool {
-        seq <= self.seq || self.sees_own(seq)
+        seq <= self.seq || self.sees_write_set(seq)
     }
 
     #[inline]
-    fn sees_own(&self, seq: SeqNo) -> bool {
-        seq >= OWN_FIRST && self.own.as_ref().is_some_and(|own| own.sees(seq))
+    fn sees_write_set(&self, seq: SeqNo) -> bool {
+        seq >= WRITE_SET_FIRST && self.write_set.as_ref().is_some_and(|set| set.sees(seq))
     }
 
     /// The number to seek the newest version of a key with that may be seen.
     #[inline]
     fn newest(&self) -> SeqNo {
-        if self.own.is_some() { SEQ_MAX } else { self.seq }
+        if self.write_set.is_some() { SEQ_MAX } else { self.seq }
     }
 
     /// Whether there is a current row.
@@ -291,10 +291,10 @@ impl<C: Source> Visible<C> {
             if self.upper.as_ref().is_some_and(|upper| upper.as_slice() <= key) {
                 return Ok(());
             }
-            if seq > self.seq && !self.sees_own(seq) {
+            if seq > self.seq && !self.sees_write_set(seq) {
                 hidden += 1;
                 // Below an own write that was undone there may be one that was not.
-                if hidden > STEPS && seq < OWN_FIRST {
+                if hidden > STEPS && seq < WRITE_SET_FIRST {
                     hidden = 0;
                     self.key.clear();
                     self.key.extend_from_slice(key);
@@ -386,7 +386,7 @@ impl<C: Source> Visible<C> {
                 return Ok(live);
             }
         }
-        if self.merge.seq() <= self.seq || self.own.is_some() {
+        if self.merge.seq() <= self.seq || self.write_set.is_some() {
             // Many versions: go to the newest visible one directly.
             self.seek_newest()?;
             live = self.merge.valid()
@@ -407,7 +407,7 @@ impl<C: Source> Visible<C> {
             if self.sees(seq) {
                 break;
             }
-            if seq < OWN_FIRST {
+            if seq < WRITE_SET_FIRST {
                 self.merge.seek(&self.key, self.seq)?;
             } else {
                 self.merge.next()?;

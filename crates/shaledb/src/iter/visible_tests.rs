@@ -84,14 +84,14 @@ fn check_own(seed: u64, ops: u64, own_ops: u64, keys: u64) {
     let mut random = Random::new(seed);
     let history = History::random(&mut random, ops, keys, 1);
     let seq = random.below(ops + 1);
-    let own = History::random(&mut random, own_ops, keys, OWN_FIRST);
-    let span = |first: u64, count: u64| (OWN_FIRST + first, OWN_FIRST + first + count);
+    let own = History::random(&mut random, own_ops, keys, WRITE_SET_FIRST);
+    let span = |first: u64, count: u64| (WRITE_SET_FIRST + first, WRITE_SET_FIRST + first + count);
     let mut undone: Vec<(SeqNo, SeqNo)> = (0..random.below(4))
         .map(|_| span(random.below(own_ops), random.below(own_ops / 4 + 1)))
         .collect();
     undone.sort_unstable();
     undone.dedup_by(|later, earlier| later.0 <= earlier.1);
-    let last = OWN_FIRST + random.below(own_ops + own_ops / 4);
+    let last = WRITE_SET_FIRST + random.below(own_ops + own_ops / 4);
     let seen = |seq: SeqNo| seq <= last && !undone.iter().any(|u| (u.0..=u.1).contains(&seq));
 
     let mut both = History {
@@ -114,7 +114,7 @@ fn check_own(seed: u64, ops: u64, own_ops: u64, keys: u64) {
     let deletes = deal_deletes(&history, &mut random);
     let shown = Visible::new(Merge::new(all), seq, deletes, Vec::new(), None);
     let deletes = Arc::new(RangeDeletes::new(own_deletes));
-    let shown = shown.with_own(OwnWrites { last, undone: Undone::new(undone), deletes });
+    let shown = shown.with_write_set(WriteSetView { last, undone: Undone::new(undone), deletes });
     walk(shown, rows, &mut random, keys, seed);
 }
 

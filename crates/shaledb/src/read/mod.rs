@@ -1,6 +1,6 @@
 //! Reading a tree's state: one key, several keys, a range.
 
-pub mod own;
+pub mod write_set;
 mod sources;
 pub mod estimate;
 pub mod value;
@@ -12,7 +12,7 @@ pub mod scan;
 
 pub use estimate::{RowEstimate, estimate_rows};
 pub use get::{Found, find, get, multi_find, multi_get};
-pub use own::OwnSources;
 pub use scan::Scan;
 pub use sources::ScanRange;
 pub use value::{BlobSource, Value};
+pub use write_set::WriteSetSources;

@@ -5,9 +5,9 @@
 //! layer is known by type, so a row costs no virtual call, and nothing is read before the first
 //! seek. A scan owns what it reads: memtables and tables stay until it is dropped.
 
-use super::own::OwnSources;
 use super::sources::{self, ScanRange, ScanSource};
 use super::value::BlobSource;
+use super::write_set::WriteSetSources;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
@@ -97,24 +97,24 @@ impl Scan {
         seq: SeqNo,
         blobs: Arc<dyn BlobSource>,
     ) -> Result<Scan> {
-        Scan::with_own(state, None, range, seq, blobs)
+        Scan::with_write_set(state, None, range, seq, blobs)
     }
 
     /// As [`Scan::new`], with the reader's own writes.
     #[doc(hidden)]
-    pub fn with_own(
+    pub fn with_write_set(
         state: &TreeState,
-        own: Option<OwnSources>,
+        write_set: Option<WriteSetSources>,
         range: ScanRange,
         seq: SeqNo,
         blobs: Arc<dyn BlobSource>,
     ) -> Result<Scan> {
-        let (merge, deletes) = sources::open(state, own.as_ref(), &range)?;
+        let (merge, deletes) = sources::open(state, write_set.as_ref(), &range)?;
         let due = blobs.meter().map_or(0, |meter| meter.recorder().take_due(Activity::ScanStep));
         let steps = Steps::until(due);
         let mut rows = Visible::new(merge, seq, deletes, range.lower, range.upper);
-        if let Some(own) = own {
-            rows = rows.with_own(own.writes);
+        if let Some(write_set) = write_set {
+            rows = rows.with_write_set(write_set.writes);
         }
         Ok(Scan { rows, blobs, blob: OnceCell::new(), progress: Progress::New, steps })
     }

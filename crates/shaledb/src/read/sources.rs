@@ -1,7 +1,7 @@
 //! What a scan reads: a cursor for each memtable, each table of level 0 and each level below it
 //! that meets the range, and a merge of those.
 
-use super::own::OwnSources;
+use super::write_set::WriteSetSources;
 use crate::base::cursor::{Cursor, cursor_by_variant};
 use crate::base::error::Result;
 use crate::base::key::{SEQ_MAX, SeqNo, common_prefix};
@@ -152,15 +152,15 @@ fn add_level<'a>(
 /// are the reader's own writes, on top.
 pub fn open(
     state: &TreeState,
-    own: Option<&OwnSources>,
+    write_set: Option<&WriteSetSources>,
     range: &ScanRange,
 ) -> Result<(Merge<ScanSource>, Vec<Arc<RangeDeletes>>)> {
     let mut deletes = Vec::new();
     let mut sources = Vec::new();
-    if let Some(own) = own {
-        let (cursor, max_seq) = (own.memtable.cursor(), own.writes.last);
+    if let Some(write_set) = write_set {
+        let (cursor, max_seq) = (write_set.memtable.cursor(), write_set.writes.last);
         sources.push(ScanSource::Memtable { cursor, max_seq });
-        sources.extend(own.run_cursors(range.cursor).map(ScanSource::Run));
+        sources.extend(write_set.run_cursors(range.cursor).map(ScanSource::Run));
     }
     for memtable in state.memtables() {
         if memtable.has_range_deletes() {

@@ -9,7 +9,7 @@ use crate::db::core::Core;
 use crate::read::newer::{self, Where};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
-use crate::txn::writes::{Mark, WriteSet};
+use crate::txn::write_set::{Mark, WriteSet};
 use crate::txn::{About, Interrupt, KeysMark, Lock, Owner, Span};
 use crate::version::TreeId;
 use std::collections::BTreeMap;

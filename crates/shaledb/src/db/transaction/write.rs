@@ -199,8 +199,8 @@ impl Transaction {
             self.reads.add_key(tree.id(), key);
             view = self.snapshot.clone();
         }
-        let existing = match self.own(tree, key)? {
-            Some(own) => own,
+        let existing = match self.written(tree, key)? {
+            Some(written) => written,
             None => self.read_at(tree, key, view.as_ref())?,
         };
         if existing.is_none() {

@@ -62,7 +62,7 @@ impl LockTable {
         wait: Wait,
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
-        if owner.pending.is_some() && self.settle(owner, ask)? {
+        if owner.pending.is_some() && self.resume_pending(owner, ask)? {
             return Ok(());
         }
         let before = owner.keys.len();

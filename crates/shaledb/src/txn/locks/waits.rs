@@ -353,9 +353,9 @@ impl LockTable {
         }
     }
 
-    /// Looks after the request that an earlier call left in the queue; `ask` is asked for now.
-    /// Answers whether that is what was granted.
-    pub(super) fn settle(&self, owner: &mut Owner, ask: Ask<'_>) -> Result<bool, Refusal> {
+    /// Ends the request that an earlier call left in the queue, or says that it still waits.
+    /// Answers whether it was granted and is what `ask` asks for now.
+    pub(super) fn resume_pending(&self, owner: &mut Owner, ask: Ask<'_>) -> Result<bool, Refusal> {
         let Some(pending) = &owner.pending else { return Ok(false) };
         let is_it = pending.is_for(ask);
         if matches!(*owner.slot.outcome.lock(), Outcome::Open) {

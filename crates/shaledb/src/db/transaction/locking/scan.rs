@@ -66,7 +66,7 @@ impl Transaction {
             skips: false,
             peeks: false,
             unlocked: false,
-            own: self.writes.of_tree(tree.id()),
+            write_set: self.writes.of_tree(tree.id()),
             place: Place::Start,
             value: Vec::new(),
             passed: 0,
@@ -171,7 +171,7 @@ impl LockingScan {
                 }
                 continue;
             }
-            match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
+            match self.lock_found(transaction, &from, end.as_deref(), found.as_deref()) {
                 Ok(true) => {
                     self.passed += 1;
                     return self.arrive(found, Place::AfterLast);
@@ -251,7 +251,7 @@ impl LockingScan {
                 }
                 continue;
             }
-            match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
+            match self.lock_found(transaction, &from, end.as_deref(), found.as_deref()) {
                 Ok(true) => return self.arrive(found, Place::BeforeFirst),
                 Ok(false) => {
                     self.looks_again_at(transaction, found.as_deref());
@@ -340,7 +340,7 @@ impl LockingScan {
                 snapshot: Some(&snapshot),
                 fill_cache: self.fill_cache,
             };
-            let scan = self.tree.scan_as(options, self.own.clone())?;
+            let scan = self.tree.scan_as(options, self.write_set.clone())?;
             self.rows = Some(Rows { scan, snapshot, state });
         }
         match &mut self.rows {
@@ -358,7 +358,7 @@ impl LockingScan {
 
     /// Locks a row and the gap from `from` to `end`; answers whether the rows are still as they
     /// were found. If not, they are looked at anew.
-    fn settle(
+    fn lock_found(
         &mut self,
         transaction: &mut Transaction,
         from: &[u8],

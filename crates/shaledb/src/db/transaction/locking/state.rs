@@ -5,7 +5,7 @@ use crate::db::api::{Snapshot, Tree};
 #[cfg(doc)]
 use crate::db::transaction::options::Isolation;
 use crate::db::transaction::options::LockMode;
-use crate::read::{OwnSources, Scan};
+use crate::read::{Scan, WriteSetSources};
 use crate::state::TreeState;
 use crate::txn::Writers;
 
@@ -50,7 +50,7 @@ pub struct LockingScan {
     pub(super) mode: LockMode,
     pub(super) skips: bool,
     pub(super) peeks: bool,
-    pub(super) own: Option<OwnSources>,
+    pub(super) write_set: Option<WriteSetSources>,
     pub(super) place: Place,
     pub(super) value: Vec<u8>,
     /// Whether it only shows the row that it is at, which another has locked.

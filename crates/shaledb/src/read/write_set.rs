@@ -1,6 +1,6 @@
-//! What a transaction has written itself, as a source of its scans.
+//! The write set of a transaction, as a source of its scans.
 
-use crate::iter::OwnWrites;
+use crate::iter::WriteSetView;
 use crate::iter::concat::{Concat, Run};
 use crate::memtable::Memtable;
 use crate::table::{CursorOptions, TableCursor};
@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 /// The writes of the reader's own transaction: where they are, and which he sees.
 #[derive(Clone, Debug)]
-pub struct OwnSources {
+pub struct WriteSetSources {
     /// The newest.
     pub memtable: Arc<Memtable>,
     /// What did not fit memory.
     pub runs: Vec<Arc<Level>>,
     /// Which are seen.
-    pub writes: OwnWrites,
+    pub writes: WriteSetView,
 }
 
-impl OwnSources {
+impl WriteSetSources {
     /// A cursor over each run.
     pub fn run_cursors(&self, options: CursorOptions) -> impl Iterator<Item = Concat<TableCursor>> {
         self.runs.iter().map(move |level| {
