@@ -273,7 +273,7 @@ shale_error *shale_open(const char *path,
                         shale_db **db);
 
 // Opens the database in the folder `path` for reading, also while another process writes it. What
-// is seen is the state at one place of the commit order, and stays so until
+// is seen is the state at one position in the commit order, and stays so until
 // shale_follower_refresh; commits may be seen that are not durable yet. No lock is taken and
 // nothing is changed on disk. It holds every table and blob file open, and must run on the
 // writer's machine. `config` may be NULL.
@@ -282,10 +282,12 @@ shale_error *shale_open_follower(const char *path,
                                  const shale_config *config,
                                  shale_db **db);
 
-// Moves a follower on to what the writer has committed by now. Writes the place in the commit
-// order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on reading
-// what they have seen. After an error all is as it was, and another call may succeed.
-SHALE_MUST_USE shale_error *shale_follower_refresh(const shale_db *db, uint64_t *seq);
+// Moves a follower on to what the writer has committed by now. Writes the position in the
+// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on
+// reading what they have seen. After an error all is as it was, and another call may succeed.
+SHALE_MUST_USE
+shale_error *shale_follower_refresh(const shale_db *db,
+                                    uint64_t *seq);
 
 // Closes a database and frees its handle, also if it fails. What was committed is there at the
 // next open, whether or not this succeeds; an error says that the last of it may not survive a
@@ -335,7 +337,7 @@ shale_error *shale_tree_names(const shale_db *db,
                               size_t *count);
 
 // A snapshot of the database as it is now. `seq`, which may be NULL, becomes its sequence number:
-// its place in the commit order.
+// its position in the commit order.
 SHALE_MUST_USE
 shale_error *shale_snapshot_new(const shale_db *db,
                                 shale_snapshot **snapshot,
@@ -648,10 +650,12 @@ shale_error *shale_txn_scan(shale_txn *txn,
 // files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most.
 SHALE_MUST_USE shale_error *shale_txn_set_memory(shale_txn *txn, uint64_t memory_bytes);
 
-// Makes all that was written visible, at one place of the commit order, and with `sync` durable.
-// It frees the transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the
-// outcome is known after the next open).
-SHALE_MUST_USE shale_error *shale_txn_commit(shale_txn *txn, bool sync);
+// Makes all that was written visible, at one position in the commit order, and with `sync`
+// durable. It frees the transaction, also if it fails: then it has been rolled back (of
+// SHALE_POISONED the outcome is known after the next open).
+SHALE_MUST_USE
+shale_error *shale_txn_commit(shale_txn *txn,
+                              bool sync);
 
 // Undoes all of it, and frees the transaction.
 void shale_txn_rollback(shale_txn *txn);
@@ -755,8 +759,8 @@ shale_error *shale_txn_prepare(shale_txn *txn,
                                bool sync,
                                shale_prepared **prepared);
 
-// With `commit` makes what was prepared visible, at one place of the commit order, else undoes it;
-// and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
+// With `commit` makes what was prepared visible, at one position in the commit order, else undoes
+// it; and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
 // fails it stays prepared, and can be tried again; what has been decided before is
 // SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
 SHALE_MUST_USE

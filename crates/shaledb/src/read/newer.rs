@@ -1,5 +1,5 @@
-//! What has been written since a place in the commit order: how a transaction finds out that what
-//! it has read, or is about to write, is no longer as its snapshot shows it.
+//! What has been written since a position in the commit order: how a transaction finds out that
+//! what it has read, or is about to write, is no longer as its snapshot shows it.
 //!
 //! Exact for a place that a snapshot holds: compaction keeps the numbers of all versions that are
 //! newer than one (of versions that nobody can tell apart from the snapshot's it may forget some: a

@@ -1,4 +1,4 @@
-//! Snapshots: a place in the commit order at which reads can be repeated.
+//! Snapshots: a position in the commit order at which reads can be repeated.
 
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Snapshot(Arc<Shared>);
 struct Shared {
     shard: Arc<Shard>,
     /// Of the shard.
-    place: usize,
+    shard_at: usize,
     taken: Taken,
     /// What it sees of a database that is followed.
     view: Option<Arc<View>>,
@@ -44,10 +44,10 @@ impl std::fmt::Debug for Snapshot {
 
 impl Snapshot {
     pub(crate) fn take(core: &Arc<Core>) -> Snapshot {
-        let (place, shard) = core.snapshots.own();
+        let (shard_at, shard) = core.snapshots.own();
         let taken = shard.take(&core.visible);
         let view = core.followed.as_ref().map(|view| view.load_full());
-        Snapshot(Arc::new(Shared { shard: shard.clone(), place, taken, view }))
+        Snapshot(Arc::new(Shared { shard: shard.clone(), shard_at, taken, view }))
     }
 
     /// What it sees of a tree, if the database is followed; nothing if it was not there then.
@@ -56,7 +56,7 @@ impl Snapshot {
         Some(view.state(tree).unwrap_or_else(|| Arc::new(TreeState::empty())))
     }
 
-    /// Its place in the commit order: it sees every operation up to this one.
+    /// Its position in the commit order: it sees every operation up to this one.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -73,7 +73,7 @@ impl Snapshot {
 
     /// Whether it was taken of this database.
     pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
-        core.snapshots.is_at(self.0.place, &self.0.shard)
+        core.snapshots.is_at(self.0.shard_at, &self.0.shard)
     }
 }
 

@@ -142,7 +142,7 @@ impl Tree {
         self.point_read_at(Some(snapshot), |core, state, seq| read::get(state, key, seq, &**core))
     }
 
-    /// What is read at a snapshot of this database, or now: the tree, and the place in the commit
+    /// What is read at a snapshot of this database, or now: the tree, and the position in the commit
     /// order.
     #[inline]
     pub(super) fn read_view(
@@ -160,7 +160,7 @@ impl Tree {
         Ok((state, snapshot.map_or(newest, Snapshot::seq)))
     }
 
-    /// Of a database that is followed, tree and place belong together: older versions go from the
+    /// Of a database that is followed, tree and position belong together: older versions go from the
     /// tree as soon as the writer needs them no more.
     #[cold]
     fn followed_view(

@@ -22,7 +22,7 @@ use crate::write::queue::Group;
 const BATCH_BYTES_MAX: usize = 1 << 29;
 
 impl Core {
-    /// Commits `ops`: atomic, in one place of the commit order, and durable on return if `sync`.
+    /// Commits `ops`: atomic, at one position in the commit order, and durable on return if `sync`.
     pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
         self.check_commit(ops)?;
         let started = self.tables.meter.begin(Activity::Write);

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// Snapshots of the threads of one shard.
 #[derive(Debug, Default)]
 struct Open {
-    /// How many there are at each place of the commit order, ascending.
+    /// How many there are at each position in the commit order, ascending.
     places: Vec<(SeqNo, usize)>,
     /// How often something has been kept for open snapshots.
     kept: u64,

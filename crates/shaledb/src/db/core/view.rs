@@ -6,7 +6,7 @@ use crate::state::TreeState;
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 
-/// All trees at one place of the commit order.
+/// All trees at one position in the commit order.
 pub(crate) struct View {
     pub seq: SeqNo,
     pub states: BTreeMap<TreeId, Arc<TreeState>>,

@@ -1,8 +1,8 @@
-//! Sorted tables become part of their trees, at one place of the commit order.
+//! Sorted tables become part of their trees, at one position in the commit order.
 //!
 //! Their rows get one number, all the same, in the manifest: under the leader's lock, so that
 //! nothing can be committed in between, and after memtables that hold keys of the same range have
-//! been flushed, so that a newer place in the commit order always lies above an older one.
+//! been flushed, so that a newer position in the commit order always lies above an older one.
 
 use crate::base::error::Result;
 use crate::compaction::policy::LAST;
@@ -32,8 +32,8 @@ impl IngestPart {
 }
 
 impl Core {
-    /// Makes the tables visible and durable, of all trees at one place of the commit order. After
-    /// an error nothing has changed, and the tables are gone.
+    /// Makes the tables visible and durable, of all trees at one position in the commit order.
+    /// After an error nothing has changed, and the tables are gone.
     pub fn ingest(&self, parts: &mut [IngestPart]) -> Result<()> {
         let result = self.ingest_by(parts, |parts| {
             let mut leader = self.leader.lock();

@@ -2,7 +2,7 @@
 //!
 //! A follower takes no lock and changes nothing. It holds the files of its tables and blobs open,
 //! so that it can read them after the writer has removed them. What it shows, a [`View`], is the
-//! state of the database at one place of the commit order:
+//! state of the database at one position in the commit order:
 //!
 //! 1. The manifest is read, and the tables that it names are opened. One that is gone has been
 //!    replaced by a newer edit: so again.

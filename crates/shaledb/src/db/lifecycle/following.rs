@@ -34,7 +34,7 @@ pub(super) struct Following {
     /// Blobs that were gone when the log named them: then the manifest will say that the operation
     /// is in tables, or has been overwritten there.
     gone: Vec<(TreeId, SeqNo, Arc<Blob>)>,
-    /// The place in the commit order that this shows.
+    /// The position in the commit order that this shows.
     pub seq: SeqNo,
     /// About how many bytes of operations were taken since the memory was looked at.
     grown: u64,

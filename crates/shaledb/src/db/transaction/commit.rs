@@ -17,8 +17,8 @@ use crate::write::ops::Ops;
 use std::collections::BTreeSet;
 
 impl Transaction {
-    /// Makes all that was written visible, in one place of the commit order, and durable on return
-    /// if the options say so. Many that commit at once share a sync.
+    /// Makes all that was written visible, at one position in the commit order. It is durable on
+    /// return if the options say so. Many that commit at once share a sync.
     ///
     /// # Errors
     /// [`Error::Conflict`] for an optimistic transaction that others were in the way of;
@@ -56,7 +56,7 @@ impl Transaction {
         }
         let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
         let core = self.core();
-        let check = |place, since: Option<SeqNo>| self.check_all(place, since);
+        let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
         let touched = self.touched();
         core.store_large(&batch, |ops| {
             core.commit_checked(ops, &touched, since, &check, &mut |leader| {
@@ -136,7 +136,7 @@ impl Transaction {
             let mut prepare =
                 |leader: &mut Leader| core.prepare_locked(leader, xid, ops.bytes(), &mut owner);
             if optimistic {
-                let check = |place, since: Option<SeqNo>| self.check_all(place, since);
+                let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
                 core.commit_checked(ops, &touched, since, &check, &mut prepare)?;
             } else {
                 core.check_commit(ops)?;
@@ -207,7 +207,7 @@ impl Transaction {
     }
 
     /// Looks whether anything that counts was changed after `since`, or else after the snapshot.
-    fn check_all(&self, place: Where, since: Option<SeqNo>) -> Result<()> {
+    fn check_all(&self, searched: Where, since: Option<SeqNo>) -> Result<()> {
         let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
         let since = since.unwrap_or(snapshot);
         let tree_of = |id| self.core().trees.load().by_id.get(&id).cloned();
@@ -216,7 +216,7 @@ impl Transaction {
             None => Ok(()),
             Some(inner) => {
                 let tree = Tree { handle: self.handle.clone(), inner };
-                self.check_since(&tree, span, since, place)
+                self.check_since(&tree, span, since, searched)
             }
         };
         for (id, key) in self.reads.keys() {

@@ -338,10 +338,10 @@ impl Transaction {
         Savepoint { transaction: self.id(), number: self.next_savepoint }
     }
 
-    fn place_of(&self, savepoint: Savepoint) -> Result<usize> {
+    fn index_of(&self, savepoint: Savepoint) -> Result<usize> {
         let of_this = savepoint.transaction == self.id();
-        let place = self.savepoints.iter().position(|(number, ..)| *number == savepoint.number);
-        place.filter(|_| of_this).ok_or_else(|| {
+        let at = self.savepoints.iter().position(|(number, ..)| *number == savepoint.number);
+        at.filter(|_| of_this).ok_or_else(|| {
             Error::InvalidArgument(
                 "the savepoint is of another transaction, or was given up by going back to an \
                  earlier one; nothing was undone"
@@ -372,14 +372,14 @@ impl Transaction {
     /// ```
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.alive()?;
-        let place = self.place_of(savepoint)?;
-        let (_, writes, keys) = self.savepoints[place];
+        let at = self.index_of(savepoint)?;
+        let (_, writes, keys) = self.savepoints[at];
         self.writes.undo_to(writes);
         if self.options.isolation != Isolation::Serializable {
             self.handle.core.locks.release_undone(&mut self.owner, keys);
         }
         self.owner.note_writes(self.writes.count(), self.writes.memory_bytes());
-        self.savepoints.truncate(place + 1);
+        self.savepoints.truncate(at + 1);
         Ok(())
     }
 
@@ -402,8 +402,8 @@ impl Transaction {
     /// ```
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         self.alive()?;
-        let place = self.place_of(savepoint)?;
-        self.savepoints.truncate(place);
+        let at = self.index_of(savepoint)?;
+        self.savepoints.truncate(at);
         Ok(())
     }
 
@@ -504,12 +504,16 @@ impl Transaction {
         tree: &Tree,
         span: Span<'_>,
         since: u64,
-        place: Where,
+        searched: Where,
     ) -> Result<()> {
         let state = tree.inner.state.load();
         let changed = match span {
-            Span::Key(key) => newer::newest_after(&state, key, since, place)?.map(|_| key.to_vec()),
-            Span::Range(lower, upper) => newer::changed_after(&state, lower, upper, since, place)?,
+            Span::Key(key) => {
+                newer::newest_after(&state, key, since, searched)?.map(|_| key.to_vec())
+            }
+            Span::Range(lower, upper) => {
+                newer::changed_after(&state, lower, upper, since, searched)?
+            }
         };
         match changed {
             None => Ok(()),

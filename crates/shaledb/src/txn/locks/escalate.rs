@@ -4,7 +4,7 @@
 //! never over what somebody else holds or waits for: a merge neither waits nor makes anybody wait
 //! who did not. So it can bring no deadlock, and leaves the keys beside others' locks as they are.
 
-use super::cell::{Entered, Place};
+use super::cell::{Entered, LockedCell};
 use super::lock::{Lock, Mode, Span};
 use super::owner::{HeldKey, Owner};
 use super::table::{LockTable, SHARDS};
@@ -27,7 +27,7 @@ struct Part {
     /// The end, not included; of a key the least that is above it.
     upper: Option<Box<[u8]>>,
     mode: Mode,
-    /// Its place among the owner's keys.
+    /// Its index among the owner's keys.
     key: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ impl Part {
 }
 
 /// Eight bytes of a key after those that all share, as a number; of one that is beyond, the most.
-fn place_of(key: &[u8], shared: &[u8]) -> u64 {
+fn number_of_key(key: &[u8], shared: &[u8]) -> u64 {
     let Some(rest) = key.strip_prefix(shared) else { return u64::MAX };
     let mut bytes = [0; 8];
     for (to, from) in bytes.iter_mut().zip(rest) {
@@ -53,7 +53,7 @@ fn place_of(key: &[u8], shared: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// Where neighbours are far apart: the places of those that a range had better begin with, in
+/// Where neighbours are far apart: the indexes of those that a range had better begin with, in
 /// order, at most `most`. They are in the order of their lower bounds.
 fn wide_gaps(parts: &[Part], most: usize) -> Vec<usize> {
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return Vec::new() };
@@ -63,9 +63,9 @@ fn wide_gaps(parts: &[Part], most: usize) -> Vec<usize> {
     let mut gaps: Vec<(u64, usize)> = Vec::with_capacity(parts.len());
     for (at, part) in parts.iter().enumerate() {
         if at > 0 {
-            gaps.push((place_of(&part.lower, shared).saturating_sub(end), at));
+            gaps.push((number_of_key(&part.lower, shared).saturating_sub(end), at));
         }
-        let upper = part.upper.as_deref().map_or(u64::MAX, |upper| place_of(upper, shared));
+        let upper = part.upper.as_deref().map_or(u64::MAX, |upper| number_of_key(upper, shared));
         end = end.max(upper);
     }
     let sum: u128 = gaps.iter().map(|(gap, _)| u128::from(*gap)).sum();
@@ -144,7 +144,7 @@ impl LockTable {
         few: usize,
     ) -> Vec<HeldKey> {
         // One after the other in their order; nobody else ever holds two.
-        let mut cells: Vec<Entered<'_>> = self.cells.iter().map(Place::lock).collect();
+        let mut cells: Vec<Entered<'_>> = self.cells.iter().map(LockedCell::lock).collect();
         let mut parts = Vec::with_capacity(keys.len());
         for (at, held) in keys.iter().enumerate() {
             let cell = &mut cells[usize::from(held.shard)];

@@ -88,9 +88,9 @@ impl<T> Default for Registry<T> {
 }
 
 impl<T: AsRef<Seen>> Registry<T> {
-    /// Adds a transaction; answers with what it shares, and the place to give to `remove`.
+    /// Adds a transaction; answers with what it shares, and the list to give to `remove`.
     pub fn add(&self, id: TxnId, shared: T) -> (usize, Arc<T>) {
-        let (place, list) = self.lists.own();
+        let (list_at, list) = self.lists.own();
         let mut list = list.lock();
         let shared = match list.ended.pop() {
             Some(mut ended) => match Arc::get_mut(&mut ended) {
@@ -104,12 +104,12 @@ impl<T: AsRef<Seen>> Registry<T> {
             None => Arc::new(shared),
         };
         list.live.push((id, shared.clone()));
-        (place, shared)
+        (list_at, shared)
     }
 
     /// Takes a transaction out.
-    pub fn remove(&self, id: TxnId, place: usize) {
-        let mut list = self.lists.at(place).lock();
+    pub fn remove(&self, id: TxnId, list_at: usize) {
+        let mut list = self.lists.at(list_at).lock();
         if let Some(at) = list.live.iter().position(|one| one.0 == id) {
             let (_, shared) = list.live.swap_remove(at);
             if list.ended.len() < SPARE {

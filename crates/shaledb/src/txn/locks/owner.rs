@@ -117,7 +117,7 @@ impl Owner {
         self.keys.len()
     }
 
-    /// A place among the keys that it holds.
+    /// A position among the keys that it holds.
     pub fn mark(&self) -> KeysMark {
         KeysMark { keys: self.keys.len(), merges: self.merges }
     }

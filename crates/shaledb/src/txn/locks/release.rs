@@ -22,8 +22,8 @@ impl LockTable {
             add_new(&mut parts, cell.promote(held.tree));
         }
         owner.slot.seen.note_keys(0);
-        if let Some(place) = owner.live_at.take() {
-            self.live.remove(owner.id, place);
+        if let Some(list_at) = owner.live_at.take() {
+            self.live.remove(owner.id, list_at);
         }
         for tree in owner.ranges.drain(..) {
             for cell in &self.cells {

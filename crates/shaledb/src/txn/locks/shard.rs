@@ -154,8 +154,8 @@ impl Shard {
     /// Tells of those whom what `owner` has in the queue of a tree waits for.
     pub fn blockers(&self, owner: TxnId, tree: TreeId, found: &mut dyn FnMut(Blocker)) {
         let Some(locks) = self.trees.get(&tree) else { return };
-        for place in locks.places(owner) {
-            locks.blockers_at(place, &mut |blocker| {
+        for position in locks.positions(owner) {
+            locks.blockers_at(position, &mut |blocker| {
                 found(blocker);
                 true
             });
@@ -173,15 +173,15 @@ impl Shard {
     /// Whether nobody is in the way of what `owner` has in the queue.
     pub fn is_clear(&self, owner: TxnId, tree: TreeId) -> bool {
         let Some(locks) = self.trees.get(&tree) else { return true };
-        locks.places(owner).all(|place| locks.is_free_at(place))
+        locks.positions(owner).all(|position| locks.is_free_at(position))
     }
 
     /// Grants all that `owner` has in the queue, which is clear; answers with a new key.
     pub fn grant_all(&mut self, owner: TxnId, tree: TreeId) -> Option<Arc<[u8]>> {
         let locks = self.trees.get_mut(&tree)?;
         let mut new = None;
-        while let Some(place) = locks.queue.iter().position(|request| request.owner == owner) {
-            let request = locks.queue.remove(place);
+        while let Some(position) = locks.queue.iter().position(|request| request.owner == owner) {
+            let request = locks.queue.remove(position);
             let (bytes, key) = locks.grant(owner, request.span.get(), request.mode);
             self.bytes = self.bytes.saturating_add_signed(bytes);
             new = new.or(key);
@@ -191,7 +191,7 @@ impl Shard {
 
     /// Whether `owner` waits for something in a tree.
     pub fn is_queued(&self, owner: TxnId, tree: TreeId) -> bool {
-        self.trees.get(&tree).is_some_and(|locks| locks.places(owner).next().is_some())
+        self.trees.get(&tree).is_some_and(|locks| locks.positions(owner).next().is_some())
     }
 
     /// One who holds what a request conflicts with.
@@ -315,19 +315,19 @@ impl Shard {
     pub fn promote(&mut self, tree: TreeId) -> Promoted {
         let mut done = Promoted::default();
         let Some(locks) = self.trees.get_mut(&tree) else { return done };
-        let mut place = 0;
-        while let Some(request) = locks.queue.get(place) {
+        let mut position = 0;
+        while let Some(request) = locks.queue.get(position) {
             let (owner, whole) = (request.owner, request.whole);
-            if !locks.is_free_at(place) {
-                place += 1;
+            if !locks.is_free_at(position) {
+                position += 1;
                 continue;
             }
             if !whole {
                 done.parts.push(owner);
-                place += 1;
+                position += 1;
                 continue;
             }
-            let request = locks.queue.remove(place);
+            let request = locks.queue.remove(position);
             let (bytes, key) = locks.grant(owner, request.span.get(), request.mode);
             self.bytes = self.bytes.saturating_add_signed(bytes);
             done.granted.push((owner, key));

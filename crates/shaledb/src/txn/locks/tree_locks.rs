@@ -69,8 +69,8 @@ pub struct Blocker {
     pub holds: bool,
 }
 
-/// What a held key takes beside its bytes: its place in the tree, the counts of the shared key, and
-/// its place in the holder's list.
+/// What a held key takes beside its bytes: its position in the tree, the counts of the shared key,
+/// and its position in the holder's list.
 pub const KEY_BYTES: usize = 112;
 /// What a held range takes beside its bounds.
 const RANGE_BYTES: usize = size_of::<RangeLock>();
@@ -136,12 +136,12 @@ impl TreeLocks {
     }
 
     /// Tells `found` of all whom this request of `owner` has to wait for, if those of the queue
-    /// before `place` are earlier, until it answers false.
+    /// before `position` are earlier, until it answers false.
     pub(super) fn blockers(
         &self,
         owner: TxnId,
         (span, mode): (Span<'_>, Mode),
-        place: usize,
+        position: usize,
         passes: &[TxnId],
         found: &mut dyn FnMut(Blocker) -> bool,
     ) {
@@ -150,7 +150,7 @@ impl TreeLocks {
             go_on = found(Blocker { id, holds: true });
             go_on
         });
-        for earlier in self.queue.iter().take(place) {
+        for earlier in self.queue.iter().take(position) {
             if !go_on {
                 return;
             }
@@ -174,27 +174,27 @@ impl TreeLocks {
         free
     }
 
-    /// Whether what waits at a place of the queue is free.
-    pub(super) fn is_free_at(&self, place: usize) -> bool {
+    /// Whether what waits at a position of the queue is free.
+    pub(super) fn is_free_at(&self, position: usize) -> bool {
         let mut free = true;
-        self.blockers_at(place, &mut |_| {
+        self.blockers_at(position, &mut |_| {
             free = false;
             false
         });
         free
     }
 
-    pub(super) fn blockers_at(&self, place: usize, found: &mut dyn FnMut(Blocker) -> bool) {
-        if let Some(request) = self.queue.get(place) {
+    pub(super) fn blockers_at(&self, position: usize, found: &mut dyn FnMut(Blocker) -> bool) {
+        if let Some(request) = self.queue.get(position) {
             let asked = (request.span.get(), request.mode);
-            self.blockers(request.owner, asked, place, &request.passes, found);
+            self.blockers(request.owner, asked, position, &request.passes, found);
         }
     }
 
-    /// The places of the queue at which an owner waits.
-    pub(super) fn places(&self, owner: TxnId) -> impl Iterator<Item = usize> + '_ {
+    /// The positions of the queue at which an owner waits.
+    pub(super) fn positions(&self, owner: TxnId) -> impl Iterator<Item = usize> + '_ {
         let all = self.queue.iter().enumerate();
-        all.filter(move |(_, request)| request.owner == owner).map(|(place, _)| place)
+        all.filter(move |(_, request)| request.owner == owner).map(|(position, _)| position)
     }
 
     /// Whether the owner has it already. From now on what it has is of an earlier call.

@@ -6,7 +6,7 @@
 //! which waits for it in any case. So a circle is a deadlock only if all of it is held.
 
 use super::ask::{Ask, Pending, Wait};
-use super::cell::{Entered, Place};
+use super::cell::{Entered, LockedCell};
 use super::deadlock::{self, Edge, Report, Waiting};
 use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
 use super::owner::{HeldKey, Owner};
@@ -102,7 +102,7 @@ fn add(all: &mut Vec<Blocker>, new: Blocker) {
 impl LockTable {
     fn freeze(&self) -> All<'_> {
         // One after the other in their order; who holds one does not ask for another.
-        All { cells: self.cells.iter().map(Place::lock).collect() }
+        All { cells: self.cells.iter().map(LockedCell::lock).collect() }
     }
 
     /// Grants what these wait for, parts of which have become free, where all of it is.

@@ -27,7 +27,7 @@ const WRITE_BYTES: u64 = 48;
 /// Undone bytes up to which nothing is written anew.
 const UNDONE_BYTES: u64 = 1 << 20;
 
-/// A place among the writes, to go back to.
+/// A position in the write set, to go back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     next: SeqNo,
@@ -82,7 +82,7 @@ pub struct WriteSet {
     count: u64,
     /// Of all that was not undone, in memory or not, and of what was forgotten.
     bytes: u64,
-    /// What was forgotten of memory, by the place where that was.
+    /// What was forgotten of memory, by the position where that was.
     forgotten: Vec<(SeqNo, u64)>,
 }
 
@@ -240,7 +240,7 @@ impl WriteSet {
         })
     }
 
-    /// The present place.
+    /// The present position.
     pub fn mark(&self) -> Mark {
         Mark { next: self.next, count: self.count, bytes: self.bytes }
     }
@@ -258,10 +258,10 @@ impl WriteSet {
         }
         self.undone = Undone::new(spans);
         let mut forgotten = 0;
-        for (place, bytes) in self.forgotten.iter_mut().rev().take_while(|of| of.0 > mark.next) {
+        for (position, bytes) in self.forgotten.iter_mut().rev().take_while(|of| of.0 > mark.next) {
             forgotten += *bytes;
             // What is left of it was before the mark.
-            *place = mark.next;
+            *position = mark.next;
         }
         // At least: of what was forgotten some may have been before the mark.
         let mut undone_bytes = (self.bytes - mark.bytes).saturating_sub(forgotten);

@@ -145,8 +145,8 @@ impl LockingScan {
         let state = self.tree.inner.state.load();
         let same = Arc::ptr_eq(&rows.state, &state);
         // The tables of the same state are older than the snapshot.
-        let place = if same { Where::Memtables } else { Where::All };
-        let changed = newer::changed_after(&state, from, end, since, place)?.is_some();
+        let searched = if same { Where::Memtables } else { Where::All };
+        let changed = newer::changed_after(&state, from, end, since, searched)?.is_some();
         if changed {
             self.rows = None;
         }
