@@ -178,7 +178,7 @@ impl Core {
                 bytes += count as u64;
                 if bytes > VALUE_BYTES_MAX {
                     return Err(Error::InvalidArgument(format!(
-                        "a value is longer than {VALUE_BYTES_MAX} bytes"
+                        "a value is longer than {VALUE_BYTES_MAX} bytes, the most that is possible"
                     )));
                 }
                 writer.append(&part[..count])?;

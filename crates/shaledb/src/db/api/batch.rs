@@ -114,9 +114,11 @@ impl Batch {
     pub fn delete_range(&mut self, tree: &Tree, start: &[u8], end: &[u8]) {
         if start < end {
             if end.len() > crate::base::key::KEY_BYTES_MAX {
-                self.refuse(Error::InvalidArgument(
-                    "the end of a range delete is longer than a key may be".to_owned(),
-                ));
+                self.refuse(Error::InvalidArgument(format!(
+                    "the end of a range delete has {} bytes; a key has at most {}",
+                    end.len(),
+                    crate::base::key::KEY_BYTES_MAX
+                )));
             } else {
                 self.push(tree, Kind::RangeDelete, start, end);
             }
@@ -223,7 +225,7 @@ impl Batch {
         for tree in &self.trees {
             if !Arc::ptr_eq(&tree.handle.core, &to.core) {
                 return Err(Error::InvalidArgument(format!(
-                    "the batch names tree `{}` of another database",
+                    "the batch writes to tree `{}` of another database",
                     tree.name()
                 )));
             }

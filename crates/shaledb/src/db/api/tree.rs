@@ -142,8 +142,7 @@ impl Tree {
         self.point_read_at(Some(snapshot), |core, state, seq| read::get(state, key, seq, &**core))
     }
 
-    /// What is read at a snapshot of this database, or now: the tree, and the position in the commit
-    /// order.
+    /// What is read at a snapshot of this database, or now: the tree, and the sequence number.
     #[inline]
     pub(super) fn read_view(
         &self,
@@ -160,8 +159,8 @@ impl Tree {
         Ok((state, snapshot.map_or(newest, Snapshot::seq)))
     }
 
-    /// Of a database that is followed, tree and position belong together: older versions go from the
-    /// tree as soon as the writer needs them no more.
+    /// Of a follower, tree and sequence number belong together: older versions go from the tree as
+    /// soon as the writer needs them no more.
     #[cold]
     fn followed_view(
         &self,
@@ -283,7 +282,7 @@ impl Tree {
         if snapshot.is_of(self.core()) {
             Ok(())
         } else {
-            Err(Error::InvalidArgument("the snapshot is of another database".to_owned()))
+            Err(Error::InvalidArgument("the snapshot belongs to another database".to_owned()))
         }
     }
 

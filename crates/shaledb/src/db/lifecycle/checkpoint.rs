@@ -56,7 +56,7 @@ impl Core {
         refuse_unfinished(to)?;
         let (Some(name), Some(parent)) = (to.file_name(), to.parent()) else {
             return Err(Error::InvalidArgument(format!(
-                "{} has no last name to make a checkpoint under; name a new directory",
+                "{} does not end in a name that a checkpoint could have; name a new directory",
                 to.display()
             )));
         };
@@ -174,8 +174,8 @@ fn clear(fs: &dyn Fs, dir: &Path) -> Result<()> {
     let is_ours = |name: &str| parse_file_name(name).is_some() || Path::new(name) == beside;
     if let Some(other) = entries.iter().find(|entry| entry.is_dir || !is_ours(&entry.name)) {
         return Err(Error::InvalidArgument(format!(
-            "{} is where the checkpoint is to be made, but holds `{}`, which is no part of one; \
-             remove it, or give the checkpoint another name",
+            "the checkpoint is made in {} first, but that has `{}`, which is not part of a \
+             checkpoint; remove it, or give the checkpoint another name",
             dir.display(),
             other.name
         )));

@@ -103,7 +103,7 @@ fn create(env: &Env, dir: &Path, files: &Files) -> Result<()> {
         return Err(Error::corruption(
             &dir.join(CURRENT),
             0,
-            format!("it is missing, although the directory has data files such as {name}"),
+            format!("it is missing, but the directory has data files such as {name}"),
         ));
     }
     Manifest::create(&env.fs, dir, 1, &Edit::default())?;
@@ -131,7 +131,7 @@ fn check_tables(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()> 
                 ));
             }
             Some(&bytes) if bytes != meta.file_bytes => {
-                let what = format!("it has {bytes} bytes, {} were written", meta.file_bytes);
+                let what = format!("it has {bytes} bytes, but {} were written", meta.file_bytes);
                 return Err(Error::corruption(&path, bytes.min(meta.file_bytes), what));
             }
             Some(_) => {}
@@ -148,10 +148,10 @@ fn check_log_end(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()>
     let what = match found {
         Some(found) if found >= bytes => return Ok(()),
         Some(found) => {
-            format!("the log was {bytes} bytes long when the database was closed, and has {found}")
+            format!("the log had {bytes} bytes when the database was closed, and has {found} now")
         }
         None => {
-            format!("the log was {bytes} bytes long when the database was closed, and is missing")
+            format!("the log had {bytes} bytes when the database was closed, and is missing now")
         }
     };
     let path = dir.join(crate::table::format::file_name(FileKind::Wal, id));

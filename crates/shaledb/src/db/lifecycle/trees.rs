@@ -34,7 +34,7 @@ fn check_created(trees: &Trees, created: &[(&str, TreeConfig)], dropped: &[&str]
         config.validate()?;
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(Error::InvalidArgument(format!(
-                "a tree's name has 1 to {NAME_BYTES_MAX} bytes, not {}",
+                "the name of a tree must have 1 to {NAME_BYTES_MAX} bytes, not {}",
                 name.len()
             )));
         }

@@ -169,7 +169,7 @@ impl Transaction {
     fn lock_now(&mut self, tree: TreeId, span: Span<'_>, mode: Mode) -> Result<()> {
         match self.lock_with(tree, span, mode, Wait::Never) {
             Err(Error::LockTimeout { lock, holder, .. }) => {
-                let what = format!("transaction {holder} is in the way of {lock}");
+                let what = format!("transaction {holder} blocks {lock}");
                 Err(Error::Conflict { what })
             }
             other => other,
@@ -271,8 +271,8 @@ impl Core {
             return act(&mut leader);
         }
         let what = format!(
-            "tables were written without a pause while it was checked what has changed after the \
-             transaction's snapshot (at {since}) was taken"
+            "the check for changes after the transaction's snapshot (sequence number {since}) was \
+             given up, because new tables were written during each of {TRIES} tries"
         );
         Err(Error::Conflict { what })
     }

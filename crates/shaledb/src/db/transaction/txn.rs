@@ -131,7 +131,9 @@ impl Db {
         if self.core().locks.observed.set(Box::new(observer)) {
             return Ok(());
         }
-        Err(Error::InvalidArgument("the database has an observer of lock waits already".into()))
+        Err(Error::InvalidArgument(
+            "the database has an observer of lock waits already; it stays the only one".into(),
+        ))
     }
 
     /// Begins a transaction.
@@ -160,7 +162,7 @@ impl Db {
         }
         if options.memory_bytes > bytes_max {
             return Err(Error::InvalidArgument(format!(
-                "memory_bytes of a transaction is at most {bytes_max}, not {}",
+                "`memory_bytes` of a transaction is at most {bytes_max}, not {}",
                 options.memory_bytes
             )));
         }
@@ -310,7 +312,7 @@ impl Transaction {
         let bytes_max = Transaction::MEMORY_BYTES_MAX;
         if bytes == 0 || bytes > bytes_max {
             return Err(Error::InvalidArgument(format!(
-                "memory_bytes of a transaction is 1 to {bytes_max}, not {bytes}"
+                "`memory_bytes` of a transaction is 1 to {bytes_max}, not {bytes}"
             )));
         }
         self.options.memory_bytes = bytes;
@@ -343,8 +345,8 @@ impl Transaction {
         let at = self.savepoints.iter().position(|(number, ..)| *number == savepoint.number);
         at.filter(|_| of_this).ok_or_else(|| {
             Error::InvalidArgument(
-                "the savepoint is of another transaction, or was given up by going back to an \
-                 earlier one; nothing was undone"
+                "the savepoint belongs to another transaction, or ended when an earlier one was \
+                 rolled back to; nothing was undone"
                     .to_owned(),
             )
         })
@@ -477,7 +479,7 @@ impl Transaction {
     fn check_database(&self, tree: &Tree) -> Result<()> {
         if !Arc::ptr_eq(tree.core(), self.core()) {
             return Err(Error::InvalidArgument(format!(
-                "tree `{}` is of another database than the transaction",
+                "tree `{}` belongs to another database than the transaction",
                 tree.name()
             )));
         }

@@ -321,7 +321,7 @@ impl LockingScan {
             return Ok(());
         }
         Err(Error::InvalidArgument(format!(
-            "the scan is of transaction {}, not of transaction {}",
+            "the scan is of transaction {}, and was used with transaction {}",
             self.transaction,
             transaction.id()
         )))
