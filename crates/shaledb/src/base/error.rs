@@ -328,9 +328,7 @@ impl fmt::Display for Error {
                  transaction, else range deletes) takes its {bytes_max} bytes; commit in parts, \
                  raise the transaction's `memory_bytes`, or make it pessimistic"
             ),
-            Error::RolledBack(cause) => {
-                write!(f, "the transaction was rolled back earlier: {cause}")
-            }
+            Error::RolledBack(cause) => write!(f, "the transaction was rolled back: {cause}"),
             Error::Forked { path, opened_by } => write!(
                 f,
                 "{} was opened by process {opened_by}; this process is a fork of it and cannot \
@@ -338,7 +336,7 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Error::ReadOnly => {
-                f.write_str("the database is open for reading only; open it for writing")
+                f.write_str("the database is open for reading only; reopen it to write")
             }
             Error::Closed => f.write_str("the database is closed"),
         }
