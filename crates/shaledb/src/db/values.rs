@@ -106,6 +106,7 @@ impl Read for ValueReader {
         }
         match &mut self.source {
             Source::Value { value, at } => {
+                debug_assert!(*at <= value.len(), "what is read is of the value");
                 let rest = &value[*at..];
                 let count = rest.len().min(buf.len());
                 buf[..count].copy_from_slice(&rest[..count]);

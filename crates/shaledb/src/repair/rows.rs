@@ -425,7 +425,8 @@ pub fn write(
         }
         rows.next()?;
     }
-    ingest.finish()?;
+    let written = ingest.finish()?;
+    assert_eq!(written, done.rows, "each row that is reported is written");
     progress(work.progress(RepairStep::Writing, tree.name()));
     Ok(done)
 }

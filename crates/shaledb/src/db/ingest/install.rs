@@ -54,6 +54,7 @@ impl Core {
     ) -> Result<()> {
         // Taken in order, so that two who ingest do not wait for each other.
         parts.sort_by_key(|part| part.tree.id);
+        assert!(parts.is_sorted_by(|a, b| a.tree.id < b.tree.id), "a tree has one part");
         for part in &*parts {
             // Flushing without the lock first keeps the time under the lock short.
             self.flush(Some(&part.tree))?;
@@ -66,7 +67,7 @@ impl Core {
         lead(parts)
     }
 
-    /// Puts tables in force under the leader's lock, and takes those out of `parts` that are.
+    /// Installs tables under the leader's lock, and takes those out of `parts` that are.
     /// Nobody flushes their trees meanwhile. `decided` is a prepared transaction whose tables these
     /// are.
     pub fn ingest_locked(
@@ -83,16 +84,21 @@ impl Core {
             self.sync_log(leader, through)?;
             self.run_flush(&trees)?;
         }
+        let flushed = |tree: &&TreeCore| tree.state.load().sealed.is_empty();
+        assert!(trees.iter().all(flushed), "what is ingested is newer than all tables");
         self.name_tables(parts.iter().flat_map(|part| &part.tables))?;
         let seq = leader.next_seq;
         // A log whose numbers have a gap would count as damaged: the number gets a record.
         // And everything before it must be durable, since the ingest will be.
         self.append_nothing(leader)?;
+        assert_eq!(leader.next_seq, seq + 1, "the number is in the log");
         self.sync_log(leader, seq)?;
         let mut changes = Vec::new();
         let mut reserved: Vec<(TreeId, usize, KeyRange)> = Vec::new();
         for part in &mut *parts {
             let Some(range) = part.range() else { continue };
+            let in_order = |a: &TableMeta, b: &TableMeta| a.largest <= b.smallest;
+            assert!(part.tables.is_sorted_by(in_order), "tables ascend and do not overlap");
             for meta in &mut part.tables {
                 (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);
             }

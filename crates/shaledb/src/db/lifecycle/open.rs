@@ -199,7 +199,10 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
         core.adopt_prepared_tables(xid.clone(), trees.clone())?;
     }
     core.update_pressure();
-    core.leader.lock().next_seq = end.last_seq + 1;
+    let mut leader = core.leader.lock();
+    debug_assert!(leader.next_seq <= end.last_seq + 1, "sequence numbers never go back");
+    leader.next_seq = end.last_seq + 1;
+    drop(leader);
     core.publish(end.last_seq);
     core.durable.store(end.durable_seq, Ordering::Release);
     Ok(end)
@@ -211,6 +214,7 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     let id = core.new_file();
     let wal = WalWriter::create(fs, &core.path(FileKind::Wal, id), id, &core.guard)?;
     let wals = log_files(core, recovered.log.file, files);
+    assert!(wals.iter().all(|(old, _)| *old < id), "numbers of files never go back");
     let kept = wals.iter().map(|(id, _)| *id).filter(|id| *id <= end.end_file);
     let kept: Vec<FileId> = kept.chain([id]).collect();
     name_first_log(core, recovered, kept[0])?;
@@ -292,6 +296,11 @@ fn remove_orphans(core: &Core, wals: &[FileId], files: &Files) -> Result<()> {
         needed.extend(prepared.tables().map(|meta| (FileKind::Run, meta.id)));
         needed.extend(prepared.mark.map(|id| (FileKind::Prepared, id)));
     }
+    let is_table = |needed: &&(FileKind, FileId)| needed.0 == FileKind::Table;
+    debug_assert!(
+        needed.iter().filter(is_table).all(|table| files.contains_key(table)),
+        "each table that is named is there"
+    );
     for &(kind, id) in files.keys() {
         let numbered = !matches!(kind, FileKind::Current | FileKind::Lock);
         if numbered && !needed.contains(&(kind, id)) {

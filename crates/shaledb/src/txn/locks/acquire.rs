@@ -179,6 +179,7 @@ impl LockTable {
             }
             Decision::Held | Decision::Granted(None) => Some(Ok(())),
             Decision::Granted(Some(key)) => {
+                debug_assert_eq!(Self::shard_of(tree, &key), shard, "a key has one shard");
                 owner.hold(HeldKey { tree, shard: shard as u8, key });
                 Some(Ok(()))
             }

@@ -122,6 +122,7 @@ impl LockTable {
         owner.key_bytes = owner.keys.iter().map(HeldKey::bytes).sum();
         owner.keys_unmerged = owner.keys.len();
         owner.merges += 1;
+        debug_assert!(owner.keys.len() <= before, "escalation adds no keys");
         owner.slot.seen.note_keys(owner.keys.len());
         let merged = owner.keys.len() < before;
         if merged {
@@ -177,6 +178,7 @@ impl LockTable {
                 continue;
             }
             let (lower, upper, mode) = Part::cover(part);
+            debug_assert!(part.iter().all(|part| part.mode <= mode), "no lock gets weaker");
             let lock = Lock { tree, span: Span::Range(lower, upper), mode };
             if !cells.iter().all(|cell| cell.shard.is_free(owner.id, lock)) {
                 let (a, b) = part.split_at(part.len() / 2);
@@ -185,7 +187,13 @@ impl LockTable {
             }
             for at in part.iter().filter_map(|part| part.key) {
                 let held = &keys[at];
-                cells[usize::from(held.shard)].shard.release(owner.id, tree, &held.key);
+                debug_assert!(
+                    lock.span.has(&held.key),
+                    "the range has the keys that it stands for"
+                );
+                let was_held =
+                    cells[usize::from(held.shard)].shard.release(owner.id, tree, &held.key);
+                debug_assert!(was_held, "a transaction lists only keys that it holds");
                 gone[at] = true;
             }
             for cell in &mut cells {

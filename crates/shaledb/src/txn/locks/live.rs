@@ -103,6 +103,7 @@ impl<T: AsRef<Seen>> Registry<T> {
             },
             None => Arc::new(shared),
         };
+        debug_assert!(list.live.iter().all(|one| one.0 != id), "a number is given once");
         list.live.push((id, shared.clone()));
         (list_at, shared)
     }
@@ -110,6 +111,7 @@ impl<T: AsRef<Seen>> Registry<T> {
     /// Takes a transaction out.
     pub fn remove(&self, id: TxnId, list_at: usize) {
         let mut list = self.lists.at(list_at).lock();
+        debug_assert!(list.live.iter().any(|one| one.0 == id), "who ends was live");
         if let Some(at) = list.live.iter().position(|one| one.0 == id) {
             let (_, shared) = list.live.swap_remove(at);
             if list.ended.len() < SPARE {

@@ -35,6 +35,8 @@ pub struct LockTable {
 impl LockTable {
     /// An empty table that may take so many bytes.
     pub fn new(bytes_max: u64) -> LockTable {
+        // A call keeps the shards that it was granted in as bits of 32.
+        const { assert!(SHARDS <= u32::BITS as usize) };
         LockTable {
             cells: (0..SHARDS).map(|_| LockedCell::default()).collect(),
             waits: Mutex::default(),

@@ -125,6 +125,16 @@ impl TreeLocks {
         }
     }
 
+    /// Whether another holds what conflicts.
+    fn has_conflict(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
+        let mut found = false;
+        self.conflicts(owner, span, mode, &mut |_| {
+            found = true;
+            false
+        });
+        found
+    }
+
     /// Whether `owner` holds something that this conflicts with.
     pub(super) fn is_held_up_by(&self, owner: TxnId, request: &Request) -> bool {
         let mut held_up = false;
@@ -218,11 +228,13 @@ impl TreeLocks {
         span: Span<'_>,
         mode: Mode,
     ) -> (isize, Option<Arc<[u8]>>) {
+        debug_assert!(!self.has_conflict(owner, span, mode), "what is granted fits what is held");
         match span {
             Span::Key(key) => {
                 let new = Holder { owner, mode, kept: None };
                 if let Some(holders) = self.keys.get_mut(key) {
                     if let Some(held) = holders.of(owner) {
+                        debug_assert!(held.mode < mode, "what is held is not granted again");
                         *held = Holder { kept: Some(held.mode), ..new };
                         return (0, None);
                     }
@@ -237,6 +249,7 @@ impl TreeLocks {
             }
             Span::Range(lower, upper) => {
                 let mut bytes = self.merge_fresh(owner);
+                debug_assert!(!self.ranges.iter().any(|range| range.owner == owner && range.fresh));
                 let (lower, upper) = (lower.into(), upper.map(Into::into));
                 let new = RangeLock { owner, mode, lower, upper, fresh: true };
                 bytes += new.bytes() as isize;

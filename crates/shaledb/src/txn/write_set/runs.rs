@@ -5,7 +5,7 @@
 
 use crate::base::cursor::cursor_by_variant;
 use crate::base::error::{Error, Result};
-use crate::base::key::SeqNo;
+use crate::base::key::{SeqNo, WRITE_SET_FIRST};
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::memtable::MemCursor;
 use crate::table::{BulkScan, Table};
@@ -31,6 +31,7 @@ impl SpilledRun {
         let seqs = |table: &Arc<Table>| (table.meta.min_seq, table.meta.max_seq);
         let both = |a: (SeqNo, SeqNo), b: (SeqNo, SeqNo)| (a.0.min(b.0), a.1.max(b.1));
         let Some((first, last)) = tables.iter().map(seqs).reduce(both) else { return Ok(None) };
+        assert!(WRITE_SET_FIRST <= first && first <= last, "a run has what is not committed");
         let level = Arc::new(Level::new(1, tables).map_err(Error::InvalidArgument)?);
         Ok(Some(SpilledRun { level, tier, first, last }))
     }

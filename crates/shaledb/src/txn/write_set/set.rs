@@ -112,6 +112,8 @@ impl WriteSet {
     /// Notes a write. `kind` is a put or a delete, or a range delete up to the key `value`; key and
     /// value are within their bounds.
     pub fn add(&mut self, tree: TreeId, kind: Kind, key: &[u8], value: &[u8]) {
+        debug_assert!(matches!(kind, Kind::Put | Kind::Delete | Kind::RangeDelete));
+        debug_assert!((WRITE_SET_FIRST..SEQ_MAX).contains(&self.next), "apart from commits");
         let writes = self.trees.entry(tree).or_default();
         let bytes = write_bytes(key, value);
         if kind == Kind::RangeDelete {
@@ -247,6 +249,10 @@ impl WriteSet {
 
     /// Undoes all writes after a mark, which was not itself undone.
     pub fn undo_to(&mut self, mark: Mark) {
+        assert!(
+            mark.next <= self.next && mark.count <= self.count && mark.bytes <= self.bytes,
+            "a mark is from before"
+        );
         if mark.next == self.next {
             return;
         }
@@ -350,7 +356,12 @@ impl WriteSet {
             writes.memtable = Arc::default();
         }
         for (tree, run) in runs {
-            self.trees.entry(tree).or_default().runs.push(run);
+            let runs = &mut self.trees.entry(tree).or_default().runs;
+            assert!(
+                runs.last().is_none_or(|last| last.last() < run.first()),
+                "a run is newer than those before it"
+            );
+            runs.push(run);
         }
         // Runs have nothing that was undone by now.
         let undone = self.undone.spans().iter().filter(|span| span.0 < self.memory_first);
@@ -384,6 +395,12 @@ impl WriteSet {
     /// Puts `run` in the place of a tree's runs from `first` on. `None` if nothing is left of them.
     pub fn merged(&mut self, tree: TreeId, first: usize, run: Option<SpilledRun>) {
         if let Some(writes) = self.trees.get_mut(&tree) {
+            assert!(first < writes.runs.len(), "a merge has inputs");
+            let spans = |run: &SpilledRun| {
+                writes.runs[first].first() <= run.first()
+                    && run.last() <= writes.runs.last().map_or(0, SpilledRun::last)
+            };
+            assert!(run.as_ref().is_none_or(spans), "a merge adds no entries");
             writes.runs.truncate(first);
             writes.runs.extend(run);
         }
@@ -418,6 +435,7 @@ impl WriteSet {
             if last.as_deref() == Some(key) {
                 return Ok(());
             }
+            debug_assert!(last.as_deref().is_none_or(|last| last < key), "keys ascend");
             let kept = last.get_or_insert_default();
             kept.clear();
             kept.extend_from_slice(key);
