@@ -262,7 +262,7 @@ pub unsafe extern "C" fn shale_txn_delete(
     })
 }
 
-/// A place to go back to, such as before a statement: 0, 1, and so on.
+/// A position to roll back to, such as before a statement: 0, 1, and so on.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_savepoint(

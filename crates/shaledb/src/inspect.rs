@@ -47,7 +47,7 @@ pub use crate::wal::inspect::{WalDump, WalLine};
 ///         Inspection::Wal(records) => println!("{} records", records.count()),
 ///         Inspection::Manifest(edits) => println!("{} edits", edits.count()),
 ///         Inspection::Blob(blob) => println!("a value of {} bytes", blob.value_bytes),
-///         Inspection::Current { manifest } => println!("{manifest} is in force"),
+///         Inspection::Current { manifest } => println!("CURRENT names {manifest}"),
 ///     }
 /// }
 /// # Ok::<(), shaledb::Error>(())
@@ -62,7 +62,7 @@ pub enum Inspection {
     Manifest(ManifestDump),
     /// A large value, read and checked already.
     Blob(BlobInspection),
-    /// The file that names the manifest in force.
+    /// The file that names the current manifest.
     Current {
         /// The name of that manifest.
         manifest: String,

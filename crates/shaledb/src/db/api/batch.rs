@@ -14,7 +14,7 @@ use crate::write::ops::Ops;
 /// A set of writes, in order, over any number of trees of one database, that is applied as a
 /// whole or not at all.
 ///
-/// A later operation on a key wins over an earlier one. The batch is held in memory until it is
+/// A later operation on a key wins over an earlier one. The batch is kept in memory until it is
 /// written; [`Batch::bytes`] says how much that is. It may take 512 MiB, not counting values that
 /// go to blob files. Operations that a batch cannot take are reported when it is written: see
 /// [`Db::write`](crate::Db::write).
@@ -265,6 +265,7 @@ impl Core {
                     ops.push(op.kind, op.tree, op.key, op.value)?;
                 }
             }
+            assert_eq!(ops.count(), batch.ops.count(), "each operation is written once");
             commit(&ops)
         };
         let result = write();

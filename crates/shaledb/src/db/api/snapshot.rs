@@ -2,13 +2,14 @@
 
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
 use crate::db::core::{Core, Shard, Taken, View};
 use crate::state::TreeState;
 use crate::version::TreeId;
 
-/// A view of all trees of a database as of one moment. Versions of keys that it can see are kept
-/// until its last clone is dropped; long-lived snapshots cost space. Reads at it end with
-/// [`Db::close`](crate::Db::close).
+/// A view of all trees of a database as of one sequence number. Versions of keys that it can see
+/// are kept until its last clone is dropped, so a long-lived snapshot costs space. Reads at it end
+/// with [`Db::close`](crate::Db::close).
 ///
 /// ```
 /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -46,6 +47,7 @@ impl Snapshot {
     pub(crate) fn take(core: &Arc<Core>) -> Snapshot {
         let (shard_at, shard) = core.snapshots.own();
         let taken = shard.take(&core.visible);
+        debug_assert!(taken.seq <= core.visible.load(Ordering::Acquire), "it sees what is visible");
         let view = core.followed.as_ref().map(|view| view.load_full());
         Snapshot(Arc::new(Shared { shard: shard.clone(), shard_at, taken, view }))
     }
@@ -56,7 +58,7 @@ impl Snapshot {
         Some(view.state(tree).unwrap_or_else(|| Arc::new(TreeState::empty())))
     }
 
-    /// Its position in the commit order: it sees every operation up to this one.
+    /// Its sequence number: it sees every operation up to this one.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

@@ -204,7 +204,7 @@ impl Tree {
     }
 
     /// The values of several keys, as of one moment, in the order of the keys. Cheaper than as
-    /// many calls of [`Tree::get`]: blocks are asked for together. All values are held at once.
+    /// many calls of [`Tree::get`]: blocks are asked for together. All values are then in memory.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -342,11 +342,12 @@ impl Tree {
     }
 
     /// How many rows have keys from `lower` up to, not including, `upper` (`None` goes to the end),
-    /// as of now and at a bounded cost: for the choice between plans of a query, not for answers.
-    /// Up to `exact_max` rows (0: none; some hundreds are cheap) are counted, unless many old
-    /// versions and deletes are in the way; more are estimated, mostly to a tenth or two, from
-    /// what indexes and filters say and some entries looked up: a few dozen blocks at most are
-    /// read, whatever the range.
+    /// as of now. It is for the choice between plans of a query, not for answers.
+    ///
+    /// Up to `exact_max` rows are counted (0: none; some hundreds are cheap), unless many old
+    /// versions and deletes are in the way. More are estimated, mostly to a tenth or two, from
+    /// indexes, filters and some entries. The cost is bounded: a few dozen blocks at most are read,
+    /// whatever the range.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

@@ -147,6 +147,7 @@ impl Transaction {
             }
             core.sync_if(options.sync)
         });
+        assert!(result.is_err() || owner.keys() == 0, "what is prepared has the locks");
         // With its locks, if they were not handed over.
         core.locks.release(&mut owner);
         result.map(|()| Prepared::new(handle.clone(), xid))
@@ -262,6 +263,7 @@ impl Core {
             check(Where::All, None)?;
             let mut leader = self.leader.lock();
             self.check_writable()?;
+            assert!(seen < leader.next_seq, "what is visible has a number");
             if leader.next_seq - 1 > seen {
                 if self.has_newer_tables(touched, seen) {
                     continue;

@@ -132,8 +132,8 @@ impl Transaction {
         Ok(found)
     }
 
-    /// Whether others have written `key` since the snapshot that plain reads see: what such a read
-    /// shows is no longer so. False as long as there is no snapshot. Much cheaper than a read.
+    /// Whether others have written `key` after the snapshot that plain reads see. False as long as
+    /// there is no snapshot. Much cheaper than a read.
     ///
     /// # Errors
     /// As [`Transaction::get`].
@@ -176,11 +176,10 @@ impl Transaction {
         Ok(self.writes.get(tree.id(), key)? != Written::Nothing)
     }
 
-    /// The newest value of `key`, locked so that nobody else writes it or reads it to update until
-    /// the transaction ends. A key that is not there is locked as well.
+    /// The newest value of `key`, locked exclusive: until the transaction ends, nobody else writes
+    /// it or reads it to update. A key that is not there is locked as well.
     ///
-    /// An optimistic transaction reads its snapshot, and is refused at commit if the key has
-    /// changed.
+    /// An optimistic transaction reads its snapshot. Its commit fails if the key has changed.
     ///
     /// # Errors
     /// Those of locks; [`Error::Conflict`] if the key has been changed since the transaction's
@@ -201,8 +200,8 @@ impl Transaction {
         self.get_locked(tree, key, Mode::Exclusive)
     }
 
-    /// The newest value of `key`, locked so that nobody else writes it until the transaction ends.
-    /// Others may lock it likewise.
+    /// The newest value of `key`, locked shared: until the transaction ends, nobody else writes it.
+    /// Others may lock it shared too.
     ///
     /// # Errors
     /// Those of locks.

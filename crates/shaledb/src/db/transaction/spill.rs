@@ -2,7 +2,7 @@
 //! there, at the commit, into the tables of the trees.
 //!
 //! At the commit the newest write of each key is written once more, to tables as those of a bulk
-//! load, and one edit puts them in force in all trees. So what was undone, and what is of no use
+//! load, and one edit installs them in all trees. So what was undone, and what is of no use
 //! any more, ends there, and until then nothing but the transaction knows of the runs.
 
 use super::txn::Transaction;
@@ -219,7 +219,7 @@ impl Transaction {
     }
 }
 
-/// Tables of a transaction about to be committed. They are removed unless they get into force.
+/// Tables of a transaction about to be committed. They are removed unless they are installed.
 struct FinalTables {
     core: Arc<Core>,
     parts: Vec<IngestPart>,

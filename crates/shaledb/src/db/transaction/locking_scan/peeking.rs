@@ -104,6 +104,7 @@ impl LockingScan {
         let Some(key) = row.filter(|_| !self.skips) else { return Ok(false) };
         let Some(value) = transaction.read_at(&self.tree, &key, None)? else { return Ok(false) };
         self.show(&value);
+        debug_assert!(self.has(&key), "a row is within bounds");
         (self.position, self.unlocked) = (Position::Row(key), true);
         Ok(true)
     }

@@ -24,8 +24,8 @@ use crate::txn::{Lock, Mode, Span, Wait};
 const AHEAD_MAX: u64 = 64;
 
 impl Transaction {
-    /// A scan that locks the rows that it comes to and the gaps between. (An optimistic transaction
-    /// locks nothing; it is refused at commit if anything of that has changed.)
+    /// A scan that locks the rows that it comes to and the gaps between. That of an optimistic
+    /// transaction locks nothing; its commit fails if any of that has changed.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the options name a snapshot: it shows the newest.
@@ -475,8 +475,15 @@ impl LockingScan {
             last.extend_from_slice(rows.key());
         }
         rows.seek(&at)?;
+        debug_assert!(rows.valid() && rows.key() == at, "a scan shows one moment");
+        debug_assert!(at <= last, "rows ascend");
         last.push(0);
         Ok(Some(last))
+    }
+
+    /// Whether a key is in the range that is scanned.
+    pub(super) fn has(&self, key: &[u8]) -> bool {
+        Span::Range(&self.lower, self.upper.as_deref()).has(key)
     }
 
     fn arrive(&mut self, found: Option<Vec<u8>>, otherwise: Position) -> Result<bool> {
@@ -485,6 +492,7 @@ impl LockingScan {
             self.value.extend_from_slice(rows.scan.value()?);
         }
         self.unlocked = false;
+        debug_assert!(found.as_ref().is_none_or(|key| self.has(key)), "a row is within bounds");
         self.position = found.map_or(otherwise, Position::Row);
         Ok(matches!(self.position, Position::Row(_)))
     }
