@@ -286,9 +286,7 @@ shale_error *shale_open_follower(const char *path,
 // Moves a follower on to what the writer has committed by now. Writes the position in the
 // commit order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on
 // reading what they have seen. After an error all is as it was, and another call may succeed.
-SHALE_MUST_USE
-shale_error *shale_follower_refresh(const shale_db *db,
-                                    uint64_t *seq);
+SHALE_MUST_USE shale_error *shale_follower_refresh(const shale_db *db, uint64_t *seq);
 
 // Closes a database and frees its handle, also if it fails. What was committed is there at the
 // next open, whether or not this succeeds; an error says that the last of it may not survive a
@@ -654,9 +652,7 @@ SHALE_MUST_USE shale_error *shale_txn_set_memory(shale_txn *txn, uint64_t memory
 // Makes all that was written visible, at one position in the commit order, and with `sync`
 // durable. It frees the transaction, also if it fails: then it has been rolled back (of
 // SHALE_POISONED the outcome is known after the next open).
-SHALE_MUST_USE
-shale_error *shale_txn_commit(shale_txn *txn,
-                              bool sync);
+SHALE_MUST_USE shale_error *shale_txn_commit(shale_txn *txn, bool sync);
 
 // Undoes all of it, and frees the transaction.
 void shale_txn_rollback(shale_txn *txn);
