@@ -76,8 +76,8 @@ def open(path: str | os.PathLike[str], *, read_only: bool = False, **settings: A
 def open_follower(path: str | os.PathLike[str], **settings: Any) -> Db:
     """Opens the database in a folder for reading, also while another process writes it.
 
-    What is seen is the state at one place of the commit order, and stays so until ``refresh()``,
-    which answers with that place; commits may be seen that are not durable yet. Settings are those
-    of ``open``, such as ``memory_bytes``.
+    What is seen is the state at one position in the commit order, and stays so until ``refresh()``,
+    which answers with that position. Commits may be seen that are not durable yet. Settings are
+    those of ``open``, such as ``memory_bytes``.
     """
     return _shaledb.open_follower(path, json.dumps(settings))

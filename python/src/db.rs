@@ -89,7 +89,7 @@ impl Db {
         Transaction::begin(&self.0, isolation, optimistic, on_conflict, lock_timeout, sync)
     }
 
-    /// Moves a follower on; the place in the commit order that it shows then.
+    /// Moves a follower on; the position in the commit order that it shows then.
     fn refresh(&self, py: Python<'_>) -> PyResult<u64> {
         run(py, || self.0.refresh())
     }

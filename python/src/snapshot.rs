@@ -15,8 +15,8 @@ impl Snapshot {
 
     /// The engine's own, or an exception if it has ended.
     pub(crate) fn get(&self) -> PyResult<shaledb::Snapshot> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.clone().ok_or_else(|| Closed::new_err("the snapshot has ended"))
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.clone().ok_or_else(|| Closed::new_err("the snapshot has ended"))
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct CompareOptions {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "fillrandom,fillseq,overwrite,settle,readrandom,seekrandom,readseq,\
+        default_value = "fillrandom,fillseq,overwrite,wait_idle,readrandom,seekrandom,readseq,\
                          readwhilewriting,deleterandom"
     )]
     pub(crate) tests: Vec<Benchmark>,

@@ -14,12 +14,12 @@ struct Measure {
     print: fn(f64) -> String,
 }
 
-fn is_settle(row: &Row) -> bool {
-    row.unit == "settle"
+fn is_wait(row: &Row) -> bool {
+    row.unit == "wait_idle"
 }
 
-fn unless_settle(row: &Row, value: f64) -> Option<f64> {
-    (!is_settle(row)).then_some(value)
+fn unless_wait(row: &Row, value: f64) -> Option<f64> {
+    (!is_wait(row)).then_some(value)
 }
 
 /// Response times; a step of the db_bench pattern has one kind of operation.
@@ -28,17 +28,17 @@ fn latency(row: &Row) -> LatencySummary {
 }
 
 const MEASURES: [Measure; 9] = [
-    Measure { name: "rate", of: |row| unless_settle(row, row.rate), print: count },
+    Measure { name: "rate", of: |row| unless_wait(row, row.rate), print: count },
     Measure {
         name: "CPU us/op",
-        of: |row| Some(if is_settle(row) { row.cpu.seconds } else { row.cpu.us_per_op }),
+        of: |row| Some(if is_wait(row) { row.cpu.seconds } else { row.cpu.us_per_op }),
         print: three_digits,
     },
     Measure {
         name: "KB written/op",
         of: |row| {
             let opened = row.open.as_ref().map_or(0, |open| open.written_bytes);
-            Some(match is_settle(row) {
+            Some(match is_wait(row) {
                 true => (row.io.written_bytes + opened) as f64 / 1e3,
                 false => row.io.written_kb_per_op,
             })
@@ -47,9 +47,9 @@ const MEASURES: [Measure; 9] = [
     },
     Measure { name: "w-amp", of: |row| row.counted.write_amp, print: three_digits },
     Measure { name: "size", of: |row| Some(row.size_bytes as f64), print: |v| bytes(v as u64) },
-    Measure { name: "p99", of: |row| unless_settle(row, latency(row).p99), print: micros },
-    Measure { name: "p99.9", of: |row| unless_settle(row, latency(row).p999), print: micros },
-    Measure { name: "max", of: |row| unless_settle(row, latency(row).max), print: micros },
+    Measure { name: "p99", of: |row| unless_wait(row, latency(row).p99), print: micros },
+    Measure { name: "p99.9", of: |row| unless_wait(row, latency(row).p999), print: micros },
+    Measure { name: "max", of: |row| unless_wait(row, latency(row).max), print: micros },
     Measure {
         name: "peak rss",
         of: |row| Some(row.rss_peak_bytes as f64),
@@ -151,7 +151,7 @@ pub(crate) fn terminal(steps: &[Step]) -> String {
 pub(crate) fn markdown(steps: &[Step]) -> String {
     let mut text = String::from(
         "Each cell: Shale / RocksDB, then the two figures. Above 1 is better for rates, below 1 \
-         for the rest; of settle, the CPU is in seconds and what it wrote in KB.\n\n",
+         for the rest; of wait_idle, the CPU is in seconds and what it wrote in KB.\n\n",
     );
     for (setting, group) in settings(steps) {
         text.push_str(&format!("Codecs: {setting}\n\n| test |"));

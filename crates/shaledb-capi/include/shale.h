@@ -67,21 +67,22 @@ typedef enum {
   SHALE_READ_ONLY = 11,
   // The database has been closed.
   SHALE_CLOSED = 12,
-  // Others have changed the same: roll back and try again from the beginning.
+  // Write conflict: another transaction changed the same rows. Roll back and try again from the
+  // beginning.
   SHALE_CONFLICT = 13,
-  // A lock was not to be had in time; the text names it and who holds it. The transaction keeps
-  // what it has: try the call again, or roll back.
+  // Lock wait timeout: a lock was not granted in time. The text names it, and who blocks it. The
+  // transaction keeps its locks: try the call again, or roll back.
   SHALE_LOCK_TIMEOUT = 14,
   // Transactions waited for each other, and this one was rolled back; the text says who waited
   // for whom. Try again from the beginning.
   SHALE_DEADLOCK = 15,
-  // Locks take as much memory as they may.
+  // The lock table is full, and escalation failed: other transactions hold keys in between.
   SHALE_LOCKS_FULL = 16,
-  // What a transaction must keep in memory takes as much as it may.
+  // The part of a write set that cannot leave memory is full.
   SHALE_TRANSACTION_FULL = 17,
   // The transaction was rolled back before; the text says why.
   SHALE_ROLLED_BACK = 18,
-  // A lock was not to be had at once, and the transaction was interrupted; it keeps what it has.
+  // A wait for a lock was interrupted. The transaction keeps its locks.
   SHALE_INTERRUPTED = 19,
   // The process is a fork of the one that opened the database and cannot write to it: open it
   // after the fork, in one process.
@@ -273,7 +274,7 @@ shale_error *shale_open(const char *path,
                         shale_db **db);
 
 // Opens the database in the folder `path` for reading, also while another process writes it. What
-// is seen is the state at one place of the commit order, and stays so until
+// is seen is the state at one position in the commit order, and stays so until
 // shale_follower_refresh; commits may be seen that are not durable yet. No lock is taken and
 // nothing is changed on disk. It holds every table and blob file open, and must run on the
 // writer's machine. `config` may be NULL.
@@ -282,9 +283,9 @@ shale_error *shale_open_follower(const char *path,
                                  const shale_config *config,
                                  shale_db **db);
 
-// Moves a follower on to what the writer has committed by now. Writes the place in the commit
-// order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on reading
-// what they have seen. After an error all is as it was, and another call may succeed.
+// Moves a follower on to what the writer has committed by now. Writes the position in the
+// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on
+// reading what they have seen. After an error all is as it was, and another call may succeed.
 SHALE_MUST_USE shale_error *shale_follower_refresh(const shale_db *db, uint64_t *seq);
 
 // Closes a database and frees its handle, also if it fails. What was committed is there at the
@@ -335,7 +336,7 @@ shale_error *shale_tree_names(const shale_db *db,
                               size_t *count);
 
 // A snapshot of the database as it is now. `seq`, which may be NULL, becomes its sequence number:
-// its place in the commit order.
+// its position in the commit order.
 SHALE_MUST_USE
 shale_error *shale_snapshot_new(const shale_db *db,
                                 shale_snapshot **snapshot,
@@ -617,7 +618,7 @@ shale_error *shale_txn_delete(shale_txn *txn,
                               const void *end,
                               size_t end_len);
 
-// A place to go back to, such as before a statement: 0, 1, and so on.
+// A position to roll back to, such as before a statement: 0, 1, and so on.
 SHALE_MUST_USE shale_error *shale_txn_savepoint(shale_txn *txn, size_t *savepoint);
 
 // Undoes what was written since a savepoint, which stays; later ones are gone. Locks are kept, but
@@ -648,9 +649,9 @@ shale_error *shale_txn_scan(shale_txn *txn,
 // files. Without this: a sixteenth of the database's memory_bytes, 64 MiB at most.
 SHALE_MUST_USE shale_error *shale_txn_set_memory(shale_txn *txn, uint64_t memory_bytes);
 
-// Makes all that was written visible, at one place of the commit order, and with `sync` durable.
-// It frees the transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the
-// outcome is known after the next open).
+// Makes all that was written visible, at one position in the commit order, and with `sync`
+// durable. It frees the transaction, also if it fails: then it has been rolled back (of
+// SHALE_POISONED the outcome is known after the next open).
 SHALE_MUST_USE shale_error *shale_txn_commit(shale_txn *txn, bool sync);
 
 // Undoes all of it, and frees the transaction.
@@ -755,8 +756,8 @@ shale_error *shale_txn_prepare(shale_txn *txn,
                                bool sync,
                                shale_prepared **prepared);
 
-// With `commit` makes what was prepared visible, at one place of the commit order, else undoes it;
-// and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
+// With `commit` makes what was prepared visible, at one position in the commit order, else undoes
+// it; and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
 // fails it stays prepared, and can be tried again; what has been decided before is
 // SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
 SHALE_MUST_USE

@@ -58,7 +58,7 @@ fn with<T: Serialize + DeserializeOwned>(config: &T, name: &str, value: &str) ->
     let broken = |error: serde_json::Error| Fail::Panic(error.to_string());
     let mut all = serde_json::to_value(config).map_err(broken)?;
     let pointer = format!("/{}", name.replace('.', "/"));
-    let Some(place) = all.pointer_mut(&pointer) else {
+    let Some(slot) = all.pointer_mut(&pointer) else {
         let mut names = Vec::new();
         list(&all, "", &mut names);
         return Err(Fail::Config(format!(
@@ -66,7 +66,7 @@ fn with<T: Serialize + DeserializeOwned>(config: &T, name: &str, value: &str) ->
             names.join(", ")
         )));
     };
-    *place = value_of(value);
+    *slot = value_of(value);
     serde_json::from_value(all)
         .map_err(|error| Fail::Config(format!("setting `{name}`: `{value}`: {error}")))
 }

@@ -49,7 +49,7 @@ pub unsafe extern "C" fn shale_open(
 }
 
 /// Opens the database in the folder `path` for reading, also while another process writes it. What
-/// is seen is the state at one place of the commit order, and stays so until
+/// is seen is the state at one position in the commit order, and stays so until
 /// shale_follower_refresh; commits may be seen that are not durable yet. No lock is taken and
 /// nothing is changed on disk. It holds every table and blob file open, and must run on the
 /// writer's machine. `config` may be NULL.
@@ -70,9 +70,9 @@ pub unsafe extern "C" fn shale_open_follower(
     })
 }
 
-/// Moves a follower on to what the writer has committed by now. Writes the place in the commit
-/// order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on reading
-/// what they have seen. After an error all is as it was, and another call may succeed.
+/// Moves a follower on to what the writer has committed by now. Writes the position in the
+/// commit order that it shows to `seq`, which may be NULL. Snapshots, scans and transactions go on
+/// reading what they have seen. After an error all is as it was, and another call may succeed.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_follower_refresh(

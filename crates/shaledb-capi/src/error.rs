@@ -35,21 +35,22 @@ pub enum shale_error_kind {
     SHALE_READ_ONLY = 11,
     /// The database has been closed.
     SHALE_CLOSED = 12,
-    /// Others have changed the same: roll back and try again from the beginning.
+    /// Write conflict: another transaction changed the same rows. Roll back and try again from the
+    /// beginning.
     SHALE_CONFLICT = 13,
-    /// A lock was not to be had in time; the text names it and who holds it. The transaction keeps
-    /// what it has: try the call again, or roll back.
+    /// Lock wait timeout: a lock was not granted in time. The text names it, and who blocks it. The
+    /// transaction keeps its locks: try the call again, or roll back.
     SHALE_LOCK_TIMEOUT = 14,
     /// Transactions waited for each other, and this one was rolled back; the text says who waited
     /// for whom. Try again from the beginning.
     SHALE_DEADLOCK = 15,
-    /// Locks take as much memory as they may.
+    /// The lock table is full, and escalation failed: other transactions hold keys in between.
     SHALE_LOCKS_FULL = 16,
-    /// What a transaction must keep in memory takes as much as it may.
+    /// The part of a write set that cannot leave memory is full.
     SHALE_TRANSACTION_FULL = 17,
     /// The transaction was rolled back before; the text says why.
     SHALE_ROLLED_BACK = 18,
-    /// A lock was not to be had at once, and the transaction was interrupted; it keeps what it has.
+    /// A wait for a lock was interrupted. The transaction keeps its locks.
     SHALE_INTERRUPTED = 19,
     /// The process is a fork of the one that opened the database and cannot write to it: open it
     /// after the fork, in one process.

@@ -39,8 +39,8 @@ pub unsafe extern "C" fn shale_txn_prepare(
     })
 }
 
-/// With `commit` makes what was prepared visible, at one place of the commit order, else undoes it;
-/// and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
+/// With `commit` makes what was prepared visible, at one position in the commit order, else undoes
+/// it; and lets go of its locks. Without `sync` a crash of the machine may leave it prepared. If it
 /// fails it stays prepared, and can be tried again; what has been decided before is
 /// SHALE_INVALID_ARGUMENT. The handle is to be freed in any case.
 #[must_use]

@@ -35,7 +35,7 @@ pub enum shale_report_kind {
 
 use shale_report_kind::*;
 
-/// How many locks are told of.
+/// How many locks are reported.
 const LOCKS_MAX: usize = 10_000;
 
 /// A report of a shale_report_kind, as JSON.
@@ -68,7 +68,7 @@ fn report_of(db: &shaledb::Db, kind: c_int) -> Result<Value, Fail> {
         n if n == SHALE_REPORT_LOCKS as c_int => Ok(json!(db.locks(LOCKS_MAX)?)),
         n if n == SHALE_REPORT_DEADLOCK as c_int => {
             let last = db.last_deadlock()?;
-            let told = last.map(|last| {
+            let reported = last.map(|last| {
                 let text = last.deadlock.to_string();
                 json!({
                     "count": last.count,
@@ -77,7 +77,7 @@ fn report_of(db: &shaledb::Db, kind: c_int) -> Result<Value, Fail> {
                     "deadlock": last.deadlock,
                 })
             });
-            Ok(told.unwrap_or_default())
+            Ok(reported.unwrap_or_default())
         }
         n if n == SHALE_REPORT_TREES as c_int => trees(db),
         n if n == SHALE_REPORT_COMPACTION as c_int => Ok(levels(db)),

@@ -113,9 +113,9 @@ pub unsafe extern "C" fn shale_scan_step(
     guard(|| {
         // SAFETY: a live handle.
         let scan = &mut unsafe { handle_mut(scan, "scan") }?.0;
-        for (place, name) in [(key, "key"), (value, "value")] {
+        for (out, name) in [(key, "key"), (value, "value")] {
             // SAFETY: a place for a pointer.
-            unsafe { store(place, name, std::ptr::null()) }?;
+            unsafe { store(out, name, std::ptr::null()) }?;
         }
         go(scan, how, &[])?;
         if !scan.valid() {

@@ -11,7 +11,7 @@ use crate::quiet::free;
 pub struct shale_snapshot(pub(crate) shaledb::Snapshot);
 
 /// A snapshot of the database as it is now. `seq`, which may be NULL, becomes its sequence number:
-/// its place in the commit order.
+/// its position in the commit order.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_snapshot_new(

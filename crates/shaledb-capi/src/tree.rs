@@ -127,9 +127,9 @@ pub unsafe extern "C" fn shale_trees_change(
         // SAFETY: a live handle.
         let db = unsafe { handle(db, "db") }?;
         let made = db.0.change_trees(&create, &drop)?;
-        for (place, tree) in made.into_iter().enumerate() {
+        for (at, tree) in made.into_iter().enumerate() {
             // SAFETY: a place for each name that was to be created.
-            unsafe { give(trees.add(place), "trees", shale_tree::new(tree))? };
+            unsafe { give(trees.add(at), "trees", shale_tree::new(tree))? };
         }
         Ok(())
     })
@@ -148,7 +148,7 @@ unsafe fn texts<'a>(
         return Err(Fail::null(what));
     }
     // SAFETY: so many places, as the caller says.
-    (0..count).map(|place| unsafe { text(*list.add(place), what) }).collect()
+    (0..count).map(|at| unsafe { text(*list.add(at), what) }).collect()
 }
 
 /// A tree's name, valid until the handle is freed. Of NULL: an empty text.

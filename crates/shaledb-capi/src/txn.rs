@@ -262,7 +262,7 @@ pub unsafe extern "C" fn shale_txn_delete(
     })
 }
 
-/// A place to go back to, such as before a statement: 0, 1, and so on.
+/// A position to roll back to, such as before a statement: 0, 1, and so on.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_savepoint(
@@ -374,9 +374,9 @@ pub unsafe extern "C" fn shale_txn_set_memory(
     })
 }
 
-/// Makes all that was written visible, at one place of the commit order, and with `sync` durable.
-/// It frees the transaction, also if it fails: then it has been rolled back (of SHALE_POISONED the
-/// outcome is known after the next open).
+/// Makes all that was written visible, at one position in the commit order, and with `sync`
+/// durable. It frees the transaction, also if it fails: then it has been rolled back (of
+/// SHALE_POISONED the outcome is known after the next open).
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_commit(txn: *mut shale_txn, sync: bool) -> *mut shale_error {

@@ -33,7 +33,7 @@ fn start(dir: &Path) -> Child {
         "db",
         "--keep",
         "--benchmarks",
-        "fillseq,readrandom,settle",
+        "fillseq,readrandom,wait_idle",
         "--ops",
         "1000G",
         "--duration",
@@ -97,7 +97,7 @@ fn assert_complete(dir: &Path, output: &Output) {
             row["step"].as_str().unwrap().to_owned()
         })
         .collect();
-    assert_eq!(steps, ["fillseq", "readrandom", "settle"]);
+    assert_eq!(steps, ["fillseq", "readrandom", "wait_idle"]);
 }
 
 #[test]

@@ -431,7 +431,7 @@ fn the_bench_and_the_demo_run() {
             "--run",
             "run",
             "--benchmarks",
-            "fillrandom,fillseq,overwrite,settle,readrandom,seekrandom,readseq,readwhilewriting,\
+            "fillrandom,fillseq,overwrite,wait_idle,readrandom,seekrandom,readseq,readwhilewriting,\
              deleterandom",
         ],
     );

@@ -147,8 +147,8 @@ pub fn open_in(env: &Env, path: &Path) -> Result<Inspection> {
             Ok(Inspection::Current { manifest: file_name(FileKind::Manifest, id) })
         }
         Some((FileKind::Lock, _)) | None => Err(Error::InvalidArgument(format!(
-            "{} is not a file of a database that can be inspected: 000123.table, 000123.run, \
-             000123.wal, 000123.blob, 000123.prepared, MANIFEST-000123 and CURRENT are",
+            "{} cannot be inspected; name a file such as 000123.table, 000123.run, 000123.wal, \
+             000123.blob, 000123.prepared, MANIFEST-000123 or CURRENT",
             path.display()
         ))),
     }

@@ -143,18 +143,18 @@ impl Engine for Fjall {
         Ok(())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         for tree in &self.trees {
             tree.rotate_memtable_and_wait()?;
         }
-        self.wait_idle();
+        self.await_workers();
         for tree in &self.trees {
             // One call is one compaction, if one is due. The workers start them at flushes only.
             loop {
                 let before = tree.tree.current_version().id();
                 let oldest = self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
                 tree.tree.compact(tree.config.compaction_strategy.clone(), oldest)?;
-                self.wait_idle();
+                self.await_workers();
                 if tree.tree.current_version().id() == before {
                     break;
                 }
@@ -190,7 +190,7 @@ impl Engine for Fjall {
 }
 
 impl Fjall {
-    fn wait_idle(&self) {
+    fn await_workers(&self) {
         while self.db.outstanding_flushes() > 0 || self.db.active_compactions() > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }

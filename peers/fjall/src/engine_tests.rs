@@ -57,7 +57,7 @@ fn commits_can_be_synced() {
 }
 
 #[test]
-fn what_is_settled_is_in_levels() {
+fn what_is_idle_is_in_levels() {
     let dir = tempfile::tempdir().unwrap();
     let setup = conformance::setup();
     let store = Fjall::open(dir.path(), &setup, &["a", "b"]).unwrap();
@@ -66,7 +66,7 @@ fn what_is_settled_is_in_levels() {
         let key = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes();
         handle.put((n % 2) as usize, &key, &[n as u8; 200]).unwrap();
     }
-    store.settle().unwrap();
+    store.wait_idle().unwrap();
     let metrics = store.metrics().unwrap();
     assert!(metrics.levels.iter().map(|level| level.bytes).sum::<u64>() > 10_000);
     assert!(metrics.table.contains("tables"), "{}", metrics.table);

@@ -88,7 +88,7 @@ impl Engine for Lmdb {
         write.commit().map_err(Into::into)
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         self.env.force_sync().map_err(Into::into)
     }
 

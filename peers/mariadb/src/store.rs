@@ -219,7 +219,7 @@ impl MariaDb {
         self.server.unwrap().kill();
     }
 
-    fn settle_innodb(&self) -> Result<()> {
+    fn wait_idle_innodb(&self) -> Result<()> {
         let before = self.ask("SELECT @@GLOBAL.innodb_max_dirty_pages_pct")?;
         self.admin().query_drop("SET GLOBAL innodb_max_dirty_pages_pct = 0")?;
         let waited =
@@ -234,7 +234,7 @@ impl MariaDb {
         waited
     }
 
-    fn settle_myrocks(&self) -> Result<()> {
+    fn wait_idle_myrocks(&self) -> Result<()> {
         self.admin().query_drop("SET GLOBAL rocksdb_force_flush_memtable_now = 1")?;
         self.wait_until("no compaction is due", |connection| {
             let query = "SELECT COALESCE(SUM(value), 0) FROM information_schema.rocksdb_cfstats \
@@ -316,12 +316,12 @@ impl Store for MariaDb {
         extra
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         match self.form {
-            Form::Myrocks => self.settle_myrocks(),
+            Form::Myrocks => self.wait_idle_myrocks(),
             // Returns when nothing is left to flush or to merge.
-            Form::Shale => Ok(self.admin().query_drop("SET GLOBAL shale_settle_now = 1")?),
-            _ => self.settle_innodb(),
+            Form::Shale => Ok(self.admin().query_drop("SET GLOBAL shale_wait_idle_now = 1")?),
+            _ => self.wait_idle_innodb(),
         }
     }
 

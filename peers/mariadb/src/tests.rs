@@ -46,7 +46,7 @@ fn agrees(form: Form) {
     agreement::sales(&store, &sales, 1, 400).unwrap();
     let oltp = model(path, "oltp", &sysbench::over_kv::TREES);
     agreement::oltp(&store, &oltp, 1, 800).unwrap();
-    store.settle().unwrap();
+    store.wait_idle().unwrap();
     let found = check_open(&store).unwrap();
     assert!(found.contains("\"purchases1\":") && found.contains("\"sbtest0\":"), "{found}");
     let metrics = store.metrics().unwrap();

@@ -190,7 +190,7 @@ impl Engine for RocksDb {
         Ok(())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         let mut flush = FlushOptions::default();
         flush.set_wait(true);
         for name in &self.names {
@@ -379,7 +379,7 @@ mod tests {
             let key = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes();
             handle.put((n % 2) as usize, &key, &[n as u8; 200]).unwrap();
         }
-        store.settle().unwrap();
+        store.wait_idle().unwrap();
         let metrics = store.metrics().unwrap();
         let right = 200_000 * 208;
         for bytes in [metrics.user_bytes, metrics.wal_bytes] {

@@ -142,7 +142,7 @@ impl Engine for Sqlite {
         Ok(())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         let _turn = lock(&self.writing);
         let busy: i64 =
             lock(&self.own).query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))?;
@@ -309,6 +309,6 @@ mod tests {
         let free = store.metrics().unwrap().table;
         let free: u64 = free.trim().rsplit(' ').next().unwrap().parse().unwrap();
         assert!(free > 100, "{free}");
-        store.settle().unwrap();
+        store.wait_idle().unwrap();
     }
 }

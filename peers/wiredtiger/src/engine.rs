@@ -223,7 +223,7 @@ impl Engine for WiredTiger {
         }
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         checked(call!(own.session, checkpoint, std::ptr::null()))
     }

@@ -18,7 +18,7 @@ fn commits_can_be_synced() {
 }
 
 #[test]
-fn every_codec_opens_and_settled_bytes_are_counted() {
+fn every_codec_opens_and_bytes_when_idle_are_counted() {
     let names = ["none", "zlib:1", "zlib", "zstd:3", "lz4"].map(|codec| {
         super::codec(&Setup { codecs: codec.parse().unwrap(), ..conformance::setup() }).1
     });
@@ -33,7 +33,7 @@ fn every_codec_opens_and_settled_bytes_are_counted() {
             let key = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes();
             handle.put(0, &key, &[n as u8; 200]).unwrap();
         }
-        store.settle().unwrap();
+        store.wait_idle().unwrap();
         let metrics = store.metrics().unwrap();
         assert!(metrics.wal_bytes > 1_000_000, "{metrics:?}");
         let size = shaledb_lab::measure::disk_bytes(dir.path());

@@ -98,8 +98,8 @@ impl Run<'_> {
         Ok(figures)
     }
 
-    /// Writes every record, in random order as a busy application would, then lets the engine
-    /// settle.
+    /// Writes every record, in random order as a busy application would, then waits until
+    /// the engine is idle.
     fn load(&self, figures: &mut Figures, bar: &ProgressBar) -> Outcome<String> {
         let db = Db::open(self.path, self.config())?;
         let tree = db.tree_or_create(TREE)?;
@@ -119,7 +119,7 @@ impl Run<'_> {
         figures.write_seconds = start.elapsed().as_secs_f64();
         db.flush()?;
         db.wait_idle()?;
-        figures.settle_seconds = start.elapsed().as_secs_f64() - figures.write_seconds;
+        figures.wait_idle_seconds = start.elapsed().as_secs_f64() - figures.write_seconds;
         let levels = db.stats().to_string();
         drop((batch, tree));
         db.close()?;

@@ -11,11 +11,11 @@ use std::path::Path;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Figures {
     pub(super) name: String,
-    /// On disk when everything has settled: tables, log, manifest.
+    /// On disk when the engine is idle: tables, log, manifest.
     pub(super) stored_bytes: u64,
     pub(super) write_seconds: f64,
     /// From the last write until no compaction is due.
-    pub(super) settle_seconds: f64,
+    pub(super) wait_idle_seconds: f64,
     pub(super) get_seconds: f64,
     pub(super) get_us: LatencySummary,
     /// Of a range of 100 rows.
@@ -65,7 +65,7 @@ impl<'a> Report<'a> {
             "stored",
             "of raw",
             "write",
-            "settle",
+            "wait_idle",
             "get",
             "p50",
             "p99",
@@ -81,7 +81,7 @@ impl<'a> Report<'a> {
                 bytes(figures.stored_bytes),
                 format!("{:.1} %", 100.0 * figures.stored_bytes as f64 / raw),
                 format!("{}/s", bytes(rate(raw, figures.write_seconds) as u64)),
-                format!("{} s", three_digits(figures.settle_seconds)),
+                format!("{} s", three_digits(figures.wait_idle_seconds)),
                 format!("{}/s", count(rate(records, figures.get_seconds))),
                 micros(figures.get_us.p50),
                 micros(figures.get_us.p99),

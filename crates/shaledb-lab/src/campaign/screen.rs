@@ -72,7 +72,7 @@ pub(super) fn brief(row: &Row) -> String {
         format!("{} {}", row.engine, row.setting)
     };
     let mut text = format!("{:>18} {name:<12}", row.step);
-    if row.unit == "settle" || row.ops <= 1 {
+    if row.unit == "wait_idle" || row.ops <= 1 {
         text.push_str(&format!(
             " {} s, {} CPU s, {} written, size {}",
             three_digits(row.seconds),

@@ -28,7 +28,7 @@ pub enum Kind {
     Insert,
     /// The insert benchmark with large objects of two sizes and four shares of random bytes
     Large,
-    /// The db_bench pattern: fillseq, readwhilewriting, overwrite, settle
+    /// The db_bench pattern: fillseq, readwhilewriting, overwrite, wait_idle
     Kv,
 }
 
@@ -132,7 +132,7 @@ impl CompressOptions {
                         Benchmark::Fillseq,
                         Benchmark::Readwhilewriting,
                         Benchmark::Overwrite,
-                        Benchmark::Settle,
+                        Benchmark::WaitIdle,
                     ],
                     num: self.scaled(options.num),
                     value_bytes: ValueBytes { least: 400, most: 400 },

@@ -77,7 +77,7 @@ pub fn columns(step: &Step<'_>) -> Vec<Column> {
 
 /// Whether a step is one operation as a whole, such as to drop everything.
 pub fn is_whole(row: &Row) -> bool {
-    matches!(row.unit.as_str(), "settle" | "drop")
+    matches!(row.unit.as_str(), "wait_idle" | "drop")
 }
 
 fn wrote(row: &Row) -> bool {

@@ -24,12 +24,12 @@ const TICK: Duration = Duration::from_secs(1);
 const HELD_SHARE: f64 = 0.95;
 
 /// A client that waits until the store has nothing more to do.
-pub struct Settle<'a, S>(pub &'a S);
+pub struct WaitIdle<'a, S>(pub &'a S);
 
-impl<S: Store> Client for Settle<'_, S> {
+impl<S: Store> Client for WaitIdle<'_, S> {
     fn run(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         if pace.begin() {
-            self.0.settle()?;
+            self.0.wait_idle()?;
             pace.end(0, Did { found: true, ..Did::default() });
         }
         Ok(())

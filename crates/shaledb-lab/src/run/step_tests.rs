@@ -42,7 +42,7 @@ impl Store for Fake {
         self.host.clone()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         self.metrics.lock().unwrap().compaction_bytes += 500;
         Ok(())
     }
@@ -182,8 +182,8 @@ fn what_the_engine_counts_is_that_of_the_step() {
 
     // What an engine does while it opens is owed to the step.
     let spec = StepSpec { opened: Some(Opened::default()), ..spec(1) };
-    let settle: Box<dyn Client> = Box::new(Settle(&store));
-    let row = run(&store, &spec, vec![settle], None, &mut silent).unwrap();
+    let wait_idle: Box<dyn Client> = Box::new(WaitIdle(&store));
+    let row = run(&store, &spec, vec![wait_idle], None, &mut silent).unwrap();
     assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (1120, 500));
     assert_eq!((row.ops, row.counted.write_amp), (1, None));
 }

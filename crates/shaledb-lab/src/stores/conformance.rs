@@ -91,7 +91,7 @@ impl<'a, E: Engine> Check<'a, E> {
             600..800 => self.get(tree),
             800..985 => self.scan(tree),
             985..990 => self.clear(tree),
-            990..993 => self.engine.as_ref().map_or(Ok(()), E::settle),
+            990..993 => self.engine.as_ref().map_or(Ok(()), E::wait_idle),
             993..996 => self.reopen().and_then(|()| self.compare_all()),
             996..998 => self.compare_a_copy(),
             _ => self.compare_all(),
@@ -422,8 +422,8 @@ mod tests {
             self.0.clear_tree(tree)
         }
 
-        fn settle(&self) -> Result<()> {
-            self.0.settle()
+        fn wait_idle(&self) -> Result<()> {
+            self.0.wait_idle()
         }
 
         fn metrics(&self) -> Result<Metrics> {

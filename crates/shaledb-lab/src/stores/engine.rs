@@ -200,7 +200,7 @@ pub trait Engine: Send + Sync + Sized {
     fn clear_tree(&self, tree: TreeId) -> Result<()>;
 
     /// Flushes everything and waits until no compaction is due.
-    fn settle(&self) -> Result<()>;
+    fn wait_idle(&self) -> Result<()>;
 
     /// What the engine counted so far.
     fn metrics(&self) -> Result<Metrics>;

@@ -75,8 +75,8 @@ impl<E: Engine> Store for KvStore<E> {
         Some(self.folder.clone())
     }
 
-    fn settle(&self) -> Result<()> {
-        self.engine.settle()
+    fn wait_idle(&self) -> Result<()> {
+        self.engine.wait_idle()
     }
 
     fn metrics(&self) -> Result<Metrics> {

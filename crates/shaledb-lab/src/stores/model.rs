@@ -68,7 +68,7 @@ impl Engine for Model {
         Ok(())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         Ok(())
     }
 

@@ -27,7 +27,7 @@ impl Store for Null {
         None
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl Engine for Null {
         Ok(())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         Ok(())
     }
 

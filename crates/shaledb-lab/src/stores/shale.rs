@@ -84,7 +84,7 @@ impl Engine for Shale {
         Ok(())
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         self.db.flush()?;
         self.db.wait_idle()?;
         Ok(())

@@ -47,7 +47,7 @@ pub trait Store: Send + Sync + Sized {
     }
 
     /// Flushes everything and waits until the engine has nothing more to do.
-    fn settle(&self) -> Result<()>;
+    fn wait_idle(&self) -> Result<()>;
 
     /// What the engine counted so far. Asked for once a second during a step.
     fn metrics(&self) -> Result<Metrics>;

@@ -91,14 +91,14 @@ pub enum Error {
     /// An earlier failure (such as a failed sync) makes further writes unsafe. Reads go on. Close
     /// and reopen the database: what was durable before is there.
     Poisoned(Arc<Error>),
-    /// An optimistic transaction, or one that has a snapshot, and others have changed the same.
-    /// Roll it back and try it again from its beginning.
+    /// Write conflict: another transaction changed the same rows. An optimistic transaction gets
+    /// it, or one that has a snapshot. Roll it back and try it again from its beginning.
     Conflict {
         /// What was changed by others.
         what: String,
     },
-    /// A lock was not to be had in the time that the transaction may wait. The call has done
-    /// nothing; the transaction keeps what it has: try the call again, or roll back.
+    /// Lock wait timeout: a lock was not granted in the time that the transaction may wait. The
+    /// call has changed nothing. The transaction keeps its locks: try the call again, or roll back.
     LockTimeout {
         /// The lock asked for, in words.
         lock: String,
@@ -126,15 +126,15 @@ pub enum Error {
     /// Transactions waited for each other, and this one had to give way: it has been rolled back.
     /// Try it again from its beginning.
     Deadlock(Arc<Deadlock>),
-    /// Locks take as much memory as they may, and those of the transaction cannot be made fewer
-    /// ranges (which happens by itself), because others hold what is between. The call has done
-    /// nothing. Commit or roll back transactions that hold many, or raise `memory_bytes`.
+    /// The lock table is full, and escalation failed: other transactions hold keys in between.
+    /// (Escalation makes ranges of a transaction's keys. It happens by itself.) The call has
+    /// changed nothing. End transactions that hold many locks, or raise `memory_bytes`.
     LocksFull {
         /// What all locks together may take, in bytes: a sixteenth of `memory_bytes`.
         bytes_max: u64,
     },
-    /// What a transaction must keep in memory takes as much as it may: of an optimistic one all
-    /// that it writes, of others the range deletes. The call has done nothing.
+    /// The part of a write set that cannot leave memory is full: of an optimistic transaction all
+    /// that it writes, of others the range deletes. The call has changed nothing.
     TransactionFull {
         /// What they may take, in bytes.
         bytes_max: u64,
@@ -268,22 +268,22 @@ impl fmt::Display for Error {
             }
             Error::DiskFull { path } => write!(
                 f,
-                "no space left on the device while writing {}; reads go on, and writes resume \
-                 by themselves once there is space",
+                "no space left on the device while writing {}; reads go on; free some space, then \
+                 writes resume by themselves",
                 path.display()
             ),
             Error::Corruption { path, offset, what } => write!(
                 f,
-                "{} is damaged at byte {offset}: {what}; `shale verify` lists all damage, \
-                 `shale repair` salvages what is left",
+                "{} is damaged at byte {offset}: {what}; run `shale verify` to list all damage, \
+                 `shale repair` to salvage the rest",
                 path.display()
             ),
             Error::Config { setting, what } => write!(f, "setting `{setting}`: {what}"),
             Error::InvalidArgument(what) => f.write_str(what),
             Error::Locked { path } => write!(
                 f,
-                "the database is in use by another process, or opened twice in this one: {} is \
-                 held; close the other first; to read beside it, open a follower or a checkpoint",
+                "the database is open in another process, or by another handle of this one, which \
+                 has locked {}; close that first, or open a follower or a checkpoint to read",
                 path.display()
             ),
             Error::NoSuchTree(name) => write!(f, "there is no tree named `{name}`"),
@@ -293,51 +293,52 @@ impl fmt::Display for Error {
             }
             Error::Poisoned(cause) => write!(
                 f,
-                "writes are refused because an earlier failure may have lost data ({cause}); \
+                "writes are refused, because an earlier failure may have lost data ({cause}); \
                  close and reopen the database"
             ),
             Error::Conflict { what } => {
-                write!(f, "{what}; roll the transaction back and try it again")
+                write!(f, "write conflict: {what}; roll the transaction back and retry it")
             }
             Error::LockTimeout { lock, holder, waited_millis } => write!(
                 f,
-                "no lock after {waited_millis} ms: transaction {holder} is in the way of {lock}; \
-                 nothing was done, try it again or roll back"
+                "lock wait timeout after {waited_millis} ms: transaction {holder} blocks {lock}; \
+                 nothing was changed; retry the call or roll back"
             ),
             Error::Interrupted { lock, holder } => write!(
                 f,
-                "interrupted while transaction {holder} was in the way of {lock}; nothing was done"
+                "lock wait interrupted: transaction {holder} blocks {lock}; nothing was changed"
             ),
             Error::LockWait { lock, holder } => write!(
                 f,
-                "waiting for {lock}: transaction {holder} is in the way; make the same call again \
-                 when it has gone on"
+                "lock wait: transaction {holder} blocks {lock}; repeat the call when that one has \
+                 gone on"
             ),
             Error::Deadlock(deadlock) => {
                 write!(f, "deadlock: {deadlock} and was rolled back; try it again")
             }
             Error::LocksFull { bytes_max } => write!(
                 f,
-                "locks take the {bytes_max} bytes that they may; end transactions that hold many, \
-                 or raise `memory_bytes`, of which it is a sixteenth"
+                "the lock table is full ({bytes_max} bytes, a sixteenth of `memory_bytes`), and \
+                 escalation failed: other transactions hold keys in between; end transactions \
+                 that hold many locks, or raise `memory_bytes`"
             ),
             Error::TransactionFull { bytes_max } => write!(
                 f,
-                "what the transaction must keep in memory (all writes of an optimistic one, else \
-                 range deletes) takes the {bytes_max} bytes that it may; commit in parts, raise \
-                 its `memory_bytes`, or make it pessimistic"
+                "the write set is full: what cannot leave memory (all writes of an optimistic \
+                 transaction, else range deletes) takes its {bytes_max} bytes; commit in parts, \
+                 raise the transaction's `memory_bytes`, or make it pessimistic"
             ),
-            Error::RolledBack(cause) => {
-                write!(f, "the transaction was rolled back before because of this: {cause}")
-            }
+            Error::RolledBack(cause) => write!(f, "the transaction was rolled back: {cause}"),
             Error::Forked { path, opened_by } => write!(
                 f,
-                "{} was opened by process {opened_by}, of which this one is a fork that cannot \
+                "{} was opened by process {opened_by}; this process is a fork of it and cannot \
                  write there; open the database after the fork, in one process",
                 path.display()
             ),
-            Error::ReadOnly => f.write_str("the database is open for reading only"),
-            Error::Closed => f.write_str("the database has been closed"),
+            Error::ReadOnly => {
+                f.write_str("the database is open for reading only; reopen it to write")
+            }
+            Error::Closed => f.write_str("the database is closed"),
         }
     }
 }

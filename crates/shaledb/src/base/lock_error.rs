@@ -104,5 +104,7 @@ fn short(key: &[u8]) -> String {
 
 /// The words for a change since a snapshot.
 pub(crate) fn changed_text(keys: &str, since: SeqNo) -> String {
-    format!("{keys} was changed after the transaction's snapshot (at {since}) was taken")
+    format!(
+        "another transaction changed {keys} after this one's snapshot (sequence number {since})"
+    )
 }

@@ -10,7 +10,7 @@ pub struct RangeDelete {
     pub start: Vec<u8>,
     /// The first key not deleted.
     pub end: Vec<u8>,
-    /// The delete's place in the commit order.
+    /// The delete's position in the commit order.
     pub seq: SeqNo,
 }
 

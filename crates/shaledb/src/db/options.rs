@@ -17,8 +17,8 @@ use crate::fs::Env;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     /// Whether the commit, and with it every earlier one, is durable when the call returns.
-    /// Default false: it survives a crash of the process, and after a crash of the machine what
-    /// survives is a prefix of the commit order.
+    /// Default false. Then the commit survives a crash of the process. After a crash of the machine
+    /// a prefix of the commit order survives.
     pub sync: bool,
 }
 
@@ -52,8 +52,8 @@ pub enum Background {
     /// Threads of the database.
     #[default]
     Threads,
-    /// The caller, one piece at a time, with [`Db::step`](crate::Db::step); whoever must wait (a
-    /// writer for room, a flush, a compaction on request) steps too. For simulations.
+    /// The caller, one piece at a time, with [`Db::step`](crate::Db::step). A call that must wait
+    /// (a write for room, a flush, a compaction on request) steps too. For simulations.
     Stepped,
 }
 

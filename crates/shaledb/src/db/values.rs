@@ -106,6 +106,7 @@ impl Read for ValueReader {
         }
         match &mut self.source {
             Source::Value { value, at } => {
+                debug_assert!(*at <= value.len(), "what is read is of the value");
                 let rest = &value[*at..];
                 let count = rest.len().min(buf.len());
                 buf[..count].copy_from_slice(&rest[..count]);
@@ -178,7 +179,7 @@ impl Core {
                 bytes += count as u64;
                 if bytes > VALUE_BYTES_MAX {
                     return Err(Error::InvalidArgument(format!(
-                        "a value is longer than {VALUE_BYTES_MAX} bytes"
+                        "a value is longer than {VALUE_BYTES_MAX} bytes, the most that is possible"
                     )));
                 }
                 writer.append(&part[..count])?;

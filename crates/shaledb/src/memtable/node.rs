@@ -51,7 +51,7 @@ pub(super) struct Node {
 /// An entry of a memtable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemEntry<'a> {
-    /// Its place in the commit order.
+    /// Its position in the commit order.
     pub seq: SeqNo,
     /// What it says of its key.
     pub kind: Kind,
@@ -64,7 +64,7 @@ pub struct MemEntry<'a> {
 pub struct Sample<'a> {
     /// Its key.
     pub key: &'a [u8],
-    /// Its place in the commit order.
+    /// Its position in the commit order.
     pub seq: SeqNo,
     /// What it says of its key.
     pub kind: Kind,

@@ -1,4 +1,4 @@
-//! What is newer than a place in the commit order, compared with the whole history.
+//! What is newer than a position in the commit order, compared with the whole history.
 
 use super::*;
 use crate::iter::testing::Random;

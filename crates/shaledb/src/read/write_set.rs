@@ -1,4 +1,4 @@
-//! What a transaction has written itself, as a source of its scans.
+//! The write set of a transaction, as a source of its scans.
 
 use crate::iter::WriteSetView;
 use crate::iter::concat::{Concat, Run};

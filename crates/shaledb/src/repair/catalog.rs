@@ -118,8 +118,8 @@ impl Catalog {
             let is_table = |meta: &TableMeta| files.contains_key(&(FileKind::Table, meta.id));
             for meta in tables_of(&trees).filter(|meta| is_table(meta)) {
                 let what = format!(
-                    "it is of the transaction `{}`, which was prepared; its name says that it was \
-                     committed, so it counts as committed, though the edit that did so is lost",
+                    "the prepared transaction `{}` wrote it; its file name says that this was \
+                     committed, so it is kept, but the edit that committed it is lost",
                     xid.escape_ascii()
                 );
                 report.note(&file_name(FileKind::Table, meta.id), None, what);
@@ -131,7 +131,7 @@ impl Catalog {
                 Ok(found) => found,
                 Err(what) => {
                     let what = format!(
-                        "{what}; the prepared transaction that it names is left out, its writes \
+                        "{what}; the prepared transaction that it names is left out; its writes \
                          stay in .run files"
                     );
                     report.note(&name, None, what);

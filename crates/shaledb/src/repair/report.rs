@@ -293,7 +293,7 @@ impl fmt::Display for RepairReport {
             )?,
             CatalogStanding::Lost => writeln!(
                 f,
-                "manifest: lost; trees were told from their tables, and files that were no longer \
+                "manifest: lost; trees were found by their tables, and files that were no longer \
                  needed may have been taken in"
             )?,
         }

@@ -220,7 +220,7 @@ impl Sources {
         let is_there = |id| work.files.contains_key(&(FileKind::Wal, id));
         if let Some((id, bytes)) = catalog.log_end.take_if(|(id, _)| !is_there(*id)) {
             let what = format!(
-                "it was the end of the log, {bytes} bytes long, when the database was closed, but \
+                "it was the end of the log, with {bytes} bytes, when the database was closed; it \
                  is missing"
             );
             report.note(&file_name(FileKind::Wal, id), None, what);
@@ -425,7 +425,8 @@ pub fn write(
         }
         rows.next()?;
     }
-    ingest.finish()?;
+    let written = ingest.finish()?;
+    assert_eq!(written, done.rows, "each row that is reported is written");
     progress(work.progress(RepairStep::Writing, tree.name()));
     Ok(done)
 }

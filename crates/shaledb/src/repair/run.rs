@@ -90,7 +90,7 @@ pub fn repair(
     for (xid, undecided) in &sources.prepared.undecided {
         if catalog.prepared.contains_key(xid) {
             let what = format!(
-                "what became of a transaction `{}` is lost, and another one is prepared under the \
+                "the decision on a transaction `{}` is lost, and another one is prepared under the \
                  same name; the one in the log is left out",
                 xid.escape_ascii()
             );

@@ -6,11 +6,11 @@
 
 pub mod locks;
 pub mod reads;
-pub mod writes;
+pub mod write_set;
 
 pub use locks::deadlock;
 pub use locks::{
     About, Interrupt, KeysMark, Live, Lock, LockTable, Mode, Owner, Refusal, Span, TxnId, Wait,
     Writers,
 };
-pub use writes::runs;
+pub use write_set::runs;

@@ -39,6 +39,8 @@ impl TreeReads {
         }
         let at = self.ranges.partition_point(|range| range.0 < new.0);
         self.ranges.insert(at, new);
+        let apart = |a: &KeyRange, b: &KeyRange| a.1.as_ref().is_some_and(|end| *end < b.0);
+        debug_assert!(self.ranges.is_sorted_by(apart), "ranges are in order and apart");
     }
 }
 
@@ -95,6 +97,7 @@ impl ReadSet {
                 self.bytes += lower.len() + upper.as_ref().map_or(0, Vec::len) + KEY_BYTES;
                 reads.ranges = vec![(lower, upper)];
             }
+            debug_assert!(reads.keys.is_empty() && reads.ranges.len() < 2, "one range has all");
         }
     }
 

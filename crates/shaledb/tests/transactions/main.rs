@@ -185,7 +185,7 @@ fn locks_are_waited_for_in_turn() {
     let mut b = db.begin(TransactionOptions::default()).unwrap();
     a.put(&tree, b"k", b"a").unwrap();
     let told = b.put(&tree, b"k", b"b").unwrap_err().to_string();
-    let wanted = format!("transaction {} is in the way", a.id());
+    let wanted = format!("transaction {} blocks", a.id());
     assert!(told.contains(&wanted) && told.contains("key `k` of tree `t`"), "{told}");
     a.commit(DONE).unwrap();
     b.put(&tree, b"k", b"b").unwrap();
@@ -248,7 +248,7 @@ fn first_who_commits_wins() {
             let result = slow.put(&tree, b"k", b"slow").and_then(|()| slow.commit(DONE));
             let error = result.unwrap_err();
             assert!(matches!(error, Error::Conflict { .. }), "{error}");
-            assert!(error.to_string().contains("key `k` of tree `t` was changed"), "{error}");
+            assert!(error.to_string().contains("changed key `k` of tree `t`"), "{error}");
         }
         // A range delete, and one that meets a change.
         let mut slow = db.begin(options).unwrap();

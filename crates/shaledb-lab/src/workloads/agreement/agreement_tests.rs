@@ -75,7 +75,7 @@ impl Engine for Forgetful {
         self.0.clear_tree(tree)
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         Ok(())
     }
 

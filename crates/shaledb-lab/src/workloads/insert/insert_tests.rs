@@ -146,12 +146,12 @@ fn commits_have_the_rows_that_the_steps_say() {
 
 #[test]
 fn a_plan_has_each_step_under_a_name_of_its_own() {
-    let some = options(&["--steps", "l.i0,settle,l.x,settle,qr100", "--rows", "1000"]);
+    let some = options(&["--steps", "l.i0,wait_idle,l.x,wait_idle,qr100", "--rows", "1000"]);
     let planned = some.planned();
     let names: Vec<&str> = planned.iter().map(|step| step.name.as_str()).collect();
-    assert_eq!(names, ["l.i0", "settle", "l.x", "settle (2)", "qr100"]);
+    assert_eq!(names, ["l.i0", "wait_idle", "l.x", "wait_idle (2)", "qr100"]);
     assert_eq!((&planned[0].start, &planned[3].start), (&Begin::Fresh, &Begin::Continue));
-    assert_eq!(some.step("settle (2)"), Ok(Step::Settle));
+    assert_eq!(some.step("wait_idle (2)"), Ok(Step::WaitIdle));
     assert!(some.step("drop").is_err());
     // 32 bytes of columns, 15 of data, 72 of index entries.
     assert_eq!(some.data_bytes(), 1000 * 119);
@@ -279,7 +279,7 @@ fn live_bytes_are_those_that_are_there() {
     let options = options(&[&SMALL[..], &["--data-bytes", "10-200"]].concat());
     let store = open::<Model>();
     let mut live = 0;
-    for step in ["l.i0", "l.x", "l.i1", "qr3000", "settle"] {
+    for step in ["l.i0", "l.x", "l.i1", "qr3000", "wait_idle"] {
         live += run(&*store, &options, step).live_grown_bytes;
         let of = |(key, value): (Vec<u8>, Vec<u8>)| key.len() + value.len();
         let all = (0..TREES.len()).flat_map(|tree| pairs(&store, tree));
@@ -429,7 +429,7 @@ impl Engine for Slow {
     fn clear_tree(&self, tree: TreeId) -> Result<()> {
         self.0.clear_tree(tree)
     }
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         Ok(())
     }
     fn metrics(&self) -> Result<Metrics> {
@@ -550,7 +550,7 @@ fn shale_has_the_size_that_is_predicted() {
         let options = options(&[&flags[..], &["--no-deletes"]].concat());
         let store = open::<crate::stores::shale::Shale>();
         run(&*store, &options, "l.i0");
-        run(&*store, &options, "settle");
+        run(&*store, &options, "wait_idle");
         let share = run(&*store, &options, "qp0").extra["size_per_predicted"];
         assert!((0.8..1.2).contains(&share), "{bytes} {percent}: {share}");
     }
@@ -561,7 +561,7 @@ fn shale_has_the_size_that_is_predicted() {
 fn shale_does_the_steps() {
     let options = options(&SMALL);
     let store = open::<crate::stores::shale::Shale>();
-    for step in ["l.i0", "l.x", "l.i1", "l.i2", "qr500", "qp500", "settle"] {
+    for step in ["l.i0", "l.x", "l.i1", "l.i2", "qr500", "qp500", "wait_idle"] {
         let row = run(&*store, &options, step);
         assert_eq!((row.engine.as_str(), row.step.as_str()), ("shale", step));
         assert_eq!(row.extra["table_rows"], 3001.0);

@@ -11,7 +11,7 @@
 //! l.i2      the same with a tenth of the rows to a commit
 //! qrN       range queries for --seconds, beside N inserts (and deletes) per second and client
 //! qpN       point queries by primary key, the same way
-//! settle    flushes and waits until no compaction is due
+//! wait_idle flushes and waits until no compaction is due
 //! ```
 //!
 //! Each client has a table of its own, from which the oldest rows go and to whose end the new ones

@@ -19,7 +19,7 @@ fn percent(text: &str) -> Result<u32, String> {
 /// The parameters of the insert benchmark.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InsertOptions {
-    /// The steps, in this order: l.i0, l.i, l.x, l.i1, l.i2, qrN, qpN, settle
+    /// The steps, in this order: l.i0, l.i, l.x, l.i1, l.i2, qrN, qpN, wait_idle
     #[arg(
         long,
         value_delimiter = ',',
@@ -114,7 +114,7 @@ impl InsertOptions {
         }
     }
 
-    /// The steps as a plan has them; the second `settle` is called `settle (2)`.
+    /// The steps as a plan has them; the second `wait_idle` is called `wait_idle (2)`.
     pub fn planned(&self) -> Vec<PlannedStep> {
         planned(self.steps.iter().map(|step| (step.to_string(), matches!(step, Step::Load { .. }))))
     }
@@ -137,7 +137,7 @@ impl InsertOptions {
         if self.no_deletes {
             for &step in &self.steps {
                 rows += match step {
-                    Step::Load { .. } | Step::Index | Step::Settle => 0,
+                    Step::Load { .. } | Step::Index | Step::WaitIdle => 0,
                     Step::Insert { .. } => self.rows_of(step).unwrap_or(0),
                     Step::Query { rate, .. } => {
                         (f64::from(rate) * f64::from(self.clients) * self.seconds) as u64
@@ -179,7 +179,7 @@ impl InsertOptions {
                 let variant = InsertOptions {
                     steps: vec![
                         Step::Load { indexed: false },
-                        Step::Settle,
+                        Step::WaitIdle,
                         Step::Query { point: true, rate: 100 },
                     ],
                     clients: 1,

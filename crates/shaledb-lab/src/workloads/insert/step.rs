@@ -27,8 +27,8 @@ pub enum Step {
         /// Rows that each client's writer inserts per second; 0 is no writer.
         rate: u32,
     },
-    /// `settle`.
-    Settle,
+    /// `wait_idle`.
+    WaitIdle,
 }
 
 impl FromStr for Step {
@@ -42,13 +42,13 @@ impl FromStr for Step {
             "l.x" => Ok(Step::Index),
             "l.i1" => Ok(Step::Insert { few: false }),
             "l.i2" => Ok(Step::Insert { few: true }),
-            "settle" => Ok(Step::Settle),
+            "wait_idle" => Ok(Step::WaitIdle),
             _ => {
                 let point = text.starts_with("qp");
                 let digits = text.strip_prefix("qp").or(text.strip_prefix("qr"));
                 let rate = digits.and_then(rate).ok_or_else(|| {
                     format!(
-                        "`{text}` is none of l.i0, l.i, l.x, l.i1, l.i2, settle, qrN, qpN (N is \
+                        "`{text}` is none of l.i0, l.i, l.x, l.i1, l.i2, wait_idle, qrN, qpN (N is \
                          the inserts per second, such as qr100)"
                     )
                 })?;
@@ -68,7 +68,7 @@ impl fmt::Display for Step {
             Step::Insert { few: true } => f.write_str("l.i2"),
             Step::Query { point: false, rate } => write!(f, "qr{rate}"),
             Step::Query { point: true, rate } => write!(f, "qp{rate}"),
-            Step::Settle => f.write_str("settle"),
+            Step::WaitIdle => f.write_str("wait_idle"),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::generate::Random;
 use crate::run::pace::Client;
 use crate::run::row::Row;
 use crate::run::spec::{Progress, share};
-use crate::run::step::Settle;
+use crate::run::step::WaitIdle;
 use crate::run::work::{Named, Work, run_work};
 use crate::stores::engine::Result;
 use crate::stores::null::Null;
@@ -38,7 +38,9 @@ pub fn work<'s, S: Sales>(
             let clients = each(&|table| Ok(Box::new(Indexer { store, table })))?;
             Ok(Work::new("row", &["create"], clients))
         }
-        Step::Settle => Ok(Work::new("settle", &["settle"], vec![Box::new(Settle(store))])),
+        Step::WaitIdle => {
+            Ok(Work::new("wait_idle", &["wait_idle"], vec![Box::new(WaitIdle(store))]))
+        }
         Step::Load { .. } | Step::Insert { .. } => {
             let noise = Noise::new(seed, options);
             let rows = options.rows_of(step).unwrap_or(0);
@@ -125,7 +127,7 @@ fn queries<'s, S: Sales>(
 ///
 /// None that is known.
 pub fn client_costs(options: &InsertOptions, step: Step, seed: u64) -> Result<(f64, f64)> {
-    if matches!(step, Step::Index | Step::Settle) {
+    if matches!(step, Step::Index | Step::WaitIdle) {
         // What they do is the table layer's work and the engine's.
         return Ok((0.0, 0.0));
     }

@@ -25,7 +25,7 @@ pub enum Benchmark {
     /// Delete random keys
     Deleterandom,
     /// Flush, then wait until no compaction is due
-    Settle,
+    WaitIdle,
 }
 
 impl Benchmark {
@@ -40,7 +40,7 @@ impl Benchmark {
             Benchmark::Seekrandom => "seekrandom",
             Benchmark::Readwhilewriting => "readwhilewriting",
             Benchmark::Deleterandom => "deleterandom",
-            Benchmark::Settle => "settle",
+            Benchmark::WaitIdle => "wait_idle",
         }
     }
 

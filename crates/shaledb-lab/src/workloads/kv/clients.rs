@@ -155,7 +155,7 @@ impl<H: Handle> Client for KvClient<'_, H> {
             Benchmark::Seekrandom => self.seek_random(pace),
             Benchmark::Deleterandom => self.delete_random(pace),
             // The step has a client of its own for it.
-            Benchmark::Settle => Ok(()),
+            Benchmark::WaitIdle => Ok(()),
         }
     }
 }

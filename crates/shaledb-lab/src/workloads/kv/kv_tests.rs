@@ -36,7 +36,7 @@ fn run_step(store: &KvStore<Model>, options: &KvOptions, step: &str) -> Row {
 #[test]
 fn every_benchmark_gives_a_row() {
     let options = options(
-        "--benchmarks fillseq,readseq,overwrite,readrandom,seekrandom,readwhilewriting,settle,\
+        "--benchmarks fillseq,readseq,overwrite,readrandom,seekrandom,readwhilewriting,wait_idle,\
          deleterandom,fillrandom,overwrite --num 2000 --threads 3",
     );
     let rows = run_all(&options);
@@ -49,7 +49,7 @@ fn every_benchmark_gives_a_row() {
     assert!(rows[0].counted.user_bytes > 2000 * 120);
     assert_eq!(rows[1].counted.read_bytes, 3 * rows[0].counted.user_bytes);
     assert_eq!(rows[1].latency_us["row"].count, 6000);
-    assert_eq!((rows[6].ops, rows[6].unit.as_str()), (1, "settle"));
+    assert_eq!((rows[6].ops, rows[6].unit.as_str()), (1, "wait_idle"));
     assert_eq!((rows[8].ops, rows[9].ops), (2000, 2000));
 }
 

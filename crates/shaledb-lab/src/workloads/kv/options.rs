@@ -16,7 +16,8 @@ pub struct KvOptions {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "fillseq,overwrite,settle,readrandom,seekrandom,readseq,readwhilewriting",
+        default_value = "fillseq,overwrite,wait_idle,readrandom,seekrandom,readseq,\
+                         readwhilewriting",
         hide_possible_values = false
     )]
     pub benchmarks: Vec<Benchmark>,
@@ -85,7 +86,7 @@ impl KvOptions {
                 Benchmark::Readrandom
                 | Benchmark::Readseq
                 | Benchmark::Seekrandom
-                | Benchmark::Settle,
+                | Benchmark::WaitIdle,
             )
             | Err(_) => before,
         };

@@ -6,7 +6,7 @@ use super::options::KvOptions;
 use crate::run::pace::Client;
 use crate::run::row::Row;
 use crate::run::spec::Progress;
-use crate::run::step::Settle;
+use crate::run::step::WaitIdle;
 use crate::run::work::{Named, Work, run_work};
 use crate::setup::Setup;
 use crate::stores::engine::{Engine, Result};
@@ -32,8 +32,8 @@ pub fn work<'s, E: Engine>(
     let values = options.values(seed);
     let mut clients: Vec<Box<dyn Client + 's>> = Vec::new();
     let mut writers: Vec<Box<dyn Client + 's>> = Vec::new();
-    if benchmark == Benchmark::Settle {
-        clients.push(Box::new(Settle(store)));
+    if benchmark == Benchmark::WaitIdle {
+        clients.push(Box::new(WaitIdle(store)));
     } else {
         for thread in 0..options.threads {
             let handle = store.engine.handle()?;
@@ -46,10 +46,10 @@ pub fn work<'s, E: Engine>(
         writers.push(Box::new(KvClient::writer(handle, options, &values, seed)));
     }
     let (unit, kinds) = kinds(benchmark);
-    let timed = !benchmark.is_fill() && benchmark != Benchmark::Settle;
+    let timed = !benchmark.is_fill() && benchmark != Benchmark::WaitIdle;
     Ok(Work {
         ops: match benchmark {
-            Benchmark::Settle => None,
+            Benchmark::WaitIdle => None,
             Benchmark::Readseq => options.ops,
             _ if benchmark.is_fill() => Some(options.num),
             _ => Some(options.ops.unwrap_or(options.num)),
@@ -71,7 +71,7 @@ fn kinds(benchmark: Benchmark) -> (&'static str, &'static [&'static str]) {
         Benchmark::Readrandom | Benchmark::Readwhilewriting => ("read", &["get"]),
         Benchmark::Readseq => ("row", &["row"]),
         Benchmark::Seekrandom => ("query", &["seek"]),
-        Benchmark::Settle => ("settle", &["settle"]),
+        Benchmark::WaitIdle => ("wait_idle", &["wait_idle"]),
     }
 }
 
@@ -82,7 +82,7 @@ fn kinds(benchmark: Benchmark) -> (&'static str, &'static [&'static str]) {
 ///
 /// None that is known.
 pub fn client_costs(options: &KvOptions, benchmark: Benchmark, seed: u64) -> Result<(f64, f64)> {
-    if benchmark == Benchmark::Settle {
+    if benchmark == Benchmark::WaitIdle {
         return Ok((0.0, 0.0));
     }
     let store = KvStore::<Null>::open(Path::new(""), &Setup::default(), &TREES)?;

@@ -262,7 +262,7 @@ impl Engine for Counting {
         self.0.clear_tree(tree)
     }
 
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         Ok(())
     }
 

@@ -136,7 +136,7 @@ impl<T: OltpSession> Requests<T> {
                 let found = self.session.commit()? > 0;
                 did = Did { found, ..Did::added(ROW_BYTES + ENTRY_BYTES) };
             }
-            Step::Load | Step::Settle => {}
+            Step::Load | Step::WaitIdle => {}
         }
         Ok(did)
     }

@@ -13,7 +13,7 @@
 //! point-query      select c where id = ?
 //! select           select pad where id = ?
 //! insert           insert of a new id; it comes last, since it grows the data
-//! settle           flushes and waits until no compaction is due
+//! wait_idle        flushes and waits until no compaction is due
 //! ```
 //!
 //! Each statement of a kind takes a table of its own choice, each id is chosen by `--distribution`.

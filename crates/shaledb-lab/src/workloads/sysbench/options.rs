@@ -54,7 +54,7 @@ impl SysbenchOptions {
         for &step in &self.steps {
             match step {
                 Step::Load => plan.push((step, most.min(self.tables))),
-                Step::Settle => plan.push((step, 1)),
+                Step::WaitIdle => plan.push((step, 1)),
                 _ => plan.extend(self.clients.iter().map(|&clients| (step, clients))),
             }
         }

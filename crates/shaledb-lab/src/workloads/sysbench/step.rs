@@ -10,8 +10,8 @@ use std::str::FromStr;
 pub enum Step {
     /// `load`.
     Load,
-    /// `settle`.
-    Settle,
+    /// `wait_idle`.
+    WaitIdle,
     /// `update-index`.
     UpdateIndex,
     /// `update-nonindex`.
@@ -47,14 +47,14 @@ impl FromStr for Step {
             ("read-write", range) => Ok(Step::ReadWrite(range.unwrap_or(RANGE))),
             ("read-only", range) => Ok(Step::ReadOnly(range.unwrap_or(RANGE))),
             ("load", None) => Ok(Step::Load),
-            ("settle", None) => Ok(Step::Settle),
+            ("wait_idle", None) => Ok(Step::WaitIdle),
             ("update-index", None) => Ok(Step::UpdateIndex),
             ("update-nonindex", None) => Ok(Step::UpdateNonindex),
             ("point-query", None) => Ok(Step::PointQuery),
             ("select", None) => Ok(Step::Select),
             ("insert", None) => Ok(Step::Insert),
             _ => Err(format!(
-                "`{text}` is none of load, settle, update-index, update-nonindex, read-write, \
+                "`{text}` is none of load, wait_idle, update-index, update-nonindex, read-write, \
                  read-only.N, point-query, select, insert"
             )),
         }
@@ -65,7 +65,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Load => f.write_str("load"),
-            Step::Settle => f.write_str("settle"),
+            Step::WaitIdle => f.write_str("wait_idle"),
             Step::UpdateIndex => f.write_str("update-index"),
             Step::UpdateNonindex => f.write_str("update-nonindex"),
             Step::ReadWrite(RANGE) => f.write_str("read-write"),
@@ -95,7 +95,7 @@ impl TryFrom<String> for Step {
 impl Step {
     /// Whether it is done once, not for each number of clients.
     pub fn is_once(self) -> bool {
-        matches!(self, Step::Load | Step::Settle)
+        matches!(self, Step::Load | Step::WaitIdle)
     }
 
     /// Statements of a transaction, `begin` and `commit` among them: rates of queries are rates of

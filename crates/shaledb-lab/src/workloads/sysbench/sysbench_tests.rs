@@ -107,7 +107,7 @@ fn steps_are_read_written_and_planned() {
     for (planned, wanted) in planned.iter().zip(defaults.plan()) {
         assert_eq!(defaults.step(&planned.name), Ok(wanted));
     }
-    assert!(defaults.step("settle").is_err() && defaults.step("drop.c1").is_err());
+    assert!(defaults.step("wait_idle").is_err() && defaults.step("drop.c1").is_err());
     assert_eq!(defaults.data_bytes(), 2 * 8 * 50_000 * 202);
     let json = serde_json::to_string(&defaults).unwrap();
     assert!(json.contains("\"read-only.10000\"") && json.contains("\"read-write\""), "{json}");
@@ -245,10 +245,10 @@ fn steps_that_only_read_change_nothing() {
     let store = open::<Model>();
     run(&store.0, &options, "load", 1);
     let loaded = rows_by_hand(&store.0);
-    for step in ["read-only.1", "read-only.10", "point-query", "select", "settle"] {
+    for step in ["read-only.1", "read-only.10", "point-query", "select", "wait_idle"] {
         let row = run(&store.0, &options, step, 2);
         assert!(row.ops > 0 && row.found == row.ops && row.counted.user_bytes == 0, "{step}");
-        assert!(step == "settle" || row.counted.read_bytes > 0);
+        assert!(step == "wait_idle" || row.counted.read_bytes > 0);
     }
     assert_eq!(rows_by_hand(&store.0), loaded);
 }
@@ -379,7 +379,7 @@ impl Store for Quarrel {
     fn folder(&self) -> Option<PathBuf> {
         None
     }
-    fn settle(&self) -> Result<()> {
+    fn wait_idle(&self) -> Result<()> {
         Ok(())
     }
     fn metrics(&self) -> Result<Metrics> {
@@ -488,7 +488,7 @@ fn live_bytes_are_those_that_are_there() {
     let options = options(&SMALL);
     let store = open::<Model>();
     let mut live = 0;
-    for step in ["load", "update-index", "read-write", "insert", "settle"] {
+    for step in ["load", "update-index", "read-write", "insert", "wait_idle"] {
         let row = run(&store.0, &options, step, 2);
         assert_eq!(row.live_grown_bytes > 0, ["load", "insert"].contains(&step), "{step}");
         live += row.live_grown_bytes;

@@ -10,7 +10,7 @@ use crate::generate::Random;
 use crate::run::pace::Client;
 use crate::run::row::Row;
 use crate::run::spec::Progress;
-use crate::run::step::Settle;
+use crate::run::step::WaitIdle;
 use crate::run::work::{Named, Work, run_work};
 use crate::stores::engine::{Metrics, Result};
 use crate::stores::null::Null;
@@ -29,9 +29,9 @@ pub fn work<'s, S: Oltp>(
 ) -> Result<Work<'s>> {
     let mut work: Vec<Box<dyn Client + 's>> = Vec::new();
     match step {
-        Step::Settle => {
-            work.push(Box::new(Settle(store)));
-            return Ok(Work::new("settle", &["settle"], work));
+        Step::WaitIdle => {
+            work.push(Box::new(WaitIdle(store)));
+            return Ok(Work::new("wait_idle", &["wait_idle"], work));
         }
         Step::Load => {
             store.create(options.tables)?;
@@ -78,7 +78,7 @@ pub fn work<'s, S: Oltp>(
 ///
 /// None that is known.
 pub fn client_costs(options: &SysbenchOptions, step: Step, seed: u64) -> Result<(f64, f64)> {
-    if step == Step::Settle {
+    if step == Step::WaitIdle {
         return Ok((0.0, 0.0));
     }
     work(&Null, options, step, 1, seed)?.client_costs()

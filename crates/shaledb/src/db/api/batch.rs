@@ -14,7 +14,7 @@ use crate::write::ops::Ops;
 /// A set of writes, in order, over any number of trees of one database, that is applied as a
 /// whole or not at all.
 ///
-/// A later operation on a key wins over an earlier one. The batch is held in memory until it is
+/// A later operation on a key wins over an earlier one. The batch is kept in memory until it is
 /// written; [`Batch::bytes`] says how much that is. It may take 512 MiB, not counting values that
 /// go to blob files. Operations that a batch cannot take are reported when it is written: see
 /// [`Db::write`](crate::Db::write).
@@ -114,9 +114,11 @@ impl Batch {
     pub fn delete_range(&mut self, tree: &Tree, start: &[u8], end: &[u8]) {
         if start < end {
             if end.len() > crate::base::key::KEY_BYTES_MAX {
-                self.refuse(Error::InvalidArgument(
-                    "the end of a range delete is longer than a key may be".to_owned(),
-                ));
+                self.refuse(Error::InvalidArgument(format!(
+                    "the end of a range delete has {} bytes; a key has at most {}",
+                    end.len(),
+                    crate::base::key::KEY_BYTES_MAX
+                )));
             } else {
                 self.push(tree, Kind::RangeDelete, start, end);
             }
@@ -223,7 +225,7 @@ impl Batch {
         for tree in &self.trees {
             if !Arc::ptr_eq(&tree.handle.core, &to.core) {
                 return Err(Error::InvalidArgument(format!(
-                    "the batch names tree `{}` of another database",
+                    "the batch writes to tree `{}` of another database",
                     tree.name()
                 )));
             }
@@ -263,6 +265,7 @@ impl Core {
                     ops.push(op.kind, op.tree, op.key, op.value)?;
                 }
             }
+            assert_eq!(ops.count(), batch.ops.count(), "each operation is written once");
             commit(&ops)
         };
         let result = write();

@@ -42,15 +42,15 @@ impl Db {
         Db::open_in(path, config, OpenOptions::default())
     }
 
-    /// Opens an existing database for reading: nothing on disk is changed; what the log holds is
-    /// replayed into memory. Others may read it meanwhile, nobody may write: to read beside a
-    /// writer, see [`Db::open_follower`]. Where the lock cannot be had (there is no lock file, or
-    /// no right to read it) it is read as of now, as by a follower, and a warning is logged.
+    /// Opens an existing database for reading. Nothing on disk is changed; the log is replayed into
+    /// memory. Others may read it meanwhile, but nobody may write: to read beside a writer, see
+    /// [`Db::open_follower`]. If there is no lock file, or no right to read it, the database is
+    /// read as of now, as by a follower, and a warning is logged.
     ///
     /// # Errors
-    /// [`Error::Locked`] if it is open for writing; else as [`Db::open`]; [`Error::Config`] naming
-    /// `memory_bytes` if what the log holds and tables do not would take more than half of it.
-    /// Writes are then refused with [`Error::ReadOnly`].
+    /// [`Error::Locked`] if it is open for writing; [`Error::Config`] naming `memory_bytes` if the
+    /// part of the log that is not in tables takes more than half of it; else as [`Db::open`].
+    /// Writes to what was opened fail with [`Error::ReadOnly`].
     ///
     /// ```
     /// use shaledb::{Config, Db, Error};
@@ -147,10 +147,9 @@ impl Db {
         trees.pop().ok_or(Error::Closed)
     }
 
-    /// Drops trees and creates others, as by [`Db::drop_tree`] and [`Db::create_tree`] for each,
-    /// but in one step: all of it is durable on return, or nothing has changed. It costs as much
-    /// as one of them. A name that is dropped may be created again. The new trees are in the order
-    /// of `create`.
+    /// Drops trees and creates others in one step: all of it is durable on return, or nothing has
+    /// changed. It costs as much as one [`Db::drop_tree`] or [`Db::create_tree`]. A name that is
+    /// dropped may be created again. The new trees come in the order of `create`.
     ///
     /// # Errors
     /// Those of [`Db::create_tree`] and [`Db::drop_tree`].
@@ -332,8 +331,8 @@ impl Db {
     }
 
     /// Flushes, and waits until background work has brought every tree into its best shape for
-    /// reading, as it would by itself from one second after the last write on. For benchmarks and
-    /// before a checkpoint; it may not return while others write.
+    /// reading. Without this call that begins one second after the last write. It is for benchmarks
+    /// and before a checkpoint. It may not return while others write.
     ///
     /// # Errors
     /// What background work fails with meanwhile.
@@ -351,9 +350,9 @@ impl Db {
         self.core().wait_idle()
     }
 
-    /// Makes a second database of the present state in the new directory `dir`, which must be on
-    /// the same file system: tables are hard links, so it costs little time and space. Memtables
-    /// are flushed first; commits go on meanwhile. It is made beside, in `dir` with `.unfinished`
+    /// Makes a second database of the present state in the new directory `dir`. That must be on the
+    /// same file system: tables are hard links, so a checkpoint costs little time and space.
+    /// Memtables are flushed first; commits go on meanwhile. It is made in `dir` with `.unfinished`
     /// after its name, and renamed when it is complete.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use std::path::Path;
 
 impl Db {
     /// Opens a database for reading that another process may have open for writing. What is seen
-    /// is the state at one place of the commit order, and stays so until [`Db::refresh`]: whole
+    /// is the state at one position in the commit order, and stays so until [`Db::refresh`]: whole
     /// commits, in their order, without what is only prepared. Nothing on disk is changed, and no
     /// lock is taken: the writer does not notice.
     ///
@@ -70,11 +70,11 @@ impl Db {
         Ok(Db { handle: Arc::new(Handle { core, threads, follower: Some(follower) }) })
     }
 
-    /// Moves a follower on to what the writer has committed by now; answers with the place in the
-    /// commit order that it shows, as [`Snapshot::seq`](crate::Snapshot::seq). Snapshots and scans
-    /// go on reading what they have seen. Its cost is that of what has been written since.
+    /// Moves a follower on to what the writer has committed by now; answers with the
+    /// sequence number that it shows, as [`Snapshot::seq`](crate::Snapshot::seq). Snapshots and
+    /// scans go on reading what they have seen. Its cost is that of what has been written since.
     ///
-    /// The place goes back in one case: the writer met a full disk in the middle of a group of
+    /// The number goes back in one case: the writer met a full disk in the middle of a group of
     /// commits, which all failed, and the follower had seen some of them.
     ///
     /// # Errors
@@ -101,7 +101,8 @@ impl Db {
         match &self.handle.follower {
             Some(follower) => follower.refresh(core),
             None => Err(Error::InvalidArgument(
-                "only a database that was opened as a follower can be refreshed".to_owned(),
+                "only a follower can be refreshed; open the database by `Db::open_follower`"
+                    .to_owned(),
             )),
         }
     }

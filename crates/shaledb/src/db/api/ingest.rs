@@ -131,13 +131,13 @@ impl Ingest {
         self.core().check_writable()?;
         if key.len() > KEY_BYTES_MAX {
             return Err(Error::InvalidArgument(format!(
-                "a key of {} bytes is longer than {KEY_BYTES_MAX}",
+                "a key has {} bytes; at most {KEY_BYTES_MAX} are possible",
                 key.len()
             )));
         }
         match &self.last {
             Some(last) if key <= last.as_slice() => Err(Error::InvalidArgument(format!(
-                "rows of a bulk load come in ascending order: `{}` is not after `{}`",
+                "rows of a bulk load must ascend by key, but `{}` does not come after `{}`",
                 key.escape_ascii(),
                 last.escape_ascii()
             ))),

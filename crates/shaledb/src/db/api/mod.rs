@@ -1,4 +1,4 @@
-//! What users hold: databases, trees, batches, snapshots, scans, bulk loads, statistics.
+//! What users work with: databases, trees, batches, snapshots, scans, bulk loads, statistics.
 
 mod handle;
 mod snapshot;

@@ -57,7 +57,7 @@ impl Prepared {
         &self.xid
     }
 
-    /// Makes its writes visible, in one place of the commit order, and lets go of its locks.
+    /// Makes its writes visible, at one position in the commit order, and lets go of its locks.
     /// Without a sync a crash of the machine may leave it prepared, to be decided again.
     ///
     /// # Errors

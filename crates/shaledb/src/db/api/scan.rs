@@ -168,7 +168,7 @@ impl Tree {
     pub(in crate::db) fn scan_as(
         &self,
         options: ScanOptions<'_>,
-        own: Option<WriteSetSources>,
+        write_set: Option<WriteSetSources>,
     ) -> Result<Scan> {
         self.check()?;
         let _measured = self.core().tables.meter.scope(Activity::ScanOpen, Counter::Scans);
@@ -182,6 +182,6 @@ impl Tree {
         let cursor = CursorOptions { fill_cache: options.fill_cache, ..CursorOptions::default() };
         let range = ScanRange { lower, upper, cursor };
         let blobs = Arc::new(PinnedBlobs { core: core.clone(), _state: state.clone() });
-        Scan::with_write_set(&state, own, range, seq, blobs)
+        Scan::with_write_set(&state, write_set, range, seq, blobs)
     }
 }

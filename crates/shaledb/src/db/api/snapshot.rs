@@ -1,14 +1,15 @@
-//! Snapshots: a place in the commit order at which reads can be repeated.
+//! Snapshots: a position in the commit order at which reads can be repeated.
 
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
 use crate::db::core::{Core, Shard, Taken, View};
 use crate::state::TreeState;
 use crate::version::TreeId;
 
-/// A view of all trees of a database as of one moment. Versions of keys that it can see are kept
-/// until its last clone is dropped; long-lived snapshots cost space. Reads at it end with
-/// [`Db::close`](crate::Db::close).
+/// A view of all trees of a database as of one sequence number. Versions of keys that it can see
+/// are kept until its last clone is dropped, so a long-lived snapshot costs space. Reads at it end
+/// with [`Db::close`](crate::Db::close).
 ///
 /// ```
 /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -30,7 +31,7 @@ pub struct Snapshot(Arc<Shared>);
 struct Shared {
     shard: Arc<Shard>,
     /// Of the shard.
-    place: usize,
+    shard_at: usize,
     taken: Taken,
     /// What it sees of a database that is followed.
     view: Option<Arc<View>>,
@@ -44,10 +45,11 @@ impl std::fmt::Debug for Snapshot {
 
 impl Snapshot {
     pub(crate) fn take(core: &Arc<Core>) -> Snapshot {
-        let (place, shard) = core.snapshots.own();
+        let (shard_at, shard) = core.snapshots.own();
         let taken = shard.take(&core.visible);
+        debug_assert!(taken.seq <= core.visible.load(Ordering::Acquire), "it sees what is visible");
         let view = core.followed.as_ref().map(|view| view.load_full());
-        Snapshot(Arc::new(Shared { shard: shard.clone(), place, taken, view }))
+        Snapshot(Arc::new(Shared { shard: shard.clone(), shard_at, taken, view }))
     }
 
     /// What it sees of a tree, if the database is followed; nothing if it was not there then.
@@ -56,7 +58,7 @@ impl Snapshot {
         Some(view.state(tree).unwrap_or_else(|| Arc::new(TreeState::empty())))
     }
 
-    /// Its place in the commit order: it sees every operation up to this one.
+    /// Its sequence number: it sees every operation up to this one.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -73,7 +75,7 @@ impl Snapshot {
 
     /// Whether it was taken of this database.
     pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
-        core.snapshots.is_at(self.0.place, &self.0.shard)
+        core.snapshots.is_at(self.0.shard_at, &self.0.shard)
     }
 }
 

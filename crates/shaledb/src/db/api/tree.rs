@@ -142,8 +142,7 @@ impl Tree {
         self.point_read_at(Some(snapshot), |core, state, seq| read::get(state, key, seq, &**core))
     }
 
-    /// What is read at a snapshot of this database, or now: the tree, and the place in the commit
-    /// order.
+    /// What is read at a snapshot of this database, or now: the tree, and the sequence number.
     #[inline]
     pub(super) fn read_view(
         &self,
@@ -160,8 +159,8 @@ impl Tree {
         Ok((state, snapshot.map_or(newest, Snapshot::seq)))
     }
 
-    /// Of a database that is followed, tree and place belong together: older versions go from the
-    /// tree as soon as the writer needs them no more.
+    /// Of a follower, tree and sequence number belong together: older versions go from the tree as
+    /// soon as the writer needs them no more.
     #[cold]
     fn followed_view(
         &self,
@@ -205,7 +204,7 @@ impl Tree {
     }
 
     /// The values of several keys, as of one moment, in the order of the keys. Cheaper than as
-    /// many calls of [`Tree::get`]: blocks are asked for together. All values are held at once.
+    /// many calls of [`Tree::get`]: blocks are asked for together. All values are then in memory.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -283,7 +282,7 @@ impl Tree {
         if snapshot.is_of(self.core()) {
             Ok(())
         } else {
-            Err(Error::InvalidArgument("the snapshot is of another database".to_owned()))
+            Err(Error::InvalidArgument("the snapshot belongs to another database".to_owned()))
         }
     }
 
@@ -343,11 +342,12 @@ impl Tree {
     }
 
     /// How many rows have keys from `lower` up to, not including, `upper` (`None` goes to the end),
-    /// as of now and at a bounded cost: for the choice between plans of a query, not for answers.
-    /// Up to `exact_max` rows (0: none; some hundreds are cheap) are counted, unless many old
-    /// versions and deletes are in the way; more are estimated, mostly to a tenth or two, from
-    /// what indexes and filters say and some entries looked up: a few dozen blocks at most are
-    /// read, whatever the range.
+    /// as of now. It is for the choice between plans of a query, not for answers.
+    ///
+    /// Up to `exact_max` rows are counted (0: none; some hundreds are cheap), unless many old
+    /// versions and deletes are in the way. More are estimated, mostly to a tenth or two, from
+    /// indexes, filters and some entries. The cost is bounded: a few dozen blocks at most are read,
+    /// whatever the range.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

@@ -195,7 +195,7 @@ impl Core {
 
     /// Refuses all further writes after a panic that may have left a change half made.
     pub fn poison_after_panic(&self) -> Error {
-        let cause = std::io::Error::other("a thread panicked in the middle of it");
+        let cause = std::io::Error::other("a thread panicked in the middle of the change");
         self.poison(Error::io("complete a change of", &self.dir, cause))
     }
 

@@ -54,6 +54,7 @@ impl Core {
     pub fn pause_flushes(&self, parts: &mut [IngestPart]) -> Result<PausedFlushes<'_>> {
         // Taken in order, so that two who ingest do not wait for each other.
         parts.sort_by_key(|part| part.tree.id);
+        assert!(parts.is_sorted_by(|a, b| a.tree.id < b.tree.id), "a tree has one part");
         for part in &*parts {
             // Flushing without the lock first keeps the time under the lock short.
             self.flush(Some(&part.tree))?;
@@ -94,11 +95,14 @@ impl Core {
         // A log whose numbers have a gap would count as damaged: the number gets a record.
         // And everything before it must be durable, since the ingest will be.
         self.append_nothing(leader)?;
+        assert_eq!(leader.next_seq, seq + 1, "the number is in the log");
         self.sync_log(leader, seq)?;
         let mut changes = Vec::new();
         let mut reserved: Vec<(TreeId, usize, KeyRange)> = Vec::new();
         for part in &mut *parts {
             let Some(range) = part.range() else { continue };
+            let in_order = |a: &TableMeta, b: &TableMeta| a.largest <= b.smallest;
+            assert!(part.tables.is_sorted_by(in_order), "tables ascend and do not overlap");
             for meta in &mut part.tables {
                 assert_eq!(meta.ingest_seq, 0, "a table is ingested once");
                 (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);

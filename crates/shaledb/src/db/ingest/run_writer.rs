@@ -47,6 +47,7 @@ impl RunWriter {
 
     /// Adds an entry, which must come after all those before it.
     pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) -> Result<()> {
+        debug_assert!(kind != Kind::RangeDelete, "those are given at the beginning");
         let table_bytes = self.core.settings.table_bytes;
         // A user key is never cut in two.
         let full = |writer: &TableWriter| {
@@ -78,6 +79,7 @@ impl RunWriter {
             self.begin_table()?;
         }
         if let Some(next) = next {
+            debug_assert!(self.start.as_slice() < next, "tables ascend");
             self.start = next.to_vec();
         }
         let Some(mut writer) = self.writer.take() else { return Ok(()) };

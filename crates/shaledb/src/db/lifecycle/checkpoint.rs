@@ -10,6 +10,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
 use crate::db::core::Core;
 use crate::fs::{self, Fs, ReadFile};
 use crate::state::TreeState;
@@ -56,7 +57,7 @@ impl Core {
         refuse_unfinished(to)?;
         let (Some(name), Some(parent)) = (to.file_name(), to.parent()) else {
             return Err(Error::InvalidArgument(format!(
-                "{} has no last name to make a checkpoint under; name a new directory",
+                "{} does not end in a name that a checkpoint could have; name a new directory",
                 to.display()
             )));
         };
@@ -96,6 +97,7 @@ impl Core {
             self.copy_log(&**from, *bytes, &dir.join(file(FileKind::Wal, *id)))?;
         }
         let id = self.new_file();
+        assert!(cut.last.as_ref().is_none_or(|(log, ..)| *log < id), "numbers of files ascend");
         let mut snapshot = cut.snapshot;
         snapshot.next_file = Some(id + 1);
         drop(Manifest::create(&self.env.fs, dir, id, &snapshot)?);
@@ -109,6 +111,7 @@ impl Core {
         self.guard.check()?;
         let manifest = self.manifest.lock();
         let Some(manifest) = manifest.as_ref() else { return Err(Error::Closed) };
+        assert!(self.visible.load(Ordering::Acquire) <= through, "what is visible is in the cut");
         let trees = self.trees.load();
         let states = trees.by_id.values().map(|tree| tree.state.load_full()).collect();
         for wal in self.wals.lock().iter().filter(|wal| wal.last_seq.is_some()) {
@@ -174,8 +177,8 @@ fn clear(fs: &dyn Fs, dir: &Path) -> Result<()> {
     let is_ours = |name: &str| parse_file_name(name).is_some() || Path::new(name) == beside;
     if let Some(other) = entries.iter().find(|entry| entry.is_dir || !is_ours(&entry.name)) {
         return Err(Error::InvalidArgument(format!(
-            "{} is where the checkpoint is to be made, but holds `{}`, which is no part of one; \
-             remove it, or give the checkpoint another name",
+            "the checkpoint is made in {} first, but that has `{}`, which is not part of a \
+             checkpoint; remove it, or give the checkpoint another name",
             dir.display(),
             other.name
         )));

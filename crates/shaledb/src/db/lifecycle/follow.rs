@@ -2,7 +2,7 @@
 //!
 //! A follower takes no lock and changes nothing. It holds the files of its tables and blobs open,
 //! so that it can read them after the writer has removed them. What it shows, a [`View`], is the
-//! state of the database at one place of the commit order:
+//! state of the database at one position in the commit order:
 //!
 //! 1. The manifest is read, and the tables that it names are opened. One that is gone has been
 //!    replaced by a newer edit: so again.
@@ -86,8 +86,8 @@ impl Follower {
             if source.raw_os_error() != Some(libc::EMFILE) {
                 return error;
             }
-            let what = "too many open files: whoever follows a database, or reads it without its \
-                        lock, holds every table and blob of it open; raise the limit (ulimit -n)";
+            let what = "too many open files: a follower, and a reader without the database's \
+                        lock, keeps every table and blob open; raise the limit (ulimit -n)";
             Error::io(op, path, std::io::Error::other(what))
         })
     }
@@ -110,7 +110,7 @@ impl Follower {
             }
         }
         *slot = Some(following);
-        let what = "its writer has changed the manifest each time that it was read; try it again";
+        let what = "the writer changed the manifest during each try to read it; try again";
         let cause = std::io::Error::new(std::io::ErrorKind::TimedOut, what);
         Err(Error::io("follow", &core.dir, cause))
     }

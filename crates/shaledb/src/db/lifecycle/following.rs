@@ -34,7 +34,7 @@ pub(super) struct Following {
     /// Blobs that were gone when the log named them: then the manifest will say that the operation
     /// is in tables, or has been overwritten there.
     gone: Vec<(TreeId, SeqNo, Arc<Blob>)>,
-    /// The place in the commit order that this shows.
+    /// The position in the commit order that this shows.
     pub seq: SeqNo,
     /// About how many bytes of operations were taken since the memory was looked at.
     grown: u64,
@@ -263,6 +263,8 @@ impl Followed {
             let levels = tree.levels().into_iter().map(open).collect();
             self.version = Arc::new(Version::from_levels(levels)?);
         }
+        let named = tree.tables.len();
+        assert_eq!(self.version.table_count(), named, "each table that is named is open");
         if tree.flushed_seq > self.flushed {
             self.flushed = tree.flushed_seq;
             self.drop_flushed(core);
@@ -291,6 +293,7 @@ impl Followed {
                 new.delete_range(&delete.start, &delete.end, delete.seq);
             }
         }
+        debug_assert!(new.first_seq().is_none_or(|first| first > self.flushed));
         self.memtable = Arc::new(new);
     }
 

@@ -103,7 +103,7 @@ fn create(env: &Env, dir: &Path, files: &Files) -> Result<()> {
         return Err(Error::corruption(
             &dir.join(CURRENT),
             0,
-            format!("it is missing, although the directory has data files such as {name}"),
+            format!("it is missing, but the directory has data files such as {name}"),
         ));
     }
     Manifest::create(&env.fs, dir, 1, &Edit::default())?;
@@ -131,7 +131,7 @@ fn check_tables(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()> 
                 ));
             }
             Some(&bytes) if bytes != meta.file_bytes => {
-                let what = format!("it has {bytes} bytes, {} were written", meta.file_bytes);
+                let what = format!("it has {bytes} bytes, but {} were written", meta.file_bytes);
                 return Err(Error::corruption(&path, bytes.min(meta.file_bytes), what));
             }
             Some(_) => {}
@@ -148,10 +148,10 @@ fn check_log_end(dir: &Path, recovered: &Recovered, files: &Files) -> Result<()>
     let what = match found {
         Some(found) if found >= bytes => return Ok(()),
         Some(found) => {
-            format!("the log was {bytes} bytes long when the database was closed, and has {found}")
+            format!("the log had {bytes} bytes when the database was closed, and has {found} now")
         }
         None => {
-            format!("the log was {bytes} bytes long when the database was closed, and is missing")
+            format!("the log had {bytes} bytes when the database was closed, and is missing now")
         }
     };
     let path = dir.join(crate::table::format::file_name(FileKind::Wal, id));
@@ -199,7 +199,10 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
         core.adopt_prepared_tables(xid.clone(), trees.clone())?;
     }
     core.update_pressure();
-    core.leader.lock().next_seq = end.last_seq + 1;
+    let mut leader = core.leader.lock();
+    debug_assert!(leader.next_seq <= end.last_seq + 1, "sequence numbers never go back");
+    leader.next_seq = end.last_seq + 1;
+    drop(leader);
     core.publish(end.last_seq);
     core.durable.store(end.durable_seq, Ordering::Release);
     Ok(end)
@@ -211,6 +214,7 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     let id = core.new_file();
     let wal = LogWriter::create(fs, &core.path(FileKind::Wal, id), id, &core.guard)?;
     let wals = log_files(core, recovered.log.file, files);
+    assert!(wals.iter().all(|(old, _)| *old < id), "numbers of files never go back");
     let kept = wals.iter().map(|(id, _)| *id).filter(|id| *id <= end.end_file);
     let kept: Vec<FileId> = kept.chain([id]).collect();
     name_first_log(core, recovered, kept[0])?;
@@ -292,6 +296,11 @@ fn remove_orphans(core: &Core, wals: &[FileId], files: &Files) -> Result<()> {
         needed.extend(prepared.tables().map(|meta| (FileKind::Run, meta.id)));
         needed.extend(prepared.mark.map(|id| (FileKind::Prepared, id)));
     }
+    let is_table = |needed: &&(FileKind, FileId)| needed.0 == FileKind::Table;
+    debug_assert!(
+        needed.iter().filter(is_table).all(|table| files.contains_key(table)),
+        "each table that is named is there"
+    );
     for &(kind, id) in files.keys() {
         let numbered = !matches!(kind, FileKind::Current | FileKind::Lock);
         if numbered && !needed.contains(&(kind, id)) {

@@ -88,10 +88,10 @@ impl Replay<'_> {
 /// The error for a log that cannot be in memory as a whole.
 pub(super) fn log_too_large(dir: &Path, bound: u64) -> Error {
     let what = format!(
-        "the log of {} has more than half of it ({bound} bytes) that is in no table yet, and to \
-         read it without writing all of that must be in memory; raise it (as much as the writer \
-         had always suffices), or open the database, or a copy of it where nothing can be written, \
-         once for writing: that makes tables",
+        "the log of {} has more data that is not in tables than half of `memory_bytes` ({bound} \
+         bytes); to read without writing, all of it must be in memory; raise `memory_bytes` (the \
+         writer's value always suffices), or open the database or a copy of it once for writing, \
+         which makes tables",
         dir.display()
     );
     Error::Config { setting: "memory_bytes", what }

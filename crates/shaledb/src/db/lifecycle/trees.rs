@@ -34,7 +34,7 @@ fn check_created(trees: &Trees, created: &[(&str, TreeConfig)], dropped: &[&str]
         config.validate()?;
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(Error::InvalidArgument(format!(
-                "a tree's name has 1 to {NAME_BYTES_MAX} bytes, not {}",
+                "the name of a tree must have 1 to {NAME_BYTES_MAX} bytes, not {}",
                 name.len()
             )));
         }
@@ -80,6 +80,8 @@ impl Core {
         }
         let mut new = Vec::with_capacity(created.len());
         for (id, name, config) in edit.trees_created {
+            assert!(!trees.by_id.contains_key(&id), "the number of a tree is given once");
+            assert!(!after.by_name.contains_key(&name), "a name has one tree");
             let tree = TreeCore::new(id, name, config, Version::new());
             after.insert(tree.clone());
             new.push(tree);

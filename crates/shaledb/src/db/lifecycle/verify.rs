@@ -222,7 +222,7 @@ impl Work<'_> {
                 self.report.log_records += end.records;
                 self.report.unfinished_bytes += end.dropped_bytes;
                 if let Some((id, offset)) = end.skipped {
-                    let what = "records of the log cannot be read; what they say is in tables";
+                    let what = "records of the log cannot be read; tables have what they say";
                     let path = core.path(FileKind::Wal, id);
                     self.report.note(Error::corruption(&path, offset, what))?;
                 }

@@ -17,8 +17,8 @@ use crate::write::ops::Ops;
 use std::collections::BTreeSet;
 
 impl Transaction {
-    /// Makes all that was written visible, in one place of the commit order, and durable on return
-    /// if the options say so. Many that commit at once share a sync.
+    /// Makes all that was written visible, at one position in the commit order. It is durable on
+    /// return if the options say so. Many that commit at once share a sync.
     ///
     /// # Errors
     /// [`Error::Conflict`] for an optimistic transaction that others were in the way of;
@@ -56,7 +56,7 @@ impl Transaction {
         }
         let since = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq());
         let core = self.core();
-        let check = |place, since: Option<SeqNo>| self.check_all(place, since);
+        let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
         let touched = self.touched();
         core.store_large(&batch, |ops| {
             core.commit_checked(ops, &touched, since, &check, &mut |leader| {
@@ -136,7 +136,7 @@ impl Transaction {
             let mut prepare =
                 |leader: &mut Leader| core.prepare_locked(leader, xid, ops.bytes(), &mut owner);
             if optimistic {
-                let check = |place, since: Option<SeqNo>| self.check_all(place, since);
+                let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
                 core.commit_checked(ops, &touched, since, &check, &mut prepare)?;
             } else {
                 core.check_commit(ops)?;
@@ -147,6 +147,7 @@ impl Transaction {
             }
             core.sync_if(options.sync)
         });
+        assert!(result.is_err() || owner.keys() == 0, "what is prepared has the locks");
         // With its locks, if they were not handed over.
         core.locks.release(&mut owner);
         result.map(|()| Prepared::new(handle.clone(), xid))
@@ -169,7 +170,7 @@ impl Transaction {
     fn lock_now(&mut self, tree: TreeId, span: Span<'_>, mode: Mode) -> Result<()> {
         match self.lock_with(tree, span, mode, Wait::Never) {
             Err(Error::LockTimeout { lock, holder, .. }) => {
-                let what = format!("transaction {holder} is in the way of {lock}");
+                let what = format!("transaction {holder} blocks {lock}");
                 Err(Error::Conflict { what })
             }
             other => other,
@@ -262,6 +263,7 @@ impl Core {
             check(Scope::All, None)?;
             let mut leader = self.leader.lock();
             self.check_writable()?;
+            assert!(seen < leader.next_seq, "what is visible has a number");
             if leader.next_seq - 1 > seen {
                 if self.has_newer_tables(touched, seen) {
                     continue;
@@ -271,8 +273,8 @@ impl Core {
             return act(&mut leader);
         }
         let what = format!(
-            "tables were written without a pause while it was checked what has changed after the \
-             transaction's snapshot (at {since}) was taken"
+            "the check for changes after the transaction's snapshot (sequence number {since}) was \
+             given up, because new tables were written during each of {TRIES} tries"
         );
         Err(Error::Conflict { what })
     }

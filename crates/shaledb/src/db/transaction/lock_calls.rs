@@ -70,11 +70,11 @@ impl Transaction {
         Ok(locks.give_up_last(&mut self.owner, tree.id(), key))
     }
 
-    /// Makes ranges of its locks of keys, each from a key to a neighbour that it has locked too,
-    /// where nobody else holds or waits for anything; answers whether it has fewer locks now. It
-    /// happens by itself when a transaction holds more than is left for others, so that a
-    /// transaction of any size finds room for its locks. It locks what is between, too, and what is
-    /// locked so is not given up by [`Transaction::unlock`].
+    /// Escalates locks: makes ranges of its locks of keys, from one key to the next that it has
+    /// locked, where nobody else holds or waits for anything in between. Answers whether it has
+    /// fewer locks now. Escalation happens by itself when a transaction holds more than is left for
+    /// others, so that a transaction of any size finds room for its locks. A range also locks what
+    /// is between the keys, and [`Transaction::unlock`] does not release it.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

@@ -1,5 +1,5 @@
 //! Transactions: the parts of `txn` put together over a database. Reads are in `read`, locks in
-//! `lock_calls`, scans that lock in `locking`, the commit in `commit`.
+//! `lock_calls`, scans that lock in `locking_scan`, the commit in `commit`.
 
 mod options;
 mod txn;
@@ -8,8 +8,8 @@ mod read;
 mod spill;
 mod write;
 mod commit;
-mod locking;
+mod locking_scan;
 
-pub use locking::LockingScan;
+pub use locking_scan::LockingScan;
 pub use options::{Concurrency, Isolation, LockMode, OnConflict, TransactionOptions};
 pub use txn::{Savepoint, Transaction};

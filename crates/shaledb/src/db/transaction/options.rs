@@ -21,17 +21,17 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
-    /// Every read sees the newest that is committed (or what was when the statement began, see
+    /// Every read sees the newest committed version, or that of when the statement began (see
     /// [`Transaction::begin_statement`](crate::Transaction::begin_statement)). Locking scans lock
     /// the rows that they return, and no gaps.
     ReadCommitted,
-    /// All plain reads see the snapshot that the first one takes (an optimistic transaction: its
-    /// beginning). No lost updates, see [`OnConflict`]; write skew is possible, but for rows read
-    /// by locking reads. The default.
+    /// All plain reads see one snapshot. The first of them takes it; that of an optimistic
+    /// transaction is its beginning. There are no lost updates, see [`OnConflict`]. Write skew is
+    /// possible, except on rows read by locking reads. The default.
     #[default]
     RepeatableRead,
-    /// As if transactions ran one after the other: reads lock what they read, rows or no rows, or
-    /// are checked at commit (optimistic).
+    /// As if transactions ran one after the other. Reads lock what they read, rows or no rows.
+    /// Those of an optimistic transaction are checked at commit.
     Serializable,
 }
 
@@ -68,8 +68,7 @@ pub enum Concurrency {
     /// A write locks its key at once, and waits for those who have it locked. The default.
     #[default]
     Pessimistic,
-    /// Nothing waits; whether others were in the way is found out at commit. Good where conflicts
-    /// are rare.
+    /// No call waits. Conflicts are found at commit, which then fails. Good where they are rare.
     Optimistic,
 }
 
@@ -94,12 +93,12 @@ pub enum Concurrency {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnConflict {
-    /// It fails with [`Error::Conflict`](crate::Error::Conflict): who commits first wins, and no
-    /// update is lost. So does a read that locks to update. The default.
+    /// The write fails with [`Error::Conflict`](crate::Error::Conflict), and so does a read that
+    /// locks to update. The first to commit wins, and no update is lost. The default.
     #[default]
     Error,
-    /// It is made on top of the change, as InnoDB does it: an update is lost if it was computed
-    /// from a plain read.
+    /// The write is made on top of the change, as InnoDB does it. An update is lost if this one was
+    /// computed from a plain read.
     Latest,
 }
 
@@ -153,15 +152,17 @@ pub struct TransactionOptions {
     /// How long a call waits for a lock before it fails with
     /// [`Error::LockTimeout`](crate::Error::LockTimeout). Default 10 s; zero does not wait.
     pub lock_timeout: Duration,
-    /// The bytes of memory that the transaction's writes may take: up to 512 MiB. Default 0: a
-    /// sixteenth of the database's `memory_bytes`, 64 MiB at most. Beyond it they go to files of
-    /// the transaction's own (values of at least `blob_bytes` each to one), of any size, and the
-    /// commit writes them once more, to tables that it puts in force as a bulk load does. Only
-    /// range deletes stay in memory: so many that they alone take more (and more than 1 MiB) fail
-    /// with [`Error::TransactionFull`](crate::Error::TransactionFull).
+    /// The bytes of memory that the write set may take: 1 byte to 512 MiB. Default 0, which is a
+    /// sixteenth of the database's `memory_bytes`, at most 64 MiB.
     ///
-    /// Optimistic transactions fail with it beyond the bound, for which their default is 512 MiB;
-    /// they keep what they have read in a quarter as much.
+    /// Beyond it a pessimistic transaction spills: its writes go to files of any size, values of at
+    /// least `blob_bytes` each to one. Its commit writes them once more, to tables, and installs
+    /// these as a bulk load does. Range deletes do not spill. If they alone take more than the
+    /// bound (and more than 1 MiB), the call fails with
+    /// [`Error::TransactionFull`](crate::Error::TransactionFull).
+    ///
+    /// An optimistic transaction does not spill. Its default is 512 MiB, and beyond its bound a
+    /// write fails with that error. What it has read may take a quarter as much.
     pub memory_bytes: u64,
 }
 

@@ -7,7 +7,7 @@ use crate::base::key::Kind;
 use crate::db::api::{ScanOptions, Snapshot, Tree};
 use crate::read::conflict::{self, Scope};
 use crate::read::{BlobSource, Scan, Value};
-use crate::txn::writes::Own;
+use crate::txn::write_set::Written;
 use crate::txn::{Mode, Span};
 
 impl Transaction {
@@ -39,14 +39,14 @@ impl Transaction {
     }
 
     /// What the transaction itself has made of a key; `None` if nothing.
-    pub(super) fn own(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Value>>> {
+    pub(super) fn written(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Value>>> {
         Ok(match self.writes.get(tree.id(), key)? {
-            Own::Nothing => None,
-            Own::Deleted => Some(None),
-            Own::Value(Kind::Blob, reference) => {
+            Written::Nothing => None,
+            Written::Deleted => Some(None),
+            Written::Value(Kind::Blob, reference) => {
                 Some(Some(Value::owned(self.core().read(&reference)?)))
             }
-            Own::Value(_, value) => Some(Some(value)),
+            Written::Value(_, value) => Some(Some(value)),
         })
     }
 
@@ -88,8 +88,8 @@ impl Transaction {
     /// ```
     pub fn get(&mut self, tree: &Tree, key: &[u8]) -> Result<Option<Value>> {
         self.check(tree)?;
-        if let Some(own) = self.own(tree, key)? {
-            return Ok(own);
+        if let Some(written) = self.written(tree, key)? {
+            return Ok(written);
         }
         self.before_read(tree, Span::Key(key))?;
         self.begin_view();
@@ -125,15 +125,15 @@ impl Transaction {
         self.begin_view();
         let mut found = tree.multi_get_as(keys, self.view())?;
         for (key, value) in keys.iter().zip(&mut found) {
-            if let Some(own) = self.own(tree, key.as_ref())? {
-                *value = own;
+            if let Some(written) = self.written(tree, key.as_ref())? {
+                *value = written;
             }
         }
         Ok(found)
     }
 
-    /// Whether others have written `key` since the snapshot that plain reads see: what such a read
-    /// shows is no longer so. False as long as there is no snapshot. Much cheaper than a read.
+    /// Whether others have written `key` after the snapshot that plain reads see. False as long as
+    /// there is no snapshot. Much cheaper than a read.
     ///
     /// # Errors
     /// As [`Transaction::get`].
@@ -173,14 +173,13 @@ impl Transaction {
     /// ```
     pub fn has_written(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
         self.check(tree)?;
-        Ok(self.writes.get(tree.id(), key)? != Own::Nothing)
+        Ok(self.writes.get(tree.id(), key)? != Written::Nothing)
     }
 
-    /// The newest value of `key`, locked so that nobody else writes it or reads it to update until
-    /// the transaction ends. A key that is not there is locked as well.
+    /// The newest value of `key`, locked exclusive: until the transaction ends, nobody else writes
+    /// it or reads it to update. A key that is not there is locked as well.
     ///
-    /// An optimistic transaction reads its snapshot, and is refused at commit if the key has
-    /// changed.
+    /// An optimistic transaction reads its snapshot. Its commit fails if the key has changed.
     ///
     /// # Errors
     /// Those of locks; [`Error::Conflict`] if the key has been changed since the transaction's
@@ -201,8 +200,8 @@ impl Transaction {
         self.get_locked(tree, key, Mode::Exclusive)
     }
 
-    /// The newest value of `key`, locked so that nobody else writes it until the transaction ends.
-    /// Others may lock it likewise.
+    /// The newest value of `key`, locked shared: until the transaction ends, nobody else writes it.
+    /// Others may lock it shared too.
     ///
     /// # Errors
     /// Those of locks.
@@ -227,16 +226,16 @@ impl Transaction {
         self.protect(tree, Span::Key(key), mode)?;
         if self.is_optimistic() {
             let view = self.snapshot.clone();
-            return match self.own(tree, key)? {
-                Some(own) => Ok(own),
+            return match self.written(tree, key)? {
+                Some(written) => Ok(written),
                 None => self.read_at(tree, key, view.as_ref()),
             };
         }
         if mode == Mode::Exclusive {
             self.check_unchanged(tree, Span::Key(key))?;
         }
-        match self.own(tree, key)? {
-            Some(own) => Ok(own),
+        match self.written(tree, key)? {
+            Some(written) => Ok(written),
             None => self.read_at(tree, key, None),
         }
     }
@@ -271,8 +270,8 @@ impl Transaction {
             self.protect(tree, span, Mode::Shared)?;
         }
         self.begin_view();
-        let own = self.writes.of_tree(tree.id());
-        tree.scan_as(ScanOptions { snapshot: self.view(), ..options }, own)
+        let write_set = self.writes.of_tree(tree.id());
+        tree.scan_as(ScanOptions { snapshot: self.view(), ..options }, write_set)
     }
 }
 

@@ -2,7 +2,7 @@
 //! there, at the commit, into the tables of the trees.
 //!
 //! At the commit the newest write of each key is written once more, to tables as those of a bulk
-//! load, and one edit puts them in force in all trees. So what was undone, and what is of no use
+//! load, and one edit installs them in all trees. So what was undone, and what is of no use
 //! any more, ends there, and until then nothing but the transaction knows of the runs.
 
 use super::txn::Transaction;
@@ -19,8 +19,8 @@ use crate::db::values::NewBlob;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Blob, Table};
-use crate::txn::runs::OwnRun;
-use crate::txn::writes::write_bytes;
+use crate::txn::runs::SpilledRun;
+use crate::txn::write_set::write_bytes;
 use crate::version::TreeId;
 use std::collections::BTreeSet;
 
@@ -121,8 +121,8 @@ impl Transaction {
         let mut runs = Vec::new();
         let trees: Vec<TreeId> = self.writes.in_memory().collect();
         for id in trees {
-            let run = self.write_run(&core, id, 0, |own, rows| {
-                own.writes.each_in_memory(id, &mut |key, seq, kind, value| {
+            let run = self.write_run(&core, id, 0, |txn, rows| {
+                txn.writes.each_in_memory(id, &mut |key, seq, kind, value| {
                     rows.add(key, seq, kind, value)
                 })
             })?;
@@ -131,8 +131,8 @@ impl Transaction {
         self.writes.spilled(runs);
         while let Some((id, first)) = self.writes.due_merge() {
             let tier = self.writes.next_tier(id, first);
-            let merged = self.write_run(&core, id, tier, |own, rows| {
-                own.writes.each_in_runs(id, first, &mut |key, seq, kind, value| {
+            let merged = self.write_run(&core, id, tier, |txn, rows| {
+                txn.writes.each_in_runs(id, first, &mut |key, seq, kind, value| {
                     rows.add(key, seq, kind, value)
                 })
             });
@@ -151,13 +151,14 @@ impl Transaction {
         id: TreeId,
         tier: u32,
         fill: impl FnOnce(&Transaction, &mut Rows<'_>) -> Result<()>,
-    ) -> Result<Option<OwnRun>> {
+    ) -> Result<Option<SpilledRun>> {
         let Some(tree) = self.trees.get(&id) else { return Ok(None) };
         let mut rows = Rows::new(core, tree, false, RangeDeletes::default());
         fill(self, &mut rows)?;
         let Rows { writer, blobs, .. } = rows;
         let tables = writer.finish()?;
-        let run = OwnRun::new(tables.into_iter().map(|meta| core.open_run(meta)).collect(), tier);
+        let run =
+            SpilledRun::new(tables.into_iter().map(|meta| core.open_run(meta)).collect(), tier);
         drop(blobs);
         run
     }
@@ -218,7 +219,7 @@ impl Transaction {
     }
 }
 
-/// Tables of a transaction about to be committed. They are removed unless they get into force.
+/// Tables of a transaction about to be committed. They are removed unless they are installed.
 struct FinalTables {
     core: Arc<Core>,
     parts: Vec<IngestPart>,

@@ -9,22 +9,22 @@ use crate::db::core::Core;
 use crate::read::conflict::{self, Scope};
 use crate::txn::deadlock::Report;
 use crate::txn::reads::ReadSet;
-use crate::txn::writes::{Mark, WriteSet};
+use crate::txn::write_set::{Mark, WriteSet};
 use crate::txn::{About, Interrupt, KeysMark, Lock, Owner, Span};
 use crate::version::TreeId;
 use std::collections::BTreeMap;
 
-/// Reads and writes over any number of trees of one database that become visible, and durable, as a
-/// whole or not at all, and that are kept apart from those of others as its
-/// [`Isolation`] says. Its reads see its own writes. Dropped without a commit, it is rolled back.
+/// Reads and writes over any number of trees of one database. They become visible, and durable, as
+/// a whole or not at all. [`Isolation`] says how they are kept apart from those of others. A
+/// transaction reads its own writes. Dropped without a commit, it is rolled back.
 ///
-/// Writes outside of transactions ([`Tree::put`] and the like) take no locks and wait for none: do
+/// Writes outside of transactions ([`Tree::put`] and the like) take no locks and wait for none. Do
 /// not mix them with transactions on the same keys, unless [`OnConflict::Error`] and snapshots are
 /// enough.
 ///
-/// Calls that lock may answer with [`Error::LockTimeout`] (nothing was done; the transaction
-/// goes on), [`Error::LocksFull`] (likewise) or [`Error::Deadlock`], after which the transaction is
-/// rolled back and answers with [`Error::RolledBack`].
+/// Calls that lock may fail with [`Error::LockTimeout`] or [`Error::LocksFull`]. They have then
+/// changed nothing, and the transaction goes on. After [`Error::Deadlock`] it has been rolled back,
+/// and each further call fails with [`Error::RolledBack`].
 ///
 /// ```
 /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -73,7 +73,7 @@ impl std::fmt::Debug for Transaction {
     }
 }
 
-/// A place in a transaction to go back to; see [`Transaction::savepoint`].
+/// A position in a transaction to roll back to; see [`Transaction::savepoint`].
 ///
 /// ```
 /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -93,10 +93,10 @@ pub struct Savepoint {
 }
 
 impl Db {
-    /// From now on `observer` is told which transaction waits for a lock, and which are in its way
-    /// ([`Transaction::id`]): before the wait begins, and about every 50 milliseconds while it
-    /// lasts. It is called by the thread that waits, which holds none of the engine's mutexes; it
-    /// should be quick, and may not use the waiting transaction.
+    /// From now on calls `observer` with the number of a transaction that waits for a lock, and
+    /// those that block it ([`Transaction::id`]): before the wait begins, and about every 50
+    /// milliseconds while it lasts. The thread that waits makes the call; it then holds none of the
+    /// engine's mutexes. The observer should be quick, and may not use the waiting transaction.
     ///
     /// # Errors
     ///
@@ -131,7 +131,9 @@ impl Db {
         if self.core().locks.observed.set(Box::new(observer)) {
             return Ok(());
         }
-        Err(Error::InvalidArgument("the database has an observer of lock waits already".into()))
+        Err(Error::InvalidArgument(
+            "the database has an observer of lock waits already; it stays the only one".into(),
+        ))
     }
 
     /// Begins a transaction.
@@ -160,7 +162,7 @@ impl Db {
         }
         if options.memory_bytes > bytes_max {
             return Err(Error::InvalidArgument(format!(
-                "memory_bytes of a transaction is at most {bytes_max}, not {}",
+                "`memory_bytes` of a transaction is at most {bytes_max}, not {}",
                 options.memory_bytes
             )));
         }
@@ -240,9 +242,9 @@ impl Transaction {
         self.owner.interrupt = Some(interrupt.clone());
     }
 
-    /// At [`Isolation::ReadCommitted`]: plain reads see what is committed now, all of them the
-    /// same, until the next call of this. Without it, each read is a statement of its own. At the
-    /// other levels it does nothing.
+    /// At [`Isolation::ReadCommitted`] plain reads see what is committed now, all of them the same,
+    /// until the next call of this. Without it, each read is a statement of its own. At the other
+    /// levels it does nothing.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -288,11 +290,11 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes the bound on what its writes may take of memory, for what it writes from now on: see
-    /// [`TransactionOptions::memory_bytes`].
+    /// Changes the bound on the memory of the write set, in bytes, for what it writes from now on:
+    /// see [`TransactionOptions::memory_bytes`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] beyond 512 MiB.
+    /// [`Error::InvalidArgument`] for 0, and for more than 512 MiB.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -310,15 +312,15 @@ impl Transaction {
         let bytes_max = Transaction::MEMORY_BYTES_MAX;
         if bytes == 0 || bytes > bytes_max {
             return Err(Error::InvalidArgument(format!(
-                "memory_bytes of a transaction is 1 to {bytes_max}, not {bytes}"
+                "`memory_bytes` of a transaction is 1 to {bytes_max}, not {bytes}"
             )));
         }
         self.options.memory_bytes = bytes;
         Ok(())
     }
 
-    /// A place to go back to: what is written from now on can be undone by
-    /// [`Transaction::rollback_to`]. Costs next to nothing.
+    /// A position to roll back to: [`Transaction::rollback_to`] undoes what is written from now on.
+    /// Costs next to nothing.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -334,25 +336,26 @@ impl Transaction {
     /// ```
     pub fn savepoint(&mut self) -> Savepoint {
         self.next_savepoint += 1;
+        debug_assert!(self.savepoints.last().is_none_or(|last| last.0 < self.next_savepoint));
         self.savepoints.push((self.next_savepoint, self.writes.mark(), self.owner.mark()));
         Savepoint { transaction: self.id(), number: self.next_savepoint }
     }
 
-    fn place_of(&self, savepoint: Savepoint) -> Result<usize> {
+    fn index_of(&self, savepoint: Savepoint) -> Result<usize> {
         let of_this = savepoint.transaction == self.id();
-        let place = self.savepoints.iter().position(|(number, ..)| *number == savepoint.number);
-        place.filter(|_| of_this).ok_or_else(|| {
+        let at = self.savepoints.iter().position(|(number, ..)| *number == savepoint.number);
+        at.filter(|_| of_this).ok_or_else(|| {
             Error::InvalidArgument(
-                "the savepoint is of another transaction, or was given up by going back to an \
-                 earlier one; nothing was undone"
+                "the savepoint belongs to another transaction, or ended when an earlier one was \
+                 rolled back to; nothing was undone"
                     .to_owned(),
             )
         })
     }
 
-    /// Undoes what was written since the savepoint, which stays; later ones are given up. Locks are
-    /// kept, but for those of keys of which nothing else was asked than what is undone now (at
-    /// [`Isolation::Serializable`] also those). Scans made before go on showing what they did.
+    /// Undoes what was written since the savepoint. It stays; later ones end. The locks of keys
+    /// that were locked only for these writes are released, except at [`Isolation::Serializable`].
+    /// All other locks stay. Scans made before go on showing what they did.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the savepoint is not one of this transaction, or no longer.
@@ -372,18 +375,19 @@ impl Transaction {
     /// ```
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.alive()?;
-        let place = self.place_of(savepoint)?;
-        let (_, writes, keys) = self.savepoints[place];
+        let at = self.index_of(savepoint)?;
+        let (_, writes, keys) = self.savepoints[at];
         self.writes.undo_to(writes);
         if self.options.isolation != Isolation::Serializable {
             self.handle.core.locks.release_undone(&mut self.owner, keys);
         }
         self.owner.note_writes(self.writes.count(), self.writes.memory_bytes());
-        self.savepoints.truncate(place + 1);
+        self.savepoints.truncate(at + 1);
+        assert_eq!(self.savepoints.last().map(|last| last.0), Some(savepoint.number));
         Ok(())
     }
 
-    /// Gives up a savepoint and all later ones; what was written stays.
+    /// Ends a savepoint and all later ones; what was written stays.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the savepoint is not one of this transaction, or no longer.
@@ -402,14 +406,14 @@ impl Transaction {
     /// ```
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         self.alive()?;
-        let place = self.place_of(savepoint)?;
-        self.savepoints.truncate(place);
+        let at = self.index_of(savepoint)?;
+        self.savepoints.truncate(at);
         Ok(())
     }
 
-    /// Undoes all that was written to a tree, whatever savepoints there are: for one that is to be
-    /// dropped, or was. The commit of a transaction that has written to a tree that is not there
-    /// fails otherwise. Locks are kept, and so is the number of [`Transaction::writes`].
+    /// Undoes all that was written to a tree, whatever savepoints there are. It is for a tree that
+    /// is dropped: otherwise the commit fails with [`Error::NoSuchTree`]. Locks are kept, and so is
+    /// the number of [`Transaction::writes`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the tree is of another database.
@@ -459,6 +463,7 @@ impl Transaction {
         self.writes = WriteSet::default();
         self.reads = ReadSet::new(0);
         self.savepoints.clear();
+        assert!(self.owner.keys() == 0 && self.writes.is_empty(), "what has ended has nothing");
         (self.snapshot, self.statement) = (None, None);
     }
 
@@ -477,7 +482,7 @@ impl Transaction {
     fn check_database(&self, tree: &Tree) -> Result<()> {
         if !Arc::ptr_eq(tree.core(), self.core()) {
             return Err(Error::InvalidArgument(format!(
-                "tree `{}` is of another database than the transaction",
+                "tree `{}` belongs to another database than the transaction",
                 tree.name()
             )));
         }

@@ -12,10 +12,11 @@ impl Transaction {
     /// Sets `key` to `value`. Others see it when the transaction has committed.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the key or the value is too long, [`Error::TransactionFull`]
-    /// where [`memory_bytes`](crate::TransactionOptions::memory_bytes) says so,
-    /// [`Error::Conflict`] if the key has been changed since the
-    /// transaction's snapshot, and those of locks. Nothing has been written then.
+    /// [`Error::InvalidArgument`] if the key is longer than 64 KiB or the value than 4 GiB;
+    /// [`Error::TransactionFull`], see
+    /// [`memory_bytes`](crate::TransactionOptions::memory_bytes); [`Error::Conflict`] if another
+    /// transaction changed the key after this one's snapshot; those of locks. Nothing has been
+    /// written then.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -32,9 +33,9 @@ impl Transaction {
         self.write(tree, Kind::Put, key, value)
     }
 
-    /// As [`Transaction::put`], but without a lock, and without a look at whether the key has been
-    /// changed. It is for keys that nobody writes who has not locked another key, which this
-    /// transaction has: as an entry of an index belongs to its row.
+    /// As [`Transaction::put`], but without a lock and without a conflict check. It is for keys
+    /// that another lock protects, which this transaction holds: an entry of an index is written
+    /// only by those who have locked its row.
     ///
     /// # Errors
     /// As [`Transaction::put`], but for those of locks and [`Error::Conflict`].
@@ -102,12 +103,12 @@ impl Transaction {
         self.write(tree, Kind::RangeDelete, start, end)
     }
 
-    /// Sets `key` to `value` if it has none, and answers with the value that it has otherwise: the
-    /// newest that is committed, whatever the snapshot shows, or the transaction's own. In either
-    /// case the key is locked as by a write: who inserts the same key waits, and then finds it.
+    /// Sets `key` to `value` if it has none. Otherwise answers with the value that it has: the
+    /// transaction's own, or the newest that is committed, whatever the snapshot shows. In either
+    /// case the key is locked as by a write: another insert of the same key waits, and then finds
+    /// it.
     ///
-    /// An optimistic transaction looks at its snapshot, and is refused at commit if the key has
-    /// changed.
+    /// An optimistic transaction looks at its snapshot. Its commit fails if the key has changed.
     ///
     /// # Errors
     /// As [`Transaction::put`].
@@ -132,9 +133,9 @@ impl Transaction {
         Ok(existing)
     }
 
-    /// As [`Transaction::insert`], for one who leaves the value that is there as it is: then the
-    /// key is locked shared, so that others who do the same do not wait. (If the transaction has
-    /// locked it before, that stays.)
+    /// As [`Transaction::insert`], for a caller who leaves an existing value as it is. Such a key
+    /// is locked shared, so that others who do the same do not wait. A lock that the transaction
+    /// has on it already stays.
     ///
     /// # Errors
     /// As [`Transaction::put`].
@@ -199,8 +200,8 @@ impl Transaction {
             self.reads.add_key(tree.id(), key);
             view = self.snapshot.clone();
         }
-        let existing = match self.own(tree, key)? {
-            Some(own) => own,
+        let existing = match self.written(tree, key)? {
+            Some(written) => written,
             None => self.read_at(tree, key, view.as_ref())?,
         };
         if existing.is_none() {

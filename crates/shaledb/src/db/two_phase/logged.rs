@@ -29,11 +29,13 @@ impl Core {
     ) -> Result<()> {
         self.check_xid(xid)?;
         let seq = self.append_one(leader, |out| payload::put_prepare(out, xid, ops))?;
+        assert!(seq < leader.next_seq, "a prepare has a number of its own");
         let owner = std::mem::replace(owner, self.locks.owner());
         let blobs = self.blobs_of(ops);
         let writes = PreparedWrites::Logged { seq, ops: ops.to_vec() };
         let prepared = PreparedCore { writes, mark: None, owner, blobs };
-        self.prepared.lock().insert(xid.to_vec(), prepared);
+        let before = self.prepared.lock().insert(xid.to_vec(), prepared);
+        assert!(before.is_none(), "a name is prepared once until it is decided");
         // After it has been noted, so that whoever sees the number finds what needs the log.
         self.publish(seq);
         Ok(())
@@ -95,11 +97,13 @@ impl Core {
         let ops = self.prepared.lock().get(xid).and_then(logged);
         let (from, ops) = ops.ok_or_else(|| not_prepared(xid))?;
         let seq = self.append_one(leader, |out| payload::put_decision(out, xid, commit))?;
+        assert!(from < seq, "a decision comes after its prepare");
         let ops = if commit { &ops[..] } else { &[] };
         let applied = self.apply_decided(ops, seq, from);
         // After its memtables say from where on they need the log, which this said so far; and
         // before the log may be rotated, which logs again what is here.
         let ended = self.prepared.lock().remove(xid);
+        assert!(ended.is_some(), "what is prepared is decided once");
         applied.publish(leader);
         ended.ok_or_else(|| not_prepared(xid))
     }
@@ -130,6 +134,7 @@ impl Core {
             if let Some(PreparedCore { writes: PreparedWrites::Logged { seq: of, .. }, .. }) =
                 prepared.get_mut(&xid)
             {
+                assert!(*of < seq, "it is logged again after it was");
                 *of = seq;
             }
         }

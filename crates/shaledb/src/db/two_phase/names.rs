@@ -7,7 +7,7 @@ use crate::wal::payload::XID_BYTES_MAX;
 /// The error for a name under which nothing is prepared.
 pub(super) fn not_prepared(xid: &[u8]) -> Error {
     Error::InvalidArgument(format!(
-        "no transaction is prepared under the name `{}`: it has been decided already",
+        "no transaction is prepared under the name `{}`; it may have been decided already",
         xid.escape_ascii()
     ))
 }
@@ -17,7 +17,7 @@ impl Core {
     pub fn check_xid(&self, xid: &[u8]) -> Result<()> {
         if xid.is_empty() || xid.len() > XID_BYTES_MAX {
             return Err(Error::InvalidArgument(format!(
-                "the name of a prepared transaction has 1 to {XID_BYTES_MAX} bytes, not {}",
+                "the name of a prepared transaction must have 1 to {XID_BYTES_MAX} bytes, not {}",
                 xid.len()
             )));
         }

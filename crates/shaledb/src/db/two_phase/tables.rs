@@ -69,6 +69,7 @@ impl Core {
         };
         self.append_edit(&mut self.manifest.lock(), &edit)?;
         let owner = std::mem::replace(owner, self.locks.owner());
+        assert!(!self.prepared.lock().contains_key(xid), "a name is prepared once");
         self.note_prepared(xid.to_vec(), trees, Some(mark), owner);
         Ok(())
     }
@@ -128,7 +129,7 @@ impl Core {
         self.prepared.lock().remove(xid).ok_or_else(|| not_prepared(xid))
     }
 
-    /// Puts the tables prepared under this name in force. After an error they are still prepared.
+    /// Installs the tables prepared under this name. After an error they are still prepared.
     pub fn commit_tables(&self, xid: &[u8]) -> Result<()> {
         let tables = self.tables_of(xid)?;
         let trees = self.trees.load_full();
@@ -177,6 +178,7 @@ impl Core {
             self.append_edit(&mut self.manifest.lock(), &edit)?;
             self.end_prepared(xid)?
         };
+        assert!(ended.logged().is_none(), "its writes are in tables");
         self.locks.release(&mut ended.owner);
         // The mark first, durably: it would bring back what is left of the tables.
         self.discard_files(FileKind::Prepared, ended.mark);

@@ -18,7 +18,7 @@ const LOOK_BLOCKS: usize = 8;
 pub struct TableSample {
     /// Its key.
     pub key: Vec<u8>,
-    /// Its place in the commit order.
+    /// Its position in the commit order.
     pub seq: SeqNo,
     /// What it says of its key.
     pub kind: Kind,

@@ -62,7 +62,7 @@ impl LockTable {
         wait: Wait,
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
-        if owner.pending.is_some() && self.settle(owner, ask)? {
+        if owner.pending.is_some() && self.resume_pending(owner, ask)? {
             return Ok(());
         }
         let before = owner.keys.len();
@@ -179,6 +179,7 @@ impl LockTable {
             }
             Decision::Held | Decision::Granted(None) => Some(Ok(())),
             Decision::Granted(Some(key)) => {
+                debug_assert_eq!(Self::shard_of(tree, &key), shard, "a key has one shard");
                 owner.hold(HeldKey { tree, shard: shard as u8, key });
                 Some(Ok(()))
             }

@@ -35,15 +35,15 @@ impl Cell {
     }
 }
 
-/// Where a cell is.
+/// A cell behind its mutex.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct LockedCell {
     cell: Mutex<Cell, { rank::LOCK_SHARD }>,
     /// What the shard's locks take, as of the last time that anybody was in it.
     bytes: AtomicUsize,
 }
 
-impl Place {
+impl LockedCell {
     #[inline]
     pub(super) fn lock(&self) -> Entered<'_> {
         Entered { cell: self.cell.lock(), bytes: &self.bytes }

@@ -4,7 +4,7 @@
 //! never over what somebody else holds or waits for: a merge neither waits nor makes anybody wait
 //! who did not. So it can bring no deadlock, and leaves the keys beside others' locks as they are.
 
-use super::cell::{Entered, Place};
+use super::cell::{Entered, LockedCell};
 use super::lock::{Lock, Mode, Span};
 use super::owner::{HeldKey, Owner};
 use super::table::{LockTable, SHARDS};
@@ -27,7 +27,7 @@ struct Part {
     /// The end, not included; of a key the least that is above it.
     upper: Option<Box<[u8]>>,
     mode: Mode,
-    /// Its place among the owner's keys.
+    /// Its index among the owner's keys.
     key: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ impl Part {
 }
 
 /// Eight bytes of a key after those that all share, as a number; of one that is beyond, the most.
-fn place_of(key: &[u8], shared: &[u8]) -> u64 {
+fn number_of_key(key: &[u8], shared: &[u8]) -> u64 {
     let Some(rest) = key.strip_prefix(shared) else { return u64::MAX };
     let mut bytes = [0; 8];
     for (to, from) in bytes.iter_mut().zip(rest) {
@@ -53,7 +53,7 @@ fn place_of(key: &[u8], shared: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// Where neighbours are far apart: the places of those that a range had better begin with, in
+/// Where neighbours are far apart: the indexes of those that a range had better begin with, in
 /// order, at most `most`. They are in the order of their lower bounds.
 fn wide_gaps(parts: &[Part], most: usize) -> Vec<usize> {
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return Vec::new() };
@@ -63,9 +63,9 @@ fn wide_gaps(parts: &[Part], most: usize) -> Vec<usize> {
     let mut gaps: Vec<(u64, usize)> = Vec::with_capacity(parts.len());
     for (at, part) in parts.iter().enumerate() {
         if at > 0 {
-            gaps.push((place_of(&part.lower, shared).saturating_sub(end), at));
+            gaps.push((number_of_key(&part.lower, shared).saturating_sub(end), at));
         }
-        let upper = part.upper.as_deref().map_or(u64::MAX, |upper| place_of(upper, shared));
+        let upper = part.upper.as_deref().map_or(u64::MAX, |upper| number_of_key(upper, shared));
         end = end.max(upper);
     }
     let sum: u128 = gaps.iter().map(|(gap, _)| u128::from(*gap)).sum();
@@ -122,6 +122,7 @@ impl LockTable {
         owner.key_bytes = owner.keys.iter().map(HeldKey::bytes).sum();
         owner.keys_unmerged = owner.keys.len();
         owner.merges += 1;
+        debug_assert!(owner.keys.len() <= before, "escalation adds no keys");
         owner.slot.seen.note_keys(owner.keys.len());
         let merged = owner.keys.len() < before;
         if merged {
@@ -144,7 +145,7 @@ impl LockTable {
         few: usize,
     ) -> Vec<HeldKey> {
         // One after the other in their order; nobody else ever holds two.
-        let mut cells: Vec<Entered<'_>> = self.cells.iter().map(Place::lock).collect();
+        let mut cells: Vec<Entered<'_>> = self.cells.iter().map(LockedCell::lock).collect();
         let mut parts = Vec::with_capacity(keys.len());
         for (at, held) in keys.iter().enumerate() {
             let cell = &mut cells[usize::from(held.shard)];
@@ -177,6 +178,7 @@ impl LockTable {
                 continue;
             }
             let (lower, upper, mode) = Part::cover(part);
+            debug_assert!(part.iter().all(|part| part.mode <= mode), "no lock gets weaker");
             let lock = Lock { tree, span: Span::Range(lower, upper), mode };
             if !cells.iter().all(|cell| cell.shard.is_free(owner.id, lock)) {
                 let (a, b) = part.split_at(part.len() / 2);
@@ -185,7 +187,13 @@ impl LockTable {
             }
             for at in part.iter().filter_map(|part| part.key) {
                 let held = &keys[at];
-                cells[usize::from(held.shard)].shard.release(owner.id, tree, &held.key);
+                debug_assert!(
+                    lock.span.has(&held.key),
+                    "the range has the keys that it stands for"
+                );
+                let was_held =
+                    cells[usize::from(held.shard)].shard.release(owner.id, tree, &held.key);
+                debug_assert!(was_held, "a transaction lists only keys that it holds");
                 gone[at] = true;
             }
             for cell in &mut cells {

@@ -45,6 +45,7 @@ impl Holders {
 
     /// One more.
     pub fn add(&mut self, new: Holder) {
+        debug_assert!(self.of(new.owner).is_none(), "a transaction holds a key once");
         match self {
             Holders::One(one) => *self = Holders::Many(vec![*one, new]),
             Holders::Many(many) => many.push(new),
@@ -58,6 +59,7 @@ impl Holders {
             Holders::Many(many) => {
                 let at = many.iter().position(|holder| holder.owner == owner)?;
                 many.swap_remove(at);
+                debug_assert!(many.iter().all(|holder| holder.owner != owner));
                 Some(many.is_empty())
             }
         }

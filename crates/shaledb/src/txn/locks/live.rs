@@ -88,9 +88,9 @@ impl<T> Default for Registry<T> {
 }
 
 impl<T: AsRef<Seen>> Registry<T> {
-    /// Adds a transaction; answers with what it shares, and the place to give to `remove`.
+    /// Adds a transaction; answers with what it shares, and the list to give to `remove`.
     pub fn add(&self, id: TxnId, shared: T) -> (usize, Arc<T>) {
-        let (place, list) = self.lists.local();
+        let (list_at, list) = self.lists.local();
         let mut list = list.lock();
         let shared = match list.ended.pop() {
             Some(mut ended) => match Arc::get_mut(&mut ended) {
@@ -103,13 +103,15 @@ impl<T: AsRef<Seen>> Registry<T> {
             },
             None => Arc::new(shared),
         };
+        debug_assert!(list.live.iter().all(|one| one.0 != id), "a number is given once");
         list.live.push((id, shared.clone()));
-        (place, shared)
+        (list_at, shared)
     }
 
     /// Takes a transaction out.
-    pub fn remove(&self, id: TxnId, place: usize) {
-        let mut list = self.lists.at(place).lock();
+    pub fn remove(&self, id: TxnId, list_at: usize) {
+        let mut list = self.lists.at(list_at).lock();
+        debug_assert!(list.live.iter().any(|one| one.0 == id), "who ends was live");
         if let Some(at) = list.live.iter().position(|one| one.0 == id) {
             let (_, shared) = list.live.swap_remove(at);
             if list.ended.len() < SPARE {

@@ -116,10 +116,10 @@ fn waits_are_observed() {
     let table = Arc::new(LockTable::new(1 << 20));
     let seen = Arc::new(<Mutex<_, { rank::CALLER }>>::new(Vec::new()));
     let (notes, again) = (seen.clone(), table.clone());
-    let told = move |waiter: TxnId, holders: &[TxnId]| {
+    let observe = move |waiter: TxnId, holders: &[TxnId]| {
         notes.lock().push((waiter, holders.to_vec(), again.counts().2));
     };
-    assert!(table.observed.set(Box::new(told)));
+    assert!(table.observed.set(Box::new(observe)));
     assert!(!table.observed.set(Box::new(|_, _| unreachable!())));
     let clock = MemClock::new();
     let (mut one, mut two) = (table.owner(), table.owner());

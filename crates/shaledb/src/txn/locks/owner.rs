@@ -117,7 +117,7 @@ impl Owner {
         self.keys.len()
     }
 
-    /// A place among the keys that it holds.
+    /// A position among the keys that it holds.
     pub fn mark(&self) -> KeysMark {
         KeysMark { keys: self.keys.len(), merges: self.merges }
     }
@@ -133,6 +133,7 @@ impl Owner {
     pub fn use_claim(&mut self, tree: TreeId, upper: &[u8], end: &[u8]) -> bool {
         let is_it = |claim: &&mut Claim| claim.tree == tree && claim.upper == upper;
         let Some(claim) = self.claim.as_mut().filter(is_it) else { return false };
+        debug_assert!(end <= claim.upper.as_slice(), "it uses what it has claimed");
         claim.used.clear();
         claim.used.extend_from_slice(end);
         true

@@ -18,13 +18,15 @@ impl LockTable {
         let mut parts = Vec::new();
         for held in owner.keys.drain(..) {
             let mut cell = self.cells[usize::from(held.shard)].lock();
-            cell.shard.release(owner.id, held.tree, &held.key);
+            let was_held = cell.shard.release(owner.id, held.tree, &held.key);
+            debug_assert!(was_held, "a transaction lists only keys that it holds");
             add_new(&mut parts, cell.promote(held.tree));
         }
         owner.slot.seen.note_keys(0);
-        if let Some(place) = owner.live_at.take() {
-            self.live.remove(owner.id, place);
+        if let Some(list_at) = owner.live_at.take() {
+            self.live.remove(owner.id, list_at);
         }
+        debug_assert!(owner.pending.is_none(), "who ends does not wait");
         for tree in owner.ranges.drain(..) {
             for cell in &self.cells {
                 let mut cell = cell.lock();

@@ -134,6 +134,7 @@ impl Shard {
         let is_fresh = |range: &RangeLock| range.owner == owner && range.fresh;
         if let Some(at) = locks.ranges.iter().position(is_fresh) {
             let range = locks.ranges.swap_remove(at);
+            debug_assert!(self.bytes >= range.bytes(), "what goes was counted");
             self.bytes = self.bytes.saturating_sub(range.bytes());
         }
     }
@@ -154,8 +155,9 @@ impl Shard {
     /// Tells of those whom what `owner` has in the queue of a tree waits for.
     pub fn blockers(&self, owner: TxnId, tree: TreeId, found: &mut dyn FnMut(Blocker)) {
         let Some(locks) = self.trees.get(&tree) else { return };
-        for place in locks.places(owner) {
-            locks.blockers_at(place, &mut |blocker| {
+        for position in locks.positions(owner) {
+            locks.blockers_at(position, &mut |blocker| {
+                debug_assert_ne!(blocker.id, owner, "nobody waits for himself");
                 found(blocker);
                 true
             });
@@ -164,6 +166,7 @@ impl Shard {
 
     /// From now on what `owner` has in the queue does not wait for what `other` has there.
     pub fn pass(&mut self, owner: TxnId, tree: TreeId, other: TxnId) {
+        debug_assert_ne!(owner, other, "nobody waits for himself");
         let Some(locks) = self.trees.get_mut(&tree) else { return };
         for request in locks.queue.iter_mut().filter(|request| request.owner == owner) {
             request.passes.push(other);
@@ -173,15 +176,16 @@ impl Shard {
     /// Whether nobody is in the way of what `owner` has in the queue.
     pub fn is_clear(&self, owner: TxnId, tree: TreeId) -> bool {
         let Some(locks) = self.trees.get(&tree) else { return true };
-        locks.places(owner).all(|place| locks.is_free_at(place))
+        locks.positions(owner).all(|position| locks.is_free_at(position))
     }
 
     /// Grants all that `owner` has in the queue, which is clear; answers with a new key.
     pub fn grant_all(&mut self, owner: TxnId, tree: TreeId) -> Option<Arc<[u8]>> {
+        debug_assert!(self.is_clear(owner, tree), "all parts are free before one is held");
         let locks = self.trees.get_mut(&tree)?;
         let mut new = None;
-        while let Some(place) = locks.queue.iter().position(|request| request.owner == owner) {
-            let request = locks.queue.remove(place);
+        while let Some(position) = locks.queue.iter().position(|request| request.owner == owner) {
+            let request = locks.queue.remove(position);
             let (bytes, key) = locks.grant(owner, request.span.get(), request.mode);
             self.bytes = self.bytes.saturating_add_signed(bytes);
             new = new.or(key);
@@ -191,7 +195,7 @@ impl Shard {
 
     /// Whether `owner` waits for something in a tree.
     pub fn is_queued(&self, owner: TxnId, tree: TreeId) -> bool {
-        self.trees.get(&tree).is_some_and(|locks| locks.places(owner).next().is_some())
+        self.trees.get(&tree).is_some_and(|locks| locks.positions(owner).next().is_some())
     }
 
     /// One who holds what a request conflicts with.
@@ -213,17 +217,19 @@ impl Shard {
         locks.queue.len() < before
     }
 
-    /// Lets go of a key.
-    pub fn release(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) {
-        let Some(locks) = self.trees.get_mut(&tree) else { return };
-        let Some(holders) = locks.keys.get_mut(key) else { return };
-        let Some(nobody_left) = holders.remove(owner) else { return };
+    /// Lets go of a key; answers whether it was held.
+    pub fn release(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> bool {
+        let Some(locks) = self.trees.get_mut(&tree) else { return false };
+        let Some(holders) = locks.keys.get_mut(key) else { return false };
+        let Some(nobody_left) = holders.remove(owner) else { return false };
         let mut freed = KEY_BYTES;
         if nobody_left {
             locks.keys.remove(key);
             freed += key.len();
         }
+        debug_assert!(self.bytes >= freed, "what goes was counted");
         self.bytes = self.bytes.saturating_sub(freed);
+        true
     }
 
     /// Gives up what the last call has got of a key, unless it was to write.
@@ -256,7 +262,9 @@ impl Shard {
     }
 
     fn held(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> Option<&mut Holder> {
-        self.trees.get_mut(&tree)?.keys.get_mut(key)?.of(owner)
+        let held = self.trees.get_mut(&tree)?.keys.get_mut(key)?.of(owner)?;
+        debug_assert!(held.kept.is_none_or(|kept| kept <= held.mode), "what is kept is held");
+        Some(held)
     }
 
     fn hold_less(&mut self, owner: TxnId, tree: TreeId, key: &[u8], mode: Mode) -> Left {
@@ -302,6 +310,7 @@ impl Shard {
             freed += if keep { 0 } else { range.bytes() };
             keep
         });
+        debug_assert!(self.bytes >= freed, "what goes was counted");
         self.bytes = self.bytes.saturating_sub(freed);
     }
 
@@ -315,19 +324,19 @@ impl Shard {
     pub fn promote(&mut self, tree: TreeId) -> Promoted {
         let mut done = Promoted::default();
         let Some(locks) = self.trees.get_mut(&tree) else { return done };
-        let mut place = 0;
-        while let Some(request) = locks.queue.get(place) {
+        let mut position = 0;
+        while let Some(request) = locks.queue.get(position) {
             let (owner, whole) = (request.owner, request.whole);
-            if !locks.is_free_at(place) {
-                place += 1;
+            if !locks.is_free_at(position) {
+                position += 1;
                 continue;
             }
             if !whole {
                 done.parts.push(owner);
-                place += 1;
+                position += 1;
                 continue;
             }
-            let request = locks.queue.remove(place);
+            let request = locks.queue.remove(position);
             let (bytes, key) = locks.grant(owner, request.span.get(), request.mode);
             self.bytes = self.bytes.saturating_add_signed(bytes);
             done.granted.push((owner, key));

@@ -261,7 +261,9 @@ fn random_requests() {
         }
         for (owner, span, _) in &held {
             match span {
-                OwnedSpan::Key(key) => shard.release(*owner, 1, key),
+                OwnedSpan::Key(key) => {
+                    shard.release(*owner, 1, key);
+                }
                 OwnedSpan::Range(..) => shard.release_ranges(*owner, 1),
             }
         }

@@ -1,6 +1,6 @@
 //! The lock table itself: its shards, who waits in them, and who is under way.
 
-use super::cell::Place;
+use super::cell::LockedCell;
 use super::deadlock::Report;
 use super::live::{About, Registry, Seen};
 use super::observer::Observed;
@@ -18,7 +18,7 @@ pub(super) const SHARDS: usize = 16;
 /// All locks of a database.
 #[derive(Debug)]
 pub struct LockTable {
-    pub(super) cells: Vec<Place>,
+    pub(super) cells: Vec<LockedCell>,
     pub(super) waits: Mutex<Waits, { rank::LOCK_WAITS }>,
     next: AtomicU64,
     /// What one shard may take.
@@ -35,8 +35,10 @@ pub struct LockTable {
 impl LockTable {
     /// An empty table that may take so many bytes.
     pub fn new(bytes_max: u64) -> LockTable {
+        // A call keeps the shards that it was granted in as bits of 32.
+        const { assert!(SHARDS <= u32::BITS as usize) };
         LockTable {
-            cells: (0..SHARDS).map(|_| Place::default()).collect(),
+            cells: (0..SHARDS).map(|_| LockedCell::default()).collect(),
             waits: Mutex::default(),
             next: AtomicU64::new(1),
             shard_bytes_max: (bytes_max as usize) / SHARDS,
@@ -57,8 +59,8 @@ impl LockTable {
     pub fn live_owner(&self, about: About) -> Owner {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let slot = Slot { seen: Seen::new(about), ..Slot::default() };
-        let (place, slot) = self.live.add(id, slot);
-        Owner::new(id, Some(place), slot)
+        let (list_at, slot) = self.live.add(id, slot);
+        Owner::new(id, Some(list_at), slot)
     }
 
     pub(super) fn shard_of(tree: TreeId, key: &[u8]) -> usize {

@@ -69,8 +69,8 @@ pub struct Blocker {
     pub holds: bool,
 }
 
-/// What a held key takes beside its bytes: its place in the tree, the counts of the shared key, and
-/// its place in the holder's list.
+/// What a held key takes beside its bytes: its position in the tree, the counts of the shared key,
+/// and its position in the holder's list.
 pub const KEY_BYTES: usize = 112;
 /// What a held range takes beside its bounds.
 const RANGE_BYTES: usize = size_of::<RangeLock>();
@@ -125,6 +125,16 @@ impl TreeLocks {
         }
     }
 
+    /// Whether another holds what conflicts.
+    fn has_conflict(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
+        let mut found = false;
+        self.conflicts(owner, span, mode, &mut |_| {
+            found = true;
+            false
+        });
+        found
+    }
+
     /// Whether `owner` holds something that this conflicts with.
     pub(super) fn is_held_up_by(&self, owner: TxnId, request: &Request) -> bool {
         let mut held_up = false;
@@ -136,12 +146,12 @@ impl TreeLocks {
     }
 
     /// Tells `found` of all whom this request of `owner` has to wait for, if those of the queue
-    /// before `place` are earlier, until it answers false.
+    /// before `position` are earlier, until it answers false.
     pub(super) fn blockers(
         &self,
         owner: TxnId,
         (span, mode): (Span<'_>, Mode),
-        place: usize,
+        position: usize,
         passes: &[TxnId],
         found: &mut dyn FnMut(Blocker) -> bool,
     ) {
@@ -150,7 +160,7 @@ impl TreeLocks {
             go_on = found(Blocker { id, holds: true });
             go_on
         });
-        for earlier in self.queue.iter().take(place) {
+        for earlier in self.queue.iter().take(position) {
             if !go_on {
                 return;
             }
@@ -174,27 +184,27 @@ impl TreeLocks {
         free
     }
 
-    /// Whether what waits at a place of the queue is free.
-    pub(super) fn is_free_at(&self, place: usize) -> bool {
+    /// Whether what waits at a position of the queue is free.
+    pub(super) fn is_free_at(&self, position: usize) -> bool {
         let mut free = true;
-        self.blockers_at(place, &mut |_| {
+        self.blockers_at(position, &mut |_| {
             free = false;
             false
         });
         free
     }
 
-    pub(super) fn blockers_at(&self, place: usize, found: &mut dyn FnMut(Blocker) -> bool) {
-        if let Some(request) = self.queue.get(place) {
+    pub(super) fn blockers_at(&self, position: usize, found: &mut dyn FnMut(Blocker) -> bool) {
+        if let Some(request) = self.queue.get(position) {
             let asked = (request.span.get(), request.mode);
-            self.blockers(request.owner, asked, place, &request.passes, found);
+            self.blockers(request.owner, asked, position, &request.passes, found);
         }
     }
 
-    /// The places of the queue at which an owner waits.
-    pub(super) fn places(&self, owner: TxnId) -> impl Iterator<Item = usize> + '_ {
+    /// The positions of the queue at which an owner waits.
+    pub(super) fn positions(&self, owner: TxnId) -> impl Iterator<Item = usize> + '_ {
         let all = self.queue.iter().enumerate();
-        all.filter(move |(_, request)| request.owner == owner).map(|(place, _)| place)
+        all.filter(move |(_, request)| request.owner == owner).map(|(position, _)| position)
     }
 
     /// Whether the owner has it already. From now on what it has is of an earlier call.
@@ -218,11 +228,13 @@ impl TreeLocks {
         span: Span<'_>,
         mode: Mode,
     ) -> (isize, Option<Arc<[u8]>>) {
+        debug_assert!(!self.has_conflict(owner, span, mode), "what is granted fits what is held");
         match span {
             Span::Key(key) => {
                 let new = Holder { owner, mode, kept: None };
                 if let Some(holders) = self.keys.get_mut(key) {
                     if let Some(held) = holders.of(owner) {
+                        debug_assert!(held.mode < mode, "what is held is not granted again");
                         *held = Holder { kept: Some(held.mode), ..new };
                         return (0, None);
                     }
@@ -237,6 +249,7 @@ impl TreeLocks {
             }
             Span::Range(lower, upper) => {
                 let mut bytes = self.merge_fresh(owner);
+                debug_assert!(!self.ranges.iter().any(|range| range.owner == owner && range.fresh));
                 let (lower, upper) = (lower.into(), upper.map(Into::into));
                 let new = RangeLock { owner, mode, lower, upper, fresh: true };
                 bytes += new.bytes() as isize;

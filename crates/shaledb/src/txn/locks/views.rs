@@ -1,6 +1,6 @@
 //! What others may see of the lock table: who is there, what they hold, how much it takes.
 
-use super::cell::Place;
+use super::cell::LockedCell;
 use super::live::Live;
 use super::lock::{Lock, Span, TxnId};
 use super::owner::Owner;
@@ -84,6 +84,6 @@ impl LockTable {
 
     /// About how many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
-        self.cells.iter().map(Place::bytes).sum()
+        self.cells.iter().map(LockedCell::bytes).sum()
     }
 }

@@ -33,7 +33,10 @@ impl AsRef<Seen> for Slot {
 
 impl Slot {
     pub(super) fn tell(&self, outcome: Outcome) {
-        *self.outcome.lock() = outcome;
+        let mut slot = self.outcome.lock();
+        debug_assert!(matches!(*slot, Outcome::Open), "a request is decided once");
+        *slot = outcome;
+        drop(slot);
         self.wake.notify_all();
     }
 }

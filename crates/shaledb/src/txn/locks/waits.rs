@@ -6,7 +6,7 @@
 //! which waits for it in any case. So a circle is a deadlock only if all of it is held.
 
 use super::ask::{Ask, Pending, Wait};
-use super::cell::{Entered, Place};
+use super::cell::{Entered, LockedCell};
 use super::deadlock::{self, Edge, Report, Waiting};
 use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
 use super::owner::{HeldKey, Owner};
@@ -102,7 +102,7 @@ fn add(all: &mut Vec<Blocker>, new: Blocker) {
 impl LockTable {
     fn freeze(&self) -> All<'_> {
         // One after the other in their order; who holds one does not ask for another.
-        All { cells: self.cells.iter().map(Place::lock).collect() }
+        All { cells: self.cells.iter().map(LockedCell::lock).collect() }
     }
 
     /// Grants what these wait for, parts of which have become free, where all of it is.
@@ -138,6 +138,7 @@ impl LockTable {
         wait: Wait,
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
+        assert!(owner.pending.is_none(), "a transaction waits for one request at a time");
         let tree = ask.first.tree;
         let shards = match ask.first.span {
             Span::Key(key) => {
@@ -161,7 +162,9 @@ impl LockTable {
         *owner.slot.outcome.lock() = Outcome::Open;
         let waiting = self.enqueue(&mut all, owner, ask, &shards);
         let slot = owner.slot.clone();
-        waits.insert(owner.id, Waiter { shards: shards.clone(), waiting: waiting.clone(), slot });
+        let waiter = Waiter { shards: shards.clone(), waiting: waiting.clone(), slot };
+        let before = waits.insert(owner.id, waiter);
+        debug_assert!(before.is_none(), "a transaction waits once");
         let asked = ask.locks().into_iter().map(|lock| (OwnedSpan::new(lock.span), lock.mode));
         owner.pending = Some(Pending { asked: asked.collect(), waiting, shards: shards.clone() });
         all.try_grant(&waits, owner.id);
@@ -248,6 +251,7 @@ impl LockTable {
         loop {
             let ids = |id| all.blockers(waits, id).into_iter().map(|blocker| blocker.id).collect();
             let Some(circle) = deadlock::find_circle(start, ids) else { return };
+            assert!(circle.len() > 1, "nobody waits for himself");
             let next = circle.iter().copied().cycle().skip(1);
             let pairs: Vec<_> = circle.iter().copied().zip(next).collect();
             let merely_asked = pairs.iter().find(|(waiter, other)| {
@@ -271,9 +275,11 @@ impl LockTable {
                 Some(Edge { waiter, waiting, holder })
             });
             let edges: Vec<Edge> = edges.collect();
+            assert_eq!(edges.len(), circle.len(), "each of a circle waits");
             let Some(victim) = deadlock::victim(&edges) else { return };
             let Some(Waiter { shards, waiting, slot }) = waits.remove(&victim) else { return };
-            all.cancel(shards.clone(), victim, waiting.tree);
+            let was_there = all.cancel(shards.clone(), victim, waiting.tree);
+            debug_assert!(was_there, "who is in a circle is in a queue");
             let report = Arc::new(Report { edges, victim });
             slot.tell(Outcome::Deadlock(report.clone()));
             self.deadlocks.fetch_add(1, Ordering::Relaxed);
@@ -353,9 +359,9 @@ impl LockTable {
         }
     }
 
-    /// Looks after the request that an earlier call left in the queue; `ask` is asked for now.
-    /// Answers whether that is what was granted.
-    pub(super) fn settle(&self, owner: &mut Owner, ask: Ask<'_>) -> Result<bool, Refusal> {
+    /// Ends the request that an earlier call left in the queue, or says that it still waits.
+    /// Answers whether it was granted and is what `ask` asks for now.
+    pub(super) fn resume_pending(&self, owner: &mut Owner, ask: Ask<'_>) -> Result<bool, Refusal> {
         let Some(pending) = &owner.pending else { return Ok(false) };
         let is_it = pending.is_for(ask);
         if matches!(*owner.slot.outcome.lock(), Outcome::Open) {

@@ -222,10 +222,10 @@ fn nobody_gives_way_without_need() {
                 let expected = book.is_deadlock(who, &asked);
                 let before = table.deadlocks().0;
                 let result = ask_for(&table, &mut owners[who], &asked);
-                let told = table.deadlocks().0 - before;
-                deadlocks += told;
+                let found = table.deadlocks().0 - before;
+                deadlocks += found;
                 let context = format!("seed {seed}, step {step}: {who} asks for {asked:?}");
-                assert_eq!(told > 0, expected, "{context}");
+                assert_eq!(found > 0, expected, "{context}");
                 match result {
                     Ok(()) => book.held.entry(who).or_default().extend(asked),
                     Err(Refusal::Queued { .. }) => drop(book.waiting.insert(who, asked)),
@@ -437,8 +437,8 @@ fn who_waits_for_a_writer_is_told_of_a_deadlock_only_if_it_is_one() {
     ask(&table, &mut scan, key(b"a", Mode::Exclusive)).unwrap();
     ask(&table, &mut writer, key(b"m", Mode::Write)).unwrap();
     waits(ask(&table, &mut writer, key(b"a", Mode::Exclusive)));
-    let told = ask(&table, &mut scan, key(b"m", Mode::Exclusive));
-    assert!(matches!(told, Err(Refusal::Deadlock(_) | Refusal::Queued { .. })), "{told:?}");
+    let answer = ask(&table, &mut scan, key(b"m", Mode::Exclusive));
+    assert!(matches!(answer, Err(Refusal::Deadlock(_) | Refusal::Queued { .. })), "{answer:?}");
     assert_eq!(table.deadlocks().0, 1);
     table.release(&mut scan);
     table.release(&mut writer);

@@ -11,7 +11,7 @@
 //! many rows at once, some of them ahead: an eighth of what it has passed, and where nobody is in
 //! the way. What is ahead it gives up when it has to wait.
 
-use super::state::{Ahead, LockingScan, Place, Rows};
+use super::state::{Ahead, LockingScan, Position, Rows};
 use crate::base::error::{Error, Result};
 use crate::db::api::{ScanOptions, Snapshot, Tree};
 use crate::db::transaction::options::{Isolation, LockMode};
@@ -24,8 +24,8 @@ use crate::txn::{Lock, Mode, Span, Wait};
 const AHEAD_MAX: u64 = 64;
 
 impl Transaction {
-    /// A scan that locks the rows that it comes to and the gaps between. (An optimistic transaction
-    /// locks nothing; it is refused at commit if anything of that has changed.)
+    /// A scan that locks the rows that it comes to and the gaps between. That of an optimistic
+    /// transaction locks nothing; its commit fails if any of that has changed.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the options name a snapshot: it shows the newest.
@@ -66,8 +66,8 @@ impl Transaction {
             skips: false,
             peeks: false,
             unlocked: false,
-            own: self.writes.of_tree(tree.id()),
-            place: Place::Start,
+            write_set: self.writes.of_tree(tree.id()),
+            position: Position::Start,
             value: Vec::new(),
             passed: 0,
             gaps_to: Vec::new(),
@@ -138,13 +138,13 @@ impl LockingScan {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool> {
-        let mut from = match &self.place {
-            Place::Start | Place::BeforeFirst => self.lower.clone(),
-            Place::Row(key) => [key, &[0][..]].concat(),
-            Place::AfterLast => return Ok(false),
+        let mut from = match &self.position {
+            Position::Start | Position::BeforeFirst => self.lower.clone(),
+            Position::Row(key) => [key, &[0][..]].concat(),
+            Position::AfterLast => return Ok(false),
         };
         if self.upper.as_ref().is_some_and(|upper| *upper <= from) {
-            self.place = Place::AfterLast;
+            self.position = Position::AfterLast;
             return Ok(false);
         }
         self.check(transaction)?;
@@ -161,7 +161,7 @@ impl LockingScan {
             let end = found.as_ref().map(|key| [key, &[0][..]].concat()).or(self.upper.clone());
             if self.has_awaited(transaction, found.as_deref())? {
                 self.passed += 1;
-                return self.arrive(found, Place::AfterLast);
+                return self.arrive(found, Position::AfterLast);
             }
             let piece = (&*from, end.as_deref());
             let waits = transaction.owner.waits();
@@ -171,10 +171,10 @@ impl LockingScan {
                 }
                 continue;
             }
-            match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
+            match self.lock_found(transaction, &from, end.as_deref(), found.as_deref()) {
                 Ok(true) => {
                     self.passed += 1;
-                    return self.arrive(found, Place::AfterLast);
+                    return self.arrive(found, Position::AfterLast);
                 }
                 Ok(false) => {
                     self.looks_again_at(transaction, found.as_deref());
@@ -215,13 +215,13 @@ impl LockingScan {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn prev(&mut self, transaction: &mut Transaction) -> Result<bool> {
-        let mut end = match &self.place {
-            Place::Start | Place::AfterLast => self.upper.clone(),
-            Place::Row(key) => Some(key.clone()),
-            Place::BeforeFirst => return Ok(false),
+        let mut end = match &self.position {
+            Position::Start | Position::AfterLast => self.upper.clone(),
+            Position::Row(key) => Some(key.clone()),
+            Position::BeforeFirst => return Ok(false),
         };
         if end.as_ref().is_some_and(|end| *end <= self.lower) {
-            self.place = Place::BeforeFirst;
+            self.position = Position::BeforeFirst;
             return Ok(false);
         }
         self.check(transaction)?;
@@ -241,7 +241,7 @@ impl LockingScan {
             let found = rows.valid().then(|| rows.key().to_vec());
             let from = found.clone().unwrap_or_else(|| self.lower.clone());
             if self.has_awaited(transaction, found.as_deref())? {
-                return self.arrive(found, Place::BeforeFirst);
+                return self.arrive(found, Position::BeforeFirst);
             }
             let piece = (&*from, end.as_deref());
             let waits = transaction.owner.waits();
@@ -251,8 +251,8 @@ impl LockingScan {
                 }
                 continue;
             }
-            match self.settle(transaction, &from, end.as_deref(), found.as_deref()) {
-                Ok(true) => return self.arrive(found, Place::BeforeFirst),
+            match self.lock_found(transaction, &from, end.as_deref(), found.as_deref()) {
+                Ok(true) => return self.arrive(found, Position::BeforeFirst),
                 Ok(false) => {
                     self.looks_again_at(transaction, found.as_deref());
                     if let Some(row) = self.awaited(transaction, waits) {
@@ -288,8 +288,8 @@ impl LockingScan {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn key(&self) -> &[u8] {
-        match &self.place {
-            Place::Row(key) => key,
+        match &self.position {
+            Position::Row(key) => key,
             _ => &[],
         }
     }
@@ -309,8 +309,8 @@ impl LockingScan {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn value(&self) -> &[u8] {
-        match self.place {
-            Place::Row(_) => &self.value,
+        match self.position {
+            Position::Row(_) => &self.value,
             _ => &[],
         }
     }
@@ -321,7 +321,7 @@ impl LockingScan {
             return Ok(());
         }
         Err(Error::InvalidArgument(format!(
-            "the scan is of transaction {}, not of transaction {}",
+            "the scan is of transaction {}, and was used with transaction {}",
             self.transaction,
             transaction.id()
         )))
@@ -340,7 +340,7 @@ impl LockingScan {
                 snapshot: Some(&snapshot),
                 fill_cache: self.fill_cache,
             };
-            let scan = self.tree.scan_as(options, self.own.clone())?;
+            let scan = self.tree.scan_as(options, self.write_set.clone())?;
             self.rows = Some(Rows { scan, snapshot, state });
         }
         match &mut self.rows {
@@ -358,7 +358,7 @@ impl LockingScan {
 
     /// Locks a row and the gap from `from` to `end`; answers whether the rows are still as they
     /// were found. If not, they are looked at anew.
-    fn settle(
+    fn lock_found(
         &mut self,
         transaction: &mut Transaction,
         from: &[u8],
@@ -475,17 +475,25 @@ impl LockingScan {
             last.extend_from_slice(rows.key());
         }
         rows.seek(&at)?;
+        debug_assert!(rows.valid() && rows.key() == at, "a scan shows one moment");
+        debug_assert!(at <= last, "rows ascend");
         last.push(0);
         Ok(Some(last))
     }
 
-    fn arrive(&mut self, found: Option<Vec<u8>>, otherwise: Place) -> Result<bool> {
+    /// Whether a key is in the range that is scanned.
+    pub(super) fn has(&self, key: &[u8]) -> bool {
+        Span::Range(&self.lower, self.upper.as_deref()).has(key)
+    }
+
+    fn arrive(&mut self, found: Option<Vec<u8>>, otherwise: Position) -> Result<bool> {
         if let (Some(_), Some(rows)) = (&found, &self.rows) {
             self.value.clear();
             self.value.extend_from_slice(rows.scan.value()?);
         }
         self.unlocked = false;
-        self.place = found.map_or(otherwise, Place::Row);
-        Ok(matches!(self.place, Place::Row(_)))
+        debug_assert!(found.as_ref().is_none_or(|key| self.has(key)), "a row is within bounds");
+        self.position = found.map_or(otherwise, Position::Row);
+        Ok(matches!(self.position, Position::Row(_)))
     }
 }

@@ -11,7 +11,7 @@ use crate::txn::Writers;
 
 /// Where a scan is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// Nowhere yet: it can begin at either end.
     Start,
     Row(Vec<u8>),
@@ -50,8 +50,8 @@ pub struct LockingScan {
     pub(super) mode: LockMode,
     pub(super) skips: bool,
     pub(super) peeks: bool,
-    pub(super) own: Option<WriteSetSources>,
-    pub(super) place: Place,
+    pub(super) write_set: Option<WriteSetSources>,
+    pub(super) position: Position,
     pub(super) value: Vec<u8>,
     /// Whether it only shows the row that it is at, which another has locked.
     pub(super) unlocked: bool,
@@ -76,7 +76,7 @@ pub(super) struct Rows {
 
 impl std::fmt::Debug for LockingScan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LockingScan({:?}, {:?})", self.tree, self.place)
+        write!(f, "LockingScan({:?}, {:?})", self.tree, self.position)
     }
 }
 

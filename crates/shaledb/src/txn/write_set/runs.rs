@@ -5,7 +5,7 @@
 
 use crate::base::cursor::cursor_by_variant;
 use crate::base::error::{Error, Result};
-use crate::base::key::SeqNo;
+use crate::base::key::{SeqNo, WRITE_SET_FIRST};
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::memtable::MemCursor;
 use crate::table::{BulkScan, Table};
@@ -17,22 +17,23 @@ pub const RUNS_TO_MERGE: usize = 8;
 
 /// A run of one tree, not empty.
 #[derive(Clone, Debug)]
-pub struct OwnRun {
+pub struct SpilledRun {
     level: Arc<Level>,
     tier: u32,
     first: SeqNo,
     last: SeqNo,
 }
 
-impl OwnRun {
+impl SpilledRun {
     /// The run of these tables, which do not overlap; `None` if there are none. `tier` says how
     /// often its entries were merged.
-    pub fn new(tables: Vec<Arc<Table>>, tier: u32) -> Result<Option<OwnRun>> {
+    pub fn new(tables: Vec<Arc<Table>>, tier: u32) -> Result<Option<SpilledRun>> {
         let seqs = |table: &Arc<Table>| (table.meta.min_seq, table.meta.max_seq);
         let both = |a: (SeqNo, SeqNo), b: (SeqNo, SeqNo)| (a.0.min(b.0), a.1.max(b.1));
         let Some((first, last)) = tables.iter().map(seqs).reduce(both) else { return Ok(None) };
+        assert!(WRITE_SET_FIRST <= first && first <= last, "a run has what is not committed");
         let level = Arc::new(Level::new(1, tables).map_err(Error::InvalidArgument)?);
-        Ok(Some(OwnRun { level, tier, first, last }))
+        Ok(Some(SpilledRun { level, tier, first, last }))
     }
 
     /// The tables as a level.
@@ -76,7 +77,7 @@ pub enum RunSource {
 
 impl RunSource {
     /// All of a run.
-    pub fn new(run: &OwnRun) -> RunSource {
+    pub fn new(run: &SpilledRun) -> RunSource {
         let level = run.level.clone();
         let range = 0..level.len();
         let run = Run::Level { level, range };

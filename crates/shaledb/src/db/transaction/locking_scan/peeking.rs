@@ -1,6 +1,6 @@
 //! Scans that show what others have locked instead of waiting for it.
 
-use super::state::{LockingScan, Place};
+use super::state::{LockingScan, Position};
 use crate::base::error::Result;
 use crate::db::transaction::txn::Transaction;
 use crate::txn::Span;
@@ -52,7 +52,7 @@ impl LockingScan {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn is_locked(&self) -> bool {
-        matches!(self.place, Place::Row(_)) && !self.unlocked
+        matches!(self.position, Position::Row(_)) && !self.unlocked
     }
 
     /// Locks the row that it is at, if it only shows it, and shows it as it is then; false if it is
@@ -81,7 +81,7 @@ impl LockingScan {
     /// ```
     pub fn lock_row(&mut self, transaction: &mut Transaction) -> Result<bool> {
         self.check(transaction)?;
-        let Place::Row(key) = &self.place else { return Ok(false) };
+        let Position::Row(key) = &self.position else { return Ok(false) };
         if !self.unlocked {
             return Ok(true);
         }
@@ -104,7 +104,8 @@ impl LockingScan {
         let Some(key) = row.filter(|_| !self.skips) else { return Ok(false) };
         let Some(value) = transaction.read_at(&self.tree, &key, None)? else { return Ok(false) };
         self.show(&value);
-        (self.place, self.unlocked) = (Place::Row(key), true);
+        debug_assert!(self.has(&key), "a row is within bounds");
+        (self.position, self.unlocked) = (Position::Row(key), true);
         Ok(true)
     }
 }

@@ -1,13 +1,13 @@
 //! The writes of one transaction, which nobody else sees until it commits.
 //!
-//! Each tree has a memtable of its own for them, with numbers from [`WRITE_SET_FIRST`] on, so that
-//! the cursors that show committed rows show these as well. What does not fit memory is in `runs`
+//! They are in a memtable for each tree, with numbers from [`WRITE_SET_FIRST`] on, so that the
+//! cursors that show committed rows show these as well. What does not fit memory is in `runs`
 //! below it, with the same numbers. What is undone stays in the memtable: its numbers are noted as
 //! a span that nobody sees, and when most of it is such the memtable is written anew; runs of which
 //! all is undone go. Range deletes are kept beside, in memory, since one that is undone must not
 //! hide anything.
 
-use super::runs::{OwnRun, RUNS_TO_MERGE, RunSource};
+use super::runs::{RUNS_TO_MERGE, RunSource, SpilledRun};
 use crate::base::coding;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
@@ -27,7 +27,7 @@ const WRITE_BYTES: u64 = 48;
 /// Undone bytes up to which nothing is written anew.
 const UNDONE_BYTES: u64 = 1 << 20;
 
-/// A place among the writes, to go back to.
+/// A position in the write set, to go back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     next: SeqNo,
@@ -36,10 +36,10 @@ pub struct Mark {
 }
 
 #[derive(Debug, Default)]
-struct OwnTree {
+struct TreeWrites {
     memtable: Arc<Memtable>,
     /// Oldest first; all older than the memtable.
-    runs: Vec<OwnRun>,
+    runs: Vec<SpilledRun>,
     deletes: Vec<RangeDelete>,
     /// The same as a set, once it has been asked for.
     set: Option<Arc<RangeDeletes>>,
@@ -47,7 +47,7 @@ struct OwnTree {
 
 /// What the transaction itself says of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Own {
+pub enum Written {
     /// Nothing: what is committed counts.
     Nothing,
     /// It has deleted it.
@@ -68,7 +68,7 @@ pub type EachNewest<'a> = dyn FnMut(Kind, &[u8], &[u8]) -> Result<()> + 'a;
 /// The writes of one transaction.
 #[derive(Debug)]
 pub struct WriteSet {
-    trees: BTreeMap<TreeId, OwnTree>,
+    trees: BTreeMap<TreeId, TreeWrites>,
     next: SeqNo,
     /// The first number that may be in a memtable: what is older is in runs.
     memory_first: SeqNo,
@@ -82,7 +82,7 @@ pub struct WriteSet {
     count: u64,
     /// Of all that was not undone, in memory or not, and of what was forgotten.
     bytes: u64,
-    /// What was forgotten of memory, by the place where that was.
+    /// What was forgotten of memory, by the position where that was.
     forgotten: Vec<(SeqNo, u64)>,
 }
 
@@ -112,15 +112,17 @@ impl WriteSet {
     /// Notes a write. `kind` is a put or a delete, or a range delete up to the key `value`; key and
     /// value are within their bounds.
     pub fn add(&mut self, tree: TreeId, kind: Kind, key: &[u8], value: &[u8]) {
-        let own = self.trees.entry(tree).or_default();
+        debug_assert!(matches!(kind, Kind::Put | Kind::Delete | Kind::RangeDelete));
+        debug_assert!((WRITE_SET_FIRST..SEQ_MAX).contains(&self.next), "apart from commits");
+        let writes = self.trees.entry(tree).or_default();
         let bytes = write_bytes(key, value);
         if kind == Kind::RangeDelete {
             let (start, end) = (key.to_vec(), value.to_vec());
-            own.deletes.push(RangeDelete { start, end, seq: self.next });
-            own.set = None;
+            writes.deletes.push(RangeDelete { start, end, seq: self.next });
+            writes.set = None;
             self.deletes_bytes += bytes;
         } else {
-            own.memtable.insert(key, self.next, kind, value);
+            writes.memtable.insert(key, self.next, kind, value);
             self.memory_bytes += bytes;
         }
         self.next += 1;
@@ -156,9 +158,9 @@ impl WriteSet {
     /// Undoes all that was written to a tree, for good. What it counted for stays counted, since
     /// marks have it too.
     pub fn forget(&mut self, tree: TreeId) {
-        let Some(own) = self.trees.remove(&tree) else { return };
+        let Some(writes) = self.trees.remove(&tree) else { return };
         let (mut kept, mut undone) = (0, 0);
-        let mut cursor = own.memtable.cursor();
+        let mut cursor = writes.memtable.cursor();
         // A memtable's cursor does not fail.
         let mut moved = cursor.seek_first();
         while moved.is_ok() && cursor.valid() {
@@ -169,16 +171,21 @@ impl WriteSet {
         // What was undone is an estimate.
         self.undone_bytes = self.undone_bytes.saturating_sub(undone);
         self.memory_bytes -= (kept + undone).min(self.memory_bytes);
-        let deletes: u64 = own.deletes.iter().map(|d| write_bytes(&d.start, &d.end)).sum();
+        let deletes: u64 = writes.deletes.iter().map(|d| write_bytes(&d.start, &d.end)).sum();
         self.deletes_bytes -= deletes;
         self.forgotten.push((self.next, kept + deletes));
     }
 
     /// The newest write to `key` in a tree that is newer than `covered` and was not undone; range
     /// deletes apart.
-    fn newest(&self, own: &OwnTree, key: &[u8], covered: SeqNo) -> Result<Option<(Kind, Value)>> {
+    fn newest(
+        &self,
+        writes: &TreeWrites,
+        key: &[u8],
+        covered: SeqNo,
+    ) -> Result<Option<(Kind, Value)>> {
         let mut at = SEQ_MAX;
-        while let Some(entry) = own.memtable.get(key, at) {
+        while let Some(entry) = writes.memtable.get(key, at) {
             if entry.seq < covered {
                 return Ok(None);
             }
@@ -187,8 +194,8 @@ impl WriteSet {
             }
             at = entry.seq - 1;
         }
-        let hash = if own.runs.is_empty() { 0 } else { coding::hash(key) };
-        for run in own.runs.iter().rev().take_while(|run| run.last() > covered) {
+        let hash = if writes.runs.is_empty() { 0 } else { coding::hash(key) };
+        for run in writes.runs.iter().rev().take_while(|run| run.last() > covered) {
             let Some(table) = run.find(key) else { continue };
             let mut at = SEQ_MAX;
             while let Some(entry) = table.get(key, hash, at)? {
@@ -204,44 +211,48 @@ impl WriteSet {
         Ok(None)
     }
 
-    fn covering(own: &OwnTree, key: &[u8]) -> SeqNo {
+    fn covering(writes: &TreeWrites, key: &[u8]) -> SeqNo {
         let covers =
             |delete: &&RangeDelete| delete.start.as_slice() <= key && key < delete.end.as_slice();
-        own.deletes.iter().filter(covers).map(|delete| delete.seq).max().unwrap_or(0)
+        writes.deletes.iter().filter(covers).map(|delete| delete.seq).max().unwrap_or(0)
     }
 
     /// What they say of a key.
-    pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Own> {
-        let Some(own) = self.trees.get(&tree) else { return Ok(Own::Nothing) };
-        let covered = Self::covering(own, key);
-        Ok(match self.newest(own, key, covered)? {
-            Some((Kind::Delete, _)) => Own::Deleted,
-            Some((kind, value)) => Own::Value(kind, value),
-            None if covered > 0 => Own::Deleted,
-            None => Own::Nothing,
+    pub fn get(&self, tree: TreeId, key: &[u8]) -> Result<Written> {
+        let Some(writes) = self.trees.get(&tree) else { return Ok(Written::Nothing) };
+        let covered = Self::covering(writes, key);
+        Ok(match self.newest(writes, key, covered)? {
+            Some((Kind::Delete, _)) => Written::Deleted,
+            Some((kind, value)) => Written::Value(kind, value),
+            None if covered > 0 => Written::Deleted,
+            None => Written::Nothing,
         })
     }
 
     /// What a scan of a tree made now shows of them.
     pub fn of_tree(&mut self, tree: TreeId) -> Option<WriteSetSources> {
         let (last, undone) = (self.next - 1, self.undone.clone());
-        let own = self.trees.get_mut(&tree)?;
-        let set = || Arc::new(RangeDeletes::new(own.deletes.iter().cloned()));
-        let deletes = own.set.get_or_insert_with(set).clone();
+        let writes = self.trees.get_mut(&tree)?;
+        let set = || Arc::new(RangeDeletes::new(writes.deletes.iter().cloned()));
+        let deletes = writes.set.get_or_insert_with(set).clone();
         Some(WriteSetSources {
-            memtable: own.memtable.clone(),
-            runs: own.runs.iter().map(|run| run.level().clone()).collect(),
+            memtable: writes.memtable.clone(),
+            runs: writes.runs.iter().map(|run| run.level().clone()).collect(),
             writes: WriteSetView { last, undone, deletes },
         })
     }
 
-    /// The present place.
+    /// The present position.
     pub fn mark(&self) -> Mark {
         Mark { next: self.next, count: self.count, bytes: self.bytes }
     }
 
     /// Undoes all writes after a mark, which was not itself undone.
     pub fn undo_to(&mut self, mark: Mark) {
+        assert!(
+            mark.next <= self.next && mark.count <= self.count && mark.bytes <= self.bytes,
+            "a mark is from before"
+        );
         if mark.next == self.next {
             return;
         }
@@ -253,26 +264,26 @@ impl WriteSet {
         }
         self.undone = Undone::new(spans);
         let mut forgotten = 0;
-        for (place, bytes) in self.forgotten.iter_mut().rev().take_while(|of| of.0 > mark.next) {
+        for (position, bytes) in self.forgotten.iter_mut().rev().take_while(|of| of.0 > mark.next) {
             forgotten += *bytes;
             // What is left of it was before the mark.
-            *place = mark.next;
+            *position = mark.next;
         }
         // At least: of what was forgotten some may have been before the mark.
         let mut undone_bytes = (self.bytes - mark.bytes).saturating_sub(forgotten);
         (self.count, self.bytes) = (mark.count, mark.bytes);
-        for own in self.trees.values_mut() {
-            let before = own.deletes.len();
+        for writes in self.trees.values_mut() {
+            let before = writes.deletes.len();
             let bytes = |delete: &RangeDelete| write_bytes(&delete.start, &delete.end);
-            let gone = own.deletes.iter().filter(|delete| delete.seq >= mark.next).map(bytes);
+            let gone = writes.deletes.iter().filter(|delete| delete.seq >= mark.next).map(bytes);
             let gone: u64 = gone.sum();
             self.deletes_bytes -= gone;
             undone_bytes = undone_bytes.saturating_sub(gone);
-            own.deletes.retain(|delete| delete.seq < mark.next);
-            if own.deletes.len() < before {
-                own.set = None;
+            writes.deletes.retain(|delete| delete.seq < mark.next);
+            if writes.deletes.len() < before {
+                writes.set = None;
             }
-            own.runs.retain(|run| run.first() < mark.next);
+            writes.runs.retain(|run| run.first() < mark.next);
         }
         // The rest of them was in runs.
         self.undone_bytes = self.memory_bytes.min(self.undone_bytes + undone_bytes);
@@ -298,8 +309,8 @@ impl WriteSet {
                 }
                 moved = cursor.next();
             }
-            if let Some(own) = self.trees.get_mut(&tree) {
-                own.memtable = Arc::new(new);
+            if let Some(writes) = self.trees.get_mut(&tree) {
+                writes.memtable = Arc::new(new);
             }
         }
         self.undone_bytes = 0;
@@ -307,23 +318,23 @@ impl WriteSet {
 
     /// Whether anything is in runs.
     pub fn has_runs(&self) -> bool {
-        self.trees.values().any(|own| !own.runs.is_empty())
+        self.trees.values().any(|writes| !writes.runs.is_empty())
     }
 
     /// The bytes of the files of all runs.
     pub fn run_bytes(&self) -> u64 {
-        self.trees.values().flat_map(|own| &own.runs).map(OwnRun::bytes).sum()
+        self.trees.values().flat_map(|writes| &writes.runs).map(SpilledRun::bytes).sum()
     }
 
     /// The trees with anything in memory that can go to runs.
     pub fn in_memory(&self) -> impl Iterator<Item = TreeId> + '_ {
-        self.trees.iter().filter(|(_, own)| !own.memtable.is_empty()).map(|(tree, _)| *tree)
+        self.trees.iter().filter(|(_, writes)| !writes.memtable.is_empty()).map(|(tree, _)| *tree)
     }
 
     /// Tells `write` of all entries of a tree's memtable that were not undone, in order.
     pub fn each_in_memory(&self, tree: TreeId, write: &mut EachEntry<'_>) -> Result<()> {
-        let Some(own) = self.trees.get(&tree) else { return Ok(()) };
-        self.each_entry(vec![RunSource::Memtable(own.memtable.cursor())], write)
+        let Some(writes) = self.trees.get(&tree) else { return Ok(()) };
+        self.each_entry(vec![RunSource::Memtable(writes.memtable.cursor())], write)
     }
 
     fn each_entry(&self, sources: Vec<RunSource>, write: &mut EachEntry<'_>) -> Result<()> {
@@ -340,12 +351,17 @@ impl WriteSet {
 
     /// Notes that what is in memory is in these runs as well, and forgets it. A tree that has
     /// nothing left to write has no run.
-    pub fn spilled(&mut self, runs: Vec<(TreeId, OwnRun)>) {
-        for own in self.trees.values_mut() {
-            own.memtable = Arc::default();
+    pub fn spilled(&mut self, runs: Vec<(TreeId, SpilledRun)>) {
+        for writes in self.trees.values_mut() {
+            writes.memtable = Arc::default();
         }
         for (tree, run) in runs {
-            self.trees.entry(tree).or_default().runs.push(run);
+            let runs = &mut self.trees.entry(tree).or_default().runs;
+            assert!(
+                runs.last().is_none_or(|last| last.last() < run.first()),
+                "a run is newer than those before it"
+            );
+            runs.push(run);
         }
         // Runs have nothing that was undone by now.
         let undone = self.undone.spans().iter().filter(|span| span.0 < self.memory_first);
@@ -357,10 +373,11 @@ impl WriteSet {
     /// A tree with so many runs of about one size that they should be made one; the first of them,
     /// to which the last belongs.
     pub fn due_merge(&self) -> Option<(TreeId, usize)> {
-        self.trees.iter().find_map(|(tree, own)| {
-            let tier = own.runs.last()?.tier();
-            let first = own.runs.iter().rposition(|run| run.tier() != tier).map_or(0, |at| at + 1);
-            (own.runs.len() - first >= RUNS_TO_MERGE).then_some((*tree, first))
+        self.trees.iter().find_map(|(tree, writes)| {
+            let tier = writes.runs.last()?.tier();
+            let first =
+                writes.runs.iter().rposition(|run| run.tier() != tier).map_or(0, |at| at + 1);
+            (writes.runs.len() - first >= RUNS_TO_MERGE).then_some((*tree, first))
         })
     }
 
@@ -371,21 +388,27 @@ impl WriteSet {
         first: usize,
         write: &mut EachEntry<'_>,
     ) -> Result<()> {
-        let Some(own) = self.trees.get(&tree) else { return Ok(()) };
-        self.each_entry(own.runs[first..].iter().map(RunSource::new).collect(), write)
+        let Some(writes) = self.trees.get(&tree) else { return Ok(()) };
+        self.each_entry(writes.runs[first..].iter().map(RunSource::new).collect(), write)
     }
 
     /// Puts `run` in the place of a tree's runs from `first` on. `None` if nothing is left of them.
-    pub fn merged(&mut self, tree: TreeId, first: usize, run: Option<OwnRun>) {
-        if let Some(own) = self.trees.get_mut(&tree) {
-            own.runs.truncate(first);
-            own.runs.extend(run);
+    pub fn merged(&mut self, tree: TreeId, first: usize, run: Option<SpilledRun>) {
+        if let Some(writes) = self.trees.get_mut(&tree) {
+            assert!(first < writes.runs.len(), "a merge has inputs");
+            let spans = |run: &SpilledRun| {
+                writes.runs[first].first() <= run.first()
+                    && run.last() <= writes.runs.last().map_or(0, SpilledRun::last)
+            };
+            assert!(run.as_ref().is_none_or(spans), "a merge adds no entries");
+            writes.runs.truncate(first);
+            writes.runs.extend(run);
         }
     }
 
     /// The tier of the run that a tree's runs from `first` on are merged to.
     pub fn next_tier(&self, tree: TreeId, first: usize) -> u32 {
-        let run = self.trees.get(&tree).and_then(|own| own.runs.get(first));
+        let run = self.trees.get(&tree).and_then(|writes| writes.runs.get(first));
         run.map_or(0, |run| run.tier() + 1)
     }
 
@@ -396,22 +419,23 @@ impl WriteSet {
 
     /// The range deletes of a tree.
     pub fn range_deletes(&self, tree: TreeId) -> RangeDeletes {
-        let own = self.trees.get(&tree);
-        RangeDeletes::new(own.iter().flat_map(|own| own.deletes.iter().cloned()))
+        let writes = self.trees.get(&tree);
+        RangeDeletes::new(writes.iter().flat_map(|writes| writes.deletes.iter().cloned()))
     }
 
     /// Tells `write` of the newest write of each key of a tree, without those that a newer range
     /// delete covers, in key order.
     pub fn each_newest(&self, tree: TreeId, write: &mut EachNewest<'_>) -> Result<()> {
-        let Some(own) = self.trees.get(&tree) else { return Ok(()) };
+        let Some(writes) = self.trees.get(&tree) else { return Ok(()) };
         let covers = self.range_deletes(tree);
-        let mut sources = vec![RunSource::Memtable(own.memtable.cursor())];
-        sources.extend(own.runs.iter().rev().map(RunSource::new));
+        let mut sources = vec![RunSource::Memtable(writes.memtable.cursor())];
+        sources.extend(writes.runs.iter().rev().map(RunSource::new));
         let mut last: Option<Vec<u8>> = None;
         self.each_entry(sources, &mut |key, seq, kind, value| {
             if last.as_deref() == Some(key) {
                 return Ok(());
             }
+            debug_assert!(last.as_deref().is_none_or(|last| last < key), "keys ascend");
             let kept = last.get_or_insert_default();
             kept.clear();
             kept.extend_from_slice(key);
@@ -426,8 +450,8 @@ impl WriteSet {
     /// Tells `write` of what is to be committed: by tree, first the range deletes in order and then
     /// as [`WriteSet::each_newest`]. A value that is in a file of its own is told as a reference.
     pub fn each(&self, write: &mut Each<'_>) -> Result<()> {
-        for (&tree, own) in &self.trees {
-            for delete in &own.deletes {
+        for (&tree, writes) in &self.trees {
+            for delete in &writes.deletes {
                 write(tree, Kind::RangeDelete, &delete.start, &delete.end)?;
             }
             self.each_newest(tree, &mut |kind, key, value| write(tree, kind, key, value))?;

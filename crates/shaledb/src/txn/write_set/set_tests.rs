@@ -15,9 +15,9 @@ fn keys() -> impl Iterator<Item = Vec<u8>> {
 fn check(set: &WriteSet, map: &Map, label: &str) {
     for key in keys() {
         let expected = match map.get(&key) {
-            None => Own::Nothing,
-            Some(None) => Own::Deleted,
-            Some(Some(value)) => Own::Value(Kind::Put, Value::owned(value.clone())),
+            None => Written::Nothing,
+            Some(None) => Written::Deleted,
+            Some(Some(value)) => Written::Value(Kind::Put, Value::owned(value.clone())),
         };
         assert_eq!(set.get(1, &key).unwrap(), expected, "{label}, key {key:?}");
     }
@@ -88,11 +88,11 @@ fn any_mix_of_writes_and_undoing_equals_the_model() {
         }
         set.forget(2);
         for key in keys() {
-            assert_eq!(set.get(2, &key).unwrap(), Own::Nothing, "seed {seed}");
+            assert_eq!(set.get(2, &key).unwrap(), Written::Nothing, "seed {seed}");
         }
         assert_eq!(outcome(&set), map, "seed {seed}");
-        let own = &set.trees[&1];
-        let (mut cursor, mut bytes) = (own.memtable.cursor(), 0);
+        let writes = &set.trees[&1];
+        let (mut cursor, mut bytes) = (writes.memtable.cursor(), 0);
         let mut moved = cursor.seek_first();
         while moved.is_ok() && cursor.valid() {
             bytes += write_bytes(cursor.key(), cursor.value());
@@ -122,7 +122,7 @@ fn memory_is_given_back_when_much_was_undone() {
     assert!(set.memory_bytes() < kept + 2 * UNDONE_BYTES, "{}", set.memory_bytes());
     let memory = set.trees[&1].memtable.bytes() as u64;
     assert!(memory < 4 * UNDONE_BYTES, "{memory}");
-    let value = Own::Value(Kind::Put, Value::owned(b"1".to_vec()));
+    let value = Written::Value(Kind::Put, Value::owned(b"1".to_vec()));
     assert_eq!(set.get(1, b"kept").unwrap(), value);
     assert_eq!(set.ops().unwrap().count(), 1);
 }

@@ -34,6 +34,7 @@ impl LockingScan {
         let writer = again.or_else(|| self.writer_in(transaction, from, end, backward));
         // The row that is found is asked for in any case.
         let Some(key) = writer.filter(|key| found != Some(key)) else { return Ok(false) };
+        debug_assert!(is_here(&key), "it waits for what is in the piece");
         if let Err(error) = transaction.lock(&self.tree, Span::Key(&key), self.lock_mode()) {
             self.ahead.asked = Some(key);
             return Err(error);

@@ -3,4 +3,4 @@
 pub mod runs;
 mod set;
 
-pub use set::{Each, EachEntry, EachNewest, Mark, Own, WriteSet, write_bytes};
+pub use set::{Each, EachEntry, EachNewest, Mark, WriteSet, Written, write_bytes};
