@@ -25,6 +25,8 @@ pub enum Benchmark {
     /// Delete random keys
     Deleterandom,
     /// Flush, then wait until no compaction is due
+    #[serde(rename = "wait_idle")]
+    #[value(name = "wait_idle")]
     WaitIdle,
 }
 
