@@ -88,7 +88,8 @@ impl Memory {
     /// Adds to (or takes from) the bytes of table metadata.
     pub fn add_meta(&self, delta: i64) {
         // Every taking follows its adding, so the sum stays at or above zero.
-        self.meta.fetch_add(delta as u64, Relaxed);
+        let before = self.meta.fetch_add(delta as u64, Relaxed);
+        debug_assert!(before.checked_add_signed(delta).is_some(), "less than nothing is taken");
         self.adjust();
     }
 

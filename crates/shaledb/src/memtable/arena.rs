@@ -107,7 +107,9 @@ impl Arena {
     unsafe fn allocate_in(chunk: *mut ChunkHeader, bytes: usize) -> Option<NonNull<u8>> {
         // SAFETY: by the caller; a chunk lives as long as the arena.
         let header = unsafe { chunk.as_ref() }?;
+        debug_assert!(bytes.is_multiple_of(ALIGN));
         let mut used = header.used.load(Ordering::Relaxed);
+        debug_assert!(used >= size_of::<ChunkHeader>() && used <= header.bytes);
         while bytes <= header.bytes - used {
             match header.used.compare_exchange_weak(
                 used,
@@ -137,6 +139,7 @@ impl Arena {
         if bytes <= CHUNK_BYTES_MAX / 4 {
             chunks.next_bytes = (2 * next).min(CHUNK_BYTES_MAX);
         }
+        assert!(next >= CHUNK_BYTES_MIN && chunks.next_bytes <= CHUNK_BYTES_MAX);
         if bytes > next / 4 {
             let chunk = self.add_chunk(&mut chunks, header + bytes);
             // The chunk is full from the start and never becomes the current one.
@@ -161,6 +164,7 @@ impl Arena {
 
     /// Allocates a chunk of `bytes`, header included, and puts it in the list.
     fn add_chunk(&self, chunks: &mut Chunks, bytes: usize) -> *mut ChunkHeader {
+        assert!(bytes > size_of::<ChunkHeader>(), "a chunk begins with its header");
         let layout = chunk_layout(bytes);
         // SAFETY: the layout is not empty: `bytes` includes a header.
         let chunk = unsafe { alloc(layout) }.cast::<ChunkHeader>();
@@ -173,6 +177,7 @@ impl Arena {
             // SAFETY: the whole range was just allocated.
             unsafe { libc::madvise(chunk.cast(), bytes, libc::MADV_HUGEPAGE) };
         }
+        assert!(chunk.is_aligned());
         let used = AtomicUsize::new(size_of::<ChunkHeader>());
         // SAFETY: fresh memory, aligned for a header and at least as large.
         unsafe { chunk.write(ChunkHeader { used, bytes, previous: chunks.last }) };
@@ -185,6 +190,7 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         let mut chunk = self.chunks.lock().last;
+        let mut freed = 0;
         while !chunk.is_null() {
             // SAFETY: the list holds each chunk once, each allocated in `add_chunk` with the
             // layout of its size, and nobody else can use the arena any more.
@@ -194,8 +200,10 @@ impl Drop for Arena {
                 ptr::drop_in_place(chunk);
                 dealloc(chunk.cast(), chunk_layout(bytes));
                 chunk = previous;
+                freed += bytes;
             }
         }
+        debug_assert_eq!(freed, self.bytes(), "every chunk is in the list");
     }
 }
 

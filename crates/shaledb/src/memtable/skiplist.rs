@@ -134,6 +134,7 @@ impl SkipList {
         assert!(key.len() <= KEY_BYTES_MAX && value.len() as u64 <= VALUE_BYTES_MAX);
         assert!(seq <= SEQ_MAX);
         let height = height_of(self.count.fetch_add(1, Ordering::Relaxed));
+        debug_assert!((1..=HEIGHT_MAX).contains(&height));
         let target = Target { key, head: key::head(key), tag: seq << 8 | kind as u64 };
         if self.finger_held.swap(true, Ordering::Acquire) {
             let mut splice = Splice { ..Splice::EMPTY };
@@ -354,6 +355,7 @@ impl SkipList {
             if found.is_null() || node_key(found) != key {
                 return None;
             }
+            debug_assert!(node_entry(found).seq <= seq);
             Some(node_entry(found))
         }
     }

@@ -48,7 +48,8 @@ impl Level {
         }
         let skip = level.prefix.len();
         level.heads = level.tables.iter().map(|table| head(&table.meta.largest[skip..])).collect();
-        debug_assert!(level.heads.is_sorted());
+        assert_eq!(level.heads.len(), level.tables.len());
+        assert!(level.heads.is_sorted(), "largest keys ascend");
         Ok(level)
     }
 
@@ -100,7 +101,11 @@ impl Level {
         let from = self.heads.partition_point(|&head| head < wanted);
         let equal = self.heads[from..].partition_point(|&head| head == wanted);
         // For equal heads the keys decide; mostly there is one such table, or none.
-        from + self.tables[from..from + equal].partition_point(|table| table.meta.is_before(key))
+        let at = from
+            + self.tables[from..from + equal].partition_point(|table| table.meta.is_before(key));
+        debug_assert!(self.tables[..at].last().is_none_or(|table| table.meta.is_before(key)));
+        debug_assert!(self.tables.get(at).is_none_or(|table| !table.meta.is_before(key)));
+        at
     }
 
     /// The indexes of the tables that may have keys from `low` to `high` (included; `None`: no
@@ -113,6 +118,7 @@ impl Level {
         let count = high.map_or(self.tables.len() - from, |high| {
             self.tables[from..].partition_point(|table| table.meta.smallest.as_slice() <= high)
         });
+        debug_assert!(from + count <= self.tables.len());
         from..from + count
     }
 

@@ -43,6 +43,7 @@ impl Version {
     }
 
     fn with_levels(levels: Vec<Arc<Level>>) -> Version {
+        assert_eq!(levels.len(), LEVELS);
         let has_range_deletes =
             levels.iter().any(|level| level.metas().any(|meta| meta.range_deletes > 0));
         let range_deletes = OnceLock::new();
@@ -130,6 +131,11 @@ impl Version {
         }
         check_unique(&levels, edit)?;
         let version = Version::with_levels(levels);
+        assert_eq!(
+            version.table_count() + edit.removed.len(),
+            self.table_count() + edit.added.len(),
+            "what was removed was there, and what was added was not"
+        );
         if !range_deletes_change && let Some(known) = self.range_deletes.get() {
             let _ = version.range_deletes.set(Arc::clone(known));
         }

@@ -49,6 +49,7 @@ impl LogWriter {
             fs.sync_dir(dir)?;
         }
         let bytes = FILE_HEADER_BYTES as u64;
+        assert_eq!(file.len(), bytes, "a new file has its header only");
         Ok(LogWriter { file, id, seal, bytes, gate: Arc::default(), guard })
     }
 
@@ -67,6 +68,7 @@ impl LogWriter {
         match self.file.append(framed) {
             Ok(()) => {
                 self.bytes += framed.len() as u64;
+                debug_assert_eq!(self.file.len(), self.bytes);
                 Ok(())
             }
             Err(error) => Err(self.undo_append(error)),
@@ -76,6 +78,7 @@ impl LogWriter {
     #[cold]
     fn undo_append(&mut self, error: Error) -> Error {
         let undone = self.file.truncate(self.bytes);
+        debug_assert!(undone.is_err() || self.file.len() == self.bytes);
         if undone.is_err() || !error.is_disk_full() {
             drop(self.guard.poison(&error));
         }

@@ -127,6 +127,8 @@ impl Block {
         block.check_ends(key_ends, suffixes_len)?;
         block.check_ends(value_ends, values_len)?;
         block.check_tags()?;
+        debug_assert!(block.prefix_start <= block.suffix_start);
+        debug_assert!(block.suffix_start <= block.tags_start && block.tags_start <= ends_start);
         Ok(block)
     }
 
@@ -234,6 +236,7 @@ impl Block {
     #[inline]
     pub fn suffix(&self, index: usize) -> &[u8] {
         let (start, end) = self.range(self.key_ends, index);
+        debug_assert!(start <= end && self.suffix_start + end <= self.tags_start);
         &self.bytes[self.suffix_start + start..self.suffix_start + end]
     }
 
@@ -247,6 +250,7 @@ impl Block {
     #[inline]
     pub fn value(&self, index: usize) -> &[u8] {
         let (start, end) = self.value_range(index);
+        debug_assert!(start <= end && end <= self.prefix_start);
         &self.bytes[start..end]
     }
 
@@ -346,6 +350,7 @@ impl Block {
             };
             if before { low = middle + 1 } else { high = middle }
         }
+        debug_assert!(low <= self.entries);
         low
     }
 

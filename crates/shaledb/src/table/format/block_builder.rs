@@ -1,7 +1,7 @@
 //! Puts the image of a block together. See [`super::block`] for the layout.
 
-use super::block::{FLAG_FIXED_KEYS, FLAG_FIXED_VALUES, FLAG_WIDE, TRAILER_BYTES};
-use crate::base::key::{Kind, SeqNo, common_prefix};
+use super::block::{Block, FLAG_FIXED_KEYS, FLAG_FIXED_VALUES, FLAG_WIDE, TRAILER_BYTES};
+use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
 
 /// Collects entries, which come in order, into one image at a time; its memory is used again.
 #[derive(Debug)]
@@ -74,6 +74,8 @@ impl BlockBuilder {
     /// Adds an entry, which must come after those before it.
     #[inline]
     pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) {
+        debug_assert!(seq <= SEQ_MAX);
+        debug_assert!(self.is_empty() || self.last_key() <= key, "entries come in order");
         if self.key_ends.is_empty() {
             self.prefix_len = key.len();
             self.first_len = key.len();
@@ -158,6 +160,9 @@ impl BlockBuilder {
         let suffixes_len = self.keys.len() - self.prefix_len * count;
         let base_seq = if count == 0 { 0 } else { self.min_seq };
         let tag_width = self.tag_width();
+        assert!(values_len.max(self.keys.len()) <= u32::MAX as usize, "lengths have 32 bits");
+        assert!(self.value_ends.len() == count && self.tags.len() == count);
+        assert!(tag_width <= 8 && (count == 0 || self.min_seq <= self.max_seq));
         let image = &mut self.image;
         image.reserve(self.prefix_len + suffixes_len + count * 16 + TRAILER_BYTES);
         image.extend_from_slice(&self.keys[..self.prefix_len]);
@@ -166,6 +171,8 @@ impl BlockBuilder {
             image.extend_from_slice(&self.keys[start + self.prefix_len..end as usize]);
             start = end as usize;
         }
+        assert_eq!(start, self.keys.len(), "every key is in the image");
+        assert_eq!(image.len(), values_len + self.prefix_len + suffixes_len);
         if tag_width > 0 {
             for &tag in &self.tags {
                 let tag = tag - (base_seq << 3);
@@ -192,12 +199,14 @@ impl BlockBuilder {
         }
         image.extend_from_slice(&base_seq.to_le_bytes());
         image.extend_from_slice(&[tag_width as u8, flags, 0, 0, 0, 0, 0, 0]);
+        debug_assert!(Block::parse(image.clone()).is_ok_and(|block| block.entries() == count));
         image
     }
 }
 
 fn put_ends(image: &mut Vec<u8>, ends: impl Iterator<Item = u32>, wide: bool) {
     for end in ends {
+        debug_assert!(wide || end <= u32::from(u16::MAX));
         if wide {
             image.extend_from_slice(&end.to_le_bytes());
         } else {

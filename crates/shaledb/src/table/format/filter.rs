@@ -68,6 +68,8 @@ pub fn build(hashes: &[u64], bits_per_key: u8) -> Vec<u8> {
     tail.fill(probes as u8);
     let (body, _) = body.as_chunks_mut::<LINE_BYTES>();
     with_probes!(probes, set(body, hashes), unreachable!("probes() gives 1 to 12"));
+    assert!(validate(&filter), "a reader takes the filter");
+    debug_assert!(hashes.iter().all(|&hash| may_contain(&filter, hash)));
     filter
 }
 
@@ -132,7 +134,9 @@ fn probes(bits_per_key: u8) -> usize {
 /// The line of a hash.
 #[inline]
 fn line_of(hash: u64, lines: usize) -> usize {
-    ((u128::from(hash) * lines as u128) >> 64) as usize
+    let line = ((u128::from(hash) * lines as u128) >> 64) as usize;
+    debug_assert!(line < lines);
+    line
 }
 
 /// The bits of a hash in its line.

@@ -74,10 +74,13 @@ pub fn open_dictionary_frame(bytes: &[u8]) -> Result<Dictionary, &'static str> {
 }
 
 fn seal_frame(out: &mut Vec<u8>, start: usize, raw_len: usize, codec: u8) -> usize {
+    assert!(raw_len <= u32::MAX as usize && out.len() - start <= raw_len);
     out.extend_from_slice(&(raw_len as u32).to_le_bytes());
     out.push(codec);
     let sum = checksum(&out[start..]);
     out.extend_from_slice(&sum.to_le_bytes());
+    debug_assert!(open_frame(&out[start..]).is_ok_and(|frame| frame.raw_len == raw_len));
+    assert!(out.len() - start <= u32::MAX as usize, "a handle has 32 bits for the length");
     out.len() - start
 }
 

@@ -56,15 +56,29 @@ impl BlockInfo {
 #[derive(Debug, Default)]
 pub struct IndexBuilder {
     builder: BlockBuilder,
+    /// Where the last block ends.
+    end: u64,
     info: Vec<u8>,
 }
 
 impl IndexBuilder {
     /// Adds the next block.
     pub fn add(&mut self, separator: &[u8], info: &BlockInfo) {
+        assert!(info.entries > 0 && info.handle.bytes > 0, "a block has entries");
+        assert!(
+            self.builder.is_empty() || info.handle.offset == self.end,
+            "blocks lie one behind the other"
+        );
+        self.end = info.handle.end();
         self.info.clear();
         info.encode(&mut self.info);
+        debug_assert_eq!(BlockInfo::decode(&self.info), Some(*info));
         self.builder.add(separator, 0, Kind::Put, &self.info);
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> usize {
+        self.builder.entries()
     }
 
     /// About how large the index would be now.
@@ -95,6 +109,7 @@ pub fn separator(last: &[u8], next: &[u8], out: &mut Vec<u8>) {
         }
         _ => out.extend_from_slice(last),
     }
+    debug_assert!(out.as_slice() >= last && (out.as_slice() < next || last >= next));
 }
 
 /// For each so many blocks it is kept how many entries are before them.
@@ -138,6 +153,8 @@ impl Index {
         if at != data.end {
             return Err("the index does not cover the data blocks");
         }
+        assert_eq!(heads.len(), block.entries());
+        debug_assert_eq!(counts.len(), heads.len().div_ceil(COUNTED_BLOCKS));
         Ok(Index { block, heads, counts })
     }
 
@@ -165,12 +182,14 @@ impl Index {
             let middle = (at + high) / 2;
             if self.block.suffix(middle) < target { at = middle + 1 } else { high = middle }
         }
+        debug_assert!(at <= self.blocks());
         at
     }
 
     /// What is known of block `at`, which must exist.
     #[inline]
     pub fn info(&self, at: usize) -> BlockInfo {
+        debug_assert!(at < self.blocks());
         // Checked when the index was parsed.
         BlockInfo::decode(self.block.value(at)).unwrap_or_default()
     }
@@ -196,6 +215,7 @@ impl Index {
             }
             at += 1;
         }
+        debug_assert!(at < self.blocks());
         at
     }
 

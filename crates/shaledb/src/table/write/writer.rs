@@ -293,8 +293,10 @@ impl TableWriter {
 
     /// Files the pending block in the index, now that the first key after it is known.
     fn begin_block(&mut self, first: &[u8]) {
+        assert!(self.builder.is_empty(), "the block before has ended");
         match self.pending.take() {
             Some(info) => {
+                debug_assert!(self.last_key.as_slice() <= first);
                 separator(&self.last_key, first, &mut self.separator);
                 match self.samples.as_mut().and_then(|samples| samples.blocks.last_mut()) {
                     Some(waiting) => waiting.separator.clone_from(&self.separator),
@@ -311,6 +313,7 @@ impl TableWriter {
 
     /// Ends the block in the builder: compresses it into the output buffer.
     fn cut_block(&mut self) -> Result<()> {
+        assert!(!self.builder.is_empty(), "a block has entries");
         self.last_key.clear();
         self.last_key.extend_from_slice(self.builder.last_key());
         let (key_bytes, value_bytes) = self.builder.bytes();
@@ -351,6 +354,7 @@ impl TableWriter {
     /// Ends the wait: the table has this dictionary, or none. Compresses the blocks that waited.
     pub(crate) fn decide(&mut self, dictionary: Option<Arc<Dictionary>>) -> Result<()> {
         let Some(samples) = self.samples.take() else { return Ok(()) };
+        assert!(self.written == 0 && self.output.is_empty(), "all blocks wait until now");
         if let Some(dictionary) = dictionary.filter(|own| self.compressor.use_dictionary(own)) {
             self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
             self.dictionary = Some(dictionary);
@@ -381,6 +385,8 @@ impl TableWriter {
         (key_bytes, value_bytes): (u64, u64),
         raw_bytes: usize,
     ) -> Result<()> {
+        assert!(self.pending.is_none(), "the block before is in the index");
+        assert!(info.entries > 0 && u64::from(info.entries) <= self.meta.entries);
         self.meta.key_bytes += key_bytes;
         self.meta.value_bytes += value_bytes;
         self.meta.blocks += 1;
@@ -461,11 +467,21 @@ impl TableWriter {
             self.index.add(&self.last_key, &info);
             self.meta.largest = std::mem::take(&mut self.last_key);
         }
+        assert!(self.samples.is_none() && self.builder.is_empty());
+        assert_eq!(self.index.blocks() as u64, self.meta.blocks, "every block is in the index");
+        assert_eq!(
+            self.next_handle(0).offset,
+            u64::from(self.dictionary_bytes) + self.meta.data_bytes,
+            "blocks lie one behind the other"
+        );
+        assert!(self.hashes.len() as u64 <= self.meta.entries);
         let ranges = RangeDeletes::union(&self.ranges);
         properties::complete(&mut self.meta, &ranges);
         let footer = self.put_sections(&ranges);
         self.output.extend_from_slice(&footer.encode());
         self.flush_output()?;
+        assert!(self.output.is_empty() && self.written > footer.properties.end());
+        assert!(self.meta.min_seq <= self.meta.max_seq);
         self.meta.file_bytes = self.written;
         Ok((self.meta, self.file))
     }
@@ -493,6 +509,9 @@ impl TableWriter {
         footer.properties = self.next_handle(0);
         let bytes = properties::encode(&self.meta, self.options.tree);
         footer.properties.bytes = put_plain_frame(&bytes, &mut self.output) as u32;
+        assert_eq!(footer.filter.end(), footer.range_deletes.offset);
+        assert_eq!(footer.range_deletes.end(), footer.index.offset);
+        assert_eq!(footer.index.end(), footer.properties.offset);
         footer
     }
 }
