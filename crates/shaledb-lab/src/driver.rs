@@ -7,8 +7,7 @@
 
 use crate::measure::{Processes, Usage, disk_bytes};
 use crate::run::row::{Opened, Row};
-use crate::run::spec::Progress;
-use crate::run::work::Named;
+use crate::run::work::{Named, Progress};
 use crate::setup::Setup;
 use crate::stores::engine::{Engine, Failure, Result};
 use crate::stores::kv::KvStore;

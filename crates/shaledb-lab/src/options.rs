@@ -114,6 +114,29 @@ pub(crate) fn key_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Lists in a plan whose elements are written as on the command line: `#[serde(with = "texts")]`.
+pub(crate) mod texts {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(
+        list: &[T],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(list.iter().map(T::to_string))
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
+    where
+        T: FromStr<Err = String>,
+        D: Deserializer<'de>,
+    {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

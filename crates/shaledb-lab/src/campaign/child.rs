@@ -3,7 +3,7 @@
 use crate::driver::{Event, Job};
 use crate::measure::Bound;
 use crate::run::row::Row;
-use crate::run::spec::Progress;
+use crate::run::work::Progress;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

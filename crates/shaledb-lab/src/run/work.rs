@@ -1,13 +1,13 @@
 //! What a workload gives of a step, to be run: its clients, what they are called and how far they
-//! go.
+//! go; and how far the step is.
 
-use crate::run::pace::Client;
-use crate::run::row::{Opened, Row};
-use crate::run::spec::{Held, Progress, StepSpec};
-use crate::run::step::{client_cost, run};
+use crate::measure::thread_cpu_seconds;
+use crate::run::pace::{Bounds, Client, Pace, Seen, Total};
+use crate::run::row::Opened;
 use crate::stores::engine::Result;
-use crate::stores::store::Store;
-use std::time::Duration;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// The clients of one step, and how far they go.
 pub struct Work<'s> {
@@ -68,6 +68,30 @@ impl<'s> Work<'s> {
     }
 }
 
+/// CPU microseconds per operation of a client itself: `client` works on a store that does nothing,
+/// as fast as it goes, or at `rate` if it is to be held at one (waiting costs too).
+pub(super) fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<f64> {
+    const OPS: u64 = 100_000;
+    const ROUNDS: usize = 3;
+    let (stop, seen) = (AtomicBool::new(false), Seen::default());
+    let mut best = f64::MAX;
+    // The first round warms caches and page tables up; of the others the cheaper one was disturbed
+    // less.
+    for round in 0..ROUNDS {
+        let deadline = Some(Instant::now() + Duration::from_millis(200));
+        let mut pace =
+            Pace::new(Bounds { ops: Some(OPS), deadline, rate, warm: None }, &stop, &seen);
+        let before = thread_cpu_seconds();
+        client.run(&mut pace)?;
+        let used = thread_cpu_seconds() - before;
+        if round > 0 && pace.done() > 0 {
+            best = best.min(used * 1e6 / pace.done() as f64);
+        }
+    }
+    // A client that has nothing to do but once was not seen again.
+    Ok(if best == f64::MAX { 0.0 } else { best })
+}
+
 /// A step as a report names it, and what is known before it begins.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Named<'a> {
@@ -79,31 +103,32 @@ pub struct Named<'a> {
     pub opened: Option<Opened>,
 }
 
-/// Runs a step; `costs` is of [`Work::client_costs`], `tell` is called once a second.
-pub fn run_work<S: Store>(
-    store: &S,
-    named: &Named<'_>,
-    work: Work<'_>,
-    costs: (f64, f64),
-    tell: &mut dyn FnMut(&Progress),
-) -> Result<Row> {
-    let spec = StepSpec {
-        workload: named.workload,
-        step: named.step,
-        unit: work.unit,
-        kinds: work.kinds,
-        ops: work.ops,
-        duration: work.duration,
-        warm_up: work.warm_up,
-        rate: work.rate,
-        expected_ops: work.expected_ops,
-        client_us_per_op: costs.0,
-        opened: named.opened,
-    };
-    let held = (!work.writers.is_empty()).then_some(Held {
-        clients: work.writers,
-        rate: work.writer_rate,
-        client_us_per_op: costs.1,
-    });
-    run(store, &spec, work.clients, held, tell)
+/// How far a step is: what [`run_step`](super::step::run_step) tells once a second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Progress {
+    /// Seconds since the step's beginning, the time to warm up included.
+    pub seconds: f64,
+    /// Operations done.
+    pub ops: u64,
+    /// Operations per second in the last second.
+    pub rate: f64,
+    /// What is done, 0 to 1; `None` if it is not known.
+    pub share: Option<f64>,
+    /// CPU seconds of the engine's processes so far.
+    pub cpu_seconds: f64,
+    /// Bytes that they read and wrote so far.
+    pub io_bytes: u64,
+}
+
+/// The part of `ops` that client number `client` of `clients` does.
+pub fn share(ops: u64, clients: usize, client: usize) -> u64 {
+    let (clients, client) = (clients.max(1) as u64, client as u64);
+    ops / clients + u64::from(client < ops % clients)
+}
+
+/// What the clients of a step did.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) foreground: Total,
+    pub(super) background: Option<Total>,
 }

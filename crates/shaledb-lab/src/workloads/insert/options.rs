@@ -3,7 +3,7 @@
 use super::over_kv::INDEX_BYTES;
 use super::purchase::COLUMN_BYTES;
 use super::step::Step;
-use crate::options::ValueBytes;
+use crate::options::{ValueBytes, texts};
 use crate::units::parse_some;
 use crate::workloads::planned::{PlannedStep, planned};
 use clap::Args;
@@ -25,6 +25,7 @@ pub struct InsertOptions {
         value_delimiter = ',',
         default_value = "l.i0,l.x,l.i1,l.i2,qr100,qp100,qr500,qp500,qr1000,qp1000"
     )]
+    #[serde(with = "texts")]
     pub steps: Vec<Step>,
 
     /// Clients; each has a table of its own

@@ -10,9 +10,8 @@ use super::store::{Index, Sales};
 use crate::generate::Random;
 use crate::run::pace::Client;
 use crate::run::row::Row;
-use crate::run::spec::{Progress, share};
-use crate::run::step::Settle;
-use crate::run::work::{Named, Work, run_work};
+use crate::run::step::{Settle, run_step};
+use crate::run::work::{Named, Progress, Work, share};
 use crate::stores::engine::Result;
 use crate::stores::null::Null;
 use std::collections::BTreeMap;
@@ -149,7 +148,7 @@ pub fn run<S: Sales>(
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Row> {
     let work = work(store, options, step, seed)?;
-    run_work(store, named, work, costs, tell)
+    run_step(store, named, work, costs, tell)
 }
 
 /// Figures of this benchmark alone, at the end of a step: `table_rows`; and, without secondary

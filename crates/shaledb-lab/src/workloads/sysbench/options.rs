@@ -3,6 +3,7 @@
 use super::ids::Distribution;
 use super::rows::{ENTRY_BYTES, ROW_BYTES};
 use super::step::Step;
+use crate::options::texts;
 use crate::units::parse_some;
 use crate::workloads::planned::{PlannedStep, planned};
 use clap::Args;
@@ -18,6 +19,7 @@ pub struct SysbenchOptions {
         default_value = "load,update-index,update-nonindex,read-write,read-only.10,read-only.100,\
                          read-only.1000,read-only.10000,point-query,select,insert"
     )]
+    #[serde(with = "texts")]
     pub steps: Vec<Step>,
 
     /// Numbers of clients; each step but the load is repeated for each of them
