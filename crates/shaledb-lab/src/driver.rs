@@ -50,7 +50,7 @@ pub struct Job {
     pub live_bytes: Option<u64>,
 }
 
-/// What a driver tells.
+/// What a driver reports.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
@@ -85,7 +85,8 @@ pub fn main_sql<S: Server>() -> ExitCode {
     serve(|job, tell| run_sql::<S>(job, tell))
 }
 
-/// Reads a job, runs it by `run`, tells what happens.
+/// Reads a job, runs it by `run`, reports what happens. The exit code is a failure if the step
+/// failed.
 pub fn serve(run: impl FnOnce(&Job, &mut dyn FnMut(Event)) -> Result<Row>) -> ExitCode {
     let mut tell = |event: Event| {
         let Ok(text) = serde_json::to_string(&event) else { return };
@@ -114,8 +115,8 @@ fn read_job() -> Result<Job> {
     std::io::stdin().lock().read_line(&mut line)?;
     serde_json::from_str(&line).map_err(|error| {
         Failure::from(format!(
-            "the standard input does not begin with a job ({error}): this program is started by \
-             `shale bench`, not by hand"
+            "the standard input does not begin with a job ({error}). Run `shale bench`, which \
+             starts this program"
         ))
     })
 }
@@ -185,7 +186,7 @@ pub fn run_sql<S: Server>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row>
     let mut row = match &job.workload {
         Workload::Kv(_) => {
             return Err(format!(
-                "{} is a database server, and `kv` is for key-value stores: compare it by `shale \
+                "{} is a database server, but `kv` is for key-value stores. Measure it with `shale \
                  bench sysbench`, `insert` or `linkbench`",
                 job.engine
             )
@@ -289,7 +290,7 @@ pub fn open<S: Store>(
 ) -> Result<(S, Opened)> {
     tell(Event::Doing("opening the store".to_owned()));
     std::fs::create_dir_all(&job.folder)
-        .map_err(|error| format!("could not make {}: {error}", job.folder.display()))?;
+        .map_err(|error| format!("could not create {}: {error}", job.folder.display()))?;
     let (start, before) = (Instant::now(), Usage::now());
     let store = open(&job.folder)?;
     let usage = match store.host() {
@@ -349,7 +350,8 @@ pub fn finish(row: &mut Row, job: &Job) {
     row.setting = job.setting.clone();
     row.repeat = job.repeat;
     if cfg!(debug_assertions) {
-        let note = "the driver was built for debugging (without --release): compare nothing by it";
+        let note =
+            "the driver was built for debugging, without --release: do not compare these figures";
         row.notes.push(note.to_owned());
     }
     row.live_bytes = job.live_bytes.map(|before| job.workload.live_bytes(row, before));

@@ -22,7 +22,11 @@ use target::Target;
 pub(crate) fn export(options: &ExportOptions, json: bool) -> Outcome {
     let format = match (options.format, options.file == Path::new("-")) {
         (Some(format), _) => format,
-        (None, true) => return Err(Failure::usage("name the --format of the standard output")),
+        (None, true) => {
+            return Err(Failure::usage(
+                "the standard output has no name that says its format. Name it with --format",
+            ));
+        }
         (None, false) => Format::of(&options.file),
     };
     let mut rows = Rows::new(options, format)?;
@@ -38,8 +42,11 @@ pub(crate) fn export(options: &ExportOptions, json: bool) -> Outcome {
     let mut text = Vec::new();
     while scan.valid() {
         if stop.load(Ordering::Relaxed) {
-            let file = options.file.display();
-            return Err(Failure::new(Exit::Stopped, format!("stopped: {file} is not complete")));
+            let what = match options.file == Path::new("-") {
+                true => "stopped: the output is not complete".to_owned(),
+                false => format!("stopped: {} was not written", options.file.display()),
+            };
+            return Err(Failure::new(Exit::Stopped, format!("{what}. Run the export again")));
         }
         text.clear();
         rows.put(&scan, &mut text)?;

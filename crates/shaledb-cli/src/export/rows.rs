@@ -29,11 +29,11 @@ impl Rows {
             && (options.delimiter.is_some() || options.no_header || !options.columns.is_empty())
         {
             return Err(Failure::usage(
-                "--delimiter, --no-header and --columns are for csv and tsv",
+                "--delimiter, --no-header and --columns apply to csv and tsv only",
             ));
         }
         if format == Format::Kv && (options.hex || !options.key.is_empty()) {
-            return Err(Failure::usage("--key and --hex are for csv, tsv and json"));
+            return Err(Failure::usage("--key and --hex apply to csv, tsv and json only"));
         }
         let key: Vec<String> = names(&options.key);
         let key = match key.is_empty() {
@@ -97,7 +97,8 @@ impl Rows {
         if self.key.is_some() {
             self.members(key, value)?;
             if value.trim_ascii() != value || value.contains(&b'\n') || value.contains(&b'\r') {
-                return Err("the value has line ends or space around it: export it without --key"
+                return Err("the value has a line end in it, or white space around it. Export \
+                            without --key"
                     .to_owned());
             }
             text.extend(value);
@@ -114,7 +115,7 @@ impl Rows {
     /// The members of a value; its key must be what the fields say.
     fn members<'a>(&mut self, key: &[u8], value: &'a [u8]) -> Result<Members<'a>, String> {
         let members = Members::parse(value).map_err(|error| {
-            format!("its value is no JSON object ({error}): export it without --key")
+            format!("the value is not a JSON object ({error}). Export without --key")
         })?;
         self.key_of_fields.clear();
         if let Some(fields) = &mut self.key {
@@ -122,7 +123,8 @@ impl Rows {
         }
         if self.key_of_fields != key {
             return Err(format!(
-                "the fields that --key names make {}, so the key would be lost",
+                "the fields that --key names make {}, so the key would be lost. Name the fields \
+                 that make it, or export without --key",
                 escaped(&self.key_of_fields)
             ));
         }
@@ -136,7 +138,7 @@ impl Rows {
                 return self.fields(&[&hex(key), &hex(value)], text);
             }
             let not_text = |_| {
-                "it is not UTF-8, and other programs expect text of such files; use --hex, or \
+                "it is not UTF-8, but other programs expect text in such files. Use --hex or \
                  --format json"
             };
             let key = std::str::from_utf8(key).map_err(not_text)?;
@@ -152,7 +154,8 @@ impl Rows {
             members.0.iter().find(|(name, _)| !self.columns.iter().any(|column| *column == name.0))
         {
             return Err(format!(
-                "its value has the field `{}`, which no column is for: name all with --columns",
+                "the value has the field `{}`, which is not a column. Name all fields with \
+                 --columns",
                 name.0
             ));
         }
@@ -161,7 +164,8 @@ impl Rows {
             let field = members.member(name)?;
             let field = field.ok_or_else(|| {
                 format!(
-                    "its value has no field `{name}`, and an empty column would say something else"
+                    "the value has no field `{name}`, and an empty column would mean an empty \
+                     text. Use --format json"
                 )
             })?;
             fields.push(rows::text_of(field)?);
@@ -186,8 +190,8 @@ impl Rows {
             && fields.first().is_some_and(|f| f.starts_with('\u{feff}'))
         {
             return Err(
-                "it begins with a byte order mark, which at the start of a file is none of \
-                        its text; use --format json"
+                "it begins with a byte order mark, which readers drop at the start of a file. Use \
+                 --format json"
                     .to_owned(),
             );
         }
@@ -196,12 +200,14 @@ impl Rows {
         writer.delimiter(self.delimiter).flexible(true);
         if self.format == Format::Tsv {
             if fields.iter().any(|field| field.contains([delimiter, '\r', '\n'])) {
-                return Err("a tab or a line end is in it, which tsv cannot have in a field; use \
-                            --format csv"
-                    .to_owned());
+                return Err(
+                    "it has a tab or a line end in it, which a field of tsv cannot hold. Use \
+                     --format csv"
+                        .to_owned(),
+                );
             }
             if matches!(fields, [""]) {
-                return Err("the line would be empty; use --format csv".to_owned());
+                return Err("the line would be empty. Use --format csv".to_owned());
             }
             writer.quote_style(csv::QuoteStyle::Never);
         }

@@ -30,7 +30,7 @@ impl Target {
         }
         if path.exists() && !options.force {
             return Err(Failure::usage(format!(
-                "{} exists; name another file, or write over it with --force",
+                "{} exists. Name another file, or overwrite it with --force",
                 path.display()
             )));
         }
@@ -70,7 +70,10 @@ impl Target {
         match &self.file {
             None => io::Error::new(error.kind(), error.to_string()).into(),
             Some((_, _, partial)) if error.kind() == io::ErrorKind::StorageFull => {
-                let text = format!("there is no space left for {}", partial.display());
+                let text = format!(
+                    "no space is left on the device for {}. Free space, then run the export again",
+                    partial.display()
+                );
                 Failure::new(Exit::DiskFull, text)
             }
             Some((_, _, partial)) => Failure::file("write", partial, error),

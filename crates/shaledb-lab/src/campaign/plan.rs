@@ -107,8 +107,8 @@ impl Plan {
             let subjects = group.subjects.len();
             for repeat in 0..self.repeats {
                 for step in 0..group.workload.steps().len() {
-                    for place in 0..subjects {
-                        let subject = (place + step + repeat as usize) % subjects;
+                    for offset in 0..subjects {
+                        let subject = (offset + step + repeat as usize) % subjects;
                         turns.push(Turn { group: group_at, repeat, step, subject });
                     }
                 }
@@ -132,16 +132,22 @@ impl Plan {
         for group in &self.groups {
             let steps = group.workload.steps();
             if steps.is_empty() {
-                return Err(format!("the workload {} has no steps", group.workload.name()));
+                return Err(format!(
+                    "the workload {} has no steps. Name some",
+                    group.workload.name()
+                ));
             }
             if group.subjects.is_empty() {
-                return Err("there is no engine to measure: name one with --engines".to_owned());
+                return Err("there is no engine to measure. Name one with --engines".to_owned());
             }
             for (at, step) in steps.iter().enumerate() {
                 if let Start::After(name) = &step.start
                     && !steps[..at].iter().any(|earlier| earlier.name == *name)
                 {
-                    return Err(format!("step {} needs step {name} before it", step.name));
+                    return Err(format!(
+                        "step {} needs the store of step {name}. Put that step before it",
+                        step.name
+                    ));
                 }
             }
             for (at, subject) in group.subjects.iter().enumerate() {

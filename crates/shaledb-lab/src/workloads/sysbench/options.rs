@@ -39,7 +39,7 @@ pub struct SysbenchOptions {
     #[arg(long, default_value = "50k", value_parser = parse_some)]
     pub rows: u64,
 
-    /// How long a step takes, for one number of clients
+    /// Seconds of each step, for one number of clients
     #[arg(long, default_value_t = 5.0, value_parser = crate::options::positive)]
     pub seconds: f64,
 
@@ -83,7 +83,11 @@ impl SysbenchOptions {
         let step: Step = step.parse()?;
         let of = |&(planned, clients): &(Step, u32)| (planned == step).then_some(clients);
         let clients = clients.parse().ok().or_else(|| self.plan().iter().find_map(of));
-        Ok((step, clients.ok_or_else(|| format!("the sysbench pattern has no step `{name}`"))?))
+        Ok((
+            step,
+            clients
+                .ok_or_else(|| format!("the plan has no step `{name}` of the sysbench pattern"))?,
+        ))
     }
 
     /// The bytes of what the load leaves and the inserts may add, before compression.
@@ -96,7 +100,9 @@ impl SysbenchOptions {
     /// What does not fit together, with what to do.
     pub fn check(&self) -> Result<(), String> {
         if !matches!(self.steps.first(), None | Some(Step::Load)) {
-            return Err("--steps: the first step makes the tables: load".to_owned());
+            return Err(
+                "--steps: the first step must create the tables. Begin with load".to_owned()
+            );
         }
         if self.rows == 0 || self.rows > u64::from(u32::MAX) {
             return Err(format!("--rows: {} is not from 1 to 4294967295", self.rows));
