@@ -10,7 +10,8 @@ use crate::stores::engine::Result;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The shortest sleep of a client held at a rate: several short operations are done at one waking.
+/// The shortest sleep of a client with a fixed rate. Several short operations are done at one
+/// waking.
 const NAP: Duration = Duration::from_micros(200);
 
 /// What one client thread does in a step.

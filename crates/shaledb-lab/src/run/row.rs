@@ -42,13 +42,13 @@ pub struct Row {
     pub found: u64,
     /// Operations per second.
     pub rate: f64,
-    /// Rates that were held in a share of the intervals.
+    /// Rates that a share of the intervals reached.
     pub rates: RateSummary,
     /// What each interval showed.
     pub intervals: Vec<Interval>,
     /// Response times in microseconds, by kind of operation.
     pub latency_us: BTreeMap<String, Latency>,
-    /// The writer beside the step's own clients, held at a rate.
+    /// The writer with a fixed rate beside the clients of the step.
     pub writer: Option<Writer>,
     /// The bound on the memory of the engine's processes, page cache included, if there was one.
     pub memory_bound: Option<u64>,
@@ -88,7 +88,8 @@ pub struct Row {
     pub notes: Vec<String>,
 }
 
-/// Response times of one kind of operation, from when each was due if the step is held at a rate.
+/// Response times of one kind of operation. If the step has a fixed rate, they count from when the
+/// operation was due.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {
@@ -221,7 +222,7 @@ pub struct Opened {
     pub written_bytes: u64,
 }
 
-/// A writer held at a rate beside the step's own clients.
+/// A writer with a fixed rate beside the clients of the step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Writer {
@@ -231,7 +232,7 @@ pub struct Writer {
     pub rate: f64,
     /// Writes per second that were wanted.
     pub wanted: f64,
-    /// Whether it held at least 95 % of that.
+    /// Whether it reached at least 95 % of the wanted rate.
     pub held: bool,
     /// Writes per second that it held in a share of the intervals: `p99` is the `ips.99` of the
     /// insert benchmark's tables, the rate of all intervals but the worst hundredth.

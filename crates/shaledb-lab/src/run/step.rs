@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 /// How often everything is looked at.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A rate of writes counts as held from this share of it on.
-const HELD_SHARE: f64 = 0.95;
+/// A writer that reaches this share of its rate counts as holding it.
+const RATE_SHARE: f64 = 0.95;
 
-/// A client that waits until the store has nothing more to do.
+/// A client that waits until no flush and no compaction is due. This is one operation.
 pub struct Settle<'a, S>(pub &'a S);
 
 impl<S: Store> Client for Settle<'_, S> {
@@ -79,7 +79,7 @@ fn writer(total: &Total, wanted: f64, row: &Row) -> Writer {
         ops: total.ops,
         rate,
         wanted,
-        held: rate >= HELD_SHARE * wanted,
+        held: rate >= RATE_SHARE * wanted,
         rates: RateSummary::of(&rates),
         written_bytes: total.written,
         latency: Latency { count: all.count(), us: all.summary() },

@@ -17,24 +17,24 @@ pub struct Work<'s> {
     pub kinds: &'static [&'static str],
     /// The clients, one thread each.
     pub clients: Vec<Box<dyn Client + 's>>,
-    /// Operations of all clients together; `None` if they stop by themselves or time ends the step.
+    /// Operations of all clients together. `None` if they stop by themselves or time ends the step.
     pub ops: Option<u64>,
-    /// Operations to expect, for the display of progress, where `ops` does not tell.
+    /// Operations to expect, for the display of progress, where `ops` is `None`.
     pub expected_ops: Option<u64>,
-    /// How long the step takes, the time to warm up not included, if it is bound by time.
+    /// How long the step takes, without the warm-up, if time ends it.
     pub duration: Option<Duration>,
     /// How long the clients run before anything is measured.
     pub warm_up: Duration,
-    /// Operations per second of all clients together; `None` is as fast as they go.
+    /// Operations per second of all clients together. `None` is as fast as they can.
     pub rate: Option<f64>,
-    /// Who writes beside them, one thread each.
+    /// Writers beside them, one thread each. They end when the clients do.
     pub writers: Vec<Box<dyn Client + 's>>,
     /// Operations per second of all writers together.
     pub writer_rate: f64,
 }
 
 impl<'s> Work<'s> {
-    /// Clients that go on until they are done, as fast as they go, with no writer beside them.
+    /// Clients that run until they are done, as fast as they can, with no writer beside them.
     pub fn new(
         unit: &'static str,
         kinds: &'static [&'static str],
@@ -54,8 +54,12 @@ impl<'s> Work<'s> {
         }
     }
 
-    /// CPU microseconds per operation of the first client and of the first writer themselves, on a
-    /// store that does nothing.
+    /// CPU microseconds per operation of the first client itself and of the first writer itself (0
+    /// without one), measured on a store that does nothing.
+    ///
+    /// # Errors
+    ///
+    /// A client fails.
     pub fn client_costs(mut self) -> Result<(f64, f64)> {
         let cost = |client: Option<&mut Box<dyn Client + 's>>, rate| match client {
             Some(client) => client_cost(client.as_mut(), rate),
@@ -68,15 +72,15 @@ impl<'s> Work<'s> {
     }
 }
 
-/// CPU microseconds per operation of a client itself: `client` works on a store that does nothing,
-/// as fast as it goes, or at `rate` if it is to be held at one (waiting costs too).
+/// CPU microseconds per operation of a client itself. `client` works on a store that does nothing,
+/// as fast as it can, or at `rate` operations per second (waiting costs too).
 pub(super) fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<f64> {
     const OPS: u64 = 100_000;
     const ROUNDS: usize = 3;
     let (stop, seen) = (AtomicBool::new(false), Seen::default());
     let mut best = f64::MAX;
-    // The first round warms caches and page tables up; of the others the cheaper one was disturbed
-    // less.
+    // The first round warms up caches and page tables. The cheapest of the others was disturbed
+    // least.
     for round in 0..ROUNDS {
         let deadline = Some(Instant::now() + Duration::from_millis(200));
         let mut pace =
@@ -88,7 +92,7 @@ pub(super) fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<
             best = best.min(used * 1e6 / pace.done() as f64);
         }
     }
-    // A client that has nothing to do but once was not seen again.
+    // A client that does its work only once has nothing left for the later rounds.
     Ok(if best == f64::MAX { 0.0 } else { best })
 }
 
@@ -106,21 +110,22 @@ pub struct Named<'a> {
 /// How far a step is: what [`run_step`](super::step::run_step) tells once a second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Progress {
-    /// Seconds since the step's beginning, the time to warm up included.
+    /// Seconds since the beginning of the step, with the warm-up.
     pub seconds: f64,
     /// Operations done.
     pub ops: u64,
     /// Operations per second in the last second.
     pub rate: f64,
-    /// What is done, 0 to 1; `None` if it is not known.
+    /// The share that is done, from 0 to 1. `None` if it is not known.
     pub share: Option<f64>,
     /// CPU seconds of the engine's processes so far.
     pub cpu_seconds: f64,
-    /// Bytes that they read and wrote so far.
+    /// Bytes that these processes read and wrote so far.
     pub io_bytes: u64,
 }
 
-/// The part of `ops` that client number `client` of `clients` does.
+/// The part of `ops` that client number `client`, from 0, of `clients` does. The parts differ by at
+/// most 1 and sum up to `ops`.
 pub fn share(ops: u64, clients: usize, client: usize) -> u64 {
     let (clients, client) = (clients.max(1) as u64, client as u64);
     ops / clients + u64::from(client < ops % clients)
