@@ -1,5 +1,5 @@
-//! The driver: a process that runs one step of a workload on one engine and ends, so that steps do
-//! not inherit each other's memory.
+//! The driver: a process that runs one step of a workload on one engine. Steps in one process would
+//! inherit each other's memory.
 //!
 //! A [`Job`] comes as one line of JSON on the standard input, which stays open: when it closes, the
 //! campaign is gone and so is the driver, with all that it started. [`Event`]s go to the standard
@@ -39,13 +39,13 @@ pub struct Job {
     pub workload: Workload,
     /// The step's name.
     pub step: String,
-    /// What tells apart rows of one engine in one run.
+    /// What distinguishes the rows of one engine in a run.
     pub setting: String,
     /// Which repeat, from 0.
     pub repeat: u32,
-    /// Where chance begins.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// Bytes of live data that the step finds, before compression; `None` if nobody knows.
+    /// Bytes of live data that the step finds, before compression. `None` if it is not known.
     #[serde(default)]
     pub live_bytes: Option<u64>,
 }
@@ -69,14 +69,14 @@ pub fn main_kv<E: Engine>() -> ExitCode {
     serve(|job, tell| run_kv::<E>(job, tell))
 }
 
-/// A database server: all workloads but those of key-value stores run on it, by statements.
+/// A database server. All workloads but `kv` run on it, by statements.
 pub trait Server: Graph + Sales + Oltp {
     /// Starts it on `folder`, where it makes its files if there are none, or connects to the one
     /// whose address `setup` gives. Of a server with several storage engines, `engine` says which.
     ///
     /// # Errors
     ///
-    /// It does not start: the error has what its log says.
+    /// It does not start. The error has the end of its log.
     fn open(engine: &str, folder: &Path, setup: &Setup) -> Result<Self>;
 }
 

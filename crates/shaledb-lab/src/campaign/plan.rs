@@ -126,14 +126,19 @@ impl Plan {
         })
     }
 
-    /// What does not fit together, with what to do.
+    /// Checks that the plan fits together.
+    ///
+    /// # Errors
+    ///
+    /// A workload has no steps, a group has no engine, a step needs the store of a step that is not
+    /// before it, or an engine is named twice with the same settings.
     pub fn check(&self) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         for group in &self.groups {
             let steps = group.workload.steps();
             if steps.is_empty() {
                 return Err(format!(
-                    "the workload {} has no steps. Name some",
+                    "the workload {} has no steps. Name one",
                     group.workload.name()
                 ));
             }
@@ -153,7 +158,7 @@ impl Plan {
             for (at, subject) in group.subjects.iter().enumerate() {
                 if !seen.insert((group.workload.name(), group.folder(at))) {
                     return Err(format!(
-                        "{} {} is named twice with the same settings",
+                        "{} {} is named twice with the same settings. Name it once",
                         subject.engine, subject.setting
                     ));
                 }

@@ -16,6 +16,11 @@ pub struct Bound {
 impl Bound {
     /// Makes a group whose processes have `bytes` together: what they allocate and what they have
     /// in the page cache. The error says why this machine does not allow it.
+    ///
+    /// # Errors
+    ///
+    /// The machine has no control groups with a memory controller, or this process may not make
+    /// one.
     pub fn new(bytes: u64) -> Result<Bound, String> {
         let mounts = fs::read_to_string("/proc/self/mountinfo")
             .map_err(|error| format!("could not read /proc/self/mountinfo: {error}"))?;
@@ -61,6 +66,10 @@ impl Bound {
     }
 
     /// Takes a process in; those that it starts from now on are in it too.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended, or the system refuses.
     pub fn add(&self, pid: u32) -> Result<(), String> {
         self.write("cgroup.procs", u64::from(pid))
     }

@@ -175,7 +175,7 @@ mod tests {
             refusal(&newer).contains("line 1: the row has schema 3, this `shale` reads schema 2")
         );
         assert!(refusal(&newer).contains("newer"));
-        assert!(refusal("{\"schema\":1}\n").contains("an older version wrote it"));
+        assert!(refusal("{\"schema\":1}\n").contains("An older version wrote it"));
         assert!(refusal("{\"a\":1}\n").contains("no `schema`"));
         assert!(refusal("{\"schema\":2,\"ops\":\"many\"}\n").contains("fields of its schema"));
         assert!(

@@ -149,7 +149,11 @@ impl InsertOptions {
         rows.saturating_mul(COLUMN_BYTES + data + index)
     }
 
-    /// What does not fit together, with what to do.
+    /// Checks that the parameters fit together.
+    ///
+    /// # Errors
+    ///
+    /// The first step is no load, or the tables are too small for the deletes.
     pub fn check(&self) -> Result<(), String> {
         let first = self.steps.first();
         if !matches!(first, None | Some(Step::Load { .. })) {

@@ -19,6 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The clients of a step; a load makes its tables here.
+///
+/// # Errors
+///
+/// The store cannot create its tables, or gives no session.
 pub fn work<'s, S: Sales>(
     store: &'s S,
     options: &InsertOptions,
@@ -153,6 +157,10 @@ pub fn run<S: Sales>(
 
 /// Figures of this benchmark alone, at the end of a step: `table_rows`; and, without secondary
 /// indexes, `predicted_size_bytes` and how the measured size relates to it.
+///
+/// # Errors
+///
+/// The store fails.
 pub fn extra<S: Sales>(
     store: &S,
     options: &InsertOptions,

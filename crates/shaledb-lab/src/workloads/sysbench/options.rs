@@ -97,7 +97,11 @@ impl SysbenchOptions {
         if self.steps.contains(&Step::Insert) { 2 * loaded } else { loaded }
     }
 
-    /// What does not fit together, with what to do.
+    /// Checks that the parameters fit together.
+    ///
+    /// # Errors
+    ///
+    /// The first step is no load, or `rows` is not from 1 to 4294967295.
     pub fn check(&self) -> Result<(), String> {
         if !matches!(self.steps.first(), None | Some(Step::Load)) {
             return Err(

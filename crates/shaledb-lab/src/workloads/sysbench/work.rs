@@ -19,6 +19,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The clients of a step; the load makes its tables here.
+///
+/// # Errors
+///
+/// The store cannot create its tables, or gives no session.
 pub fn work<'s, S: Oltp>(
     store: &'s S,
     options: &SysbenchOptions,
