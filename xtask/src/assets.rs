@@ -33,7 +33,7 @@ fn pinned(readme: &str) -> Outcome<(String, Vec<Kept>)> {
     }
     match version {
         Some(version) if !files.is_empty() => Ok((version, files)),
-        _ => Err("the README of the assets names no version, or no files with their sums".into()),
+        _ => Err("the README of the assets must name a version, and files with their sums".into()),
     }
 }
 
@@ -79,7 +79,10 @@ fn one(check: bool, kept: &Kept, folder: &Path, package: &Path) -> Outcome {
         ));
     }
     if sum != kept.sha256 {
-        return Err(format!("{} has the sum {sum}, its README says {}", kept.name, kept.sha256));
+        return Err(format!(
+            "{} has the sum {sum}, its README says {}. Take the published file, or note its sum",
+            kept.name, kept.sha256
+        ));
     }
     Ok(())
 }
@@ -90,7 +93,10 @@ fn sha256(path: &Path) -> Outcome<String> {
         .output()
         .map_err(|error| format!("could not run sha256sum: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.split_whitespace().next().map(str::to_owned).ok_or_else(|| "sha256sum gave nothing".into())
+    text.split_whitespace()
+        .next()
+        .map(str::to_owned)
+        .ok_or_else(|| "sha256sum printed nothing".into())
 }
 
 fn read(path: &Path) -> Outcome<String> {

@@ -74,14 +74,19 @@ pub(crate) fn run(options: &CompareOptions) -> Outcome {
             "lz4" => Ok(("lz4", "lz4")),
             "mixed" => Ok(("mixed", "none,lz4,zstd:3")),
             "none" => Ok(("none", "none")),
-            other => Err(format!("`{other}` is none of the settings lz4, mixed and none")),
+            other => {
+                Err(format!("there is no setting `{other}`; the settings are lz4, mixed and none"))
+            }
         })
         .collect::<Outcome<_>>()?;
     let programs = match &options.programs[..] {
         [shale, rocksdb] => {
             // `shale bench` finds a peer's driver by its folder and this name.
             if rocksdb.file_name() != Some("shale-peer-rocksdb".as_ref()) {
-                return Err(format!("{}: is not named shale-peer-rocksdb", rocksdb.display()));
+                return Err(format!(
+                    "{} is not the driver of RocksDB. Name a file shale-peer-rocksdb",
+                    rocksdb.display()
+                ));
             }
             Programs { shale: shale.clone(), rocksdb: rocksdb.clone() }
         }
@@ -92,7 +97,7 @@ pub(crate) fn run(options: &CompareOptions) -> Outcome {
     });
     let out = root().join(&options.out);
     std::fs::create_dir_all(&out)
-        .map_err(|error| format!("could not make {}: {error}", out.display()))?;
+        .map_err(|error| format!("could not create {}: {error}", out.display()))?;
 
     let mut compare = Compare { options, programs, out, steps: Vec::new(), turn: 0 };
     let outcome = settings.iter().try_for_each(|(name, codecs)| {
@@ -206,9 +211,10 @@ impl Compare<'_> {
             ));
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        let line = text.lines().last().ok_or_else(|| format!("{} gave no row", test.name()))?;
-        let row: Row = serde_json::from_str(line)
-            .map_err(|error| format!("{} gave a row that cannot be read: {error}", test.name()))?;
+        let line = text.lines().last().ok_or_else(|| format!("{} printed no row", test.name()))?;
+        let row: Row = serde_json::from_str(line).map_err(|error| {
+            format!("{} printed a line that is not a row: {error}", test.name())
+        })?;
         self.keep(line)?;
         Ok(row)
     }

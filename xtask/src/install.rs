@@ -22,7 +22,8 @@ pub(crate) fn install(prefix: &Path) -> Outcome {
     let built = release();
     let source = root().join("crates/shaledb-capi");
     let (lib, include) = (prefix.join("lib"), prefix.join("include"));
-    let failed = |error: std::io::Error| format!("installing to {}: {error}", prefix.display());
+    let failed =
+        |error: std::io::Error| format!("could not install to {}: {error}", prefix.display());
     fs::create_dir_all(lib.join("pkgconfig")).map_err(failed)?;
     fs::create_dir_all(&include).map_err(failed)?;
     let shared = format!("libshale.so.{version}");

@@ -43,7 +43,7 @@ pub(crate) fn peers(names: &[String]) -> Outcome {
     let known = known()?;
     let wanted = if names.is_empty() { &known[..] } else { names };
     if let Some(other) = wanted.iter().find(|name| !known.contains(name)) {
-        return Err(format!("`{other}` is none of the peers {}", known.join(", ")));
+        return Err(format!("there is no peer `{other}`; the peers are {}", known.join(", ")));
     }
     let mut packages: Vec<&str> = wanted.iter().flat_map(|name| missing(name)).collect();
     packages.sort_unstable();
@@ -79,7 +79,7 @@ fn build_one(name: &str) -> Outcome<PathBuf> {
     let (cache, program) = (cache()?, program(name)?);
     let library = std::env::var_os("ROCKSDB_LIB_DIR").filter(|_| name == "rocksdb");
     if name == "rocksdb" && !program.exists() && library.is_none() {
-        eprintln!("xtask: RocksDB is compiled once into {} (minutes)", cache.display());
+        eprintln!("xtask: compiling RocksDB into {}, once; this takes minutes", cache.display());
     }
     let mut command = cargo();
     command
@@ -102,7 +102,9 @@ fn cache() -> Outcome<PathBuf> {
     if let Some(path) = std::env::var_os("SHALE_CACHE") {
         return Ok(root().join(path));
     }
-    let home = std::env::var_os("HOME").ok_or("neither SHALE_CACHE nor HOME is set")?;
+    let home = std::env::var_os("HOME").ok_or(
+        "neither SHALE_CACHE nor HOME is set. Set SHALE_CACHE to a folder for what is built",
+    )?;
     Ok(Path::new(&home).join(".cache/shale/peers"))
 }
 

@@ -24,7 +24,9 @@ fn need_nightly(component: Option<&str>) -> Outcome {
     }
     match component {
         Some("miri") if !works("rustup", &["run", "nightly", "cargo", "miri", "--version"]) => {
-            Err("Miri is missing: rustup component add --toolchain nightly miri rust-src".into())
+            Err("Miri is missing. Install it: rustup component add --toolchain nightly miri \
+                 rust-src"
+                .into())
         }
         Some("rust-src") if !has_nightly_source() => Err("the source of the standard library is \
              missing: rustup component add --toolchain nightly rust-src"
@@ -102,7 +104,7 @@ pub(crate) fn tsan(filters: &[String]) -> Outcome {
 pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
     need_nightly(None)?;
     if !works("cargo", &["fuzz", "--help"]) {
-        return Err("cargo-fuzz is missing: cargo install cargo-fuzz".into());
+        return Err("cargo-fuzz is missing. Install it: cargo install cargo-fuzz".into());
     }
     let folder = root().join("fuzz/fuzz_targets");
     let entries = std::fs::read_dir(&folder)
@@ -114,12 +116,15 @@ pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
         .collect();
     targets.sort();
     if targets.is_empty() {
-        return Err(format!("there is no such target in {}", folder.display()));
+        return Err(format!(
+            "there is no such target in {}. Name one of the files there, without .rs",
+            folder.display()
+        ));
     }
     for target in targets {
         let found = root().join("fuzz/target/corpus").join(&target);
         std::fs::create_dir_all(&found)
-            .map_err(|error| format!("could not make {}: {error}", found.display()))?;
+            .map_err(|error| format!("could not create {}: {error}", found.display()))?;
         let (found, kept) = (format!("target/corpus/{target}"), format!("corpus/{target}"));
         let limits = [format!("-max_total_time={seconds}"), "-timeout=60".to_owned()];
         let mut command = nightly();

@@ -74,8 +74,8 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
         ))?;
         if report.unfinished_bytes > 0 {
             screen::line(&format!(
-                "{} at the end of the log or the manifest are of a write that did not come to its \
-                 end; nothing that was promised is in them",
+                "{} at the end of the log or the manifest are of an unfinished write. They hold \
+                 nothing that was reported as durable",
                 bytes(report.unfinished_bytes)
             ))?;
         }
@@ -118,7 +118,7 @@ pub(crate) fn checkpoint(options: &CheckpointOptions, json: bool) -> Outcome {
         screen::json(&serde_json::json!({ "checkpoint": options.to }))?;
     } else {
         screen::line(&format!(
-            "{} is a database of its own; its files are shared with {} until either changes them",
+            "{} is an independent database. The files that neither changes are shared with {}",
             options.to.display(),
             options.read.db.display()
         ))?;

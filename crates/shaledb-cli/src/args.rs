@@ -50,18 +50,18 @@ pub(crate) enum Action {
     Inspect(InspectOptions),
     /// Read and check every byte
     Verify(DbOptions),
-    /// Bring a tree into its best shape for reading and size
+    /// Compact trees into the shape that is smallest and fastest to read
     Compact(CompactOptions),
-    /// Make a copy that is a database of its own, by hard links
+    /// Make an independent copy of a database by hard links
     Checkpoint(CheckpointOptions),
-    /// Write what a damaged database still has to a new one, and tell what was lost
+    /// Write what can be read of a damaged database to a new one, and report what was lost
     Repair(RepairOptions),
     /// Measure engines side by side
     Bench {
         #[command(subcommand)]
         kind: BenchKind,
     },
-    /// Load real data of this machine and show size, speed and levels under each codec
+    /// Load real data of this machine and show size, speed and levels with each codec
     Demo(DemoOptions),
     /// Print a completion script for a shell
     Completions {
@@ -77,8 +77,8 @@ pub(crate) struct ReadFlags {
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) db: PathBuf,
 
-    /// The bound on cache, memtables, indexes and filters together, such as 256M [default: a
-    /// quarter of the machine's memory]
+    /// The most memory for cache, memtables, indexes and filters together, such as 256M
+    /// [default: a quarter of the machine's memory]
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub(crate) memory: Option<u64>,
 }
@@ -98,7 +98,7 @@ pub(crate) struct RangeFlags {
     #[arg(long, value_name = "KEY")]
     pub(crate) from: Option<String>,
 
-    /// The first key past the end
+    /// The end of the range, which is not in it
     #[arg(long, value_name = "KEY")]
     pub(crate) to: Option<String>,
 
@@ -108,7 +108,7 @@ pub(crate) struct RangeFlags {
 }
 
 impl RangeFlags {
-    /// What a scan of these keys is told, which it is not to keep in the cache.
+    /// The options of a scan of these keys, which fills no cache.
     pub(crate) fn bounds(&self, form: Form) -> Outcome<shaledb::ScanOptions<'static>> {
         let bytes = |text: &Option<String>| -> Outcome<Option<Vec<u8>>> {
             text.as_deref().map(|text| form.read(text).map_err(Failure::usage)).transpose()
@@ -123,7 +123,7 @@ impl RangeFlags {
     }
 }
 
-/// Settings of a tree that this command makes; a tree that exists keeps its own.
+/// Settings of a tree that this command creates. A tree that exists keeps its settings.
 #[derive(Args, Clone, Default)]
 pub(crate) struct TreeFlags {
     /// One codec, or three for the upper levels, the middle and the last: none, lz4, zlib:1-9,
@@ -154,7 +154,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format that a file's name says; what it says of compression is passed over.
+    /// The format that a file's name says, whatever it says of compression.
     pub(crate) fn of(path: &Path) -> Format {
         let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
         let name = name.unwrap_or_default();
@@ -173,7 +173,9 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
     match (text, text.as_bytes()) {
         ("tab" | "\\t", _) => Ok(b'\t'),
         (_, &[byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n' | 0) => Ok(byte),
-        _ => Err(format!("`{text}` is not one ASCII character such as ; or |, or `tab`")),
+        _ => Err(format!(
+            "`{text}` is not a delimiter. Give one ASCII character, such as ; or |, or `tab`"
+        )),
     }
 }
 
@@ -181,23 +183,26 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
 #[command(after_help = "\
 Formats:
   json  One object a line, or one array of objects. The key is the text of the fields that --key
-        names (a.b for a field in a field), the value the object as it stands, or the field that
-        --value names: a string's text, anything else as JSON. Without --key, objects as
-        `shale export` and `shale scan --json` print them: {\"key\": ..., \"value\": ...}, or
-        key_hex and value_hex.
-  csv   The first line names the columns; with --no-header they are called 1, 2, 3, ... The key is
-  tsv   the text of the columns that --key names, the value a JSON object of the row, its columns
-        in order, or the column that --value names. Without --key, columns key and value (or
-        key_hex, value_hex), as `shale export` writes them. Empty lines are passed over.
-  kv    The key, a tab, the value; as `shale export` and `shale scan` print them. With --escaped,
-        escapes are understood.
-  A file may be compressed by gzip or zstd: its first bytes tell. Lines end with LF, CR LF or, in
-  csv and tsv, CR; a UTF-8 byte order mark is passed over.
+        names; a.b is field b of the object in field a. The value is the whole object as it stands,
+        or the field that --value names: the text of a string, the JSON of anything else. Without
+        --key, each object has the fields key and value, or key_hex and value_hex, as
+        `shale export` and `shale scan --json` print them.
+  csv   The first line names the columns. With --no-header they are called 1, 2, 3, ... The key is
+  tsv   the text of the columns that --key names. The value is a JSON object of all columns in
+        order, or the text of the column that --value names. Without --key, the columns are key and
+        value, or key_hex and value_hex, as `shale export` writes them. Empty lines are skipped.
+  kv    The key, a tab, the value, as `shale export` and `shale scan` print them. Both write
+        escapes: read them with --escaped.
+  A file may be compressed by gzip or zstd; its first bytes say so. Lines end with LF or CR LF, in
+  csv and tsv also with CR. A UTF-8 byte order mark is skipped.
 
-A row that cannot be stored without a loss is bad: another number of fields than the first line has,
-text that is not UTF-8 and is to be JSON, a key that is empty, null, an object, or longer than 64
-KiB, a part of a key with the separator in it, a field twice in an object. The import stops there;
-what came before it is kept. A row whose key came before replaces that row; the report counts these.
+A row that cannot be stored without a loss is bad. The import stops there and keeps the rows before
+it. These rows are bad:
+  - another number of fields than the first line has, or the same field twice in an object;
+  - text that is not UTF-8, where JSON is made of it;
+  - a key that is empty, null, an object, or longer than 64 KiB;
+  - a part of a key that has the separator in it.
+A row replaces an earlier row with the same key. The report counts such rows.
 
 Examples:
   shale import people.db people.csv --key id
@@ -215,49 +220,49 @@ pub(crate) struct ImportOptions {
     #[command(flatten)]
     pub(crate) name: TreeName,
 
-    /// How to read it [default: by the file's name, without .gz or .zst: .json, .jsonl, .ndjson,
+    /// The format of the file [default: by its name, without .gz or .zst: .json, .jsonl, .ndjson,
     /// .csv, .tsv, others kv]
     #[arg(long)]
     pub(crate) format: Option<Format>,
 
-    /// The fields or columns that make the key, separated by commas (a name with a comma in it in
-    /// double quotes)
+    /// The fields or columns that make the key, separated by commas; put a name with a comma in
+    /// double quotes
     #[arg(long, value_name = "FIELD,...")]
     pub(crate) key: Vec<String>,
 
-    /// What stands between the parts of a key of several fields
+    /// The text between the parts of a key of several fields
     #[arg(long, default_value = "/", value_name = "TEXT")]
     pub(crate) key_separator: String,
 
-    /// The field or column that is the value [default: the whole record]
+    /// The field or column that is the value [default: the whole row]
     #[arg(long, value_name = "FIELD")]
     pub(crate) value: Option<String>,
 
-    /// What stands between fields (csv and tsv): an ASCII character, or tab
+    /// The delimiter of fields (csv and tsv): an ASCII character, or tab
     #[arg(long, value_parser = parse_delimiter, value_name = "CHARACTER")]
     pub(crate) delimiter: Option<u8>,
 
-    /// The first line is a row; columns are called 1, 2, 3, ... (csv and tsv)
+    /// The first line is a row; the columns are called 1, 2, 3, ... (csv and tsv)
     #[arg(long)]
     pub(crate) no_header: bool,
 
-    /// Understand escapes in keys and values (kv only)
+    /// Keys and values have escapes (kv only)
     #[arg(long)]
     pub(crate) escaped: bool,
 
-    /// Count a bad line and go on, instead of stopping
+    /// Skip and count bad lines, instead of stopping at the first
     #[arg(long)]
     pub(crate) skip_bad: bool,
 
-    /// Pass over so many rows, to go on where an import was stopped (k, M: thousands)
+    /// Skip this many rows, to continue an import that was stopped (k, M: thousands)
     #[arg(long, value_parser = parse_count, default_value = "0", value_name = "ROWS")]
     pub(crate) skip_rows: u64,
 
-    /// The longest row, which bounds the memory that reading takes
+    /// The longest row; it bounds the memory for reading
     #[arg(long, value_parser = parse_bytes, default_value = "256M", value_name = "BYTES")]
     pub(crate) max_row: u64,
 
-    /// The keys come in ascending order: build tables directly, writing each byte once
+    /// The keys are in ascending order: tables are written directly, each byte once
     #[arg(long)]
     pub(crate) sorted: bool,
 
@@ -268,17 +273,17 @@ pub(crate) struct ImportOptions {
 #[derive(Args)]
 #[command(after_help = "\
 Formats, each of which `shale import` reads back to the same keys and values:
-  json  {\"key\": ..., \"value\": ...} a line; what is not UTF-8 in hexadecimal, as key_hex and
-        value_hex.
-  csv   Columns key and value. Other programs expect text, so a row that is not UTF-8 ends the
-        export; --hex writes columns key_hex and value_hex.
-  tsv   As csv, without quotes: a row with a tab or a line end in it ends the export.
-  kv    The key, a tab, the value, with escapes: import it with --escaped.
-With --key, csv, tsv and json are what `shale import --key` had read: values are JSON objects, and
-the parts of the key are in them, which is checked of every row. json then has the values as they
-are; csv and tsv have the columns that --columns names, [default: the members of the first value].
+  json  One object {\"key\": ..., \"value\": ...} a line. Bytes that are not UTF-8 are
+        hexadecimal, as key_hex and value_hex.
+  csv   Columns key and value. Other programs expect text, so a row that is not UTF-8 stops the
+        export. --hex writes columns key_hex and value_hex.
+  tsv   As csv, without quotes. A row with a tab or a line end in it stops the export.
+  kv    The key, a tab, the value, with escapes. Import it with --escaped.
+With --key, the export is what `shale import --key` reads. Each value must be a JSON object that has
+the parts of its key, which is checked. json writes the values as they are. csv and tsv write the
+columns that --columns names [default: the fields of the first value].
 
-A name that ends in .gz or .zst has the file compressed. It gets its name when it is complete.
+The file is compressed if its name ends in .gz or .zst. It gets its name when it is complete.
 
 Examples:
   shale export people.db people.csv --key id
@@ -295,7 +300,7 @@ pub(crate) struct ExportOptions {
     #[command(flatten)]
     pub(crate) name: TreeName,
 
-    /// How to write it [default: by the file's name, without .gz or .zst: .json, .jsonl, .ndjson,
+    /// The format of the file [default: by its name, without .gz or .zst: .json, .jsonl, .ndjson,
     /// .csv, .tsv, others kv]
     #[arg(long)]
     pub(crate) format: Option<Format>,
@@ -304,7 +309,7 @@ pub(crate) struct ExportOptions {
     #[arg(long, value_name = "FIELD,...")]
     pub(crate) key: Vec<String>,
 
-    /// What stands between the parts of a key of several fields
+    /// The text between the parts of a key of several fields
     #[arg(long, default_value = "/", value_name = "TEXT")]
     pub(crate) key_separator: String,
 
@@ -316,7 +321,7 @@ pub(crate) struct ExportOptions {
     #[arg(long, conflicts_with = "key")]
     pub(crate) hex: bool,
 
-    /// What stands between fields (csv and tsv): an ASCII character, or tab
+    /// The delimiter of fields (csv and tsv): an ASCII character, or tab
     #[arg(long, value_parser = parse_delimiter, value_name = "CHARACTER")]
     pub(crate) delimiter: Option<u8>,
 
@@ -327,7 +332,7 @@ pub(crate) struct ExportOptions {
     #[command(flatten)]
     pub(crate) range: RangeFlags,
 
-    /// Write over a file that is there
+    /// Overwrite a file that exists
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -347,7 +352,7 @@ pub(crate) struct GetOptions {
     #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Write the value of the one key into a file, whatever its size
+    /// Write the value of one key, of any size, to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 }
@@ -375,7 +380,7 @@ pub(crate) struct ScanOptions {
     #[arg(long)]
     pub(crate) keys_only: bool,
 
-    /// Print how many there are, not the pairs
+    /// Print the number of pairs only
     #[arg(long, conflicts_with = "keys_only")]
     pub(crate) count: bool,
 
@@ -395,7 +400,7 @@ pub(crate) struct PutOptions {
     #[arg(required_unless_present = "file")]
     pub(crate) value: Option<String>,
 
-    /// Take the value from a file, whatever its size
+    /// Read the value, of any size, from this file
     #[arg(long, value_name = "FILE", conflicts_with = "value", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 
@@ -405,7 +410,7 @@ pub(crate) struct PutOptions {
     #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Do not wait until the write is durable
+    /// Return before the write is durable
     #[arg(long)]
     pub(crate) no_sync: bool,
 
@@ -429,18 +434,18 @@ pub(crate) struct DeleteOptions {
     #[arg(long, value_name = "KEY", conflicts_with_all = ["keys", "from"])]
     pub(crate) prefix: Option<String>,
 
-    /// Delete all keys from this one...
+    /// Delete all keys from this one on, up to --to
     #[arg(long, value_name = "KEY", conflicts_with = "keys", requires = "to")]
     pub(crate) from: Option<String>,
 
-    /// ...up to this one, which stays
+    /// The end of the range to delete; this key stays
     #[arg(long, value_name = "KEY", requires = "from")]
     pub(crate) to: Option<String>,
 
     #[command(flatten)]
     pub(crate) form: Form,
 
-    /// Do not wait until the deletion is durable
+    /// Return before the deletion is durable
     #[arg(long)]
     pub(crate) no_sync: bool,
 }
@@ -450,7 +455,7 @@ pub(crate) struct TreesOptions {
     #[command(flatten)]
     pub(crate) read: ReadFlags,
 
-    /// Drop this tree and all that is in it
+    /// Drop this tree with all its keys
     #[arg(long, value_name = "NAME")]
     pub(crate) drop: Option<String>,
 }
@@ -466,7 +471,7 @@ pub(crate) struct CompactOptions {
     #[command(flatten)]
     pub(crate) read: ReadFlags,
 
-    /// Only this tree [default: all]
+    /// Only this tree [default: all trees]
     #[arg(long, value_name = "NAME")]
     pub(crate) tree: Option<String>,
 }
@@ -483,9 +488,9 @@ pub(crate) struct CheckpointOptions {
 
 #[derive(Args)]
 #[command(after_help = "\
-The damaged database is not changed: look at the new one, then replace the old one by it. Where the
-newest version of a key is lost, an older one may show; where a delete is lost, the row may be there
-again. Exit code 0: there was no damage; 4: there was, and the report tells what is lost.")]
+The damaged database is not changed. Check the new one, then replace the old one by it. Where the
+newest version of a key is lost, an older one may appear. Where a delete is lost, the deleted row
+may appear again. The exit code is 0 if there was no damage, and 4 if the report lists losses.")]
 pub(crate) struct RepairOptions {
     #[command(flatten)]
     pub(crate) read: ReadFlags,
@@ -520,15 +525,15 @@ pub(crate) struct DemoOptions {
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) source: Option<PathBuf>,
 
-    /// The most to load
+    /// The most bytes to load
     #[arg(long, default_value = "150M", value_parser = parse_bytes, value_name = "BYTES")]
     pub(crate) limit: u64,
 
-    /// Where to put the databases [default: a new folder under /var/tmp, removed at the end]
+    /// The folder of the databases [default: a new one under /var/tmp, removed at the end]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Keep the database with the default codecs, to look at with the other commands
+    /// Keep the database with the default codecs, to read it with the other commands
     #[arg(long)]
     pub(crate) keep: bool,
 }

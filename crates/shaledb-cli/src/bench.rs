@@ -23,12 +23,11 @@ use std::sync::atomic::Ordering;
 pub(crate) enum BenchKind {
     /// The db_bench pattern: fills, overwrites, reads, scans, reads while writing
     #[command(after_help = "\
-Each benchmark is a process of its own on the store that the one before left, and the engines take \
-turns at each of them. Every row has its rate, percentiles of the response time, CPU per operation \
-(`client`: what the benchmark itself costs, which is taken off), KB written and read per \
-operation, write amplification, the share of time in which the engine delayed writers, size on \
-disk and \
-resident memory.
+Each benchmark runs in a process of its own, on the store that the benchmark before it left. The \
+engines take turns. Every row has the rate, percentiles of the response time, CPU per operation, \
+KB written and read per operation, write amplification, the share of time in which the engine \
+delayed writers, the size on disk and the resident memory. `client` is the CPU of the benchmark \
+itself, which is subtracted.
 
 Examples:
   shale bench kv --num 10M
@@ -36,8 +35,8 @@ Examples:
     Kv(Box<KvCommand>),
     /// LinkBench: a social graph, loaded and then queried by ten operations
     #[command(after_help = "\
-The steps are load, q1, q2, ... and drop; the last query step is the one to report. Each has the \
-measures of `shale bench kv`, response times by operation, and for the drop its time.
+The steps are load, q1, q2, ... and drop. The last query step is the one to report. Each has the \
+figures of `shale bench kv` and response times by operation; the drop has its time.
 
 Examples:
   shale bench linkbench
@@ -48,8 +47,8 @@ Examples:
     /// writer
     #[command(after_help = "\
 The steps are l.i0 (load), l.x (create the secondary indexes), l.i1 and l.i2 (insert, and delete \
-as many), qrN and qpN (range and point queries beside N inserts per second); docs/workloads.md \
-says what each does. A row notes a writer that did not hold its rate.
+as many), qrN and qpN (range and point queries beside N inserts per second). docs/workloads.md \
+says what each does. A row has a note if its writer did not reach its rate.
 
 Examples:
   shale bench insert
@@ -58,7 +57,7 @@ Examples:
     Insert(Box<InsertCommand>),
     /// The sysbench pattern: eight tables with an index; updates, transactions, reads, inserts
     #[command(after_help = "\
-Each step is repeated for each number of clients; docs/workloads.md says what each does.
+Each step is repeated for each number of clients. docs/workloads.md says what each does.
 
 Examples:
   shale bench sysbench --clients 1,2,4,8
@@ -71,7 +70,7 @@ Examples:
   shale bench compress --upper none --bottommost zstd:3,zlib:1 --workloads linkbench --scale 10
   shale bench compress --upper none,lz4 --bottommost lz4 --workloads kv --scale 10 --seconds 60")]
     Compress(Box<CompressCommand>),
-    /// Go on with a run that was interrupted; steps that failed are tried again
+    /// Continue a run that was interrupted; steps that failed run again
     Resume {
         /// The folder of the run
         folder: PathBuf,
@@ -81,11 +80,11 @@ Examples:
     },
     /// Show the results of runs: tables, ratios, a page of HTML; compare runs by a statistical test
     #[command(after_help = "\
-One run is shown: a table for each step, ratios against one engine, sentences on the figures that \
-differ together. Of two or more, each later one is compared with the first: by the Mann-Whitney U \
-test over eight repeats or more, by Welch's test over three to seven, else by a block bootstrap \
-over the intervals; docs/results.md says what these can tell. With --fail-on-regression the exit \
-code is 10 if a figure regressed.
+Of one run: a table for each step, ratios to one engine, sentences on the figures that differ \
+together. Of two runs or more: each later run is compared with the first. The test is Mann-Whitney \
+U over eight repeats or more, Welch's over three to seven, else a block bootstrap over the \
+intervals; docs/results.md says what they can show. With --fail-on-regression the exit code is 10 \
+if a figure regressed.
 
 Examples:
   shale bench report RUN --html page.html
@@ -94,7 +93,7 @@ Examples:
     /// Run one step, as a campaign asks on the standard input
     #[command(hide = true)]
     Job {
-        /// Which engine
+        /// The engine
         #[arg(long)]
         engine: String,
     },
@@ -273,14 +272,15 @@ fn finish(outcome: &campaign::Outcome, json_to: Option<&Path>) -> Outcome<Exit> 
         screen::out(format!("{shown}Results: {folder}\n").as_bytes())?;
     }
     if outcome.stopped {
-        eprintln!("Stopped; what is done is kept. To go on: shale bench resume {folder}");
+        eprintln!("Stopped. The finished steps are kept. To continue: shale bench resume {folder}");
         return Ok(Exit::Stopped);
     }
     if outcome.failed.is_empty() {
         return Ok(Exit::Done);
     }
     eprintln!(
-        "{} steps failed ({folder}/failed.jsonl). To try them again: shale bench resume {folder}",
+        "{} steps failed; {folder}/failed.jsonl says why. To run them again: shale bench resume \
+         {folder}",
         outcome.failed.len()
     );
     Ok(Exit::Other)

@@ -53,14 +53,14 @@ Exit codes:
   8  no space is left on the device
   9  anything else
   10  a measured figure regressed (`shale bench report --fail-on-regression`)
-  130  stopped by Ctrl-C or SIGTERM; the message says what is done
+  130  stopped by Ctrl-C or SIGTERM; the message says what was kept
 
-Keys and values are bytes. In arguments and in lines that are printed, \\xNN is a byte in
-hexadecimal, \\t, \\n and \\r are what they are in most languages, and \\\\ is a backslash; --hex
-takes and prints hexadecimal instead, --raw bytes as they are.
+Keys and values are bytes. Arguments and printed lines have escapes: \\xNN is a byte in hexadecimal,
+\\t a tab, \\n and \\r line ends, \\0 a zero byte, \\\\ a backslash. With --hex they are hexadecimal
+instead, with --raw the bytes themselves.
 
 Environment:
-  SHALE_LOG   what to log on the standard error, such as info or shale=debug";
+  SHALE_LOG   what to log on the standard error, such as info or shaledb=debug";
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -130,8 +130,8 @@ impl From<shaledb::Error> for Failure {
             _ => Exit::Other,
         };
         let hint = match &error {
-            E::NoDatabase(_) => "; `shale import` or `shale put` makes one",
-            E::NoSuchTree(_) => "; `shale trees` lists those there are, --tree names another",
+            E::NoDatabase(_) => "; `shale import` or `shale put` creates one",
+            E::NoSuchTree(_) => "; `shale trees` lists the trees, --tree names one",
             _ => "",
         };
         let failure = Failure::new(exit, format!("{error}{hint}"));
@@ -154,7 +154,10 @@ impl From<io::Error> for Failure {
     /// An error of the standard streams.
     fn from(error: io::Error) -> Failure {
         let quiet = error.kind() == io::ErrorKind::BrokenPipe;
-        Failure { quiet, ..Failure::new(Exit::Io, format!("could not write the output: {error}")) }
+        Failure {
+            quiet,
+            ..Failure::new(Exit::Io, format!("could not write to the standard output: {error}"))
+        }
     }
 }
 
@@ -172,6 +175,6 @@ impl From<shaledb_lab::stores::engine::Failure> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Failure {
-        Failure::new(Exit::Other, format!("could not print as JSON: {error}"))
+        Failure::new(Exit::Other, format!("could not write the result as JSON: {error}"))
     }
 }

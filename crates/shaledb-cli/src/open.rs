@@ -12,8 +12,8 @@ pub(crate) fn reading(flags: &ReadFlags) -> Outcome<Db> {
         Err(Error::Locked { .. }) => {
             let db = Db::open_follower(&flags.db, config)?;
             eprintln!(
-                "note: another process has {} open; it is read as of now, also what is not durable \
-                 yet",
+                "note: another process has {} open. It is read as of now, including writes that \
+                 are not durable yet",
                 flags.db.display()
             );
             Ok(db)
@@ -53,7 +53,7 @@ fn refuse_foreign(path: &Path) -> Outcome<()> {
     }
     let Some(name) = foreign else { return Ok(()) };
     Err(Failure::usage(format!(
-        "{0} is a folder with other files in it (such as {name}) and no database: name a new or an \
+        "{0} is not a database, and has other files in it, such as {name}. Name a new or an \
          empty folder, such as {0}/shale.db",
         path.display()
     )))

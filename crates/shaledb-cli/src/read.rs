@@ -21,7 +21,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
     let tree = db.tree(&options.name.tree)?;
     if let Some(path) = &options.output {
         let [key] = &keys[..] else {
-            return Err(Failure::usage("--output takes the value of one key"));
+            return Err(Failure::usage("--output writes the value of one key. Name one key only"));
         };
         return save(&tree, key, path, json);
     }
@@ -42,7 +42,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
             continue;
         }
         let Some(value) = found else {
-            eprintln!("shale: no key {}", escaped(key));
+            eprintln!("shale: there is no key {}", escaped(key));
             continue;
         };
         // With --raw the bytes of the value and nothing else.
@@ -59,7 +59,7 @@ pub(crate) fn get(options: &GetOptions, json: bool) -> Outcome {
 /// Writes one value into a file, a part at a time.
 fn save(tree: &Tree, key: &[u8], path: &Path, json: bool) -> Outcome {
     let Some(mut reader) = tree.get_reader(key)? else {
-        eprintln!("shale: no key {}", escaped(key));
+        eprintln!("shale: there is no key {}", escaped(key));
         return Ok(Exit::NotFound);
     };
     let mut file =

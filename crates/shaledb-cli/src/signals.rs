@@ -13,7 +13,9 @@ pub(crate) fn stop_flag() -> Outcome<Arc<AtomicBool>> {
         // In this order: a signal finds the flag as the one before it left it.
         signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone())
             .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(|error| Failure::new(Exit::Other, format!("no signals: {error}")))?;
+            .map_err(|error| {
+                Failure::new(Exit::Other, format!("could not catch Ctrl-C and SIGTERM: {error}"))
+            })?;
     }
     Ok(flag)
 }

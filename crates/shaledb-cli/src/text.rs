@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 /// How bytes are read from arguments and printed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Form {
-    /// Keys and values in hexadecimal, read and printed
+    /// Read and print keys and values in hexadecimal
     #[arg(long, conflicts_with = "raw")]
     pub hex: bool,
 
-    /// Keys and values as they are, without escapes, read and printed
+    /// Read and print keys and values as they are, without escapes
     #[arg(long)]
     pub raw: bool,
 }
@@ -53,13 +53,13 @@ pub fn hex(bytes: &[u8]) -> String {
 pub fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
-        return Err(format!("`{text}` has an odd number of hexadecimal digits"));
+        return Err(format!("`{text}` has an odd number of hexadecimal digits; a byte has two"));
     }
     let digit = |byte: u8| {
         char::from(byte)
             .to_digit(16)
             .map(|digit| digit as u8)
-            .ok_or_else(|| format!("`{text}` is not hexadecimal"))
+            .ok_or_else(|| format!("`{text}` has a character that is not hexadecimal"))
     };
     digits.chunks_exact(2).map(|pair| Ok(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
 }
@@ -107,8 +107,8 @@ pub fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
         }
         let wrong = || {
             format!(
-                "`{}` has a backslash before something else than x, t, n, r, 0 or a backslash \
-                 (write \\\\ for a backslash, or use --raw)",
+                "`{}` has an unknown escape. The escapes are \\xNN, \\t, \\n, \\r, \\0 and \\\\. \
+                 Write \\\\ for a backslash, or use --raw",
                 String::from_utf8_lossy(text)
             )
         };

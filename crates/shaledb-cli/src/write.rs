@@ -42,8 +42,8 @@ pub(crate) fn delete(options: &DeleteOptions, json: bool) -> Outcome {
             let start = read(prefix)?;
             let end = prefix_end(&start).ok_or_else(|| {
                 Failure::usage(
-                    "no key is past a prefix that is empty or of \\xff only: to empty a tree, drop \
-                     it with `shale trees --drop`",
+                    "--prefix must have a byte other than \\xff, because the range needs an end. \
+                     To delete every key, drop the tree with `shale trees --drop`",
                 )
             })?;
             Some((start, end))

@@ -138,7 +138,7 @@ fn ctrl_c_keeps_what_is_done() {
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let output = campaign.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    assert!(text(&output.stderr).contains("To go on: shale bench resume run"));
+    assert!(text(&output.stderr).contains("To continue: shale bench resume run"));
     assert!(is_gone(driver) && rows(dir.path()).len() == 1);
     assert_complete(dir.path(), &resumed(dir.path()));
 }
@@ -187,7 +187,7 @@ fn wrong_plans_are_refused() {
     let missing = said(&["bench", "kv", "--engines", "rocksdb", "--run", "run", "--db", "db"]);
     assert!(missing.contains("cargo xtask peers rocksdb"), "{missing}");
     let unknown = said(&["bench", "kv", "--engines", "oracle", "--run", "run", "--db", "db"]);
-    assert!(unknown.contains("none of the engines"), "{unknown}");
+    assert!(unknown.contains("there is no engine"), "{unknown}");
     let room = said(&["bench", "kv", "--num", "1000000G", "--run", "run", "--db", "db"]);
     assert!(room.contains("--ignore-space"), "{room}");
     let nothing = said(&["bench", "resume", "elsewhere"]);

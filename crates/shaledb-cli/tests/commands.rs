@@ -152,7 +152,7 @@ fn bad_lines_stop_or_are_counted() {
     assert_eq!(done(dir, &["scan", "db", "--keys-only"]), "1\n3\n");
     let column = shale(dir, &["import", "db", "p.csv", "--key", "nome"]);
     assert_eq!(code(&column), 2);
-    assert!(err(&column).contains("its columns are `id`, `name`"), "{}", err(&column));
+    assert!(err(&column).contains("the columns are `id`, `name`"), "{}", err(&column));
 }
 
 #[test]

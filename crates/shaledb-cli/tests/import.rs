@@ -134,7 +134,7 @@ fn every_kind_of_line_end() {
             assert_eq!(taken(file, &text, &["--key", "id"]), rows, "{text:?}");
             assert_eq!(taken(file, text.clone() + end, &["--key", "id"]), rows, "{text:?}");
             let bad = text + end + "3" + end;
-            refused(file, bad, &["--key", "id"], "line 5", "1 fields where the first line has 2");
+            refused(file, bad, &["--key", "id"], "line 5", "1 fields, but the first line has 2");
         }
     }
     assert_eq!(taken("f.txt", "a\t1\r\nb\t2\r\n", &[]), "a\t1\nb\t2\n");
@@ -178,7 +178,7 @@ fn marks_of_encoding() {
 fn text_that_is_not_utf8() {
     refused("f.csv", b"id,x\n1,a\n2,\xe9\n", &["--key", "id"], "line 3", "column `x` is not UTF-8");
     refused("f.csv", b"id,caf\xe9\n1,a\n", &["--key", "id"], "line 1", "column 2 is not UTF-8");
-    refused("f.json", b"{\"id\":\"\xe9\"}\n", &["--key", "id"], "line 1", "no JSON");
+    refused("f.json", b"{\"id\":\"\xe9\"}\n", &["--key", "id"], "line 1", "not valid JSON");
     refused("f.json", b"{\"id\":\"\\ud800\"}\n", &["--key", "id"], "line 1", "cannot be text");
     let flags = ["--key", "id", "--value", "x"];
     assert_eq!(taken("f.csv", b"id,x\n2,\xe9\x00\n", &flags), "2\t\\xe9\\x00\n");
@@ -238,7 +238,7 @@ fn keys_that_come_again_are_counted() {
     std::fs::write(dir.join("f.csv"), "id,x\n1,a\n2,b\n1,c\n1,d\n").unwrap();
     let flags = ["import", "db", "f.csv", "--key", "id", "--value", "x"];
     let text = done(dir, &flags);
-    assert!(text.contains("4 records") && text.contains(", 2 of them in place of"), "{text}");
+    assert!(text.contains("4 records") && text.contains(", 2 of them replaced"), "{text}");
     assert_eq!(done(dir, &["scan", "db"]), "1\td\n2\tb\n");
     let json = done(dir, &[&["--json"], &flags[..]].concat());
     assert!(json.contains("\"repeated_keys\":2,\"repeated_keys_at_least\":false"), "{json}");
@@ -267,11 +267,11 @@ fn arrays_of_objects() {
     let flags = ["--key", "id", "--skip-bad"];
     for (text, place, why) in [
         ("[{\"id\":1}", "line 1", "a `]` is missing"),
-        ("[{\"id\":1}\n{\"id\":2}]", "line 2", "this is no JSON"),
-        ("[{\"id\":1},\n]", "line 2", "this is no JSON"),
+        ("[{\"id\":1}\n{\"id\":2}]", "line 2", "this is not valid JSON"),
+        ("[{\"id\":1},\n]", "line 2", "this is not valid JSON"),
         ("[{\"id\":1}]\nx", "line 2", "after the end of the array"),
         ("[{\"id\":1}][{\"id\":2}]", "line 1", "after the end of the array"),
-        ("[{\"id\":1},{\"id\":[}]", "line 1", "this is no JSON"),
+        ("[{\"id\":1},{\"id\":[}]", "line 1", "this is not valid JSON"),
     ] {
         refused("f.json", text, &flags, place, why);
     }

@@ -1,5 +1,5 @@
-//! The driver: a process that runs one step of a workload on one engine and ends, so that steps do
-//! not inherit each other's memory.
+//! The driver: a process that runs one step of a workload on one engine. Steps in one process would
+//! inherit each other's memory.
 //!
 //! A [`Job`] comes as one line of JSON on the standard input, which stays open: when it closes, the
 //! campaign is gone and so is the driver, with all that it started. [`Event`]s go to the standard
@@ -7,8 +7,7 @@
 
 use crate::measure::{Processes, Usage, disk_bytes};
 use crate::run::row::{Opened, Row};
-use crate::run::spec::Progress;
-use crate::run::work::Named;
+use crate::run::work::{Named, Progress};
 use crate::setup::Setup;
 use crate::stores::engine::{Engine, Failure, Result};
 use crate::stores::kv::KvStore;
@@ -40,18 +39,18 @@ pub struct Job {
     pub workload: Workload,
     /// The step's name.
     pub step: String,
-    /// What tells apart rows of one engine in one run.
+    /// What distinguishes the rows of one engine in a run.
     pub setting: String,
     /// Which repeat, from 0.
     pub repeat: u32,
-    /// Where chance begins.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// Bytes of live data that the step finds, before compression; `None` if nobody knows.
+    /// Bytes of live data that the step finds, before compression. `None` if it is not known.
     #[serde(default)]
     pub live_bytes: Option<u64>,
 }
 
-/// What a driver tells.
+/// What a driver reports.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
@@ -70,14 +69,14 @@ pub fn main_kv<E: Engine>() -> ExitCode {
     serve(|job, tell| run_kv::<E>(job, tell))
 }
 
-/// A database server: all workloads but those of key-value stores run on it, by statements.
+/// A database server. All workloads but `kv` run on it, by statements.
 pub trait Server: Graph + Sales + Oltp {
     /// Starts it on `folder`, where it makes its files if there are none, or connects to the one
     /// whose address `setup` gives. Of a server with several storage engines, `engine` says which.
     ///
     /// # Errors
     ///
-    /// It does not start: the error has what its log says.
+    /// It does not start. The error has the end of its log.
     fn open(engine: &str, folder: &Path, setup: &Setup) -> Result<Self>;
 }
 
@@ -86,7 +85,8 @@ pub fn main_sql<S: Server>() -> ExitCode {
     serve(|job, tell| run_sql::<S>(job, tell))
 }
 
-/// Reads a job, runs it by `run`, tells what happens.
+/// Reads a job, runs it by `run`, reports what happens. The exit code is a failure if the step
+/// failed.
 pub fn serve(run: impl FnOnce(&Job, &mut dyn FnMut(Event)) -> Result<Row>) -> ExitCode {
     let mut tell = |event: Event| {
         let Ok(text) = serde_json::to_string(&event) else { return };
@@ -115,8 +115,8 @@ fn read_job() -> Result<Job> {
     std::io::stdin().lock().read_line(&mut line)?;
     serde_json::from_str(&line).map_err(|error| {
         Failure::from(format!(
-            "the standard input does not begin with a job ({error}): this program is started by \
-             `shale bench`, not by hand"
+            "the standard input does not begin with a job ({error}). Run `shale bench`, which \
+             starts this program"
         ))
     })
 }
@@ -186,7 +186,7 @@ pub fn run_sql<S: Server>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row>
     let mut row = match &job.workload {
         Workload::Kv(_) => {
             return Err(format!(
-                "{} is a database server, and `kv` is for key-value stores: compare it by `shale \
+                "{} is a database server, but `kv` is for key-value stores. Measure it with `shale \
                  bench sysbench`, `insert` or `linkbench`",
                 job.engine
             )
@@ -290,7 +290,7 @@ pub fn open<S: Store>(
 ) -> Result<(S, Opened)> {
     tell(Event::Doing("opening the store".to_owned()));
     std::fs::create_dir_all(&job.folder)
-        .map_err(|error| format!("could not make {}: {error}", job.folder.display()))?;
+        .map_err(|error| format!("could not create {}: {error}", job.folder.display()))?;
     let (start, before) = (Instant::now(), Usage::now());
     let store = open(&job.folder)?;
     let usage = match store.host() {
@@ -350,7 +350,8 @@ pub fn finish(row: &mut Row, job: &Job) {
     row.setting = job.setting.clone();
     row.repeat = job.repeat;
     if cfg!(debug_assertions) {
-        let note = "the driver was built for debugging (without --release): compare nothing by it";
+        let note =
+            "the driver was built for debugging, without --release: do not compare these figures";
         row.notes.push(note.to_owned());
     }
     row.live_bytes = job.live_bytes.map(|before| job.workload.live_bytes(row, before));

@@ -1,13 +1,12 @@
 //! Workloads, measures and reports for Shale and its peers.
 //!
 //! A step of a workload on an engine is one process, so that steps do not inherit each other's
-//! memory; all engines share the client's code, so that nothing but the engine differs between two
-//! rows of a comparison. The list of modules below is the architecture: each names only earlier
-//! ones, and so it is in the list of each folder's mod.rs (crates/shaledb/tests/tidy proves it).
+//! memory. All engines share the code of the client, so that two rows of a comparison differ in the
+//! engine only. The list of modules below is the architecture: each names only earlier ones. The
+//! same holds in each folder (crates/shaledb/tests/tidy proves it).
 //!
 //! - [`units`], [`options`], [`setup`]: what the user says, the same for every engine.
-//! - [`generate`]: keys, values and chance, nearly free, so that the client does not hide the
-//!   engine.
+//! - [`generate`]: random keys and values, so cheap that the client does not hide the engine.
 //! - [`measure`]: CPU, bytes, memory and size, as the system counts them; latencies and rates.
 //! - [`stores`]: what is measured: the interfaces of engines and stores, and those that are always
 //!   here.

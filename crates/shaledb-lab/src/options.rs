@@ -22,10 +22,12 @@ impl FromStr for ValueBytes {
         let least = parse_bytes(least)? as usize;
         let most = parse_bytes(most)? as usize;
         if least > most {
-            return Err(format!("`{text}`: the first size is the larger one"));
+            return Err(format!(
+                "`{text}`: the least size is larger than the most. Write the least first"
+            ));
         }
         if most > 64 << 20 {
-            return Err(format!("`{text}`: values of a benchmark have at most 64 MiB"));
+            return Err(format!("`{text}`: a value of a benchmark has at most 64 MiB"));
         }
         Ok(ValueBytes { least, most })
     }
@@ -75,7 +77,8 @@ impl FromStr for CodecNames {
             };
             if !known {
                 return Err(format!(
-                    "`{name}` is none of none, lz4, zlib:1 to zlib:9, zstd:-5 to zstd:19"
+                    "there is no codec `{name}`; the codecs are none, lz4, zlib:1 to zlib:9, \
+                     zstd:-5 to zstd:19"
                 ));
             }
         }
@@ -114,7 +117,30 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
 pub(crate) fn key_bytes(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(bytes @ 1..=65_536) => Ok(bytes),
-        _ => Err(format!("`{text}` is not from 1 to 65536 bytes")),
+        _ => Err(format!("`{text}` is not a size from 1 to 65536 bytes")),
+    }
+}
+
+/// Lists in a plan whose elements are written as on the command line: `#[serde(with = "texts")]`.
+pub(crate) mod texts {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(
+        list: &[T],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(list.iter().map(T::to_string))
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
+    where
+        T: FromStr<Err = String>,
+        D: Deserializer<'de>,
+    {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
     }
 }
 

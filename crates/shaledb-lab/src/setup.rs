@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 #[value(rename_all = "lowercase")]
 pub enum Durability {
-    /// It survives the end of the process: the log is written at each commit, synced at leisure
+    /// A commit survives the end of the process: the log is written at each commit, synced later
     Process,
-    /// It survives a loss of power: the log is synced at each commit
+    /// A commit survives a power loss: the log is synced at each commit
     Power,
 }
 
 /// The settings that every engine of a run gets.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
-    /// The bound on cache, memtables, indexes and filters together (K, M, G: powers of 1024)
+    /// The most memory for cache, memtables, indexes and filters together (K, M, G: powers of 1024)
     #[arg(long, default_value = "1280M", value_parser = parse_bytes)]
     pub memory: u64,
 
@@ -48,10 +48,10 @@ pub struct Setup {
     #[arg(long, value_enum, default_value = "process")]
     pub durability: Durability,
 
-    /// Of engines that are servers, the one to use in place of one of our own: `SOCKET` or
-    /// `HOST:PORT`, with `USER@` before it if not root. Its settings are its own, its processes are
-    /// not measured, and its database `shaledb_lab` is dropped and made anew. A password is taken
-    /// from MYSQL_PWD
+    /// The address of a running server to measure, instead of starting one: `SOCKET` or
+    /// `HOST:PORT`, with `USER@` before it if the user is not root. The server keeps its settings.
+    /// Its processes are not measured. Its database `shaledb_lab` is dropped and created again. The
+    /// password is in MYSQL_PWD
     #[arg(long)]
     #[serde(default)]
     pub address: Option<String>,

@@ -1,6 +1,10 @@
 //! Sizes, counts and times as people write and read them.
 
 /// Reads a count such as `5000`, `10k`, `10M` or `1G` (thousands).
+///
+/// # Errors
+///
+/// The text is not a count, or it does not fit 64 bits.
 pub fn parse_count(text: &str) -> Result<u64, String> {
     let (digits, scale) = match text.trim().to_ascii_lowercase().char_indices().last() {
         Some((at, 'k')) => (text.trim()[..at].to_owned(), 1_000),
@@ -16,6 +20,10 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a count as [`parse_count`] does; 0 of something is nothing to measure.
+///
+/// # Errors
+///
+/// As [`parse_count`], or the count is 0.
 pub fn parse_some(text: &str) -> Result<u64, String> {
     match parse_count(text)? {
         0 => Err(format!("`{text}` is not a count of 1 or more")),
@@ -24,6 +32,10 @@ pub fn parse_some(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a size in bytes such as `4096`, `64K`, `64KiB`, `1G` (powers of 1024).
+///
+/// # Errors
+///
+/// The text is not a size, or it does not fit 64 bits.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size such as 4096, 64K, 64MiB or 1G");
     let lower = text.trim().to_ascii_lowercase().replace('_', "");

@@ -49,7 +49,7 @@ pub fn run(fs: &MemFs, model: &Model, config: &Config, flip: &Flip) -> Outcome<F
     }
     let now = model.now();
     let met = |failure: Failure, how: Found| match failure {
-        Failure::Engine(error) => judge(&error, flip).map(|()| how),
+        Failure::Engine(error) => names_file(&error, flip).map(|()| how),
         Failure::Wrong(what) => Err(Failure::Wrong(format!("{flip:?}: {what}"))),
     };
     let db = match open_db(&disk, PATH, config) {
@@ -70,7 +70,7 @@ pub fn run(fs: &MemFs, model: &Model, config: &Config, flip: &Flip) -> Outcome<F
 }
 
 /// The error must say that this file is damaged, at an offset inside it.
-fn judge(error: &Error, flip: &Flip) -> Outcome<()> {
+fn names_file(error: &Error, flip: &Flip) -> Outcome<()> {
     match error {
         Error::Corruption { path, .. } if *path == flip.path => Ok(()),
         Error::Corruption { path, .. } => Err(Failure::Wrong(format!(

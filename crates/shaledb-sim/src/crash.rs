@@ -67,16 +67,16 @@ pub fn examine(
         let deep = (seed + index as u64).is_multiple_of(deep);
         let before = disk.fork();
         recovered(model, point, config, disk, deep.then_some(seed), tally)
-            .map_err(|failure| told(failure, point, how))?;
+            .map_err(|failure| describe_crash(failure, point, how))?;
         if deep {
             nested(model, point, config, before, seed, tally)
-                .map_err(|failure| told(failure, point, how))?;
+                .map_err(|failure| describe_crash(failure, point, how))?;
         }
     }
     Ok(())
 }
 
-fn told(failure: Failure, point: &CrashPoint, how: &str) -> Failure {
+fn describe_crash(failure: Failure, point: &CrashPoint, how: &str) -> Failure {
     Failure::Wrong(format!("crash before change {}, {how}: {failure}", point.image.changes))
 }
 

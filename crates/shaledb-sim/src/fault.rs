@@ -62,13 +62,13 @@ pub fn run(program: &[Op], config: &Config, injection: Injection) -> Outcome<Out
         match world.step(op) {
             Ok(()) => {}
             Err(Failure::Engine(error)) => {
-                let told = |failure| told(failure, index, op, &error);
+                let describe = |failure| describe_error(failure, index, op, &error);
                 if outcome != Outcomes::Hidden {
-                    return Err(told(Failure::Wrong("a second error, without a fault".into())));
+                    return Err(describe(Failure::Wrong("a second error, without a fault".into())));
                 }
-                expected(&fs, &error).map_err(told)?;
+                expected(&fs, &error).map_err(describe)?;
                 fs.clear_faults();
-                outcome = settle(&mut world, injection, &error).map_err(told)?;
+                outcome = check_after_error(&mut world, injection, &error).map_err(describe)?;
                 if outcome == Outcomes::Refused {
                     break;
                 }
@@ -86,7 +86,7 @@ pub fn run(program: &[Op], config: &Config, injection: Injection) -> Outcome<Out
     Ok(outcome)
 }
 
-fn told(failure: Failure, index: usize, op: &Op, error: &Error) -> Failure {
+fn describe_error(failure: Failure, index: usize, op: &Op, error: &Error) -> Failure {
     Failure::Wrong(format!("after operation {index} `{op}` failed ({error}): {failure}"))
 }
 
@@ -109,7 +109,7 @@ fn not_created(fs: MemFs, config: &Config) -> Outcome<Outcomes> {
 }
 
 /// After an error, with the fault gone: reads are right, and either writes go on or are refused.
-fn settle(world: &mut World, injection: Injection, error: &Error) -> Outcome<Outcomes> {
+fn check_after_error(world: &mut World, injection: Injection, error: &Error) -> Outcome<Outcomes> {
     let doubt = world.doubt.take();
     if !world.is_open() {
         // Closing or opening failed, so there was no commit.

@@ -103,14 +103,14 @@ fn direct(
         }
     }
     for (index, run) in history.iter().enumerate().filter(|(_, run)| run.committed) {
-        let mut own: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut appended: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for event in &run.events {
             match event {
-                Event::Append(key, value) => own.entry(*key).or_default().push(*value),
+                Event::Append(key, value) => appended.entry(*key).or_default().push(*value),
                 Event::Read(key, list) => {
-                    let own = own.get(key).unwrap_or(&empty);
+                    let appended = appended.get(key).unwrap_or(&empty);
                     let order = finals.get(key).unwrap_or(&empty);
-                    found.extend(read(history, writers, index, *key, list, own, order));
+                    found.extend(read(history, writers, index, *key, list, appended, order));
                 }
             }
         }
@@ -118,18 +118,18 @@ fn direct(
     found
 }
 
-/// What is wrong with one read of a committed transaction, which had appended `own` before.
+/// What is wrong with one read of a committed transaction. It had `appended` to the key before.
 fn read(
     history: &[Run],
     writers: &BTreeMap<(u32, u32), usize>,
     index: usize,
     key: u32,
     list: &[u32],
-    own: &[u32],
+    appended: &[u32],
     order: &[u32],
 ) -> Vec<Finding> {
     let mut found = Vec::new();
-    let Some(others) = list.strip_suffix(own) else {
+    let Some(others) = list.strip_suffix(appended) else {
         return vec![finding(Anomaly::Incompatible, &[index])];
     };
     let writer = |value: &u32| writers.get(&(key, *value)).copied();

@@ -1,7 +1,7 @@
 //! Programs: what a user may do to a database, drawn at random from one seed.
 //!
 //! A program is right by construction: it uses only trees that exist when its operation is run in
-//! order, and only snapshots that are held. [`crate::text`] writes and reads programs.
+//! order, and only snapshots that are open. [`crate::text`] writes and reads programs.
 
 use crate::data::{KEYS, Value};
 use crate::model::{Change, Commit};
@@ -136,7 +136,7 @@ pub struct Generator {
     random: Pcg64Mcg,
     profile: Profile,
     trees: BTreeSet<u8>,
-    held: BTreeSet<u8>,
+    snapshots: BTreeSet<u8>,
     scans: BTreeSet<u8>,
     values: u32,
 }
@@ -157,8 +157,8 @@ impl Generator {
         for weight in &mut profile.weights[1..] {
             *weight *= [0, 1, 1, 1, 4][random.random_range(0..5)];
         }
-        let (trees, held, scans) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        Generator { random, profile, trees, held, scans, values: 0 }
+        let (trees, snapshots, scans) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Generator { random, profile, trees, snapshots, scans, values: 0 }
     }
 
     /// A generator of programs that write much and step the background work between: their trees
@@ -229,11 +229,11 @@ impl Generator {
     }
 
     fn snapshot(&mut self) -> Option<u8> {
-        if self.held.is_empty() || self.chance(50) {
+        if self.snapshots.is_empty() || self.chance(50) {
             return None;
         }
-        let index = self.below(self.held.len() as u32) as usize;
-        self.held.iter().nth(index).copied()
+        let index = self.below(self.snapshots.len() as u32) as usize;
+        self.snapshots.iter().nth(index).copied()
     }
 
     fn changes(&mut self) -> Vec<Change> {
@@ -342,12 +342,12 @@ impl Generator {
             7 => Op::Check,
             8 => {
                 let slot = self.below(SNAPSHOTS.into()) as u8;
-                self.held.insert(slot);
+                self.snapshots.insert(slot);
                 Op::Snapshot(slot)
             }
             9 => match self.snapshot() {
                 Some(slot) => {
-                    self.held.remove(&slot);
+                    self.snapshots.remove(&slot);
                     Op::Release(slot)
                 }
                 None => Op::Sync,
@@ -370,7 +370,7 @@ impl Generator {
             15 => Op::Sync,
             16 => Op::Step(1 + self.below(4)),
             17 => {
-                self.held.clear();
+                self.snapshots.clear();
                 self.scans.clear();
                 Op::Reopen
             }
@@ -418,16 +418,16 @@ mod tests {
     fn programs_use_only_what_exists() {
         for seed in 0..100 {
             let mut model = Model::new();
-            let mut held = BTreeSet::new();
+            let mut snapshots = BTreeSet::new();
             for op in Generator::new(seed).program(200) {
                 match &op {
-                    Op::Snapshot(slot) => drop(held.insert(*slot)),
-                    Op::Release(slot) => assert!(held.remove(slot)),
+                    Op::Snapshot(slot) => drop(snapshots.insert(*slot)),
+                    Op::Release(slot) => assert!(snapshots.remove(slot)),
                     Op::Get(_, _, Some(slot)) | Op::Scan(_, _, _, Some(slot), _) => {
-                        assert!(held.contains(slot));
+                        assert!(snapshots.contains(slot));
                     }
                     Op::Create(tree) => assert!(!model.trees(model.now()).contains(tree)),
-                    Op::Reopen => held.clear(),
+                    Op::Reopen => snapshots.clear(),
                     _ => {}
                 }
                 if let Some(commit) = op.commit() {

@@ -53,7 +53,7 @@ impl Engine for Lmdb {
                 let tree = opener.create_database::<Bytes, Bytes>(write, Some(name))?;
                 Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(tree))
             })?;
-            made.commit().ok_or_else(|| "LMDB made no database".into())
+            made.commit().ok_or_else(|| "LMDB did not create the database".into())
         };
         let trees = trees.iter().map(make).collect::<Result<_>>()?;
         Ok(Lmdb { env, names, trees })

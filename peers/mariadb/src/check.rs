@@ -18,7 +18,11 @@ use std::path::Path;
 /// of their rows as JSON.
 pub(crate) fn check(engine: &str, folder: &Path) -> Result<String> {
     if !crate::server::data(folder).exists() {
-        return Err(format!("{} is not the folder of a store of {engine}", folder.display()).into());
+        return Err(format!(
+            "{} does not have a store of {engine}. Name the folder of its database",
+            folder.display()
+        )
+        .into());
     }
     let setup = Setup { memory: 128 << 20, memtable: 8 << 20, ..Setup::default() };
     let store = MariaDb::open(engine, folder, &setup)?;

@@ -200,7 +200,10 @@ impl OltpSession for SqlOltp<'_> {
     fn load(&mut self, table: u32, row: &Sbtest<'_>) -> Result<()> {
         if self.loaded.as_ref().is_none_or(|(of, _)| *of != table) {
             if self.loaded.as_ref().is_some_and(|(_, rows)| !rows.is_empty()) {
-                return Err("rows of two tables are loaded by one commit".into());
+                return Err(
+                    "one commit loads rows of two tables, which this driver does not support"
+                        .into(),
+                );
             }
             let name = table_name(table);
             let head = format!("INSERT INTO {name} (id, k, c, pad) VALUES");
@@ -268,7 +271,7 @@ impl OltpSession for SqlOltp<'_> {
         });
         match outcome {
             Err(error) if is_duplicate(&error) => {
-                Err(format!("table {table} has a row {} already", row.id).into())
+                Err(format!("table {table} has the row {} already", row.id).into())
             }
             Err(error) => Err(self.failure(error)),
             Ok(()) => {

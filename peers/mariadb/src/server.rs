@@ -39,7 +39,7 @@ pub(crate) fn data(folder: &Path) -> PathBuf {
 fn scratch(folder: &Path) -> Result<PathBuf> {
     let scratch = folder.join("tmp");
     std::fs::create_dir_all(&scratch)
-        .map_err(|error| format!("could not make {}: {error}", scratch.display()))?;
+        .map_err(|error| format!("could not create {}: {error}", scratch.display()))?;
     Ok(scratch)
 }
 
@@ -150,7 +150,7 @@ fn install(folder: &Path) -> Result<()> {
         return Err(format!("{name} failed ({status}); {log}").into());
     }
     std::fs::rename(&half, &whole)
-        .map_err(|error| format!("could not make {}: {error}", whole.display()).into())
+        .map_err(|error| format!("could not create {}: {error}", whole.display()).into())
 }
 
 /// Where the socket is: in the store's folder, unless that has too long a name.
@@ -162,7 +162,7 @@ fn socket(folder: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
     }
     let made = std::env::temp_dir().join(format!("shale-mariadb-{}", std::process::id()));
     std::fs::create_dir_all(&made)
-        .map_err(|error| format!("could not make {}: {error}", made.display()))?;
+        .map_err(|error| format!("could not create {}: {error}", made.display()))?;
     Ok((made.join("socket"), Some(made)))
 }
 
@@ -179,7 +179,7 @@ impl Server {
         }
         let binary = program(&["mariadbd", "mysqld"])?;
         std::fs::create_dir_all(folder)
-            .map_err(|error| format!("could not make {}: {error}", folder.display()))?;
+            .map_err(|error| format!("could not create {}: {error}", folder.display()))?;
         if !data(folder).exists() {
             install(folder)?;
         }
@@ -216,7 +216,7 @@ impl Server {
         loop {
             if let Some(status) = self.child.try_wait()? {
                 let log = last_lines(&self.folder);
-                return Err(format!("the server ended while it started ({status}); {log}").into());
+                return Err(format!("the server did not start ({status}); {log}").into());
             }
             let answer = match self.socket.exists() {
                 true => Conn::new(self.address()),
@@ -226,7 +226,9 @@ impl Server {
                 Ok(_) => return Ok(()),
                 Err(error) if begin.elapsed() > START => {
                     let log = last_lines(&self.folder);
-                    return Err(format!("the server does not answer ({error}); {log}").into());
+                    return Err(
+                        format!("the server started but does not answer ({error}); {log}").into()
+                    );
                 }
                 Err(_) => std::thread::sleep(Duration::from_millis(20)),
             }

@@ -41,7 +41,11 @@ impl Form {
 
     pub(crate) fn named(name: &str) -> Result<Form> {
         Form::ALL.into_iter().find(|form| form.name() == name).ok_or_else(|| {
-            format!("`{name}` is none of {}", Form::ALL.map(Form::name).join(", ")).into()
+            format!(
+                "there is no engine `{name}`; the engines are {}",
+                Form::ALL.map(Form::name).join(", ")
+            )
+            .into()
         })
     }
 

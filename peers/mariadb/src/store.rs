@@ -166,7 +166,7 @@ impl MariaDb {
                 }
             }
         }
-        Err(format!("a transaction met {MOST_RETRIES} conflicts with others in a row").into())
+        Err(format!("a transaction failed by {MOST_RETRIES} conflicts in a row").into())
     }
 
     /// The same for a transaction that is one statement, which the server undoes.

@@ -179,7 +179,12 @@ impl Engine for RocksDb {
         let families = self
             .names
             .iter()
-            .map(|name| self.db.cf_handle(name).map(lasting).ok_or("a column family is missing"))
+            .map(|name| {
+                self.db
+                    .cf_handle(name)
+                    .map(lasting)
+                    .ok_or("a column family is missing, which the open created")
+            })
             .collect::<std::result::Result<_, _>>()?;
         Ok(RocksHandle { families, write, read: ReadOptions::default(), db: self.db.clone() })
     }
@@ -194,7 +199,10 @@ impl Engine for RocksDb {
         let mut flush = FlushOptions::default();
         flush.set_wait(true);
         for name in &self.names {
-            let family = self.db.cf_handle(name).ok_or("a column family is missing")?;
+            let family = self
+                .db
+                .cf_handle(name)
+                .ok_or("a column family is missing, which the open created")?;
             self.db.flush_cf_opt(&family, &flush)?;
         }
         let mut wait = WaitForCompactOptions::default();
@@ -207,7 +215,10 @@ impl Engine for RocksDb {
         let database = self.db.property_value("rocksdb.dbstats")?.unwrap_or_default();
         let mut families = Vec::new();
         for name in &self.names {
-            let family = self.db.cf_handle(name).ok_or("a column family is missing")?;
+            let family = self
+                .db
+                .cf_handle(name)
+                .ok_or("a column family is missing, which the open created")?;
             let text = self.db.property_value_cf(&family, "rocksdb.cfstats-no-file-histogram")?;
             families.push((name.as_str(), text.unwrap_or_default()));
         }

@@ -205,7 +205,10 @@ fn check_row(scan: &shaledb::Scan, key: &[u8], value: &[u8]) -> Outcome<()> {
 fn differs(key: &[u8], found: bool) -> Failure {
     let what = if found { "is not what was written" } else { "is missing" };
     let key = shaledb_cli::text::escaped(key);
-    Failure::new(Exit::Corruption, format!("the record of key {key} {what}: please report this"))
+    Failure::new(
+        Exit::Corruption,
+        format!("the record of key {key} {what}. This is a bug of Shale: please report it"),
+    )
 }
 
 /// The numbers below `count` in an order of chance.
@@ -228,12 +231,12 @@ impl Folder {
     fn prepare(named: Option<&Path>) -> Outcome<Folder> {
         let path = named.map_or_else(scratch, Path::to_owned);
         let made = !path.exists();
-        std::fs::create_dir_all(&path).map_err(|error| Failure::file("make", &path, &error))?;
+        std::fs::create_dir_all(&path).map_err(|error| Failure::file("create", &path, &error))?;
         let mut entries =
             std::fs::read_dir(&path).map_err(|error| Failure::file("read", &path, &error))?;
         if entries.next().is_some() {
             return Err(Failure::usage(format!(
-                "{} is not empty: name a new folder with --dir",
+                "{} is not empty. Name a new folder with --dir",
                 path.display()
             )));
         }

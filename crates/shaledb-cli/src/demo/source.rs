@@ -46,12 +46,13 @@ pub(super) fn collect(named: Option<&Path>, limit: u64) -> Outcome<Source> {
     if named.is_none() && collector.bytes < TOTAL_BYTES_MIN {
         return Err(Failure::new(
             Exit::BadInput,
-            "this machine has no package or documentation files to load: name a file or a folder, \
-             as in `shale demo FILE`",
+            "this machine has no package or documentation files to load. Name a file or a folder: \
+             `shale demo FILE`",
         ));
     }
     if collector.records.is_empty() {
-        return Err(Failure::new(Exit::BadInput, "there is nothing in it to load"));
+        let what = "there is nothing to load. Name a file with text, or a folder of text files";
+        return Err(Failure::new(Exit::BadInput, what));
     }
     let records = collector.records.into_iter().collect();
     Ok(Source { parts: collector.parts, records, bytes: collector.bytes })
@@ -178,7 +179,7 @@ impl Collector {
 
     /// A file, line by line, or a folder, file by file.
     fn named(&mut self, path: &Path) -> Outcome<()> {
-        let meta = fs::metadata(path).map_err(|error| Failure::file("look at", path, &error))?;
+        let meta = fs::metadata(path).map_err(|error| Failure::file("read", path, &error))?;
         if meta.is_dir() {
             self.part(format!("files of {}", path.display()), |to| to.folder("file", path));
             return Ok(());

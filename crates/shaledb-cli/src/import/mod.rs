@@ -84,7 +84,7 @@ pub(crate) fn import(options: &ImportOptions, json: bool) -> Outcome {
         }
         Ended::Stopped => stopped(options, &report, rows.line()),
         Ended::Bad(problem) => {
-            failure(problem, &file.to_string(), &format!("; {}", kept(options, &report)))
+            failure(problem, &file.to_string(), &format!(" {}", kept(options, &report)))
         }
     };
     Err(why.with("records", report.records).with("rows", report.rows))
@@ -102,17 +102,17 @@ fn options_of_rows(options: &ImportOptions) -> Outcome<rows::Options> {
     let format = options.format.map_or_else(|| format_of(&options.file), Ok)?;
     let is_columns = matches!(format, Format::Csv | Format::Tsv);
     if options.escaped && format != Format::Kv {
-        return Err(Failure::usage("--escaped is for --format kv"));
+        return Err(Failure::usage("--escaped applies to --format kv only"));
     }
     if !is_columns && (options.delimiter.is_some() || options.no_header) {
         return Err(Failure::usage(
-            "--delimiter and --no-header are for csv and tsv (name the --format)",
+            "--delimiter and --no-header apply to csv and tsv only. Name the format with --format",
         ));
     }
     if format == Format::Kv && (!options.key.is_empty() || options.value.is_some()) {
         return Err(Failure::usage(
-            "key<TAB>value lines have no columns: --key and --value are for json, csv and tsv \
-             (name the --format)",
+            "--key and --value apply to json, csv and tsv only, because kv lines have no columns. \
+             Name the format with --format",
         ));
     }
     let header = !options.no_header;
@@ -137,7 +137,9 @@ fn options_of_rows(options: &ImportOptions) -> Outcome<rows::Options> {
 
 fn format_of(path: &Path) -> Outcome<Format> {
     if path == Path::new("-") {
-        return Err(Failure::usage("name the --format of the standard input"));
+        return Err(Failure::usage(
+            "the standard input has no name that says its format. Name it with --format",
+        ));
     }
     Ok(Format::of(path))
 }
@@ -204,7 +206,7 @@ impl Feed<'_> {
         if self.report.bad_lines <= BAD_SHOWN {
             self.bar.suspend(|| eprintln!("shale: line {line} skipped: {what}"));
         } else if self.report.bad_lines == BAD_SHOWN + 1 {
-            self.bar.suspend(|| eprintln!("shale: further bad lines are counted only"));
+            self.bar.suspend(|| eprintln!("shale: further bad lines are counted but not shown"));
         }
     }
 }
@@ -212,9 +214,9 @@ impl Feed<'_> {
 /// What is in the database after an import that did not come to its end.
 fn kept(options: &ImportOptions, report: &Report) -> String {
     if options.sorted {
-        return "nothing was imported".to_owned();
+        return "Nothing was imported.".to_owned();
     }
-    format!("the {} records before it were imported and are durable", grouped(report.records))
+    format!("The {} records before it were imported and are durable.", grouped(report.records))
 }
 
 /// What a problem means for the user.
@@ -223,23 +225,23 @@ fn failure(problem: Problem, file: &str, kept: &str) -> Failure {
         Problem::Row(line, what) => Failure::new(
             Exit::BadInput,
             format!(
-                "{file}: line {line}: {what}{kept}. Correct the line and run the import again, or \
-                 pass over bad lines with --skip-bad"
+                "{file}: line {line}: {what}.{kept} Correct the line and run the import again, or \
+                 skip bad lines with --skip-bad"
             ),
         )
         .with("file", file)
         .with("line", line),
         Problem::Rest(line, what) => {
-            Failure::new(Exit::BadInput, format!("{file}: line {line}: {what}{kept}"))
+            Failure::new(Exit::BadInput, format!("{file}: line {line}: {what}.{kept}"))
                 .with("file", file)
                 .with("line", line)
         }
         Problem::Options(what) => Failure::usage(format!("{file}: {what}")),
         Problem::Read(error) if rows::is_bad_input(&error) => {
-            Failure::new(Exit::BadInput, format!("{file}: {error}{kept}")).with("file", file)
+            Failure::new(Exit::BadInput, format!("{file}: {error}.{kept}")).with("file", file)
         }
         Problem::Read(error) => {
-            Failure::new(Exit::Io, format!("could not read {file}: {error}{kept}"))
+            Failure::new(Exit::Io, format!("could not read {file}: {error}.{kept}"))
                 .with("file", file)
         }
     }
@@ -248,13 +250,17 @@ fn failure(problem: Problem, file: &str, kept: &str) -> Failure {
 /// What is in after Ctrl-C or SIGTERM, and how to go on.
 fn stopped(options: &ImportOptions, report: &Report, line: u64) -> Failure {
     if options.sorted {
-        return Failure::new(Exit::Stopped, "stopped: of a --sorted import nothing is kept");
+        return Failure::new(
+            Exit::Stopped,
+            "stopped: nothing was imported. An import with --sorted takes effect as a whole: run \
+             it again",
+        );
     }
     let rows = report.rows;
     let text = format!(
-        "stopped: {} records ({}) are in {} and durable, the last one of line {line} of {}. To go \
-         on, run the same command with --skip-rows {rows}; without it every row is read and \
-         written again, which does no harm",
+        "stopped: {} records ({}) are in {} and durable, up to line {line} of {}. To continue, run \
+         the same command with --skip-rows {rows}. Without it every row is written again, which \
+         does no harm",
         grouped(report.records),
         bytes(report.bytes),
         options.read.db.display(),
@@ -277,7 +283,7 @@ fn show(report: &Report, json: bool) -> Outcome<()> {
     let repeated = match report.repeated_keys {
         0 => String::new(),
         many => format!(
-            ", {at_least}{} of them in place of an earlier record of the same key",
+            ", {at_least}{} of them replaced an earlier record of the same key",
             grouped(many)
         ),
     };

@@ -30,9 +30,12 @@ pub(super) fn open(path: &Path, stop: &Arc<AtomicBool>) -> Outcome<Source> {
         return Ok(Source { input, total_bytes: None, done_bytes });
     }
     let file = File::open(path).map_err(|error| Failure::file("open", path, &error))?;
-    let meta = file.metadata().map_err(|error| Failure::file("look at", path, &error))?;
+    let meta = file.metadata().map_err(|error| Failure::file("read", path, &error))?;
     if meta.is_dir() {
-        return Err(Failure::usage(format!("{} is a folder", path.display())));
+        return Err(Failure::usage(format!(
+            "{} is a folder. Name a file, or - for the standard input",
+            path.display()
+        )));
     }
     let (input, total_bytes): (Box<dyn Read>, _) = match meta.is_file() {
         true => (Box::new(file), Some(meta.len())),
@@ -84,7 +87,7 @@ fn pipe(mut from: Box<dyn Read + Send>, stop: &Arc<AtomicBool>) -> Outcome<Pipe>
     std::thread::Builder::new()
         .name("input".to_owned())
         .spawn(read)
-        .map_err(|error| Failure::file("start to read", Path::new("-"), &error))?;
+        .map_err(|error| Failure::file("start a thread for", Path::new("-"), &error))?;
     Ok(Pipe { chunks, chunk: Vec::new(), used: 0, stop: stop.clone() })
 }
 

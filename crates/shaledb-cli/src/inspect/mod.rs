@@ -15,7 +15,7 @@ use shaledb_lab::units::{bytes, grouped};
 /// Looks at a file or at the folder of a database.
 pub(crate) fn inspect(options: &InspectOptions, json: bool) -> Outcome {
     let path = &options.path;
-    let meta = std::fs::metadata(path).map_err(|error| Failure::file("look at", path, &error))?;
+    let meta = std::fs::metadata(path).map_err(|error| Failure::file("read", path, &error))?;
     if meta.is_dir() {
         return folder(&inspect::directory(path)?, json);
     }
@@ -29,7 +29,7 @@ pub(crate) fn inspect(options: &InspectOptions, json: bool) -> Outcome {
             if json {
                 screen::json(&json!({ "kind": "current", "manifest": manifest }))?;
             } else {
-                screen::line(&format!("the manifest in force is {manifest}"))?;
+                screen::line(&format!("the current manifest is {manifest}"))?;
             }
             Ok(Exit::Done)
         }

@@ -68,8 +68,8 @@ impl Columns {
         };
         let Some(line) = columns.read()? else {
             if header {
-                let what = "the file is empty: the first line must name the columns (or say \
-                            --no-header)";
+                let what = "the file is empty, but its first line must name the columns. Use \
+                            --no-header for a file without names";
                 return Err(Problem::Rest(1, what.to_owned()));
             }
             return Ok(columns);
@@ -92,7 +92,7 @@ impl Columns {
         let Some(line) = line else { return Ok(None) };
         if self.row.len() != self.names.len() {
             let what = format!(
-                "there are {} fields where the first line has {}",
+                "the row has {} fields, but the first line has {}",
                 self.row.len(),
                 self.names.len()
             );
@@ -114,8 +114,8 @@ impl Columns {
         }
         let (last, stray) = self.reader.get_mut().take_row(end);
         if let Some(line) = self.reader.get_ref().open_at_end() {
-            let what = "a quoted field begins in this line and does not end before the end of the \
-                        file";
+            let what = "a quoted field begins in this line and does not end. Close the quote, or \
+                        write a quote inside a field twice";
             return Err(Problem::Rest(line, what.to_owned()));
         }
         if !is_row {
@@ -123,8 +123,7 @@ impl Columns {
         }
         let line = last - self.lines_of_row();
         if stray {
-            let what = "text follows a closing quote: a quote inside a quoted field is written \
-                        twice";
+            let what = "text follows a closing quote. Write a quote inside a quoted field twice";
             return Err(Problem::Row(line, what.to_owned()));
         }
         Ok(Some(line))
@@ -157,8 +156,8 @@ fn header_names(row: &csv::ByteRecord) -> Result<Vec<String>, String> {
     for (at, field) in row.iter().enumerate() {
         let name = std::str::from_utf8(field).map_err(|_| {
             format!(
-                "the name of column {} is not UTF-8: make UTF-8 of the file, such as with `iconv \
-                 -f LATIN1 -t UTF-8`",
+                "the name of column {} is not UTF-8. Convert the file, such as with `iconv -f \
+                 LATIN1 -t UTF-8`",
                 at + 1
             )
         })?;
@@ -168,8 +167,8 @@ fn header_names(row: &csv::ByteRecord) -> Result<Vec<String>, String> {
     sorted.sort();
     if let Some(two) = sorted.windows(2).find(|two| two[0].0 == two[1].0) {
         return Err(format!(
-            "columns {} and {} are both called `{}`, so one would be lost; rename one, or pass \
-             over the first line and use --no-header",
+            "columns {} and {} are both called `{}`, so one would be lost. Rename one, or drop the \
+             first line and use --no-header",
             two[0].1, two[1].1, two[0].0
         ));
     }
@@ -187,13 +186,13 @@ impl Take {
                 return Ok(pair);
             }
             return Err(format!(
-                "name the column or columns of the key with --key; there are {}",
+                "there is no --key. Name the columns that make the key with it; the columns are {}",
                 shown()
             ));
         }
         let find = |wanted: &String| {
             names.iter().position(|name| name == wanted).ok_or_else(|| {
-                format!("there is no column `{wanted}`; its columns are {}", shown())
+                format!("there is no column `{wanted}`; the columns are {}", shown())
             })
         };
         let key: Vec<usize> = options.key.iter().map(find).collect::<Result<_, _>>()?;
@@ -228,8 +227,8 @@ impl Take {
         for ((prefix, field), name) in prefixes.iter().zip(row).zip(names) {
             let text = std::str::from_utf8(field).map_err(|_| {
                 format!(
-                    "column `{name}` is not UTF-8: make UTF-8 of the file, or store one column as \
-                     it is with --value"
+                    "column `{name}` is not UTF-8. Convert the file to UTF-8, or store one column \
+                     as it is with --value"
                 )
             })?;
             record.value.extend(prefix);

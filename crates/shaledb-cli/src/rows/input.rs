@@ -8,10 +8,10 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What cannot be read as text, by how it begins, and what to do about it.
 const OTHERS: [(&[u8], &str); 4] = [
-    (b"\xff\xfe", "this is UTF-16: make UTF-8 of it with `iconv -f UTF-16 -t UTF-8`"),
-    (b"\xfe\xff", "this is UTF-16: make UTF-8 of it with `iconv -f UTF-16 -t UTF-8`"),
-    (b"\xfd7zXZ\0", "this is compressed by xz: `xz -dc FILE | shale import DB -`"),
-    (b"PK\x03\x04", "this is a zip archive: `unzip -p FILE | shale import DB -`"),
+    (b"\xff\xfe", "the file is UTF-16. Convert it with `iconv -f UTF-16 -t UTF-8`"),
+    (b"\xfe\xff", "the file is UTF-16. Convert it with `iconv -f UTF-16 -t UTF-8`"),
+    (b"\xfd7zXZ\0", "the file is compressed by xz. Unpack it: `xz -dc FILE | shale import DB -`"),
+    (b"PK\x03\x04", "the file is a zip archive. Unpack it: `unzip -p FILE | shale import DB -`"),
 ];
 
 /// Plain bytes, and whether a mark of UTF-8 stood before them, which is taken off.

@@ -106,7 +106,11 @@ impl Json {
         let rest = |what: &str| Err(Problem::Rest(line, what.to_owned()));
         match (self.shape, first) {
             (Shape::End, None) => return Ok(None),
-            (Shape::End, Some(_)) => return rest("there is something after the end of the array"),
+            (Shape::End, Some(_)) => {
+                return rest(
+                    "there is text after the end of the array. A file may hold one array only",
+                );
+            }
             (_, None) => return rest("the file ends inside the array: a `]` is missing"),
             (_, Some(b']')) => {
                 self.text.pass(1);
@@ -127,7 +131,9 @@ impl Json {
             Ok(()) => Ok(Some(line)),
             Err(Bad::Row(what)) => Err(Problem::Row(line, what)),
             // Where the element ends is not sure.
-            Err(Bad::Json(what)) => Err(Problem::Rest(line, format!("this is no JSON: {what}"))),
+            Err(Bad::Json(what)) => {
+                Err(Problem::Rest(line, format!("this is not valid JSON: {what}")))
+            }
         }
     }
 }
@@ -204,7 +210,7 @@ enum Bad {
 impl Bad {
     fn what(self) -> String {
         match self {
-            Bad::Json(what) => format!("this is no JSON: {what}"),
+            Bad::Json(what) => format!("this is not valid JSON: {what}"),
             Bad::Row(what) => what,
         }
     }
@@ -261,7 +267,7 @@ impl KeyFields {
 fn reason(text: &[u8], error: &serde_json::Error) -> String {
     let what = error.to_string();
     if memchr::memchr(b'\r', text).is_some() && memchr::memchr(b'\n', text).is_none() {
-        return format!("{what} (lines end with LF or CR LF; there is a CR alone in this one)");
+        return format!("{what} (the line has a CR alone in it; lines end with LF or CR LF)");
     }
     what
 }
@@ -278,10 +284,11 @@ impl Kinds {
             }
             Some(b'{' | b'[') => {
                 return Err(format!(
-                    "`{name}` is {raw:.40}: a part of a key is a string or a number"
+                    "`{name}` is {raw:.40}. A part of a key must be a string, a number, true or \
+                     false"
                 ));
             }
-            Some(b'n') => return Err(format!("`{name}` is null: a row without a key")),
+            Some(b'n') => return Err(format!("`{name}` is null, so the row has no key")),
             _ => {
                 out.extend(raw.as_bytes());
                 self.plain = true;
@@ -289,8 +296,8 @@ impl Kinds {
         }
         if self.plain && self.alike {
             return Err(format!(
-                "`{name}` is {raw} here and of another type in other rows: the string \"1\" and \
-                 the number 1 would be one key; make all of them strings, or numbers"
+                "`{name}` is {raw} here and of another type in other rows. The string \"1\" and \
+                 the number 1 would be one key. Make all of them strings, or all of them numbers"
             ));
         }
         Ok(())
@@ -309,7 +316,7 @@ fn is_plain(text: &[u8]) -> bool {
 /// A string as its text, anything else as JSON.
 fn put_text(value: &RawValue, name: &str, out: &mut Vec<u8>) -> Result<(), String> {
     if value.get() == "null" {
-        return Err(format!("`{name}` is null: there is nothing to store"));
+        return Err(format!("`{name}` is null, so there is no value to store"));
     }
     out.extend(text_of(value).map_err(|what| format!("`{name}`: {what}"))?.as_bytes());
     Ok(())
@@ -332,8 +339,8 @@ fn pair(object: &Members<'_>, record: &mut Record) -> Result<(), String> {
     let known = ["key", "key_hex", "value", "value_hex"];
     if let Some((name, _)) = object.0.iter().find(|(name, _)| !known.contains(&name.0.as_ref())) {
         return Err(format!(
-            "there is a field `{}` beside key and value, which would be lost; name the fields of \
-             the key with --key, then the whole object is the value",
+            "there is a field `{}` beside key and value, which would be lost. Name the fields of \
+             the key with --key to store the whole object as the value",
             name.0
         ));
     }
@@ -347,7 +354,7 @@ fn bytes_of(object: &Members<'_>, name: &str, out: &mut Vec<u8>) -> Result<(), S
         (Some(value), None) => {
             if !value.get().starts_with('"') && name == "key" {
                 return Err(format!(
-                    "`{name}` is no string; name the fields of the key with --key"
+                    "`{name}` is not a string. Name the fields of the key with --key"
                 ));
             }
             put_text(value, name, out)
@@ -356,9 +363,9 @@ fn bytes_of(object: &Members<'_>, name: &str, out: &mut Vec<u8>) -> Result<(), S
             *out = from_hex(&text_of(digits)?)?;
             Ok(())
         }
-        (Some(_), Some(_)) => Err(format!("there are both `{name}` and `{hex}`")),
+        (Some(_), Some(_)) => Err(format!("there are both `{name}` and `{hex}`. Keep one of them")),
         (None, None) => Err(format!(
-            "there is no field `{name}` (or `{hex}`); name the fields of the key with --key"
+            "there is no field `{name}` or `{hex}`. Name the fields of the key with --key"
         )),
     }
 }
@@ -380,7 +387,7 @@ impl<'a> Members<'a> {
         let mut found = self.0.iter().filter(|(other, _)| other.0 == name).map(|(_, value)| *value);
         let first = found.next();
         match found.next() {
-            Some(_) => Err(format!("there are two fields `{name}`")),
+            Some(_) => Err(format!("there are two fields `{name}`, so one would be lost")),
             None => Ok(first),
         }
     }

@@ -13,8 +13,8 @@ impl Joined {
     pub(super) fn new(separator: &str, parts: usize) -> Result<Joined, String> {
         if parts > 1 && separator.is_empty() {
             return Err(
-                "--key-separator must not be empty where a key has several parts: `ab` and \
-                        `c` would be the same key as `a` and `bc`"
+                "--key-separator must not be empty for a key of several parts, because `ab` and \
+                 `c` would make the same key as `a` and `bc`"
                     .to_owned(),
             );
         }
@@ -38,14 +38,14 @@ impl Joined {
             key.extend(separator);
             if self.separator.find(&key[start..]) != Some(end - start) {
                 return Err(format!(
-                    "`{name}` is `{}`, which has the separator `{}` of the key's parts in it, so \
-                     that two keys could become one; choose another with --key-separator",
+                    "`{name}` is `{}`, which has the separator `{}` in it, so two keys could \
+                     become one. Choose another separator with --key-separator",
                     shown(&key[start..end]),
                     shown(separator)
                 ));
             }
         } else if key.is_empty() {
-            return Err(format!("the key is empty: there is nothing in `{name}`"));
+            return Err(format!("the key is empty, because `{name}` is"));
         }
         Ok(())
     }

@@ -30,17 +30,18 @@ impl Pairs {
             let bad = |what: String| Problem::Row(line, what);
             if !self.escaped && end != first_end && end != LineEnd::File {
                 return Err(bad(format!(
-                    "the line ends with {} and the first one with {}, so a carriage return may \
-                     be a part of the value; use --escaped and write \\r for it",
+                    "the line ends with {}, but the first line ends with {}. A carriage return \
+                     may be part of the value: use --escaped, and write \\r for it",
                     end.name(),
                     first_end.name()
                 )));
             }
             if memchr::memchr(b'\r', text).is_some() {
-                return Err(bad("there is a carriage return in the line, which may be a line's \
-                                end or a part of a value; use LF for line ends, and --escaped \
-                                with \\r in values"
-                    .to_owned()));
+                return Err(bad(
+                    "there is a carriage return in the line, which may end a line or be part of a \
+                     value. End lines with LF, and write \\r in values with --escaped"
+                        .to_owned(),
+                ));
             }
             pair(text, self.escaped, record).map_err(bad)?;
             return Ok(Some(line));
@@ -59,7 +60,8 @@ impl LineEnd {
 }
 
 fn pair(line: &[u8], escaped: bool, record: &mut Record) -> Result<(), String> {
-    let at = memchr::memchr(b'\t', line).ok_or("there is no tab between a key and a value")?;
+    let at = memchr::memchr(b'\t', line)
+        .ok_or("there is no tab between the key and the value. Check the --format")?;
     let (key, value) = (&line[..at], &line[at + 1..]);
     if escaped {
         record.key = unescape(key)?;

@@ -28,8 +28,8 @@ impl Rows {
         let max = options.row_bytes_max;
         let reader = match options.layout {
             Layout::Pairs { escaped: false } if mark => {
-                let what = "the file begins with a byte order mark, which would be a part of the \
-                            first key; remove it, or use --escaped, which passes over it";
+                let what = "the file begins with a byte order mark, which would become part of \
+                            the first key. Remove it, or use --escaped, which skips it";
                 return Err(Problem::Rest(1, what.to_owned()));
             }
             Layout::Pairs { escaped } => Reader::Pairs(Pairs::new(input, max, escaped)),

@@ -34,7 +34,6 @@ impl From<io::Error> for Problem {
 /// What every longest row says.
 pub(super) fn too_long(max: usize) -> String {
     format!(
-        "the row has more than {max} bytes: is this the right --format? (--max-row allows longer \
-         ones)"
+        "the row has more than {max} bytes. Check the --format, or allow longer rows with --max-row"
     )
 }

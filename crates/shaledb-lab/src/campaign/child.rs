@@ -1,9 +1,9 @@
-//! A driver as the campaign sees it: a process that is told a job and tells what happens.
+//! A driver as the campaign sees it: a process that gets a job and reports what happens.
 
 use crate::driver::{Event, Job};
 use crate::measure::Bound;
 use crate::run::row::Row;
-use crate::run::spec::Progress;
+use crate::run::work::Progress;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -95,10 +95,10 @@ pub(super) fn run(
     let (Some(mut input), Some(output), Some(errors)) =
         (family.child.stdin.take(), family.child.stdout.take(), family.child.stderr.take())
     else {
-        return Err(failed(format!("{program} has no pipes")));
+        return Err(failed(format!("could not open the pipes of {program}")));
     };
     let text = serde_json::to_string(job).map_err(|error| failed(error.to_string()))?;
-    let told = writeln!(input, "{text}").and_then(|()| input.flush());
+    let sent = writeln!(input, "{text}").and_then(|()| input.flush());
     let (sender, events) = channel::<Event>();
     let outcome = std::thread::scope(|scope| {
         let last_words = scope.spawn(|| last_lines(errors));
@@ -135,7 +135,8 @@ pub(super) fn run(
             }
             if let Some(seconds) = watch.idle_too_long() {
                 outcome = Err(Trouble::Failed(format!(
-                    "it did nothing for {seconds:.0} s and was ended (--patience)"
+                    "it did nothing for {seconds:.0} s and was stopped. Allow longer with \
+                     --patience"
                 )));
                 break;
             }
@@ -146,9 +147,9 @@ pub(super) fn run(
         explained(outcome, status, &last_words, bound)
     });
     drop(input);
-    match (&outcome, told) {
+    match (&outcome, sent) {
         (Err(Trouble::Failed(why)), Err(error)) if why.is_empty() => {
-            Err(failed(format!("could not tell {program} its job: {error}")))
+            Err(failed(format!("could not send {program} its job: {error}")))
         }
         _ => outcome,
     }
@@ -175,7 +176,7 @@ fn explained(
     let why = match outcome {
         Err(Trouble::Failed(why)) => why,
         Ok(row) if status.is_some_and(|status| status.success()) => return Ok(row),
-        Ok(_) => "it gave a row and then failed".to_owned(),
+        Ok(_) => "it reported its row and then failed".to_owned(),
         stopped => return stopped,
     };
     let mut text = why;
@@ -185,7 +186,7 @@ fn explained(
         text.push_str(&format!("no result ({status})"));
     }
     if bound.is_some_and(|bound| bound.kills() > 0) {
-        text.push_str(": it wanted more memory than --memory-bound allows");
+        text.push_str(": it needed more memory than --memory-bound allows");
     }
     if !last_words.is_empty() {
         text.push_str(&format!("\n{last_words}"));

@@ -71,8 +71,8 @@ fn a_row_is_taken_over() {
 #[test]
 fn failures_are_explained() {
     let never = || false;
-    let told = outcome("echo '{\"failed\":\"the disk is full\"}'; exit 1", 60.0, &never);
-    assert_eq!(why(told), "the disk is full");
+    let reported = outcome("echo '{\"failed\":\"the disk is full\"}'; exit 1", 60.0, &never);
+    assert_eq!(why(reported), "the disk is full");
     let silent = why(outcome("echo 'Abort: page 3' >&2; exit 7", 60.0, &never));
     assert!(silent.contains("exit status: 7") && silent.contains("page 3"), "{silent}");
     let killed = why(outcome("kill -9 $$", 60.0, &never));
@@ -148,18 +148,18 @@ fn only_the_driver_and_what_it_starts_are_bound() {
     // Without the right to make groups there is nothing to try.
     let Ok(bound) = Bound::new(256 << 20) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let (told, seen) = (dir.path().join("told"), dir.path().join("seen"));
+    let (started, seen) = (dir.path().join("started"), dir.path().join("seen"));
     let mut bystander = Command::new("sleep").arg("1000").spawn().unwrap();
     let text = format!(
         "sleep 1000 & echo $$ $! >{}.tmp; mv {0}.tmp {0}; until [ -e {} ]; do sleep 0.05; done; \
          kill $!; echo '{}'",
-        told.display(),
+        started.display(),
         seen.display(),
         row_line()
     );
     let family = std::cell::RefCell::new(Vec::new());
     let look = || {
-        let Ok(ids) = std::fs::read_to_string(&told) else { return false };
+        let Ok(ids) = std::fs::read_to_string(&started) else { return false };
         if family.borrow().is_empty() {
             let ids: Vec<u32> = ids.split_whitespace().map(|id| id.parse().unwrap()).collect();
             let members = bound.processes().unwrap();

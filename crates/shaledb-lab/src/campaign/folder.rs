@@ -16,20 +16,24 @@ use std::path::Path;
 pub fn read_plan(folder: &Path) -> Result<Plan> {
     let file = folder.join("plan.json");
     let text = std::fs::read(&file).map_err(|error| {
-        format!("{} is not the folder of a run ({}: {error})", folder.display(), file.display())
+        format!(
+            "{} is not the folder of a run: could not read {}: {error}",
+            folder.display(),
+            file.display()
+        )
     })?;
     let value: serde_json::Value = serde_json::from_slice(&text)
-        .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+        .map_err(|error| format!("{} is not a plan: {error}", file.display()))?;
     if value["schema"].as_u64().is_none_or(|schema| schema > u64::from(SCHEMA)) {
         return Err(format!(
-            "{} has schema {}, this program reads {SCHEMA}: use the program that made it",
+            "{} has schema {}, but this `shale` reads {SCHEMA}. Use the version that wrote it",
             file.display(),
             value["schema"]
         )
         .into());
     }
     serde_json::from_value(value)
-        .map_err(|error| format!("{} cannot be read: {error}", file.display()).into())
+        .map_err(|error| format!("{} is not a plan: {error}", file.display()).into())
 }
 
 /// A line of `failed.jsonl`.
@@ -84,7 +88,8 @@ pub(super) fn read_rows(path: &Path) -> Result<Vec<Row>> {
         .enumerate()
         .map(|(at, line)| {
             serde_json::from_str(line).map_err(|error| {
-                format!("{}, line {}, is no row: {error}", path.display(), at + 1).into()
+                format!("{}: line {} is not a row of results: {error}", path.display(), at + 1)
+                    .into()
             })
         })
         .collect()

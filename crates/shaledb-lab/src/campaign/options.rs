@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 /// The flags that all workloads share.
 #[derive(Args, Clone, Debug)]
 pub struct CampaignOptions {
-    /// Which engines, separated by commas; they take turns at each step
+    /// The engines, separated by commas; they take turns at each step
     #[arg(long, value_delimiter = ',', default_value = "shale")]
     pub engines: Vec<String>,
 
-    /// How often everything is done
+    /// How often each step is measured
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
 
-    /// Where chance begins; the same seed does the same work
+    /// The seed of the random numbers; the same seed does the same work
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 
-    /// The engine that others are compared with [default: shale, or the first]
+    /// The engine that the others are compared with [default: shale, or the first]
     #[arg(long, value_name = "ENGINE")]
     pub base: Option<String>,
 
@@ -31,7 +31,7 @@ pub struct CampaignOptions {
     #[arg(long, value_name = "FOLDER")]
     pub run: Option<PathBuf>,
 
-    /// The folder for the stores, made if it is missing [default: a new one under /var/tmp]
+    /// The folder for the stores, created if it is missing [default: a new one under /var/tmp]
     #[arg(long, value_name = "FOLDER")]
     pub db: Option<PathBuf>,
 
@@ -43,8 +43,8 @@ pub struct CampaignOptions {
     #[arg(long, value_name = "FILE")]
     pub json_to: Option<PathBuf>,
 
-    /// Bound the memory of an engine's processes, the client and the page cache included, by a
-    /// control group
+    /// The most memory for an engine's processes, with the client and the page cache, enforced by
+    /// a control group
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory_bound: Option<u64>,
 
@@ -52,11 +52,11 @@ pub struct CampaignOptions {
     #[arg(long)]
     pub cold: bool,
 
-    /// Seconds after which a step that does nothing at all is ended
+    /// Stop a step that does nothing for this many seconds
     #[arg(long, default_value_t = 600.0, value_parser = positive)]
     pub patience: f64,
 
-    /// Begin although the disk may be too small
+    /// Begin even if the disk may be too small
     #[arg(long)]
     pub ignore_space: bool,
 }

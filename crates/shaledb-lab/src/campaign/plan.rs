@@ -107,8 +107,8 @@ impl Plan {
             let subjects = group.subjects.len();
             for repeat in 0..self.repeats {
                 for step in 0..group.workload.steps().len() {
-                    for place in 0..subjects {
-                        let subject = (place + step + repeat as usize) % subjects;
+                    for offset in 0..subjects {
+                        let subject = (offset + step + repeat as usize) % subjects;
                         turns.push(Turn { group: group_at, repeat, step, subject });
                     }
                 }
@@ -126,28 +126,39 @@ impl Plan {
         })
     }
 
-    /// What does not fit together, with what to do.
+    /// Checks that the plan fits together.
+    ///
+    /// # Errors
+    ///
+    /// A workload has no steps, a group has no engine, a step needs the store of a step that is not
+    /// before it, or an engine is named twice with the same settings.
     pub fn check(&self) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         for group in &self.groups {
             let steps = group.workload.steps();
             if steps.is_empty() {
-                return Err(format!("the workload {} has no steps", group.workload.name()));
+                return Err(format!(
+                    "the workload {} has no steps. Name one",
+                    group.workload.name()
+                ));
             }
             if group.subjects.is_empty() {
-                return Err("there is no engine to measure: name one with --engines".to_owned());
+                return Err("there is no engine to measure. Name one with --engines".to_owned());
             }
             for (at, step) in steps.iter().enumerate() {
                 if let Start::After(name) = &step.start
                     && !steps[..at].iter().any(|earlier| earlier.name == *name)
                 {
-                    return Err(format!("step {} needs step {name} before it", step.name));
+                    return Err(format!(
+                        "step {} needs the store of step {name}. Put that step before it",
+                        step.name
+                    ));
                 }
             }
             for (at, subject) in group.subjects.iter().enumerate() {
                 if !seen.insert((group.workload.name(), group.folder(at))) {
                     return Err(format!(
-                        "{} {} is named twice with the same settings",
+                        "{} {} is named twice with the same settings. Name it once",
                         subject.engine, subject.setting
                     ));
                 }

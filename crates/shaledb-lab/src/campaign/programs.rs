@@ -29,12 +29,14 @@ pub const ENGINES: [(&str, &str); 13] = [
 pub fn driver(engine: &str) -> Result<Command> {
     let Some((_, peer)) = ENGINES.iter().find(|(name, _)| *name == engine) else {
         let names: Vec<&str> = ENGINES.iter().map(|(name, _)| *name).collect();
-        return Err(format!("`{engine}` is none of the engines {}", names.join(", ")).into());
+        return Err(
+            format!("there is no engine `{engine}`; the engines are {}", names.join(", ")).into()
+        );
     };
     if peer.is_empty() {
         let mut command = Command::new(
             std::env::current_exe()
-                .map_err(|error| format!("could not find this program itself: {error}"))?,
+                .map_err(|error| format!("could not find the path of this program: {error}"))?,
         );
         command.args(["bench", "job", "--engine", engine]);
         return Ok(command);
@@ -42,8 +44,8 @@ pub fn driver(engine: &str) -> Result<Command> {
     let program = peers_folder()?.join(format!("shale-peer-{peer}"));
     if !program.exists() {
         return Err(format!(
-            "there is no driver for {engine} at {}: build it once with `cargo xtask peers {peer}`, \
-             or name the folder where it is by SHALE_PEERS",
+            "there is no driver for {engine} at {}. Build it once with `cargo xtask peers \
+             {peer}`, or set SHALE_PEERS to the folder that has it",
             program.display()
         )
         .into());
@@ -60,6 +62,8 @@ pub fn peers_folder() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("SHALE_PEERS") {
         return Ok(PathBuf::from(folder));
     }
-    let home = std::env::var_os("HOME").ok_or("neither SHALE_PEERS nor HOME is set")?;
+    let home = std::env::var_os("HOME").ok_or(
+        "neither SHALE_PEERS nor HOME is set. Set SHALE_PEERS to the folder of the drivers",
+    )?;
     Ok(PathBuf::from(home).join(".cache/shale/peers/release"))
 }

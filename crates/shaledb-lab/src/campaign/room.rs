@@ -24,9 +24,11 @@ pub(super) fn room(plan: &Plan) -> Result<Room> {
     let wanted = plan.disk_bytes();
     // The folder itself is made later, by whom it is removed at the end.
     let there = plan.stores.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
-    let text = format!("stores take up to {} in {}", bytes(wanted), plan.stores.display());
+    let text = format!("the stores need up to {} in {}", bytes(wanted), plan.stores.display());
     Ok(match free_bytes(there) {
-        Some(free) if free < wanted => Room::Short(format!("{text}, which has {}", bytes(free))),
+        Some(free) if free < wanted => {
+            Room::Short(format!("{text}, which has {} free", bytes(free)))
+        }
         Some(free) => Room::Enough(format!("{text} ({} free)", bytes(free))),
         None => Room::Enough(text),
     })

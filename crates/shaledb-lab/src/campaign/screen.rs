@@ -1,7 +1,7 @@
 //! What a campaign shows while it runs: a bar for the present step, a line for each that is done.
 
 use crate::run::row::Row;
-use crate::run::spec::Progress;
+use crate::run::work::Progress;
 use crate::units::{bytes, count, micros, three_digits};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;

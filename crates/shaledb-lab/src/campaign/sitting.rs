@@ -279,7 +279,7 @@ impl<'a> Campaign<'a> {
         let mut text = format!("{step} of {what} failed: {why}");
         match later.count() {
             0 => {}
-            count => text.push_str(&format!("\nIts next {count} steps are left out.")),
+            count => text.push_str(&format!("\nIts next {count} steps are skipped.")),
         }
         self.screen.warn(&text);
         self.failed.push(text);

@@ -1,4 +1,4 @@
-//! Begins a campaign, or goes on with one.
+//! Begins a campaign, or continues one.
 
 use super::folder::read_plan;
 use super::options::CampaignOptions;
@@ -29,7 +29,8 @@ pub fn run(
     let file = folder.join("plan.json");
     if file.exists() {
         return Err(format!(
-            "{} has a run already: resume it with `shale bench resume {}`, or name another folder",
+            "{} has a run already. Continue it with `shale bench resume {}`, or name another \
+             folder with --run",
             folder.display(),
             folder.display()
         )
@@ -42,10 +43,13 @@ pub fn run(
     if let Room::Short(text) = &room
         && !options.ignore_space
     {
-        return Err(format!("{text}: name another folder with --db, or --ignore-space").into());
+        return Err(format!(
+            "{text}. Name another folder with --db, or begin anyway with --ignore-space"
+        )
+        .into());
     }
     std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("could not make {}: {error}", folder.display()))?;
+        .map_err(|error| format!("could not create {}: {error}", folder.display()))?;
     std::fs::write(&file, serde_json::to_vec_pretty(&plan)?)
         .map_err(|error| format!("could not write {}: {error}", file.display()))?;
     let campaign = Campaign::open(folder, plan, options.json_to.as_deref(), &driver, stopped)?;
@@ -53,7 +57,7 @@ pub fn run(
     campaign.all()
 }
 
-/// Goes on with the campaign of a run's folder: does what is not done and retries what failed.
+/// Continues the campaign of a run's folder: runs the steps that are missing or failed.
 ///
 /// # Errors
 ///

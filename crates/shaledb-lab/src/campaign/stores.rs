@@ -46,7 +46,7 @@ impl Stores {
     pub(super) fn open(base: &Path, file: &Path) -> Result<Stores> {
         let is_new = !base.exists();
         std::fs::create_dir_all(base)
-            .map_err(|error| format!("could not make the folder {}: {error}", base.display()))?;
+            .map_err(|error| format!("could not create {}: {error}", base.display()))?;
         let marker = base.join(MARKER);
         if !marker.exists() {
             let mut entries = std::fs::read_dir(base)
@@ -64,7 +64,7 @@ impl Stores {
         }
         let state = match std::fs::read(file) {
             Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|error| format!("{} cannot be read: {error}", file.display()))?,
+                .map_err(|error| format!("{} is not a list of stores: {error}", file.display()))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => State::default(),
             Err(error) => return Err(format!("could not read {}: {error}", file.display()).into()),
         };
@@ -185,7 +185,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     let output = command
         .args([from, to])
         .output()
-        .map_err(|error| format!("could not run cp, which copies a store: {error}"))?;
+        .map_err(|error| format!("could not run `cp` to copy a store: {error}"))?;
     if output.status.success() {
         return Ok(());
     }

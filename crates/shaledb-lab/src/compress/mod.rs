@@ -35,7 +35,7 @@ pub enum Kind {
 /// The choices and what they are tried on.
 #[derive(Args, Clone, Debug)]
 pub struct CompressOptions {
-    /// What the codecs are tried on
+    /// The workloads that the codecs are tried on
     #[arg(long, value_delimiter = ',', value_enum, default_value = "linkbench,insert,kv")]
     pub workloads: Vec<Kind>,
 
@@ -55,7 +55,7 @@ pub struct CompressOptions {
     #[arg(long, default_value_t = 1.0, value_parser = positive)]
     pub scale: f64,
 
-    /// How long each step takes that is bound by time, in whole seconds
+    /// Seconds of each step that is bound by time
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
 }

@@ -16,14 +16,19 @@ pub struct Bound {
 impl Bound {
     /// Makes a group whose processes have `bytes` together: what they allocate and what they have
     /// in the page cache. The error says why this machine does not allow it.
+    ///
+    /// # Errors
+    ///
+    /// The machine has no control groups with a memory controller, or this process may not make
+    /// one.
     pub fn new(bytes: u64) -> Result<Bound, String> {
         let mounts = fs::read_to_string("/proc/self/mountinfo")
             .map_err(|error| format!("could not read /proc/self/mountinfo: {error}"))?;
         let own = fs::read_to_string("/proc/self/cgroup")
             .map_err(|error| format!("could not read /proc/self/cgroup: {error}"))?;
         let mut why = "no control group file system with a memory controller is mounted".to_owned();
-        for place in places(&mounts, &own) {
-            match Bound::below(&place, bytes) {
+        for parent in parents(&mounts, &own) {
+            match Bound::below(&parent, bytes) {
                 Ok(bound) => return Ok(bound),
                 Err(error) => why = error,
             }
@@ -31,20 +36,20 @@ impl Bound {
         Err(why)
     }
 
-    fn below(place: &Place, bytes: u64) -> Result<Bound, String> {
+    fn below(parent: &Parent, bytes: u64) -> Result<Bound, String> {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        remove_abandoned(&place.folder);
+        remove_abandoned(&parent.folder);
         let name = format!("{NAME}{}-{number}", std::process::id());
-        if place.second_version {
+        if parent.second_version {
             // Refused where it is on already or may not be: then the file below is missing.
-            let _ = fs::write(place.folder.join("cgroup.subtree_control"), "+memory");
+            let _ = fs::write(parent.folder.join("cgroup.subtree_control"), "+memory");
         }
-        let group = place.folder.join(name);
+        let group = parent.folder.join(name);
         fs::create_dir(&group)
-            .map_err(|error| format!("could not make {}: {error}", group.display()))?;
-        let bound = Bound { group, second_version: place.second_version };
-        let (limit, swap) = match place.second_version {
+            .map_err(|error| format!("could not create {}: {error}", group.display()))?;
+        let bound = Bound { group, second_version: parent.second_version };
+        let (limit, swap) = match parent.second_version {
             true => ("memory.max", "memory.swap.max"),
             false => ("memory.limit_in_bytes", "memory.swappiness"),
         };
@@ -61,6 +66,10 @@ impl Bound {
     }
 
     /// Takes a process in; those that it starts from now on are in it too.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended, or the system refuses.
     pub fn add(&self, pid: u32) -> Result<(), String> {
         self.write("cgroup.procs", u64::from(pid))
     }
@@ -136,15 +145,15 @@ fn remove_abandoned(folder: &Path) {
 
 /// A folder that groups can be made in.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct Parent {
     folder: PathBuf,
     second_version: bool,
 }
 
 /// Where to try, best first: in this process's own group, then in those above it, since a group of
 /// the second version that has processes may have no bounded group in it.
-fn places(mountinfo: &str, own: &str) -> Vec<Place> {
-    let mut places = Vec::new();
+fn parents(mountinfo: &str, own: &str) -> Vec<Parent> {
+    let mut parents = Vec::new();
     for line in mountinfo.lines() {
         let Some((before, after)) = line.split_once(" - ") else { continue };
         let (before, after): (Vec<&str>, Vec<&str>) =
@@ -164,10 +173,10 @@ fn places(mountinfo: &str, own: &str) -> Vec<Place> {
         };
         let path = path.strip_prefix(*root).unwrap_or(path).trim_start_matches('/');
         for above in Path::new(path).ancestors() {
-            places.push(Place { folder: Path::new(mount).join(above), second_version });
+            parents.push(Parent { folder: Path::new(mount).join(above), second_version });
         }
     }
-    places
+    parents
 }
 
 /// The path in a line such as `4:memory:/a/b` or, of the second version, `0::/a/b`.
@@ -217,14 +226,14 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn places_of_both_versions() {
-        let mounts = "31 24 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
-            33 24 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
-            34 24 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+    fn parents_of_both_versions() {
+        let mounts = "31 24 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n33 24 0:28 / \
+                      /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n34 24 0:29 / \
+                      /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
         let own = "4:memory:/user/me\n1:cpu:/\n0::/user.slice\n";
-        let folders: Vec<String> = places(mounts, own)
+        let folders: Vec<String> = parents(mounts, own)
             .iter()
-            .map(|place| format!("{}{}", place.second_version, place.folder.display()))
+            .map(|parent| format!("{}{}", parent.second_version, parent.folder.display()))
             .collect();
         assert_eq!(
             folders,

@@ -76,21 +76,22 @@ pub struct LatencySummary {
     pub max: f64,
 }
 
-/// Rates of the intervals of a step: the rate that was held for that share of the intervals.
+/// Rates of the intervals of a step, in operations per second: each is the rate that a share of
+/// the intervals reached.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RateSummary {
     /// How many whole intervals there were.
     pub intervals: usize,
-    /// Held in half of them.
+    /// Half of them reached it.
     pub p50: f64,
-    /// Held in 75 of 100.
+    /// 75 of 100 reached it.
     pub p75: f64,
-    /// Held in 95 of 100.
+    /// 95 of 100 reached it.
     pub p95: f64,
-    /// Held in 99 of 100.
+    /// 99 of 100 reached it.
     pub p99: f64,
-    /// The worst one.
+    /// The lowest.
     pub worst: f64,
 }
 
@@ -99,16 +100,16 @@ impl RateSummary {
     pub fn of(rates: &[f64]) -> RateSummary {
         let mut falling = rates.to_vec();
         falling.sort_by(|a, b| b.total_cmp(a));
-        let held = |share: f64| {
+        let reached = |share: f64| {
             let at = (falling.len() as f64 * share).ceil() as usize;
             falling.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
         };
         RateSummary {
             intervals: rates.len(),
-            p50: held(0.5),
-            p75: held(0.75),
-            p95: held(0.95),
-            p99: held(0.99),
+            p50: reached(0.5),
+            p75: reached(0.75),
+            p95: reached(0.95),
+            p99: reached(0.99),
             worst: falling.last().copied().unwrap_or(0.0),
         }
     }
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_held() {
+    fn rates_reached() {
         let rates: Vec<f64> = (1..=100).map(f64::from).collect();
         let summary = RateSummary::of(&rates);
         assert_eq!((summary.p50, summary.p95, summary.worst), (51.0, 6.0, 1.0));

@@ -139,8 +139,8 @@ fn linkbench_query(row: &Row) -> Vec<Column> {
     columns
 }
 
-fn held(prefix: &str, percents: &[u8]) -> Vec<Column> {
-    let one = |percent: &u8| column(format!("{prefix}.{percent}"), Figure::Held(*percent));
+fn rates_reached(prefix: &str, percents: &[u8]) -> Vec<Column> {
+    let one = |percent: &u8| column(format!("{prefix}.{percent}"), Figure::RateReached(*percent));
     percents.iter().map(one).collect()
 }
 
@@ -152,7 +152,7 @@ fn insert(index: bool) -> Vec<Column> {
     columns.push(column("ips.av", Figure::Rate));
     if !index {
         // The rows of an index are counted when it is done.
-        columns.extend(held("ips", &[75, 95, 99]));
+        columns.extend(rates_reached("ips", &[75, 95, 99]));
     }
     columns.extend(costs('i'));
     columns
@@ -161,10 +161,10 @@ fn insert(index: bool) -> Vec<Column> {
 fn insert_query(row: &Row) -> Vec<Column> {
     let mut columns = vec![
         column("ips.av", Figure::WriterRate),
-        column("ips.99", Figure::WriterHeld(99)),
+        column("ips.99", Figure::WriterRateReached(99)),
         column("qps.av", Figure::Rate),
     ];
-    columns.extend(held("qps", &[99]));
+    columns.extend(rates_reached("qps", &[99]));
     columns.extend(costs(letter(&row.unit)));
     // Storage is not told apart between queries and inserts of one step: so both are shown.
     columns.extend(added(vec![
@@ -209,7 +209,7 @@ fn kv_both(row: &Row) -> Vec<Column> {
 fn read(row: &Row) -> Vec<Column> {
     let letter = letter(&row.unit);
     let mut columns = vec![column(format!("{letter}ps"), Figure::Rate)];
-    columns.extend(held(&format!("{letter}ps"), &[99]));
+    columns.extend(rates_reached(&format!("{letter}ps"), &[99]));
     columns.extend(costs(letter));
     columns
 }

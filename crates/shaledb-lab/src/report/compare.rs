@@ -2,7 +2,7 @@
 //! the intervals are evidence of it. docs/results.md says what the tests can tell and what not.
 
 use super::figure::{Better, Figure, Percentile};
-use super::fold::{Fold, Placed, Spread, Step};
+use super::fold::{Fold, Remarks, Spread, Step};
 use super::stats::{Ratios, block_bootstrap, corrected, least_p, mann_whitney, superiority, welch};
 use crate::run::row::{Interval, Row};
 use serde::Serialize;
@@ -132,7 +132,7 @@ impl Comparison {
 /// Compares two runs.
 pub fn compare(before: &[Step<'_>], after: &[Step<'_>], limits: Limits) -> Comparison {
     let mut comparison = Comparison::default();
-    let mut remarks = Placed::default();
+    let mut remarks = Remarks::default();
     for step in after {
         let same = |other: &&Step<'_>| other.workload == step.workload && other.step == step.step;
         let earlier = before.iter().find(same);
@@ -140,9 +140,9 @@ pub fn compare(before: &[Step<'_>], after: &[Step<'_>], limits: Limits) -> Compa
             let first = fold.first();
             match earlier.and_then(|step| step.find(&fold.label(), first.clients)) {
                 Some(earlier) => {
-                    let place = format!("{} on {}", step.title(), fold.label());
+                    let source = format!("{} on {}", step.title(), fold.label());
                     for text in differences(earlier.first(), first) {
-                        remarks.add(text, place.clone());
+                        remarks.add(text, source.clone());
                     }
                     comparison.changes.extend(changes(step, earlier, fold));
                 }

@@ -29,7 +29,7 @@ const ENOUGH_CPU: f64 = 0.5;
 type Alone = fn(&Fold<'_>) -> Option<String>;
 
 const ALONE: [Alone; 8] =
-    [writer_not_held, stalls, dips, background_cpu, codecs, memory, space, client_cost];
+    [writer_behind, stalls, dips, background_cpu, codecs, memory, space, client_cost];
 
 /// All sentences on a step.
 pub fn explain(step: &Step<'_>, base: &str) -> Vec<String> {
@@ -165,7 +165,7 @@ fn hardware_difference(
         .then(|| format!("cache misses {} against {} per {unit}", short(own), short(other)))
 }
 
-fn writer_not_held(fold: &Fold<'_>) -> Option<String> {
+fn writer_behind(fold: &Fold<'_>) -> Option<String> {
     let missed = fold.rows.iter().filter_map(|row| row.writer.as_ref()).filter(|w| !w.held);
     let worst = missed.clone().min_by(|a, b| a.rate.total_cmp(&b.rate))?;
     let repeats = match fold.rows.len() {

@@ -20,13 +20,13 @@ pub enum Better {
 pub enum Figure {
     /// Operations per second.
     Rate,
-    /// The rate that was held in so many percent of the intervals.
-    Held(u8),
-    /// Writes per second of the writer held at a rate.
+    /// The rate that so many percent of the intervals reached.
+    RateReached(u8),
+    /// Writes per second of the writer, which has a fixed rate.
     WriterRate,
-    /// Its rate in that share of the intervals, as of [`Figure::Held`].
-    WriterHeld(u8),
-    /// The rate that it was to hold.
+    /// The rate that so many percent of the intervals reached, as of [`Figure::RateReached`].
+    WriterRateReached(u8),
+    /// The rate that it was set to.
     WriterWanted,
     /// Reads of the device per operation.
     Reads,
@@ -119,8 +119,8 @@ impl Figure {
         let per_op = |amount: f64| amount / row.ops.max(1) as f64;
         match self {
             Figure::Rate => Some(row.rate),
-            Figure::Held(percent) => held(&row.rates, *percent),
-            Figure::WriterHeld(percent) => held(&writer?.rates, *percent),
+            Figure::RateReached(percent) => rate_reached(&row.rates, *percent),
+            Figure::WriterRateReached(percent) => rate_reached(&writer?.rates, *percent),
             Figure::WriterRate => writer.map(|writer| writer.rate),
             Figure::WriterWanted => writer.map(|writer| writer.wanted),
             Figure::Reads => row.io.device.as_ref().map(|device| per_op(device.reads as f64)),
@@ -168,9 +168,9 @@ impl Figure {
     pub fn show(&self, value: f64) -> String {
         match self {
             Figure::Rate
-            | Figure::Held(_)
+            | Figure::RateReached(_)
             | Figure::WriterRate
-            | Figure::WriterHeld(_)
+            | Figure::WriterRateReached(_)
             | Figure::WriterWanted => count(value.round()),
             Figure::Size
             | Figure::Rss
@@ -187,9 +187,10 @@ impl Figure {
     /// Which way is better; `None` if that cannot be said.
     pub fn better(&self) -> Option<Better> {
         match self {
-            Figure::Rate | Figure::Held(_) | Figure::WriterRate | Figure::WriterHeld(_) => {
-                Some(Better::Higher)
-            }
+            Figure::Rate
+            | Figure::RateReached(_)
+            | Figure::WriterRate
+            | Figure::WriterRateReached(_) => Some(Better::Higher),
             Figure::WriterWanted | Figure::Ingest | Figure::Extra(_) => None,
             _ => Some(Better::Lower),
         }
@@ -199,9 +200,9 @@ impl Figure {
     pub fn name(&self) -> String {
         match self {
             Figure::Rate => "rate".to_owned(),
-            Figure::Held(percent) => format!("rate.{percent}"),
+            Figure::RateReached(percent) => format!("rate.{percent}"),
             Figure::WriterRate => "writer.rate".to_owned(),
-            Figure::WriterHeld(percent) => format!("writer.rate.{percent}"),
+            Figure::WriterRateReached(percent) => format!("writer.rate.{percent}"),
             Figure::WriterWanted => "writer.wanted".to_owned(),
             Figure::WriterReads => "r/write".to_owned(),
             Figure::WriterWrittenKb => "wKB/write".to_owned(),
@@ -244,8 +245,8 @@ impl Percentile {
     }
 }
 
-/// The rate held in so many of 100 intervals; `None` if there were none.
-fn held(rates: &RateSummary, percent: u8) -> Option<f64> {
+/// The rate that so many of 100 intervals reached; `None` if there were no intervals.
+fn rate_reached(rates: &RateSummary, percent: u8) -> Option<f64> {
     let rate = match percent {
         50 => rates.p50,
         75 => rates.p75,

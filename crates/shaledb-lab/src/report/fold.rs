@@ -83,26 +83,26 @@ impl Fold<'_> {
     }
 }
 
-/// Remarks, each once, with the places that have it.
+/// Remarks, each once, with the steps and engines that have it.
 #[derive(Clone, Debug, Default)]
-pub struct Placed(Vec<(String, Vec<String>)>);
+pub struct Remarks(Vec<(String, Vec<String>)>);
 
-impl Placed {
-    /// Adds a remark on a place.
-    pub fn add(&mut self, text: String, place: String) {
+impl Remarks {
+    /// Adds a remark on a step and engine.
+    pub fn add(&mut self, text: String, source: String) {
         match self.0.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, places)) if places.contains(&place) => {}
-            Some((_, places)) => places.push(place),
-            None => self.0.push((text, vec![place])),
+            Some((_, sources)) if sources.contains(&source) => {}
+            Some((_, sources)) => sources.push(source),
+            None => self.0.push((text, vec![source])),
         }
     }
 
-    /// Each with its first place and how many more there are; `all` is how many there could be.
+    /// Each with its first source, and how many more there are; `all` is how many there could be.
     pub fn texts(&self, all: usize) -> Vec<String> {
-        let one = |(text, places): &(String, Vec<String>)| match &places[..] {
+        let one = |(text, sources): &(String, Vec<String>)| match &sources[..] {
             [one] => format!("{text} ({one})"),
-            places if places.len() == all => format!("{text} (everywhere)"),
-            places => format!("{text} ({} and {} more)", places[0], places.len() - 1),
+            sources if sources.len() == all => format!("{text} (everywhere)"),
+            sources => format!("{text} ({} and {} more)", sources[0], sources.len() - 1),
         };
         self.0.iter().map(one).collect()
     }

@@ -11,12 +11,12 @@ pub struct ReportOptions {
     #[arg(required = true, value_name = "FILE|FOLDER", value_hint = ValueHint::AnyPath)]
     pub runs: Vec<PathBuf>,
 
-    /// The engine (or engine.setting) that others are set against [default: shale if it is there,
-    /// else the first]
+    /// The engine (or engine.setting) that the others are compared with [default: shale, or the
+    /// first]
     #[arg(long, value_name = "ENGINE")]
     pub base: Option<String>,
 
-    /// Write one page of HTML that needs nothing else, with charts
+    /// Write a page of HTML with charts to this file; it needs no other file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
 
@@ -24,15 +24,15 @@ pub struct ReportOptions {
     #[arg(long)]
     pub fail_on_regression: bool,
 
-    /// Of the changes that are called, the share that may be chance
+    /// The share of the reported changes that may be chance (false discovery rate)
     #[arg(long, default_value_t = 0.05, value_parser = share, value_name = "SHARE")]
     pub alpha: f64,
 
-    /// The least change that counts, as a share
+    /// The least change that is reported, as a share
     #[arg(long, default_value_t = 0.02, value_parser = share, value_name = "SHARE")]
     pub least_change: f64,
 
-    /// Show all figures that were compared, not only those that changed
+    /// Show all compared figures, not only those that changed
     #[arg(long)]
     pub all: bool,
 

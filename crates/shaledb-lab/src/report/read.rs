@@ -58,7 +58,11 @@ pub fn read(path: &Path) -> Result<Run> {
         }
     }
     if run.rows.is_empty() {
-        return Err(format!("{} has no rows: no step of the run ended", file.display()).into());
+        return Err(format!(
+            "{} has no rows, because no step of the run has ended",
+            file.display()
+        )
+        .into());
     }
     if folder {
         let failures = failures(path, &run.rows);
@@ -120,14 +124,16 @@ impl Wrong {
         match self {
             Wrong::NotJson(error) => format!("this is not JSON ({error})"),
             Wrong::Schema(Some(schema)) if *schema > u64::from(SCHEMA) => format!(
-                "the row has schema {schema}, this `shale` reads schema {SCHEMA}: use the version \
+                "the row has schema {schema}, this `shale` reads schema {SCHEMA}. Use the version \
                  that wrote it, or a newer one"
             ),
             Wrong::Schema(Some(schema)) => format!(
-                "the row has schema {schema}, this `shale` reads schema {SCHEMA}: an older version \
-                 wrote it; measure again"
+                "the row has schema {schema}, this `shale` reads schema {SCHEMA}. An older \
+                 version wrote it: measure again"
             ),
-            Wrong::Schema(None) => "the object has no `schema`: it is not a row of results".into(),
+            Wrong::Schema(None) => {
+                "the object has no `schema`, so it is not a row of results".into()
+            }
             Wrong::Field(error) => {
                 format!("the row does not have the fields of its schema: {error}")
             }
@@ -169,7 +175,7 @@ mod tests {
             refusal(&newer).contains("line 1: the row has schema 3, this `shale` reads schema 2")
         );
         assert!(refusal(&newer).contains("newer"));
-        assert!(refusal("{\"schema\":1}\n").contains("an older version wrote it"));
+        assert!(refusal("{\"schema\":1}\n").contains("An older version wrote it"));
         assert!(refusal("{\"a\":1}\n").contains("no `schema`"));
         assert!(refusal("{\"schema\":2,\"ops\":\"many\"}\n").contains("fields of its schema"));
         assert!(

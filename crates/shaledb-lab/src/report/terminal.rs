@@ -3,7 +3,7 @@
 use super::columns::{Column, columns, latency_columns};
 use super::explain::explain;
 use super::figure::{Figure, Percentile, short};
-use super::fold::{Fold, Placed, Step, label};
+use super::fold::{Fold, Remarks, Step, label};
 use super::read::Run;
 use super::table::plain_table;
 use crate::run::row::Row;
@@ -146,7 +146,7 @@ fn jobs(step: &Step<'_>) -> Option<String> {
             None => NONE.to_owned(),
         };
         let mut cells: Vec<String> = numbers.iter().map(cell).collect();
-        cells.push(place(step, fold));
+        cells.push(engine_cell(step, fold));
         table.add_row(cells);
     }
     Some(format!(
@@ -161,7 +161,7 @@ fn busy_levels<'a>(fold: &'a Fold<'_>) -> Vec<&'a Level> {
 }
 
 /// The engine, with its clients if there are several numbers of them in the step.
-fn place(step: &Step<'_>, fold: &Fold<'_>) -> String {
+fn engine_cell(step: &Step<'_>, fold: &Fold<'_>) -> String {
     let clients = fold.first().clients;
     match step.folds.iter().any(|other| other.first().clients != clients) {
         true => format!("{} ({clients} clients)", fold.label()),
@@ -363,14 +363,14 @@ pub fn ratio(fold: &Fold<'_>, base: &Fold<'_>, figure: &Figure) -> Option<f64> {
 
 /// What a reader must know, each note once, with the steps and engines that have it.
 pub fn notes(run: &Run, steps: &[Step<'_>]) -> String {
-    let mut notes = Placed::default();
+    let mut notes = Remarks::default();
     for step in steps {
         for fold in &step.folds {
-            let place = || format!("{} on {}", step.title(), fold.label());
+            let source = || format!("{} on {}", step.title(), fold.label());
             // Sentences tell of the writer.
             let writer = |note: &&String| note.starts_with("the writer did not hold its rate");
             for note in fold.rows.iter().flat_map(|row| &row.notes).filter(|note| !writer(note)) {
-                notes.add(note.clone(), place());
+                notes.add(note.clone(), source());
             }
         }
     }

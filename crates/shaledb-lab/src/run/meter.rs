@@ -1,7 +1,7 @@
 //! What is measured over a step, and how a [`Row`] comes of it.
 
 use super::series::Series;
-use super::spec::{Done, Progress, StepSpec};
+use super::work::{Done, Named, Progress, Work};
 use crate::measure::{
     BlockDevice, Counters, Device, Processes, RateSummary, Usage, disk_bytes, thread_cpu_seconds,
 };
@@ -30,7 +30,8 @@ struct Moment {
 /// What is measured over a step.
 pub(super) struct Meter<'a, S> {
     store: &'a S,
-    spec: &'a StepSpec<'a>,
+    named: &'a Named<'a>,
+    work: &'a Work<'a>,
     processes: Processes,
     folder: Option<PathBuf>,
     device: Option<BlockDevice>,
@@ -51,13 +52,14 @@ pub(super) struct Meter<'a, S> {
 }
 
 impl<'a, S: Store> Meter<'a, S> {
-    pub(super) fn new(store: &'a S, spec: &'a StepSpec<'a>) -> Meter<'a, S> {
+    pub(super) fn new(store: &'a S, named: &'a Named<'a>, work: &'a Work<'a>) -> Meter<'a, S> {
         let folder = store.folder();
         let now = Instant::now();
-        let long = spec.duration.is_some_and(|duration| duration > SHORT);
+        let long = work.duration.is_some_and(|duration| duration > SHORT);
         Meter {
             store,
-            spec,
+            named,
+            work,
             processes: match store.host() {
                 Host::Here => Processes::own(),
                 Host::Processes(pids) => Processes::new(pids),
@@ -92,7 +94,7 @@ impl<'a, S: Store> Meter<'a, S> {
         }
         // What the engine flushed while it opened is owed to this step: only some flush then.
         let metrics = self.store.metrics()?;
-        let opened = self.spec.opened.is_some();
+        let opened = self.named.opened.is_some();
         self.metrics_before = if opened { Metrics::default() } else { metrics };
         self.counters = Counters::start(&self.processes.pids());
         self.device_before = self.device.and_then(|device| device.counts());
@@ -149,7 +151,7 @@ impl<'a, S: Store> Meter<'a, S> {
         let used = now.usage.since(&self.before);
         self.last = now;
         Ok(Progress {
-            seconds: at + self.spec.warm_up.as_secs_f64(),
+            seconds: at + self.work.warm_up.as_secs_f64(),
             ops,
             rate,
             share: self.share_done(ops, at),
@@ -159,9 +161,9 @@ impl<'a, S: Store> Meter<'a, S> {
     }
 
     fn share_done(&self, ops: u64, at: f64) -> Option<f64> {
-        let all_ops = self.spec.ops.or(self.spec.expected_ops).filter(|&all| all > 0);
+        let all_ops = self.work.ops.or(self.work.expected_ops).filter(|&all| all > 0);
         let by_ops = all_ops.map(|all| ops as f64 / all as f64);
-        let by_time = self.spec.duration.map(|all| at / all.as_secs_f64().max(1e-9));
+        let by_time = self.work.duration.map(|all| at / all.as_secs_f64().max(1e-9));
         by_ops.into_iter().chain(by_time).reduce(f64::max).map(|share| share.min(1.0))
     }
 
@@ -194,17 +196,17 @@ impl<'a, S: Store> Meter<'a, S> {
         let resident = self.processes.resident();
         let mut row = Row {
             schema: SCHEMA,
-            workload: self.spec.workload.to_owned(),
-            step: self.spec.step.to_owned(),
+            workload: self.named.workload.to_owned(),
+            step: self.named.step.to_owned(),
             engine: self.store.name(),
             version: self.store.version(),
             started: self.started,
             seconds: self.seconds,
-            unit: self.spec.unit.to_owned(),
+            unit: self.work.unit.to_owned(),
             ops: total.ops,
             found: total.found,
             rate: total.ops as f64 / self.seconds.max(1e-9),
-            latency_us: latencies(total, self.spec.kinds),
+            latency_us: latencies(total, self.work.kinds),
             io: Io {
                 written_bytes: usage.written_bytes,
                 read_bytes: usage.read_bytes,
@@ -221,7 +223,7 @@ impl<'a, S: Store> Meter<'a, S> {
                 cycles_per_op: per_op(counts.cycles),
                 cache_misses_per_op: per_op(counts.cache_misses),
             }),
-            open: self.spec.opened,
+            open: self.named.opened,
             configuration: self.store.configuration(),
             ..Row::default()
         };

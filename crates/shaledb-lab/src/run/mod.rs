@@ -2,13 +2,13 @@
 //!
 //! - [`row`]: everything that a report shows of a step.
 //! - [`pace`]: a client's loop.
-//! - [`spec`]: what a step is, and how far it is. `series`, `meter`: what is measured meanwhile.
-//! - [`step`]: the step. [`work`]: what a workload gives it.
+//! - [`work`]: what a workload gives of a step, and how far it is.
+//! - `series`, `meter`: what is measured meanwhile.
+//! - [`step`]: the step.
 
 pub mod row;
 pub mod pace;
-pub mod spec;
+pub mod work;
 mod series;
 mod meter;
 pub mod step;
-pub mod work;

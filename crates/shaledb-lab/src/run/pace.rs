@@ -1,35 +1,37 @@
 //! One client thread's loop: when the next operation is due, how long it took, when to stop.
 //!
-//! The client calls [`Pace::begin`] before each operation and [`Pace::end`] after it. Unpaced, that
-//! is one look at the clock per operation. Held at a rate, an operation that begins late because
-//! an earlier one took long counts from when it was due (no coordinated omission); that the thread
-//! overslept is not the engine's fault and is not counted.
+//! The client calls [`Pace::begin`] before each operation and [`Pace::end`] after it. Without a
+//! rate, the clock is read once per operation. With a rate, the time of an operation counts from
+//! when it was due, even if an earlier one delayed its beginning (no coordinated omission). Time
+//! that the thread overslept is not counted, because the engine did not cause it.
 
 use crate::measure::{Counter, Latencies};
 use crate::stores::engine::Result;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The shortest sleep of a client held at a rate: several short operations are done at one waking.
+/// The shortest sleep of a client with a fixed rate. Several short operations are done at one
+/// waking.
 const NAP: Duration = Duration::from_micros(200);
 
 /// What one client thread does in a step.
 pub trait Client: Send {
-    /// Operates until `pace` says that the step is over, or there is nothing left to do.
+    /// Operates until `pace` says that the step is over, or nothing is left to do. An error ends
+    /// the step.
     fn run(&mut self, pace: &mut Pace<'_>) -> Result<()>;
 }
 
 /// What an operation did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Did {
-    /// Keys and values written.
+    /// Bytes of keys and values written.
     pub written: u64,
-    /// Keys and values read.
+    /// Bytes of keys and values read.
     pub read: u64,
     /// Whether something was found or changed.
     pub found: bool,
-    /// By how many bytes the live data grew, index entries included; negative if it shrank. A value
-    /// that takes the place of one of the same kind counts as nothing.
+    /// By how many bytes the live data grew, with index entries; negative if it shrank. A value
+    /// that replaces one of the same kind counts as 0.
     pub grown: i64,
 }
 
@@ -46,7 +48,7 @@ impl Did {
 pub struct Seen {
     /// Operations done.
     pub ops: Counter,
-    /// The longest response time since somebody last took it, nanoseconds.
+    /// The longest response time since the last look, in nanoseconds.
     pub longest: AtomicU64,
 }
 
@@ -57,13 +59,13 @@ pub struct Bounds {
     pub ops: Option<u64>,
     /// Not beyond this moment.
     pub deadline: Option<Instant>,
-    /// Operations per second of this client; `None` is as fast as it goes.
+    /// Operations per second of this client. `None` is as fast as it can.
     pub rate: Option<f64>,
-    /// What ends before this moment is done but not counted: it warms caches up.
+    /// The end of the warm-up: operations that end before it are not counted.
     pub warm: Option<Instant>,
 }
 
-/// See the module.
+/// The loop of one client: its bounds, its clock and its totals. See the module.
 pub struct Pace<'a> {
     bounds: Bounds,
     stop: &'a AtomicBool,
@@ -85,18 +87,18 @@ pub struct Total {
     pub ops: u64,
     /// Those that found or changed something.
     pub found: u64,
-    /// Keys and values written, bytes.
+    /// Bytes of keys and values written.
     pub written: u64,
-    /// Keys and values read, bytes.
+    /// Bytes of keys and values read.
     pub read: u64,
-    /// By how many bytes the live data grew, while the clients warmed up as well.
+    /// By how many bytes the live data grew, the warm-up included.
     pub grown: i64,
     /// Response times by kind of operation; a kind is an index into the step's list of names.
     pub latencies: Vec<Latencies>,
 }
 
 impl Total {
-    /// Adds another client's.
+    /// Adds the sum of another client.
     pub fn add(&mut self, other: &Total) {
         self.ops += other.ops;
         self.found += other.found;
@@ -124,7 +126,7 @@ impl<'a> Pace<'a> {
         Pace { bounds, stop, seen, start: now, all: 0, from: now, woken: now, total }
     }
 
-    /// Waits until the next operation is due; false if the step is over.
+    /// Waits until the next operation is due. Returns false if the step is over.
     #[inline]
     pub fn begin(&mut self) -> bool {
         if self.bounds.ops.is_some_and(|ops| self.total.ops >= ops)

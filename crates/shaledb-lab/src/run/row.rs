@@ -24,7 +24,7 @@ pub struct Row {
     pub engine: String,
     /// The engine's version.
     pub version: String,
-    /// What tells apart rows of one engine in one run, such as the codecs; may be empty.
+    /// What distinguishes the rows of one engine in a run, such as the codecs; may be empty.
     pub setting: String,
     /// Which repeat, from 0.
     pub repeat: u32,
@@ -32,7 +32,7 @@ pub struct Row {
     pub started: u64,
     /// Client threads.
     pub clients: u64,
-    /// How long the step took.
+    /// Seconds that the step took, without the warm-up.
     pub seconds: f64,
     /// What an operation is: insert, transaction, query, read, write, row.
     pub unit: String,
@@ -42,40 +42,40 @@ pub struct Row {
     pub found: u64,
     /// Operations per second.
     pub rate: f64,
-    /// Rates that were held in a share of the intervals.
+    /// Rates that a share of the intervals reached.
     pub rates: RateSummary,
     /// What each interval showed.
     pub intervals: Vec<Interval>,
     /// Response times in microseconds, by kind of operation.
     pub latency_us: BTreeMap<String, Latency>,
-    /// The writer beside the step's own clients, held at a rate.
+    /// The writer with a fixed rate beside the clients of the step.
     pub writer: Option<Writer>,
-    /// The bound on the memory of the engine's processes, page cache included, if there was one.
+    /// The bound on the memory of the engine's processes, with the page cache, in bytes.
     pub memory_bound: Option<u64>,
-    /// CPU.
+    /// CPU of the step.
     pub cpu: Cpu,
-    /// Storage.
+    /// Storage of the step.
     pub io: Io,
     /// Bytes of allocated blocks at the end.
     pub size_bytes: u64,
-    /// Bytes of the keys and values, or columns, that are live at the end, index entries included,
-    /// before compression: as the client counts them, which does not know the size of each row
-    /// that it replaces or deletes and takes it for that of another. `None` if the step began with
-    /// a store that nobody counted.
+    /// Bytes of the keys and values, or columns and index entries, that are live at the end, before
+    /// compression. The client counts them. It does not know the size of each row that it replaces
+    /// or deletes, and takes that of another row. `None` if the step began with a store that nobody
+    /// counted.
     pub live_bytes: Option<u64>,
-    /// By how many bytes the step made them more; negative if less.
+    /// By how many bytes the live data grew in the step; negative if it shrank.
     pub live_grown_bytes: i64,
-    /// Resident memory of the engine's process at the end.
+    /// Resident memory of the engine's processes at the end, in bytes.
     pub rss_bytes: u64,
-    /// Its peak in this step.
+    /// The peak of it in this step, in bytes.
     pub rss_peak_bytes: u64,
     /// What the engine counts itself.
     pub counted: Counted,
     /// Hardware counters, where the machine has them.
     pub hardware: Option<Hardware>,
-    /// What opening the store took before the step, if it was opened for it.
+    /// What opening the store before the step took, if it was opened for the step.
     pub open: Option<Opened>,
-    /// What closing the store took after the step, with what it still had to write.
+    /// What closing the store after the step took, with what it still had to write.
     pub close: Option<Opened>,
     /// The engine's whole configuration.
     pub configuration: Vec<(String, String)>,
@@ -83,16 +83,17 @@ pub struct Row {
     pub parameters: serde_json::Value,
     /// Figures of this workload alone, such as `predicted_size_bytes` or `drop_seconds`.
     pub extra: BTreeMap<String, f64>,
-    /// What a reader must know to judge the figures: what could not be controlled, checks that
-    /// failed (a writer that did not hold its rate).
+    /// What a reader must know about the figures: what could not be controlled, and checks that
+    /// failed, such as a writer that did not reach its rate.
     pub notes: Vec<String>,
 }
 
-/// Response times of one kind of operation, from when each was due if the step is held at a rate.
+/// Response times of one kind of operation. If the step has a fixed rate, they count from when the
+/// operation was due.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {
-    /// How many there were.
+    /// How many operations of this kind there were.
     pub count: u64,
     /// In microseconds.
     #[serde(flatten)]
@@ -107,17 +108,17 @@ pub struct Interval {
     pub at: f64,
     /// Operations per second.
     pub rate: f64,
-    /// Writes per second of the writer beside the step's own clients; 0 if there is none.
+    /// Writes per second of the writer; 0 if there is none.
     pub writer_rate: f64,
-    /// The longest response time of the step's own clients, microseconds.
+    /// The longest response time of the clients, in microseconds.
     pub max_us: f64,
-    /// CPU seconds per second, of the engine's process.
+    /// CPU seconds of the engine's processes per second.
     pub cpu: f64,
     /// Bytes read from storage.
     pub read_bytes: u64,
     /// Bytes written to storage.
     pub written_bytes: u64,
-    /// Resident memory.
+    /// Resident memory, in bytes.
     pub rss_bytes: u64,
     /// Bytes on disk.
     pub size_bytes: u64,
@@ -131,21 +132,21 @@ pub struct Interval {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cpu {
-    /// Microseconds per operation of the engine: of its process, or of this process less what the
-    /// client costs.
+    /// Microseconds per operation of the engine: of its processes, or of this process without the
+    /// cost of the client.
     pub us_per_op: f64,
-    /// Outside the system, as measured (the client's share is in it if the engine is a library).
+    /// Microseconds per operation outside the system, as measured: of a library, with the client.
     pub user_us_per_op: f64,
-    /// Inside the system.
+    /// Microseconds per operation inside the system.
     pub system_us_per_op: f64,
-    /// The client's own: measured on an engine that does nothing; over the wire, what the
-    /// client's process used.
+    /// Microseconds per operation of the client itself: measured on an engine that does nothing; of
+    /// a server, what the client's process used.
     pub client_us_per_op: f64,
-    /// Seconds in all, as measured.
+    /// CPU seconds in all, as measured.
     pub seconds: f64,
-    /// Seconds of flush and compaction, where the engine tells.
+    /// CPU seconds of flush and compaction, where the engine counts them.
     pub background_seconds: Option<f64>,
-    /// Seconds by the engine's activities, where it tells: estimates where it samples.
+    /// CPU seconds by activity, where the engine counts them; estimates where it samples.
     #[serde(default)]
     pub engine_seconds: BTreeMap<String, f64>,
 }
@@ -162,7 +163,7 @@ pub struct Io {
     pub written_kb_per_op: f64,
     /// KB (1000) read per operation.
     pub read_kb_per_op: f64,
-    /// The device below the store, if it could be told; other work on it is in it.
+    /// The block device of the store, if it is known; with the work of others on it.
     pub device: Option<Device>,
 }
 
@@ -170,26 +171,26 @@ pub struct Io {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counted {
-    /// Keys and values that the client wrote (counted by the client).
+    /// Bytes of keys and values that the client wrote, counted by the client.
     pub user_bytes: u64,
-    /// Keys and values that the client read (counted by the client).
+    /// Bytes of keys and values that the client read, counted by the client.
     pub read_bytes: u64,
-    /// Written to logs.
+    /// Bytes written to logs.
     pub wal_bytes: u64,
-    /// Written by flushes.
+    /// Bytes written by flushes.
     pub flush_bytes: u64,
-    /// Written by compactions.
+    /// Bytes written by compactions.
     pub compaction_bytes: u64,
     /// (flush + compaction) / user, if the client wrote and the engine counts.
     pub write_amp: Option<f64>,
-    /// `size_bytes` / `live_bytes`: below 1 where compression saves more than stale versions, half
-    /// empty pages and logs cost. `None` if nothing is live or that is not known.
+    /// `size_bytes` / `live_bytes`. It is below 1 where compression saves more than stale versions,
+    /// half empty pages and logs cost. `None` if nothing is live, or that is not known.
     pub space_amp: Option<f64>,
-    /// The share of the time in which a writer was delayed or stopped.
+    /// The percentage of the time in which the engine delayed or stopped writers.
     pub stall_percent: f64,
-    /// c.wsecs.
+    /// Wall seconds of compactions (c.wsecs).
     pub compaction_seconds: Option<f64>,
-    /// c.csecs.
+    /// CPU seconds of compactions (c.csecs).
     pub compaction_cpu_seconds: Option<f64>,
     /// The levels at the end.
     pub levels: Vec<Level>,
@@ -213,7 +214,7 @@ pub struct Hardware {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Opened {
-    /// How long.
+    /// Wall seconds.
     pub seconds: f64,
     /// CPU seconds.
     pub cpu_seconds: f64,
@@ -221,7 +222,7 @@ pub struct Opened {
     pub written_bytes: u64,
 }
 
-/// A writer held at a rate beside the step's own clients.
+/// A writer with a fixed rate beside the clients of the step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Writer {
@@ -231,13 +232,13 @@ pub struct Writer {
     pub rate: f64,
     /// Writes per second that were wanted.
     pub wanted: f64,
-    /// Whether it held at least 95 % of that.
+    /// Whether it reached at least 95 % of the wanted rate.
     pub held: bool,
-    /// Writes per second that it held in a share of the intervals: `p99` is the `ips.99` of the
-    /// insert benchmark's tables, the rate of all intervals but the worst hundredth.
+    /// Writes per second that a share of the intervals reached: `p99` is `ips.99` of the tables of
+    /// the insert benchmark, the rate of all intervals but the worst hundredth.
     pub rates: RateSummary,
-    /// Keys and values that it wrote.
+    /// Bytes of keys and values that it wrote.
     pub written_bytes: u64,
-    /// From when each was due.
+    /// Response times, each from when the write was due.
     pub latency: Latency,
 }

@@ -1,17 +1,18 @@
 //! One step of a workload on one store: its clients on threads, a look at everything once a second,
 //! and the [`Row`] that comes of it.
 //!
-//! The step's own clients run until their operations or their time are used up. Clients that are
-//! held at a rate may run beside them; they end when the others do, and the row says whether they
-//! held their rate.
+//! The clients of the step run until their operations or their time are used up. Writers with a
+//! fixed rate may run beside them. They end when the clients do, and the row says whether they
+//! reached their rate.
 
 use super::meter::Meter;
-use super::spec::{Done, Held, Progress, StepSpec, share};
-use crate::measure::{Latencies, RateSummary, thread_cpu_seconds};
+use super::work::{Done, Named, Progress, Work, share};
+use crate::measure::{Latencies, RateSummary};
 use crate::run::pace::{Bounds, Client, Did, Pace, Seen, Total};
 use crate::run::row::{Latency, Row, Writer};
 use crate::stores::engine::Result;
 use crate::stores::store::Store;
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -20,10 +21,10 @@ use std::time::{Duration, Instant};
 /// How often everything is looked at.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A rate of writes counts as held from this share of it on.
-const HELD_SHARE: f64 = 0.95;
+/// A writer that reaches this share of its rate counts as holding it.
+const RATE_SHARE: f64 = 0.95;
 
-/// A client that waits until the store has nothing more to do.
+/// A client that waits until no flush and no compaction is due. This is one operation.
 pub struct WaitIdle<'a, S>(pub &'a S);
 
 impl<S: Store> Client for WaitIdle<'_, S> {
@@ -36,58 +37,37 @@ impl<S: Store> Client for WaitIdle<'_, S> {
     }
 }
 
-/// Runs a step. `tell` is called once a second.
-pub fn run<'a, S: Store>(
+/// Runs a step. `costs` is of [`Work::client_costs`], `tell` is called once a second.
+///
+/// # Errors
+///
+/// A client fails or panics, or the store does not say what it counts.
+pub fn run_step<S: Store>(
     store: &S,
-    spec: &StepSpec<'_>,
-    foreground: Vec<Box<dyn Client + 'a>>,
-    background: Option<Held<'a>>,
+    named: &Named<'_>,
+    mut work: Work<'_>,
+    costs: (f64, f64),
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Row> {
-    let wanted = background.as_ref().map(|held| held.rate);
-    let held_us = background.as_ref().map_or(0.0, |held| held.client_us_per_op);
-    let clients = foreground.len();
-    let mut meter = Meter::new(store, spec);
-    let done = threads(spec, foreground, background, &mut meter, tell)?;
-    let client_us = done.foreground.ops as f64 * spec.client_us_per_op
-        + done.background.as_ref().map_or(0.0, |total| total.ops as f64 * held_us);
+    let (clients, writers) = (take(&mut work.clients), take(&mut work.writers));
+    let count = clients.len();
+    let mut meter = Meter::new(store, named, &work);
+    let done = threads(&work, clients, writers, &mut meter, tell)?;
+    let client_us = done.foreground.ops as f64 * costs.0
+        + done.background.as_ref().map_or(0.0, |total| total.ops as f64 * costs.1);
     let mut row = meter.finish(&done, client_us / 1e6)?;
-    row.clients = clients as u64;
-    if let (Some(total), Some(wanted)) = (&done.background, wanted) {
-        let writer = writer(total, wanted, &row);
+    row.clients = count as u64;
+    if let Some(total) = &done.background {
+        let writer = writer(total, work.writer_rate, &row);
         if !writer.held {
             row.notes.push(format!(
-                "the writer did not hold its rate: {:.0}/s of {wanted:.0}/s",
-                writer.rate
+                "the writer did not hold its rate: {:.0}/s of {:.0}/s",
+                writer.rate, writer.wanted
             ));
         }
         row.writer = Some(writer);
     }
     Ok(row)
-}
-
-/// CPU microseconds per operation of a client itself: `client` works on a store that does nothing,
-/// as fast as it goes, or at `rate` if it is to be held at one (waiting costs too).
-pub fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<f64> {
-    const OPS: u64 = 100_000;
-    const ROUNDS: usize = 3;
-    let (stop, seen) = (AtomicBool::new(false), Seen::default());
-    let mut best = f64::MAX;
-    // The first round warms caches and page tables up; of the others the cheaper one was disturbed
-    // less.
-    for round in 0..ROUNDS {
-        let deadline = Some(Instant::now() + Duration::from_millis(200));
-        let mut pace =
-            Pace::new(Bounds { ops: Some(OPS), deadline, rate, warm: None }, &stop, &seen);
-        let before = thread_cpu_seconds();
-        client.run(&mut pace)?;
-        let used = thread_cpu_seconds() - before;
-        if round > 0 && pace.done() > 0 {
-            best = best.min(used * 1e6 / pace.done() as f64);
-        }
-    }
-    // A client that has nothing to do but once was not seen again.
-    Ok(if best == f64::MAX { 0.0 } else { best })
 }
 
 fn writer(total: &Total, wanted: f64, row: &Row) -> Writer {
@@ -99,7 +79,7 @@ fn writer(total: &Total, wanted: f64, row: &Row) -> Writer {
         ops: total.ops,
         rate,
         wanted,
-        held: rate >= HELD_SHARE * wanted,
+        held: rate >= RATE_SHARE * wanted,
         rates: RateSummary::of(&rates),
         written_bytes: total.written,
         latency: Latency { count: all.count(), us: all.summary() },
@@ -113,38 +93,34 @@ struct End {
 }
 
 fn threads<'a, S: Store>(
-    spec: &StepSpec<'_>,
-    foreground: Vec<Box<dyn Client + 'a>>,
-    background: Option<Held<'a>>,
+    work: &Work<'_>,
+    clients: Vec<Box<dyn Client + 'a>>,
+    writers: Vec<Box<dyn Client + 'a>>,
     meter: &mut Meter<'_, S>,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Done> {
     let stop = AtomicBool::new(false);
-    let (count, held_rate) = (foreground.len(), background.as_ref().map(|held| held.rate));
-    let beside = background.map_or_else(Vec::new, |held| held.clients);
-    let seen: Vec<Seen> = (0..count + beside.len()).map(|_| Seen::default()).collect();
-    if spec.warm_up.is_zero() {
+    let count = clients.len();
+    let seen: Vec<Seen> = (0..count + writers.len()).map(|_| Seen::default()).collect();
+    if work.warm_up.is_zero() {
         // Before any client does anything.
         meter.begin()?;
     }
     let begin = Instant::now();
-    let warm = Some(begin + spec.warm_up).filter(|_| !spec.warm_up.is_zero());
+    let warm = Some(begin + work.warm_up).filter(|_| !work.warm_up.is_zero());
     let bounds = |client: usize| Bounds {
-        ops: spec.ops.map(|ops| share(ops, count, client)),
-        deadline: spec.duration.map(|duration| begin + spec.warm_up + duration),
-        rate: spec.rate.map(|rate| rate / count as f64),
+        ops: work.ops.map(|ops| share(ops, count, client)),
+        deadline: work.duration.map(|duration| begin + work.warm_up + duration),
+        rate: work.rate.map(|rate| rate / count as f64),
         warm,
     };
-    let held_bounds = Bounds {
-        rate: held_rate.map(|rate| rate / beside.len() as f64),
-        warm,
-        ..Bounds::default()
-    };
+    let writer_bounds =
+        Bounds { rate: Some(work.writer_rate / writers.len() as f64), warm, ..Bounds::default() };
     std::thread::scope(|scope| {
         let (sender, ends) = channel::<End>();
-        for (at, mut client) in foreground.into_iter().chain(beside).enumerate() {
+        for (at, mut client) in clients.into_iter().chain(writers).enumerate() {
             let is_foreground = at < count;
-            let bounds = if is_foreground { bounds(at) } else { held_bounds };
+            let bounds = if is_foreground { bounds(at) } else { writer_bounds };
             let (sender, stop, seen) = (sender.clone(), &stop, &seen[at]);
             scope.spawn(move || {
                 let mut pace = Pace::new(bounds, stop, seen);
@@ -197,7 +173,7 @@ fn watch<S: Store>(
             }
             Ok(end) => {
                 end.total?;
-                return Err("the clients held at a rate ended before the others".into());
+                return Err("the writers ended before the clients beside them".into());
             }
             Err(RecvTimeoutError::Timeout) => {
                 next += TICK;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::measure::{Usage, thread_cpu_seconds};
 use crate::run::row::Opened;
+use crate::run::work::client_cost;
 use crate::stores::engine::{Engine, Handle, Level, Metrics};
 use crate::stores::null::Null;
 use crate::stores::store::Host;
@@ -73,8 +74,19 @@ fn each<'a>(op: impl FnMut(&mut Pace<'_>) -> Result<Did> + Send + 'a) -> Box<dyn
     Box::new(Each(op))
 }
 
-fn spec(ops: u64) -> StepSpec<'static> {
-    StepSpec { step: "s", unit: "write", kinds: &["put"], ops: Some(ops), ..StepSpec::default() }
+const NAMED: Named<'static> = Named { workload: "", step: "s", opened: None };
+
+fn work<'a>(ops: u64, clients: Vec<Box<dyn Client + 'a>>) -> Work<'a> {
+    Work { ops: Some(ops), ..Work::new("write", &["put"], clients) }
+}
+
+/// Clients that stop by themselves.
+fn endless<'a>(clients: Vec<Box<dyn Client + 'a>>) -> Work<'a> {
+    Work { ops: None, ..work(0, clients) }
+}
+
+fn run(store: &Fake, work: Work<'_>) -> Result<Row> {
+    run_step(store, &NAMED, work, (0.0, 0.0), &mut silent)
 }
 
 fn silent(_: &Progress) {}
@@ -91,7 +103,7 @@ fn operations_are_shared_and_summed_up() {
     let store = Fake::default();
     let did = || Did { written: 10, read: 4, found: true, grown: 7 };
     let clients = (0..3).map(|_| each(move |_| Ok(did()))).collect();
-    let row = run(&store, &spec(10), clients, None, &mut silent).unwrap();
+    let row = run(&store, work(10, clients)).unwrap();
     assert_eq!((row.ops, row.found, row.clients), (10, 10, 3));
     assert_eq!((row.counted.user_bytes, row.counted.read_bytes), (100, 40));
     assert_eq!(row.latency_us["put"].count, 10);
@@ -110,7 +122,7 @@ fn cpu_and_bytes_per_operation_are_those_that_were_used() {
         std::fs::File::open(&path)?.sync_all()?;
         Ok(Did { written: 1_000_000, ..Did::default() })
     });
-    let row = run(&store, &spec(5), vec![client], None, &mut silent).unwrap();
+    let row = run(&store, work(5, vec![client])).unwrap();
     // Other tests run beside this one in the same process, so that only the lower bounds are sure.
     assert!(row.cpu.us_per_op >= 20_000.0, "{:?}", row.cpu);
     assert!(row.io.written_kb_per_op >= 1000.0, "{:?}", row.io);
@@ -123,12 +135,12 @@ fn cpu_and_bytes_per_operation_are_those_that_were_used() {
 #[test]
 fn the_clients_share_is_taken_off() {
     let store = Fake::default();
-    let spec = StepSpec { client_us_per_op: 5_000.0, ..spec(10) };
     let client = each(|_| {
         burn(0.01);
         Ok(Did::default())
     });
-    let row = run(&store, &spec, vec![client], None, &mut silent).unwrap();
+    let costs = (5_000.0, 0.0);
+    let row = run_step(&store, &NAMED, work(10, vec![client]), costs, &mut silent).unwrap();
     let whole = row.cpu.seconds * 1e6 / 10.0;
     assert!((row.cpu.us_per_op + 5_000.0 - whole).abs() < 1e-3, "{:?}", row.cpu);
     assert_eq!(row.cpu.client_us_per_op, 5_000.0);
@@ -142,7 +154,7 @@ fn of_a_server_only_its_own_processes_count() {
         burn(0.01);
         Ok(Did::default())
     });
-    let row = run(&store, &spec(5), vec![client], None, &mut silent).unwrap();
+    let row = run(&store, work(5, vec![client])).unwrap();
     server.kill().unwrap();
     server.wait().unwrap();
     assert!(row.cpu.seconds <= 0.011, "{:?}", row.cpu);
@@ -156,7 +168,7 @@ fn of_a_server_elsewhere_nothing_is_measured_and_a_note_says_so() {
         burn(0.01);
         Ok(Did::default())
     });
-    let row = run(&store, &spec(5), vec![client], None, &mut silent).unwrap();
+    let row = run(&store, work(5, vec![client])).unwrap();
     assert_eq!((row.cpu.seconds, row.rss_bytes, row.ops), (0.0, 0, 5));
     assert!(row.cpu.client_us_per_op >= 10_000.0, "{:?}", row.cpu);
     assert!(row.notes.iter().any(|note| note.contains("not ours")), "{:?}", row.notes);
@@ -174,16 +186,17 @@ fn what_the_engine_counts_is_that_of_the_step() {
         metrics.stall_seconds += 0.5;
         Ok(Did { written: 10, ..Did::default() })
     });
-    let row = run(&store, &spec(4), vec![client], None, &mut silent).unwrap();
+    let row = run(&store, work(4, vec![client])).unwrap();
     assert_eq!((row.counted.flush_bytes, row.counted.write_amp), (120, Some(3.0)));
     assert_eq!(row.counted.levels[0].files, 2);
     let stalled = row.counted.stall_percent * row.seconds / 100.0;
     assert!((stalled - 2.0).abs() < 1e-6, "{stalled}");
 
     // What an engine does while it opens is owed to the step.
-    let spec = StepSpec { opened: Some(Opened::default()), ..spec(1) };
+    let named = Named { opened: Some(Opened::default()), ..NAMED };
     let wait_idle: Box<dyn Client> = Box::new(WaitIdle(&store));
-    let row = run(&store, &spec, vec![wait_idle], None, &mut silent).unwrap();
+    let work = work(1, vec![wait_idle]);
+    let row = run_step(&store, &named, work, (0.0, 0.0), &mut silent).unwrap();
     assert_eq!((row.counted.flush_bytes, row.counted.compaction_bytes), (1120, 500));
     assert_eq!((row.ops, row.counted.write_amp), (1, None));
 }
@@ -191,26 +204,25 @@ fn what_the_engine_counts_is_that_of_the_step() {
 #[test]
 fn a_writer_beside_says_whether_it_held_its_rate() {
     let store = Fake::default();
-    let spec = StepSpec {
-        ops: None,
-        duration: Some(Duration::from_millis(300)),
-        kinds: &["get"],
-        ..StepSpec::default()
-    };
     let reader = || {
         each(|_| {
             std::thread::sleep(Duration::from_millis(1));
             Ok(Did::default())
         })
     };
-    let held = |rate, nap: u64| {
-        let client = each(move |_| {
+    let beside_writer = |writer_rate, nap: u64| {
+        let writer = each(move |_| {
             std::thread::sleep(Duration::from_millis(nap));
             Ok(Did { written: 3, ..Did::default() })
         });
-        Some(Held { clients: vec![client], rate, client_us_per_op: 0.0 })
+        Work {
+            duration: Some(Duration::from_millis(300)),
+            writers: vec![writer],
+            writer_rate,
+            ..Work::new("read", &["get"], vec![reader()])
+        }
     };
-    let row = run(&store, &spec, vec![reader()], held(20.0, 0), &mut silent).unwrap();
+    let row = run(&store, beside_writer(20.0, 0)).unwrap();
     let writer = row.writer.unwrap();
     // One operation is due at once, then one each 50 ms.
     let due = 1.0 + 20.0 * row.seconds;
@@ -219,7 +231,7 @@ fn a_writer_beside_says_whether_it_held_its_rate() {
     assert_eq!(row.counted.user_bytes, writer.written_bytes);
     assert_eq!(writer.wanted, 20.0);
 
-    let row = run(&store, &spec, vec![reader()], held(100_000.0, 10), &mut silent).unwrap();
+    let row = run(&store, beside_writer(100_000.0, 10)).unwrap();
     let writer = row.writer.unwrap();
     assert!(!writer.held && writer.latency.us.p50 > 50_000.0, "{writer:?}");
     assert!(row.notes.iter().any(|note| note.contains("did not hold")), "{:?}", row.notes);
@@ -228,33 +240,32 @@ fn a_writer_beside_says_whether_it_held_its_rate() {
 #[test]
 fn intervals_are_seconds() {
     let store = Fake::default();
-    let spec = StepSpec { ops: None, expected_ops: Some(1 << 40), ..spec(0) };
     let ticks = AtomicUsize::new(0);
     let client = Box::new(Until(&ticks, 2));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut tell = |progress: &Progress| {
-        told.push(progress.clone());
-        ticks.store(told.len(), Ordering::Relaxed);
+        reported.push(progress.clone());
+        ticks.store(reported.len(), Ordering::Relaxed);
     };
-    let row = run(&store, &spec, vec![client], None, &mut tell).unwrap();
-    assert_eq!((row.intervals.len(), row.rates.intervals), (told.len(), told.len()));
+    let work = Work { expected_ops: Some(1 << 40), ..endless(vec![client]) };
+    let row = run_step(&store, &NAMED, work, (0.0, 0.0), &mut tell).unwrap();
+    assert_eq!((row.intervals.len(), row.rates.intervals), (reported.len(), reported.len()));
     assert!(row.intervals.iter().all(|interval| interval.writer_rate == 0.0));
     assert!(row.intervals[0].max_us >= 30_000.0 && row.intervals[0].rate > 0.0);
-    assert!(told[0].share.unwrap() < 0.1 && told[1].ops > told[0].ops, "{told:?}");
+    assert!(reported[0].share.unwrap() < 0.1 && reported[1].ops > reported[0].ops, "{reported:?}");
 }
 
 #[test]
 fn a_writer_beside_has_rates_of_its_own() {
     let store = Fake::default();
     let ticks = AtomicUsize::new(0);
-    let spec = StepSpec { ops: None, ..spec(0) };
     let writer = each(|_| Ok(Did { grown: 2, ..Did::default() }));
-    let held = Held { clients: vec![writer], rate: 400.0, client_us_per_op: 0.0 };
     let mut tell = |_: &Progress| {
         ticks.fetch_add(1, Ordering::Relaxed);
     };
     let client = Box::new(Until(&ticks, 3));
-    let row = run(&store, &spec, vec![client], Some(held), &mut tell).unwrap();
+    let work = Work { writers: vec![writer], writer_rate: 400.0, ..endless(vec![client]) };
+    let row = run_step(&store, &NAMED, work, (0.0, 0.0), &mut tell).unwrap();
     let writer = row.writer.unwrap();
     assert_eq!((writer.rates.intervals, row.live_grown_bytes), (3, 2 * writer.ops as i64));
     let rates: Vec<f64> = row.intervals.iter().map(|interval| interval.writer_rate).collect();
@@ -281,7 +292,6 @@ impl Client for Until<'_> {
 #[test]
 fn a_failing_client_ends_the_step() {
     let store = Fake::default();
-    let forever = || StepSpec { ops: None, ..spec(0) };
     let idle = || {
         each(|_| {
             std::thread::sleep(Duration::from_millis(1));
@@ -289,19 +299,16 @@ fn a_failing_client_ends_the_step() {
         })
     };
     let fails = each(|pace| if pace.done() < 3 { Ok(Did::default()) } else { Err("full".into()) });
-    let error = run(&store, &forever(), vec![idle(), fails], None, &mut silent).unwrap_err();
+    let error = run(&store, endless(vec![idle(), fails])).unwrap_err();
     assert_eq!(error.to_string(), "full");
 
     let panics = each(|_| panic!("a test of panics"));
-    let error = run(&store, &forever(), vec![idle(), panics], None, &mut silent).unwrap_err();
+    let error = run(&store, endless(vec![idle(), panics])).unwrap_err();
     assert!(error.to_string().contains("panicked"), "{error}");
 
-    let fails = Held {
-        clients: vec![each(|_| Err("read-only".into()))],
-        rate: 10.0,
-        client_us_per_op: 0.0,
-    };
-    let error = run(&store, &forever(), vec![idle()], Some(fails), &mut silent).unwrap_err();
+    let writers = vec![each(|_| Err("read-only".into()))];
+    let work = Work { writers, writer_rate: 10.0, ..endless(vec![idle()]) };
+    let error = run(&store, work).unwrap_err();
     assert_eq!(error.to_string(), "read-only");
 }
 
@@ -335,8 +342,7 @@ fn the_peak_of_memory_is_that_of_the_step() {
         return;
     }
     drop(std::hint::black_box(vec![1u8; 300 << 20]));
-    let row =
-        run(&Fake::default(), &spec(1), vec![each(|_| Ok(Did::default()))], None, &mut silent);
+    let row = run(&Fake::default(), work(1, vec![each(|_| Ok(Did::default()))]));
     let row = row.unwrap();
     let could_reset = row.notes.is_empty();
     assert!(

@@ -1,13 +1,13 @@
 //! What a workload gives of a step, to be run: its clients, what they are called and how far they
-//! go.
+//! go; and how far the step is.
 
-use crate::run::pace::Client;
-use crate::run::row::{Opened, Row};
-use crate::run::spec::{Held, Progress, StepSpec};
-use crate::run::step::{client_cost, run};
+use crate::measure::thread_cpu_seconds;
+use crate::run::pace::{Bounds, Client, Pace, Seen, Total};
+use crate::run::row::Opened;
 use crate::stores::engine::Result;
-use crate::stores::store::Store;
-use std::time::Duration;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// The clients of one step, and how far they go.
 pub struct Work<'s> {
@@ -17,24 +17,24 @@ pub struct Work<'s> {
     pub kinds: &'static [&'static str],
     /// The clients, one thread each.
     pub clients: Vec<Box<dyn Client + 's>>,
-    /// Operations of all clients together; `None` if they stop by themselves or time ends the step.
+    /// Operations of all clients together. `None` if they stop by themselves or time ends the step.
     pub ops: Option<u64>,
-    /// Operations to expect, for the display of progress, where `ops` does not tell.
+    /// Operations to expect, for the display of progress, where `ops` is `None`.
     pub expected_ops: Option<u64>,
-    /// How long the step takes, the time to warm up not included, if it is bound by time.
+    /// How long the step takes, without the warm-up, if time ends it.
     pub duration: Option<Duration>,
     /// How long the clients run before anything is measured.
     pub warm_up: Duration,
-    /// Operations per second of all clients together; `None` is as fast as they go.
+    /// Operations per second of all clients together. `None` is as fast as they can.
     pub rate: Option<f64>,
-    /// Who writes beside them, one thread each.
+    /// Writers beside them, one thread each. They end when the clients do.
     pub writers: Vec<Box<dyn Client + 's>>,
     /// Operations per second of all writers together.
     pub writer_rate: f64,
 }
 
 impl<'s> Work<'s> {
-    /// Clients that go on until they are done, as fast as they go, with no writer beside them.
+    /// Clients that run until they are done, as fast as they can, with no writer beside them.
     pub fn new(
         unit: &'static str,
         kinds: &'static [&'static str],
@@ -54,8 +54,12 @@ impl<'s> Work<'s> {
         }
     }
 
-    /// CPU microseconds per operation of the first client and of the first writer themselves, on a
-    /// store that does nothing.
+    /// CPU microseconds per operation of the first client itself and of the first writer itself (0
+    /// without one), measured on a store that does nothing.
+    ///
+    /// # Errors
+    ///
+    /// A client fails.
     pub fn client_costs(mut self) -> Result<(f64, f64)> {
         let cost = |client: Option<&mut Box<dyn Client + 's>>, rate| match client {
             Some(client) => client_cost(client.as_mut(), rate),
@@ -66,6 +70,30 @@ impl<'s> Work<'s> {
         let clients = cost(self.clients.first_mut(), rate)?;
         Ok((clients, cost(self.writers.first_mut(), Some(writer_rate))?))
     }
+}
+
+/// CPU microseconds per operation of a client itself. `client` works on a store that does nothing,
+/// as fast as it can, or at `rate` operations per second (waiting costs too).
+pub(super) fn client_cost(client: &mut dyn Client, rate: Option<f64>) -> Result<f64> {
+    const OPS: u64 = 100_000;
+    const ROUNDS: usize = 3;
+    let (stop, seen) = (AtomicBool::new(false), Seen::default());
+    let mut best = f64::MAX;
+    // The first round warms up caches and page tables. The cheapest of the others was disturbed
+    // least.
+    for round in 0..ROUNDS {
+        let deadline = Some(Instant::now() + Duration::from_millis(200));
+        let mut pace =
+            Pace::new(Bounds { ops: Some(OPS), deadline, rate, warm: None }, &stop, &seen);
+        let before = thread_cpu_seconds();
+        client.run(&mut pace)?;
+        let used = thread_cpu_seconds() - before;
+        if round > 0 && pace.done() > 0 {
+            best = best.min(used * 1e6 / pace.done() as f64);
+        }
+    }
+    // A client that does its work only once has nothing left for the later rounds.
+    Ok(if best == f64::MAX { 0.0 } else { best })
 }
 
 /// A step as a report names it, and what is known before it begins.
@@ -79,31 +107,33 @@ pub struct Named<'a> {
     pub opened: Option<Opened>,
 }
 
-/// Runs a step; `costs` is of [`Work::client_costs`], `tell` is called once a second.
-pub fn run_work<S: Store>(
-    store: &S,
-    named: &Named<'_>,
-    work: Work<'_>,
-    costs: (f64, f64),
-    tell: &mut dyn FnMut(&Progress),
-) -> Result<Row> {
-    let spec = StepSpec {
-        workload: named.workload,
-        step: named.step,
-        unit: work.unit,
-        kinds: work.kinds,
-        ops: work.ops,
-        duration: work.duration,
-        warm_up: work.warm_up,
-        rate: work.rate,
-        expected_ops: work.expected_ops,
-        client_us_per_op: costs.0,
-        opened: named.opened,
-    };
-    let held = (!work.writers.is_empty()).then_some(Held {
-        clients: work.writers,
-        rate: work.writer_rate,
-        client_us_per_op: costs.1,
-    });
-    run(store, &spec, work.clients, held, tell)
+/// How far a step is: what [`run_step`](super::step::run_step) tells once a second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Progress {
+    /// Seconds since the beginning of the step, with the warm-up.
+    pub seconds: f64,
+    /// Operations done.
+    pub ops: u64,
+    /// Operations per second in the last second.
+    pub rate: f64,
+    /// The share that is done, from 0 to 1. `None` if it is not known.
+    pub share: Option<f64>,
+    /// CPU seconds of the engine's processes so far.
+    pub cpu_seconds: f64,
+    /// Bytes that these processes read and wrote so far.
+    pub io_bytes: u64,
+}
+
+/// The part of `ops` that client number `client`, from 0, of `clients` does. The parts differ by at
+/// most 1 and sum up to `ops`.
+pub fn share(ops: u64, clients: usize, client: usize) -> u64 {
+    let (clients, client) = (clients.max(1) as u64, client as u64);
+    ops / clients + u64::from(client < ops % clients)
+}
+
+/// What the clients of a step did.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) foreground: Total,
+    pub(super) background: Option<Total>,
 }

@@ -19,15 +19,15 @@ pub type Result<T> = std::result::Result<T, Failure>;
 /// stays zero or `None`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Metrics {
-    /// Keys and values that the user wrote.
+    /// Bytes of keys and values that the user wrote.
     pub user_bytes: u64,
-    /// Written to write-ahead logs.
+    /// Bytes written to write-ahead logs.
     pub wal_bytes: u64,
-    /// Written by flushes (or, by engines without a tree of levels, to pages).
+    /// Bytes written by flushes; of engines without levels, bytes written to pages.
     pub flush_bytes: u64,
-    /// Written by compactions, flushes not included.
+    /// Bytes written by compactions, without flushes.
     pub compaction_bytes: u64,
-    /// Time that writers were delayed or stopped by the engine.
+    /// Seconds that the engine delayed or stopped writers.
     pub stall_seconds: f64,
     /// CPU seconds of flush and compaction, where the engine knows.
     pub background_cpu_seconds: Option<f64>,
@@ -52,17 +52,17 @@ pub struct Level {
     pub level: u32,
     /// Tables in it now.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of these tables.
     pub bytes: u64,
     /// Bytes that jobs with this output level have read.
     pub read_bytes: u64,
-    /// Bytes that they have written.
+    /// Bytes that these jobs have written.
     pub written_bytes: u64,
-    /// How many there were.
+    /// How many jobs there were.
     pub jobs: u64,
-    /// Their wall seconds.
+    /// Wall seconds of these jobs.
     pub seconds: f64,
-    /// Their CPU seconds.
+    /// CPU seconds of these jobs.
     pub cpu_seconds: f64,
 }
 
@@ -111,8 +111,8 @@ pub enum Op<'a> {
     Delete(TreeId, &'a [u8]),
 }
 
-/// Operations that are applied as a whole: all of them or none. Kept to be used again, so that it
-/// does not allocate.
+/// Operations that are applied as a whole: all of them or none. A batch that is cleared and filled
+/// again does not allocate.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -173,7 +173,7 @@ impl Batch {
     }
 }
 
-/// A store that can be measured.
+/// A store that can be measured. Every call fails with the engine's error.
 pub trait Engine: Send + Sync + Sized {
     /// What one thread works with.
     type Handle: Handle;
@@ -184,8 +184,8 @@ pub trait Engine: Send + Sync + Sized {
     /// The version in reports.
     fn version() -> String;
 
-    /// Opens the store in `dir`, or creates it there, with these trees; those that are missing are
-    /// made. A [`TreeId`] is an index into `trees`.
+    /// Opens the store in `dir`, or creates it there, with these trees. Missing trees are created.
+    /// A [`TreeId`] is an index into `trees`.
     fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Self>;
 
     /// Every setting of the engine that differs from its default or matters for a comparison, in
@@ -195,8 +195,8 @@ pub trait Engine: Send + Sync + Sized {
     /// A handle for one thread.
     fn handle(&self) -> Result<Self::Handle>;
 
-    /// Removes all rows of a tree at the engine's best speed and gives their space back; the tree
-    /// can be written to again. No handle is in use meanwhile.
+    /// Removes all rows of a tree as fast as the engine can, and frees their space. The tree stays
+    /// usable. The caller makes sure that no handle is in use meanwhile.
     fn clear_tree(&self, tree: TreeId) -> Result<()>;
 
     /// Flushes everything and waits until no compaction is due.
@@ -209,12 +209,12 @@ pub trait Engine: Send + Sync + Sized {
     fn close(self) -> Result<()>;
 }
 
-/// One thread's view of a store.
+/// One thread's view of a store. Every call fails with the engine's error.
 pub trait Handle: Send {
     /// Writes one pair.
     fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// Looks a key up and shows its value; whether it was there.
+    /// Looks up a key and shows its value to `found`. Returns whether the key is there.
     fn get(&mut self, tree: TreeId, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool>;
 
     /// Deletes one key.
@@ -223,8 +223,9 @@ pub trait Handle: Send {
     /// Applies all operations of a batch or none.
     fn write(&mut self, batch: &Batch) -> Result<()>;
 
-    /// Shows up to `rows` pairs from the first key that is not less than `from`, in order, until
-    /// `row` answers false; how many were shown. They are of one moment: a scan is a snapshot.
+    /// Shows up to `rows` pairs in key order, from the first key that is not less than `from`,
+    /// until `row` answers false. Returns how many were shown. A scan is a snapshot: all pairs are
+    /// of one moment.
     fn scan(
         &mut self,
         tree: TreeId,

@@ -28,6 +28,10 @@ pub struct KvStore<E> {
 impl<E: Engine> KvStore<E> {
     /// Opens the engine in `folder` with a workload's trees, or makes it there; see
     /// [`Engine::open`].
+    ///
+    /// # Errors
+    ///
+    /// The engine cannot open or create the store.
     pub fn open(folder: &Path, setup: &Setup, trees: &[&str]) -> Result<KvStore<E>> {
         Ok(KvStore {
             engine: E::open(folder, setup, trees)?,
@@ -46,6 +50,10 @@ impl<E: Engine> KvStore<E> {
 
     /// Clears all trees that have something in them; their numbers begin anew. No handle is in use
     /// meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The engine fails.
     pub fn clear(&self) -> Result<()> {
         for tree in 0..self.sequences.len() {
             let is_full = self.engine.handle()?.scan(tree, b"", 1, &mut |_, _| true)? > 0;

@@ -16,6 +16,10 @@ pub struct Shale {
 }
 
 /// The settings of a run as Shale's own.
+///
+/// # Errors
+///
+/// A codec is unknown, or `block_bytes` does not fit 32 bits.
 pub fn config(setup: &Setup) -> Result<Config> {
     let codecs = Codecs {
         upper: setup.codecs.upper.parse()?,

@@ -1,5 +1,5 @@
-//! What every system under test gives the driver of a step, be it a library in this process or a
-//! server beside it. Each workload adds the operations that it needs as a trait of its own.
+//! What the driver of a step needs of every system under test, a library in this process or a
+//! server. Each workload has a trait for the operations that it needs besides.
 
 use crate::stores::engine::{Metrics, Result};
 use std::collections::BTreeMap;
@@ -8,15 +8,15 @@ use std::path::PathBuf;
 /// Where an engine works, and so what is measured of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// In this process, as a library: the client's own share is told apart.
+    /// In this process, as a library. The CPU of the client is subtracted.
     Here,
-    /// In these processes, this one not among them: a server.
+    /// In these processes, by their ids, without this one: a server.
     Processes(Vec<u32>),
-    /// Where it cannot be measured: a server at an address that was given.
+    /// Where nothing can be measured: a server at a given address.
     Elsewhere,
 }
 
-/// An open store.
+/// An open store. Every call fails with the store's error.
 pub trait Store: Send + Sync + Sized {
     /// The engine's name, as on the command line.
     fn name(&self) -> String;
@@ -27,8 +27,8 @@ pub trait Store: Send + Sync + Sized {
     /// Its whole configuration as name and value, in its own words.
     fn configuration(&self) -> Vec<(String, String)>;
 
-    /// Where its files are: their size and their device are measured. `None` if they are elsewhere,
-    /// as those of a server at a given address.
+    /// The folder of its files, whose size and device are measured. `None` for a server at a given
+    /// address.
     fn folder(&self) -> Option<PathBuf>;
 
     /// Whose CPU, I/O and memory are the engine's.
@@ -36,7 +36,7 @@ pub trait Store: Send + Sync + Sized {
         Host::Here
     }
 
-    /// What a reader must know of the step that was just done, for the row's notes.
+    /// What a reader must know about the last step, for the notes of the row.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -46,7 +46,7 @@ pub trait Store: Send + Sync + Sized {
         BTreeMap::new()
     }
 
-    /// Flushes everything and waits until the engine has nothing more to do.
+    /// Flushes everything and waits until no flush and no compaction is due.
     fn wait_idle(&self) -> Result<()>;
 
     /// What the engine counted so far. Asked for once a second during a step.

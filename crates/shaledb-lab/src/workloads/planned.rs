@@ -38,3 +38,15 @@ pub fn planned(steps: impl Iterator<Item = (String, bool)>) -> Vec<PlannedStep> 
     }
     planned
 }
+
+/// The step that a table of names calls `name`.
+pub(super) fn named<S: Copy>(names: &[(&'static str, S)], name: &str) -> Option<S> {
+    names.iter().find(|(other, _)| *other == name).map(|&(_, step)| step)
+}
+
+/// The name of a step in such a table, which has it.
+pub(super) fn name_of<S: PartialEq>(names: &[(&'static str, S)], step: &S) -> &'static str {
+    let found = names.iter().find(|(_, other)| other == step);
+    debug_assert!(found.is_some(), "a step without a name");
+    found.map_or("", |(name, _)| name)
+}

@@ -60,8 +60,8 @@ impl Start {
         self.same(fs, PATH)?;
         if fs.exists(Path::new(BESIDE))? {
             let refused = open_db(fs, BESIDE, &self.config);
-            let told = refused.map(drop).unwrap_err().to_string();
-            assert!(told.contains("make the checkpoint `copy` again"), "{told}");
+            let refusal = refused.map(drop).unwrap_err().to_string();
+            assert!(refusal.contains("make the checkpoint `copy` again"), "{refusal}");
         }
         if !fs.exists(Path::new(TO))? {
             open_db(fs, PATH, &self.config)?.checkpoint(TO)?;
@@ -155,17 +155,17 @@ fn an_unfinished_checkpoint_is_replaced_but_nothing_else_is() {
     let (fs, db) = start.open().unwrap_or_else(|failure| panic!("{failure}"));
     fs.create_dir_all(Path::new(BESIDE)).unwrap();
     fs.create(Path::new("/backups/today/copy.unfinished/notes.txt")).unwrap();
-    let told = db.checkpoint(TO).unwrap_err().to_string();
-    assert!(told.contains("notes.txt") && told.contains("another name"), "{told}");
+    let refusal = db.checkpoint(TO).unwrap_err().to_string();
+    assert!(refusal.contains("notes.txt") && refusal.contains("another name"), "{refusal}");
     assert!(fs.exists(Path::new("/backups/today/copy.unfinished/notes.txt")).unwrap());
     assert!(!fs.exists(Path::new(TO)).unwrap());
 
     // Somebody else is making it.
     db.checkpoint("/other/copy").unwrap();
     fs.create_dir_all(Path::new("/other/second.unfinished")).unwrap();
-    let held = fs.lock(Path::new("/other/second.unfinished/LOCK")).unwrap();
+    let lock = fs.lock(Path::new("/other/second.unfinished/LOCK")).unwrap();
     assert!(matches!(db.checkpoint("/other/second"), Err(Error::Locked { .. })));
-    drop(held);
+    drop(lock);
     db.checkpoint("/other/second").unwrap();
     assert!(matches!(db.checkpoint("/other/x.unfinished"), Err(Error::InvalidArgument(_))));
     assert!(matches!(db.checkpoint("/"), Err(Error::InvalidArgument(_))));

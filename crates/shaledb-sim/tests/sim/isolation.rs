@@ -178,11 +178,11 @@ fn histories(
         disturbed += world.waits + world.refused;
         merges += world.merges;
         if let Some(finding) = check(&world.history, &world.finals()) {
-            let told: Vec<&Run> =
+            let involved: Vec<&Run> =
                 finding.transactions.iter().map(|index| &world.history[*index]).collect();
             assert!(
                 allowed.is_some_and(|allowed| finding.anomaly >= allowed),
-                "{label}: {finding:?}: {told:?}"
+                "{label}: {finding:?}: {involved:?}"
             );
             found += 1;
         }

@@ -7,6 +7,7 @@ mod crash;
 mod dictionary;
 mod fault;
 mod flush;
+mod failed_sync;
 mod follower;
 mod isolation;
 mod metamorphic;
@@ -14,7 +15,6 @@ mod model;
 mod prepared;
 mod stages;
 mod threads;
-mod told;
 mod undecided;
 mod unsynced;
 mod verify;
@@ -35,12 +35,12 @@ const HANG: Duration = Duration::from_secs(120);
 impl Case {
     fn new(label: String) -> Case {
         let (done, wait) = mpsc::channel::<()>();
-        let told = label.clone();
+        let name = label.clone();
         let late = Arc::new(AtomicBool::new(false));
         std::thread::spawn(move || {
             if wait.recv_timeout(HANG) == Err(mpsc::RecvTimeoutError::Timeout) {
                 late.store(true, Ordering::Relaxed);
-                eprintln!("{told} hangs");
+                eprintln!("{name} hangs");
                 std::process::abort();
             }
         });

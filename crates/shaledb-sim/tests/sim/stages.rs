@@ -83,8 +83,8 @@ fn a_failure_between_parts_gives_no_wrong_answer() {
 fn loose_bytes(world: &World) -> u64 {
     let files = world.fs.files();
     let tables = files.iter().filter(|(path, _)| kind(path) == "table");
-    let held = world.table_bytes().unwrap_or_else(|failure| panic!("{failure}"));
-    tables.map(|(_, bytes)| bytes).sum::<u64>() - held
+    let referenced = world.table_bytes().unwrap_or_else(|failure| panic!("{failure}"));
+    tables.map(|(_, bytes)| bytes).sum::<u64>() - referenced
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn kind(path: &Path) -> String {
 }
 
 /// Whether this file was named; or why that need not be.
-fn judge(fs: &MemFs, path: &Path, whole: &(u64, usize), what: &str) -> bool {
+fn names_file(fs: &MemFs, path: &Path, whole: &(u64, usize), what: &str) -> bool {
     let damage = match verify(fs) {
         Ok(report) if report.damage.is_empty() => {
             // What is behind the last commit: the mark of a close in good order.
@@ -136,7 +136,7 @@ fn damage_of_any_file_is_named() {
             let _case = Case::new(what.clone());
             let disk = fs.crash_clone(0, CrashMode::Kept);
             assert!(disk.corrupt(&path, at, xor));
-            tally(judge(&disk, &path, &whole, &what));
+            tally(names_file(&disk, &path, &whole, &what));
             let what = format!("{}: cut to {at} bytes", path.display());
             let disk = fs.crash_clone(0, CrashMode::Kept);
             let mut file = disk.append(&path).unwrap();
@@ -144,7 +144,7 @@ fn damage_of_any_file_is_named() {
             file.sync().unwrap();
             // The log that ends at a record's end is another matter: the close mark's.
             if kind != "wal" && kind != "MANIFEST" {
-                tally(judge(&disk, &path, &whole, &what));
+                tally(names_file(&disk, &path, &whole, &what));
             }
             at += random.random_range(1..=2 * stride);
         }
@@ -157,7 +157,7 @@ fn damage_of_any_file_is_named() {
         } else if kind == "CURRENT" {
             assert!(matches!(verify(&disk), Err(Error::NoDatabase(_))), "{what}");
         } else {
-            tally(judge(&disk, &path, &whole, &what));
+            tally(names_file(&disk, &path, &whole, &what));
         }
     }
     println!("[not named, named] by kind: {noticed:?}");

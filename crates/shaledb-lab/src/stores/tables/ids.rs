@@ -24,6 +24,10 @@ fn first<H: Handle>(handle: &mut H, tree: TreeId, table: u32, from: u64) -> Resu
 
 /// The numbers of a table's rows, if it has any. A scan goes upwards only, so the last one is found
 /// by halves: about 64 scans.
+///
+/// # Errors
+///
+/// The engine fails, or a key is not one of a table.
 pub fn ids<H: Handle>(
     handle: &mut H,
     tree: TreeId,

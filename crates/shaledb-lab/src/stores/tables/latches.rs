@@ -31,6 +31,10 @@ impl Latches {
     }
 
     /// Takes one latch; whoever holds it takes no other.
+    ///
+    /// # Errors
+    ///
+    /// A thread that held the latch panicked.
     #[inline]
     pub fn one(&self, latch: usize) -> Result<MutexGuard<'_, ()>> {
         self.0[latch].0.lock().map_err(|_| Failure::from(PANICKED))
@@ -39,6 +43,10 @@ impl Latches {
     /// Takes the latches that `latches` names, which it sorts; it lets all that `held` had go
     /// first. All of a transaction's latches are taken at once and in order, so there is no
     /// deadlock.
+    ///
+    /// # Errors
+    ///
+    /// A thread that held one of the latches panicked.
     pub fn take<'s>(
         &'s self,
         latches: &mut Vec<usize>,

@@ -16,6 +16,10 @@ pub struct Sequence {
 
 impl Sequence {
     /// The next number.
+    ///
+    /// # Errors
+    ///
+    /// The engine fails.
     #[inline]
     pub fn next(&self, handle: &mut impl Handle, tree: TreeId) -> Result<u64> {
         self.know(handle, tree)?;
@@ -23,6 +27,10 @@ impl Sequence {
     }
 
     /// Numbers up to `number` were given otherwise.
+    ///
+    /// # Errors
+    ///
+    /// The engine fails.
     pub fn raise(&self, handle: &mut impl Handle, tree: TreeId, number: u64) -> Result<()> {
         self.know(handle, tree)?;
         self.next.fetch_max(number + 1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! The insert benchmark: rows with three secondary indexes go into a table in the order of its
 //! primary key, so that each secondary index is written at random; then queries run beside a writer
-//! that is held at a rate.
+//! with a fixed rate.
 //!
 //! ```text
 //! l.i0      loads --rows rows, without secondary indexes

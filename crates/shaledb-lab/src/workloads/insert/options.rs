@@ -3,7 +3,7 @@
 use super::over_kv::INDEX_BYTES;
 use super::purchase::COLUMN_BYTES;
 use super::step::Step;
-use crate::options::ValueBytes;
+use crate::options::{ValueBytes, texts};
 use crate::units::parse_some;
 use crate::workloads::planned::{PlannedStep, planned};
 use clap::Args;
@@ -25,9 +25,10 @@ pub struct InsertOptions {
         value_delimiter = ',',
         default_value = "l.i0,l.x,l.i1,l.i2,qr100,qp100,qr500,qp500,qr1000,qp1000"
     )]
+    #[serde(with = "texts")]
     pub steps: Vec<Step>,
 
-    /// Clients; each has a table of its own
+    /// Clients; each has its own table
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub clients: u32,
 
@@ -39,7 +40,7 @@ pub struct InsertOptions {
     #[arg(long, default_value = "400k", value_parser = parse_some)]
     pub inserts: u64,
 
-    /// How long a step of queries takes
+    /// Seconds of each step of queries
     #[arg(long, default_value_t = 10.0, value_parser = crate::options::positive)]
     pub seconds: f64,
 
@@ -67,7 +68,7 @@ pub struct InsertOptions {
     #[arg(long, default_value = "10-20", value_name = "MIN-MAX")]
     pub data_bytes: ValueBytes,
 
-    /// The share of `data` that is random; the rest is one character again and again
+    /// The percentage of `data` that is random; the rest repeats one character
     #[arg(long, default_value = "50", value_parser = percent)]
     pub random_percent: u32,
 
@@ -83,7 +84,7 @@ pub struct InsertOptions {
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub products: u32,
 
-    /// The price that none reaches; prices have two digits after the point
+    /// The bound on prices, which none reaches; prices have two digits after the point
     #[arg(
         long,
         default_value_t = 500,
@@ -98,7 +99,7 @@ impl InsertOptions {
         match step {
             Step::Load { .. } => self.rows_per_load_commit,
             Step::Insert { few: true } => (self.rows_per_commit / 10).max(1),
-            // A writer that is held at a rate commits at least once a second.
+            // A writer with a fixed rate commits at least once a second.
             Step::Query { rate, .. } => self.rows_per_commit.min(u64::from(rate.max(1))),
             _ => self.rows_per_commit,
         }
@@ -148,17 +149,23 @@ impl InsertOptions {
         rows.saturating_mul(COLUMN_BYTES + data + index)
     }
 
-    /// What does not fit together, with what to do.
+    /// Checks that the parameters fit together.
+    ///
+    /// # Errors
+    ///
+    /// The first step is no load, or the tables are too small for the deletes.
     pub fn check(&self) -> Result<(), String> {
         let first = self.steps.first();
         if !matches!(first, None | Some(Step::Load { .. })) {
-            return Err("--steps: the first step makes the table: l.i0 or l.i".to_owned());
+            return Err(
+                "--steps: the first step must create the tables. Begin with l.i0 or l.i".to_owned()
+            );
         }
         let least = u64::from(self.clients) * self.rows_per_commit;
         if !self.no_deletes && self.rows < least {
             return Err(format!(
-                "--rows: {} rows are too few for {} clients that each delete {} rows at a time; \
-                 give at least {least}, or --no-deletes",
+                "--rows: {} rows are too few for {} clients that each delete {} rows at a time. \
+                 Give at least {least}, or --no-deletes",
                 self.rows, self.clients, self.rows_per_commit
             ));
         }

@@ -10,9 +10,8 @@ use super::store::{Index, Sales};
 use crate::generate::Random;
 use crate::run::pace::Client;
 use crate::run::row::Row;
-use crate::run::spec::{Progress, share};
-use crate::run::step::WaitIdle;
-use crate::run::work::{Named, Work, run_work};
+use crate::run::step::{WaitIdle, run_step};
+use crate::run::work::{Named, Progress, Work, share};
 use crate::stores::engine::Result;
 use crate::stores::null::Null;
 use std::collections::BTreeMap;
@@ -20,6 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The clients of a step; a load makes its tables here.
+///
+/// # Errors
+///
+/// The store cannot create its tables, or gives no session.
 pub fn work<'s, S: Sales>(
     store: &'s S,
     options: &InsertOptions,
@@ -151,11 +154,15 @@ pub fn run<S: Sales>(
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Row> {
     let work = work(store, options, step, seed)?;
-    run_work(store, named, work, costs, tell)
+    run_step(store, named, work, costs, tell)
 }
 
 /// Figures of this benchmark alone, at the end of a step: `table_rows`; and, without secondary
 /// indexes, `predicted_size_bytes` and how the measured size relates to it.
+///
+/// # Errors
+///
+/// The store fails.
 pub fn extra<S: Sales>(
     store: &S,
     options: &InsertOptions,

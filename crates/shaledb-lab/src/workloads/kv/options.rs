@@ -30,7 +30,7 @@ pub struct KvOptions {
     #[arg(long, value_parser = parse_some)]
     pub ops: Option<u64>,
 
-    /// The longest a benchmark may run, in seconds; fills always complete
+    /// The most seconds that a benchmark runs; fills always complete
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub duration: Option<f64>,
 
@@ -38,11 +38,11 @@ pub struct KvOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub warm_up: u64,
 
-    /// The size of a key
+    /// Bytes of a key
     #[arg(long, default_value = "20", value_parser = key_bytes)]
     pub key_bytes: usize,
 
-    /// The size of a value, or the least and the most, evenly spread
+    /// Bytes of a value, or the least and the most, evenly spread
     #[arg(long, default_value = "100-400", value_name = "MIN-MAX")]
     pub value_bytes: ValueBytes,
 
@@ -54,7 +54,7 @@ pub struct KvOptions {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub threads: u64,
 
-    /// How fast readwhilewriting writes, in MB (2^20) per second
+    /// The rate of the writer of readwhilewriting, in MiB per second
     #[arg(long, default_value = "10", value_name = "MB/S", value_parser = positive)]
     pub rate_limit: f64,
 }

@@ -5,9 +5,8 @@ use super::clients::KvClient;
 use super::options::KvOptions;
 use crate::run::pace::Client;
 use crate::run::row::Row;
-use crate::run::spec::Progress;
-use crate::run::step::WaitIdle;
-use crate::run::work::{Named, Work, run_work};
+use crate::run::step::{WaitIdle, run_step};
+use crate::run::work::{Named, Progress, Work};
 use crate::setup::Setup;
 use crate::stores::engine::{Engine, Result};
 use crate::stores::kv::KvStore;
@@ -105,5 +104,5 @@ pub fn run<E: Engine>(
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Row> {
     let work = work(store, options, benchmark, seed)?;
-    run_work(store, named, work, costs, tell)
+    run_step(store, named, work, costs, tell)
 }

@@ -93,13 +93,13 @@ impl Shuffle {
     fn moved(&self, number: u64, by: impl Fn(u64, u64) -> u64) -> u64 {
         debug_assert!(number < self.count);
         let groups = self.turns.len() as u64;
-        let (group, place) = (number % groups, number / groups);
+        let (group, position) = (number % groups, number / groups);
         // The first groups have one number more, unless the groups are all of one size.
         let size = (self.count - group).div_ceil(groups);
         let turn = u64::from(self.turns[group as usize]);
-        let moved = by(turn, size) + place;
-        let place = if moved >= size { moved - size } else { moved };
-        place * groups + group
+        let moved = by(turn, size) + position;
+        let position = if moved >= size { moved - size } else { moved };
+        position * groups + group
     }
 
     /// Where a number goes.

@@ -42,15 +42,15 @@ pub struct LinkbenchOptions {
     #[arg(long, value_parser = parse_rate)]
     pub rate: Option<f64>,
 
-    /// At most so many operations of all clients in a query step [default: no bound]
+    /// The most operations of all clients in a query step [default: no bound]
     #[arg(long, value_parser = parse_some)]
     pub requests: Option<u64>,
 
-    /// Links that a range query returns at most
+    /// The most links that a range query returns
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub range_limit: u64,
 
-    /// Of the range queries, how many in a hundred ask for older links where a list was cut
+    /// The percentage of range queries that ask for older links where a list was cut
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub history_percent: u8,
 
@@ -67,7 +67,7 @@ pub struct LinkbenchOptions {
 fn parse_maxid1(text: &str) -> Result<u64, String> {
     match parse_count(text)? {
         nodes @ 1..=4_000_000_000 => Ok(nodes),
-        _ => Err(format!("`{text}` is not from 1 to 4G nodes")),
+        _ => Err(format!("`{text}` is not a number of nodes from 1 to 4G")),
     }
 }
 

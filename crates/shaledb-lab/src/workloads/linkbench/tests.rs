@@ -9,8 +9,7 @@ use super::work::{client_costs, run, work};
 use super::*;
 use crate::run::pace::{Bounds, Pace, Seen, Total};
 use crate::run::row::Row;
-use crate::run::spec::share;
-use crate::run::work::Named;
+use crate::run::work::{Named, share};
 use crate::setup::Setup;
 use crate::stores::engine::{Engine, Handle};
 use crate::stores::kv::KvStore;
@@ -222,7 +221,7 @@ fn steps_are_written_as_they_are_read() {
     for step in [Step::Load, Step::Query(24), Step::Drop] {
         assert_eq!(step.to_string().parse(), Ok(step));
     }
-    assert!("q".parse::<Step>().unwrap_err().contains("none of load, qN, drop"));
+    assert!("q".parse::<Step>().unwrap_err().contains("the steps are load, qN and drop"));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use super::query::QueryClient;
 use super::step::Step;
 use crate::run::pace::{Client, Did, Pace};
 use crate::run::row::Row;
-use crate::run::spec::Progress;
-use crate::run::work::{Named, Work, run_work};
+use crate::run::step::run_step;
+use crate::run::work::{Named, Progress, Work};
 use crate::stores::engine::Result;
 use crate::stores::null::Null;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub fn run<G: Graph>(
 ) -> Result<Row> {
     let (choice, rows) = (Choice::new(seed, options), Rows::default());
     let work = work(graph, &choice, &rows, options, seed, step)?;
-    let mut row = run_work(graph, named, work, costs, tell)?;
+    let mut row = run_step(graph, named, work, costs, tell)?;
     row.parameters = serde_json::to_value(options)?;
     match step {
         Step::Load => {

@@ -3,6 +3,7 @@
 use super::ids::Distribution;
 use super::rows::{ENTRY_BYTES, ROW_BYTES};
 use super::step::Step;
+use crate::options::texts;
 use crate::units::parse_some;
 use crate::workloads::planned::{PlannedStep, planned};
 use clap::Args;
@@ -18,6 +19,7 @@ pub struct SysbenchOptions {
         default_value = "load,update-index,update-nonindex,read-write,read-only.10,read-only.100,\
                          read-only.1000,read-only.10000,point-query,select,insert"
     )]
+    #[serde(with = "texts")]
     pub steps: Vec<Step>,
 
     /// Numbers of clients; each step but the load is repeated for each of them
@@ -37,7 +39,7 @@ pub struct SysbenchOptions {
     #[arg(long, default_value = "50k", value_parser = parse_some)]
     pub rows: u64,
 
-    /// How long a step takes, for one number of clients
+    /// Seconds of each step, for one number of clients
     #[arg(long, default_value_t = 5.0, value_parser = crate::options::positive)]
     pub seconds: f64,
 
@@ -81,7 +83,11 @@ impl SysbenchOptions {
         let step: Step = step.parse()?;
         let of = |&(planned, clients): &(Step, u32)| (planned == step).then_some(clients);
         let clients = clients.parse().ok().or_else(|| self.plan().iter().find_map(of));
-        Ok((step, clients.ok_or_else(|| format!("the sysbench pattern has no step `{name}`"))?))
+        Ok((
+            step,
+            clients
+                .ok_or_else(|| format!("the plan has no step `{name}` of the sysbench pattern"))?,
+        ))
     }
 
     /// The bytes of what the load leaves and the inserts may add, before compression.
@@ -91,10 +97,16 @@ impl SysbenchOptions {
         if self.steps.contains(&Step::Insert) { 2 * loaded } else { loaded }
     }
 
-    /// What does not fit together, with what to do.
+    /// Checks that the parameters fit together.
+    ///
+    /// # Errors
+    ///
+    /// The first step is no load, or `rows` is not from 1 to 4294967295.
     pub fn check(&self) -> Result<(), String> {
         if !matches!(self.steps.first(), None | Some(Step::Load)) {
-            return Err("--steps: the first step makes the tables: load".to_owned());
+            return Err(
+                "--steps: the first step must create the tables. Begin with load".to_owned()
+            );
         }
         if self.rows == 0 || self.rows > u64::from(u32::MAX) {
             return Err(format!("--rows: {} is not from 1 to 4294967295", self.rows));

@@ -272,8 +272,8 @@ impl<H: Handle> OltpSession for KvOltp<'_, H> {
             self.latched.sort_unstable();
             self.latched.dedup();
             let mut held: [Option<MutexGuard<'_, ()>>; WRITES] = [const { None }; WRITES];
-            for (place, latch) in held.iter_mut().zip(&self.latched) {
-                *place = Some(latches.one(*latch)?);
+            for (slot, latch) in held.iter_mut().zip(&self.latched) {
+                *slot = Some(latches.one(*latch)?);
             }
             changes = self.apply()?;
             self.collect();

@@ -1,12 +1,11 @@
 //! The steps of the sysbench pattern, by the names of the module's table.
 
-use serde::{Deserialize, Serialize};
+use crate::workloads::planned::{name_of, named};
 use std::fmt;
 use std::str::FromStr;
 
 /// A step, written as in the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `load`.
     Load,
@@ -31,6 +30,18 @@ pub enum Step {
 /// The rows of a range unless they are named.
 const RANGE: u32 = 100;
 
+/// The steps whose names have no number in them.
+const NAMES: [(&str, Step); 8] = [
+    ("load", Step::Load),
+    ("wait_idle", Step::WaitIdle),
+    ("update-index", Step::UpdateIndex),
+    ("update-nonindex", Step::UpdateNonindex),
+    ("read-write", Step::ReadWrite(RANGE)),
+    ("point-query", Step::PointQuery),
+    ("select", Step::Select),
+    ("insert", Step::Insert),
+];
+
 impl FromStr for Step {
     type Err = String;
 
@@ -39,56 +50,33 @@ impl FromStr for Step {
             None => (text, None),
             Some((name, digits)) => {
                 let range = digits.parse().ok().filter(|rows| (1..=1_000_000).contains(rows));
-                let wrong = || format!("`{text}`: after the point come the rows of a range");
+                let wrong =
+                    || format!("`{text}`: the rows of a range are a number from 1 to 1000000");
                 (name, Some(range.ok_or_else(wrong)?))
             }
         };
         match (name, range) {
-            ("read-write", range) => Ok(Step::ReadWrite(range.unwrap_or(RANGE))),
-            ("read-only", range) => Ok(Step::ReadOnly(range.unwrap_or(RANGE))),
-            ("load", None) => Ok(Step::Load),
-            ("wait_idle", None) => Ok(Step::WaitIdle),
-            ("update-index", None) => Ok(Step::UpdateIndex),
-            ("update-nonindex", None) => Ok(Step::UpdateNonindex),
-            ("point-query", None) => Ok(Step::PointQuery),
-            ("select", None) => Ok(Step::Select),
-            ("insert", None) => Ok(Step::Insert),
-            _ => Err(format!(
-                "`{text}` is none of load, wait_idle, update-index, update-nonindex, read-write, \
-                 read-only.N, point-query, select, insert"
-            )),
+            ("read-write", Some(range)) => Some(Step::ReadWrite(range)),
+            ("read-only", range) => Some(Step::ReadOnly(range.unwrap_or(RANGE))),
+            (_, Some(_)) => None,
+            (_, None) => named(&NAMES, name),
         }
+        .ok_or_else(|| {
+            format!(
+                "there is no step `{text}`; the steps are load, wait_idle, update-index, \
+                 update-nonindex, read-write, read-only.N, point-query, select, insert"
+            )
+        })
     }
 }
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Load => f.write_str("load"),
-            Step::WaitIdle => f.write_str("wait_idle"),
-            Step::UpdateIndex => f.write_str("update-index"),
-            Step::UpdateNonindex => f.write_str("update-nonindex"),
-            Step::ReadWrite(RANGE) => f.write_str("read-write"),
-            Step::ReadWrite(range) => write!(f, "read-write.{range}"),
+            Step::ReadWrite(range) if *range != RANGE => write!(f, "read-write.{range}"),
             Step::ReadOnly(range) => write!(f, "read-only.{range}"),
-            Step::PointQuery => f.write_str("point-query"),
-            Step::Select => f.write_str("select"),
-            Step::Insert => f.write_str("insert"),
+            _ => f.write_str(name_of(&NAMES, self)),
         }
-    }
-}
-
-impl From<Step> for String {
-    fn from(step: Step) -> String {
-        step.to_string()
-    }
-}
-
-impl TryFrom<String> for Step {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Step, String> {
-        text.parse()
     }
 }
 

@@ -9,9 +9,8 @@ use super::store::Oltp;
 use crate::generate::Random;
 use crate::run::pace::Client;
 use crate::run::row::Row;
-use crate::run::spec::Progress;
-use crate::run::step::WaitIdle;
-use crate::run::work::{Named, Work, run_work};
+use crate::run::step::{WaitIdle, run_step};
+use crate::run::work::{Named, Progress, Work};
 use crate::stores::engine::{Metrics, Result};
 use crate::stores::null::Null;
 use std::collections::BTreeMap;
@@ -20,6 +19,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The clients of a step; the load makes its tables here.
+///
+/// # Errors
+///
+/// The store cannot create its tables, or gives no session.
 pub fn work<'s, S: Oltp>(
     store: &'s S,
     options: &SysbenchOptions,
@@ -101,7 +104,7 @@ pub fn run<S: Oltp>(
 ) -> Result<Row> {
     let work = work(store, options, step, clients, seed)?;
     let before = store.metrics()?;
-    let mut row = run_work(store, named, work, costs, tell)?;
+    let mut row = run_step(store, named, work, costs, tell)?;
     row.extra.extend(extra(step, &before));
     Ok(row)
 }

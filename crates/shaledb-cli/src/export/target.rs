@@ -1,0 +1,110 @@
+//! The file of an export. It gets its name when it is complete.
+
+use crate::args::ExportOptions;
+use crate::exit::{Exit, Failure, Outcome};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The file that is written, or the standard output.
+pub(super) struct Target {
+    out: Packed,
+    /// Of a file: its name and the one it has until it is complete.
+    file: Option<(File, PathBuf, PathBuf)>,
+}
+
+type Out = BufWriter<Box<dyn Write>>;
+
+enum Packed {
+    Plain(Out),
+    Gzip(flate2::write::GzEncoder<Out>),
+    Zstd(zstd::stream::write::Encoder<'static, Out>),
+}
+
+impl Target {
+    pub(super) fn create(options: &ExportOptions) -> Outcome<Target> {
+        let path = &options.file;
+        if path == Path::new("-") {
+            let out: Box<dyn Write> = Box::new(io::stdout().lock());
+            return Ok(Target { out: Packed::Plain(BufWriter::new(out)), file: None });
+        }
+        if path.exists() && !options.force {
+            return Err(Failure::usage(format!(
+                "{} exists. Name another file, or overwrite it with --force",
+                path.display()
+            )));
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(".partial");
+        let partial = PathBuf::from(name);
+        let wrong = |error: io::Error| Failure::file("create", &partial, &error);
+        let file = File::create(&partial).map_err(wrong)?;
+        let same = file.try_clone().map_err(wrong)?;
+        let out: Box<dyn Write> = Box::new(file);
+        let out = BufWriter::with_capacity(256 << 10, out);
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let out = match extension.map(str::to_ascii_lowercase).as_deref() {
+            Some("gz") => {
+                Packed::Gzip(flate2::write::GzEncoder::new(out, flate2::Compression::default()))
+            }
+            Some("zst") => {
+                let mut encoder = zstd::stream::write::Encoder::new(out, 3).map_err(wrong)?;
+                encoder.include_checksum(true).map_err(wrong)?;
+                Packed::Zstd(encoder)
+            }
+            _ => Packed::Plain(out),
+        };
+        Ok(Target { out, file: Some((same, path.clone(), partial)) })
+    }
+
+    pub(super) fn write(&mut self, text: &[u8]) -> Outcome<()> {
+        let written = match &mut self.out {
+            Packed::Plain(out) => out.write_all(text),
+            Packed::Gzip(out) => out.write_all(text),
+            Packed::Zstd(out) => out.write_all(text),
+        };
+        written.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        match &self.file {
+            None => io::Error::new(error.kind(), error.to_string()).into(),
+            Some((_, _, partial)) if error.kind() == io::ErrorKind::StorageFull => {
+                let text = format!(
+                    "no space is left on the device for {}. Free space, then run the export again",
+                    partial.display()
+                );
+                Failure::new(Exit::DiskFull, text)
+            }
+            Some((_, _, partial)) => Failure::file("write", partial, error),
+        }
+    }
+
+    /// Ends the file and gives it its name.
+    pub(super) fn finish(mut self) -> Outcome<()> {
+        let ended = match &mut self.out {
+            Packed::Plain(out) => out.flush(),
+            Packed::Gzip(out) => out.try_finish().and_then(|()| out.get_mut().flush()),
+            Packed::Zstd(out) => out.do_finish().and_then(|()| out.get_mut().flush()),
+        };
+        let ended = ended.and_then(|()| match &self.file {
+            Some((file, path, partial)) => {
+                file.sync_all()?;
+                std::fs::rename(partial, path)
+            }
+            None => Ok(()),
+        });
+        ended.map_err(|error| self.failed(&error))?;
+        self.file = None;
+        Ok(())
+    }
+}
+
+impl Drop for Target {
+    /// An export that failed leaves nothing that could be taken for one that did not.
+    fn drop(&mut self) {
+        if let Some((_, _, partial)) = &self.file {
+            let _ = std::fs::remove_file(partial);
+        }
+    }
+}
