@@ -4,6 +4,7 @@
 
 #include "server.h"
 
+#include "codec/bytes.h"
 #include "engine/errors.h"
 #include "engine/table_files.h"
 
@@ -14,49 +15,41 @@ namespace {
 constexpr const char *kTree = "catalog";
 constexpr unsigned char kFormat = 1;
 
-void put_number(std::string *out, uint64_t number) {
-  while (number >= 128) {
-    out->push_back(static_cast<char>(number | 128));
-    number >>= 7;
-  }
-  out->push_back(static_cast<char>(number));
-}
-
 void put_text(std::string *out, std::string_view text) {
-  put_number(out, text.size());
+  append_varint(out, text.size());
   out->append(text);
 }
 
-struct Reader {
-  std::string_view left;
-  bool good = true;
+// Reads to the end also where the bytes are damaged, which is looked at once.
+class DefinitionReader {
+ public:
+  explicit DefinitionReader(std::string_view bytes) : bytes_(bytes) {}
 
   uint64_t number() {
     uint64_t result = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (left.empty()) break;
-      unsigned char byte = static_cast<unsigned char>(left.front());
-      left.remove_prefix(1);
-      result |= static_cast<uint64_t>(byte & 127) << shift;
-      if (byte < 128) return result;
-    }
-    good = false;
-    return 0;
+    if (!bytes_.varint(&result)) good_ = false;
+    return good_ ? result : 0;
   }
 
   // How many things follow: never more than there are bytes.
   uint64_t count() {
     uint64_t result = number();
-    if (result > left.size()) good = false;
-    return good ? result : 0;
+    if (result > bytes_.left()) good_ = false;
+    return good_ ? result : 0;
   }
 
   std::string text() {
-    uint64_t length = count();
-    std::string result(left.substr(0, length));
-    left.remove_prefix(length);
-    return result;
+    std::string_view result;
+    if (!bytes_.with_length(&result)) good_ = false;
+    return std::string(result);
   }
+
+  // Nothing was damaged, and nothing is left.
+  bool is_whole() const { return good_ && bytes_.left() == 0; }
+
+ private:
+  Reader bytes_;
+  bool good_ = true;
 };
 
 std::string table_key(const std::string &path) { return "T" + path; }
@@ -81,30 +74,30 @@ std::string tree_name(uint64_t table_id, uint32_t index_id) {
 
 std::string bytes_of(const TableDef &def) {
   std::string out(1, static_cast<char>(kFormat));
-  put_number(&out, def.table_id);
-  put_number(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
-  put_number(&out, def.next_column_id);
-  put_number(&out, def.next_index_id);
+  append_varint(&out, def.table_id);
+  append_varint(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
+  append_varint(&out, def.next_column_id);
+  append_varint(&out, def.next_index_id);
   put_text(&out, def.codec);
   put_text(&out, def.version);
-  put_number(&out, def.forms.size());
+  append_varint(&out, def.forms.size());
   for (const auto &form : def.forms) {
-    put_number(&out, form.size());
+    append_varint(&out, form.size());
     for (const ColumnDef &column : form) {
-      put_number(&out, column.id);
-      put_number(&out, (column.nullable ? 1 : 0) | (column.in_key ? 2 : 0));
-      put_number(&out, column.fixed_bytes);
+      append_varint(&out, column.id);
+      append_varint(&out, (column.nullable ? 1 : 0) | (column.in_key ? 2 : 0));
+      append_varint(&out, column.fixed_bytes);
     }
   }
-  put_number(&out, def.defaults.size());
+  append_varint(&out, def.defaults.size());
   for (const InstantDefault &value : def.defaults) {
-    put_number(&out, value.column_id);
-    put_number(&out, value.is_null);
+    append_varint(&out, value.column_id);
+    append_varint(&out, value.is_null);
     put_text(&out, value.value);
   }
-  put_number(&out, def.indexes.size());
+  append_varint(&out, def.indexes.size());
   for (const IndexDef &index : def.indexes) {
-    put_number(&out, index.id);
+    append_varint(&out, index.id);
     put_text(&out, index.name);
   }
   return out;
@@ -112,7 +105,7 @@ std::string bytes_of(const TableDef &def) {
 
 bool parse(std::string_view bytes, TableDef *def) {
   if (bytes.empty() || bytes.front() != static_cast<char>(kFormat)) return false;
-  Reader in{bytes.substr(1)};
+  DefinitionReader in(bytes.substr(1));
   def->table_id = in.number();
   uint64_t flags = in.number();
   def->hidden_key = (flags & 1) != 0;
@@ -144,7 +137,7 @@ bool parse(std::string_view bytes, TableDef *def) {
     index.id = static_cast<uint32_t>(in.number());
     index.name = in.text();
   }
-  return in.good && in.left.empty() && !def->forms.empty() && !def->indexes.empty();
+  return in.is_whole() && !def->forms.empty() && !def->indexes.empty();
 }
 
 int Catalog::open(shale_db *db) {
