@@ -6,7 +6,7 @@
 
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 #include "txn/load_in_parts.h"
 #include "txn/prepared.h"
 
@@ -86,16 +86,15 @@ int refuse_beside_loads() {
 }  // namespace
 
 int make_checkpoint(const std::string &folder) {
-  static std::mutex one_at_a_time;
-  std::lock_guard<std::mutex> alone(one_at_a_time);
+  std::lock_guard<std::mutex> alone(engine().checkpoint_lock);
   std::string place_file = folder + ".binlog-position";
   if (mysql_bin_log.is_open() && my_access(place_file.c_str(), F_OK) == 0) {
     return failed(kErrEngine,
                   place_file + " is there: of another copy, which has been moved away?");
   }
-  if (int error = late_decisions::settle_commits()) return error;
+  if (int error = engine().in_doubt.finish_commits()) return error;
   // Most is written to files before commits have to wait for the rest.
-  if (int error = number_of(shale_flush(engine.db, nullptr))) return error;
+  if (int error = number_of(shale_flush(engine().db, nullptr))) return error;
   // Not waited for: commits may be held up for this, and a load may take long.
   NoParts no_parts;
   if (mysql_bin_log.is_open() && no_parts.is_beside_loads()) return refuse_beside_loads();
@@ -103,17 +102,17 @@ int make_checkpoint(const std::string &folder) {
   {
     StillBinaryLog log;
     place = log.end();
-    if (late_decisions::any_commits()) {
+    if (engine().in_doubt.any_commits()) {
       return failed(kErrEngine, "a transaction could not be committed just now: try again");
     }
-    if (int error = number_of(shale_checkpoint(engine.db, folder.c_str()))) return error;
+    if (int error = number_of(shale_checkpoint(engine().db, folder.c_str()))) return error;
   }
   if (int error = write_file(folder + "/" + kMark, "")) return error;
   return place.file.empty() ? 0 : write_place(place_file, place);
 }
 
 int begin_copy_of_database() {
-  std::string mark = engine.folder + "/" + kMark;
+  std::string mark = engine().folder + "/" + kMark;
   if (my_access(mark.c_str(), F_OK) != 0) return 0;
   if (int error = roll_back_what_the_server_prepared()) return error;
   // Durably: what is prepared from now on is not of the copy.
@@ -124,7 +123,7 @@ int begin_copy_of_database() {
 void fill_backup(handlerton *hton) {
   // Nobody waits for this stage of a backup; what follows finds less to write.
   hton->prepare_for_backup = [] {
-    if (number_of(shale_flush(engine.db, nullptr)) != 0) {
+    if (number_of(shale_flush(engine().db, nullptr)) != 0) {
       log_error("memtables were not flushed for a backup: " + last_text());
     }
   };

@@ -1,11 +1,35 @@
 // After a crash: statements that change tables.
 #pragma once
 
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
 #include <string>
 
 struct handlerton;
 
 namespace shale_sql {
+
+// The files that the server keeps of a partitioned table.
+struct TableFiles {
+  bool frm = false;
+  bool list = false;
+};
+
+// What is known of tables and their files since the plugin began.
+struct DdlRecovery {
+  // By the path of the table, as they were when the plugin began.
+  std::map<std::string, TableFiles> files_at_start;
+  // Tables that the server has tried to rename in vain since: their .frm may have gone without
+  // them. Like the map above it is used by the thread that starts the server only.
+  std::set<std::string> not_renamed;
+  std::atomic<bool> recovering{true};
+
+  std::mutex lost_lock;
+  // The tables without a .frm file when the server began, and not found again since.
+  std::set<std::string> lost_tables;
+};
 
 void fill_recovery(handlerton *hton);
 // Before the server finishes or undoes what a crash has ended: partitions come to where it looks

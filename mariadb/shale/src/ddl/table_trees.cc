@@ -37,7 +37,7 @@ void drop_table_trees(const TableDef &def) {
 }
 
 int drop_table(const std::string &path, const TableDef &def) {
-  if (int error = engine.catalog.erase(path, def)) return error;
+  if (int error = engine().catalog.erase(path, def)) return error;
   SharedTable::note_gone(path);
   drop_table_trees(def);
   return 0;

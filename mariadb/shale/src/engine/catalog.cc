@@ -75,7 +75,8 @@ std::string tree_name(uint64_t table_id, uint32_t index_id) {
 std::string bytes_of(const TableDef &def) {
   std::string out(1, static_cast<char>(kFormat));
   append_varint(&out, def.table_id);
-  append_varint(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
+  append_varint(&out,
+                (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
   append_varint(&out, def.next_column_id);
   append_varint(&out, def.next_index_id);
   put_text(&out, def.codec);

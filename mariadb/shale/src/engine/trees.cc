@@ -50,7 +50,7 @@ int create_trees(const std::vector<std::string> &names, const std::string &codec
   }
   if (config.error != nullptr) return number_of(config.error);
   std::vector<shale_tree *> made(names.size(), nullptr);
-  int error = number_of(shale_trees_change(engine.db, texts_of(names).data(), names.size(),
+  int error = number_of(shale_trees_change(engine().db, texts_of(names).data(), names.size(),
                                            config.config, nullptr, 0, made.data()));
   trees->clear();
   for (shale_tree *tree : made) trees->emplace_back(tree);
@@ -58,7 +58,7 @@ int create_trees(const std::vector<std::string> &names, const std::string &codec
 }
 
 void drop_trees(const std::vector<std::string> &names) {
-  ErrorHandle error(shale_trees_change(engine.db, nullptr, 0, nullptr, texts_of(names).data(),
+  ErrorHandle error(shale_trees_change(engine().db, nullptr, 0, nullptr, texts_of(names).data(),
                                        names.size(), nullptr));
   if (!error) return;
   bool is_gone = shale_error_kind_of(error.get()) == SHALE_NO_SUCH_TREE;

@@ -10,7 +10,7 @@
 #include "engine/errors.h"
 #include "engine/trees.h"
 #include "load/loader.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 
 using namespace shale_sql;
 
@@ -228,7 +228,7 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
              "ALGORITHM=COPY");
     return true;
   }
-  if (int error = late_decisions::settle_commits()) {
+  if (int error = engine().in_doubt.finish_commits()) {
     print_error(tell_server(ha_thd(), error), MYF(0));
     return true;
   }
@@ -289,7 +289,7 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
     // insert. A partition has its own: others may be dropped, or exchanged for a table.
     defs.push_back({context->path, &context->plan.def, std::max(asked, context->above)});
   }
-  if (int error = engine.catalog.write_all(defs)) {
+  if (int error = engine().catalog.write_all(defs)) {
     print_error(error, MYF(0));
     return true;
   }

@@ -364,7 +364,7 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
   check.quick = (options->flags & T_QUICK) != 0;
   check.extended = (options->flags & T_EXTEND) != 0;
   shale_snapshot *snapshot = nullptr;
-  int error = number_of(shale_snapshot_new(engine.db, &snapshot, nullptr));
+  int error = number_of(shale_snapshot_new(engine().db, &snapshot, nullptr));
   check.snapshot.reset(snapshot);
   MY_BITMAP *old = tmp_use_all_columns(table, &table->read_set);
   thd_progress_init(thd, static_cast<uint>(indexes_.size()));
@@ -379,7 +379,7 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
   thd_progress_end(thd);
   tmp_restore_column_map(&table->read_set, old);
   if (error == 0 && check.extended) {
-    ErrorHandle damage(shale_verify(engine.db, nullptr));
+    ErrorHandle damage(shale_verify(engine().db, nullptr));
     if (damage) check.tell(shale_error_text(damage.get()));
   }
   if (error == HA_ERR_ABORTED_BY_USER) return HA_ADMIN_FAILED;
@@ -397,7 +397,7 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
 
 int ha_shale::optimize(THD *thd, HA_CHECK_OPT *options) {
   for (const Index &index : indexes_) {
-    if (int error = number_of(shale_compact(engine.db, index.tree, nullptr, 0, nullptr, 0))) {
+    if (int error = number_of(shale_compact(engine().db, index.tree, nullptr, 0, nullptr, 0))) {
       push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
                           last_text().c_str());
       return error == HA_ERR_CRASHED_ON_USAGE ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;

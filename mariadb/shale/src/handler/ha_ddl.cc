@@ -54,7 +54,7 @@ bool is_in_the_way(THD *thd, const std::string &path) {
   bool made_anew = is_partition(path) && thd_sql_command(thd) != SQLCOM_CREATE_TABLE;
   TableDef def;
   if (made_anew || is_intermediate(path)) return false;
-  if (engine.catalog.read(path, &def) == HA_ERR_NO_SUCH_TABLE) return false;
+  if (engine().catalog.read(path, &def) == HA_ERR_NO_SUCH_TABLE) return false;
   if (note_lost(path) != 0) log_error("the catalog cannot be changed: " + last_text());
   return true;
 }
@@ -77,7 +77,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   }
   TableDef def;
   if (is_in_the_way(ha_thd(), name)) return refuse_over(name);
-  if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
+  if (int error = engine().catalog.new_table_id(&def.table_id)) return error;
   def.codec = codec;
   def.dictionary = has_dictionary(form->s->option_struct);
   def.hidden_key = form->s->primary_key == MAX_KEY;
@@ -95,9 +95,9 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   std::vector<TreeHandle> trees;
   int error = make_table_trees(def, &trees);
   if (error == 0 && info->auto_increment_value > 1) {
-    error = engine.catalog.write_number('A', def.table_id, info->auto_increment_value);
+    error = engine().catalog.write_number('A', def.table_id, info->auto_increment_value);
   }
-  if (error == 0) error = engine.catalog.write(name, def);
+  if (error == 0) error = engine().catalog.write(name, def);
   if (error != 0) drop_table_trees(def);
   SharedTable::forget(name, false);
   // A temporary table is seen by the transaction that makes it.
@@ -111,13 +111,13 @@ using Tables = std::vector<std::pair<std::string, TableDef>>;
 
 // The partitions of a table; HA_ERR_NO_SUCH_TABLE if there are none.
 int partitions_of(const std::string &table, Tables *found) {
-  int error = engine.catalog.each_partition(
+  int error = engine().catalog.each_partition(
       table, [&](const std::string &path, const TableDef &def) { found->emplace_back(path, def); });
   return error == 0 && found->empty() ? HA_ERR_NO_SUCH_TABLE : error;
 }
 
 int rename_one(const std::string &from, const std::string &to) {
-  int error = engine.catalog.rename(from, to);
+  int error = engine().catalog.rename(from, to);
   if (error == 0) SharedTable::note_renamed(from, to);
   return error;
 }
@@ -160,7 +160,7 @@ int ha_shale::delete_table(const char *name) {
   // A CREATE TABLE that was refused for it is undone.
   if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;
   TableDef def;
-  int error = engine.catalog.read(name, &def);
+  int error = engine().catalog.read(name, &def);
   if (error == 0) {
     error = shale_sql::drop_table(name, def);
   } else if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(name) &&
@@ -184,13 +184,13 @@ int ha_shale::rename_table(const char *from, const char *to) {
 int ha_shale::truncate() {
   const TableDef was = *shared_->def;
   TableDef def = was;
-  if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
+  if (int error = engine().catalog.new_table_id(&def.table_id)) return error;
   // Rows are written in the last form only from here on.
   def.forms.erase(def.forms.begin(), def.forms.end() - 1);
   def.defaults.clear();
   std::vector<TreeHandle> trees;
   int error = make_table_trees(def, &trees);
-  if (error == 0) error = engine.catalog.replace(shared_->path, was, def);
+  if (error == 0) error = engine().catalog.replace(shared_->path, was, def);
   if (error != 0) {
     drop_table_trees(def);
     return error;

@@ -4,7 +4,6 @@
 
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "engine/row_counts.h"
 #include "handler/index_sample.h"
 #include "txn/trx.h"
 
@@ -105,7 +104,7 @@ int ha_shale::info_of_size(uint what) {
 
 void ha_shale::count_change(int rows) {
   shared_->counts.changed(rows, ha_thd()->query_start());
-  count_rows(rows > 0, rows == 0, rows < 0);
+  engine().rows.add(rows > 0, rows == 0, rows < 0);
 }
 
 // Rows for each value of the first columns of each index, to where the optimizer looks for them.

@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 #include "txn/trx.h"
 
 using namespace shale_sql;
@@ -201,7 +201,7 @@ int ha_shale::external_lock(THD *thd, int type) {
   if (int error = trx->begin_statement(false)) return tell_server(thd, error);
   // What is read without locks, since nobody may write: those are away who write late.
   if (alters_table(thd)) {
-    if (int error = late_decisions::settle_commits()) return tell_server(thd, error);
+    if (int error = engine().in_doubt.finish_commits()) return tell_server(thd, error);
   }
   if (lock_mode_ == SHALE_LOCK_NONE && in_transaction(thd) &&
       thd_tx_isolation(thd) == ISO_SERIALIZABLE) {

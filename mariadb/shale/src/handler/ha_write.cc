@@ -291,7 +291,7 @@ int ha_shale::look_up_number() {
   std::lock_guard<std::mutex> one_at_a_time(shared_->numbers);
   if (shared_->next_number.load() != 0) return 0;
   uint64_t kept = 0, above = 0;
-  if (int error = engine.catalog.read_number('A', shared_->def->table_id, &kept)) return error;
+  if (int error = engine().catalog.read_number('A', shared_->def->table_id, &kept)) return error;
   if (int error = look_up_above(&above)) return error;
   shared_->number_was_kept(kept, table->found_next_number_field->get_max_int_value());
   shared_->next_number.store(std::max(kept, above));

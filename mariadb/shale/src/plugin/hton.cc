@@ -6,7 +6,7 @@
 
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 #include "txn/prepared.h"
 #include "txn/trx.h"
 
@@ -100,7 +100,7 @@ int start_consistent_snapshot(handlerton *hton, THD *thd) {
   return 0;
 }
 
-bool flush_logs(handlerton *) { return number_of(shale_sync(engine.db)) != 0; }
+bool flush_logs(handlerton *) { return number_of(shale_sync(engine().db)) != 0; }
 
 }  // namespace
 
@@ -116,10 +116,12 @@ void fill_transactions(handlerton *hton) {
   hton->commit_ordered = commit_ordered;
   hton->rollback = rollback;
   hton->prepare = prepare;
-  hton->commit_checkpoint_request = late_decisions::tell_when_durable;
+  hton->commit_checkpoint_request = [](void *cookie) {
+    engine().in_doubt.notify_when_durable(cookie);
+  };
   hton->start_consistent_snapshot = start_consistent_snapshot;
   hton->flush_logs = flush_logs;
-  hton->pre_shutdown = late_decisions::before_shutdown;
+  hton->pre_shutdown = [] { engine().in_doubt.before_shutdown(); };
 }
 
 }  // namespace shale_sql

@@ -3,7 +3,6 @@
 #include "backup/checkpoint.h"
 #include "ddl/ddl_recovery.h"
 #include "ddl/options.h"
-#include "engine/engine.h"
 #include "engine/errors.h"
 #include "handler/ha_shale.h"
 #include "plugin/hton.h"
@@ -35,10 +34,7 @@ int start(void *place) {
   shale_sql::fill_recovery(hton);
   shale_sql::fill_status(hton);
   shale_sql::fill_backup(hton);
-  if (shale_sql::open_engine(hton) == 0) return 0;
-  shale_sql::log_error("the database in " + shale_sql::engine.folder +
-                       " was not opened: " + shale_sql::last_text());
-  return 1;
+  return shale_sql::open_engine(hton) == 0 ? 0 : 1;
 }
 
 int stop(void *) {

@@ -5,7 +5,8 @@ struct handlerton;
 
 namespace shale_sql {
 
-// Opens the database in the server's data directory; closes it. 0, or an error's number.
+// Makes the engine and opens its database in the server's data directory; closes it. 0, or an
+// error's number; why it was not opened is in the server's error log.
 int open_engine(handlerton *hton);
 int close_engine();
 

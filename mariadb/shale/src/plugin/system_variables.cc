@@ -34,8 +34,8 @@ static TYPELIB durability_values = {array_elements(durability_names) - 1, "durab
 // Ends when nothing is left to flush or to merge: for measurements and before copies of files.
 static void settle(THD *, st_mysql_sys_var *, void *, const void *save) {
   if (!*static_cast<const my_bool *>(save)) return;
-  shale_error *error = shale_flush(engine.db, nullptr);
-  if (number_of(error != nullptr ? error : shale_wait_idle(engine.db)) != 0) {
+  shale_error *error = shale_flush(engine().db, nullptr);
+  if (number_of(error != nullptr ? error : shale_wait_idle(engine().db)) != 0) {
     my_printf_error(ER_GET_ERRMSG, "SHALE: shale_settle_now: %s", MYF(0), last_text().c_str());
   }
 }
@@ -60,17 +60,17 @@ static int check_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_v
 }
 
 static MYSQL_SYSVAR_ULONGLONG(
-    memory, settings::memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+    memory, settings::globals.memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
     "Bytes for block cache, memtables, indexes and filters together. 0: a quarter of the machine's "
     "memory",
     nullptr, nullptr, 0, 0, 1ULL << 46, 0);
 static MYSQL_SYSVAR_ENUM(
-    durability, settings::durability, PLUGIN_VAR_RQCMDARG,
+    durability, settings::globals.durability, PLUGIN_VAR_RQCMDARG,
     "When commits are durable. full: before they return; periodic: within a second; none: when the "
     "system writes. A crash of the server alone loses nothing in any case",
     nullptr, nullptr, settings::kFull, &durability_values);
 static MYSQL_SYSVAR_STR(
-    compression, settings::compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
+    compression, settings::globals.compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
     "Codec of tables made without COMPRESSION: auto, none, lz4, zstd:1 to zstd:19, zlib:1 to "
     "zlib:9",
     check_compression, nullptr, "auto");

@@ -12,7 +12,7 @@ namespace shale_sql {
 
 Json engine_report(int kind) {
   shale_bytes *found = nullptr;
-  if (number_of(shale_report(engine.db, kind, &found)) != 0) {
+  if (number_of(shale_report(engine().db, kind, &found)) != 0) {
     log_error("a report cannot be had: " + last_text());
     return Json();
   }

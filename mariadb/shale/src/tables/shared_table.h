@@ -8,6 +8,7 @@
 #include "tables/table_counts.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -104,6 +105,14 @@ class SharedTable {
   std::mutex looking_;
   std::vector<std::unique_ptr<KeyWords>> key_words_;  // as def->indexes; does not change any more
   std::atomic<bool> has_key_words_{false};
+};
+
+// The tables that are open, and which have rows in new trees.
+struct OpenTables {
+  std::mutex lock;  // of both maps
+  std::map<std::string, std::weak_ptr<SharedTable>> by_path;
+  std::map<std::string, uint64_t> new_trees_by_path;
+  std::atomic<uint64_t> new_trees_now{0};
 };
 
 }  // namespace shale_sql

@@ -41,7 +41,7 @@ void split_path(const std::string &path, TreeOwner *owner) {
 
 std::map<std::string, TreeOwner> tree_owners() {
   std::map<std::string, TreeOwner> owners;
-  int error = engine.catalog.each([&](const std::string &path, const TableDef &def) {
+  int error = engine().catalog.each([&](const std::string &path, const TableDef &def) {
     for (const IndexDef &index : def.indexes) {
       TreeOwner owner;
       split_path(path, &owner);

@@ -1,12 +1,20 @@
 // Loads that are committed in parts, and what must wait for them.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <shared_mutex>
 
 struct shale_txn;
 
 namespace shale_sql {
+
+// How many loads have committed a part and go on. They commit parts with the mutex shared: whoever
+// has it alone keeps both from becoming more.
+struct LoadGate {
+  std::shared_mutex mutex;
+  std::atomic<unsigned> loads{0};
+};
 
 // A load that is committed in parts (shale_bulk_load), and goes to the binary log as a whole at its
 // end: of a copy with some of the parts the binary log would not make the original. It counts from

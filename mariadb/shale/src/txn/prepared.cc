@@ -7,7 +7,7 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "tables/query_cache.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 
 #include <string_view>
 #include <vector>
@@ -42,7 +42,7 @@ int each_prepared(Found found) {
   for (bool first = true;; first = false) {
     shale_prepared *next = nullptr;
     const char *after = first ? nullptr : name.data();
-    if (int error = number_of(shale_prepared_find(engine.db, after, name.size(), true, &next))) {
+    if (int error = number_of(shale_prepared_find(engine().db, after, name.size(), true, &next))) {
       return error;
     }
     if (next == nullptr) return 0;
@@ -68,11 +68,12 @@ int recover(handlerton *, XID *list, uint room) {
 int decide(XID *xid, bool commits) {
   std::string name = bytes_of_xid(*xid);
   shale_prepared *prepared = nullptr;
-  int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), false, &prepared));
+  int error =
+      number_of(shale_prepared_find(engine().db, name.data(), name.size(), false, &prepared));
   if (error != 0 || prepared == nullptr) return error != 0 ? kXaResourceManagerError : kXaNotThere;
   // The server has it in its binary log and forgets it, whatever it is told.
   ChangesOfAnyTable changes;
-  error = late_decisions::decide(prepared, commits, true);
+  error = engine().in_doubt.decide(prepared, commits, true);
   return error == 0 ? kXaOk : kXaResourceManagerError;
 }
 

@@ -8,7 +8,7 @@
 #include "engine/errors.h"
 #include "engine/settings.h"
 #include "tables/shared_table.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 #include "txn/waits.h"
 
 namespace shale_sql {
@@ -31,13 +31,13 @@ Trx::~Trx() {
   end_writes();
 }
 
-Trx *Trx::find(THD *thd) { return static_cast<Trx *>(thd_get_ha_data(thd, engine.hton)); }
+Trx *Trx::find(THD *thd) { return static_cast<Trx *>(thd_get_ha_data(thd, engine().hton)); }
 
 Trx *Trx::of(THD *thd) {
   Trx *trx = find(thd);
   if (trx == nullptr) {
     trx = new Trx(thd);
-    thd_set_ha_data(thd, engine.hton, trx);
+    thd_set_ha_data(thd, engine().hton, trx);
   }
   return trx;
 }
@@ -45,15 +45,15 @@ Trx *Trx::of(THD *thd) {
 void Trx::forget(THD *thd) {
   Trx *trx = find(thd);
   // KILL looks for it under the lock that this takes: before it goes.
-  thd_set_ha_data(thd, engine.hton, nullptr);
+  thd_set_ha_data(thd, engine().hton, nullptr);
   delete trx;
 }
 
 int Trx::begin_statement(bool fresh) {
   // One that came after the end of the statement that it was for.
   if (thd_kill_level(thd_) == THD_IS_NOT_KILLED) shale_interrupt_set(interrupt_.get(), false);
-  trans_register_ha(thd_, false, engine.hton, 0);
-  if (in_transaction(thd_)) trans_register_ha(thd_, true, engine.hton, 0);
+  trans_register_ha(thd_, false, engine().hton, 0);
+  if (in_transaction(thd_)) trans_register_ha(thd_, true, engine().hton, 0);
   if (txn_ != nullptr) {
     if (int error = wait_for_locks(settings::lock_wait_millis(thd_))) return error;
   }
@@ -70,7 +70,7 @@ int Trx::begin(shale_txn **txn) {
   read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
   int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
   lock_wait_millis_ = settings::lock_wait_millis(thd_);
-  if (int error = number_of(shale_txn_begin(engine.db, isolation, SHALE_LOCKS_LATEST,
+  if (int error = number_of(shale_txn_begin(engine().db, isolation, SHALE_LOCKS_LATEST,
                                             lock_wait_millis_, &txn_))) {
     return error;
   }
@@ -86,9 +86,9 @@ int Trx::begin(shale_txn **txn) {
 }
 
 void Trx::set_number(uint64_t number) {
-  if (noted_) forget_for_waits(this->number());
+  if (noted_) engine().waits.forget(this->number());
   number_.store(number, std::memory_order_relaxed);
-  noted_ = number != 0 && note_for_waits(number, thd_);
+  noted_ = number != 0 && engine().waits.note(number, thd_);
 }
 
 int Trx::before_write(shale_txn **txn) {
@@ -191,7 +191,7 @@ void Trx::commit_ordered() {
 
 // Commits what is prepared, now or later. 0, or an error's number.
 int Trx::decide_prepared(bool sync) {
-  int error = late_decisions::decide(prepared_, true, sync);
+  int error = engine().in_doubt.decide(prepared_, true, sync);
   if (error != 0) {
     failed(error,
            last_text() + "; the transaction is committed later, as soon as that is possible");
@@ -227,7 +227,7 @@ int Trx::commit() {
 int Trx::rollback() {
   int error = 0;
   if (prepared_ != nullptr) {
-    error = late_decisions::decide(prepared_, false, false);
+    error = engine().in_doubt.decide(prepared_, false, false);
     prepared_ = nullptr;
   }
   shale_txn_rollback(txn_);
@@ -266,7 +266,7 @@ void Trx::forget_tree(const std::string &name) {
   if (txn_ == nullptr) return;
   shale_tree *found = nullptr;
   int error =
-      number_of(shale_tree_open(engine.db, name.c_str(), SHALE_TREE_THERE, nullptr, &found));
+      number_of(shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &found));
   TreeHandle tree(found);
   if (error == 0) {
     ErrorHandle refused(shale_txn_forget(txn_, found));
