@@ -141,24 +141,24 @@ bool parse(std::string_view bytes, TableDef *def) {
   return in.is_whole() && !def->forms.empty() && !def->indexes.empty();
 }
 
-int Catalog::open(shale_db *db) {
+Error Catalog::open(shale_db *db) {
   db_ = db;
   shale_tree *tree = nullptr;
-  if (int error = number_of(
+  if (Error error = consume_error(
           shale_tree_open(db, kTree, SHALE_TREE_THERE_OR_NEW, nullptr, &tree))) {
     return error;
   }
   tree_.reset(tree);
-  if (int error = erase_temporary()) return error;
+  if (Error error = erase_temporary()) return error;
   return drop_orphans();
 }
 
-int Catalog::erase_temporary() {
+Error Catalog::erase_temporary() {
   std::vector<std::pair<std::string, TableDef>> found;
-  int error = each([&](const std::string &path, const TableDef &def) {
+  Error error = each([&](const std::string &path, const TableDef &def) {
     if (def.temporary) found.emplace_back(path, def);
   });
-  for (size_t i = 0; error == 0 && i < found.size(); i++) {
+  for (size_t i = 0; !error && i < found.size(); i++) {
     error = erase(found[i].first, found[i].second);
   }
   return error;
@@ -166,26 +166,25 @@ int Catalog::erase_temporary() {
 
 void Catalog::close() { tree_.reset(); }
 
-int Catalog::read(const std::string &path, TableDef *def) const {
+Error Catalog::read(const std::string &path, TableDef *def) const {
   std::string key = table_key(path);
   shale_bytes *found = nullptr;
-  if (int error = number_of(shale_get(tree_.get(), nullptr, key.data(), key.size(), &found))) {
-    return error;
-  }
+  shale_error *error = shale_get(tree_.get(), nullptr, key.data(), key.size(), &found);
+  if (error != nullptr) return consume_error(error);
   if (found == nullptr) return HA_ERR_NO_SUCH_TABLE;
   BytesHandle bytes(found);
   if (parse(view_of(bytes), def)) return 0;
-  return failed(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path +
+  return Error(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path +
                                              " in the catalog is damaged: restore it from a "
                                              "backup");
 }
 
-int Catalog::put(const std::string &key, const std::string &value, bool sync) {
-  return number_of(
+Error Catalog::put(const std::string &key, const std::string &value, bool sync) {
+  return consume_error(
       shale_put(tree_.get(), key.data(), key.size(), value.data(), value.size(), sync));
 }
 
-int Catalog::write(const std::string &path, const TableDef &def) {
+Error Catalog::write(const std::string &path, const TableDef &def) {
   // Without a sync: a temporary table does not outlive a crash in any case.
   return put(table_key(path), bytes_of(def), !def.temporary);
 }
@@ -210,14 +209,14 @@ struct Changes {
   void erase_numbers(const shale_tree *tree, uint64_t table_id) {
     for (char kind : {'A', 'H', 'S'}) erase(tree, number_key(kind, table_id));
   }
-  int write(const shale_db *db, bool sync = true) {
-    return number_of(error != nullptr ? error : shale_write(db, batch, sync));
+  Error write(const shale_db *db, bool sync = true) {
+    return consume_error(error != nullptr ? error : shale_write(db, batch, sync));
   }
 };
 
 }  // namespace
 
-int Catalog::erase(const std::string &path, const TableDef &def) {
+Error Catalog::erase(const std::string &path, const TableDef &def) {
   Changes changes;
   changes.erase(tree_.get(), table_key(path));
   changes.erase_numbers(tree_.get(), def.table_id);
@@ -225,14 +224,15 @@ int Catalog::erase(const std::string &path, const TableDef &def) {
   return changes.write(db_, !def.temporary);
 }
 
-int Catalog::rename(const std::string &from, const std::string &to) {
+Error Catalog::rename(const std::string &from, const std::string &to) {
   TableDef def;
-  if (int error = read(from, &def)) return error;
+  if (Error error = read(from, &def)) return error;
   // The server does not ask for this; trees of a table that is in the way would be lost.
   TableDef other;
-  int error = read(to, &other);
+  Error error = read(to, &other);
   if (error != HA_ERR_NO_SUCH_TABLE) {
-    return error != 0 ? error : failed(HA_ERR_TABLE_EXIST, "there is a table " + to + " already");
+    if (error) return error;
+    return Error(HA_ERR_TABLE_EXIST, "there is a table " + to + " already");
   }
   Changes changes;
   changes.erase(tree_.get(), table_key(from));
@@ -243,44 +243,46 @@ int Catalog::rename(const std::string &from, const std::string &to) {
   return changes.write(db_);
 }
 
-int Catalog::renamed(std::vector<std::pair<std::string, std::string>> *found) const {
+Error Catalog::renamed(std::vector<std::pair<std::string, std::string>> *found) const {
   return each_of('R', "", [&](const std::string &path, std::string_view was) {
     found->emplace_back(path, was);
     return 0;
   });
 }
 
-int Catalog::forget_renamed() { return replace_marks('R', {}); }
+Error Catalog::forget_renamed() { return replace_marks('R', {}); }
 
-int Catalog::lost(std::set<std::string> *tables) const { return marks('L', tables); }
+Error Catalog::lost(std::set<std::string> *tables) const { return marks('L', tables); }
 
-int Catalog::write_lost(const std::set<std::string> &tables) { return replace_marks('L', tables); }
+Error Catalog::write_lost(const std::set<std::string> &tables) {
+  return replace_marks('L', tables);
+}
 
-int Catalog::marks(char kind, std::set<std::string> *paths) const {
+Error Catalog::marks(char kind, std::set<std::string> *paths) const {
   return each_of(kind, "", [&](const std::string &path, std::string_view) {
     paths->insert(path);
     return 0;
   });
 }
 
-int Catalog::replace_marks(char kind, const std::set<std::string> &paths) {
+Error Catalog::replace_marks(char kind, const std::set<std::string> &paths) {
   std::set<std::string> old;
-  int error = marks(kind, &old);
-  if (error != 0 || old == paths) return error;
+  Error error = marks(kind, &old);
+  if (error || old == paths) return error;
   Changes changes;
   for (const std::string &path : old) changes.erase(tree_.get(), kind + path);
   for (const std::string &path : paths) changes.put(tree_.get(), kind + path, "");
   return changes.write(db_);
 }
 
-int Catalog::replace(const std::string &path, const TableDef &old, const TableDef &def) {
+Error Catalog::replace(const std::string &path, const TableDef &old, const TableDef &def) {
   Changes changes;
   if (old.table_id != def.table_id) changes.erase_numbers(tree_.get(), old.table_id);
   changes.put(tree_.get(), table_key(path), bytes_of(def));
   return changes.write(db_);
 }
 
-int Catalog::write_all(const std::vector<Redefined> &tables) {
+Error Catalog::write_all(const std::vector<Redefined> &tables) {
   Changes changes;
   for (const Redefined &one : tables) {
     changes.put(tree_.get(), table_key(one.path), bytes_of(*one.def));
@@ -291,94 +293,93 @@ int Catalog::write_all(const std::vector<Redefined> &tables) {
   return changes.write(db_);
 }
 
-int Catalog::new_table_id(uint64_t *id) {
+Error Catalog::new_table_id(uint64_t *id) {
   std::lock_guard<std::mutex> one_at_a_time(ids_);
   uint64_t next = 0;
-  if (int error = read_number('N', 0, &next)) return error;
+  if (Error error = read_number('N', 0, &next)) return error;
   *id = next + 1;
   return write_number('N', 0, next + 1);
 }
 
-int Catalog::each(const VisitTable &visit) const {
+Error Catalog::each(const VisitTable &visit) const {
   return each_table("", visit);
 }
 
-int Catalog::each_partition(const std::string &table, const VisitTable &visit) const {
+Error Catalog::each_partition(const std::string &table, const VisitTable &visit) const {
   return each_table(table + "#", [&](const std::string &path, const TableDef &def) {
     if (is_partition(path) && table_of(path) == table) visit(path, def);
   });
 }
 
-int Catalog::each_table(const std::string &beginning, const VisitTable &visit) const {
-  return each_of('T', beginning, [&](const std::string &path, std::string_view value) {
+Error Catalog::each_table(const std::string &beginning, const VisitTable &visit) const {
+  return each_of('T', beginning, [&](const std::string &path, std::string_view value) -> Error {
     TableDef def;
     if (!parse(value, &def)) {
-      return failed(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path + " is damaged");
+      return Error(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path + " is damaged");
     }
     visit(path, def);
     return 0;
   });
 }
 
-int Catalog::each_of(char kind, const std::string &beginning, const Visit &visit) const {
+Error Catalog::each_of(char kind, const std::string &beginning, const Visit &visit) const {
   std::string start = kind + beginning, end = start;
   end.back()++;
   shale_scan *begun = nullptr;
-  if (int error = number_of(shale_scan_new(tree_.get(), nullptr, start.data(), start.size(),
+  if (Error error = consume_error(shale_scan_new(tree_.get(), nullptr, start.data(), start.size(),
                                            end.data(), end.size(), true, &begun))) {
     return error;
   }
   ScanHandle scan(begun);
-  int error = number_of(move_scan(begun, SHALE_FIRST));
-  while (error == 0 && at_row(begun)) {
+  Error error = consume_error(move_scan(begun, SHALE_FIRST));
+  while (!error && at_row(begun)) {
     size_t key_len = 0, value_len = 0;
     const char *key = static_cast<const char *>(shale_scan_key(begun, &key_len));
     const void *value = nullptr;
-    if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) break;
+    if ((error = consume_error(shale_scan_value(begun, &value, &value_len)))) break;
     std::string path(key + 1, key_len - 1);
     if ((error = visit(path, {static_cast<const char *>(value), value_len}))) break;
-    error = number_of(move_scan(begun, SHALE_NEXT));
+    error = consume_error(move_scan(begun, SHALE_NEXT));
   }
   return error;
 }
 
-int Catalog::read_text(char kind, uint64_t table_id, std::string *text) const {
+Error Catalog::read_text(char kind, uint64_t table_id, std::string *text) const {
   std::string key = number_key(kind, table_id);
   shale_bytes *found = nullptr;
-  if (int error = number_of(shale_get(tree_.get(), nullptr, key.data(), key.size(), &found))) {
-    return error;
-  }
+  shale_error *error = shale_get(tree_.get(), nullptr, key.data(), key.size(), &found);
+  if (error != nullptr) return consume_error(error);
   BytesHandle bytes(found);
   text->clear();
   if (found != nullptr) *text = view_of(bytes);
   return 0;
 }
 
-int Catalog::write_text(char kind, uint64_t table_id, const std::string &text) {
+Error Catalog::write_text(char kind, uint64_t table_id, const std::string &text) {
   return put(number_key(kind, table_id), text, false);
 }
 
-int Catalog::read_number(char kind, uint64_t table_id, uint64_t *number) const {
+Error Catalog::read_number(char kind, uint64_t table_id, uint64_t *number) const {
   std::string text;
   *number = 0;
-  if (int error = read_text(kind, table_id, &text)) return error;
+  if (Error error = read_text(kind, table_id, &text)) return error;
   for (unsigned char byte : text) *number = *number << 8 | byte;
   return 0;
 }
 
-int Catalog::write_number(char kind, uint64_t table_id, uint64_t number) {
+Error Catalog::write_number(char kind, uint64_t table_id, uint64_t number) {
   return write_text(kind, table_id, bytes_of_number(number));
 }
 
-int Catalog::drop_orphans() {
+Error Catalog::drop_orphans() {
   std::set<std::string> known{kTree};
-  int error = each([&](const std::string &, const TableDef &def) {
+  Error error = each([&](const std::string &, const TableDef &def) {
     for (const IndexDef &index : def.indexes) known.insert(tree_name(def.table_id, index.id));
   });
-  if (error != 0) return error;
+  if (error) return error;
   shale_bytes *bytes = nullptr;
   size_t count = 0;
-  if ((error = number_of(shale_tree_names(db_, &bytes, &count)))) return error;
+  if ((error = consume_error(shale_tree_names(db_, &bytes, &count)))) return error;
   BytesHandle names(bytes);
   const char *name = static_cast<const char *>(shale_bytes_data(bytes, nullptr));
   std::vector<const char *> orphans;
@@ -388,7 +389,7 @@ int Catalog::drop_orphans() {
              " made it did not come to its end");
     orphans.push_back(name);
   }
-  return number_of(
+  return consume_error(
       shale_trees_change(db_, nullptr, 0, nullptr, orphans.data(), orphans.size(), nullptr));
 }
 

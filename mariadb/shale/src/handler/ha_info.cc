@@ -81,7 +81,7 @@ int ha_shale::info(uint what) {
 int ha_shale::info_of_size(uint what) {
   TableSize size;
   bool renew = (what & HA_STATUS_TIME) != 0;
-  if (int error = shared_->counts.get(shared_->trees, renew, &size)) return error;
+  if (int error = note(shared_->counts.get(shared_->trees, renew, &size))) return error;
   stats.data_file_length = size.data_bytes;
   stats.index_file_length = size.index_bytes;
   stats.records = size.rows;
@@ -143,15 +143,15 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
   auto stop = [thd] { return thd != nullptr && thd_kill_level(thd) != THD_IS_NOT_KILLED; };
   std::vector<IndexStatistics> found;
   TableSize now;
-  if (int error = shared_->counts.get(shared_->trees, false, &now)) return error;
+  if (int error = note(shared_->counts.get(shared_->trees, false, &now))) return error;
   found.push_back({"", {static_cast<double>(std::max<uint64_t>(now.rows, 1))}});
   for (uint number = 0; number < table->s->keys; number++) {
     const KEY &key = table->key_info[number];
     const Index &index = of_number(number);
     IndexStatistics statistics;
     statistics.name = key.name.str;
-    if (int error = sample_index(index.tree, *index.codec, key.user_defined_key_parts, size, stop,
-                                 &statistics.rows_per_key)) {
+    if (int error = note(sample_index(index.tree, *index.codec, key.user_defined_key_parts, size,
+                                      stop, &statistics.rows_per_key))) {
       return error;
     }
     found.push_back(std::move(statistics));
@@ -162,12 +162,12 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
 
 int ha_shale::analyze(THD *thd, HA_CHECK_OPT *) {
   int error = look_at_indexes(kThorough);
-  if (error == 0) error = shared_->keep_statistics();
+  if (error == 0) error = note(shared_->keep_statistics());
   if (error == 0) error = info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_TIME);
   if (error == 0) return HA_ADMIN_OK;
   if (error == HA_ERR_ABORTED_BY_USER) return HA_ADMIN_FAILED;
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
-                      last_text().c_str());
+                      trx()->last_error().text().c_str());
   return error == HA_ERR_CRASHED_ON_USAGE || error == kErrDamagedRow ? HA_ADMIN_CORRUPT
                                                                      : HA_ADMIN_FAILED;
 }

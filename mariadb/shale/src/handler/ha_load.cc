@@ -49,10 +49,10 @@ int ha_shale::load_row(const uchar *row, const RowKeys &keys) {
   std::vector<TreeLoader> &trees = loader_->trees;
   value_.clear();
   rows_->pack(row, &value_);
-  int error = trees[0].add(keys.primary, value_);
+  int error = note(trees[0].add(keys.primary, value_));
   if (error == HA_ERR_FOUND_DUPP_KEY) trx()->note_duplicate(primary().number);
   for (size_t place = 1; error == 0 && place < trees.size(); place++) {
-    error = trees[place].add(keys.keys[place], keys.values[place]);
+    error = note(trees[place].add(keys.keys[place], keys.values[place]));
   }
   return error;
 }
@@ -66,9 +66,8 @@ int ha_shale::show_duplicate(size_t place) {
   if (place != 0) {
     if (!indexes_[place].codec->primary_of(key, value, &key)) return 0;
     shale_bytes *found = nullptr;
-    if (int error = number_of(shale_get(primary().tree, nullptr, key.data(), key.size(), &found))) {
-      return error;
-    }
+    shale_error *error = shale_get(primary().tree, nullptr, key.data(), key.size(), &found);
+    if (error != nullptr) return consume_error(error);
     if (found == nullptr) return 0;
     row.reset(found);
     value = view_of(row);
@@ -87,13 +86,13 @@ int ha_shale::end_copy() {
   if (!loader_) return 0;
   int error = 0;
   for (size_t place = 0; error == 0 && place < loader_->trees.size(); place++) {
-    error = loader_->trees[place].finish(ha_thd());
+    error = note(loader_->trees[place].finish(ha_thd()));
     if (error == HA_ERR_FOUND_DUPP_KEY) {
       if (int other = show_duplicate(place)) error = other;
     }
   }
   loader_.reset();
-  if (error == 0) error = shared_->keep_number();
+  if (error == 0) error = note(shared_->keep_number());
   SharedTable::note_new_trees(shared_->path);
   shared_->new_trees = SharedTable::new_trees_count();
   return error;
@@ -120,5 +119,5 @@ int ha_shale::end_part(size_t bytes) {
   part_bytes_ += bytes;
   if (in_parts_ == Parts::kNone || part_bytes_ < kPartBytes) return 0;
   part_bytes_ = 0;
-  return trx()->commit_part(in_parts_ == Parts::kOfLoad);
+  return note(trx()->commit_part(in_parts_ == Parts::kOfLoad));
 }

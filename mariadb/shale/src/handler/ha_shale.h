@@ -281,16 +281,26 @@ class ha_shale final : public handler {
   // Checking (ha_check)
   struct Check;
   bool row_of_entry(uchar *buf, std::string_view key, std::string_view value);
-  int check_rows(Check *check);
-  int check_index(Check *check, size_t place);
-  int find_missing(Check *check, size_t place);
-  int find_superfluous(Check *check, size_t place);
-  int find_equal(Check *check, size_t place);
-  int find_equal_before(Check *check, size_t place, std::string_view hash, std::string_view key,
-                        bool *found);
-  int find_overlaps(Check *check, size_t place);
+  shale_sql::Error check_rows(Check *check);
+  shale_sql::Error check_index(Check *check, size_t place);
+  shale_sql::Error find_missing(Check *check, size_t place);
+  shale_sql::Error find_superfluous(Check *check, size_t place);
+  shale_sql::Error find_equal(Check *check, size_t place);
+  shale_sql::Error find_equal_before(Check *check, size_t place, std::string_view hash,
+                                     std::string_view key, bool *found);
+  shale_sql::Error find_overlaps(Check *check, size_t place);
 
   shale_sql::Trx *trx();
+
+  // The number of an error, whose text is kept with the connection for get_error_message.
+  int note(shale_sql::Error error) {
+    return error ? note_failure(std::move(error)) : 0;
+  }
+  int note_failure(shale_sql::Error error);
+  int consume_error(shale_error *error) { return note(shale_sql::consume_error(error)); }
+  int failed(int number, std::string text) {
+    return note_failure(shale_sql::Error(number, std::move(text)));
+  }
   int lock_mode() const { return lock_mode_; }
 
   std::shared_ptr<shale_sql::SharedTable> shared_;

@@ -9,7 +9,6 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
-#include "tables/in_words.h"
 #include "tables/query_cache.h"
 #include "tables/shared_table.h"
 #include "txn/in_doubt.h"
@@ -63,9 +62,9 @@ class Syncer {
       engine().in_doubt.try_again();
       if (settings::globals.durability != settings::kPeriodic) continue;
       lock.unlock();
-      bool fails = number_of(shale_sync(engine().db)) != 0;
-      if (fails && !failing) log_error("commits cannot be made durable: " + last_text());
-      failing = fails;
+      Error error = consume_error(shale_sync(engine().db));
+      if (error && !failing) log_error("commits cannot be made durable: " + error.text());
+      failing = bool(error);
       lock.lock();
     }
   }
@@ -91,48 +90,46 @@ struct Started final : Engine {
   Syncer syncer;
 };
 
-int open_database(Engine *engine) {
+Error open_database(Engine *engine) {
   Config config;
   config.set("memory_bytes", std::to_string(settings::globals.memory));
-  if (config.error != nullptr) return number_of(config.error);
+  if (config.error != nullptr) return consume_error(config.error);
   const char *folder = engine->folder.c_str();
-  if (int error = number_of(shale_open(folder, config.config, false, &engine->db))) return error;
-  int error = engine->waits.observe(engine->db);
-  if (error == 0) error = begin_copy_of_database();
-  if (error == 0) error = engine->catalog.open(engine->db);
-  if (error == 0) error = begin_recovery();
+  Error error = consume_error(shale_open(folder, config.config, false, &engine->db));
+  if (!error) error = engine->waits.observe(engine->db);
+  if (!error) error = begin_copy_of_database();
+  if (!error) error = engine->catalog.open(engine->db);
+  if (!error) error = begin_recovery();
   return error;
 }
 
 }  // namespace
 
-int open_engine(handlerton *hton) {
-  tell_deadlocks_by(in_words);
+bool open_engine(handlerton *hton) {
   auto started = std::make_unique<Started>(hton);
   Started *engine = started.get();
   set_engine(std::move(started));
   ignore_db_dirs_append(kFolder);
-  int error = open_database(engine);
-  if (error != 0) {
-    log_error("the database in " + engine->folder + " was not opened: " + last_text());
+  if (Error error = open_database(engine)) {
+    log_error("the database in " + engine->folder + " was not opened: " + error.text());
     close_engine();
-    return error;
+    return false;
   }
   engine->syncer.start();
-  return 0;
+  return true;
 }
 
-int close_engine() {
-  if (!engine_is_started()) return 0;
+void close_engine() {
+  if (!engine_is_started()) return;
   auto &started = static_cast<Started &>(engine());
   started.syncer.stop();
   started.in_doubt.forget();
   started.catalog.close();
   shale_db *db = started.db;
   started.db = nullptr;
-  int error = db == nullptr ? 0 : number_of(shale_close(db));
+  Error error = db == nullptr ? Error() : consume_error(shale_close(db));
+  if (error) log_error("the database was not closed well: " + error.text());
   set_engine(nullptr);
-  return error;
 }
 
 }  // namespace shale_sql

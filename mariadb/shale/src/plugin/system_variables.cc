@@ -35,8 +35,9 @@ static TYPELIB durability_values = {array_elements(durability_names) - 1, "durab
 static void settle(THD *, st_mysql_sys_var *, void *, const void *save) {
   if (!*static_cast<const my_bool *>(save)) return;
   shale_error *error = shale_flush(engine().db, nullptr);
-  if (number_of(error != nullptr ? error : shale_wait_idle(engine().db)) != 0) {
-    my_printf_error(ER_GET_ERRMSG, "SHALE: shale_settle_now: %s", MYF(0), last_text().c_str());
+  if (error == nullptr) error = shale_wait_idle(engine().db);
+  if (Error failure = consume_error(error)) {
+    my_printf_error(ER_GET_ERRMSG, "SHALE: shale_settle_now: %s", MYF(0), failure.text().c_str());
   }
 }
 static my_bool settle_now;
@@ -50,9 +51,10 @@ static int check_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_v
   const char *given = value->val_str(value, buffer, &length);
   if (given == nullptr) return 1;
   std::string folder(given, static_cast<size_t>(length));
-  if (!folder.empty() && make_checkpoint(folder) != 0) {
+  Error error = folder.empty() ? Error() : make_checkpoint(folder);
+  if (error) {
     my_printf_error(ER_GET_ERRMSG, "SHALE: no checkpoint was made: %s", MYF(0),
-                    last_text().c_str());
+                    error.text().c_str());
     return 1;
   }
   *static_cast<const char **>(save) = thd_strmake(thd, folder.data(), folder.size());

@@ -28,11 +28,12 @@ bool InDoubt::has_commits() const {
 }
 
 void InDoubt::notify(void *cookie) {
-  if (number_of(shale_sync(engine().db)) == 0) {
+  Error error = consume_error(shale_sync(engine().db));
+  if (!error) {
     commit_checkpoint_notify_ha(cookie);
     return;
   }
-  log_error("what was committed cannot be made durable: " + last_text());
+  log_error("what was committed cannot be made durable: " + error.text());
   std::lock_guard<std::mutex> lock(lock_);
   cookies_.push_back(cookie);
 }
@@ -52,14 +53,14 @@ bool InDoubt::done_now(const Decision &one) {
   return !error || shale_error_kind_of(error.get()) == SHALE_INVALID_ARGUMENT;
 }
 
-int InDoubt::decide(shale_prepared *prepared, bool commit, bool sync) {
-  int error = number_of(shale_prepared_decide(prepared, commit, sync));
-  if (error == 0) {
+Error InDoubt::decide(shale_prepared *prepared, bool commit, bool sync) {
+  Error error = consume_error(shale_prepared_decide(prepared, commit, sync));
+  if (!error) {
     shale_prepared_free(prepared);
     return 0;
   }
   log_error(std::string("a prepared transaction could not be ") +
-            (commit ? "committed, which is in the binary log: " : "rolled back: ") + last_text() +
+            (commit ? "committed, which is in the binary log: " : "rolled back: ") + error.text() +
             "; it is tried again every second, and its rows are locked until then");
   std::lock_guard<std::mutex> lock(lock_);
   pending_.push_back({prepared, commit});
@@ -102,10 +103,10 @@ void InDoubt::try_again() {
   for (void *cookie : due) notify(cookie);
 }
 
-int InDoubt::finish_commits() {
+Error InDoubt::finish_commits() {
   std::unique_lock<std::mutex> lock = after_a_try();
   if (!trying_ && !has_commits()) return 0;
-  return failed(kErrEngine, "a transaction that is in the binary log could not be committed yet: "
+  return Error(kErrEngine, "a transaction that is in the binary log could not be committed yet: "
                             "the server's error log says why");
 }
 

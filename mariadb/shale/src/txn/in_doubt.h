@@ -5,6 +5,8 @@
 // and ALTER TABLE fail, because both would miss its rows.
 #pragma once
 
+#include "engine/errors.h"
+
 #include <condition_variable>
 #include <mutex>
 #include <vector>
@@ -19,14 +21,13 @@ class InDoubt {
   InDoubt(const InDoubt &) = delete;
   InDoubt &operator=(const InDoubt &) = delete;
 
-  // Decides now, or else later; takes over the handle. 0, or the number of the error for which it
-  // comes later.
-  int decide(shale_prepared *prepared, bool commit, bool sync);
+  // Decides now, or else later, and gives the error for which it comes later; takes over the
+  // handle.
+  Error decide(shale_prepared *prepared, bool commit, bool sync);
   // Tries all again. By the thread that looks after the engine, once a second.
   void try_again();
-  // Tries all again, or waits for who does so. 0 if no commit is pending, else the number of an
-  // error that says so.
-  int finish_commits();
+  // Tries all again, or waits for who does so. An error if a commit is pending.
+  Error finish_commits();
   // Whether commits are pending, now.
   bool any_commits();
   // Notifies the server, by its cookie, when all that is in older binary logs is durable.

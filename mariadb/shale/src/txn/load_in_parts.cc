@@ -10,19 +10,19 @@
 
 namespace shale_sql {
 
-int LoadInParts::commit(shale_txn *part) {
+Error LoadInParts::commit(shale_txn *part) {
   LoadGate &gate = engine().load_gate;
   std::shared_lock<std::shared_mutex> lock(gate.mutex);
   if (!begun_) gate.loads++;
   begun_ = true;
   durable_ = false;
-  return number_of(shale_txn_commit(part, false));
+  return consume_error(shale_txn_commit(part, false));
 }
 
-int LoadInParts::make_durable() {
+Error LoadInParts::make_durable() {
   if (durable_ || !settings::sync_at_commit()) return 0;
-  int error = number_of(shale_sync(engine().db));
-  durable_ = error == 0;
+  Error error = consume_error(shale_sync(engine().db));
+  durable_ = !error;
   return error;
 }
 

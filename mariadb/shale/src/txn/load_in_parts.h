@@ -1,6 +1,8 @@
 // Loads that are committed in parts, and what must wait for them.
 #pragma once
 
+#include "engine/errors.h"
+
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
@@ -26,10 +28,10 @@ class LoadInParts {
   LoadInParts &operator=(const LoadInParts &) = delete;
   ~LoadInParts() { end(); }
 
-  // Commits a part, and waits for a copy that is being made. 0, or an error's number.
-  int commit(shale_txn *part);
+  // Commits a part, and waits for a copy that is being made.
+  Error commit(shale_txn *part);
   // Where commits are durable: the parts are, which were committed without.
-  int make_durable();
+  Error make_durable();
   void end();
 
  private:

@@ -23,8 +23,8 @@ void WaitReports::waits(void *context, uint64_t, uint64_t holder) {
   thd_rpl_deadlock_check(waiter, found == part.threads.end() ? nullptr : found->second);
 }
 
-int WaitReports::observe(shale_db *db) {
-  return number_of(shale_observe_lock_waits(db, waits, this));
+Error WaitReports::observe(shale_db *db) {
+  return consume_error(shale_observe_lock_waits(db, waits, this));
 }
 
 bool WaitReports::note(uint64_t transaction, THD *thd) {

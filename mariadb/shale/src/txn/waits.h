@@ -2,6 +2,8 @@
 // after it would wait for ever, so the server ends the later one and does it again.
 #pragma once
 
+#include "engine/errors.h"
+
 #include <array>
 #include <cstdint>
 #include <mutex>
@@ -15,7 +17,7 @@ namespace shale_sql {
 class WaitReports {
  public:
   // From now on waits of this database are reported.
-  int observe(shale_db *db);
+  Error observe(shale_db *db);
 
   // The engine's transaction of a connection, while it has one. False: the server has no use for
   // it, which is so without a binary log but for appliers. When `forget` returns nothing is
