@@ -55,7 +55,7 @@ int ha_shale::info(uint what) {
   if ((what & HA_STATUS_VARIABLE) != 0) {
     if (int error = info_of_size(what)) return error;
   }
-  bool changed = statistics_seen_ != shared_->statistics_version();
+  bool changed = shown_.statistics_version != shared_->statistics_version();
   if ((what & HA_STATUS_CONST) != 0 || changed) fill_rows_per_key();
   if ((what & HA_STATUS_CONST) != 0) {
     stats.max_data_file_length = stats.max_index_file_length = ULONGLONG_MAX;
@@ -92,7 +92,7 @@ int ha_shale::info_of_size(uint what) {
   stats.mrr_length_per_rec = ref_length + sizeof(void *);
   // Commits are going on: none is not for certain. Who asks for the time shows it to somebody.
   if (stats.records == 0 && (what & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0) stats.records = 1;
-  if (row_bytes_guess_ == 0) row_bytes_guess_ = guess_row_bytes(table);
+  if (shown_.row_bytes_guess == 0) shown_.row_bytes_guess = guess_row_bytes(table);
   if (table->s->keys > 0 && size.rows > 0) {
     if (std::unique_lock<std::mutex> due = shared_->statistics_are_due(size.rows)) {
       // What cannot be read now is for those to tell who want the rows.
@@ -109,7 +109,7 @@ void ha_shale::count_change(int rows) {
 
 // Rows for each value of the first columns of each index, to where the optimizer looks for them.
 void ha_shale::fill_rows_per_key() {
-  statistics_seen_ = shared_->statistics_version();
+  shown_.statistics_version = shared_->statistics_version();
   std::vector<IndexStatistics> known = shared_->statistics();
   double rows = static_cast<double>(std::max<ha_rows>(stats.records, 1));
   for (uint number = 0; number < table->s->keys; number++) {
@@ -199,7 +199,7 @@ ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_
 // In blocks, as if nothing were compressed: the time goes into rows, and the optimizer's choices
 // should not change with a codec, or when a table is flushed.
 double ha_shale::scan_time() {
-  double bytes = static_cast<double>(stats.records) * row_bytes_guess_;
+  double bytes = static_cast<double>(stats.records) * shown_.row_bytes_guess;
   return std::max(bytes, static_cast<double>(stats.data_file_length)) / kBlockBytes + 1;
 }
 

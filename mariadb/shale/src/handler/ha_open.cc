@@ -150,8 +150,8 @@ int ha_shale::close() {
 handler *ha_shale::clone(const char *name, MEM_ROOT *mem_root) {
   auto *copy = static_cast<ha_shale *>(handler::clone(name, mem_root));
   if (copy != nullptr) {
-    copy->lock_mode_ = lock_mode_;
-    copy->stored_lock_mode_ = stored_lock_mode_;
+    copy->locking_.mode = locking_.mode;
+    copy->locking_.of_table = locking_.of_table;
     copy->skips_locked_ = skips_locked_;
     copy->read_whole_rows_ = read_whole_rows_;
   }
@@ -181,8 +181,8 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
                       ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
                       (command == SQLCOM_ANALYZE && type == TL_READ) ||
                       (read_committed && (type == TL_READ || type == TL_READ_NO_INSERT) && beside);
-    lock_mode_ = locks && !consistent ? SHALE_LOCK_SHARED : SHALE_LOCK_NONE;
-    stored_lock_mode_ = lock_mode_;
+    locking_.mode = locks && !consistent ? SHALE_LOCK_SHARED : SHALE_LOCK_NONE;
+    locking_.of_table = locking_.mode;
   }
   return to;
 }
@@ -190,13 +190,13 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
 int ha_shale::external_lock(THD *thd, int type) {
   Trx *trx = Trx::of(thd);
   if (type == F_UNLCK) {
-    locked_ = false;
+    locking_.by_server = false;
     read_whole_rows_ = false;
     trx->end_table();
     return 0;
   }
   if (type == F_WRLCK) {
-    lock_mode_ = stored_lock_mode_ = SHALE_LOCK_EXCLUSIVE;
+    locking_.mode = locking_.of_table = SHALE_LOCK_EXCLUSIVE;
     read_whole_rows_ = true;
   }
   if (int error = note(trx->begin_statement(false))) return tell_server(thd, error);
@@ -204,25 +204,25 @@ int ha_shale::external_lock(THD *thd, int type) {
   if (alters_table(thd)) {
     if (int error = note(engine().in_doubt.finish_commits())) return tell_server(thd, error);
   }
-  if (lock_mode_ == SHALE_LOCK_NONE && in_transaction(thd) &&
+  if (locking_.mode == SHALE_LOCK_NONE && in_transaction(thd) &&
       thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
-    lock_mode_ = stored_lock_mode_ = SHALE_LOCK_SHARED;
+    locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
   }
   trx->use_table();
-  locked_ = true;
+  locking_.by_server = true;
   return 0;
 }
 
 int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
-  if (!locked_) {
+  if (!locking_.by_server) {
     // A temporary table, made within this LOCK TABLES.
-    lock_mode_ = SHALE_LOCK_EXCLUSIVE;
+    locking_.mode = SHALE_LOCK_EXCLUSIVE;
     read_whole_rows_ = true;
   } else if (thd_sql_command(thd) == SQLCOM_SELECT && type == TL_READ &&
              thd_tx_isolation(thd) != ISO_SERIALIZABLE) {
-    lock_mode_ = SHALE_LOCK_NONE;
+    locking_.mode = SHALE_LOCK_NONE;
   } else {
-    lock_mode_ = stored_lock_mode_;
+    locking_.mode = locking_.of_table;
   }
   if (type >= TL_WRITE_ALLOW_WRITE) read_whole_rows_ = true;
   return tell_server(thd, note(Trx::of(thd)->begin_statement(!thd->in_sub_stmt)));
@@ -236,8 +236,7 @@ int ha_shale::reset() {
   has_range_end_ = false;
   forget_locked();
   semi_ = Semi::kNo;
-  loader_.reset();
-  in_parts_ = Parts::kNone;
+  load_ = Load();
   // A statement with long values does not keep their memory for all that follow.
   if (row_.capacity() > (1 << 20)) std::string().swap(row_);
   return 0;
@@ -260,8 +259,7 @@ int ha_shale::extra(enum ha_extra_function operation) {
     case HA_EXTRA_END_COPY:
       return end_copy();
     case HA_EXTRA_ABORT_COPY:
-      loader_.reset();
-      in_parts_ = Parts::kNone;
+      load_ = Load();
       break;
     default:
       break;

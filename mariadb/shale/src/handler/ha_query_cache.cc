@@ -44,7 +44,7 @@ my_bool ha_shale::register_query_cache_table(THD *thd, const char *, uint,
   *callback = may_give_out;
   *token = 0;
   if (!stands_alone(thd)) return false;
-  uint64_t number = shared_->changes->settled();
+  uint64_t number = shared_->changes->quiet_number();
   if (number == 0) return false;
   *token = engine().kept_results.token_of(shared_->changes, number);
   return true;

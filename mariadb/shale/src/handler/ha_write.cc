@@ -157,8 +157,10 @@ int ha_shale::write_row(const uchar *buf) {
     }
   }
   pack_keys(buf, &is_);
-  int error = loader_ ? load_row(buf, is_) : insert_row(buf, is_);
-  if (error == 0 && in_parts_ != Parts::kNone) error = end_part(is_.primary.size() + value_.size());
+  int error = load_.copy ? load_row(buf, is_) : insert_row(buf, is_);
+  if (error == 0 && load_.in_parts != Load::Parts::kNone) {
+    error = end_part(is_.primary.size() + value_.size());
+  }
   if (error == 0 || (error == HA_ERR_FOUND_DUPP_KEY && counts_duplicates(ha_thd()))) {
     use_number(buf);
   }

@@ -22,7 +22,7 @@ KeptResults::Answer KeptResults::look(uint64_t token) {
   std::lock_guard<std::mutex> lock(lock_);
   auto found = tables_.find(token);
   if (found == tables_.end()) return Answer::kStale;
-  uint64_t number = found->second->settled();
+  uint64_t number = found->second->quiet_number();
   if (number == 0) return Answer::kBeingWritten;
   return number == found->second->token_of_ ? Answer::kGood : Answer::kStale;
 }
@@ -45,7 +45,7 @@ void Changes::end() {
 }
 
 // In this order: who ends between the first look and the last leaves another number.
-uint64_t Changes::settled() const {
+uint64_t Changes::quiet_number() const {
   const KeptResults &kept = engine().kept_results;
   if (writers_.load() != 0 || kept.deciding_.load() != 0) return 0;
   return std::max(number_.load(), kept.least_number_.load());

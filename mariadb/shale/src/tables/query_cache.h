@@ -24,7 +24,7 @@ class Changes {
   void end();
   // 0 while anybody writes. If it is the same at two times, nothing that was visible at the first
   // has changed up to the second, and nothing that was not visible then has become so.
-  uint64_t settled() const;
+  uint64_t quiet_number() const;
 
  private:
   friend class KeptResults;
