@@ -320,7 +320,7 @@ impl Store for MariaDb {
         match self.form {
             Form::Myrocks => self.settle_myrocks(),
             // Returns when nothing is left to flush or to merge.
-            Form::Shale => Ok(self.admin().query_drop("SET GLOBAL shale_settle_now = 1")?),
+            Form::Shale => Ok(self.admin().query_drop("SET GLOBAL shale_wait_idle = 1")?),
             _ => self.settle_innodb(),
         }
     }

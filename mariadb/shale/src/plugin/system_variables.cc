@@ -32,15 +32,15 @@ static TYPELIB durability_values = {array_elements(durability_names) - 1, "durab
                                     durability_names, nullptr};
 
 // Ends when nothing is left to flush or to merge: for measurements and before copies of files.
-static void settle(THD *, st_mysql_sys_var *, void *, const void *save) {
+static void set_wait_idle(THD *, st_mysql_sys_var *, void *, const void *save) {
   if (!*static_cast<const my_bool *>(save)) return;
   shale_error *error = shale_flush(engine().db, nullptr);
   if (error == nullptr) error = shale_wait_idle(engine().db);
   if (Error failure = consume_error(error)) {
-    my_printf_error(ER_GET_ERRMSG, "SHALE: shale_settle_now: %s", MYF(0), failure.text().c_str());
+    my_printf_error(ER_GET_ERRMSG, "SHALE: shale_wait_idle: %s", MYF(0), failure.text().c_str());
   }
 }
-static my_bool settle_now;
+static my_bool wait_idle;
 
 static char *checkpoint;
 
@@ -76,9 +76,9 @@ static MYSQL_SYSVAR_STR(
     "Codec of tables made without COMPRESSION: auto, none, lz4, zstd:1 to zstd:19, zlib:1 to "
     "zlib:9",
     check_compression, nullptr, "auto");
-static MYSQL_SYSVAR_BOOL(settle_now, settle_now, PLUGIN_VAR_RQCMDARG,
+static MYSQL_SYSVAR_BOOL(wait_idle, wait_idle, PLUGIN_VAR_RQCMDARG,
                          "Set to ON: flushes memtables and waits until no compaction is due",
-                         nullptr, settle, false);
+                         nullptr, set_wait_idle, false);
 static MYSQL_SYSVAR_STR(checkpoint, checkpoint,
                         PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC | PLUGIN_VAR_NOCMDOPT,
                         "Set to the path of a folder that does not exist: makes a copy of all "
@@ -89,7 +89,7 @@ st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
                                         MYSQL_SYSVAR(compression),
                                         settings::lock_wait_variable(),
                                         settings::bulk_load_variable(),
-                                        MYSQL_SYSVAR(settle_now),
+                                        MYSQL_SYSVAR(wait_idle),
                                         settings::sort_memory_variable(),
                                         MYSQL_SYSVAR(checkpoint),
                                         nullptr};
