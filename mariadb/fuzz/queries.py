@@ -59,7 +59,7 @@ class Queries:
                 self.do(f"update `{big.name}` set c = c + 1, s = concat(s, 'u') where n % 13 = 0")
                 self.do(f"delete from `{big.name}` where n % 17 = 0")
             if self.chance.random() < 0.3:
-                self.pair.do("set global shale_wait_idle_now=1 /*only*/")
+                self.pair.do("set global shale_wait_idle=1 /*only*/")
             self.do(f"analyze table `{big.name}`{self.chance.choice(['', '', ' persistent for all'])}"
                     " /*meta*/")
             self.big.append(big)

@@ -151,7 +151,7 @@ def files(server: Server) -> None:
     def file_made_by(*statements: str) -> pathlib.Path:
         """The largest that is new: of the tree that the statements have filled."""
         before = set(folder.glob("*.table"))
-        server.run("use test", *statements, "set global shale_wait_idle_now = on")
+        server.run("use test", *statements, "set global shale_wait_idle = on")
         return max(set(folder.glob("*.table")) - before, key=lambda file: file.stat().st_size)
 
     rows = file_made_by("create table d (id int primary key, a int, b int) engine=shale",

@@ -320,8 +320,8 @@ impl Store for MariaDb {
         match self.form {
             Form::Myrocks => self.wait_idle_myrocks(),
             // Returns when nothing is left to flush or to merge.
-            Form::Shale => Ok(self.admin().query_drop("SET GLOBAL shale_wait_idle_now = 1")?),
-            _ => self.wait_idle_innodb(),
+            Form::Shale => Ok(self.admin().query_drop("SET GLOBAL shale_wait_idle = 1")?),
+            _ => self.settle_innodb(),
         }
     }
 

@@ -6,7 +6,7 @@
 
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 #include "txn/load_in_parts.h"
 #include "txn/prepared.h"
 
@@ -60,7 +60,7 @@ std::string file_of(const std::string &path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-int write_file(const std::string &path, const std::string &text) {
+Error write_file(const std::string &path, const std::string &text) {
   File file = my_create(path.c_str(), 0644, O_WRONLY | O_EXCL, MYF(MY_SYNC_DIR));
   bool good = file >= 0;
   if (good) {
@@ -69,33 +69,32 @@ int write_file(const std::string &path, const std::string &text) {
     good = my_close(file, MYF(0)) == 0 && good;
   }
   if (good) return 0;
-  return failed(kErrEngine, "could not write " + path + ": " + strerror(my_errno));
+  return Error(kErrEngine, "could not write " + path + ": " + strerror(my_errno));
 }
 
-int write_place(const std::string &path, const Place &place) {
+Error write_place(const std::string &path, const Place &place) {
   return write_file(path, "file=" + file_of(place.file) +
                               "\nposition=" + std::to_string(place.position) + "\n");
 }
 
-int refuse_beside_loads() {
-  return failed(kErrEngine,
+Error refuse_beside_loads() {
+  return Error(kErrEngine,
                 "a statement with shale_bulk_load=1 has committed a part of its rows: wait until "
                 "it has ended");
 }
 
 }  // namespace
 
-int make_checkpoint(const std::string &folder) {
-  static std::mutex one_at_a_time;
-  std::lock_guard<std::mutex> alone(one_at_a_time);
+Error make_checkpoint(const std::string &folder) {
+  std::lock_guard<std::mutex> alone(engine().checkpoint_lock);
   std::string place_file = folder + ".binlog-position";
   if (mysql_bin_log.is_open() && my_access(place_file.c_str(), F_OK) == 0) {
-    return failed(kErrEngine,
+    return Error(kErrEngine,
                   place_file + " is there: of another copy, which has been moved away?");
   }
-  if (int error = late_decisions::settle_commits()) return error;
+  if (Error error = engine().in_doubt.finish_commits()) return error;
   // Most is written to files before commits have to wait for the rest.
-  if (int error = number_of(shale_flush(engine.db, nullptr))) return error;
+  if (Error error = consume_error(shale_flush(engine().db, nullptr))) return error;
   // Not waited for: commits may be held up for this, and a load may take long.
   NoParts no_parts;
   if (mysql_bin_log.is_open() && no_parts.is_beside_loads()) return refuse_beside_loads();
@@ -103,29 +102,29 @@ int make_checkpoint(const std::string &folder) {
   {
     StillBinaryLog log;
     place = log.end();
-    if (late_decisions::any_commits()) {
-      return failed(kErrEngine, "a transaction could not be committed just now: try again");
+    if (engine().in_doubt.any_commits()) {
+      return Error(kErrEngine, "a transaction could not be committed just now: try again");
     }
-    if (int error = number_of(shale_checkpoint(engine.db, folder.c_str()))) return error;
+    if (Error error = consume_error(shale_checkpoint(engine().db, folder.c_str()))) return error;
   }
-  if (int error = write_file(folder + "/" + kMark, "")) return error;
+  if (Error error = write_file(folder + "/" + kMark, "")) return error;
   return place.file.empty() ? 0 : write_place(place_file, place);
 }
 
-int begin_copy_of_database() {
-  std::string mark = engine.folder + "/" + kMark;
+Error begin_copy_of_database() {
+  std::string mark = engine().folder + "/" + kMark;
   if (my_access(mark.c_str(), F_OK) != 0) return 0;
-  if (int error = roll_back_what_the_server_prepared()) return error;
+  if (Error error = roll_back_what_the_server_prepared()) return error;
   // Durably: what is prepared from now on is not of the copy.
   if (my_delete(mark.c_str(), MYF(MY_SYNC_DIR)) == 0) return 0;
-  return failed(kErrEngine, "could not remove " + mark + ": " + strerror(my_errno));
+  return Error(kErrEngine, "could not remove " + mark + ": " + strerror(my_errno));
 }
 
 void fill_backup(handlerton *hton) {
   // Nobody waits for this stage of a backup; what follows finds less to write.
   hton->prepare_for_backup = [] {
-    if (number_of(shale_flush(engine.db, nullptr)) != 0) {
-      log_error("memtables were not flushed for a backup: " + last_text());
+    if (Error error = consume_error(shale_flush(engine().db, nullptr))) {
+      log_error("memtables were not flushed for a backup: " + error.text());
     }
   };
 }

@@ -11,11 +11,6 @@
 #include "engine/errors.h"
 #include "engine/table_files.h"
 
-#include <atomic>
-#include <map>
-#include <mutex>
-#include <set>
-
 namespace shale_sql {
 
 namespace {
@@ -24,37 +19,23 @@ constexpr const char *kEngine = "SHALE";
 // That of every table with partitions, as the server has it.
 constexpr const char *kPartitions = "partition";
 
-// The files that the server keeps of a partitioned table.
-struct Files {
-  bool frm = false;
-  bool list = false;
-};
-
-// By the path of the table, as they were when the plugin began.
-std::map<std::string, Files> files_at_start;
-// Tables that the server has tried to rename in vain since: their .frm may have gone without them.
-std::set<std::string> not_renamed;
-std::atomic<bool> recovering{true};
-
-// The tables without a .frm file when the server began, and not found again since.
-std::mutex lost_lock;
-std::set<std::string> lost_tables;
+DdlRecovery &state() { return engine().recovery; }
 
 // Whether the table at a path is of this version of its definition, so that ALTER TABLE came to
 // its end in the engine. Partitions change together: one tells of all.
 int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, ulonglong) {
   std::string wanted(reinterpret_cast<const char *>(version->str), version->length);
   TableDef def;
-  int error = engine.catalog.read(path, &def);
+  Error error = engine().catalog.read(path, &def);
   if (error == HA_ERR_NO_SUCH_TABLE) {
     bool found = false;
-    error = engine.catalog.each_partition(path, [&](const std::string &, const TableDef &part) {
+    error = engine().catalog.each_partition(path, [&](const std::string &, const TableDef &part) {
       if (!found) def = part;
       found = true;
     });
-    if (error == 0 && !found) return 1;
+    if (!error && !found) return 1;
   }
-  return error == 0 && def.version == wanted ? 0 : 1;
+  return !error && def.version == wanted ? 0 : 1;
 }
 
 // The name of the engine in a .frm file; empty: it is a view's, or has none.
@@ -94,10 +75,10 @@ void each_frm(const std::function<void(const std::string &)> &visit) {
 
 // A statement that renames a table renames its partitions one by one, then their list, then the
 // .frm. What undoes or finishes it reads the list: so partitions that went ahead of it come back.
-int put_back_renamed() {
+Error put_back_renamed() {
   std::vector<std::pair<std::string, std::string>> renamed;
-  int error = engine.catalog.renamed(&renamed);
-  for (size_t i = 0; error == 0 && i < renamed.size(); i++) {
+  Error error = engine().catalog.renamed(&renamed);
+  for (size_t i = 0; !error && i < renamed.size(); i++) {
     const auto &[path, was] = renamed[i];
     if (has_frm(path) || !has_frm(was) || engine_of_table(was) != kPartitions) continue;
     // The list may have followed the partitions already, and without its .frm is not read there.
@@ -106,13 +87,13 @@ int put_back_renamed() {
     // A list that is at its path all the same is one that another statement has left.
     if (!is_listed(was)) continue;
     TableDef def;
-    if (engine.catalog.read(path, &def) != 0 ||
-        engine.catalog.read(was, &def) != HA_ERR_NO_SUCH_TABLE) {
+    if (engine().catalog.read(path, &def) != 0 ||
+        engine().catalog.read(was, &def) != HA_ERR_NO_SUCH_TABLE) {
       continue;
     }
     log_note("partition " + path + " goes back to " + was + ": the statement that renamed its "
              "table did not come to its end");
-    error = engine.catalog.rename(path, was);
+    error = engine().catalog.rename(path, was);
   }
   return error;
 }
@@ -123,19 +104,19 @@ int put_back_renamed() {
 // partitions are.
 bool was_undone(const std::string &path) {
   if (!is_partition(path)) return false;
-  auto files = files_at_start.find(table_of(path));
-  return files != files_at_start.end() && files->second.frm &&
+  auto files = state().files_at_start.find(table_of(path));
+  return files != state().files_at_start.end() && files->second.frm &&
          files->second.list == has_partition_list(path);
 }
 
 // Rows without a .frm that no statement under way has left: whatever their name, they stay.
 bool is_kept(const std::string &path) {
-  return not_renamed.count(table_of(path)) != 0 || is_lost(path);
+  return state().not_renamed.count(table_of(path)) != 0 || is_lost(path);
 }
 
-int drop_leftovers() {
+Error drop_leftovers() {
   std::vector<std::pair<std::string, TableDef>> leftovers;
-  int error = engine.catalog.each([&](const std::string &path, const TableDef &def) {
+  Error error = engine().catalog.each([&](const std::string &path, const TableDef &def) {
     if (has_frm(path) || is_kept(path)) return;
     if (is_intermediate(path) || was_undone(path)) leftovers.emplace_back(path, def);
   });
@@ -143,8 +124,8 @@ int drop_leftovers() {
   for (const auto &[path, def] : leftovers) {
     log_note("table " + path + " is left over from a statement that did not come to its end, and "
              "is dropped");
-    if (drop_table(path, def) != 0) {
-      log_error("it was not dropped: " + last_text());
+    if (Error error = drop_table(path, def)) {
+      log_error("it was not dropped: " + error.text());
     } else if (is_partition(path)) {
       lists.insert(table_of(path));
     }
@@ -161,69 +142,73 @@ bool is_found(const std::string &path) {
 }
 
 // Tells of tables and .frm files without each other, and keeps in mind which have lost theirs.
-int compare_with_files() {
+Error compare_with_files() {
   std::set<std::string> tables, lost;
-  int error = engine.catalog.each([&](const std::string &path, const TableDef &) {
+  Error error = engine().catalog.each([&](const std::string &path, const TableDef &) {
     tables.insert(path);
     if (is_found(path) || (is_intermediate(path) && !is_kept(path))) return;
     const std::string table = table_of(path);
     if (lost.insert(table).second) log_error("table " + table + " has no .frm file: " + kWayOut);
   });
-  if (error != 0) return error;
+  if (error) return error;
   each_frm([&](const std::string &path) {
     if (tables.count(path) != 0) return;
     log_error("the catalog has no table " + path + ", of which there is a .frm file: restore the "
               "folder #shale it belongs to, or remove the table by DROP TABLE");
   });
-  std::lock_guard<std::mutex> one_at_a_time(lost_lock);
-  lost_tables = std::move(lost);
-  return engine.catalog.write_lost(lost_tables);
+  std::lock_guard<std::mutex> one_at_a_time(state().lost_lock);
+  state().lost_tables = std::move(lost);
+  return engine().catalog.write_lost(state().lost_tables);
 }
 
 int recovery_done(handlerton *) {
-  int error = drop_leftovers();
-  if (error == 0) error = compare_with_files();
-  if (error == 0) error = engine.catalog.forget_renamed();
-  if (error != 0) log_error("the catalog cannot be read or changed: " + last_text());
-  recovering = false;
-  files_at_start.clear();
-  not_renamed.clear();
+  Error error = drop_leftovers();
+  if (!error) error = compare_with_files();
+  if (!error) error = engine().catalog.forget_renamed();
+  if (error) log_error("the catalog cannot be read or changed: " + error.text());
+  state().recovering = false;
+  state().files_at_start.clear();
+  state().not_renamed.clear();
   return 0;
 }
 
 }  // namespace
 
-bool is_recovering() { return recovering; }
+bool is_recovering() { return state().recovering; }
 
-void note_not_renamed(const std::string &path) { not_renamed.insert(table_of(path)); }
+void note_not_renamed(const std::string &path) { state().not_renamed.insert(table_of(path)); }
 
 bool is_lost(const std::string &path) {
-  std::lock_guard<std::mutex> one_at_a_time(lost_lock);
-  return !lost_tables.empty() && lost_tables.count(table_of(path)) != 0;
+  std::lock_guard<std::mutex> one_at_a_time(state().lost_lock);
+  return !state().lost_tables.empty() && state().lost_tables.count(table_of(path)) != 0;
 }
 
-int note_lost(const std::string &path) {
-  std::lock_guard<std::mutex> one_at_a_time(lost_lock);
-  return lost_tables.insert(table_of(path)).second ? engine.catalog.write_lost(lost_tables) : 0;
+Error note_lost(const std::string &path) {
+  std::lock_guard<std::mutex> one_at_a_time(state().lost_lock);
+  std::set<std::string> &lost = state().lost_tables;
+  return lost.insert(table_of(path)).second ? engine().catalog.write_lost(lost) : 0;
 }
 
-int note_not_lost(const std::string &path) {
-  std::lock_guard<std::mutex> one_at_a_time(lost_lock);
-  return lost_tables.erase(table_of(path)) == 0 ? 0 : engine.catalog.write_lost(lost_tables);
+Error note_not_lost(const std::string &path) {
+  std::lock_guard<std::mutex> one_at_a_time(state().lost_lock);
+  std::set<std::string> &lost = state().lost_tables;
+  return lost.erase(table_of(path)) == 0 ? 0 : engine().catalog.write_lost(lost);
 }
 
-int begin_recovery() {
-  recovering = true;
+Error begin_recovery() {
+  state().recovering = true;
   {
-    std::lock_guard<std::mutex> one_at_a_time(lost_lock);
-    lost_tables.clear();
-    if (int error = engine.catalog.lost(&lost_tables)) return error;
+    std::lock_guard<std::mutex> one_at_a_time(state().lost_lock);
+    state().lost_tables.clear();
+    if (Error error = engine().catalog.lost(&state().lost_tables)) return error;
   }
   // Without the engine the server would forget what it has to finish: it goes on.
-  if (put_back_renamed() != 0) log_error("a partition was not renamed back: " + last_text());
-  return engine.catalog.each([](const std::string &path, const TableDef &) {
+  if (Error error = put_back_renamed()) {
+    log_error("a partition was not renamed back: " + error.text());
+  }
+  return engine().catalog.each([](const std::string &path, const TableDef &) {
     if (!is_partition(path)) return;
-    auto [files, first] = files_at_start.try_emplace(table_of(path));
+    auto [files, first] = state().files_at_start.try_emplace(table_of(path));
     if (first) files->second = {has_frm(path), has_partition_list(path)};
   });
 }

@@ -22,7 +22,7 @@ std::vector<std::string> tree_names(const TableDef &def) {
 
 }  // namespace
 
-int make_table_trees(const TableDef &def, std::vector<TreeHandle> *trees) {
+Error make_table_trees(const TableDef &def, std::vector<TreeHandle> *trees) {
   return create_trees(tree_names(def), def.codec, def.dictionary, trees);
 }
 
@@ -36,8 +36,8 @@ void drop_table_trees(const TableDef &def) {
   drop_trees(names);
 }
 
-int drop_table(const std::string &path, const TableDef &def) {
-  if (int error = engine.catalog.erase(path, def)) return error;
+Error drop_table(const std::string &path, const TableDef &def) {
+  if (Error error = engine().catalog.erase(path, def)) return error;
   SharedTable::note_gone(path);
   drop_table_trees(def);
   return 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codec/table_def.h"
+#include "engine/errors.h"
 #include "engine/handles.h"
 
 #include <string>
@@ -9,11 +10,11 @@
 
 namespace shale_sql {
 
-int make_table_trees(const TableDef &def, std::vector<TreeHandle> *trees);
+Error make_table_trees(const TableDef &def, std::vector<TreeHandle> *trees);
 // A temporary table takes what its session's transaction has written there with it. Of other tables
 // a commit that finds a tree gone is to fail.
 void drop_table_trees(const TableDef &def);
 // Removes a table from the catalog, then its trees.
-int drop_table(const std::string &path, const TableDef &def);
+Error drop_table(const std::string &path, const TableDef &def);
 
 }  // namespace shale_sql

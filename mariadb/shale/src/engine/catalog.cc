@@ -4,6 +4,7 @@
 
 #include "server.h"
 
+#include "codec/bytes.h"
 #include "engine/errors.h"
 #include "engine/table_files.h"
 
@@ -14,49 +15,41 @@ namespace {
 constexpr const char *kTree = "catalog";
 constexpr unsigned char kFormat = 1;
 
-void put_number(std::string *out, uint64_t number) {
-  while (number >= 128) {
-    out->push_back(static_cast<char>(number | 128));
-    number >>= 7;
-  }
-  out->push_back(static_cast<char>(number));
-}
-
 void put_text(std::string *out, std::string_view text) {
-  put_number(out, text.size());
+  append_varint(out, text.size());
   out->append(text);
 }
 
-struct Reader {
-  std::string_view left;
-  bool good = true;
+// Reads to the end also where the bytes are damaged, which is looked at once.
+class DefinitionReader {
+ public:
+  explicit DefinitionReader(std::string_view bytes) : bytes_(bytes) {}
 
   uint64_t number() {
     uint64_t result = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (left.empty()) break;
-      unsigned char byte = static_cast<unsigned char>(left.front());
-      left.remove_prefix(1);
-      result |= static_cast<uint64_t>(byte & 127) << shift;
-      if (byte < 128) return result;
-    }
-    good = false;
-    return 0;
+    if (!bytes_.varint(&result)) good_ = false;
+    return good_ ? result : 0;
   }
 
   // How many things follow: never more than there are bytes.
   uint64_t count() {
     uint64_t result = number();
-    if (result > left.size()) good = false;
-    return good ? result : 0;
+    if (result > bytes_.left()) good_ = false;
+    return good_ ? result : 0;
   }
 
   std::string text() {
-    uint64_t length = count();
-    std::string result(left.substr(0, length));
-    left.remove_prefix(length);
-    return result;
+    std::string_view result;
+    if (!bytes_.with_length(&result)) good_ = false;
+    return std::string(result);
   }
+
+  // Nothing was damaged, and nothing is left.
+  bool is_whole() const { return good_ && bytes_.left() == 0; }
+
+ private:
+  Reader bytes_;
+  bool good_ = true;
 };
 
 std::string table_key(const std::string &path) { return "T" + path; }
@@ -81,30 +74,31 @@ std::string tree_name(uint64_t table_id, uint32_t index_id) {
 
 std::string bytes_of(const TableDef &def) {
   std::string out(1, static_cast<char>(kFormat));
-  put_number(&out, def.table_id);
-  put_number(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
-  put_number(&out, def.next_column_id);
-  put_number(&out, def.next_index_id);
+  append_varint(&out, def.table_id);
+  append_varint(&out,
+                (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
+  append_varint(&out, def.next_column_id);
+  append_varint(&out, def.next_index_id);
   put_text(&out, def.codec);
   put_text(&out, def.version);
-  put_number(&out, def.forms.size());
+  append_varint(&out, def.forms.size());
   for (const auto &form : def.forms) {
-    put_number(&out, form.size());
+    append_varint(&out, form.size());
     for (const ColumnDef &column : form) {
-      put_number(&out, column.id);
-      put_number(&out, (column.nullable ? 1 : 0) | (column.in_key ? 2 : 0));
-      put_number(&out, column.fixed_bytes);
+      append_varint(&out, column.id);
+      append_varint(&out, (column.nullable ? 1 : 0) | (column.in_key ? 2 : 0));
+      append_varint(&out, column.fixed_bytes);
     }
   }
-  put_number(&out, def.defaults.size());
+  append_varint(&out, def.defaults.size());
   for (const InstantDefault &value : def.defaults) {
-    put_number(&out, value.column_id);
-    put_number(&out, value.is_null);
+    append_varint(&out, value.column_id);
+    append_varint(&out, value.is_null);
     put_text(&out, value.value);
   }
-  put_number(&out, def.indexes.size());
+  append_varint(&out, def.indexes.size());
   for (const IndexDef &index : def.indexes) {
-    put_number(&out, index.id);
+    append_varint(&out, index.id);
     put_text(&out, index.name);
   }
   return out;
@@ -112,7 +106,7 @@ std::string bytes_of(const TableDef &def) {
 
 bool parse(std::string_view bytes, TableDef *def) {
   if (bytes.empty() || bytes.front() != static_cast<char>(kFormat)) return false;
-  Reader in{bytes.substr(1)};
+  DefinitionReader in(bytes.substr(1));
   def->table_id = in.number();
   uint64_t flags = in.number();
   def->hidden_key = (flags & 1) != 0;
@@ -144,27 +138,27 @@ bool parse(std::string_view bytes, TableDef *def) {
     index.id = static_cast<uint32_t>(in.number());
     index.name = in.text();
   }
-  return in.good && in.left.empty() && !def->forms.empty() && !def->indexes.empty();
+  return in.is_whole() && !def->forms.empty() && !def->indexes.empty();
 }
 
-int Catalog::open(shale_db *db) {
+Error Catalog::open(shale_db *db) {
   db_ = db;
   shale_tree *tree = nullptr;
-  if (int error = number_of(
+  if (Error error = consume_error(
           shale_tree_open(db, kTree, SHALE_TREE_THERE_OR_NEW, nullptr, &tree))) {
     return error;
   }
   tree_.reset(tree);
-  if (int error = erase_temporary()) return error;
+  if (Error error = erase_temporary()) return error;
   return drop_orphans();
 }
 
-int Catalog::erase_temporary() {
+Error Catalog::erase_temporary() {
   std::vector<std::pair<std::string, TableDef>> found;
-  int error = each([&](const std::string &path, const TableDef &def) {
+  Error error = each([&](const std::string &path, const TableDef &def) {
     if (def.temporary) found.emplace_back(path, def);
   });
-  for (size_t i = 0; error == 0 && i < found.size(); i++) {
+  for (size_t i = 0; !error && i < found.size(); i++) {
     error = erase(found[i].first, found[i].second);
   }
   return error;
@@ -172,26 +166,25 @@ int Catalog::erase_temporary() {
 
 void Catalog::close() { tree_.reset(); }
 
-int Catalog::read(const std::string &path, TableDef *def) const {
+Error Catalog::read(const std::string &path, TableDef *def) const {
   std::string key = table_key(path);
   shale_bytes *found = nullptr;
-  if (int error = number_of(shale_get(tree_.get(), nullptr, key.data(), key.size(), &found))) {
-    return error;
-  }
+  shale_error *error = shale_get(tree_.get(), nullptr, key.data(), key.size(), &found);
+  if (error != nullptr) return consume_error(error);
   if (found == nullptr) return HA_ERR_NO_SUCH_TABLE;
   BytesHandle bytes(found);
   if (parse(view_of(bytes), def)) return 0;
-  return failed(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path +
+  return Error(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path +
                                              " in the catalog is damaged: restore it from a "
                                              "backup");
 }
 
-int Catalog::put(const std::string &key, const std::string &value, bool sync) {
-  return number_of(
+Error Catalog::put(const std::string &key, const std::string &value, bool sync) {
+  return consume_error(
       shale_put(tree_.get(), key.data(), key.size(), value.data(), value.size(), sync));
 }
 
-int Catalog::write(const std::string &path, const TableDef &def) {
+Error Catalog::write(const std::string &path, const TableDef &def) {
   // Without a sync: a temporary table does not outlive a crash in any case.
   return put(table_key(path), bytes_of(def), !def.temporary);
 }
@@ -216,14 +209,14 @@ struct Changes {
   void erase_numbers(const shale_tree *tree, uint64_t table_id) {
     for (char kind : {'A', 'H', 'S'}) erase(tree, number_key(kind, table_id));
   }
-  int write(const shale_db *db, bool sync = true) {
-    return number_of(error != nullptr ? error : shale_write(db, batch, sync));
+  Error write(const shale_db *db, bool sync = true) {
+    return consume_error(error != nullptr ? error : shale_write(db, batch, sync));
   }
 };
 
 }  // namespace
 
-int Catalog::erase(const std::string &path, const TableDef &def) {
+Error Catalog::erase(const std::string &path, const TableDef &def) {
   Changes changes;
   changes.erase(tree_.get(), table_key(path));
   changes.erase_numbers(tree_.get(), def.table_id);
@@ -231,14 +224,15 @@ int Catalog::erase(const std::string &path, const TableDef &def) {
   return changes.write(db_, !def.temporary);
 }
 
-int Catalog::rename(const std::string &from, const std::string &to) {
+Error Catalog::rename(const std::string &from, const std::string &to) {
   TableDef def;
-  if (int error = read(from, &def)) return error;
+  if (Error error = read(from, &def)) return error;
   // The server does not ask for this; trees of a table that is in the way would be lost.
   TableDef other;
-  int error = read(to, &other);
+  Error error = read(to, &other);
   if (error != HA_ERR_NO_SUCH_TABLE) {
-    return error != 0 ? error : failed(HA_ERR_TABLE_EXIST, "there is a table " + to + " already");
+    if (error) return error;
+    return Error(HA_ERR_TABLE_EXIST, "there is a table " + to + " already");
   }
   Changes changes;
   changes.erase(tree_.get(), table_key(from));
@@ -249,44 +243,46 @@ int Catalog::rename(const std::string &from, const std::string &to) {
   return changes.write(db_);
 }
 
-int Catalog::renamed(std::vector<std::pair<std::string, std::string>> *found) const {
+Error Catalog::renamed(std::vector<std::pair<std::string, std::string>> *found) const {
   return each_of('R', "", [&](const std::string &path, std::string_view was) {
     found->emplace_back(path, was);
     return 0;
   });
 }
 
-int Catalog::forget_renamed() { return replace_marks('R', {}); }
+Error Catalog::forget_renamed() { return replace_marks('R', {}); }
 
-int Catalog::lost(std::set<std::string> *tables) const { return marks('L', tables); }
+Error Catalog::lost(std::set<std::string> *tables) const { return marks('L', tables); }
 
-int Catalog::write_lost(const std::set<std::string> &tables) { return replace_marks('L', tables); }
+Error Catalog::write_lost(const std::set<std::string> &tables) {
+  return replace_marks('L', tables);
+}
 
-int Catalog::marks(char kind, std::set<std::string> *paths) const {
+Error Catalog::marks(char kind, std::set<std::string> *paths) const {
   return each_of(kind, "", [&](const std::string &path, std::string_view) {
     paths->insert(path);
     return 0;
   });
 }
 
-int Catalog::replace_marks(char kind, const std::set<std::string> &paths) {
+Error Catalog::replace_marks(char kind, const std::set<std::string> &paths) {
   std::set<std::string> old;
-  int error = marks(kind, &old);
-  if (error != 0 || old == paths) return error;
+  Error error = marks(kind, &old);
+  if (error || old == paths) return error;
   Changes changes;
   for (const std::string &path : old) changes.erase(tree_.get(), kind + path);
   for (const std::string &path : paths) changes.put(tree_.get(), kind + path, "");
   return changes.write(db_);
 }
 
-int Catalog::replace(const std::string &path, const TableDef &old, const TableDef &def) {
+Error Catalog::replace(const std::string &path, const TableDef &old, const TableDef &def) {
   Changes changes;
   if (old.table_id != def.table_id) changes.erase_numbers(tree_.get(), old.table_id);
   changes.put(tree_.get(), table_key(path), bytes_of(def));
   return changes.write(db_);
 }
 
-int Catalog::write_all(const std::vector<Redefined> &tables) {
+Error Catalog::write_all(const std::vector<Redefined> &tables) {
   Changes changes;
   for (const Redefined &one : tables) {
     changes.put(tree_.get(), table_key(one.path), bytes_of(*one.def));
@@ -297,94 +293,93 @@ int Catalog::write_all(const std::vector<Redefined> &tables) {
   return changes.write(db_);
 }
 
-int Catalog::new_table_id(uint64_t *id) {
+Error Catalog::new_table_id(uint64_t *id) {
   std::lock_guard<std::mutex> one_at_a_time(ids_);
   uint64_t next = 0;
-  if (int error = read_number('N', 0, &next)) return error;
+  if (Error error = read_number('N', 0, &next)) return error;
   *id = next + 1;
   return write_number('N', 0, next + 1);
 }
 
-int Catalog::each(const VisitTable &visit) const {
+Error Catalog::each(const VisitTable &visit) const {
   return each_table("", visit);
 }
 
-int Catalog::each_partition(const std::string &table, const VisitTable &visit) const {
+Error Catalog::each_partition(const std::string &table, const VisitTable &visit) const {
   return each_table(table + "#", [&](const std::string &path, const TableDef &def) {
     if (is_partition(path) && table_of(path) == table) visit(path, def);
   });
 }
 
-int Catalog::each_table(const std::string &beginning, const VisitTable &visit) const {
-  return each_of('T', beginning, [&](const std::string &path, std::string_view value) {
+Error Catalog::each_table(const std::string &beginning, const VisitTable &visit) const {
+  return each_of('T', beginning, [&](const std::string &path, std::string_view value) -> Error {
     TableDef def;
     if (!parse(value, &def)) {
-      return failed(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path + " is damaged");
+      return Error(HA_ERR_CRASHED_ON_USAGE, "the definition of table " + path + " is damaged");
     }
     visit(path, def);
     return 0;
   });
 }
 
-int Catalog::each_of(char kind, const std::string &beginning, const Visit &visit) const {
+Error Catalog::each_of(char kind, const std::string &beginning, const Visit &visit) const {
   std::string start = kind + beginning, end = start;
   end.back()++;
   shale_scan *begun = nullptr;
-  if (int error = number_of(shale_scan_new(tree_.get(), nullptr, start.data(), start.size(),
+  if (Error error = consume_error(shale_scan_new(tree_.get(), nullptr, start.data(), start.size(),
                                            end.data(), end.size(), true, &begun))) {
     return error;
   }
   ScanHandle scan(begun);
-  int error = number_of(move_scan(begun, SHALE_FIRST));
-  while (error == 0 && at_row(begun)) {
+  Error error = consume_error(move_scan(begun, SHALE_FIRST));
+  while (!error && at_row(begun)) {
     size_t key_len = 0, value_len = 0;
     const char *key = static_cast<const char *>(shale_scan_key(begun, &key_len));
     const void *value = nullptr;
-    if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) break;
+    if ((error = consume_error(shale_scan_value(begun, &value, &value_len)))) break;
     std::string path(key + 1, key_len - 1);
     if ((error = visit(path, {static_cast<const char *>(value), value_len}))) break;
-    error = number_of(move_scan(begun, SHALE_NEXT));
+    error = consume_error(move_scan(begun, SHALE_NEXT));
   }
   return error;
 }
 
-int Catalog::read_text(char kind, uint64_t table_id, std::string *text) const {
+Error Catalog::read_text(char kind, uint64_t table_id, std::string *text) const {
   std::string key = number_key(kind, table_id);
   shale_bytes *found = nullptr;
-  if (int error = number_of(shale_get(tree_.get(), nullptr, key.data(), key.size(), &found))) {
-    return error;
-  }
+  shale_error *error = shale_get(tree_.get(), nullptr, key.data(), key.size(), &found);
+  if (error != nullptr) return consume_error(error);
   BytesHandle bytes(found);
   text->clear();
   if (found != nullptr) *text = view_of(bytes);
   return 0;
 }
 
-int Catalog::write_text(char kind, uint64_t table_id, const std::string &text) {
+Error Catalog::write_text(char kind, uint64_t table_id, const std::string &text) {
   return put(number_key(kind, table_id), text, false);
 }
 
-int Catalog::read_number(char kind, uint64_t table_id, uint64_t *number) const {
+Error Catalog::read_number(char kind, uint64_t table_id, uint64_t *number) const {
   std::string text;
   *number = 0;
-  if (int error = read_text(kind, table_id, &text)) return error;
+  if (Error error = read_text(kind, table_id, &text)) return error;
   for (unsigned char byte : text) *number = *number << 8 | byte;
   return 0;
 }
 
-int Catalog::write_number(char kind, uint64_t table_id, uint64_t number) {
+Error Catalog::write_number(char kind, uint64_t table_id, uint64_t number) {
   return write_text(kind, table_id, bytes_of_number(number));
 }
 
-int Catalog::drop_orphans() {
+Error Catalog::drop_orphans() {
   std::set<std::string> known{kTree};
-  int error = each([&](const std::string &, const TableDef &def) {
+  Error error = each([&](const std::string &, const TableDef &def) {
     for (const IndexDef &index : def.indexes) known.insert(tree_name(def.table_id, index.id));
   });
-  if (error != 0) return error;
+  if (error) return error;
   shale_bytes *bytes = nullptr;
   size_t count = 0;
-  if ((error = number_of(shale_tree_names(db_, &bytes, &count)))) return error;
+  if ((error = consume_error(shale_tree_names(db_, &bytes, &count)))) return error;
   BytesHandle names(bytes);
   const char *name = static_cast<const char *>(shale_bytes_data(bytes, nullptr));
   std::vector<const char *> orphans;
@@ -394,7 +389,7 @@ int Catalog::drop_orphans() {
              " made it did not come to its end");
     orphans.push_back(name);
   }
-  return number_of(
+  return consume_error(
       shale_trees_change(db_, nullptr, 0, nullptr, orphans.data(), orphans.size(), nullptr));
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "codec/table_def.h"
+#include "engine/errors.h"
 #include "engine/handles.h"
 
 #include <functional>
@@ -30,57 +31,57 @@ class Catalog {
  public:
   // Opens it, made if there is none, and drops trees that belong to no table. 0, or an error's
   // number.
-  int open(shale_db *db);
+  Error open(shale_db *db);
   void close();
 
   // The definition of the table at a path; HA_ERR_NO_SUCH_TABLE if there is none.
-  int read(const std::string &path, TableDef *def) const;
-  int write(const std::string &path, const TableDef &def);
+  Error read(const std::string &path, TableDef *def) const;
+  Error write(const std::string &path, const TableDef &def);
   // The table's definition and all its numbers, in one step.
-  int erase(const std::string &path, const TableDef &def);
-  int rename(const std::string &from, const std::string &to);
+  Error erase(const std::string &path, const TableDef &def);
+  Error rename(const std::string &from, const std::string &to);
   // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
-  int replace(const std::string &path, const TableDef &old, const TableDef &def);
+  Error replace(const std::string &path, const TableDef &old, const TableDef &def);
   struct Redefined {
     std::string path;
     const TableDef *def;
     uint64_t number;  // its next automatic one, if not 0
   };
   // In one step, as partitions are altered together.
-  int write_all(const std::vector<Redefined> &tables);
-  int new_table_id(uint64_t *id);
+  Error write_all(const std::vector<Redefined> &tables);
+  Error new_table_id(uint64_t *id);
   // The partitions whose table was renamed since the last start, with the paths they had.
-  int renamed(std::vector<std::pair<std::string, std::string>> *found) const;
-  int forget_renamed();
+  Error renamed(std::vector<std::pair<std::string, std::string>> *found) const;
+  Error forget_renamed();
   // The tables without a .frm file at the last start.
-  int lost(std::set<std::string> *tables) const;
-  int write_lost(const std::set<std::string> &tables);
+  Error lost(std::set<std::string> *tables) const;
+  Error write_lost(const std::set<std::string> &tables);
   using VisitTable = std::function<void(const std::string &, const TableDef &)>;
   // The partitions of a table, by path.
-  int each_partition(const std::string &table, const VisitTable &visit) const;
+  Error each_partition(const std::string &table, const VisitTable &visit) const;
   // All tables, by path.
-  int each(const VisitTable &visit) const;
+  Error each(const VisitTable &visit) const;
 
   // Numbers and texts of a table. Without a sync: what is lost with the machine was not committed
   // either.
-  int read_number(char kind, uint64_t table_id, uint64_t *number) const;
-  int write_number(char kind, uint64_t table_id, uint64_t number);
-  int read_text(char kind, uint64_t table_id, std::string *text) const;
-  int write_text(char kind, uint64_t table_id, const std::string &text);
+  Error read_number(char kind, uint64_t table_id, uint64_t *number) const;
+  Error write_number(char kind, uint64_t table_id, uint64_t number);
+  Error read_text(char kind, uint64_t table_id, std::string *text) const;
+  Error write_text(char kind, uint64_t table_id, const std::string &text);
 
  private:
-  int put(const std::string &key, const std::string &value, bool sync);
+  Error put(const std::string &key, const std::string &value, bool sync);
   // Temporary tables of before a crash.
-  int erase_temporary();
-  int drop_orphans();
-  using Visit = std::function<int(const std::string &, std::string_view)>;
+  Error erase_temporary();
+  Error drop_orphans();
+  using Visit = std::function<Error(const std::string &, std::string_view)>;
   // All entries of a kind whose path begins with these bytes, until one visit fails.
-  int each_of(char kind, const std::string &beginning, const Visit &visit) const;
-  int each_table(const std::string &beginning, const VisitTable &visit) const;
+  Error each_of(char kind, const std::string &beginning, const Visit &visit) const;
+  Error each_table(const std::string &beginning, const VisitTable &visit) const;
   // The paths of entries that have nothing else.
-  int marks(char kind, std::set<std::string> *paths) const;
+  Error marks(char kind, std::set<std::string> *paths) const;
   // All entries of a kind go, and others come, in one step.
-  int replace_marks(char kind, const std::set<std::string> &paths);
+  Error replace_marks(char kind, const std::set<std::string> &paths);
 
   shale_db *db_ = nullptr;
   TreeHandle tree_;

@@ -1,18 +1,12 @@
-// Which number of the server's an error has; its text is kept for the thread.
+// Which number of the server's an error of the engine has.
 
 #include "engine/errors.h"
 
 #include "server.h"
 
-
 namespace shale_sql {
 
 namespace {
-
-thread_local std::string text_of_last;
-thread_local int number_of_last = 0;
-
-std::string (*deadlock_words)(const std::string &) = nullptr;
 
 int number_of_kind(shale_error_kind kind) {
   switch (kind) {
@@ -46,32 +40,18 @@ int number_of_kind(shale_error_kind kind) {
 
 }  // namespace
 
-void tell_deadlocks_by(std::string (*words)(const std::string &)) { deadlock_words = words; }
+const std::string &Error::text() const {
+  static const std::string none;
+  return text_ == nullptr ? none : *text_;
+}
 
-int number_of(shale_error *error) {
-  if (error == nullptr) return 0;
+Error take_error(shale_error *error) {
   ErrorHandle owned(error);
-  text_of_last = shale_error_text(error);
+  std::string text = shale_error_text(error);
   shale_error_kind kind = shale_error_kind_of(error);
-  // The server tells clients of it.
-  bool is_deadlock = kind == SHALE_DEADLOCK || kind == SHALE_ROLLED_BACK;
-  if (is_deadlock && deadlock_words != nullptr) text_of_last = deadlock_words(text_of_last);
-  if (kind == SHALE_CORRUPTION || kind == SHALE_PANIC || kind == SHALE_POISONED) {
-    log_error(text_of_last);
-  }
-  number_of_last = number_of_kind(kind);
-  return number_of_last;
+  if (kind == SHALE_CORRUPTION || kind == SHALE_PANIC || kind == SHALE_POISONED) log_error(text);
+  return Error(number_of_kind(kind), std::move(text));
 }
-
-int failed(int number, std::string text) {
-  text_of_last = std::move(text);
-  number_of_last = number;
-  return number;
-}
-
-const std::string &last_text() { return text_of_last; }
-
-int last_number() { return number_of_last; }
 
 int tell_server(THD *thd, int number) {
   if (number == HA_ERR_LOCK_DEADLOCK) thd->mark_transaction_to_rollback(true);

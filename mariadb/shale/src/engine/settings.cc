@@ -9,16 +9,14 @@
 namespace shale_sql {
 namespace settings {
 
-unsigned long long memory;
-unsigned long durability;
-char *compression;
+Globals globals;
 
 std::string codec() {
-  std::string name = compression == nullptr ? "" : compression;
+  std::string name = globals.compression == nullptr ? "" : globals.compression;
   return name == "auto" ? "" : name;
 }
 
-bool sync_at_commit() { return durability == kFull; }
+bool sync_at_commit() { return globals.durability == kFull; }
 
 static MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                           "Seconds that a statement waits for a lock before error 1205", nullptr,

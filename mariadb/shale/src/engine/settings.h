@@ -11,9 +11,14 @@ namespace settings {
 
 enum Durability : unsigned long { kNone = 0, kFull = 1, kPeriodic = 2 };
 
-extern unsigned long long memory;
-extern unsigned long durability;
-extern char *compression;  // as it was set
+// The values of the global variables. The server has their addresses and sets them, also before
+// there is an engine.
+struct Globals {
+  unsigned long long memory;
+  unsigned long durability;
+  char *compression;  // as it was set
+};
+extern Globals globals;
 // Of trees that are made without a codec of their own; empty: the engine's default.
 std::string codec();
 bool sync_at_commit();

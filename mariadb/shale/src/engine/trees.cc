@@ -42,15 +42,15 @@ std::vector<const char *> texts_of(const std::vector<std::string> &names) {
 
 }  // namespace
 
-int create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
+Error create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
                  std::vector<TreeHandle> *trees) {
   TreeConfig config(codec.empty() ? settings::codec() : codec);
   if (config.error == nullptr && dictionary) {
     config.error = shale_config_set(config.config, "tree.dictionary", "true");
   }
-  if (config.error != nullptr) return number_of(config.error);
+  if (config.error != nullptr) return consume_error(config.error);
   std::vector<shale_tree *> made(names.size(), nullptr);
-  int error = number_of(shale_trees_change(engine.db, texts_of(names).data(), names.size(),
+  Error error = consume_error(shale_trees_change(engine().db, texts_of(names).data(), names.size(),
                                            config.config, nullptr, 0, made.data()));
   trees->clear();
   for (shale_tree *tree : made) trees->emplace_back(tree);
@@ -58,7 +58,7 @@ int create_trees(const std::vector<std::string> &names, const std::string &codec
 }
 
 void drop_trees(const std::vector<std::string> &names) {
-  ErrorHandle error(shale_trees_change(engine.db, nullptr, 0, nullptr, texts_of(names).data(),
+  ErrorHandle error(shale_trees_change(engine().db, nullptr, 0, nullptr, texts_of(names).data(),
                                        names.size(), nullptr));
   if (!error) return;
   bool is_gone = shale_error_kind_of(error.get()) == SHALE_NO_SUCH_TREE;

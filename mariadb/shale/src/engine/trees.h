@@ -1,6 +1,7 @@
 // Making and dropping trees of the database: a table has one for each index.
 #pragma once
 
+#include "engine/errors.h"
 #include "engine/handles.h"
 
 #include <string>
@@ -10,7 +11,7 @@ namespace shale_sql {
 
 // New trees, compressed as `codec` says (empty: by default), with dictionaries where they pay: all,
 // or none.
-int create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
+Error create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
                  std::vector<TreeHandle> *trees);
 // Drops trees that no table has any more; one that is not there is none to drop, and of what fails
 // the log tells.

@@ -18,36 +18,34 @@ void fetch_after(std::string_view value) {
 
 }  // namespace
 
-int Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
-                  bool has_upper, std::string_view upper, bool fill_cache,
-                  bool skip_locked) {
+Error Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
+                    bool has_upper, std::string_view upper, bool fill_cache, bool skip_locked) {
   end();
   const char *no_bound = nullptr;
   const char *from = lower.empty() ? no_bound : lower.data();
   const char *to = has_upper ? upper.data() : no_bound;
   if (lock != SHALE_LOCK_NONE) {
     shale_locking_scan *begun = nullptr;
-    int error = number_of(shale_locking_scan_new(txn, tree, lock, from, lower.size(), to,
+    Error error = consume_error(shale_locking_scan_new(txn, tree, lock, from, lower.size(), to,
                                                  upper.size(), &begun));
     locking_.reset(begun);
-    if (error != 0 || !skip_locked) return error;
-    return number_of(shale_locking_scan_skip_locked(begun));
+    if (error || !skip_locked) return error;
+    return consume_error(shale_locking_scan_skip_locked(begun));
   }
   shale_scan *begun = nullptr;
-  int error = number_of(shale_txn_scan(txn, tree, from, lower.size(), to, upper.size(),
+  Error error = consume_error(shale_txn_scan(txn, tree, from, lower.size(), to, upper.size(),
                                        fill_cache, &begun));
   scan_.reset(begun);
   return error;
 }
 
-int Cursor::step(shale_txn *txn, bool backward, bool *found) {
+Error Cursor::step(shale_txn *txn, bool backward, bool *found) {
   *found = false;
   key_ = {};
   if (locking_) {
-    if (int error = number_of(shale_locking_scan_step(locking_.get(), txn, backward, found))) {
-      return error;
-    }
-    return *found ? take_row() : 0;
+    shale_error *error = shale_locking_scan_step(locking_.get(), txn, backward, found);
+    if (error != nullptr) return consume_error(error);
+    return *found ? take_row() : Error();
   }
   if (!scan_) return 0;
   int how = placed_ ? (backward ? SHALE_PREV : SHALE_NEXT) : (backward ? SHALE_LAST : SHALE_FIRST);
@@ -60,15 +58,15 @@ int Cursor::step(shale_txn *txn, bool backward, bool *found) {
   value_ = {static_cast<const char *>(value), value_len};
   *found = key != nullptr;
   if (*found && !backward) fetch_after(value_);
-  return error == nullptr ? 0 : number_of(error);
+  return consume_error(error);
 }
 
 // Where a scan that locks is.
-int Cursor::take_row() {
+Error Cursor::take_row() {
   const void *key = nullptr, *value = nullptr;
   size_t key_len = 0, value_len = 0;
-  int error =
-      number_of(shale_locking_scan_row(locking_.get(), &key, &key_len, &value, &value_len));
+  Error error =
+      consume_error(shale_locking_scan_row(locking_.get(), &key, &key_len, &value, &value_len));
   key_ = {static_cast<const char *>(key), key_len};
   value_ = {static_cast<const char *>(value), value_len};
   return error;
@@ -79,18 +77,19 @@ void Cursor::peek_locked(bool peeks) {
   if (locking_) ErrorHandle ignored(shale_locking_scan_peek_locked(locking_.get(), peeks));
 }
 
-int Cursor::lock_row(shale_txn *txn, bool *found) {
+Error Cursor::lock_row(shale_txn *txn, bool *found) {
   *found = false;
-  if (int error = number_of(shale_locking_scan_lock_row(locking_.get(), txn, found))) return error;
-  return *found ? take_row() : 0;
+  shale_error *error = shale_locking_scan_lock_row(locking_.get(), txn, found);
+  if (error != nullptr) return consume_error(error);
+  return *found ? take_row() : Error();
 }
 
-int Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, bool *found) {
+Error Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, bool *found) {
   placed_ = true;
   if (scan_) {
     shale_scan *scan = scan_.get();
     shale_seek how = backward ? SHALE_AT_OR_BEFORE : SHALE_AT_OR_AFTER;
-    if (int error = number_of(shale_scan_move(scan, how, key.data(), key.size()))) {
+    if (Error error = consume_error(shale_scan_move(scan, how, key.data(), key.size()))) {
       return error;
     }
     size_t key_len = 0;
@@ -100,12 +99,12 @@ int Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, bool 
     if (key_ == key) return step(txn, backward, found);
     const void *value = nullptr;
     size_t length = 0;
-    int error = number_of(shale_scan_value(scan, &value, &length));
+    Error error = consume_error(shale_scan_value(scan, &value, &length));
     value_ = {static_cast<const char *>(value), length};
     return error;
   }
   do {
-    if (int error = step(txn, backward, found)) return error;
+    if (Error error = step(txn, backward, found)) return error;
   } while (*found && (backward ? key_ >= key : key_ <= key));
   return 0;
 }
@@ -117,8 +116,8 @@ void Cursor::end() {
   key_ = value_ = {};
 }
 
-int read_together(shale_txn *txn, const shale_tree *tree, const std::vector<std::string_view> &keys,
-                  std::vector<BytesHandle> *values) {
+Error read_together(shale_txn *txn, const shale_tree *tree,
+                    const std::vector<std::string_view> &keys, std::vector<BytesHandle> *values) {
   values->clear();
   if (keys.empty()) return 0;
   std::vector<const void *> places;
@@ -128,7 +127,7 @@ int read_together(shale_txn *txn, const shale_tree *tree, const std::vector<std:
     lengths.push_back(key.size());
   }
   std::vector<shale_bytes *> found(keys.size(), nullptr);
-  int error = number_of(
+  Error error = consume_error(
       shale_txn_multi_get(txn, tree, places.data(), lengths.data(), keys.size(), found.data()));
   for (shale_bytes *value : found) values->emplace_back(value);
   return error;

@@ -1,6 +1,7 @@
 // A position in an index: a plain scan of what a transaction sees, or one that locks.
 #pragma once
 
+#include "engine/errors.h"
 #include "engine/handles.h"
 
 #include <string_view>
@@ -11,19 +12,19 @@ namespace shale_sql {
 class Cursor {
  public:
   // Over [lower, upper) of a tree; no upper bound without `has_upper`.
-  int begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
-            bool has_upper, std::string_view upper, bool fill_cache, bool skip_locked);
+  Error begin(shale_txn *txn, const shale_tree *tree, int lock, std::string_view lower,
+              bool has_upper, std::string_view upper, bool fill_cache, bool skip_locked);
   // To the next row, or to the one before; at first to the first or the last. `found` becomes false
   // at the end.
-  int step(shale_txn *txn, bool backward, bool *found);
+  Error step(shale_txn *txn, bool backward, bool *found);
   // Instead of the first step: to the row after `key`, or before it, as an earlier scan's next
   // step.
-  int step_from(shale_txn *txn, std::string_view key, bool backward, bool *found);
+  Error step_from(shale_txn *txn, std::string_view key, bool backward, bool *found);
   // Of one that locks, at READ COMMITTED: what others have locked is shown, without a lock.
   void peek_locked(bool peeks);
   bool is_only_shown() const { return locking_ && !shale_locking_scan_is_locked(locking_.get()); }
   // Locks the row that is only shown; `found` becomes false if it is gone.
-  int lock_row(shale_txn *txn, bool *found);
+  Error lock_row(shale_txn *txn, bool *found);
   void end();
   bool begun() const { return scan_ != nullptr || locking_ != nullptr; }
 
@@ -34,14 +35,14 @@ class Cursor {
  private:
   ScanHandle scan_;
   LockingScanHandle locking_;
-  int take_row();
+  Error take_row();
 
   bool placed_ = false;
   std::string_view key_, value_;
 };
 
 // What a transaction sees under several keys of a tree, read together; nothing where there is none.
-int read_together(shale_txn *txn, const shale_tree *tree, const std::vector<std::string_view> &keys,
-                  std::vector<BytesHandle> *values);
+Error read_together(shale_txn *txn, const shale_tree *tree,
+                    const std::vector<std::string_view> &keys, std::vector<BytesHandle> *values);
 
 }  // namespace shale_sql

@@ -53,7 +53,7 @@ int ha_shale::add_entries(uchar *buf, shale_txn *txn, range_id_t range) {
   while (ahead_.rows.size() < ahead_.most) {
     bool found = false, skip = false;
     std::string_view primary_key;
-    if (int error = cursor_.step(txn, false, &found)) return error;
+    if (int error = note(cursor_.step(txn, false, &found))) return error;
     if (!found) return HA_ERR_END_OF_FILE;
     if (int error =
             look_at_entry(*scanned_, buf, cursor_.key(), cursor_.value(), &primary_key, &skip)) {
@@ -74,7 +74,7 @@ int ha_shale::fetch_rows(shale_txn *txn) {
   std::vector<std::string_view> keys;
   for (const RowAhead &row : ahead_.rows) keys.push_back(row.primary);
   std::vector<BytesHandle> values;
-  int error = read_together(txn, primary().tree, keys, &values);
+  int error = note(read_together(txn, primary().tree, keys, &values));
   for (size_t i = 0; i < values.size(); i++) ahead_.rows[i].value = std::move(values[i]);
   return error;
 }
@@ -91,7 +91,7 @@ int ha_shale::fill_ahead(uchar *buf, shale_txn *txn) {
 
 int ha_shale::step_ahead(uchar *buf) {
   shale_txn *txn = nullptr;
-  if (int error = trx()->get(&txn)) return error;
+  if (int error = note(trx()->get(&txn))) return error;
   for (;;) {
     if (ahead_.next == ahead_.rows.size()) {
       if (ahead_.ended != 0) return ahead_.ended;

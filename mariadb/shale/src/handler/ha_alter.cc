@@ -10,7 +10,7 @@
 #include "engine/errors.h"
 #include "engine/trees.h"
 #include "load/loader.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 
 using namespace shale_sql;
 
@@ -58,16 +58,16 @@ class Builder {
  public:
   Builder(THD *thd, TABLE *altered, AlterContext *context, shale_tree *primary);
 
-  int run(ha_rows expected);
+  Error run(ha_rows expected);
   // The index that has two entries of one key; MAX_KEY: none. Its row is in the record.
   unsigned duplicate() const { return duplicate_; }
 
  private:
-  int scan(ha_rows expected);
-  int add(std::string_view key, std::string_view value);
-  int take(std::string_view key, std::string_view value);
-  int compute();
-  int show_duplicate(size_t place);
+  Error scan(ha_rows expected);
+  Error add(std::string_view key, std::string_view value);
+  Error take(std::string_view key, std::string_view value);
+  Error compute();
+  Error show_duplicate(size_t place);
 
   THD *thd_;
   TABLE *altered_;
@@ -102,16 +102,16 @@ Builder::Builder(THD *thd, TABLE *altered, AlterContext *context, shale_tree *pr
   }
 }
 
-int Builder::take(std::string_view key, std::string_view value) {
+Error Builder::take(std::string_view key, std::string_view value) {
   if (!rows_.unpack(key, value, nullptr, altered_->record[0])) {
-    return failed(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
+    return Error(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
   }
-  return computed_.empty() ? 0 : compute();
+  return computed_.empty() ? Error() : compute();
 }
 
 // TABLE::update_virtual_fields would make warnings of errors, those of the strict mode too. An
 // index is written: what could not be written into a row ends the statement.
-int Builder::compute() {
+Error Builder::compute() {
   Query_arena backup;
   thd_->set_n_backup_active_arena(altered_->expr_arena, &backup);
   for (Field *field : computed_) field->vcol_info->expr->save_in_field(field, false);
@@ -119,8 +119,8 @@ int Builder::compute() {
   return thd_->is_error() ? HA_ERR_GENERIC : 0;
 }
 
-int Builder::add(std::string_view key, std::string_view value) {
-  if (int error = take(key, value)) return error;
+Error Builder::add(std::string_view key, std::string_view value) {
+  if (Error error = take(key, value)) return error;
   const uchar *row = altered_->record[0];
   for (size_t place = 0; place < codecs_.size(); place++) {
     bool has_null = false;
@@ -129,17 +129,18 @@ int Builder::add(std::string_view key, std::string_view value) {
     codecs_[place]->pack_columns(row, &key_, &has_null);
     codecs_[place]->append_primary(key, has_null, &key_);
     codecs_[place]->pack_value(row, key, has_null, &value_);
-    if (int error = loaders_[place].add(key_, value_)) return error;
+    if (Error error = loaders_[place].add(key_, value_)) return error;
   }
   return 0;
 }
 
-int Builder::scan(ha_rows expected) {
+Error Builder::scan(ha_rows expected) {
   shale_scan *begun = nullptr;
-  int error = number_of(shale_scan_new(tree_, nullptr, nullptr, 0, nullptr, 0, false, &begun));
+  Error error =
+      consume_error(shale_scan_new(tree_, nullptr, nullptr, 0, nullptr, 0, false, &begun));
   ScanHandle scan(begun);
-  if (error == 0) error = number_of(move_scan(begun, SHALE_FIRST));
-  for (uint64_t count = 1; error == 0 && at_row(begun); count++) {
+  if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
+  for (uint64_t count = 1; !error && at_row(begun); count++) {
     if (count % kAsk == 0) {
       if (thd_killed(thd_)) return HA_ERR_ABORTED_BY_USER;
       thd_progress_report(thd_, count, std::max<ha_rows>(expected, count));
@@ -147,23 +148,22 @@ int Builder::scan(ha_rows expected) {
     size_t key_len = 0, value_len = 0;
     const char *key = static_cast<const char *>(shale_scan_key(begun, &key_len));
     const void *value = nullptr;
-    if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) break;
+    if ((error = consume_error(shale_scan_value(begun, &value, &value_len)))) break;
     if ((error = add({key, key_len}, {static_cast<const char *>(value), value_len}))) break;
-    error = number_of(move_scan(begun, SHALE_NEXT));
+    error = consume_error(move_scan(begun, SHALE_NEXT));
   }
   return error;
 }
 
 // Puts the row that is one too many into the record, for the error's text.
-int Builder::show_duplicate(size_t place) {
+Error Builder::show_duplicate(size_t place) {
   const TreeLoader &loader = loaders_[place];
   duplicate_ = numbers_[place];
   std::string_view primary;
   if (!codecs_[place]->primary_of(loader.key(), loader.value(), &primary)) return 0;
   shale_bytes *found = nullptr;
-  if (int error = number_of(shale_get(tree_, nullptr, primary.data(), primary.size(), &found))) {
-    return error;
-  }
+  shale_error *error = shale_get(tree_, nullptr, primary.data(), primary.size(), &found);
+  if (error != nullptr) return consume_error(error);
   if (found == nullptr) return 0;
   BytesHandle row(found);
   // Columns of any length are read from the record when the text is made.
@@ -171,14 +171,14 @@ int Builder::show_duplicate(size_t place) {
   return take(primary, value_);
 }
 
-int Builder::run(ha_rows expected) {
+Error Builder::run(ha_rows expected) {
   thd_progress_init(thd_, static_cast<uint>(1 + loaders_.size()));
-  int error = scan(expected);
-  for (size_t place = 0; error == 0 && place < loaders_.size(); place++) {
+  Error error = scan(expected);
+  for (size_t place = 0; !error && place < loaders_.size(); place++) {
     thd_progress_next_stage(thd_);
     error = loaders_[place].finish(thd_);
     if (error == HA_ERR_FOUND_DUPP_KEY) {
-      if (int other = show_duplicate(place)) error = other;
+      if (Error other = show_duplicate(place)) error = std::move(other);
     }
   }
   thd_progress_end(thd_);
@@ -228,7 +228,7 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
              "ALGORITHM=COPY");
     return true;
   }
-  if (int error = late_decisions::settle_commits()) {
+  if (int error = note(engine().in_doubt.finish_commits())) {
     print_error(tell_server(ha_thd(), error), MYF(0));
     return true;
   }
@@ -243,8 +243,8 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     }
   }
   const TableDef &def = context->plan.def;
-  if (int error = create_trees(names_of_added(altered, *context), def.codec, def.dictionary,
-                               &context->trees)) {
+  if (int error = note(create_trees(names_of_added(altered, *context), def.codec, def.dictionary,
+                                    &context->trees))) {
     print_error(error, MYF(0));
     return true;
   }
@@ -255,7 +255,7 @@ bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   auto *context = static_cast<AlterContext *>(info->handler_ctx);
   if (context->plan.added.empty()) return false;
   Builder builder(ha_thd(), altered, context, primary().tree);
-  int error = builder.run(stats.records);
+  int error = note(builder.run(stats.records));
   if (error == 0) return false;
   if (ha_thd()->is_error()) {
     // Told already: a value of a virtual column.
@@ -289,7 +289,7 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
     // insert. A partition has its own: others may be dropped, or exchanged for a table.
     defs.push_back({context->path, &context->plan.def, std::max(asked, context->above)});
   }
-  if (int error = engine.catalog.write_all(defs)) {
+  if (int error = note(engine().catalog.write_all(defs))) {
     print_error(error, MYF(0));
     return true;
   }

@@ -120,50 +120,50 @@ struct ha_shale::Check {
   }
 
   // A file that is damaged is a finding, and the check goes on with what else there is.
-  int unless_damaged(int error, const std::string &what) {
+  Error unless_damaged(Error error, const std::string &what) {
     if (error != HA_ERR_CRASHED_ON_USAGE) return error;
-    tell(what + " cannot be read to the end: " + last_text());
+    tell(what + " cannot be read to the end: " + error.text());
     return 0;
   }
 
-  using Visit = std::function<int(std::string_view, std::string_view)>;
+  using Visit = std::function<Error(std::string_view, std::string_view)>;
 
   // Tells `visit` each entry of a tree.
-  int each(const shale_tree *tree, const Visit &visit) { return each_in(tree, {}, {}, visit); }
+  Error each(const shale_tree *tree, const Visit &visit) { return each_in(tree, {}, {}, visit); }
 
   // From `lower` up to `upper`, which is no bound if it is empty.
-  int each_in(const shale_tree *tree, std::string_view lower, std::string_view upper,
+  Error each_in(const shale_tree *tree, std::string_view lower, std::string_view upper,
               const Visit &visit) {
     shale_scan *begun = nullptr;
     const char *from = lower.empty() ? nullptr : lower.data();
     const char *to = upper.empty() ? nullptr : upper.data();
-    if (int error = number_of(shale_scan_new(tree, snapshot.get(), from, lower.size(), to,
-                                             upper.size(), false, &begun))) {
-      return error;
-    }
+    shale_error *failure = shale_scan_new(tree, snapshot.get(), from, lower.size(), to,
+                                          upper.size(), false, &begun);
+    if (failure != nullptr) return shale_sql::consume_error(failure);
     ScanHandle scan(begun);
-    int error = number_of(move_scan(begun, SHALE_FIRST));
+    Error error = shale_sql::consume_error(move_scan(begun, SHALE_FIRST));
     uint64_t count = 0;
-    while (error == 0 && at_row(begun)) {
+    while (!error && at_row(begun)) {
       if (++count % kRowsBetweenChecks == 0 && thd_kill_level(thd) != THD_IS_NOT_KILLED) {
         return HA_ERR_ABORTED_BY_USER;
       }
       size_t key_len = 0, value_len = 0;
       const void *key = shale_scan_key(begun, &key_len), *value = nullptr;
-      if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) return error;
+      error = shale_sql::consume_error(shale_scan_value(begun, &value, &value_len));
+      if (error) return error;
       error = visit({static_cast<const char *>(key), key_len},
                     {static_cast<const char *>(value), value_len});
-      if (error == 0) error = number_of(move_scan(begun, SHALE_NEXT));
+      if (!error) error = shale_sql::consume_error(move_scan(begun, SHALE_NEXT));
     }
     return error;
   }
 
   // The value of a key; none if it is not there.
-  int get(const shale_tree *tree, std::string_view key, BytesHandle *value) {
+  Error get(const shale_tree *tree, std::string_view key, BytesHandle *value) {
     shale_bytes *bytes = nullptr;
-    int error = number_of(shale_get(tree, snapshot.get(), key.data(), key.size(), &bytes));
+    shale_error *error = shale_get(tree, snapshot.get(), key.data(), key.size(), &bytes);
     value->reset(bytes);
-    return error;
+    return shale_sql::consume_error(error);
   }
 };
 
@@ -183,9 +183,9 @@ bool ha_shale::row_of_entry(uchar *buf, std::string_view key, std::string_view v
   return shared_->def->hidden_key || is_.primary == key;
 }
 
-int ha_shale::check_rows(Check *check) {
+Error ha_shale::check_rows(Check *check) {
   check->expected.assign(indexes_.size(), Sum());
-  return check->each(primary().tree, [&](std::string_view key, std::string_view value) {
+  return check->each(primary().tree, [&](std::string_view key, std::string_view value) -> Error {
     if (check->quick) {
       for (Sum &sum : check->expected) sum.count++;
       return 0;
@@ -202,17 +202,18 @@ int ha_shale::check_rows(Check *check) {
   });
 }
 
-int ha_shale::check_index(Check *check, size_t place) {
+Error ha_shale::check_index(Check *check, size_t place) {
   Sum there;
-  int error = check->each(indexes_[place].tree, [&](std::string_view key, std::string_view value) {
+  auto add = [&](std::string_view key, std::string_view value) {
     if (check->quick) {
       there.count++;
     } else {
       there.add(key, value);
     }
     return 0;
-  });
-  if (error != 0 || !check->has_rows) return error;
+  };
+  Error error = check->each(indexes_[place].tree, add);
+  if (error || !check->has_rows) return error;
   const Sum &expected = check->expected[place];
   std::string name = table->key_info[indexes_[place].number].name.str;
   bool same = there.count == expected.count && there.hash == expected.hash;
@@ -228,20 +229,20 @@ int ha_shale::check_index(Check *check, size_t place) {
   const KEY &key = table->key_info[indexes_[place].number];
   if (check->extended && key.algorithm == HA_KEY_ALG_LONG_HASH) error = find_equal(check, place);
   if (check->extended && key.without_overlaps) error = find_overlaps(check, place);
-  if (error != 0) return error;
+  if (error) return error;
   if (!same && before == check->found && check->damaged_rows == 0) {
     check->tell("index " + name + " is not what the rows say");
   }
   return 0;
 }
 
-int ha_shale::find_missing(Check *check, size_t place) {
+Error ha_shale::find_missing(Check *check, size_t place) {
   const Index &index = indexes_[place];
   std::string name = table->key_info[index.number].name.str;
-  return check->each(primary().tree, [&](std::string_view key, std::string_view value) {
+  return check->each(primary().tree, [&](std::string_view key, std::string_view value) -> Error {
     if (!row_of_entry(table->record[0], key, value)) return 0;
     BytesHandle entry;
-    if (int error = check->get(index.tree, is_.keys[place], &entry)) return error;
+    if (Error error = check->get(index.tree, is_.keys[place], &entry)) return error;
     if (!entry) {
       check->tell("index " + name + " has no entry for the row of primary key " + hex(key));
     } else if (view_of(entry) != is_.values[place]) {
@@ -251,17 +252,17 @@ int ha_shale::find_missing(Check *check, size_t place) {
   });
 }
 
-int ha_shale::find_superfluous(Check *check, size_t place) {
+Error ha_shale::find_superfluous(Check *check, size_t place) {
   const Index &index = indexes_[place];
   std::string name = table->key_info[index.number].name.str;
-  return check->each(index.tree, [&](std::string_view key, std::string_view value) {
+  return check->each(index.tree, [&](std::string_view key, std::string_view value) -> Error {
     std::string_view primary_key;
     if (!index.codec->primary_of(key, value, &primary_key)) {
       check->tell("an entry of index " + name + " is damaged: key " + hex(key));
       return 0;
     }
     BytesHandle row;
-    if (int error = check->get(primary().tree, primary_key, &row)) return error;
+    if (Error error = check->get(primary().tree, primary_key, &row)) return error;
     if (!row) {
       check->tell("index " + name + " has an entry, key " + hex(key) +
                   ", of a row that is not there, primary key " + hex(primary_key));
@@ -276,12 +277,12 @@ int ha_shale::find_superfluous(Check *check, size_t place) {
 
 // A hash-unique key: rows with one hash lie together, and are compared each with those before it.
 // There are few of one hash, unless they are equal: then the first of them ends the search.
-int ha_shale::find_equal(Check *check, size_t place) {
+Error ha_shale::find_equal(Check *check, size_t place) {
   const Index &index = indexes_[place];
   const KEY &key_info = table->key_info[index.number];
   std::string hash;
   bool any = false;
-  return check->each(index.tree, [&](std::string_view key, std::string_view value) {
+  return check->each(index.tree, [&](std::string_view key, std::string_view value) -> Error {
     std::string_view row_key;
     uchar *record = table->record[0];
     // What is damaged has been told.
@@ -296,10 +297,10 @@ int ha_shale::find_equal(Check *check, size_t place) {
     hash.assign(own);
     if (first) return 0;
     BytesHandle row;
-    if (int error = check->get(primary().tree, row_key, &row)) return error;
+    if (Error error = check->get(primary().tree, row_key, &row)) return error;
     if (!row || !row_of_entry(record, row_key, view_of(row))) return 0;
     bool equal = false;
-    if (int error = find_equal_before(check, place, hash, key, &equal)) return error;
+    if (Error error = find_equal_before(check, place, hash, key, &equal)) return error;
     if (equal) {
       check->tell("unique index " + std::string(key_info.name.str) +
                   " has the same for two rows: primary key " + hex(row_key) + " is the second");
@@ -309,30 +310,30 @@ int ha_shale::find_equal(Check *check, size_t place) {
 }
 
 // Whether a row of an entry with this hash, before `key`, equals the one in the record.
-int ha_shale::find_equal_before(Check *check, size_t place, std::string_view hash,
+Error ha_shale::find_equal_before(Check *check, size_t place, std::string_view hash,
                                 std::string_view key, bool *found) {
   const Index &index = indexes_[place];
   OtherRow mine(table, table->key_info[index.number]);
-  auto look = [&](std::string_view at, std::string_view value) {
+  auto look = [&](std::string_view at, std::string_view value) -> Error {
     std::string_view row_key;
     BytesHandle row;
     if (!index.codec->primary_of(at, value, &row_key)) return 0;
-    if (int error = check->get(primary().tree, row_key, &row)) return error;
+    if (Error error = check->get(primary().tree, row_key, &row)) return error;
     if (row && row_of_entry(table->record[0], row_key, view_of(row))) *found = mine.equals_record();
-    return *found ? kSeenEnough : 0;
+    return *found ? Error(kSeenEnough) : Error();
   };
-  int error = check->each_in(index.tree, hash, key, look);
-  return error == kSeenEnough ? 0 : error;
+  Error error = check->each_in(index.tree, hash, key, look);
+  return error == kSeenEnough ? Error() : std::move(error);
 }
 
 // A key WITHOUT OVERLAPS: the periods of the rows that are equal before them lie together, in the
 // order of their ends.
-int ha_shale::find_overlaps(Check *check, size_t place) {
+Error ha_shale::find_overlaps(Check *check, size_t place) {
   const Index &index = indexes_[place];
   std::string name = table->key_info[index.number].name.str;
   std::string columns, last_end;
   bool any = false;
-  return check->each(index.tree, [&](std::string_view key, std::string_view value) {
+  return check->each(index.tree, [&](std::string_view key, std::string_view value) -> Error {
     std::string_view primary;
     std::vector<size_t> ends;
     if (!index.codec->primary_of(key, value, &primary) || !index.codec->part_ends(key, &ends)) {
@@ -364,27 +365,27 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
   check.quick = (options->flags & T_QUICK) != 0;
   check.extended = (options->flags & T_EXTEND) != 0;
   shale_snapshot *snapshot = nullptr;
-  int error = number_of(shale_snapshot_new(engine.db, &snapshot, nullptr));
+  Error error = shale_sql::consume_error(shale_snapshot_new(engine().db, &snapshot, nullptr));
   check.snapshot.reset(snapshot);
   MY_BITMAP *old = tmp_use_all_columns(table, &table->read_set);
   thd_progress_init(thd, static_cast<uint>(indexes_.size()));
-  if (error == 0) error = check_rows(&check);
-  check.has_rows = error == 0;
-  error = check.unless_damaged(error, "the table's rows (its primary key)");
-  for (size_t place = 1; error == 0 && place < indexes_.size(); place++) {
+  if (!error) error = check_rows(&check);
+  check.has_rows = !error;
+  error = check.unless_damaged(std::move(error), "the table's rows (its primary key)");
+  for (size_t place = 1; !error && place < indexes_.size(); place++) {
     thd_progress_next_stage(thd);
     std::string name = table->key_info[indexes_[place].number].name.str;
     error = check.unless_damaged(check_index(&check, place), "index " + name);
   }
   thd_progress_end(thd);
   tmp_restore_column_map(&table->read_set, old);
-  if (error == 0 && check.extended) {
-    ErrorHandle damage(shale_verify(engine.db, nullptr));
+  if (!error && check.extended) {
+    ErrorHandle damage(shale_verify(engine().db, nullptr));
     if (damage) check.tell(shale_error_text(damage.get()));
   }
   if (error == HA_ERR_ABORTED_BY_USER) return HA_ADMIN_FAILED;
-  if (error != 0) {
-    check.tell("the check did not come to its end: " + last_text());
+  if (error) {
+    check.tell("the check did not come to its end: " + error.text());
     return HA_ADMIN_FAILED;
   }
   if (check.found > kTold) {
@@ -397,9 +398,10 @@ int ha_shale::check(THD *thd, HA_CHECK_OPT *options) {
 
 int ha_shale::optimize(THD *thd, HA_CHECK_OPT *options) {
   for (const Index &index : indexes_) {
-    if (int error = number_of(shale_compact(engine.db, index.tree, nullptr, 0, nullptr, 0))) {
+    shale_error *found = shale_compact(engine().db, index.tree, nullptr, 0, nullptr, 0);
+    if (Error error = shale_sql::consume_error(found)) {
       push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
-                          last_text().c_str());
+                          error.text().c_str());
       return error == HA_ERR_CRASHED_ON_USAGE ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;
     }
   }

@@ -54,8 +54,10 @@ bool is_in_the_way(THD *thd, const std::string &path) {
   bool made_anew = is_partition(path) && thd_sql_command(thd) != SQLCOM_CREATE_TABLE;
   TableDef def;
   if (made_anew || is_intermediate(path)) return false;
-  if (engine.catalog.read(path, &def) == HA_ERR_NO_SUCH_TABLE) return false;
-  if (note_lost(path) != 0) log_error("the catalog cannot be changed: " + last_text());
+  if (engine().catalog.read(path, &def) == HA_ERR_NO_SUCH_TABLE) return false;
+  if (Error error = note_lost(path)) {
+    log_error("the catalog cannot be changed: " + error.text());
+  }
   return true;
 }
 
@@ -77,7 +79,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   }
   TableDef def;
   if (is_in_the_way(ha_thd(), name)) return refuse_over(name);
-  if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
+  if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
   def.codec = codec;
   def.dictionary = has_dictionary(form->s->option_struct);
   def.hidden_key = form->s->primary_key == MAX_KEY;
@@ -93,16 +95,16 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
     if (number != form->s->primary_key) add(form->key_info[number].name.str);
   }
   std::vector<TreeHandle> trees;
-  int error = make_table_trees(def, &trees);
-  if (error == 0 && info->auto_increment_value > 1) {
-    error = engine.catalog.write_number('A', def.table_id, info->auto_increment_value);
+  Error error = make_table_trees(def, &trees);
+  if (!error && info->auto_increment_value > 1) {
+    error = engine().catalog.write_number('A', def.table_id, info->auto_increment_value);
   }
-  if (error == 0) error = engine.catalog.write(name, def);
-  if (error != 0) drop_table_trees(def);
+  if (!error) error = engine().catalog.write(name, def);
+  if (error) drop_table_trees(def);
   SharedTable::forget(name, false);
   // A temporary table is seen by the transaction that makes it.
-  if (error == 0 && !def.temporary) SharedTable::note_new_trees(name);
-  return error;
+  if (!error && !def.temporary) SharedTable::note_new_trees(name);
+  return note(std::move(error));
 }
 
 namespace {
@@ -110,42 +112,44 @@ namespace {
 using Tables = std::vector<std::pair<std::string, TableDef>>;
 
 // The partitions of a table; HA_ERR_NO_SUCH_TABLE if there are none.
-int partitions_of(const std::string &table, Tables *found) {
-  int error = engine.catalog.each_partition(
+Error partitions_of(const std::string &table, Tables *found) {
+  Error error = engine().catalog.each_partition(
       table, [&](const std::string &path, const TableDef &def) { found->emplace_back(path, def); });
-  return error == 0 && found->empty() ? HA_ERR_NO_SUCH_TABLE : error;
+  if (!error && found->empty()) return HA_ERR_NO_SUCH_TABLE;
+  return error;
 }
 
-int rename_one(const std::string &from, const std::string &to) {
-  int error = engine.catalog.rename(from, to);
-  if (error == 0) SharedTable::note_renamed(from, to);
+Error rename_one(const std::string &from, const std::string &to) {
+  Error error = engine().catalog.rename(from, to);
+  if (!error) SharedTable::note_renamed(from, to);
   return error;
 }
 
 // A partitioned table whose list of partitions is not there: the server asks as for one without.
-int drop_all_partitions(const std::string &table) {
+Error drop_all_partitions(const std::string &table) {
   Tables partitions;
-  int error = partitions_of(table, &partitions);
-  for (size_t i = 0; error == 0 && i < partitions.size(); i++) {
+  Error error = partitions_of(table, &partitions);
+  for (size_t i = 0; !error && i < partitions.size(); i++) {
     error = shale_sql::drop_table(partitions[i].first, partitions[i].second);
   }
   return error;
 }
 
 // After a crash the server renames a table altered from partitions to partitions as if it had none.
-int rename_all_partitions(const std::string &from, const std::string &to) {
+Error rename_all_partitions(const std::string &from, const std::string &to) {
   Tables partitions;
-  int error = partitions_of(from, &partitions);
+  Error error = partitions_of(from, &partitions);
   // Remains of the one it replaces, whose drop was ended by a second crash.
-  if (error == 0 && !has_frm(to) && !has_partition_list(to) && !is_lost(to)) {
+  if (!error && !has_frm(to) && !has_partition_list(to) && !is_lost(to)) {
     error = drop_all_partitions(to);
     if (error == HA_ERR_NO_SUCH_TABLE) error = 0;
   }
-  for (size_t i = 0; error == 0 && i < partitions.size(); i++) {
+  for (size_t i = 0; !error && i < partitions.size(); i++) {
     const std::string &path = partitions[i].first;
     error = rename_one(path, to + path.substr(from.size()));
   }
-  return error != 0 ? error : rename_partition_list(from, to);
+  if (error) return error;
+  return rename_partition_list(from, to);
 }
 
 bool drops_by_name(THD *thd) {
@@ -160,40 +164,40 @@ int ha_shale::delete_table(const char *name) {
   // A CREATE TABLE that was refused for it is undone.
   if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;
   TableDef def;
-  int error = engine.catalog.read(name, &def);
-  if (error == 0) {
+  Error error = engine().catalog.read(name, &def);
+  if (!error) {
     error = shale_sql::drop_table(name, def);
   } else if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(name) &&
              (lost || !has_partition_list(name))) {
     error = drop_all_partitions(name);
-    if (error == 0 && lost) delete_partition_list(name);
+    if (!error && lost) delete_partition_list(name);
   }
-  return error != 0 || !lost ? error : note_not_lost(name);
+  return note(error || !lost ? std::move(error) : note_not_lost(name));
 }
 
 int ha_shale::rename_table(const char *from, const char *to) {
   if (!is_recovering() && is_lost(to)) return refuse_over(to);
-  int error = rename_one(from, to);
-  if (error == 0 || !is_recovering()) return error;
+  Error error = rename_one(from, to);
+  if (!error || !is_recovering()) return note(std::move(error));
   if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(from)) error = rename_all_partitions(from, to);
-  if (error != 0) note_not_renamed(from);
-  return error;
+  if (error) note_not_renamed(from);
+  return note(std::move(error));
 }
 
 // New trees in place of the old ones: it costs the same at any size, and the space is free at once.
 int ha_shale::truncate() {
   const TableDef was = *shared_->def;
   TableDef def = was;
-  if (int error = engine.catalog.new_table_id(&def.table_id)) return error;
+  if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
   // Rows are written in the last form only from here on.
   def.forms.erase(def.forms.begin(), def.forms.end() - 1);
   def.defaults.clear();
   std::vector<TreeHandle> trees;
-  int error = make_table_trees(def, &trees);
-  if (error == 0) error = engine.catalog.replace(shared_->path, was, def);
-  if (error != 0) {
+  Error error = make_table_trees(def, &trees);
+  if (!error) error = engine().catalog.replace(shared_->path, was, def);
+  if (error) {
     drop_table_trees(def);
-    return error;
+    return note(std::move(error));
   }
   std::string path = shared_->path;
   end_scan();
@@ -203,7 +207,7 @@ int ha_shale::truncate() {
   // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table
   // alone.
   std::shared_ptr<SharedTable> fresh;
-  if ((error = SharedTable::open(path, &fresh))) return error;
+  if ((error = SharedTable::open(path, &fresh))) return note(std::move(error));
   old_shared_ = std::move(shared_);
   shared_ = std::move(fresh);
   noted_write_ = false;

@@ -4,7 +4,6 @@
 
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "engine/row_counts.h"
 #include "handler/index_sample.h"
 #include "txn/trx.h"
 
@@ -56,7 +55,7 @@ int ha_shale::info(uint what) {
   if ((what & HA_STATUS_VARIABLE) != 0) {
     if (int error = info_of_size(what)) return error;
   }
-  bool changed = statistics_seen_ != shared_->statistics_version();
+  bool changed = shown_.statistics_version != shared_->statistics_version();
   if ((what & HA_STATUS_CONST) != 0 || changed) fill_rows_per_key();
   if ((what & HA_STATUS_CONST) != 0) {
     stats.max_data_file_length = stats.max_index_file_length = ULONGLONG_MAX;
@@ -82,7 +81,7 @@ int ha_shale::info(uint what) {
 int ha_shale::info_of_size(uint what) {
   TableSize size;
   bool renew = (what & HA_STATUS_TIME) != 0;
-  if (int error = shared_->counts.get(shared_->trees, renew, &size)) return error;
+  if (int error = note(shared_->counts.get(shared_->trees, renew, &size))) return error;
   stats.data_file_length = size.data_bytes;
   stats.index_file_length = size.index_bytes;
   stats.records = size.rows;
@@ -93,7 +92,7 @@ int ha_shale::info_of_size(uint what) {
   stats.mrr_length_per_rec = ref_length + sizeof(void *);
   // Commits are going on: none is not for certain. Who asks for the time shows it to somebody.
   if (stats.records == 0 && (what & (HA_STATUS_TIME | HA_STATUS_OPEN)) == 0) stats.records = 1;
-  if (row_bytes_guess_ == 0) row_bytes_guess_ = guess_row_bytes(table);
+  if (shown_.row_bytes_guess == 0) shown_.row_bytes_guess = guess_row_bytes(table);
   if (table->s->keys > 0 && size.rows > 0) {
     if (std::unique_lock<std::mutex> due = shared_->statistics_are_due(size.rows)) {
       // What cannot be read now is for those to tell who want the rows.
@@ -105,12 +104,12 @@ int ha_shale::info_of_size(uint what) {
 
 void ha_shale::count_change(int rows) {
   shared_->counts.changed(rows, ha_thd()->query_start());
-  count_rows(rows > 0, rows == 0, rows < 0);
+  engine().rows.add(rows > 0, rows == 0, rows < 0);
 }
 
 // Rows for each value of the first columns of each index, to where the optimizer looks for them.
 void ha_shale::fill_rows_per_key() {
-  statistics_seen_ = shared_->statistics_version();
+  shown_.statistics_version = shared_->statistics_version();
   std::vector<IndexStatistics> known = shared_->statistics();
   double rows = static_cast<double>(std::max<ha_rows>(stats.records, 1));
   for (uint number = 0; number < table->s->keys; number++) {
@@ -144,15 +143,15 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
   auto stop = [thd] { return thd != nullptr && thd_kill_level(thd) != THD_IS_NOT_KILLED; };
   std::vector<IndexStatistics> found;
   TableSize now;
-  if (int error = shared_->counts.get(shared_->trees, false, &now)) return error;
+  if (int error = note(shared_->counts.get(shared_->trees, false, &now))) return error;
   found.push_back({"", {static_cast<double>(std::max<uint64_t>(now.rows, 1))}});
   for (uint number = 0; number < table->s->keys; number++) {
     const KEY &key = table->key_info[number];
     const Index &index = of_number(number);
     IndexStatistics statistics;
     statistics.name = key.name.str;
-    if (int error = sample_index(index.tree, *index.codec, key.user_defined_key_parts, size, stop,
-                                 &statistics.rows_per_key)) {
+    if (int error = note(sample_index(index.tree, *index.codec, key.user_defined_key_parts, size,
+                                      stop, &statistics.rows_per_key))) {
       return error;
     }
     found.push_back(std::move(statistics));
@@ -163,12 +162,12 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
 
 int ha_shale::analyze(THD *thd, HA_CHECK_OPT *) {
   int error = look_at_indexes(kThorough);
-  if (error == 0) error = shared_->keep_statistics();
+  if (error == 0) error = note(shared_->keep_statistics());
   if (error == 0) error = info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_TIME);
   if (error == 0) return HA_ADMIN_OK;
   if (error == HA_ERR_ABORTED_BY_USER) return HA_ADMIN_FAILED;
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_GET_ERRMSG, "SHALE: %s",
-                      last_text().c_str());
+                      trx()->last_error().text().c_str());
   return error == HA_ERR_CRASHED_ON_USAGE || error == kErrDamagedRow ? HA_ADMIN_CORRUPT
                                                                      : HA_ADMIN_FAILED;
 }
@@ -200,7 +199,7 @@ ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_
 // In blocks, as if nothing were compressed: the time goes into rows, and the optimizer's choices
 // should not change with a codec, or when a table is flushed.
 double ha_shale::scan_time() {
-  double bytes = static_cast<double>(stats.records) * row_bytes_guess_;
+  double bytes = static_cast<double>(stats.records) * shown_.row_bytes_guess;
   return std::max(bytes, static_cast<double>(stats.data_file_length)) / kBlockBytes + 1;
 }
 

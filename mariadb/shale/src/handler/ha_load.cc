@@ -35,40 +35,39 @@ void ha_shale::begin_copy(bool ignore) {
   // Rows that are in the way are left out by IGNORE, or looked up by the server itself.
   if (ignore || table->s->long_unique_table || table->s->period.unique_keys != 0 ||
       (alters && (thd->lex->alter_info.partition_flags & kRowByRow) != 0)) {
-    in_parts_ = alters ? Parts::kOfCopy : Parts::kNone;
+    load_.in_parts = alters ? Load::Parts::kOfCopy : Load::Parts::kNone;
     return;
   }
-  loader_ = std::make_unique<TableLoader>();
+  load_.copy = std::make_unique<TableLoader>();
   size_t memory = sort_memory(thd, indexes_.size() * partitions_of(table));
   for (const Index &index : indexes_) {
-    loader_->trees.emplace_back(index.tree, is_primary(index), memory);
+    load_.copy->trees.emplace_back(index.tree, is_primary(index), memory);
   }
 }
 
 int ha_shale::load_row(const uchar *row, const RowKeys &keys) {
-  std::vector<TreeLoader> &trees = loader_->trees;
+  std::vector<TreeLoader> &trees = load_.copy->trees;
   value_.clear();
   rows_->pack(row, &value_);
-  int error = trees[0].add(keys.primary, value_);
+  int error = note(trees[0].add(keys.primary, value_));
   if (error == HA_ERR_FOUND_DUPP_KEY) trx()->note_duplicate(primary().number);
   for (size_t place = 1; error == 0 && place < trees.size(); place++) {
-    error = trees[place].add(keys.keys[place], keys.values[place]);
+    error = note(trees[place].add(keys.keys[place], keys.values[place]));
   }
   return error;
 }
 
 // Puts the row that is one too many into the record, from which the server makes the error's text.
 int ha_shale::show_duplicate(size_t place) {
-  const TreeLoader &tree = loader_->trees[place];
+  const TreeLoader &tree = load_.copy->trees[place];
   trx()->note_duplicate(indexes_[place].number);
   std::string_view key = tree.key(), value = tree.value();
   BytesHandle row;
   if (place != 0) {
     if (!indexes_[place].codec->primary_of(key, value, &key)) return 0;
     shale_bytes *found = nullptr;
-    if (int error = number_of(shale_get(primary().tree, nullptr, key.data(), key.size(), &found))) {
-      return error;
-    }
+    shale_error *error = shale_get(primary().tree, nullptr, key.data(), key.size(), &found);
+    if (error != nullptr) return consume_error(error);
     if (found == nullptr) return 0;
     row.reset(found);
     value = view_of(row);
@@ -83,17 +82,17 @@ int ha_shale::show_duplicate(size_t place) {
 }
 
 int ha_shale::end_copy() {
-  in_parts_ = Parts::kNone;
-  if (!loader_) return 0;
+  load_.in_parts = Load::Parts::kNone;
+  if (!load_.copy) return 0;
   int error = 0;
-  for (size_t place = 0; error == 0 && place < loader_->trees.size(); place++) {
-    error = loader_->trees[place].finish(ha_thd());
+  for (size_t place = 0; error == 0 && place < load_.copy->trees.size(); place++) {
+    error = note(load_.copy->trees[place].finish(ha_thd()));
     if (error == HA_ERR_FOUND_DUPP_KEY) {
       if (int other = show_duplicate(place)) error = other;
     }
   }
-  loader_.reset();
-  if (error == 0) error = shared_->keep_number();
+  load_.copy.reset();
+  if (error == 0) error = note(shared_->keep_number());
   SharedTable::note_new_trees(shared_->path);
   shared_->new_trees = SharedTable::new_trees_count();
   return error;
@@ -106,19 +105,19 @@ void ha_shale::start_bulk_insert(ha_rows, uint) {
   int command = thd_sql_command(thd);
   bool loads = command == SQLCOM_LOAD || command == SQLCOM_INSERT || command == SQLCOM_REPLACE ||
                command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT;
-  in_parts_ = loads ? Parts::kOfLoad : Parts::kNone;
-  part_bytes_ = 0;
+  load_.in_parts = loads ? Load::Parts::kOfLoad : Load::Parts::kNone;
+  load_.part_bytes = 0;
 }
 
 int ha_shale::end_bulk_insert() {
   // A copy goes on until its own end; the last part is committed as a statement is.
-  if (thd_sql_command(ha_thd()) != SQLCOM_ALTER_TABLE) in_parts_ = Parts::kNone;
+  if (thd_sql_command(ha_thd()) != SQLCOM_ALTER_TABLE) load_.in_parts = Load::Parts::kNone;
   return 0;
 }
 
 int ha_shale::end_part(size_t bytes) {
-  part_bytes_ += bytes;
-  if (in_parts_ == Parts::kNone || part_bytes_ < kPartBytes) return 0;
-  part_bytes_ = 0;
-  return trx()->commit_part(in_parts_ == Parts::kOfLoad);
+  load_.part_bytes += bytes;
+  if (load_.in_parts == Load::Parts::kNone || load_.part_bytes < kPartBytes) return 0;
+  load_.part_bytes = 0;
+  return note(trx()->commit_part(load_.in_parts == Load::Parts::kOfLoad));
 }

@@ -110,7 +110,7 @@ int ha_shale::multi_range_read_next(range_id_t *range) {
 
 int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
   shale_txn *txn = nullptr;
-  if (int error = trx()->get(&txn)) return error;
+  if (int error = note(trx()->get(&txn))) return error;
   for (;;) {
     if (ahead_.next < ahead_.rows.size()) {
       RowAhead &row = ahead_.rows[ahead_.next++];
@@ -145,7 +145,7 @@ int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
 int ha_shale::stream(uchar *buf, shale_txn *txn, bool *shown) {
   bool found = false, skip = false;
   increment_statistics(&SSV::ha_read_next_count);
-  if (int error = cursor_.step(txn, false, &found)) return error;
+  if (int error = note(cursor_.step(txn, false, &found))) return error;
   if (found) {
     if (int error = fill(buf, &skip)) return error;
   }
@@ -219,7 +219,7 @@ int ha_shale::find_points(uchar *buf, shale_txn *txn) {
     if (row.is_point) keys.push_back(row.key);
   }
   std::vector<BytesHandle> entries;
-  int error = read_together(txn, scanned_->tree, keys, &entries);
+  int error = note(read_together(txn, scanned_->tree, keys, &entries));
   if (error != 0 || keys.empty()) return error;
   size_t kept = 0, point = 0;
   for (RowAhead &row : ahead_.rows) {

@@ -6,7 +6,8 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
-#include "txn/late_decisions.h"
+#include "tables/in_words.h"
+#include "txn/in_doubt.h"
 #include "txn/trx.h"
 
 using namespace shale_sql;
@@ -80,7 +81,7 @@ ulong ha_shale::index_flags(uint index, uint part, bool) const {
 }
 
 int ha_shale::open(const char *name, int, uint) {
-  if (int error = SharedTable::open(name, &shared_)) return error;
+  if (int error = note(SharedTable::open(name, &shared_))) return error;
   if (int error = open_indexes()) {
     shared_.reset();
     return error;
@@ -90,7 +91,7 @@ int ha_shale::open(const char *name, int, uint) {
   key_used_on_scan = table->s->primary_key;
   // Its .frm file is there again.
   if (is_lost(name)) {
-    if (int error = note_not_lost(name)) return error;
+    if (int error = note(note_not_lost(name))) return error;
   }
   return info(HA_STATUS_VARIABLE | HA_STATUS_CONST | HA_STATUS_OPEN);
 }
@@ -149,8 +150,8 @@ int ha_shale::close() {
 handler *ha_shale::clone(const char *name, MEM_ROOT *mem_root) {
   auto *copy = static_cast<ha_shale *>(handler::clone(name, mem_root));
   if (copy != nullptr) {
-    copy->lock_mode_ = lock_mode_;
-    copy->stored_lock_mode_ = stored_lock_mode_;
+    copy->locking_.mode = locking_.mode;
+    copy->locking_.of_table = locking_.of_table;
     copy->skips_locked_ = skips_locked_;
     copy->read_whole_rows_ = read_whole_rows_;
   }
@@ -180,8 +181,8 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
                       ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
                       (command == SQLCOM_ANALYZE && type == TL_READ) ||
                       (read_committed && (type == TL_READ || type == TL_READ_NO_INSERT) && beside);
-    lock_mode_ = locks && !consistent ? SHALE_LOCK_SHARED : SHALE_LOCK_NONE;
-    stored_lock_mode_ = lock_mode_;
+    locking_.mode = locks && !consistent ? SHALE_LOCK_SHARED : SHALE_LOCK_NONE;
+    locking_.of_table = locking_.mode;
   }
   return to;
 }
@@ -189,42 +190,42 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
 int ha_shale::external_lock(THD *thd, int type) {
   Trx *trx = Trx::of(thd);
   if (type == F_UNLCK) {
-    locked_ = false;
+    locking_.by_server = false;
     read_whole_rows_ = false;
     trx->end_table();
     return 0;
   }
   if (type == F_WRLCK) {
-    lock_mode_ = stored_lock_mode_ = SHALE_LOCK_EXCLUSIVE;
+    locking_.mode = locking_.of_table = SHALE_LOCK_EXCLUSIVE;
     read_whole_rows_ = true;
   }
-  if (int error = trx->begin_statement(false)) return tell_server(thd, error);
+  if (int error = note(trx->begin_statement(false))) return tell_server(thd, error);
   // What is read without locks, since nobody may write: those are away who write late.
   if (alters_table(thd)) {
-    if (int error = late_decisions::settle_commits()) return tell_server(thd, error);
+    if (int error = note(engine().in_doubt.finish_commits())) return tell_server(thd, error);
   }
-  if (lock_mode_ == SHALE_LOCK_NONE && in_transaction(thd) &&
+  if (locking_.mode == SHALE_LOCK_NONE && in_transaction(thd) &&
       thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
-    lock_mode_ = stored_lock_mode_ = SHALE_LOCK_SHARED;
+    locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
   }
   trx->use_table();
-  locked_ = true;
+  locking_.by_server = true;
   return 0;
 }
 
 int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
-  if (!locked_) {
+  if (!locking_.by_server) {
     // A temporary table, made within this LOCK TABLES.
-    lock_mode_ = SHALE_LOCK_EXCLUSIVE;
+    locking_.mode = SHALE_LOCK_EXCLUSIVE;
     read_whole_rows_ = true;
   } else if (thd_sql_command(thd) == SQLCOM_SELECT && type == TL_READ &&
              thd_tx_isolation(thd) != ISO_SERIALIZABLE) {
-    lock_mode_ = SHALE_LOCK_NONE;
+    locking_.mode = SHALE_LOCK_NONE;
   } else {
-    lock_mode_ = stored_lock_mode_;
+    locking_.mode = locking_.of_table;
   }
   if (type >= TL_WRITE_ALLOW_WRITE) read_whole_rows_ = true;
-  return tell_server(thd, Trx::of(thd)->begin_statement(!thd->in_sub_stmt));
+  return tell_server(thd, note(Trx::of(thd)->begin_statement(!thd->in_sub_stmt)));
 }
 
 int ha_shale::reset() {
@@ -235,8 +236,7 @@ int ha_shale::reset() {
   has_range_end_ = false;
   forget_locked();
   semi_ = Semi::kNo;
-  loader_.reset();
-  in_parts_ = Parts::kNone;
+  load_ = Load();
   // A statement with long values does not keep their memory for all that follow.
   if (row_.capacity() > (1 << 20)) std::string().swap(row_);
   return 0;
@@ -259,8 +259,7 @@ int ha_shale::extra(enum ha_extra_function operation) {
     case HA_EXTRA_END_COPY:
       return end_copy();
     case HA_EXTRA_ABORT_COPY:
-      loader_.reset();
-      in_parts_ = Parts::kNone;
+      load_ = Load();
       break;
     default:
       break;
@@ -268,23 +267,35 @@ int ha_shale::extra(enum ha_extra_function operation) {
   return 0;
 }
 
+// In the connection: the server may ask the handler of another partition than the one that failed.
+int ha_shale::note_failure(Error error) {
+  const int number = error.number();
+  THD *thd = ha_thd();
+  if (error.has_text() && thd != nullptr) Trx::of(thd)->note_error(std::move(error));
+  return number;
+}
+
 // The server's words for a full disk and for damage do not say which file, nor what to do.
 void ha_shale::print_error(int error, myf flags) {
   const char *name = table_share->table_name.str;
-  if (error == HA_ERR_RECORD_FILE_FULL) {
+  const Error &last = trx()->last_error();
+  if (last != error) {
+    handler::print_error(error, flags);
+  } else if (error == HA_ERR_RECORD_FILE_FULL) {
     my_printf_error(ER_RECORD_FILE_FULL, "The table '%s' is full: %s", flags, name,
-                    last_text().c_str());
+                    last.text().c_str());
   } else if (error == HA_ERR_CRASHED_ON_USAGE) {
     my_printf_error(ER_CRASHED_ON_USAGE, "Table '%s' is damaged: %s; CHECK TABLE tells all that is",
-                    flags, name, last_text().c_str());
+                    flags, name, last.text().c_str());
   } else {
     handler::print_error(error, flags);
   }
 }
 
 bool ha_shale::get_error_message(int error, String *text) {
-  if (error != last_number()) return false;
-  const std::string &words = last_text();
+  const Error &last = trx()->last_error();
+  if (last != error) return false;
+  std::string words = text_for_clients(last);
   // The server appends this one to words of its own.
   if (error == HA_ERR_LOCK_DEADLOCK && !words.empty()) text->append(STRING_WITH_LEN("; "));
   text->append(words.data(), words.size());

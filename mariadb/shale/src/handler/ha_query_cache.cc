@@ -10,6 +10,7 @@
 
 #include "handler/ha_shale.h"
 
+#include "engine/engine.h"
 #include "txn/trx.h"
 
 using namespace shale_sql;
@@ -24,7 +25,7 @@ bool stands_alone(THD *thd) {
 
 my_bool may_give_out(THD *thd, const char *, uint, ulonglong *token) {
   if (!stands_alone(thd)) return false;
-  switch (kept_results.look(*token)) {
+  switch (engine().kept_results.look(*token)) {
     case KeptResults::Answer::kGood:
       return true;
     case KeptResults::Answer::kBeingWritten:
@@ -43,8 +44,8 @@ my_bool ha_shale::register_query_cache_table(THD *thd, const char *, uint,
   *callback = may_give_out;
   *token = 0;
   if (!stands_alone(thd)) return false;
-  uint64_t number = shared_->changes->settled();
+  uint64_t number = shared_->changes->quiet_number();
   if (number == 0) return false;
-  *token = kept_results.token_of(shared_->changes, number);
+  *token = engine().kept_results.token_of(shared_->changes, number);
   return true;
 }

@@ -16,7 +16,7 @@ using namespace shale_sql;
 int ha_shale::look_for_changes(shale_txn *txn, const std::string &primary_key, bool *changed) {
   *changed = false;
   if (indexes_.size() < 2 || trx()->read_committed()) return 0;
-  int error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(),
+  int error = consume_error(shale_txn_wrote(txn, primary().tree, primary_key.data(),
                                         primary_key.size(), nullptr, changed));
   if (*changed) trx()->note_rewritten();
   return error;
@@ -32,7 +32,7 @@ int ha_shale::keep_entries(shale_txn *txn, const RowKeys &was, const RowKeys &is
   for (size_t place = 1; place < indexes_.size(); place++) {
     const std::string &key = is.keys[place], &value = is.values[place];
     if (key != was.keys[place] || value != was.values[place]) continue;
-    if (int error = number_of(shale_txn_put_unlocked(txn, indexes_[place].tree, key.data(),
+    if (int error = consume_error(shale_txn_put_unlocked(txn, indexes_[place].tree, key.data(),
                                                      key.size(), value.data(), value.size()))) {
       return error;
     }
@@ -45,7 +45,7 @@ int ha_shale::begin_plain_read(Trx *trx) {
   may_be_outdated_ = false;
   if (lock_mode() != SHALE_LOCK_NONE) return 0;
   may_be_outdated_ = trx->rewrote();
-  return trx->see(*shared_);
+  return note(trx->see(*shared_));
 }
 
 // Whether an entry is the snapshot's, and its row has been rewritten.
@@ -54,14 +54,14 @@ int ha_shale::is_outdated(const Index &index, std::string_view key, std::string_
   shale_txn *txn = nullptr;
   bool wrote = false, changed = false;
   *outdated = false;
-  if (int error = trx()->get(&txn)) return error;
-  int error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(),
+  if (int error = note(trx()->get(&txn))) return error;
+  int error = consume_error(shale_txn_wrote(txn, primary().tree, primary_key.data(),
                                         primary_key.size(), &wrote, nullptr));
   if (error != 0 || !wrote) return error;
-  error = number_of(shale_txn_wrote(txn, primary().tree, primary_key.data(), primary_key.size(),
+  error = consume_error(shale_txn_wrote(txn, primary().tree, primary_key.data(), primary_key.size(),
                                     nullptr, &changed));
   if (error != 0 || !changed) return error;
-  error = number_of(
+  error = consume_error(
       shale_txn_wrote(txn, index.tree, key.data(), key.size(), &wrote, nullptr));
   *outdated = error == 0 && !wrote;
   return error;

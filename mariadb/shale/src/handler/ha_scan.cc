@@ -42,12 +42,12 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
                           std::string_view upper) {
   shale_txn *txn = nullptr;
   Trx *trx = this->trx();
-  if (int error = trx->get(&txn)) return tell_server(ha_thd(), error);
+  if (int error = note(trx->get(&txn))) return tell_server(ha_thd(), error);
   if (int error = begin_plain_read(trx)) return error;
   scan_trx_ = trx;
   scan_of_ = trx->ended();
-  int error =
-      cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true, skips_locked_);
+  int error = note(cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true,
+                                 skips_locked_));
   // As InnoDB: not in other indexes.
   if (error == 0 && semi_ != Semi::kNo && is_primary(index)) cursor_.peek_locked(true);
   return tell_server(ha_thd(), error);
@@ -75,18 +75,18 @@ int ha_shale::read_by_primary(uchar *buf, int missing) {
 int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int missing) {
   shale_txn *txn = nullptr;
   Trx *trx = this->trx();
-  if (int error = trx->get(&txn)) return error;
+  if (int error = note(trx->get(&txn))) return error;
   if (int error = begin_plain_read(trx)) return error;
   shale_bytes *found = nullptr;
   if (skips_locked_) {
-    if (int error = trx->wait_for_locks(0)) return error;
+    if (int error = note(trx->wait_for_locks(0))) return error;
   }
   int error =
-      number_of(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(), &found));
+      consume_error(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(), &found));
   if (skips_locked_) {
     // Another's row is as if it were not there.
     if (error == HA_ERR_LOCK_WAIT_TIMEOUT) error = missing;
-    if (int other = trx->wait_for_locks(settings::lock_wait_millis(ha_thd()))) return other;
+    if (int other = note(trx->wait_for_locks(settings::lock_wait_millis(ha_thd())))) return other;
   }
   if (error != 0) return error;
   if (found == nullptr) {
@@ -280,24 +280,24 @@ int ha_shale::go_on(shale_txn *txn, bool backward, bool *found) {
   std::string upper = locks && backward ? at : upper_;
   if (int error = begin_scan(*scanned_, std::move(lower), std::move(upper))) return error;
   prefix_bound_ = bound;
-  return cursor_.step_from(txn, at, backward, found);
+  return note(cursor_.step_from(txn, at, backward, found));
 }
 
 int ha_shale::step(uchar *buf, bool backward) {
   if (ahead_.most != 0 && !backward) return step_ahead(buf);
   if (scan_trx_ == nullptr) return HA_ERR_END_OF_FILE;
   shale_txn *txn = nullptr;
-  if (int error = scan_trx_->get(&txn)) return error;
+  if (int error = note(scan_trx_->get(&txn))) return error;
   for (;;) {
     bool found = false, skip = false;
     int error = 0;
     if (semi_ == Semi::kDid) {
       // The row that was only shown matches.
       semi_ = Semi::kTry;
-      error = cursor_.lock_row(txn, &found);
+      error = note(cursor_.lock_row(txn, &found));
       if (error == 0 && !found) continue;
     } else {
-      error = scan_of_ == scan_trx_->ended() ? cursor_.step(txn, backward, &found)
+      error = scan_of_ == scan_trx_->ended() ? note(cursor_.step(txn, backward, &found))
                                              : go_on(txn, backward, &found);
     }
     forget_locked();

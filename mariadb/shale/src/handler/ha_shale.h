@@ -146,6 +146,13 @@ class ha_shale final : public handler {
     bool computed = false;  // one of its columns is in no row
   };
 
+  // What the server has asked for: each is a shale_lock.
+  struct Locking {
+    int mode = 0;            // of the statement
+    int of_table = 0;        // of those within LOCK TABLES, but for plain reads
+    bool by_server = false;  // between external_lock and its end
+  };
+
   int open_indexes();
   const Index &primary() const { return indexes_[0]; }
   const Index &of_number(uint number) const { return indexes_[places_[number]]; }
@@ -263,6 +270,13 @@ class ha_shale final : public handler {
                   bool *outdated);
 
   // Copying into a table that nobody sees, and loading in parts (ha_load)
+  struct Load {
+    std::unique_ptr<shale_sql::TableLoader> copy;  // of all rows, past the log
+    // Rows are committed some megabytes at a time: of a copy that nobody sees yet, or of a load.
+    enum class Parts { kNone, kOfCopy, kOfLoad };
+    Parts in_parts = Parts::kNone;
+    size_t part_bytes = 0;  // since the last of it
+  };
   void begin_copy(bool ignore);
   int end_copy();
   int load_row(const uchar *row, const RowKeys &keys);
@@ -273,6 +287,10 @@ class ha_shale final : public handler {
   int look_up_number();
 
   // Statistics (ha_info)
+  struct Shown {
+    uint row_bytes_guess = 0;         // before compression
+    uint64_t statistics_version = 0;  // that the server has in its own structures
+  };
   int info_of_size(uint what);
   void fill_rows_per_key();
   int look_at_indexes(const shale_sql::SampleSize &size);
@@ -281,31 +299,39 @@ class ha_shale final : public handler {
   // Checking (ha_check)
   struct Check;
   bool row_of_entry(uchar *buf, std::string_view key, std::string_view value);
-  int check_rows(Check *check);
-  int check_index(Check *check, size_t place);
-  int find_missing(Check *check, size_t place);
-  int find_superfluous(Check *check, size_t place);
-  int find_equal(Check *check, size_t place);
-  int find_equal_before(Check *check, size_t place, std::string_view hash, std::string_view key,
-                        bool *found);
-  int find_overlaps(Check *check, size_t place);
+  shale_sql::Error check_rows(Check *check);
+  shale_sql::Error check_index(Check *check, size_t place);
+  shale_sql::Error find_missing(Check *check, size_t place);
+  shale_sql::Error find_superfluous(Check *check, size_t place);
+  shale_sql::Error find_equal(Check *check, size_t place);
+  shale_sql::Error find_equal_before(Check *check, size_t place, std::string_view hash,
+                                     std::string_view key, bool *found);
+  shale_sql::Error find_overlaps(Check *check, size_t place);
 
   shale_sql::Trx *trx();
-  int lock_mode() const { return lock_mode_; }
+
+  // The number of an error, whose text is kept with the connection for get_error_message.
+  int note(shale_sql::Error error) {
+    return error ? note_failure(std::move(error)) : 0;
+  }
+  int note_failure(shale_sql::Error error);
+  int consume_error(shale_error *error) { return note(shale_sql::consume_error(error)); }
+  int failed(int number, std::string text) {
+    return note_failure(shale_sql::Error(number, std::move(text)));
+  }
+  int lock_mode() const { return locking_.mode; }
 
   std::shared_ptr<shale_sql::SharedTable> shared_;
   std::vector<Index> indexes_;    // the primary key first
   std::vector<size_t> places_;    // of the server's numbers in indexes_
   std::unique_ptr<shale_sql::RowCodec> rows_;
 
-  int lock_mode_ = 0;           // a shale_lock
-  int stored_lock_mode_ = 0;
+  Locking locking_;
   bool skips_locked_ = false;   // SKIP LOCKED
   bool read_whole_rows_ = false;  // for writers: the whole row is needed to write it anew
   bool keyread_only_ = false;
   bool checks_period_ = false;  // the search is the server's, for a row that is in the way
   bool may_be_outdated_ = false;  // what a plain read finds in an index
-  bool locked_ = false;
 
   shale_sql::Cursor cursor_;
   Ahead ahead_;
@@ -344,12 +370,6 @@ class ha_shale final : public handler {
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
-  std::unique_ptr<shale_sql::TableLoader> loader_;  // of a copy
-  // Rows are committed some megabytes at a time: of a copy that nobody sees yet, or of a load.
-  enum class Parts { kNone, kOfCopy, kOfLoad };
-  Parts in_parts_ = Parts::kNone;
-  size_t part_bytes_ = 0;    // since the last of it
-
-  uint row_bytes_guess_ = 0;      // before compression
-  uint64_t statistics_seen_ = 0;  // the version that the server was told of
+  Load load_;
+  Shown shown_;
 };

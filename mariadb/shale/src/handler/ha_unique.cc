@@ -30,20 +30,20 @@ bool is_period(const KEY &key) {
 // then there is nothing to wait for, and no gap to lock beside the place. (At REPEATABLE READ each
 // search would hold a range of its own, and every write would look through all of them.) What is
 // newest, as no snapshot is to be taken for it; of own writes a scan shows that passes over locks.
-int look_for_entries(shale_txn *txn, const shale_tree *tree, std::string_view lower,
+Error look_for_entries(shale_txn *txn, const shale_tree *tree, std::string_view lower,
                      std::string_view upper, bool *empty) {
   shale_scan *begun = nullptr;
-  int error = number_of(shale_scan_new(tree, nullptr, lower.data(), lower.size(), upper.data(),
-                                       upper.size(), true, &begun));
+  Error error = consume_error(shale_scan_new(tree, nullptr, lower.data(), lower.size(),
+                                             upper.data(), upper.size(), true, &begun));
   ScanHandle scan(begun);
-  if (error == 0) error = number_of(move_scan(begun, SHALE_FIRST));
-  if (error != 0) return error;
+  if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
+  if (error) return error;
   *empty = !at_row(begun);
   if (!*empty) return 0;
   Cursor own;
   bool found = false;
   error = own.begin(txn, tree, SHALE_LOCK_SHARED, lower, true, upper, true, true);
-  if (error == 0) error = own.step(txn, false, &found);
+  if (!error) error = own.step(txn, false, &found);
   *empty = !found;
   return error;
 }
@@ -52,9 +52,9 @@ int look_for_entries(shale_txn *txn, const shale_tree *tree, std::string_view lo
 
 int ha_shale::lock_place(const Index &index, std::string_view place) {
   shale_txn *txn = nullptr;
-  if (int error = trx()->get(&txn)) return error;
+  if (int error = note(trx()->get(&txn))) return error;
   shale_bytes *none = nullptr;
-  int error = number_of(shale_txn_get(txn, index.tree, SHALE_LOCK_EXCLUSIVE, place.data(),
+  int error = consume_error(shale_txn_get(txn, index.tree, SHALE_LOCK_EXCLUSIVE, place.data(),
                                       place.size(), &none));
   BytesHandle ignored(none);
   return error;
@@ -86,9 +86,9 @@ int ha_shale::begin_check(const Index &index, const uchar *buf, const uchar *tup
   if (!search->possible || !search->has_upper) return 0;
   shale_txn *txn = nullptr;
   bool empty = search->lower >= search->upper;
-  int error = trx()->get(&txn);
+  int error = note(trx()->get(&txn));
   if (error == 0 && !empty) {
-    error = look_for_entries(txn, index.tree, search->lower, search->upper, &empty);
+    error = note(look_for_entries(txn, index.tree, search->lower, search->upper, &empty));
   }
   if (empty) search->possible = false;
   return error;
@@ -139,15 +139,14 @@ int ha_shale::check_entry(shale_txn *txn, const uchar *row, size_t place, const 
   if (!next_after_prefix(&from) || !next_after_prefix(&to)) return 0;
   bool empty = from >= to;
   if (!empty) {
-    if (int error = look_for_entries(txn, index.tree, from, to, &empty)) return error;
+    if (int error = note(look_for_entries(txn, index.tree, from, to, &empty))) return error;
   }
   if (empty) return 0;
   Cursor cursor;
-  if (int error = cursor.begin(txn, index.tree, SHALE_LOCK_SHARED, from, true, to, true, false)) {
-    return error;
-  }
+  int error = note(cursor.begin(txn, index.tree, SHALE_LOCK_SHARED, from, true, to, true, false));
+  if (error != 0) return error;
   bool there = false;
-  if (int error = cursor.step(txn, false, &there)) return error;
+  if ((error = note(cursor.step(txn, false, &there)))) return error;
   if (!there) return 0;
   std::vector<size_t> ends;
   std::string_view primary;

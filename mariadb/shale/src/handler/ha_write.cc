@@ -12,7 +12,7 @@ int ha_shale::begin_write(shale_txn **txn) {
   Trx *trx = this->trx();
   if (!noted_write_) trx->note_writer(shared_->changes);
   noted_write_ = true;
-  return trx->before_write(txn);
+  return note(trx->before_write(txn));
 }
 
 // The keys of a row in all indexes, its hidden key aside.
@@ -58,12 +58,12 @@ int ha_shale::insert_entry(shale_txn *txn, const uchar *row, size_t place, const
   if (int error = check_entry(txn, row, place, keys)) return error;
   const std::string &key = keys.keys[place], &value = keys.values[place];
   if (!index.unique || keys.has_null[place]) {
-    return number_of(
+    return consume_error(
         shale_txn_put(txn, index.tree, key.data(), key.size(), value.data(), value.size()));
   }
   shale_bytes *found = nullptr;
   bool inserted = false;
-  if (int error = number_of(shale_txn_insert(txn, index.tree, key.data(), key.size(),
+  if (int error = consume_error(shale_txn_insert(txn, index.tree, key.data(), key.size(),
                                              value.data(), value.size(), lock_of_duplicates(),
                                              &inserted, &found))) {
     return error;
@@ -81,22 +81,20 @@ int ha_shale::insert_entry(shale_txn *txn, const uchar *row, size_t place, const
 // also within a statement that goes on with the next (INSERT IGNORE).
 int ha_shale::in_row(shale_txn *txn, int error, bool has_place, size_t place) {
   if (!has_place || error == HA_ERR_LOCK_DEADLOCK) return error;
-  std::string text = last_text();
-  int other = error != 0 ? number_of(shale_txn_rollback_to(txn, place)) : 0;
-  if (other == 0) other = number_of(shale_txn_release(txn, place));
-  if (other != 0) return other;
-  return error == 0 ? 0 : failed(error, text);
+  int other = error != 0 ? consume_error(shale_txn_rollback_to(txn, place)) : 0;
+  if (other == 0) other = consume_error(shale_txn_release(txn, place));
+  return other != 0 ? other : error;
 }
 
 int ha_shale::put_row(shale_txn *txn, const uchar *row, const RowKeys &keys) {
   value_.clear();
   rows_->pack(row, &value_);
   if (shared_->def->hidden_key) {
-    return number_of(shale_txn_put(txn, primary().tree, keys.primary.data(), keys.primary.size(),
-                                   value_.data(), value_.size()));
+    return consume_error(shale_txn_put(txn, primary().tree, keys.primary.data(),
+                                       keys.primary.size(), value_.data(), value_.size()));
   }
   bool inserted = false;
-  if (int error = number_of(shale_txn_insert(txn, primary().tree, keys.primary.data(),
+  if (int error = consume_error(shale_txn_insert(txn, primary().tree, keys.primary.data(),
                                              keys.primary.size(), value_.data(), value_.size(),
                                              lock_of_duplicates(), &inserted, nullptr))) {
     return error;
@@ -110,7 +108,7 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   bool many = indexes_.size() > 1;
   size_t place = 0;
   if (many) {
-    if (int error = number_of(shale_txn_savepoint(txn, &place))) return error;
+    if (int error = consume_error(shale_txn_savepoint(txn, &place))) return error;
   }
   bool changed = false;
   int error = put_row(txn, row, keys);
@@ -152,15 +150,17 @@ int ha_shale::write_row(const uchar *buf) {
   }
   if (shared_->def->hidden_key) {
     uint64_t key = 0;
-    if (int error = shared_->hidden_key(&key)) return error;
+    if (int error = note(shared_->hidden_key(&key))) return error;
     is_.primary.clear();
     for (int shift = 56; shift >= 0; shift -= 8) {
       is_.primary.push_back(static_cast<char>(key >> shift));
     }
   }
   pack_keys(buf, &is_);
-  int error = loader_ ? load_row(buf, is_) : insert_row(buf, is_);
-  if (error == 0 && in_parts_ != Parts::kNone) error = end_part(is_.primary.size() + value_.size());
+  int error = load_.copy ? load_row(buf, is_) : insert_row(buf, is_);
+  if (error == 0 && load_.in_parts != Load::Parts::kNone) {
+    error = end_part(is_.primary.size() + value_.size());
+  }
   if (error == 0 || (error == HA_ERR_FOUND_DUPP_KEY && counts_duplicates(ha_thd()))) {
     use_number(buf);
   }
@@ -172,12 +172,12 @@ int ha_shale::write_row(const uchar *buf) {
 int ha_shale::change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was,
                          const RowKeys &is) {
   auto erase = [&](const Index &index, const std::string &key) {
-    return number_of(shale_txn_delete(txn, index.tree, key.data(), key.size(), nullptr, 0));
+    return consume_error(shale_txn_delete(txn, index.tree, key.data(), key.size(), nullptr, 0));
   };
   if (was.primary == is.primary) {
     value_.clear();
     rows_->pack(new_row, &value_);
-    if (int error = number_of(shale_txn_put(txn, primary().tree, is.primary.data(),
+    if (int error = consume_error(shale_txn_put(txn, primary().tree, is.primary.data(),
                                             is.primary.size(), value_.data(), value_.size()))) {
       return error;
     }
@@ -191,7 +191,7 @@ int ha_shale::change_row(shale_txn *txn, const uchar *new_row, const RowKeys &wa
     if (same_key && was.values[place] == is.values[place]) continue;
     if (same_key) {
       const std::string &key = is.keys[place], &value = is.values[place];
-      if (int error = number_of(shale_txn_put(txn, index.tree, key.data(), key.size(),
+      if (int error = consume_error(shale_txn_put(txn, index.tree, key.data(), key.size(),
                                               value.data(), value.size()))) {
         return error;
       }
@@ -216,7 +216,7 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   bool many = indexes_.size() > 1 || was_.primary != is_.primary;
   size_t place = 0;
   int error = begin_write(&txn);
-  if (error == 0 && many) error = number_of(shale_txn_savepoint(txn, &place));
+  if (error == 0 && many) error = consume_error(shale_txn_savepoint(txn, &place));
   if (error == 0) error = in_row(txn, change_row(txn, new_row, was_, is_), many, place);
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
@@ -230,15 +230,15 @@ int ha_shale::delete_row(const uchar *buf) {
   bool many = indexes_.size() > 1;
   size_t place = 0;
   int error = begin_write(&txn);
-  if (error == 0 && many) error = number_of(shale_txn_savepoint(txn, &place));
+  if (error == 0 && many) error = consume_error(shale_txn_savepoint(txn, &place));
   if (error != 0) return tell_server(ha_thd(), error);
   bool changed = false;
-  error = number_of(
+  error = consume_error(
       shale_txn_delete(txn, primary().tree, was_.primary.data(), was_.primary.size(), nullptr, 0));
   if (error == 0) error = look_for_changes(txn, was_.primary, &changed);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     const std::string &key = was_.keys[index];
-    error = number_of(
+    error = consume_error(
         shale_txn_delete(txn, indexes_[index].tree, key.data(), key.size(), nullptr, 0));
   }
   error = in_row(txn, error, many, place);
@@ -250,13 +250,13 @@ int ha_shale::delete_row(const uchar *buf) {
 int ha_shale::look_up_above(uint64_t *above) {
   const Index &index = of_number(table->s->next_number_index);
   shale_scan *begun = nullptr;
-  int error = number_of(
+  int error = consume_error(
       shale_scan_new(index.tree, nullptr, nullptr, 0, nullptr, 0, true, &begun));
   if (error != 0) return error;
   ScanHandle scan(begun);
   const KEY &key = table->key_info[table->s->next_number_index];
   bool falls = (key.key_part[0].key_part_flag & HA_REVERSE_SORT) != 0;
-  if ((error = number_of(move_scan(begun, falls ? SHALE_FIRST : SHALE_LAST)))) {
+  if ((error = consume_error(move_scan(begun, falls ? SHALE_FIRST : SHALE_LAST)))) {
     return error;
   }
   *above = 1;
@@ -264,7 +264,7 @@ int ha_shale::look_up_above(uint64_t *above) {
   size_t key_len = 0, value_len = 0;
   const char *bytes = static_cast<const char *>(shale_scan_key(begun, &key_len));
   const void *value = nullptr;
-  if ((error = number_of(shale_scan_value(begun, &value, &value_len)))) return error;
+  if ((error = consume_error(shale_scan_value(begun, &value, &value_len)))) return error;
   uchar *row = table->record[1];
   std::string saved(reinterpret_cast<char *>(row), table->s->reclength);
   if (!index.codec->unpack({bytes, key_len}, {static_cast<const char *>(value), value_len}, row)) {
@@ -291,8 +291,9 @@ int ha_shale::look_up_number() {
   std::lock_guard<std::mutex> one_at_a_time(shared_->numbers);
   if (shared_->next_number.load() != 0) return 0;
   uint64_t kept = 0, above = 0;
-  if (int error = engine.catalog.read_number('A', shared_->def->table_id, &kept)) return error;
-  if (int error = look_up_above(&above)) return error;
+  int error = note(engine().catalog.read_number('A', shared_->def->table_id, &kept));
+  if (error == 0) error = look_up_above(&above);
+  if (error != 0) return error;
   shared_->number_was_kept(kept, table->found_next_number_field->get_max_int_value());
   shared_->next_number.store(std::max(kept, above));
   return 0;
@@ -355,7 +356,7 @@ int ha_shale::reset_auto_increment(ulonglong value) {
   std::unique_lock<std::mutex> one_at_a_time(shared_->numbers);
   shared_->next_number.store(value == 0 ? 1 : value);
   one_at_a_time.unlock();
-  return shared_->keep_number_exactly();
+  return note(shared_->keep_number_exactly());
 }
 
 void ha_shale::update_create_info(HA_CREATE_INFO *create) {

@@ -57,10 +57,12 @@ class Counter {
   std::vector<size_t> ends_;
 };
 
-int estimate(const shale_tree *tree, const std::string *upper, uint64_t exact_max, uint64_t *rows) {
-  return number_of(shale_tree_estimate(tree, nullptr, 0, upper == nullptr ? nullptr : upper->data(),
-                                       upper == nullptr ? 0 : upper->size(), exact_max, rows,
-                                       nullptr, nullptr));
+Error estimate(const shale_tree *tree, const std::string *upper, uint64_t exact_max,
+               uint64_t *rows) {
+  const char *end = upper == nullptr ? nullptr : upper->data();
+  size_t length = upper == nullptr ? 0 : upper->size();
+  return consume_error(shale_tree_estimate(tree, nullptr, 0, end, length, exact_max, rows, nullptr,
+                                           nullptr));
 }
 
 // Eight bytes from `at` on as a number, with `filler` for those that are not there.
@@ -84,13 +86,13 @@ std::string between(const std::string &low, const std::string &high) {
 }
 
 // A key that has about `wanted` entries before it.
-int find_place(const shale_tree *tree, std::string low, std::string high, uint64_t wanted,
+Error find_place(const shale_tree *tree, std::string low, std::string high, uint64_t wanted,
                uint64_t near, std::string *place) {
   for (unsigned step = 0; step < kSearchSteps; step++) {
     *place = between(low, high);
     if (*place == low || *place == high) return 0;
     uint64_t before = 0;
-    if (int error = estimate(tree, place, 0, &before)) return error;
+    if (Error error = estimate(tree, place, 0, &before)) return error;
     if (before > wanted + near) {
       high = *place;
     } else if (before + near < wanted) {
@@ -102,9 +104,9 @@ int find_place(const shale_tree *tree, std::string low, std::string high, uint64
   return 0;
 }
 
-int new_scan(const shale_tree *tree, const std::string &lower, ScanHandle *scan) {
+Error new_scan(const shale_tree *tree, const std::string &lower, ScanHandle *scan) {
   shale_scan *begun = nullptr;
-  int error = number_of(shale_scan_new(tree, nullptr, lower.empty() ? nullptr : lower.data(),
+  Error error = consume_error(shale_scan_new(tree, nullptr, lower.empty() ? nullptr : lower.data(),
                                        lower.size(), nullptr, 0, false, &begun));
   scan->reset(begun);
   return error;
@@ -117,21 +119,21 @@ std::string key_of(const ScanHandle &scan) {
 }
 
 // Looks at `most` entries from `lower` on.
-int run(const shale_tree *tree, const std::string &lower, uint64_t most,
+Error run(const shale_tree *tree, const std::string &lower, uint64_t most,
         const std::function<bool()> &stop, Counter *counter, uint64_t *looked_at) {
   ScanHandle scan;
-  if (int error = new_scan(tree, lower, &scan)) return error;
-  int error = number_of(move_scan(scan.get(), SHALE_FIRST));
+  if (Error error = new_scan(tree, lower, &scan)) return error;
+  Error error = consume_error(move_scan(scan.get(), SHALE_FIRST));
   uint64_t count = 0;
-  for (; error == 0 && count < most && at_row(scan.get()); count++) {
+  for (; !error && count < most && at_row(scan.get()); count++) {
     size_t length = 0;
     const void *key = shale_scan_key(scan.get(), &length);
     if (!counter->add({static_cast<const char *>(key), length}, count == 0)) {
-      return failed(kErrDamagedRow, "an entry of tree " + std::string(shale_tree_name(tree)) +
+      return Error(kErrDamagedRow, "an entry of tree " + std::string(shale_tree_name(tree)) +
                                         " is damaged; CHECK TABLE says which");
     }
     if (count % kRowsBetweenChecks == 0 && stop()) return HA_ERR_ABORTED_BY_USER;
-    error = number_of(move_scan(scan.get(), SHALE_NEXT));
+    error = consume_error(move_scan(scan.get(), SHALE_NEXT));
   }
   *looked_at += count;
   return error;
@@ -139,32 +141,32 @@ int run(const shale_tree *tree, const std::string &lower, uint64_t most,
 
 }  // namespace
 
-int sample_index(const shale_tree *tree, const KeyCodec &codec, unsigned parts, SampleSize size,
+Error sample_index(const shale_tree *tree, const KeyCodec &codec, unsigned parts, SampleSize size,
                  const std::function<bool()> &stop, std::vector<double> *rows_per_key) {
   uint64_t rows = 0;
-  if (int error = estimate(tree, nullptr, 0, &rows)) return error;
+  if (Error error = estimate(tree, nullptr, 0, &rows)) return error;
   Counter counter(codec, parts);
   uint64_t looked_at = 0;
   if (rows <= size.count_all) {
     // Twice as many as there should be: an estimate may be wrong, a scan has to end.
-    if (int error = run(tree, {}, 2 * size.count_all, stop, &counter, &looked_at)) return error;
+    if (Error error = run(tree, {}, 2 * size.count_all, stop, &counter, &looked_at)) return error;
     *rows_per_key = counter.rows_per_key(static_cast<double>(looked_at));
     return 0;
   }
   ScanHandle ends;
-  if (int error = new_scan(tree, {}, &ends)) return error;
-  if (int error = number_of(move_scan(ends.get(), SHALE_FIRST))) return error;
+  if (Error error = new_scan(tree, {}, &ends)) return error;
+  if (Error error = consume_error(move_scan(ends.get(), SHALE_FIRST))) return error;
   std::string low = key_of(ends);
-  if (int error = number_of(move_scan(ends.get(), SHALE_LAST))) return error;
+  if (Error error = consume_error(move_scan(ends.get(), SHALE_LAST))) return error;
   std::string high = key_of(ends), place;
   for (unsigned i = 0; i < size.places; i++) {
     uint64_t wanted = static_cast<uint64_t>(static_cast<double>(rows) / size.places * i);
     place = low;
     if (i > 0) {
-      int error = find_place(tree, low, high, wanted, rows / (4 * size.places), &place);
-      if (error != 0) return error;
+      Error error = find_place(tree, low, high, wanted, rows / (4 * size.places), &place);
+      if (error) return error;
     }
-    if (int error = run(tree, place, size.entries, stop, &counter, &looked_at)) return error;
+    if (Error error = run(tree, place, size.entries, stop, &counter, &looked_at)) return error;
   }
   *rows_per_key = counter.rows_per_key(static_cast<double>(rows));
   return 0;

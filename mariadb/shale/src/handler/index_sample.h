@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codec/key_codec.h"
+#include "engine/errors.h"
 #include "engine/handles.h"
 
 #include <functional>
@@ -22,7 +23,7 @@ constexpr SampleSize kQuick = {1000, 8, 100};
 
 // `parts`: columns of the index. `stop` is asked now and then whether to give up, which answers
 // HA_ERR_ABORTED_BY_USER.
-int sample_index(const shale_tree *tree, const KeyCodec &codec, unsigned parts, SampleSize size,
+Error sample_index(const shale_tree *tree, const KeyCodec &codec, unsigned parts, SampleSize size,
                  const std::function<bool()> &stop, std::vector<double> *rows_per_key);
 
 }  // namespace shale_sql

@@ -23,30 +23,30 @@ size_t sort_memory(THD *thd, size_t trees) {
 TreeLoader::TreeLoader(shale_tree *tree, bool sorted, size_t memory_bytes)
     : tree_(tree), sorted_(sorted), memory_bytes_(memory_bytes) {}
 
-int TreeLoader::begin() {
+Error TreeLoader::begin() {
   shale_ingest *begun = nullptr;
-  int error = number_of(shale_ingest_new(tree_, &begun));
+  Error error = consume_error(shale_ingest_new(tree_, &begun));
   ingest_.reset(begun);
   return error;
 }
 
-int TreeLoader::end() {
+Error TreeLoader::end() {
   if (!ingest_) return 0;
   wrote_ = true;
-  return number_of(shale_ingest_finish(ingest_.release(), nullptr));
+  return consume_error(shale_ingest_finish(ingest_.release(), nullptr));
 }
 
-int TreeLoader::add_sorted(std::string_view key, std::string_view value) {
+Error TreeLoader::add_sorted(std::string_view key, std::string_view value) {
   if (!ingest_) {
-    if (int error = begin()) return error;
+    if (Error error = begin()) return error;
   }
   key_.assign(key);
   has_last_ = true;
-  return number_of(
+  return consume_error(
       shale_ingest_add(ingest_.get(), key.data(), key.size(), value.data(), value.size()));
 }
 
-int TreeLoader::add(std::string_view key, std::string_view value) {
+Error TreeLoader::add(std::string_view key, std::string_view value) {
   if (sorted_) {
     if (!has_last_ || key > key_) return add_sorted(key, value);
     if (key == key_) {
@@ -55,15 +55,15 @@ int TreeLoader::add(std::string_view key, std::string_view value) {
     }
     // Not in order after all: what has come so far stays, the rest is sorted.
     sorted_ = false;
-    if (int error = end()) return error;
+    if (Error error = end()) return error;
   }
   if (!sorter_) sorter_ = std::make_unique<Sorter>(my_tmpdir(&mysql_tmpdir_list), memory_bytes_);
   if (sorter_->add(key, value)) return 0;
-  return failed(kErrEngine, sorter_->error());
+  return Error(kErrEngine, sorter_->error());
 }
 
 // Whether a tree has a key, by a scan that is never ahead of it.
-int TreeLoader::in_tree(shale_scan *scan, std::string_view key, bool *found) {
+Error TreeLoader::in_tree(shale_scan *scan, std::string_view key, bool *found) {
   *found = false;
   while (at_row(scan)) {
     size_t length = 0;
@@ -71,21 +71,21 @@ int TreeLoader::in_tree(shale_scan *scan, std::string_view key, bool *found) {
     int order = std::string_view(bytes, length).compare(key);
     *found = order == 0;
     if (order >= 0) return 0;
-    if (int error = number_of(move_scan(scan, SHALE_NEXT))) return error;
+    if (Error error = consume_error(move_scan(scan, SHALE_NEXT))) return error;
   }
   return 0;
 }
 
-int TreeLoader::merge(THD *thd) {
-  if (!sorter_->finish()) return failed(kErrEngine, sorter_->error());
+Error TreeLoader::merge(THD *thd) {
+  if (!sorter_->finish()) return Error(kErrEngine, sorter_->error());
   ScanHandle scan;
   if (wrote_) {
     shale_scan *begun = nullptr;
-    int error = number_of(
+    Error error = consume_error(
         shale_scan_new(tree_, nullptr, nullptr, 0, nullptr, 0, false, &begun));
     scan.reset(begun);
-    if (error == 0) error = number_of(move_scan(begun, SHALE_FIRST));
-    if (error != 0) return error;
+    if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
+    if (error) return error;
   }
   has_last_ = false;
   std::string_view key, value;
@@ -93,21 +93,21 @@ int TreeLoader::merge(THD *thd) {
     if (count % kAsk == 0 && thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
     bool found = has_last_ && key == key_;
     if (!found && scan) {
-      if (int error = in_tree(scan.get(), key, &found)) return error;
+      if (Error error = in_tree(scan.get(), key, &found)) return error;
     }
     if (found) {
       key_.assign(key);
       value_.assign(value);
       return HA_ERR_FOUND_DUPP_KEY;
     }
-    if (int error = add_sorted(key, value)) return error;
+    if (Error error = add_sorted(key, value)) return error;
   }
-  return sorter_->error().empty() ? 0 : failed(kErrEngine, sorter_->error());
+  return sorter_->error().empty() ? 0 : Error(kErrEngine, sorter_->error());
 }
 
-int TreeLoader::finish(THD *thd) {
+Error TreeLoader::finish(THD *thd) {
   if (sorter_) {
-    if (int error = merge(thd)) return error;
+    if (Error error = merge(thd)) return error;
     sorter_.reset();
   }
   return end();

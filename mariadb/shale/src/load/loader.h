@@ -2,6 +2,7 @@
 // go to a bulk load at once, others through a sorter.
 #pragma once
 
+#include "engine/errors.h"
 #include "engine/handles.h"
 #include "load/sorter.h"
 
@@ -21,21 +22,21 @@ class TreeLoader {
   TreeLoader(shale_tree *tree, bool sorted, size_t memory_bytes);
 
   // HA_ERR_FOUND_DUPP_KEY if it is the key of the entry before; other equal keys are found at the
-  // end. 0, or an error's number.
-  int add(std::string_view key, std::string_view value);
+  // end.
+  Error add(std::string_view key, std::string_view value);
   // Puts into the tree what is not there yet. After HA_ERR_FOUND_DUPP_KEY `key` and `value` are the
   // entry that is one too many.
-  int finish(THD *thd);
+  Error finish(THD *thd);
 
   const std::string &key() const { return key_; }
   const std::string &value() const { return value_; }
 
  private:
-  int begin();
-  int end();
-  int add_sorted(std::string_view key, std::string_view value);
-  int merge(THD *thd);
-  int in_tree(shale_scan *scan, std::string_view key, bool *found);
+  Error begin();
+  Error end();
+  Error add_sorted(std::string_view key, std::string_view value);
+  Error merge(THD *thd);
+  Error in_tree(shale_scan *scan, std::string_view key, bool *found);
 
   shale_tree *tree_;
   bool sorted_;

@@ -6,7 +6,8 @@
 
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "txn/late_decisions.h"
+#include "tables/in_words.h"
+#include "txn/in_doubt.h"
 #include "txn/prepared.h"
 #include "txn/trx.h"
 
@@ -14,18 +15,19 @@ namespace shale_sql {
 
 namespace {
 
-int report(THD *thd, int error) {
-  if (error != 0) tell_server(thd, error);
-  return error;
+int report(THD *thd, Error error) {
+  const int number = error.number();
+  if (error.has_text()) Trx::of(thd)->note_error(std::move(error));
+  return tell_server(thd, number);
 }
 
 // Commit and rollback come without a handler, so their words are given here.
-int refuse(THD *thd, int error) {
-  if (error != 0 && thd != nullptr) {
+int refuse(THD *thd, const Error &error) {
+  if (error && thd != nullptr) {
     uint number = error == HA_ERR_RECORD_FILE_FULL ? ER_RECORD_FILE_FULL : ER_GET_ERRMSG;
-    my_printf_error(number, "SHALE: %s", MYF(0), last_text().c_str());
+    my_printf_error(number, "SHALE: %s", MYF(0), text_for_clients(error).c_str());
   }
-  return error;
+  return error.number();
 }
 
 bool is_whole(THD *thd, bool all) { return all || !in_transaction(thd); }
@@ -62,7 +64,8 @@ void commit_ordered(handlerton *, THD *thd, bool all) {
 int close_connection(handlerton *, THD *thd) {
   if (Trx *trx = Trx::find(thd)) {
     trx->detach();
-    trx->rollback();
+    // Nobody is left to be told; what could not be rolled back is tried again, or was logged.
+    (void)trx->rollback();
   }
   Trx::forget(thd);
   return 0;
@@ -95,12 +98,14 @@ int start_consistent_snapshot(handlerton *hton, THD *thd) {
     push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_UNSUPPORTED,
                  "SHALE: WITH CONSISTENT SNAPSHOT has an effect at REPEATABLE READ only");
   }
-  if (int error = trx->take_snapshot()) return refuse(thd, error);
+  if (Error error = trx->take_snapshot()) return refuse(thd, error);
   trans_register_ha(thd, true, hton, 0);
   return 0;
 }
 
-bool flush_logs(handlerton *) { return number_of(shale_sync(engine.db)) != 0; }
+bool flush_logs(handlerton *) {
+  return bool(consume_error(shale_sync(engine().db)));
+}
 
 }  // namespace
 
@@ -116,10 +121,12 @@ void fill_transactions(handlerton *hton) {
   hton->commit_ordered = commit_ordered;
   hton->rollback = rollback;
   hton->prepare = prepare;
-  hton->commit_checkpoint_request = late_decisions::tell_when_durable;
+  hton->commit_checkpoint_request = [](void *cookie) {
+    engine().in_doubt.notify_when_durable(cookie);
+  };
   hton->start_consistent_snapshot = start_consistent_snapshot;
   hton->flush_logs = flush_logs;
-  hton->pre_shutdown = late_decisions::before_shutdown;
+  hton->pre_shutdown = [] { engine().in_doubt.before_shutdown(); };
 }
 
 }  // namespace shale_sql

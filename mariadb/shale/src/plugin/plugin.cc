@@ -3,8 +3,6 @@
 #include "backup/checkpoint.h"
 #include "ddl/ddl_recovery.h"
 #include "ddl/options.h"
-#include "engine/engine.h"
-#include "engine/errors.h"
 #include "handler/ha_shale.h"
 #include "plugin/hton.h"
 #include "plugin/start.h"
@@ -35,16 +33,11 @@ int start(void *place) {
   shale_sql::fill_recovery(hton);
   shale_sql::fill_status(hton);
   shale_sql::fill_backup(hton);
-  if (shale_sql::open_engine(hton) == 0) return 0;
-  shale_sql::log_error("the database in " + shale_sql::engine.folder +
-                       " was not opened: " + shale_sql::last_text());
-  return 1;
+  return shale_sql::open_engine(hton) ? 0 : 1;
 }
 
 int stop(void *) {
-  if (shale_sql::close_engine() != 0) {
-    shale_sql::log_error("the database was not closed well: " + shale_sql::last_text());
-  }
+  shale_sql::close_engine();
   return 0;
 }
 

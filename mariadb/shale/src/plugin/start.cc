@@ -9,8 +9,10 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
-#include "tables/in_words.h"
-#include "txn/late_decisions.h"
+#include "tables/query_cache.h"
+#include "tables/shared_table.h"
+#include "txn/in_doubt.h"
+#include "txn/load_in_parts.h"
 #include "txn/waits.h"
 
 #include <chrono>
@@ -25,9 +27,6 @@ namespace shale_sql {
 
 namespace {
 
-// Beginning with a sign that no schema's folder has, as those of other engines do.
-constexpr const char *kFolder = "#shale";
-
 struct Config {
   shale_config *config = nullptr;
   shale_error *error = shale_config_new(&config);
@@ -37,8 +36,8 @@ struct Config {
   }
 };
 
-// Once a second: with shale_durability=periodic, makes durable what was committed, and tries late
-// commits again. A thread of the plugin's own, since the setting may change at any time.
+// Once a second: with shale_durability=periodic, makes durable what was committed, and tries
+// in-doubt decisions again. A thread of the plugin's own, since the setting may change at any time.
 class Syncer {
  public:
   void start() {
@@ -60,12 +59,12 @@ class Syncer {
     std::unique_lock<std::mutex> lock(lock_);
     bool failing = false;
     while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; })) {
-      late_decisions::try_again();
-      if (settings::durability != settings::kPeriodic) continue;
+      engine().in_doubt.try_again();
+      if (settings::globals.durability != settings::kPeriodic) continue;
       lock.unlock();
-      bool fails = number_of(shale_sync(engine.db)) != 0;
-      if (fails && !failing) log_error("commits cannot be made durable: " + last_text());
-      failing = fails;
+      Error error = consume_error(shale_sync(engine().db));
+      if (error && !failing) log_error("commits cannot be made durable: " + error.text());
+      failing = bool(error);
       lock.lock();
     }
   }
@@ -76,40 +75,61 @@ class Syncer {
   std::thread thread_;
 };
 
-Syncer syncer;
+// The engine with its parts of later folders, and the thread that looks after it.
+struct Started final : Engine {
+  explicit Started(handlerton *hton)
+      : Engine(hton, &tables_part, &kept_results_part, &load_gate_part, &in_doubt_part,
+               &waits_part, &recovery_part) {}
+
+  OpenTables tables_part;
+  KeptResults kept_results_part;
+  LoadGate load_gate_part;
+  InDoubt in_doubt_part;
+  WaitReports waits_part;
+  DdlRecovery recovery_part;
+  Syncer syncer;
+};
+
+Error open_database(Engine *engine) {
+  Config config;
+  config.set("memory_bytes", std::to_string(settings::globals.memory));
+  if (config.error != nullptr) return consume_error(config.error);
+  const char *folder = engine->folder.c_str();
+  Error error = consume_error(shale_open(folder, config.config, false, &engine->db));
+  if (!error) error = engine->waits.observe(engine->db);
+  if (!error) error = begin_copy_of_database();
+  if (!error) error = engine->catalog.open(engine->db);
+  if (!error) error = begin_recovery();
+  return error;
+}
 
 }  // namespace
 
-int open_engine(handlerton *hton) {
-  engine.hton = hton;
-  tell_deadlocks_by(in_words);
-  engine.folder = std::string(mysql_real_data_home) + kFolder;
+bool open_engine(handlerton *hton) {
+  auto started = std::make_unique<Started>(hton);
+  Started *engine = started.get();
+  set_engine(std::move(started));
   ignore_db_dirs_append(kFolder);
-  Config config;
-  config.set("memory_bytes", std::to_string(settings::memory));
-  if (config.error != nullptr) return number_of(config.error);
-  if (int error = number_of(shale_open(engine.folder.c_str(), config.config, false, &engine.db))) {
-    return error;
-  }
-  int error = tell_of_waits(engine.db);
-  if (error == 0) error = begin_copy_of_database();
-  if (error == 0) error = engine.catalog.open(engine.db);
-  if (error == 0) error = begin_recovery();
-  if (error != 0) {
+  if (Error error = open_database(engine)) {
+    log_error("the database in " + engine->folder + " was not opened: " + error.text());
     close_engine();
-    return error;
+    return false;
   }
-  syncer.start();
-  return 0;
+  engine->syncer.start();
+  return true;
 }
 
-int close_engine() {
-  syncer.stop();
-  late_decisions::forget();
-  engine.catalog.close();
-  shale_db *db = engine.db;
-  engine.db = nullptr;
-  return db == nullptr ? 0 : number_of(shale_close(db));
+void close_engine() {
+  if (!engine_is_started()) return;
+  auto &started = static_cast<Started &>(engine());
+  started.syncer.stop();
+  started.in_doubt.forget();
+  started.catalog.close();
+  shale_db *db = started.db;
+  started.db = nullptr;
+  Error error = db == nullptr ? Error() : consume_error(shale_close(db));
+  if (error) log_error("the database was not closed well: " + error.text());
+  set_engine(nullptr);
 }
 
 }  // namespace shale_sql

@@ -5,8 +5,9 @@ struct handlerton;
 
 namespace shale_sql {
 
-// Opens the database in the server's data directory; closes it. 0, or an error's number.
-int open_engine(handlerton *hton);
-int close_engine();
+// Makes the engine and opens its database in the server's data directory; closes it. False: it was
+// not opened. What goes wrong is in the server's error log.
+bool open_engine(handlerton *hton);
+void close_engine();
 
 }  // namespace shale_sql

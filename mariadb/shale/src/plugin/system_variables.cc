@@ -32,14 +32,15 @@ static TYPELIB durability_values = {array_elements(durability_names) - 1, "durab
                                     durability_names, nullptr};
 
 // Ends when nothing is left to flush or to merge: for measurements and before copies of files.
-static void wait_idle(THD *, st_mysql_sys_var *, void *, const void *save) {
+static void set_wait_idle(THD *, st_mysql_sys_var *, void *, const void *save) {
   if (!*static_cast<const my_bool *>(save)) return;
-  shale_error *error = shale_flush(engine.db, nullptr);
-  if (number_of(error != nullptr ? error : shale_wait_idle(engine.db)) != 0) {
-    my_printf_error(ER_GET_ERRMSG, "SHALE: shale_wait_idle_now: %s", MYF(0), last_text().c_str());
+  shale_error *error = shale_flush(engine().db, nullptr);
+  if (error == nullptr) error = shale_wait_idle(engine().db);
+  if (Error failure = consume_error(error)) {
+    my_printf_error(ER_GET_ERRMSG, "SHALE: shale_wait_idle: %s", MYF(0), failure.text().c_str());
   }
 }
-static my_bool wait_idle_now;
+static my_bool wait_idle;
 
 static char *checkpoint;
 
@@ -50,9 +51,10 @@ static int check_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_v
   const char *given = value->val_str(value, buffer, &length);
   if (given == nullptr) return 1;
   std::string folder(given, static_cast<size_t>(length));
-  if (!folder.empty() && make_checkpoint(folder) != 0) {
+  Error error = folder.empty() ? Error() : make_checkpoint(folder);
+  if (error) {
     my_printf_error(ER_GET_ERRMSG, "SHALE: no checkpoint was made: %s", MYF(0),
-                    last_text().c_str());
+                    error.text().c_str());
     return 1;
   }
   *static_cast<const char **>(save) = thd_strmake(thd, folder.data(), folder.size());
@@ -60,23 +62,23 @@ static int check_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_v
 }
 
 static MYSQL_SYSVAR_ULONGLONG(
-    memory, settings::memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+    memory, settings::globals.memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
     "Bytes for block cache, memtables, indexes and filters together. 0: a quarter of the machine's "
     "memory",
     nullptr, nullptr, 0, 0, 1ULL << 46, 0);
 static MYSQL_SYSVAR_ENUM(
-    durability, settings::durability, PLUGIN_VAR_RQCMDARG,
+    durability, settings::globals.durability, PLUGIN_VAR_RQCMDARG,
     "When commits are durable. full: before they return; periodic: within a second; none: when the "
     "system writes. A crash of the server alone loses nothing in any case",
     nullptr, nullptr, settings::kFull, &durability_values);
 static MYSQL_SYSVAR_STR(
-    compression, settings::compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
+    compression, settings::globals.compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
     "Codec of tables made without COMPRESSION: auto, none, lz4, zstd:1 to zstd:19, zlib:1 to "
     "zlib:9",
     check_compression, nullptr, "auto");
-static MYSQL_SYSVAR_BOOL(wait_idle_now, wait_idle_now, PLUGIN_VAR_RQCMDARG,
+static MYSQL_SYSVAR_BOOL(wait_idle, wait_idle, PLUGIN_VAR_RQCMDARG,
                          "Set to ON: flushes memtables and waits until no compaction is due",
-                         nullptr, wait_idle, false);
+                         nullptr, set_wait_idle, false);
 static MYSQL_SYSVAR_STR(checkpoint, checkpoint,
                         PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC | PLUGIN_VAR_NOCMDOPT,
                         "Set to the path of a folder that does not exist: makes a copy of all "
@@ -87,7 +89,7 @@ st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
                                         MYSQL_SYSVAR(compression),
                                         settings::lock_wait_variable(),
                                         settings::bulk_load_variable(),
-                                        MYSQL_SYSVAR(wait_idle_now),
+                                        MYSQL_SYSVAR(wait_idle),
                                         settings::sort_memory_variable(),
                                         MYSQL_SYSVAR(checkpoint),
                                         nullptr};

@@ -12,8 +12,8 @@ namespace shale_sql {
 
 Json engine_report(int kind) {
   shale_bytes *found = nullptr;
-  if (number_of(shale_report(engine.db, kind, &found)) != 0) {
-    log_error("a report cannot be had: " + last_text());
+  if (Error error = consume_error(shale_report(engine().db, kind, &found))) {
+    log_error("a report cannot be had: " + error.text());
     return Json();
   }
   BytesHandle bytes(found);

@@ -4,7 +4,7 @@
 
 #include "server.h"
 
-#include "engine/row_counts.h"
+#include "engine/engine.h"
 #include "show/engine_report.h"
 
 #include <mutex>
@@ -13,8 +13,10 @@ namespace shale_sql {
 
 namespace {
 
-// The server asks twice, for the names and the values: what it is shown lives here.
+// The server asks twice, for the names and the values: what it is shown lives here, at addresses
+// that it has from the table below.
 struct Shown {
+  std::mutex lock;  // of what follows
   ulonglong rows_inserted, rows_updated, rows_deleted;
   ulonglong user_bytes, wal_bytes, flush_bytes, compact_bytes, read_bytes;
   ulonglong wal_syncs, commits, commit_groups, stall_micros, stalls;
@@ -24,7 +26,6 @@ struct Shown {
   double write_amp;
 };
 
-std::mutex shown_lock;
 Shown shown;
 
 SHOW_VAR rows[] = {
@@ -89,14 +90,14 @@ void ask() {
     shown.debt_bytes += tree["debt_bytes"].whole();
     for (const Json &level : tree["levels"].elements()) shown.disk_bytes += level["bytes"].whole();
   }
-  RowCounts counts = counted_rows();
-  shown.rows_inserted = counts.inserted;
-  shown.rows_updated = counts.updated;
-  shown.rows_deleted = counts.deleted;
+  const RowCounts &counts = engine().rows;
+  shown.rows_inserted = counts.inserted();
+  shown.rows_updated = counts.updated();
+  shown.rows_deleted = counts.deleted();
 }
 
 int show(MYSQL_THD, SHOW_VAR *variable, void *, struct system_status_var *, enum enum_var_type) {
-  std::lock_guard<std::mutex> one_at_a_time(shown_lock);
+  std::lock_guard<std::mutex> one_at_a_time(shown.lock);
   ask();
   variable->type = SHOW_ARRAY;
   variable->value = reinterpret_cast<char *>(&rows);

@@ -6,6 +6,7 @@
 #include <sql_i_s.h>
 #include <sql_show.h>
 
+#include "engine/engine.h"
 #include "show/json.h"
 #include "tables/tree_owners.h"
 
@@ -57,7 +58,10 @@ class Row {
 };
 
 // Names of all schemas are in there: for those who may see what others do.
-inline bool may_see(THD *thd) { return !check_global_access(thd, PROCESS_ACL, true); }
+// Whether there is something to show, and this user may see it.
+inline bool may_see(THD *thd) {
+  return engine_is_started() && !check_global_access(thd, PROCESS_ACL, true);
+}
 
 inline int start_table(void *place, ST_FIELD_INFO *columns,
                        int (*fill)(THD *, TABLE_LIST *, COND *)) {

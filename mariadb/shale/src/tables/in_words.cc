@@ -95,4 +95,8 @@ std::string in_words(const std::string &text) {
   }
 }
 
+std::string text_for_clients(const Error &error) {
+  return error == HA_ERR_LOCK_DEADLOCK ? in_words(error.text()) : error.text();
+}
+
 }  // namespace shale_sql

@@ -24,7 +24,7 @@ class Changes {
   void end();
   // 0 while anybody writes. If it is the same at two times, nothing that was visible at the first
   // has changed up to the second, and nothing that was not visible then has become so.
-  uint64_t settled() const;
+  uint64_t quiet_number() const;
 
  private:
   friend class KeptResults;
@@ -48,11 +48,17 @@ class KeptResults {
   void forget(const Changes &table);
 
  private:
-  std::mutex mutex_;
-  std::map<uint64_t, const Changes *> tables_;
-};
+  friend class Changes;
+  friend class ChangesOfAnyTable;
 
-extern KeptResults kept_results;
+  // Numbers and tokens, never given twice.
+  std::atomic<uint64_t> last_number_{0};
+  // Every table's number is this one at least.
+  std::atomic<uint64_t> least_number_{0};
+  std::atomic<uint64_t> deciding_{0};
+  std::mutex lock_;
+  std::map<uint64_t, const Changes *> tables_;  // with the lock
+};
 
 // While it lives transactions are decided of which nobody knows what tables they have written:
 // prepared ones, by name or late.

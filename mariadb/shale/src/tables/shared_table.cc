@@ -7,7 +7,6 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 
-#include <map>
 #include <sstream>
 
 namespace shale_sql {
@@ -20,55 +19,57 @@ constexpr uint64_t kHiddenBlock = 1 << 16;
 constexpr uint64_t kNumbersAhead = 128;
 constexpr uint64_t kShareAhead = 1024;
 
-std::mutex open_lock;
-std::map<std::string, std::weak_ptr<SharedTable>> open_tables;
-std::map<std::string, uint64_t> new_trees_by_path;
-std::atomic<uint64_t> new_trees_now{0};
-
 }  // namespace
 
 SharedTable::SharedTable(std::string path, std::shared_ptr<const TableDef> def)
     : path(std::move(path)), def(std::move(def)) {}
 
-int SharedTable::open(const std::string &path, std::shared_ptr<SharedTable> *table) {
-  std::lock_guard<std::mutex> one_at_a_time(open_lock);
-  std::weak_ptr<SharedTable> &place = open_tables[path];
+Error SharedTable::open(const std::string &path, std::shared_ptr<SharedTable> *table) {
+  OpenTables &open = engine().tables;
+  std::lock_guard<std::mutex> one_at_a_time(open.lock);
+  std::weak_ptr<SharedTable> &place = open.by_path[path];
   if ((*table = place.lock())) return 0;
   TableDef def;
-  if (int error = engine.catalog.read(path, &def)) {
-    open_tables.erase(path);
+  if (Error error = engine().catalog.read(path, &def)) {
+    open.by_path.erase(path);
     return error;
   }
   auto opened = std::make_shared<SharedTable>(path, std::make_shared<const TableDef>(def));
-  if (int error = opened->open_trees()) return error;
-  if (int error = opened->read_statistics()) return error;
-  auto made = new_trees_by_path.find(path);
-  if (made != new_trees_by_path.end()) opened->new_trees = made->second;
+  if (Error error = opened->open_trees()) return error;
+  if (Error error = opened->read_statistics()) return error;
+  auto made = open.new_trees_by_path.find(path);
+  if (made != open.new_trees_by_path.end()) opened->new_trees = made->second;
   place = opened;
   *table = std::move(opened);
   return 0;
 }
 
 void SharedTable::forget(const std::string &path, bool keep_number) {
-  std::lock_guard<std::mutex> one_at_a_time(open_lock);
-  auto place = open_tables.find(path);
-  if (place == open_tables.end()) return;
+  OpenTables &open = engine().tables;
+  std::lock_guard<std::mutex> one_at_a_time(open.lock);
+  auto place = open.by_path.find(path);
+  if (place == open.by_path.end()) return;
   if (std::shared_ptr<SharedTable> table = place->second.lock()) {
-    if (keep_number) table->keep_number_exactly();
+    // Without it the next number is looked up in the table.
+    if (keep_number) (void)table->keep_number_exactly();
     table->forgotten_ = true;
   }
-  open_tables.erase(place);
+  open.by_path.erase(place);
 }
 
 void SharedTable::close(std::shared_ptr<SharedTable> *table) {
-  std::lock_guard<std::mutex> one_at_a_time(open_lock);
-  if (table->use_count() == 1 && !(*table)->forgotten_) (*table)->keep_number_exactly();
+  OpenTables &open = engine().tables;
+  std::lock_guard<std::mutex> one_at_a_time(open.lock);
+  if (table->use_count() == 1 && !(*table)->forgotten_) {
+    (void)(*table)->keep_number_exactly();
+  }
   table->reset();
 }
 
 std::shared_ptr<SharedTable> SharedTable::of_tree(const std::string &tree) {
-  std::lock_guard<std::mutex> one_at_a_time(open_lock);
-  for (const auto &[path, place] : open_tables) {
+  OpenTables &open = engine().tables;
+  std::lock_guard<std::mutex> one_at_a_time(open.lock);
+  for (const auto &[path, place] : open.by_path) {
     std::shared_ptr<SharedTable> table = place.lock();
     if (table == nullptr) continue;
     for (const IndexDef &index : table->def->indexes) {
@@ -87,42 +88,46 @@ const KeyWords *SharedTable::key_words(const std::string &tree) const {
 }
 
 void SharedTable::learn_key_words(TABLE *table, const std::vector<unsigned> &numbers) {
-  std::lock_guard<std::mutex> one_at_a_time(open_lock);
+  OpenTables &open = engine().tables;
+  std::lock_guard<std::mutex> one_at_a_time(open.lock);
   if (has_key_words_.load()) return;
   for (unsigned number : numbers) key_words_.push_back(std::make_unique<KeyWords>(table, number));
   has_key_words_.store(true);
 }
 
-uint64_t SharedTable::new_trees_count() { return new_trees_now.load(); }
+uint64_t SharedTable::new_trees_count() { return engine().tables.new_trees_now.load(); }
 
 void SharedTable::note_new_trees(const std::string &path) {
-  std::lock_guard<std::mutex> one_at_a_time(open_lock);
-  new_trees_by_path[path] = ++new_trees_now;
+  OpenTables &open = engine().tables;
+  std::lock_guard<std::mutex> one_at_a_time(open.lock);
+  open.new_trees_by_path[path] = ++open.new_trees_now;
 }
 
 void SharedTable::note_renamed(const std::string &from, const std::string &to) {
-  std::lock_guard<std::mutex> one_at_a_time(open_lock);
-  open_tables.erase(from);
-  open_tables.erase(to);
-  new_trees_by_path.erase(to);
-  auto moved = new_trees_by_path.extract(from);
+  OpenTables &open = engine().tables;
+  std::lock_guard<std::mutex> one_at_a_time(open.lock);
+  open.by_path.erase(from);
+  open.by_path.erase(to);
+  open.new_trees_by_path.erase(to);
+  auto moved = open.new_trees_by_path.extract(from);
   if (moved.empty()) return;
   moved.key() = to;
-  new_trees_by_path.insert(std::move(moved));
+  open.new_trees_by_path.insert(std::move(moved));
 }
 
 void SharedTable::note_gone(const std::string &path) {
-  std::lock_guard<std::mutex> one_at_a_time(open_lock);
-  open_tables.erase(path);
-  new_trees_by_path.erase(path);
+  OpenTables &open = engine().tables;
+  std::lock_guard<std::mutex> one_at_a_time(open.lock);
+  open.by_path.erase(path);
+  open.new_trees_by_path.erase(path);
 }
 
-int SharedTable::open_trees() {
+Error SharedTable::open_trees() {
   for (const IndexDef &index : def->indexes) {
     shale_tree *tree = nullptr;
     std::string name = tree_name(def->table_id, index.id);
-    if (int error = number_of(
-            shale_tree_open(engine.db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree))) {
+    if (Error error = consume_error(
+            shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree))) {
       return error;
     }
     trees.emplace_back(tree);
@@ -135,13 +140,13 @@ void SharedTable::number_was_kept(uint64_t kept, uint64_t max) {
   greatest_number_ = max;
 }
 
-int SharedTable::write_number(uint64_t number) {
-  if (int error = engine.catalog.write_number('A', def->table_id, number)) return error;
+Error SharedTable::write_number(uint64_t number) {
+  if (Error error = engine().catalog.write_number('A', def->table_id, number)) return error;
   kept_number_ = number;
   return 0;
 }
 
-int SharedTable::keep_number() {
+Error SharedTable::keep_number() {
   std::lock_guard<std::mutex> one_at_a_time(numbers);
   uint64_t now = next_number.load();
   if (now <= kept_number_) return 0;
@@ -149,19 +154,19 @@ int SharedTable::keep_number() {
   return write_number(now + std::min(kNumbersAhead, left / kShareAhead));
 }
 
-int SharedTable::keep_number_exactly() {
+Error SharedTable::keep_number_exactly() {
   std::lock_guard<std::mutex> one_at_a_time(numbers);
   uint64_t now = next_number.load();
   return now == kept_number_ || now == 0 ? 0 : write_number(now);
 }
 
-int SharedTable::hidden_key(uint64_t *key) {
+Error SharedTable::hidden_key(uint64_t *key) {
   std::lock_guard<std::mutex> one_at_a_time(hidden_);
   if (hidden_next_ == hidden_end_) {
     uint64_t end = 0;
-    if (int error = engine.catalog.read_number('H', def->table_id, &end)) return error;
+    if (Error error = engine().catalog.read_number('H', def->table_id, &end)) return error;
     uint64_t first = end == 0 ? 1 : end;
-    if (int error = engine.catalog.write_number('H', def->table_id, first + kHiddenBlock)) {
+    if (Error error = engine().catalog.write_number('H', def->table_id, first + kHiddenBlock)) {
       return error;
     }
     hidden_next_ = first;
@@ -197,7 +202,7 @@ std::unique_lock<std::mutex> SharedTable::statistics_are_due(uint64_t rows) {
 
 // One line for an index: its name, then the numbers. Names with a line break lose their
 // statistics.
-int SharedTable::keep_statistics() {
+Error SharedTable::keep_statistics() {
   std::ostringstream out;
   for (const IndexStatistics &index : statistics()) {
     if (index.name.find_first_of("\n\t") != std::string::npos) continue;
@@ -205,12 +210,12 @@ int SharedTable::keep_statistics() {
     for (double rows : index.rows_per_key) out << '\t' << rows;
     out << '\n';
   }
-  return engine.catalog.write_text('S', def->table_id, out.str());
+  return engine().catalog.write_text('S', def->table_id, out.str());
 }
 
-int SharedTable::read_statistics() {
+Error SharedTable::read_statistics() {
   std::string text;
-  if (int error = engine.catalog.read_text('S', def->table_id, &text)) return error;
+  if (Error error = engine().catalog.read_text('S', def->table_id, &text)) return error;
   std::istringstream lines(text);
   std::vector<IndexStatistics> found;
   for (std::string line; std::getline(lines, line);) {

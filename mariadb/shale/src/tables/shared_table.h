@@ -3,11 +3,13 @@
 
 #include "codec/key_words.h"
 #include "codec/table_def.h"
+#include "engine/errors.h"
 #include "engine/handles.h"
 #include "tables/query_cache.h"
 #include "tables/table_counts.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,7 +31,7 @@ class SharedTable {
   SharedTable &operator=(const SharedTable &) = delete;
 
   // That of the table at a path, opened if it is not.
-  static int open(const std::string &path, std::shared_ptr<SharedTable> *table);
+  static Error open(const std::string &path, std::shared_ptr<SharedTable> *table);
   // Lets go of it: who opens the table next reads the catalog. To be called when its definition
   // changes. The automatic number goes to the catalog, if it is still that of the table.
   static void forget(const std::string &path, bool keep_number);
@@ -56,12 +58,12 @@ class SharedTable {
   void number_was_kept(uint64_t kept, uint64_t max);
   // To the catalog, some ahead, so that few of those who insert have to write there: after a crash
   // up to kNumbersAhead numbers are skipped.
-  int keep_number();
+  Error keep_number();
   // To the catalog as it is.
-  int keep_number_exactly();
+  Error keep_number_exactly();
 
   // A new hidden key.
-  int hidden_key(uint64_t *key);
+  Error hidden_key(uint64_t *key);
 
   TableCounts counts;
   // For the query cache.
@@ -78,17 +80,17 @@ class SharedTable {
   // Of ANALYZE TABLE, or of a quick look since; empty if there was neither.
   std::vector<IndexStatistics> statistics() const;
   void set_statistics(std::vector<IndexStatistics> found);
-  int keep_statistics();
+  Error keep_statistics();
   // Grows with each set_statistics.
   uint64_t statistics_version() const { return statistics_version_.load(); }
   // The table has doubled or halved since, and nobody is at it: who gets the lock looks anew.
   std::unique_lock<std::mutex> statistics_are_due(uint64_t rows);
 
  private:
-  int open_trees();
-  int read_statistics();
+  Error open_trees();
+  Error read_statistics();
 
-  int write_number(uint64_t number);
+  Error write_number(uint64_t number);
 
   uint64_t kept_number_ = 0;
   uint64_t greatest_number_ = UINT64_MAX;
@@ -104,6 +106,14 @@ class SharedTable {
   std::mutex looking_;
   std::vector<std::unique_ptr<KeyWords>> key_words_;  // as def->indexes; does not change any more
   std::atomic<bool> has_key_words_{false};
+};
+
+// The tables that are open, and which have rows in new trees.
+struct OpenTables {
+  std::mutex lock;  // of both maps
+  std::map<std::string, std::weak_ptr<SharedTable>> by_path;
+  std::map<std::string, uint64_t> new_trees_by_path;
+  std::atomic<uint64_t> new_trees_now{0};
 };
 
 }  // namespace shale_sql

@@ -19,20 +19,19 @@ constexpr uint64_t kSecond = 1000 * 1000 * 1000;
 constexpr uint64_t kOldNanos = 10 * kSecond;
 constexpr uint64_t kOldUnchangedNanos = 60 * kSecond;
 
-int bytes_of(const TreeHandle &tree, uint64_t *bytes) {
-  return number_of(
+Error bytes_of(const TreeHandle &tree, uint64_t *bytes) {
+  return consume_error(
       shale_tree_estimate(tree.get(), nullptr, 0, nullptr, 0, 0, nullptr, nullptr, bytes));
 }
 
-int ask(const std::vector<TreeHandle> &trees, TableSize *size) {
-  if (int error = number_of(shale_tree_estimate(trees[0].get(), nullptr, 0, nullptr, 0, kCounted,
-                                                &size->rows, nullptr, &size->data_bytes))) {
-    return error;
-  }
+Error ask(const std::vector<TreeHandle> &trees, TableSize *size) {
+  shale_error *error = shale_tree_estimate(trees[0].get(), nullptr, 0, nullptr, 0, kCounted,
+                                           &size->rows, nullptr, &size->data_bytes);
+  if (error != nullptr) return consume_error(error);
   size->index_bytes = 0;
   for (size_t place = 1; place < trees.size(); place++) {
     uint64_t bytes = 0;
-    if (int error = bytes_of(trees[place], &bytes)) return error;
+    if (Error error = bytes_of(trees[place], &bytes)) return error;
     size->index_bytes += bytes;
   }
   return 0;
@@ -47,13 +46,13 @@ bool TableCounts::is_old(uint64_t changes, uint64_t now) const {
   return changes - changes_then_ > size_.rows / kChangedPart || since > kOldNanos;
 }
 
-int TableCounts::get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size) {
+Error TableCounts::get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size) {
   std::lock_guard<std::mutex> one_at_a_time(lock_);
   int64_t rows = rows_.load(std::memory_order_relaxed);
   uint64_t changes = changes_.load(std::memory_order_relaxed), now = my_interval_timer();
   if (renew || is_old(changes, now)) {
     TableSize found;
-    if (int error = ask(trees, &found)) return error;
+    if (Error error = ask(trees, &found)) return error;
     size_ = found;
     rows_then_ = rows;
     changes_then_ = changes;

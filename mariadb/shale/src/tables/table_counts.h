@@ -2,6 +2,7 @@
 // changed since, or when the answer is old.
 #pragma once
 
+#include "engine/errors.h"
 #include "engine/handles.h"
 
 #include <atomic>
@@ -27,7 +28,7 @@ class TableCounts {
     changed_at_.store(when, std::memory_order_relaxed);
   }
   // The first tree is the primary one. `renew`: as of now, whatever is kept.
-  int get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size);
+  Error get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size);
   // When a row was last written since the table was opened; 0: not since.
   time_t changed_at() const { return changed_at_.load(std::memory_order_relaxed); }
 

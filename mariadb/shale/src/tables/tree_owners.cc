@@ -41,7 +41,7 @@ void split_path(const std::string &path, TreeOwner *owner) {
 
 std::map<std::string, TreeOwner> tree_owners() {
   std::map<std::string, TreeOwner> owners;
-  int error = engine.catalog.each([&](const std::string &path, const TableDef &def) {
+  Error error = engine().catalog.each([&](const std::string &path, const TableDef &def) {
     for (const IndexDef &index : def.indexes) {
       TreeOwner owner;
       split_path(path, &owner);
@@ -49,7 +49,7 @@ std::map<std::string, TreeOwner> tree_owners() {
       owners[tree_name(def.table_id, index.id)] = std::move(owner);
     }
   });
-  if (error != 0) log_error("the catalog cannot be read: " + last_text());
+  if (error) log_error("the catalog cannot be read: " + error.text());
   return owners;
 }
 

@@ -1,12 +1,22 @@
 // Loads that are committed in parts, and what must wait for them.
 #pragma once
 
+#include "engine/errors.h"
+
+#include <atomic>
 #include <mutex>
 #include <shared_mutex>
 
 struct shale_txn;
 
 namespace shale_sql {
+
+// How many loads have committed a part and go on. They commit parts with the mutex shared: whoever
+// has it alone keeps both from becoming more.
+struct LoadGate {
+  std::shared_mutex mutex;
+  std::atomic<unsigned> loads{0};
+};
 
 // A load that is committed in parts (shale_bulk_load), and goes to the binary log as a whole at its
 // end: of a copy with some of the parts the binary log would not make the original. It counts from
@@ -18,10 +28,10 @@ class LoadInParts {
   LoadInParts &operator=(const LoadInParts &) = delete;
   ~LoadInParts() { end(); }
 
-  // Commits a part, and waits for a copy that is being made. 0, or an error's number.
-  int commit(shale_txn *part);
+  // Commits a part, and waits for a copy that is being made.
+  Error commit(shale_txn *part);
   // Where commits are durable: the parts are, which were committed without.
-  int make_durable();
+  Error make_durable();
   void end();
 
  private:

@@ -7,7 +7,7 @@
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "tables/query_cache.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 
 #include <string_view>
 #include <vector>
@@ -35,16 +35,15 @@ bool parse(std::string_view bytes, XID *xid) {
   return true;
 }
 
-// Tells `found` the names of prepared transactions until it answers false. 0, or an error's number.
+// Tells `found` the names of prepared transactions until it answers false.
 template <typename Found>
-int each_prepared(Found found) {
+Error each_prepared(Found found) {
   std::string name;
   for (bool first = true;; first = false) {
     shale_prepared *next = nullptr;
     const char *after = first ? nullptr : name.data();
-    if (int error = number_of(shale_prepared_find(engine.db, after, name.size(), true, &next))) {
-      return error;
-    }
+    shale_error *error = shale_prepared_find(engine().db, after, name.size(), true, &next);
+    if (error != nullptr) return consume_error(error);
     if (next == nullptr) return 0;
     size_t length = 0;
     const char *bytes = static_cast<const char *>(shale_prepared_xid(next, &length));
@@ -57,23 +56,24 @@ int each_prepared(Found found) {
 
 int recover(handlerton *, XID *list, uint room) {
   uint listed = 0;
-  int error = each_prepared([&](const XID &xid) {
+  Error error = each_prepared([&](const XID &xid) {
     if (listed < room) list[listed++] = xid;
     return listed < room;
   });
-  if (error != 0) log_error("prepared transactions cannot be listed: " + last_text());
+  if (error) log_error("prepared transactions cannot be listed: " + error.text());
   return static_cast<int>(listed);
 }
 
 int decide(XID *xid, bool commits) {
   std::string name = bytes_of_xid(*xid);
   shale_prepared *prepared = nullptr;
-  int error = number_of(shale_prepared_find(engine.db, name.data(), name.size(), false, &prepared));
-  if (error != 0 || prepared == nullptr) return error != 0 ? kXaResourceManagerError : kXaNotThere;
+  Error error =
+      consume_error(shale_prepared_find(engine().db, name.data(), name.size(), false, &prepared));
+  if (error || prepared == nullptr) return error ? kXaResourceManagerError : kXaNotThere;
   // The server has it in its binary log and forgets it, whatever it is told.
   ChangesOfAnyTable changes;
-  error = late_decisions::decide(prepared, commits, true);
-  return error == 0 ? kXaOk : kXaResourceManagerError;
+  error = engine().in_doubt.decide(prepared, commits, true);
+  return !error ? kXaOk : kXaResourceManagerError;
 }
 
 int commit_by_xid(handlerton *, XID *xid) { return decide(xid, true); }
@@ -91,13 +91,13 @@ std::string bytes_of_xid(const XID &xid) {
   return out;
 }
 
-int roll_back_what_the_server_prepared() {
+Error roll_back_what_the_server_prepared() {
   std::vector<XID> own;
-  int error = each_prepared([&](XID xid) {
+  Error error = each_prepared([&](XID xid) {
     if (xid.get_my_xid() != 0) own.push_back(xid);
     return true;
   });
-  for (size_t i = 0; error == 0 && i < own.size(); i++) {
+  for (size_t i = 0; !error && i < own.size(); i++) {
     if (decide(&own[i], false) != kXaOk) error = kErrEngine;
   }
   return error;

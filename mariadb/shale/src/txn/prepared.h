@@ -1,6 +1,8 @@
 // Transactions that are prepared and have no connection: found and decided by the server's name.
 #pragma once
 
+#include "engine/errors.h"
+
 #include <string>
 
 struct handlerton;
@@ -16,6 +18,6 @@ void fill_prepared(handlerton *hton);
 
 // Rolls back prepared transactions, but for those that users have named (XA). 0, or an error's
 // number.
-int roll_back_what_the_server_prepared();
+Error roll_back_what_the_server_prepared();
 
 }  // namespace shale_sql

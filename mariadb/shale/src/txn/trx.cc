@@ -8,7 +8,7 @@
 #include "engine/errors.h"
 #include "engine/settings.h"
 #include "tables/shared_table.h"
-#include "txn/late_decisions.h"
+#include "txn/in_doubt.h"
 #include "txn/waits.h"
 
 namespace shale_sql {
@@ -31,13 +31,13 @@ Trx::~Trx() {
   end_writes();
 }
 
-Trx *Trx::find(THD *thd) { return static_cast<Trx *>(thd_get_ha_data(thd, engine.hton)); }
+Trx *Trx::find(THD *thd) { return static_cast<Trx *>(thd_get_ha_data(thd, engine().hton)); }
 
 Trx *Trx::of(THD *thd) {
   Trx *trx = find(thd);
   if (trx == nullptr) {
     trx = new Trx(thd);
-    thd_set_ha_data(thd, engine.hton, trx);
+    thd_set_ha_data(thd, engine().hton, trx);
   }
   return trx;
 }
@@ -45,58 +45,58 @@ Trx *Trx::of(THD *thd) {
 void Trx::forget(THD *thd) {
   Trx *trx = find(thd);
   // KILL looks for it under the lock that this takes: before it goes.
-  thd_set_ha_data(thd, engine.hton, nullptr);
+  thd_set_ha_data(thd, engine().hton, nullptr);
   delete trx;
 }
 
-int Trx::begin_statement(bool fresh) {
+Error Trx::begin_statement(bool fresh) {
   // One that came after the end of the statement that it was for.
   if (thd_kill_level(thd_) == THD_IS_NOT_KILLED) shale_interrupt_set(interrupt_.get(), false);
-  trans_register_ha(thd_, false, engine.hton, 0);
-  if (in_transaction(thd_)) trans_register_ha(thd_, true, engine.hton, 0);
+  trans_register_ha(thd_, false, engine().hton, 0);
+  if (in_transaction(thd_)) trans_register_ha(thd_, true, engine().hton, 0);
   if (txn_ != nullptr) {
-    if (int error = wait_for_locks(settings::lock_wait_millis(thd_))) return error;
+    if (Error error = wait_for_locks(settings::lock_wait_millis(thd_))) return error;
   }
   if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
-    return number_of(shale_txn_view(txn_));
+    return consume_error(shale_txn_view(txn_));
   }
   return 0;
 }
 
-int Trx::begin(shale_txn **txn) {
+Error Trx::begin(shale_txn **txn) {
   if (prepared_ != nullptr) {
-    return failed(HA_ERR_WRONG_COMMAND, "the transaction is prepared: commit it or roll it back");
+    return Error(HA_ERR_WRONG_COMMAND, "the transaction is prepared: commit it or roll it back");
   }
   read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
   int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
   lock_wait_millis_ = settings::lock_wait_millis(thd_);
-  if (int error = number_of(shale_txn_begin(engine.db, isolation, SHALE_LOCKS_LATEST,
+  if (Error error = consume_error(shale_txn_begin(engine().db, isolation, SHALE_LOCKS_LATEST,
                                             lock_wait_millis_, &txn_))) {
     return error;
   }
   set_number(shale_txn_id(txn_));
   if (interrupt_) {
-    if (int error = number_of(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
+    if (Error error = consume_error(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
   }
   if (read_committed_) {
-    if (int error = number_of(shale_txn_view(txn_))) return error;
+    if (Error error = consume_error(shale_txn_view(txn_))) return error;
   }
   *txn = txn_;
   return 0;
 }
 
 void Trx::set_number(uint64_t number) {
-  if (noted_) forget_for_waits(this->number());
+  if (noted_) engine().waits.forget(this->number());
   number_.store(number, std::memory_order_relaxed);
-  noted_ = number != 0 && note_for_waits(number, thd_);
+  noted_ = number != 0 && engine().waits.note(number, thd_);
 }
 
-int Trx::before_write(shale_txn **txn) {
-  if (int error = get(txn)) return error;
+Error Trx::before_write(shale_txn **txn) {
+  if (Error error = get(txn)) return error;
   wrote_ = true;
   // A statement that is its own transaction is undone with it.
   if (has_statement_savepoint_ || !in_transaction(thd_)) return 0;
-  if (int error = number_of(shale_txn_savepoint(txn_, &statement_savepoint_))) return error;
+  if (Error error = consume_error(shale_txn_savepoint(txn_, &statement_savepoint_))) return error;
   has_statement_savepoint_ = true;
   return 0;
 }
@@ -107,31 +107,31 @@ void Trx::unlock(const shale_tree *tree, const std::string &key) {
   ErrorHandle ignored(shale_txn_unlock(txn_, tree, key.data(), key.size(), nullptr));
 }
 
-int Trx::take_snapshot() {
+Error Trx::take_snapshot() {
   shale_txn *txn = nullptr;
-  if (int error = get(&txn)) return error;
+  if (Error error = get(&txn)) return error;
   if (!has_snapshot_) snapshot_count_ = SharedTable::new_trees_count();
   has_snapshot_ = true;
-  return number_of(shale_txn_view(txn));
+  return consume_error(shale_txn_view(txn));
 }
 
-int Trx::wait_for_locks(unsigned long millis) {
+Error Trx::wait_for_locks(unsigned long millis) {
   if (millis == lock_wait_millis_) return 0;
   lock_wait_millis_ = millis;
-  return number_of(shale_txn_set_lock_timeout(txn_, millis));
+  return consume_error(shale_txn_set_lock_timeout(txn_, millis));
 }
 
-int Trx::commit_part(bool loads) {
+Error Trx::commit_part(bool loads) {
   shale_txn *txn = txn_;
   txn_ = nullptr;
   set_number(0);
   has_statement_savepoint_ = false;
   has_snapshot_ = false;
   if (txn == nullptr) return 0;
-  return loads ? load_.commit(txn) : number_of(shale_txn_commit(txn, false));
+  return loads ? load_.commit(txn) : consume_error(shale_txn_commit(txn, false));
 }
 
-int Trx::see(const SharedTable &table) {
+Error Trx::see(const SharedTable &table) {
   // Each statement sees what is committed when it begins, and the table does not change meanwhile.
   if (read_committed_) return 0;
   if (!has_snapshot_) {
@@ -139,30 +139,31 @@ int Trx::see(const SharedTable &table) {
     snapshot_count_ = SharedTable::new_trees_count();
   }
   if (table.new_trees <= snapshot_count_) return 0;
-  return failed(HA_ERR_TABLE_DEF_CHANGED, "table " + table.path +
+  return Error(HA_ERR_TABLE_DEF_CHANGED, "table " + table.path +
                                               " was made anew after this transaction's snapshot");
 }
 
-int Trx::commit_statement() {
+Error Trx::commit_statement() {
   if (has_statement_savepoint_ && txn_ != nullptr) {
     has_statement_savepoint_ = false;
-    return number_of(shale_txn_release(txn_, statement_savepoint_));
+    return consume_error(shale_txn_release(txn_, statement_savepoint_));
   }
   return 0;
 }
 
-int Trx::rollback_statement() {
+Error Trx::rollback_statement() {
   if (has_statement_savepoint_ && txn_ != nullptr) {
     has_statement_savepoint_ = false;
-    int error = number_of(shale_txn_rollback_to(txn_, statement_savepoint_));
-    return error != 0 ? error : number_of(shale_txn_release(txn_, statement_savepoint_));
+    Error error = consume_error(shale_txn_rollback_to(txn_, statement_savepoint_));
+    return error ? std::move(error)
+                 : consume_error(shale_txn_release(txn_, statement_savepoint_));
   }
   return 0;
 }
 
-int Trx::keep_numbers() {
+Error Trx::keep_numbers() {
   for (const auto &table : numbered_) {
-    if (int error = table->keep_number()) return error;
+    if (Error error = table->keep_number()) return error;
   }
   while (!numbered_.empty()) {
     std::shared_ptr<SharedTable> table = std::move(numbered_.extract(numbered_.begin()).value());
@@ -172,70 +173,66 @@ int Trx::keep_numbers() {
   return 0;
 }
 
-int Trx::prepare(const std::string &xid) {
-  if (int error = keep_numbers()) return error;
+Error Trx::prepare(const std::string &xid) {
+  if (Error error = keep_numbers()) return error;
   if (txn_ == nullptr) return load_.make_durable();
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
   bool sync = settings::sync_at_commit();
-  return number_of(shale_txn_prepare(txn, xid.data(), xid.size(), sync, &prepared_));
+  return consume_error(shale_txn_prepare(txn, xid.data(), xid.size(), sync, &prepared_));
 }
 
 void Trx::commit_ordered() {
   if (prepared_ == nullptr) return;
   commit_error_ = decide_prepared(false);
-  if (commit_error_ != 0) commit_text_ = last_text();
   committed_ = true;
 }
 
-// Commits what is prepared, now or later. 0, or an error's number.
-int Trx::decide_prepared(bool sync) {
-  int error = late_decisions::decide(prepared_, true, sync);
-  if (error != 0) {
-    failed(error,
-           last_text() + "; the transaction is committed later, as soon as that is possible");
-  }
+// Commits what is prepared, now or later.
+Error Trx::decide_prepared(bool sync) {
+  Error error = engine().in_doubt.decide(prepared_, true, sync);
   prepared_ = nullptr;
-  return error;
+  if (!error) return error;
+  return Error(error.number(), error.text() + "; the transaction is committed later, as soon as "
+                                              "that is possible");
 }
 
-int Trx::commit() {
-  int error = 0;
+Error Trx::commit() {
+  Error error = 0;
   if (committed_) {
-    error = commit_error_;
-    if (error != 0) failed(error, commit_text_);
+    error = std::move(commit_error_);
   } else if (prepared_ != nullptr) {
     error = decide_prepared(settings::sync_at_commit());
   } else if (txn_ != nullptr) {
     shale_txn *txn = txn_;
     txn_ = nullptr;
     error = keep_numbers();
-    if (error != 0) {
+    if (error) {
       shale_txn_rollback(txn);
     } else {
-      error = number_of(shale_txn_commit(txn, wrote_ && settings::sync_at_commit()));
+      error = consume_error(shale_txn_commit(txn, wrote_ && settings::sync_at_commit()));
     }
   } else {
     error = keep_numbers();
-    if (error == 0) error = load_.make_durable();
+    if (!error) error = load_.make_durable();
   }
   end();
   return error;
 }
 
-int Trx::rollback() {
-  int error = 0;
+Error Trx::rollback() {
+  Error error = 0;
   if (prepared_ != nullptr) {
-    error = late_decisions::decide(prepared_, false, false);
+    error = engine().in_doubt.decide(prepared_, false, false);
     prepared_ = nullptr;
   }
   shale_txn_rollback(txn_);
   txn_ = nullptr;
   // Numbers that were given out are not given again, though nothing came of it.
-  int kept = keep_numbers();
+  Error kept = keep_numbers();
   end();
-  return error != 0 ? error : kept;
+  return error ? std::move(error) : std::move(kept);
 }
 
 void Trx::detach() {
@@ -250,8 +247,7 @@ void Trx::end() {
   wrote_ = rewrote_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;
-  commit_error_ = 0;
-  commit_text_.clear();
+  commit_error_ = Error();
   numbered_.clear();
   load_.end();
   end_writes();
@@ -265,17 +261,17 @@ void Trx::end_writes() {
 void Trx::forget_tree(const std::string &name) {
   if (txn_ == nullptr) return;
   shale_tree *found = nullptr;
-  int error =
-      number_of(shale_tree_open(engine.db, name.c_str(), SHALE_TREE_THERE, nullptr, &found));
+  Error error =
+      consume_error(shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &found));
   TreeHandle tree(found);
-  if (error == 0) {
+  if (!error) {
     ErrorHandle refused(shale_txn_forget(txn_, found));
     // After a deadlock nothing is left to forget.
     if (!refused || shale_error_kind_of(refused.get()) == SHALE_ROLLED_BACK) return;
-    error = number_of(refused.release());
+    error = consume_error(refused.release());
   }
   // The commit would fail, and say so.
-  if (error != 0) log_error("tree " + name + " of a temporary table: " + last_text());
+  if (error) log_error("tree " + name + " of a temporary table: " + error.text());
 }
 
 void Trx::forget_table(uint64_t table_id) {
@@ -284,16 +280,16 @@ void Trx::forget_table(uint64_t table_id) {
   }
 }
 
-int Trx::savepoint(size_t *place) {
+Error Trx::savepoint(size_t *place) {
   shale_txn *txn = nullptr;
-  if (int error = get(&txn)) return error;
-  return number_of(shale_txn_savepoint(txn, place));
+  if (Error error = get(&txn)) return error;
+  return consume_error(shale_txn_savepoint(txn, place));
 }
 
-int Trx::rollback_to(size_t place) {
+Error Trx::rollback_to(size_t place) {
   if (txn_ == nullptr) return 0;
   has_statement_savepoint_ = false;
-  return number_of(shale_txn_rollback_to(txn_, place));
+  return consume_error(shale_txn_rollback_to(txn_, place));
 }
 
 }  // namespace shale_sql

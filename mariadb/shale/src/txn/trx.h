@@ -1,6 +1,7 @@
 // The transaction of one connection.
 #pragma once
 
+#include "engine/errors.h"
 #include "engine/handles.h"
 #include "tables/query_cache.h"
 #include "txn/load_in_parts.h"
@@ -31,7 +32,7 @@ class Trx {
   // A statement begins to use a table: tells the server that SHALE takes part, and at READ
   // COMMITTED makes the statement see what is committed now. `fresh`: surely a new one, as within
   // LOCK TABLES.
-  int begin_statement(bool fresh);
+  Error begin_statement(bool fresh);
   // A statement has let go of a table.
   void end_table() {
     if (tables_ > 0) tables_--;
@@ -40,16 +41,16 @@ class Trx {
   bool in_statement() const { return tables_ > 0; }
 
   // The engine's transaction, begun if it has not.
-  int get(shale_txn **txn) {
+  Error get(shale_txn **txn) {
     *txn = txn_;
     return txn_ != nullptr ? 0 : begin(txn);
   }
   // Before the first write of a statement: a place to go back to.
-  int before_write(shale_txn **txn);
+  Error before_write(shale_txn **txn);
   // Reads from now on see what is committed now.
-  int take_snapshot();
+  Error take_snapshot();
   // For how long the calls from now on wait for a lock.
-  int wait_for_locks(unsigned long millis);
+  Error wait_for_locks(unsigned long millis);
   // Another thread ends the statement: what waits for a lock stops waiting.
   void interrupt() { shale_interrupt_set(interrupt_.get(), true); }
   bool begun() const { return txn_ != nullptr; }
@@ -65,6 +66,11 @@ class Trx {
   // A row was written that others have changed since the snapshot (ha_rewrite.cc).
   void note_rewritten() { rewrote_ = true; }
   bool rewrote() const { return rewrote_; }
+
+  // The error of this connection that was met last and has a text: the server knows its number
+  // only, and asks any handler of the statement for its words.
+  void note_error(Error error) { last_error_ = std::move(error); }
+  const Error &last_error() const { return last_error_; }
 
   // The index in which a write last found a duplicate. The server may ask the handler of another
   // partition for it than the one that found it.
@@ -82,27 +88,27 @@ class Trx {
 
   // What was written so far is committed, though the statement goes on. `loads`: into a table that
   // others see.
-  int commit_part(bool loads);
+  Error commit_part(bool loads);
   // Before a plain read of a table: 0, or an error if the snapshot is older than its trees.
-  int see(const SharedTable &table);
+  Error see(const SharedTable &table);
 
-  int commit_statement();
-  int rollback_statement();
-  int prepare(const std::string &xid);
+  Error commit_statement();
+  Error rollback_statement();
+  Error prepare(const std::string &xid);
   // Makes a prepared transaction visible, without a sync; an error is kept for `commit`.
   void commit_ordered();
-  int commit();
-  int rollback();
+  Error commit();
+  Error rollback();
   // The connection ends: what is prepared stays so.
   void detach();
 
-  int savepoint(size_t *place);
-  int rollback_to(size_t place);
+  Error savepoint(size_t *place);
+  Error rollback_to(size_t place);
 
  private:
-  int begin(shale_txn **txn);
-  int decide_prepared(bool sync);
-  int keep_numbers();
+  Error begin(shale_txn **txn);
+  Error decide_prepared(bool sync);
+  Error keep_numbers();
   void set_number(uint64_t number);
   void end_writes();
   void end();
@@ -123,9 +129,9 @@ class Trx {
   uint64_t snapshot_count_ = 0;  // SharedTable::new_trees_count when it was taken
   bool has_statement_savepoint_ = false;
   size_t statement_savepoint_ = 0;
+  Error last_error_;
   bool committed_ = false;
-  int commit_error_ = 0;
-  std::string commit_text_;
+  Error commit_error_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
   std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
