@@ -50,7 +50,7 @@ fn the_example_runs_with_the_shared_library() {
     run(compiler("examples/people.c", &program)
         .arg("-L")
         .arg(&folder)
-        .arg("-lshale_capi")
+        .arg("-lshaledb_capi")
         .arg(format!("-Wl,-rpath,{}", folder.display())));
     let text = run(Command::new(&program).arg(dir.path().join("people.db")));
     assert_eq!(text, "ada 1815\ngrace 1906\n");

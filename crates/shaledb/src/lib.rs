@@ -76,10 +76,11 @@ pub use base::conflict::{Deadlock, LockWait};
 pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
 pub use db::{
-    Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LastDeadlock, LevelStats,
-    LockInfo, LockMode, LockingScan, OnConflict, OpenOptions, OperationStats, Prepared, Savepoint,
-    ScanOptions, Snapshot, Stats, Transaction, TransactionInfo, TransactionOptions, Tree,
-    TreeStats, ValueReader, VerifyProgress, VerifyReport, WriteOptions,
+    Action, Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LastDeadlock,
+    LevelStats, LockInfo, LockMode, LockingScan, OnConflict, OpenOptions, Operation,
+    OperationStats, Prepared, Savepoint, ScanOptions, Snapshot, Stats, Transaction,
+    TransactionInfo, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress,
+    VerifyReport, Watch, WriteOptions,
 };
 #[doc(inline)]
 pub use fs::Env;

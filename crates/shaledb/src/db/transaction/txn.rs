@@ -374,13 +374,18 @@ impl Transaction {
         self.alive()?;
         let place = self.place_of(savepoint)?;
         let (_, writes, keys) = self.savepoints[place];
+        self.undo_to(writes, keys);
+        self.savepoints.truncate(place + 1);
+        Ok(())
+    }
+
+    /// Undoes what was written since two marks of one moment, and gives up the locks of it.
+    pub(super) fn undo_to(&mut self, writes: Mark, keys: KeysMark) {
         self.writes.undo_to(writes);
         if self.options.isolation != Isolation::Serializable {
             self.handle.core.locks.release_undone(&mut self.owner, keys);
         }
         self.owner.note_writes(self.writes.count(), self.writes.memory_bytes());
-        self.savepoints.truncate(place + 1);
-        Ok(())
     }
 
     /// Gives up a savepoint and all later ones; what was written stays.

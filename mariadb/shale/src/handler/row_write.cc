@@ -1,0 +1,61 @@
+// One row's writes, as the engine takes them.
+
+#include "handler/row_write.h"
+
+#include "server.h"
+
+#include "engine/errors.h"
+
+namespace shale_sql {
+
+void RowWrite::begin(shale_txn *txn, const shale_tree *watched) {
+  txn_ = txn;
+  watched_ = watched;
+  changed_ = has_savepoint_ = false;
+  operations_.clear();
+  indexes_.clear();
+}
+
+void RowWrite::add(size_t index, const shale_tree *tree, shale_action action, std::string_view key,
+                   std::string_view value) {
+  operations_.push_back({tree, action, key.data(), key.size(), value.data(), value.size()});
+  indexes_.push_back(index);
+}
+
+int RowWrite::apply(Duplicate *found) {
+  found->value.reset();
+  if (operations_.empty()) return 0;
+  size_t place = 0;
+  shale_bytes *existing = nullptr;
+  int error = number_of(shale_txn_apply(txn_, operations_.data(), operations_.size(), watched_,
+                                        &changed_, &place, &existing));
+  if (existing != nullptr) {
+    const shale_operation &refused = operations_[place];
+    found->index = indexes_[place];
+    found->key = {static_cast<const char *>(refused.key), refused.key_len};
+    found->value.reset(existing);
+  }
+  operations_.clear();
+  indexes_.clear();
+  return error;
+}
+
+int RowWrite::apply_part(Duplicate *found) {
+  if (!has_savepoint_) {
+    if (int error = number_of(shale_txn_savepoint(txn_, &savepoint_))) return error;
+    has_savepoint_ = true;
+  }
+  return apply(found);
+}
+
+int RowWrite::end(int error) {
+  // After a deadlock the engine has undone the whole transaction.
+  if (!has_savepoint_ || error == HA_ERR_LOCK_DEADLOCK) return error;
+  std::string text = last_text();
+  int other = error != 0 ? number_of(shale_txn_rollback_to(txn_, savepoint_)) : 0;
+  if (other == 0) other = number_of(shale_txn_release(txn_, savepoint_));
+  if (other != 0) return other;
+  return error == 0 ? 0 : failed(error, text);
+}
+
+}  // namespace shale_sql
