@@ -1,5 +1,6 @@
 //! What an index of rows needs: a row and its entries written as a whole, entries that follow from
-//! rows that the transaction has locked, and which of them a snapshot shows otherwise than they are.
+//! rows that the transaction has locked, and which of them a snapshot shows otherwise than they
+//! are.
 
 use crate::bytes::{give_value, shale_bytes};
 use crate::error::{Fail, shale_error};
@@ -96,11 +97,11 @@ pub unsafe extern "C" fn shale_txn_apply(
         if operations.is_null() && count > 0 {
             return Err(Fail::null("operations"));
         }
-        let list: Result<Vec<Operation<'_>>, Fail> = (0..count)
+        let mut list = Vec::with_capacity(count);
+        for at in 0..count {
             // SAFETY: so many operations, with live handles, and bytes with their lengths.
-            .map(|at| unsafe { operation_of(&*operations.add(at)) })
-            .collect();
-        let list = list?;
+            list.push(unsafe { operation_of(&*operations.add(at)) }?);
+        }
         let mut watch = None;
         if !watched.is_null() {
             can_store(changed, "changed")?;
