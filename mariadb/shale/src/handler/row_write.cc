@@ -22,13 +22,31 @@ void RowWrite::add(size_t index, const shale_tree *tree, shale_action action, st
   indexes_.push_back(index);
 }
 
+// One operation is whole by itself.
+shale_error *RowWrite::apply_one(const shale_operation &one, shale_bytes **existing) {
+  bool inserted = false;
+  switch (one.action) {
+    case SHALE_ACTION_PUT:
+      return shale_txn_put(txn_, one.tree, one.key, one.key_len, one.value, one.value_len);
+    case SHALE_ACTION_DELETE:
+      return shale_txn_delete(txn_, one.tree, one.key, one.key_len, nullptr, 0);
+    default:
+      return shale_txn_insert(
+          txn_, one.tree, one.key, one.key_len, one.value, one.value_len,
+          one.action == SHALE_ACTION_INSERT ? SHALE_LOCK_EXCLUSIVE : SHALE_LOCK_SHARED, &inserted,
+          existing);
+  }
+}
+
 int RowWrite::apply(Duplicate *found) {
   found->value.reset();
   if (operations_.empty()) return 0;
   size_t place = 0;
   shale_bytes *existing = nullptr;
-  int error = number_of(shale_txn_apply(txn_, operations_.data(), operations_.size(), watched_,
-                                        &changed_, &place, &existing));
+  bool alone = operations_.size() == 1 && watched_ == nullptr;
+  int error = number_of(alone ? apply_one(operations_[0], &existing)
+                              : shale_txn_apply(txn_, operations_.data(), operations_.size(),
+                                                watched_, &changed_, &place, &existing));
   if (existing != nullptr) {
     const shale_operation &refused = operations_[place];
     found->index = indexes_[place];

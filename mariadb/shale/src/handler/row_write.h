@@ -32,6 +32,8 @@ class RowWrite {
   bool changed() const { return changed_; }
 
  private:
+  shale_error *apply_one(const shale_operation &one, shale_bytes **existing);
+
   shale_txn *txn_ = nullptr;
   const shale_tree *watched_ = nullptr;
   bool changed_ = false;
