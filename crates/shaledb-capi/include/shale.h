@@ -176,6 +176,20 @@ typedef enum {
   SHALE_TREE_THERE_OR_NEW = 2,
 } shale_tree_mode;
 
+// What an operation of shale_txn_apply does with its key.
+typedef enum {
+  // As shale_txn_put.
+  SHALE_ACTION_PUT = 0,
+  // As shale_txn_insert with SHALE_LOCK_EXCLUSIVE.
+  SHALE_ACTION_INSERT = 1,
+  // As shale_txn_insert with SHALE_LOCK_SHARED.
+  SHALE_ACTION_INSERT_OR_SHARE = 2,
+  // As shale_txn_delete of one key; the value is not used.
+  SHALE_ACTION_DELETE = 3,
+  // As shale_txn_put_unlocked, but only if `changed` has become true.
+  SHALE_ACTION_PUT_IF_CHANGED = 4,
+} shale_action;
+
 // Operations on any trees of one database. Of several on one key the last counts.
 typedef struct shale_batch shale_batch;
 
@@ -230,6 +244,22 @@ typedef int64_t (*shale_read_fn)(void *context, void *buffer, size_t capacity);
 // Is told that the transaction `waiter` waits for a lock that `holder` has, by the numbers of
 // shale_txn_id.
 typedef void (*shale_wait_callback)(void *context, uint64_t waiter, uint64_t holder);
+
+// One operation of shale_txn_apply.
+typedef struct {
+  // The tree that it writes to.
+  const shale_tree *tree;
+  // A shale_action.
+  int action;
+  // The key.
+  const void *key;
+  // Its length.
+  size_t key_len;
+  // The value.
+  const void *value;
+  // Its length.
+  size_t value_len;
+} shale_operation;
 
 #ifdef __cplusplus
 extern "C" {
@@ -599,6 +629,17 @@ shale_error *shale_txn_get(shale_txn *txn,
                            size_t key_len,
                            shale_bytes **value);
 
+// As shale_txn_get, for who needs the value for a moment: the transaction keeps it until the next
+// call of this, and to its end. `value` becomes NULL if there is none.
+SHALE_MUST_USE
+shale_error *shale_txn_read(shale_txn *txn,
+                            const shale_tree *tree,
+                            int lock,
+                            const void *key,
+                            size_t key_len,
+                            const void **value,
+                            size_t *value_len);
+
 // Sets a key. Others see it when the transaction has committed.
 SHALE_MUST_USE
 shale_error *shale_txn_put(shale_txn *txn,
@@ -800,6 +841,23 @@ shale_error *shale_txn_set_interrupt(shale_txn *txn,
 
 // A report of a shale_report_kind, as JSON.
 SHALE_MUST_USE shale_error *shale_report(const shale_db *db, int kind, shale_bytes **report);
+
+// Does `count` operations, in this order, all or none: a row and its entries in indexes. If one
+// fails, what those before it have written is undone, as by a savepoint. `place` becomes `count`
+// if all are done. Otherwise it is the place of an insert whose key has a value, which
+// `existing` becomes: none is done then.
+//
+// With `watched` (not NULL) `changed` becomes true if others have written one of the keys in this
+// tree since the snapshot that plain reads see: see shale_txn_wrote. It comes with what earlier
+// calls for the same row have found.
+SHALE_MUST_USE
+shale_error *shale_txn_apply(shale_txn *txn,
+                             const shale_operation *operations,
+                             size_t count,
+                             const shale_tree *watched,
+                             bool *changed,
+                             size_t *place,
+                             shale_bytes **existing);
 
 // As shale_txn_put, but without a lock, and without a look at whether the key has been changed. It
 // is for keys that nobody writes who has not locked another key, which this transaction has: as an

@@ -1,11 +1,131 @@
-//! What an index of rows needs: entries that follow from rows that the transaction has locked, and
-//! which of them a snapshot shows otherwise than they are.
+//! What an index of rows needs: a row and its entries written as a whole, entries that follow from
+//! rows that the transaction has locked, and which of them a snapshot shows otherwise than they
+//! are.
 
-use crate::error::shale_error;
-use crate::guard::{bytes, guard, handle, handle_mut, store, value_bytes};
+use crate::bytes::{give_value, shale_bytes};
+use crate::error::{Fail, shale_error};
+use crate::guard::{bytes, can_store, guard, handle, handle_mut, store, value_bytes};
 use crate::tree::shale_tree;
 use crate::txn::shale_txn;
-use std::ffi::c_void;
+use shaledb::{Action, LockMode, Operation, Watch};
+use std::ffi::{c_int, c_void};
+
+/// What an operation of shale_txn_apply does with its key.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum shale_action {
+    /// As shale_txn_put.
+    SHALE_ACTION_PUT = 0,
+    /// As shale_txn_insert with SHALE_LOCK_EXCLUSIVE.
+    SHALE_ACTION_INSERT = 1,
+    /// As shale_txn_insert with SHALE_LOCK_SHARED.
+    SHALE_ACTION_INSERT_OR_SHARE = 2,
+    /// As shale_txn_delete of one key; the value is not used.
+    SHALE_ACTION_DELETE = 3,
+    /// As shale_txn_put_unlocked, but only if `changed` has become true.
+    SHALE_ACTION_PUT_IF_CHANGED = 4,
+}
+
+use shale_action::*;
+
+fn action_of(number: c_int) -> Result<Action, Fail> {
+    match number {
+        n if n == SHALE_ACTION_PUT as c_int => Ok(Action::Put),
+        n if n == SHALE_ACTION_INSERT as c_int => Ok(Action::Insert(LockMode::Exclusive)),
+        n if n == SHALE_ACTION_INSERT_OR_SHARE as c_int => Ok(Action::Insert(LockMode::Shared)),
+        n if n == SHALE_ACTION_DELETE as c_int => Ok(Action::Delete),
+        n if n == SHALE_ACTION_PUT_IF_CHANGED as c_int => Ok(Action::PutIfChanged),
+        other => Err(Fail::Argument(format!("{other} is no action"))),
+    }
+}
+
+/// One operation of shale_txn_apply.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct shale_operation {
+    /// The tree that it writes to.
+    pub tree: *const shale_tree,
+    /// A shale_action.
+    pub action: c_int,
+    /// The key.
+    pub key: *const c_void,
+    /// Its length.
+    pub key_len: usize,
+    /// The value.
+    pub value: *const c_void,
+    /// Its length.
+    pub value_len: usize,
+}
+
+/// # Safety
+/// The handle is live, and key and value are bytes with their lengths, during the call.
+unsafe fn operation_of<'a>(operation: &shale_operation) -> Result<Operation<'a>, Fail> {
+    let shale_operation { tree, action, key, key_len, value, value_len } = *operation;
+    // SAFETY: the caller's word.
+    unsafe {
+        Ok(Operation {
+            tree: &handle(tree, "tree")?.tree,
+            action: action_of(action)?,
+            key: bytes(key, key_len, "key")?,
+            value: value_bytes(value, value_len)?,
+        })
+    }
+}
+
+/// Does `count` operations, in this order, all or none: a row and its entries in indexes. If one
+/// fails, what those before it have written is undone, as by a savepoint. `place` becomes `count`
+/// if all are done. Otherwise it is the place of an insert whose key has a value, which
+/// `existing` becomes: none is done then.
+///
+/// With `watched` (not NULL) `changed` becomes true if others have written one of the keys in this
+/// tree since the snapshot that plain reads see: see shale_txn_wrote. It comes with what earlier
+/// calls for the same row have found.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_apply(
+    txn: *mut shale_txn,
+    operations: *const shale_operation,
+    count: usize,
+    watched: *const shale_tree,
+    changed: *mut bool,
+    place: *mut usize,
+    existing: *mut *mut shale_bytes,
+) -> *mut shale_error {
+    guard(|| {
+        can_store(place, "place")?;
+        can_store(existing, "existing")?;
+        if operations.is_null() && count > 0 {
+            return Err(Fail::null("operations"));
+        }
+        let mut list = Vec::with_capacity(count);
+        for at in 0..count {
+            // SAFETY: so many operations, with live handles, and bytes with their lengths.
+            list.push(unsafe { operation_of(&*operations.add(at)) }?);
+        }
+        let mut watch = None;
+        if !watched.is_null() {
+            can_store(changed, "changed")?;
+            // SAFETY: a live handle, and a place for a truth that has one.
+            watch = Some(unsafe {
+                Watch { tree: &handle(watched, "watched")?.tree, changed: *changed }
+            });
+        }
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
+        let (at, found) = match txn.txn.apply(&list, watch.as_mut())? {
+            Some((at, value)) => (at, Some(value)),
+            None => (count, None),
+        };
+        // SAFETY: places for a number, for a truth where one was asked for, and for a pointer.
+        unsafe {
+            store(place, "place", at)?;
+            if let Some(watch) = watch {
+                store(changed, "changed", watch.changed)?;
+            }
+            give_value(existing, found)
+        }
+    })
+}
 
 /// As shale_txn_put, but without a lock, and without a look at whether the key has been changed. It
 /// is for keys that nobody writes who has not locked another key, which this transaction has: as an

@@ -4,8 +4,8 @@ use crate::bytes::{give_value, give_values, shale_bytes};
 use crate::db::shale_db;
 use crate::error::{Fail, shale_error};
 use crate::guard::{
-    bound, bytes, can_store, give, guard, handle, handle_mut, many_keys, store, store_if_wanted,
-    take, value_bytes,
+    bound, bytes, bytes_or_null, can_store, give, guard, handle, handle_mut, many_keys, store,
+    store_if_wanted, take, value_bytes,
 };
 use crate::quiet::{free, quiet};
 use crate::scan::{range, shale_scan};
@@ -137,6 +137,8 @@ pub(crate) fn lock_of(number: c_int) -> Result<Option<LockMode>, Fail> {
 pub struct shale_txn {
     pub(crate) txn: shaledb::Transaction,
     savepoints: Vec<shaledb::Savepoint>,
+    /// What shale_txn_read has found.
+    read: Option<shaledb::Value>,
 }
 
 /// Begins a transaction, of a shale_isolation and a shale_concurrency. It waits for each lock for
@@ -162,7 +164,7 @@ pub unsafe extern "C" fn shale_txn_begin(
         };
         // SAFETY: a live handle.
         let db = unsafe { handle(db, "db") }?;
-        let begun = shale_txn { txn: db.0.begin(options)?, savepoints: Vec::new() };
+        let begun = shale_txn { txn: db.0.begin(options)?, savepoints: Vec::new(), read: None };
         // SAFETY: a place for a pointer.
         unsafe { give(txn, "txn", begun) }
     })
@@ -202,18 +204,53 @@ pub unsafe extern "C" fn shale_txn_get(
 ) -> *mut shale_error {
     guard(|| {
         can_store(value, "value")?;
-        // SAFETY: a live handle, and bytes with their length.
-        let (tree, key) = unsafe { (handle(tree, "tree")?, bytes(key, key_len, "key")?) };
-        // SAFETY: a live handle.
-        let txn = unsafe { handle_mut(txn, "txn") }?;
-        let (txn, tree) = (&mut txn.txn, &tree.tree);
-        let found = match lock_of(lock)? {
-            None => txn.get(tree, key)?,
-            Some(LockMode::Shared) => txn.get_for_share(tree, key)?,
-            Some(LockMode::Exclusive) => txn.get_for_update(tree, key)?,
-        };
+        // SAFETY: live handles, and bytes with their length.
+        let found = unsafe { get(handle_mut(txn, "txn")?, tree, lock, (key, key_len)) }?;
         // SAFETY: a place for a pointer.
         unsafe { give_value(value, found) }
+    })
+}
+
+/// # Safety
+/// A live handle, and a key with its length.
+unsafe fn get(
+    txn: &mut shale_txn,
+    tree: *const shale_tree,
+    lock: c_int,
+    key: (*const c_void, usize),
+) -> Result<Option<shaledb::Value>, Fail> {
+    // SAFETY: the caller's word.
+    let (tree, key) = unsafe { (&handle(tree, "tree")?.tree, bytes(key.0, key.1, "key")?) };
+    Ok(match lock_of(lock)? {
+        None => txn.txn.get(tree, key)?,
+        Some(LockMode::Shared) => txn.txn.get_for_share(tree, key)?,
+        Some(LockMode::Exclusive) => txn.txn.get_for_update(tree, key)?,
+    })
+}
+
+/// As shale_txn_get, for who needs the value for a moment: the transaction keeps it until the next
+/// call of this, and to its end. `value` becomes NULL if there is none.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_read(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    lock: c_int,
+    key: *const c_void,
+    key_len: usize,
+    value: *mut *const c_void,
+    value_len: *mut usize,
+) -> *mut shale_error {
+    guard(|| {
+        can_store(value, "value")?;
+        can_store(value_len, "value_len")?;
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
+        // SAFETY: a live handle, and bytes with their length.
+        let found = unsafe { get(txn, tree, lock, (key, key_len)) }?;
+        txn.read = found;
+        // SAFETY: two places.
+        unsafe { store(value, "value", bytes_or_null(txn.read.as_deref(), value_len)) }
     })
 }
 

@@ -476,6 +476,63 @@ static void inserts(shale_db *db, shale_tree *a) {
   shale_txn_rollback(two);
 }
 
+static shale_operation operation(shale_tree *tree, int action, const char *key, const char *value) {
+  shale_operation made = {tree, action, key, strlen(key), value, strlen(value)};
+  return made;
+}
+
+/* A row and its entries in two indexes: all or nothing. */
+static void rows(shale_db *db, shale_tree *a, shale_tree *b) {
+  shale_txn *one = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS_LATEST);
+  shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS_LATEST);
+  shale_bytes *existing = NULL;
+  const void *value = NULL;
+  size_t place = 9, len = 9;
+  bool changed = false;
+  shale_operation row[3];
+  row[0] = operation(a, SHALE_ACTION_INSERT_OR_SHARE, "r1", "row");
+  row[1] = operation(b, SHALE_ACTION_PUT, "r entry", "");
+  row[2] = operation(b, SHALE_ACTION_INSERT, "r unique", "r1");
+  OK(shale_txn_apply(one, row, 3, NULL, NULL, &place, &existing));
+  CHECK(place == 3 && existing == NULL);
+  OK(shale_txn_read(one, a, SHALE_LOCK_NONE, "r1", 2, &value, &len));
+  CHECK(len == 3 && memcmp(value, "row", 3) == 0);
+  row[0].key = "r2";
+  row[1].key = "r entri";
+  OK(shale_txn_apply(one, row, 3, a, &changed, &place, &existing));
+  CHECK(place == 2 && are(existing, "r1") && !changed);
+  shale_bytes_free(existing);
+  existing = NULL;
+  /* Nothing is left of it, also no lock. */
+  OK(shale_txn_read(two, a, SHALE_LOCK_EXCLUSIVE, "r2", 2, &value, &len));
+  CHECK(value == NULL && len == 0);
+  OK(shale_txn_read(one, b, SHALE_LOCK_NONE, "r entri", 7, &value, &len));
+  CHECK(value == NULL);
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_apply(one, row, 3, NULL, NULL, &place, &existing));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_read(two, a, SHALE_LOCK_SHARED, "r1", 2, &value, &len));
+  /* The snapshot does not show what is changed now: the entry that stays follows. */
+  OK(shale_put(a, "r3", 2, "row", 3, false));
+  row[0] = operation(a, SHALE_ACTION_PUT, "r3", "new");
+  row[1] = operation(b, SHALE_ACTION_DELETE, "r unique", "");
+  row[2] = operation(b, SHALE_ACTION_PUT_IF_CHANGED, "r kept", "r3");
+  OK(shale_txn_apply(one, row, 3, a, &changed, &place, &existing));
+  CHECK(changed && place == 3);
+  OK(shale_txn_read(one, b, SHALE_LOCK_NONE, "r kept", 6, &value, &len));
+  CHECK(len == 2);
+  OK(shale_txn_apply(one, NULL, 0, NULL, NULL, &place, &existing));
+  CHECK(place == 0);
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_apply(one, NULL, 1, NULL, NULL, &place, &existing));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_apply(one, row, 1, a, NULL, &place, &existing));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_apply(one, row, 1, NULL, NULL, NULL, &existing));
+  row[0].action = 99;
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_apply(one, row, 1, NULL, NULL, &place, &existing));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_read(one, a, 9, "r1", 2, &value, &len));
+  shale_txn_rollback(one);
+  shale_txn_rollback(two);
+  CHECK(has(a, NULL, "r1", NULL));
+  OK(shale_delete(a, "r3", 2, NULL, 0, false));
+}
+
 /* Whether a report has this text in it. */
 static bool reports(shale_db *db, shale_report_kind kind, const char *wanted) {
   shale_bytes *report = NULL;
@@ -762,6 +819,7 @@ int main(int argc, char **argv) {
   large_values(a);
   transactions(db, a);
   inserts(db, a);
+  rows(db, a, b);
   unlocks(db, a);
   forgets(db, a);
   prepared(db, a);

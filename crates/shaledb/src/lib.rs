@@ -77,10 +77,11 @@ pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
 pub use base::lock_error::{Deadlock, LockWait};
 pub use db::{
-    Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LastDeadlock, LevelStats,
-    LockInfo, LockMode, LockingScan, OnConflict, OpenOptions, OperationStats, Prepared, Savepoint,
-    ScanOptions, Snapshot, Stats, Transaction, TransactionInfo, TransactionOptions, Tree,
-    TreeStats, ValueReader, VerifyProgress, VerifyReport, WriteOptions,
+    Action, Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LastDeadlock,
+    LevelStats, LockInfo, LockMode, LockingScan, OnConflict, OpenOptions, Operation,
+    OperationStats, Prepared, Savepoint, ScanOptions, Snapshot, Stats, Transaction,
+    TransactionInfo, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress,
+    VerifyReport, Watch, WriteOptions,
 };
 #[doc(inline)]
 pub use fs::Env;

@@ -2,8 +2,9 @@
 //! given up for rows that do not match, and sight of who waits for whom.
 
 use shaledb::{
-    Background, Batch, Concurrency, Config, Db, Env, Error, Isolation, LockMode, OnConflict,
-    OpenOptions, ScanOptions, Transaction, TransactionOptions, Tree, WriteOptions,
+    Action, Background, Batch, Concurrency, Config, Db, Env, Error, Isolation, LockMode,
+    OnConflict, OpenOptions, Operation, ScanOptions, Transaction, TransactionOptions, Tree, Watch,
+    WriteOptions,
 };
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -350,6 +351,85 @@ fn an_entry_of_a_locked_row_is_written_without_a_lock() {
     let mut late = db.begin(at(Isolation::ReadCommitted)).unwrap();
     assert!(late.put_unlocked(&tree, &[0; 1 << 20], b"").is_err(), "too long a key");
     drop(other);
+}
+
+/// A row and its entries: a duplicate, or an error, at any place leaves nothing of it, also no lock
+/// but that of what was found. What was written before stays.
+#[test]
+fn several_operations_are_done_as_a_whole_or_not_at_all() {
+    let (db, rows) = open(Background::Stepped);
+    let entries = db.tree_or_create("entries").unwrap();
+    entries.put(b"taken", b"0").unwrap();
+    let insert = Action::Insert(LockMode::Shared);
+    let operation = |tree, action, key, value| Operation { tree, action, key, value };
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
+    {
+        let mut txn = db.begin(at(isolation)).unwrap();
+        txn.put(&rows, b"before", b"1").unwrap();
+        let mut other = db.begin(at(isolation)).unwrap();
+        other.set_lock_timeout(Duration::ZERO);
+        other.get_for_update(&entries, b"locked").unwrap();
+        let mut list = vec![
+            operation(&rows, Action::Put, &b"before"[..], &b"2"[..]),
+            operation(&rows, insert, b"row", b"1"),
+            operation(&entries, Action::Put, b"first", b""),
+            operation(&entries, insert, b"taken", b"row"),
+        ];
+        let (place, found) = txn.apply(&list, None).unwrap().unwrap();
+        assert_eq!((place, &*found), (3, &b"0"[..]));
+        assert_eq!(txn.get(&rows, b"before").unwrap().unwrap(), b"1");
+        assert!(txn.get(&rows, b"row").unwrap().is_none());
+        assert_eq!(txn.writes(), 1);
+        let free = other.insert(&rows, b"row", b"2").is_ok();
+        assert_eq!(free, isolation != Isolation::Serializable);
+        assert!(other.put(&entries, b"taken", b"").is_err(), "it is locked shared");
+        other.rollback();
+        let mut other = db.begin(at(isolation)).unwrap();
+        other.get_for_update(&entries, b"locked").unwrap();
+        txn.set_lock_timeout(Duration::ZERO);
+        list[3] = operation(&entries, Action::Delete, b"locked", b"");
+        let error = txn.apply(&list, None).unwrap_err();
+        assert!(matches!(error, Error::LockTimeout { .. }), "{error}");
+        list[3] = operation(&entries, Action::Put, &[0; 1 << 20], b"");
+        assert!(txn.apply(&list, None).is_err(), "too long a key");
+        assert_eq!(txn.writes(), 1);
+        drop(other);
+        list[3] = operation(&entries, Action::Delete, b"taken", b"");
+        assert_eq!(txn.apply(&list, None).unwrap(), None);
+        assert_eq!(txn.get(&rows, b"before").unwrap().unwrap(), b"2");
+        assert!(txn.get(&entries, b"taken").unwrap().is_none());
+        assert_eq!(txn.writes(), 5);
+        txn.rollback();
+    }
+}
+
+/// What others have changed since the snapshot is found, and entries that stay are written then.
+#[test]
+fn entries_follow_a_row_that_was_changed_since_the_snapshot() {
+    let (db, rows) = open(Background::Stepped);
+    let entries = db.tree_or_create("entries").unwrap();
+    rows.put(b"row", b"0").unwrap();
+    let on_conflict = OnConflict::Latest;
+    let options = TransactionOptions { on_conflict, ..at(Isolation::RepeatableRead) };
+    let mut txn = db.begin(options).unwrap();
+    txn.take_snapshot().unwrap();
+    let list = [
+        Operation { tree: &rows, action: Action::Put, key: b"row", value: b"2" },
+        Operation { tree: &entries, action: Action::PutIfChanged, key: b"entry", value: b"row" },
+    ];
+    let mut watch = Watch { tree: &rows, changed: false };
+    assert_eq!(txn.apply(&list, Some(&mut watch)).unwrap(), None);
+    assert!(!watch.changed && !txn.has_written(&entries, b"entry").unwrap());
+    // Not through this transaction's lock: writes outside of transactions ask for none.
+    rows.put(b"row", b"1").unwrap();
+    assert_eq!(txn.apply(&list, None).unwrap(), None);
+    assert!(!txn.has_written(&entries, b"entry").unwrap(), "it was not asked");
+    assert_eq!(txn.apply(&list, Some(&mut watch)).unwrap(), None);
+    assert!(watch.changed && txn.has_written(&entries, b"entry").unwrap());
+    // What an earlier part of the row has found counts.
+    let more = [Operation { key: b"other", ..list[1] }];
+    assert_eq!(txn.apply(&more, Some(&mut watch)).unwrap(), None);
+    assert!(txn.has_written(&entries, b"other").unwrap());
 }
 
 /// Two who insert what is there, and leave it, do not wait for each other; who changes it waits for

@@ -23,8 +23,8 @@ pub use api::{
 pub use lifecycle::{VerifyProgress, VerifyReport};
 pub use options::{Background, OpenOptions, WriteOptions};
 pub use transaction::{
-    Concurrency, Isolation, LockMode, LockingScan, OnConflict, Savepoint, Transaction,
-    TransactionOptions,
+    Action, Concurrency, Isolation, LockMode, LockingScan, OnConflict, Operation, Savepoint,
+    Transaction, TransactionOptions, Watch,
 };
 pub use values::ValueReader;
 

@@ -32,7 +32,7 @@ void ha_shale::Ahead::clear() {
 // How many rows are read in the next turn.
 void ha_shale::Ahead::grow() {
   size_t bytes = 0;
-  for (const RowAhead &row : rows) bytes += row.value ? view_of(row.value).size() : 0;
+  for (const RowAhead &row : rows) bytes += row.bytes.size();
   size_t fit = bytes == 0 ? kMost : std::max<size_t>(1, kMostBytes * rows.size() / bytes);
   most = std::min({most * kGrowth, kMost, fit});
 }
@@ -56,14 +56,14 @@ int ha_shale::add_entries(uchar *buf, shale_txn *txn, range_id_t range) {
     if (int error = note(cursor_.step(txn, false, &found))) return error;
     if (!found) return HA_ERR_END_OF_FILE;
     if (int error =
-            look_at_entry(*scanned_, buf, cursor_.key(), cursor_.value(), &primary_key, &skip)) {
+            decode_entry(*scanned_, buf, cursor_.key(), cursor_.value(), &primary_key, &skip)) {
       return error;
     }
     if (skip || is_skipped(range)) {
       if (thd_kill_level(ha_thd()) != THD_IS_NOT_KILLED) return HA_ERR_ABORTED_BY_USER;
       continue;
     }
-    RowAhead row{range, std::string(cursor_.key()), std::string(primary_key), nullptr, false};
+    RowAhead row{range, std::string(cursor_.key()), std::string(primary_key), nullptr, {}, false};
     ahead_.rows.push_back(std::move(row));
   }
   return 0;
@@ -75,7 +75,11 @@ int ha_shale::fetch_rows(shale_txn *txn) {
   for (const RowAhead &row : ahead_.rows) keys.push_back(row.primary);
   std::vector<BytesHandle> values;
   int error = note(read_together(txn, primary().tree, keys, &values));
-  for (size_t i = 0; i < values.size(); i++) ahead_.rows[i].value = std::move(values[i]);
+  for (size_t i = 0; i < values.size(); i++) {
+    RowAhead &row = ahead_.rows[i];
+    row.value = std::move(values[i]);
+    if (row.value) row.bytes = view_of(row.value);
+  }
   return error;
 }
 
@@ -107,7 +111,7 @@ int ha_shale::step_ahead(uchar *buf) {
     }
     current_primary_ = std::move(row.primary);
     reads_base_ = computes(*scanned_, buf);
-    int error = fill_from_primary(buf, current_primary_, view_of(row.value));
+    int error = fill_from_primary(buf, current_primary_, row.bytes);
     reads_base_ = false;
     return error != 0 ? error : compute(*scanned_, buf);
   }

@@ -121,7 +121,7 @@ int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
       if (row.value) {
         *range = row.range;
         current_primary_ = std::move(row.primary);
-        return fill_from_primary(buf, current_primary_, view_of(row.value));
+        return fill_from_primary(buf, current_primary_, row.bytes);
       }
       bool skip = false;
       // A point of the primary key may have no row.
@@ -147,7 +147,7 @@ int ha_shale::stream(uchar *buf, shale_txn *txn, bool *shown) {
   increment_statistics(&SSV::ha_read_next_count);
   if (int error = note(cursor_.step(txn, false, &found))) return error;
   if (found) {
-    if (int error = fill(buf, &skip)) return error;
+    if (int error = fill_row(buf, &skip)) return error;
   }
   ranges_.in_range = ranges_.streaming = found;
   *shown = found && !skip;
@@ -189,7 +189,7 @@ int ha_shale::begin_range(shale_txn *txn) {
   if (key_info != nullptr && equal && index.unique) {
     key_part_map whole = (key_part_map(1) << key_info->user_defined_key_parts) - 1;
     if ((start.keypart_map & whole) == whole && !has_null(*key_info, start.key, whole)) {
-      RowAhead row{mrr_cur_range.ptr, {}, {}, nullptr, true};
+      RowAhead row{mrr_cur_range.ptr, {}, {}, nullptr, {}, true};
       index.codec->pack_tuple(start.key, whole, is_primary(index) ? &row.primary : &row.key);
       ahead_.rows.push_back(std::move(row));
       return 0;
@@ -228,7 +228,7 @@ int ha_shale::find_points(uchar *buf, shale_txn *txn) {
       if (!entry) continue;
       bool skip = false;
       std::string_view primary_key;
-      error = look_at_entry(*scanned_, buf, row.key, view_of(entry), &primary_key, &skip);
+      error = decode_entry(*scanned_, buf, row.key, view_of(entry), &primary_key, &skip);
       if (error != 0) {
         ahead_.ended = error;
         break;

@@ -12,32 +12,15 @@
 
 using namespace shale_sql;
 
-// Before a row is written, or after. At READ COMMITTED each statement has a snapshot of its own.
-int ha_shale::look_for_changes(shale_txn *txn, const std::string &primary_key, bool *changed) {
-  *changed = false;
-  if (indexes_.size() < 2 || trx()->read_committed()) return 0;
-  int error = consume_error(shale_txn_wrote(txn, primary().tree, primary_key.data(),
-                                        primary_key.size(), nullptr, changed));
-  if (*changed) trx()->note_rewritten();
-  return error;
-}
-
-// Puts down the entries that an update leaves as they were. Nobody else writes them who has not
-// locked the row: without locks of their own nobody waits for what InnoDB would not have locked.
-int ha_shale::keep_entries(shale_txn *txn, const RowKeys &was, const RowKeys &is) {
-  bool changed = false;
-  if (int error = look_for_changes(txn, was.primary, &changed)) return error;
-  if (was.primary != is.primary) return look_for_changes(txn, is.primary, &changed);
-  if (!changed) return 0;
+// Puts down the entries that an update leaves as they were, if the row was changed. Nobody else
+// writes them who has not locked the row: without locks of their own nobody waits for what InnoDB
+// would not have locked.
+void ha_shale::keep_entries(const RowKeys &was, const RowKeys &is) {
   for (size_t place = 1; place < indexes_.size(); place++) {
     const std::string &key = is.keys[place], &value = is.values[place];
     if (key != was.keys[place] || value != was.values[place]) continue;
-    if (int error = consume_error(shale_txn_put_unlocked(txn, indexes_[place].tree, key.data(),
-                                                     key.size(), value.data(), value.size()))) {
-      return error;
-    }
+    row_write_.add(place, indexes_[place].tree, SHALE_ACTION_PUT_IF_CHANGED, key, value);
   }
-  return 0;
 }
 
 // Before a read; one that locks sees what is committed, in all indexes.

@@ -67,22 +67,21 @@ int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_vi
                                     " is damaged; CHECK TABLE says which");
 }
 
-// Reads the row whose primary key is current_primary_.
-int ha_shale::read_by_primary(uchar *buf, int missing) {
-  return read_row(primary(), current_primary_, buf, missing);
-}
-
-int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int missing) {
+// The value of a key, with the lock that the statement takes: the engine's, until the next value is
+// read. `missing`: the error where there is none.
+int ha_shale::get_value(const Index &index, std::string_view key, int missing,
+                        std::string_view *value) {
   shale_txn *txn = nullptr;
   Trx *trx = this->trx();
   if (int error = note(trx->get(&txn))) return error;
   if (int error = begin_plain_read(trx)) return error;
-  shale_bytes *found = nullptr;
   if (skips_locked_) {
     if (int error = note(trx->wait_for_locks(0))) return error;
   }
-  int error =
-      consume_error(shale_txn_get(txn, index.tree, lock_mode(), key.data(), key.size(), &found));
+  const void *found = nullptr;
+  size_t length = 0;
+  int error = consume_error(
+      shale_txn_read(txn, index.tree, lock_mode(), key.data(), key.size(), &found, &length));
   if (skips_locked_) {
     // Another's row is as if it were not there.
     if (error == HA_ERR_LOCK_WAIT_TIMEOUT) error = missing;
@@ -94,13 +93,25 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
     if (lock_mode() != SHALE_LOCK_NONE) trx->unlock(index.tree, std::string(key));
     return missing;
   }
-  BytesHandle bytes(found);
-  std::string_view value = view_of(bytes);
+  *value = {static_cast<const char *>(found), length};
   note_locked(index, key);
-  if (is_primary(index)) return fill_from_primary(buf, key, value);
+  return 0;
+}
+
+int ha_shale::read_by_primary(std::string_view key, uchar *buf, int missing) {
+  std::string_view value;
+  int error = get_value(primary(), key, missing, &value);
+  return error != 0 ? error : fill_from_primary(buf, key, value);
+}
+
+// Reads the row of the entry of a unique index.
+int ha_shale::read_by_entry(const Index &index, std::string_view key, uchar *buf, int missing) {
+  std::string_view value, primary_key;
   bool skip = false;
-  std::string_view primary_key;
-  if (int error = look_at_entry(index, buf, key, value, &primary_key, &skip)) return error;
+  if (int error = get_value(index, key, missing, &value)) return error;
+  // A condition on the entry may read other rows.
+  entry_.assign(value);
+  if (int error = decode_entry(index, buf, key, entry_, &primary_key, &skip)) return error;
   if (skip) {
     // The row of an entry that does not match is not the one that was read before.
     locked_row_.index = nullptr;
@@ -108,15 +119,20 @@ int ha_shale::read_row(const Index &index, std::string_view key, uchar *buf, int
     return missing;
   }
   current_primary_.assign(primary_key);
+  return read_entry_row(index, buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
+}
+
+// Reads the row of an entry, whose primary key is current_primary_, if the entry is not enough.
+int ha_shale::read_entry_row(const Index &index, uchar *buf, int missing) {
   if (is_enough(index)) return 0;
   reads_base_ = computes(index, buf);
-  int failure = read_by_primary(buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
+  int error = read_by_primary(current_primary_, buf, missing);
   reads_base_ = false;
-  return failure != 0 ? failure : compute(index, buf);
+  return error != 0 ? error : compute(index, buf);
 }
 
 // Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
-int ha_shale::fill(uchar *buf, bool *skip) {
+int ha_shale::fill_row(uchar *buf, bool *skip) {
   const Index &index = *scanned_;
   std::string_view value = cursor_.value();
   *skip = false;
@@ -130,14 +146,10 @@ int ha_shale::fill(uchar *buf, bool *skip) {
   }
   std::string_view primary_key;
   note_locked(index, cursor_.key());
-  if (int error = look_at_entry(index, buf, cursor_.key(), value, &primary_key, skip)) return error;
+  if (int error = decode_entry(index, buf, cursor_.key(), value, &primary_key, skip)) return error;
   if (*skip) return 0;
   current_primary_.assign(primary_key);
-  if (is_enough(index)) return 0;
-  reads_base_ = computes(index, buf);
-  int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
-  reads_base_ = false;
-  if (error == 0) return compute(index, buf);
+  int error = read_entry_row(index, buf, HA_ERR_KEY_NOT_FOUND);
   return error == HA_ERR_KEY_NOT_FOUND ? row_is_missing(index, skip) : error;
 }
 
@@ -204,7 +216,7 @@ int ha_shale::compute(const Index &index, uchar *buf) {
 
 // An entry of a secondary index without its row: `buf` gets its columns if they are all that is
 // wanted, or if a condition asks for them; `skip` if it does not hold.
-int ha_shale::look_at_entry(const Index &index, uchar *buf, std::string_view key,
+int ha_shale::decode_entry(const Index &index, uchar *buf, std::string_view key,
                             std::string_view value, std::string_view *primary_key, bool *skip) {
   bool good = index.codec->primary_of(key, value, primary_key);
   bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
@@ -271,7 +283,7 @@ int ha_shale::row_is_missing(const Index &index, bool *skip) {
 
 // HANDLER holds a scan from one transaction to the next: it goes on after the row that it was at.
 // One that locks begins there, so as not to lock what it has passed.
-int ha_shale::go_on(shale_txn *txn, bool backward, bool *found) {
+int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
   std::string at(cursor_.key());
   *found = false;
   if (at.empty()) return 0;
@@ -298,12 +310,12 @@ int ha_shale::step(uchar *buf, bool backward) {
       if (error == 0 && !found) continue;
     } else {
       error = scan_of_ == scan_trx_->ended() ? note(cursor_.step(txn, backward, &found))
-                                             : go_on(txn, backward, &found);
+                                             : resume_scan(txn, backward, &found);
     }
     forget_locked();
     if (error != 0) return error;
     if (!found) return HA_ERR_END_OF_FILE;
-    if (int error = fill(buf, &skip)) return error;
+    if (int error = fill_row(buf, &skip)) return error;
     if (!skip) return 0;
     unlock_row();
     if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
@@ -354,7 +366,7 @@ int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
   bool keyread = keyread_only_;
   keyread_only_ = false;
   forget_locked();
-  int error = read_by_primary(buf, HA_ERR_KEY_NOT_FOUND);
+  int error = read_by_primary(current_primary_, buf, HA_ERR_KEY_NOT_FOUND);
   keyread_only_ = keyread;
   return finish_read(error, buf);
 }
@@ -394,7 +406,8 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
     forget_locked();
     lower_ = upper_ = key_;
     if (!next_after_prefix(&upper_)) upper_.clear();
-    int error = read_row(index, lower_, buf, HA_ERR_KEY_NOT_FOUND);
+    int error = is_primary(index) ? read_by_primary(lower_, buf, HA_ERR_KEY_NOT_FOUND)
+                                  : read_by_entry(index, lower_, buf, HA_ERR_KEY_NOT_FOUND);
     // Where an index_next would go on, or an index_prev.
     scanned_ = &index;
     gap_ = error == 0 ? Gap::kNone : Gap::kLower;

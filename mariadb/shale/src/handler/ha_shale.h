@@ -9,6 +9,7 @@
 #include "codec/key_codec.h"
 #include "codec/row_codec.h"
 #include "handler/cursor.h"
+#include "handler/row_write.h"
 #include "load/loader.h"
 #include "tables/shared_table.h"
 
@@ -168,18 +169,20 @@ class ha_shale final : public handler {
   int begin_scan(const Index &index, std::string lower, std::string upper);
   int open_cursor(const Index &index, std::string_view lower, bool has_upper,
                   std::string_view upper);
-  int go_on(shale_txn *txn, bool backward, bool *found);
+  int resume_scan(shale_txn *txn, bool backward, bool *found);
   int step(uchar *buf, bool backward);
   int first_step(uchar *buf, bool backward);
   int move(uchar *buf, bool backward);
-  int fill(uchar *buf, bool *skip);
-  int look_at_entry(const Index &index, uchar *buf, std::string_view key, std::string_view value,
+  int fill_row(uchar *buf, bool *skip);
+  int decode_entry(const Index &index, uchar *buf, std::string_view key, std::string_view value,
                     std::string_view *primary_key, bool *skip);
   int filter_out(std::string_view primary_key, bool *skip);
   int row_is_missing(const Index &index, bool *skip);
   int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
-  int read_row(const Index &index, std::string_view key, uchar *buf, int missing);
-  int read_by_primary(uchar *buf, int missing);
+  int get_value(const Index &index, std::string_view key, int missing, std::string_view *value);
+  int read_by_primary(std::string_view key, uchar *buf, int missing);
+  int read_by_entry(const Index &index, std::string_view key, uchar *buf, int missing);
+  int read_entry_row(const Index &index, uchar *buf, int missing);
   int finish_read(int error, uchar *buf);
   void set_ref(std::string_view primary_key, uchar *to) const;
   void note_locked(const Index &index, std::string_view key);
@@ -191,6 +194,7 @@ class ha_shale final : public handler {
     std::string key;   // of the entry
     std::string primary;
     shale_sql::BytesHandle value;
+    std::string_view bytes;  // of the value
     bool is_point = false;  // of a unique index: the entry has not been read yet
   };
   struct Ahead {
@@ -241,14 +245,16 @@ class ha_shale final : public handler {
   };
   void pack_keys(const uchar *row, RowKeys *keys) const;
   int insert_row(const uchar *row, const RowKeys &keys);
-  int lock_of_duplicates() const;
-  int insert_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys);
-  int put_row(shale_txn *txn, const uchar *row, const RowKeys &keys);
-  int change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was, const RowKeys &is);
-  int keep_entries(shale_txn *txn, const RowKeys &was, const RowKeys &is);
+  shale_action insert_action() const;
+  int add_entry(const uchar *row, size_t place, const RowKeys &keys);
+  void add_row(const uchar *row, const RowKeys &keys, shale_action action);
+  int add_change(const uchar *new_row, const RowKeys &was, const RowKeys &is);
+  void keep_entries(const RowKeys &was, const RowKeys &is);
   int duplicate(size_t place, std::string_view primary);
-  int in_row(shale_txn *txn, int error, bool has_place, size_t place);
-  int begin_write(shale_txn **txn);
+  int begin_row();
+  int write_part();
+  int end_row(int error);
+  int note_applied(int error, const shale_sql::RowWrite::Duplicate &found);
 
   // Keys that the server checks itself (ha_unique)
   struct Place {
@@ -261,10 +267,9 @@ class ha_shale final : public handler {
                   enum ha_rkey_function how, shale_sql::Search *search);
   bool place_of_entry(size_t place, const RowKeys &keys, Place *found) const;
   int lock_place_of(size_t place, const RowKeys &keys);
-  int check_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys);
+  int check_entry(const uchar *row, size_t place, const RowKeys &keys);
 
   // Rows that others have changed since the snapshot (ha_rewrite)
-  int look_for_changes(shale_txn *txn, const std::string &primary_key, bool *changed);
   int begin_plain_read(shale_sql::Trx *trx);
   int is_outdated(const Index &index, std::string_view key, std::string_view primary_key,
                   bool *outdated);
@@ -352,6 +357,7 @@ class ha_shale final : public handler {
   std::string range_end_;
   std::string current_primary_;   // of the row last read
   std::string row_;               // its value: blobs point into it
+  std::string entry_;             // the value of the entry of an index last read by its key
   bool reads_base_ = false;       // all columns are read: others are computed of them
   std::vector<std::string> computed_;  // blobs that are in no row
   // What the row last read has locked, for unlock_row: in the primary index, and in another one.
@@ -367,6 +373,7 @@ class ha_shale final : public handler {
 
   std::string duplicate_primary_;
   RowKeys was_, is_;
+  shale_sql::RowWrite row_write_;
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

@@ -118,15 +118,19 @@ bool ha_shale::place_of_entry(size_t place, const RowKeys &keys, Place *found) c
 
 int ha_shale::lock_place_of(size_t place, const RowKeys &keys) {
   Place found;
-  return place_of_entry(place, keys, &found) ? lock_place(indexes_[place], found.place) : 0;
+  if (!place_of_entry(place, keys, &found)) return 0;
+  if (int error = write_part()) return error;
+  return lock_place(indexes_[place], found.place);
 }
 
 // Locks the place of an entry that is about to be written, and finds who is in the way of a period:
 // as bytes, so that it does not matter how much of a column is in the index. Rows of history are in
 // nobody's way.
-int ha_shale::check_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys) {
+int ha_shale::check_entry(const uchar *row, size_t place, const RowKeys &keys) {
   Place mine;
   if (!place_of_entry(place, keys, &mine)) return 0;
+  // What comes before the entry is written, and locked, before.
+  if (int error = write_part()) return error;
   const Index &index = indexes_[place];
   if (int error = lock_place(index, mine.place)) return error;
   if (!mine.is_period) return 0;
@@ -137,6 +141,8 @@ int ha_shale::check_entry(shale_txn *txn, const uchar *row, size_t place, const 
   std::string from(mine.place), to(mine.place);
   from.append(mine.begin);
   if (!next_after_prefix(&from) || !next_after_prefix(&to)) return 0;
+  shale_txn *txn = nullptr;
+  if (int error = trx()->get(&txn)) return error;
   bool empty = from >= to;
   if (!empty) {
     if (int error = note(look_for_entries(txn, index.tree, from, to, &empty))) return error;

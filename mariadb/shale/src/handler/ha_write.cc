@@ -8,13 +8,6 @@
 
 using namespace shale_sql;
 
-int ha_shale::begin_write(shale_txn **txn) {
-  Trx *trx = this->trx();
-  if (!noted_write_) trx->note_writer(shared_->changes);
-  noted_write_ = true;
-  return note(trx->before_write(txn));
-}
-
 // The keys of a row in all indexes, its hidden key aside.
 void ha_shale::pack_keys(const uchar *row, RowKeys *keys) const {
   size_t count = indexes_.size();
@@ -47,76 +40,80 @@ int ha_shale::duplicate(size_t place, std::string_view primary) {
 
 // A duplicate that stays as it is may be found by others too; REPLACE and ON DUPLICATE KEY UPDATE
 // change it next.
-int ha_shale::lock_of_duplicates() const {
-  return ha_thd()->lex->duplicates == DUP_ERROR ? SHALE_LOCK_SHARED : SHALE_LOCK_EXCLUSIVE;
+shale_action ha_shale::insert_action() const {
+  return ha_thd()->lex->duplicates == DUP_ERROR ? SHALE_ACTION_INSERT_OR_SHARE
+                                                : SHALE_ACTION_INSERT;
+}
+
+int ha_shale::begin_row() {
+  Trx *trx = this->trx();
+  if (!noted_write_) trx->note_writer(shared_->changes);
+  noted_write_ = true;
+  shale_txn *txn = nullptr;
+  if (int error = note(trx->before_write(&txn))) return error;
+  // Without other indexes no entry has to follow the row. At READ COMMITTED each statement has a
+  // snapshot of its own.
+  bool watches = indexes_.size() > 1 && !trx->read_committed();
+  row_write_.begin(txn, watches ? primary().tree : nullptr);
+  return 0;
+}
+
+// What the engine says of the writes: 0, an error, or a duplicate.
+int ha_shale::note_applied(int error, const RowWrite::Duplicate &found) {
+  if (row_write_.changed()) trx()->note_rewritten();
+  if (error != 0 || !found.value) return error;
+  if (found.index == 0) return duplicate(0, found.key);
+  std::string_view other;
+  if (!indexes_[found.index].codec->primary_of(found.key, view_of(found.value), &other)) {
+    return failed(kErrDamagedRow, "an entry of a unique index of " + shared_->path + " is damaged");
+  }
+  return duplicate(found.index, other);
+}
+
+// Writes what was added of the row so far.
+int ha_shale::write_part() {
+  RowWrite::Duplicate found;
+  int error = note(row_write_.apply_part(&found));
+  return note_applied(error, found);
+}
+
+// Writes the row, as a whole or not at all: also within a statement that goes on with the next
+// (INSERT IGNORE).
+int ha_shale::end_row(int error) {
+  if (error == 0) {
+    RowWrite::Duplicate found;
+    error = note(row_write_.apply(&found));
+    error = note_applied(error, found);
+  }
+  int other = note(row_write_.end(error));
+  return other != 0 ? other : error;
 }
 
 // The entry of one index. Unique ones are looked up and locked first, so that of two who insert the
 // same the second waits and then finds it.
-int ha_shale::insert_entry(shale_txn *txn, const uchar *row, size_t place, const RowKeys &keys) {
+int ha_shale::add_entry(const uchar *row, size_t place, const RowKeys &keys) {
   const Index &index = indexes_[place];
-  if (int error = check_entry(txn, row, place, keys)) return error;
-  const std::string &key = keys.keys[place], &value = keys.values[place];
-  if (!index.unique || keys.has_null[place]) {
-    return consume_error(
-        shale_txn_put(txn, index.tree, key.data(), key.size(), value.data(), value.size()));
-  }
-  shale_bytes *found = nullptr;
-  bool inserted = false;
-  if (int error = consume_error(shale_txn_insert(txn, index.tree, key.data(), key.size(),
-                                             value.data(), value.size(), lock_of_duplicates(),
-                                             &inserted, &found))) {
-    return error;
-  }
-  if (inserted) return 0;
-  BytesHandle bytes(found);
-  std::string_view other;
-  if (!index.codec->primary_of(key, view_of(bytes), &other)) {
-    return failed(kErrDamagedRow, "an entry of a unique index of " + shared_->path + " is damaged");
-  }
-  return duplicate(place, other);
+  if (int error = check_entry(row, place, keys)) return error;
+  bool inserts = index.unique && !keys.has_null[place];
+  row_write_.add(place, index.tree, inserts ? insert_action() : SHALE_ACTION_PUT, keys.keys[place],
+                 keys.values[place]);
+  return 0;
 }
 
-// Undoes what a row has written so far, if it did not come to its end: rows are written as a whole,
-// also within a statement that goes on with the next (INSERT IGNORE).
-int ha_shale::in_row(shale_txn *txn, int error, bool has_place, size_t place) {
-  if (!has_place || error == HA_ERR_LOCK_DEADLOCK) return error;
-  int other = error != 0 ? consume_error(shale_txn_rollback_to(txn, place)) : 0;
-  if (other == 0) other = consume_error(shale_txn_release(txn, place));
-  return other != 0 ? other : error;
-}
-
-int ha_shale::put_row(shale_txn *txn, const uchar *row, const RowKeys &keys) {
+void ha_shale::add_row(const uchar *row, const RowKeys &keys, shale_action action) {
   value_.clear();
   rows_->pack(row, &value_);
-  if (shared_->def->hidden_key) {
-    return consume_error(shale_txn_put(txn, primary().tree, keys.primary.data(),
-                                       keys.primary.size(), value_.data(), value_.size()));
-  }
-  bool inserted = false;
-  if (int error = consume_error(shale_txn_insert(txn, primary().tree, keys.primary.data(),
-                                             keys.primary.size(), value_.data(), value_.size(),
-                                             lock_of_duplicates(), &inserted, nullptr))) {
-    return error;
-  }
-  return inserted ? 0 : duplicate(0, keys.primary);
+  row_write_.add(0, primary().tree, action, keys.primary, value_);
 }
 
 int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
-  shale_txn *txn = nullptr;
-  if (int error = begin_write(&txn)) return error;
-  bool many = indexes_.size() > 1;
-  size_t place = 0;
-  if (many) {
-    if (int error = consume_error(shale_txn_savepoint(txn, &place))) return error;
-  }
-  bool changed = false;
-  int error = put_row(txn, row, keys);
-  if (error == 0) error = look_for_changes(txn, keys.primary, &changed);
+  if (int error = begin_row()) return error;
+  add_row(row, keys, shared_->def->hidden_key ? SHALE_ACTION_PUT : insert_action());
+  int error = 0;
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
-    error = insert_entry(txn, row, index, keys);
+    error = add_entry(row, index, keys);
   }
-  return in_row(txn, error, many, place);
+  return end_row(error);
 }
 
 // Whether a number of a row that a duplicate keeps out counts as given, as InnoDB has it: REPLACE
@@ -169,40 +166,25 @@ int ha_shale::write_row(const uchar *buf) {
   return tell_server(ha_thd(), error);
 }
 
-int ha_shale::change_row(shale_txn *txn, const uchar *new_row, const RowKeys &was,
-                         const RowKeys &is) {
-  auto erase = [&](const Index &index, const std::string &key) {
-    return consume_error(shale_txn_delete(txn, index.tree, key.data(), key.size(), nullptr, 0));
-  };
-  if (was.primary == is.primary) {
-    value_.clear();
-    rows_->pack(new_row, &value_);
-    if (int error = consume_error(shale_txn_put(txn, primary().tree, is.primary.data(),
-                                            is.primary.size(), value_.data(), value_.size()))) {
-      return error;
-    }
-  } else {
-    if (int error = erase(primary(), was.primary)) return error;
-    if (int error = put_row(txn, new_row, is)) return error;
-  }
+int ha_shale::add_change(const uchar *new_row, const RowKeys &was, const RowKeys &is) {
+  bool same_primary = was.primary == is.primary;
+  if (!same_primary) row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
+  add_row(new_row, is, same_primary ? SHALE_ACTION_PUT : insert_action());
   for (size_t place = 1; place < indexes_.size(); place++) {
     const Index &index = indexes_[place];
-    bool same_key = was.keys[place] == is.keys[place];
-    if (same_key && was.values[place] == is.values[place]) continue;
-    if (same_key) {
-      const std::string &key = is.keys[place], &value = is.values[place];
-      if (int error = consume_error(shale_txn_put(txn, index.tree, key.data(), key.size(),
-                                              value.data(), value.size()))) {
-        return error;
-      }
+    const std::string &key = is.keys[place], &value = is.values[place];
+    if (was.keys[place] == key) {
+      if (was.values[place] == value) continue;
+      row_write_.add(place, index.tree, SHALE_ACTION_PUT, key, value);
       continue;
     }
     // Before the old entry, for which others may wait who have the place.
     if (int error = lock_place_of(place, is)) return error;
-    if (int error = erase(index, was.keys[place])) return error;
-    if (int error = insert_entry(txn, new_row, place, is)) return error;
+    row_write_.add(place, index.tree, SHALE_ACTION_DELETE, was.keys[place]);
+    if (int error = add_entry(new_row, place, is)) return error;
   }
-  return keep_entries(txn, was, is);
+  if (same_primary && row_write_.watches()) keep_entries(was, is);
+  return 0;
 }
 
 int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
@@ -211,13 +193,8 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   pack_keys(new_row, &is_);
   // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
-  shale_txn *txn = nullptr;
-  // One write is whole or not.
-  bool many = indexes_.size() > 1 || was_.primary != is_.primary;
-  size_t place = 0;
-  int error = begin_write(&txn);
-  if (error == 0 && many) error = consume_error(shale_txn_savepoint(txn, &place));
-  if (error == 0) error = in_row(txn, change_row(txn, new_row, was_, is_), many, place);
+  int error = begin_row();
+  if (error == 0) error = end_row(add_change(new_row, was_, is_));
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
   return tell_server(ha_thd(), error);
@@ -226,22 +203,12 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
 int ha_shale::delete_row(const uchar *buf) {
   if (shared_->def->hidden_key) was_.primary = current_primary_;
   pack_keys(buf, &was_);
-  shale_txn *txn = nullptr;
-  bool many = indexes_.size() > 1;
-  size_t place = 0;
-  int error = begin_write(&txn);
-  if (error == 0 && many) error = consume_error(shale_txn_savepoint(txn, &place));
-  if (error != 0) return tell_server(ha_thd(), error);
-  bool changed = false;
-  error = consume_error(
-      shale_txn_delete(txn, primary().tree, was_.primary.data(), was_.primary.size(), nullptr, 0));
-  if (error == 0) error = look_for_changes(txn, was_.primary, &changed);
-  for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
-    const std::string &key = was_.keys[index];
-    error = consume_error(
-        shale_txn_delete(txn, indexes_[index].tree, key.data(), key.size(), nullptr, 0));
+  if (int error = begin_row()) return tell_server(ha_thd(), error);
+  row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was_.primary);
+  for (size_t index = 1; index < indexes_.size(); index++) {
+    row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
   }
-  error = in_row(txn, error, many, place);
+  int error = end_row(0);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);
 }

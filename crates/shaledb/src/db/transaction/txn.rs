@@ -377,14 +377,19 @@ impl Transaction {
         self.alive()?;
         let at = self.index_of(savepoint)?;
         let (_, writes, keys) = self.savepoints[at];
+        self.undo_to(writes, keys);
+        self.savepoints.truncate(at + 1);
+        assert_eq!(self.savepoints.last().map(|last| last.0), Some(savepoint.number));
+        Ok(())
+    }
+
+    /// Undoes what was written since two marks of one moment, and gives up the locks of it.
+    pub(super) fn undo_to(&mut self, writes: Mark, keys: KeysMark) {
         self.writes.undo_to(writes);
         if self.options.isolation != Isolation::Serializable {
             self.handle.core.locks.release_undone(&mut self.owner, keys);
         }
         self.owner.note_writes(self.writes.count(), self.writes.memory_bytes());
-        self.savepoints.truncate(at + 1);
-        assert_eq!(self.savepoints.last().map(|last| last.0), Some(savepoint.number));
-        Ok(())
     }
 
     /// Ends a savepoint and all later ones; what was written stays.

@@ -1,0 +1,79 @@
+// One row's writes, as the engine takes them.
+
+#include "handler/row_write.h"
+
+#include "server.h"
+
+#include "engine/errors.h"
+
+namespace shale_sql {
+
+void RowWrite::begin(shale_txn *txn, const shale_tree *watched) {
+  txn_ = txn;
+  watched_ = watched;
+  changed_ = has_savepoint_ = false;
+  operations_.clear();
+  indexes_.clear();
+}
+
+void RowWrite::add(size_t index, const shale_tree *tree, shale_action action, std::string_view key,
+                   std::string_view value) {
+  operations_.push_back({tree, action, key.data(), key.size(), value.data(), value.size()});
+  indexes_.push_back(index);
+}
+
+// One operation is whole by itself.
+shale_error *RowWrite::apply_one(const shale_operation &one, shale_bytes **existing) {
+  bool inserted = false;
+  switch (one.action) {
+    case SHALE_ACTION_PUT:
+      return shale_txn_put(txn_, one.tree, one.key, one.key_len, one.value, one.value_len);
+    case SHALE_ACTION_DELETE:
+      return shale_txn_delete(txn_, one.tree, one.key, one.key_len, nullptr, 0);
+    default:
+      return shale_txn_insert(
+          txn_, one.tree, one.key, one.key_len, one.value, one.value_len,
+          one.action == SHALE_ACTION_INSERT ? SHALE_LOCK_EXCLUSIVE : SHALE_LOCK_SHARED, &inserted,
+          existing);
+  }
+}
+
+Error RowWrite::apply(Duplicate *found) {
+  found->value.reset();
+  if (operations_.empty()) return {};
+  size_t place = 0;
+  shale_bytes *existing = nullptr;
+  bool alone = operations_.size() == 1 && watched_ == nullptr;
+  Error error =
+      consume_error(alone ? apply_one(operations_[0], &existing)
+                          : shale_txn_apply(txn_, operations_.data(), operations_.size(), watched_,
+                                            &changed_, &place, &existing));
+  if (existing != nullptr) {
+    const shale_operation &refused = operations_[place];
+    found->index = indexes_[place];
+    found->key = {static_cast<const char *>(refused.key), refused.key_len};
+    found->value.reset(existing);
+  }
+  operations_.clear();
+  indexes_.clear();
+  return error;
+}
+
+Error RowWrite::apply_part(Duplicate *found) {
+  if (!has_savepoint_) {
+    if (Error error = consume_error(shale_txn_savepoint(txn_, &savepoint_))) return error;
+    has_savepoint_ = true;
+  }
+  return apply(found);
+}
+
+Error RowWrite::end(int error) {
+  // After a deadlock the engine has undone the whole transaction.
+  if (!has_savepoint_ || error == HA_ERR_LOCK_DEADLOCK) return {};
+  if (error != 0) {
+    if (Error undone = consume_error(shale_txn_rollback_to(txn_, savepoint_))) return undone;
+  }
+  return consume_error(shale_txn_release(txn_, savepoint_));
+}
+
+}  // namespace shale_sql
