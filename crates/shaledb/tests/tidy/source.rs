@@ -27,7 +27,7 @@ impl Source {
 
     /// The path inside `crates/shaledb/src`, if it is there.
     pub fn engine_path(&self) -> Option<&str> {
-        self.path_in("shale")
+        self.path_in("shaledb")
     }
 
     /// The path inside the sources of a crate, if it is there.
