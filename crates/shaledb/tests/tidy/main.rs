@@ -7,6 +7,7 @@
 
 mod circles;
 mod cpp;
+mod prose;
 mod source;
 
 use source::{first_word, has_word, modules, root, sources, strip_comment};
