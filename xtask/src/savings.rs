@@ -103,7 +103,7 @@ fn picture(groups: &[Group]) -> String {
     let mut body = String::new();
     let mut y = MARGIN + 16;
     text(&mut body, "title", MARGIN, y, "What Shale needs, in percent of its peer");
-    text(&mut body, "note", MARGIN, y + 20, "Shorter is better. The grey track is the peer, 100 %.");
+    text(&mut body, "note", MARGIN, y + 20, "Shorter is better; the grey track is the peer.");
     y += 20;
     for group in groups {
         y += 38;
