@@ -11,6 +11,10 @@ const LONG: [(&str, &str); 3] = [
     ("docs/semantics.md", "is written by mariadb/tests/semantics.py"),
 ];
 
+/// Sources that documents name and that are not here: of others, or of a form.
+const ELSEWHERE: [&str; 5] =
+    [".cc", "lmdb.h", "lock0lock.cc", "peers/NAME/src/engine.rs", "wiredtiger.h"];
+
 /// All documents of the repository.
 fn documents() -> Vec<Source> {
     let mut paths = Vec::new();
@@ -114,6 +118,28 @@ fn documents_that_are_named_exist() {
         }
     }
     report("documents that are named exist", wrong);
+}
+
+/// Such as `read/get.rs`: the last parts of a path.
+#[test]
+fn sources_that_are_named_exist() {
+    let ends = [".rs", ".cc", ".h", ".py"];
+    let mut paths = Vec::new();
+    walk(&root(), &ends, &mut paths);
+    let mut wrong = Vec::new();
+    for document in documents().iter().filter(|document| document.path != "CHANGELOG.md") {
+        for (at, line) in prose(&document.text) {
+            let named = line.split('`').skip(1).step_by(2).filter(|name| {
+                ends.iter().any(|end| name.ends_with(end))
+                    && !name.contains([' ', '*', '<'])
+                    && !ELSEWHERE.contains(name)
+            });
+            for name in named.filter(|name| !paths.iter().any(|path| path.ends_with(name))) {
+                wrong.push(format!("{}:{at} names {name}", document.path));
+            }
+        }
+    }
+    report("sources that are named exist", wrong);
 }
 
 #[test]
