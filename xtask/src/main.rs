@@ -5,6 +5,7 @@
 
 mod command;
 mod assets;
+mod savings;
 mod install;
 mod peers;
 mod step;
@@ -49,6 +50,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Draw the picture of the README (docs/savings.svg) from the tables of docs/savings.md
+    Savings,
     /// What every change has to pass besides ./test: format, lints, documentation
     Ci,
     /// Run the unit tests of the files with `unsafe` under Miri (needs a nightly toolchain)
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Task::Peers { names } => peers::peers(&names),
         Task::InstallC { prefix } => install::install(&prefix),
         Task::Assets { check } => assets::run_assets(check),
+        Task::Savings => savings::savings(),
         Task::Ci => tools::ci(),
         Task::Miri { filters } => tools::miri(&filters),
         Task::Shuttle { filters } => tools::shuttle(&filters),
