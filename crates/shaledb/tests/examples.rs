@@ -247,7 +247,7 @@ impl Sources {
     }
 
     /// What is wrong with the examples of an item, if anything is.
-    fn judge(&self, item: &Item) -> Option<String> {
+    fn check(&self, item: &Item) -> Option<String> {
         let examples = examples(&above(&self.lines(&item.file), item.at));
         let name = item.name.rsplit("::").next().unwrap_or(&item.name);
         let uses = |code: &String| code.split(|c| !is_name(c)).any(|part| part == name);
@@ -262,7 +262,7 @@ impl Sources {
     }
 
     fn wrong(&self) -> Vec<String> {
-        self.items().iter().filter_map(|item| self.judge(item)).collect()
+        self.items().iter().filter_map(|item| self.check(item)).collect()
     }
 }
 

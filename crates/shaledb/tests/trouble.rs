@@ -107,7 +107,7 @@ fn a_poisoned_database_leaves_no_more_files() -> Result<()> {
     let before = fs.files().len();
     for _ in 0..50 {
         clock.advance(20_000_000_000);
-        assert!(!db.step()?, "there is nothing to do that could be put in force");
+        assert!(!db.step()?, "there is nothing to do that could be installed");
     }
     let large = vec![1; 8 << 20];
     assert!(matches!(one.put(b"large", &large), Err(Error::Poisoned(_))));

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_in_force() {
+    fn settings_are_as_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let setup = conformance::setup();
         let store = Sqlite::open(dir.path(), &setup, &["a\"b"]).unwrap();

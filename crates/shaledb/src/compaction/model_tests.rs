@@ -270,7 +270,7 @@ impl Model {
     }
 
     /// Runs everything that is due until nothing is; fails if that does not end.
-    fn settle(&mut self, idle: bool) -> u64 {
+    fn run_all(&mut self, idle: bool) -> u64 {
         let before: u64 = self.written.iter().sum();
         for _ in 0..1_000_000 {
             if !self.start(idle) && self.jobs.is_empty() {
@@ -310,12 +310,12 @@ fn random_inserts() {
     assert!(amp < 22.0, "{amp}");
     assert!(model.level0_max <= 24 && model.stalls == 0, "{}", model.level0_max);
     let owed = debt(&model.shape, &model.settings).bytes;
-    let paid = model.settle(false);
+    let paid = model.run_all(false);
     println!("  debt {} MiB, paid {} MiB", owed / MIB, paid / MIB);
     let stored = level_bytes(&model.shape);
     let above: u64 = stored[..LAST].iter().sum();
     assert!(above as f64 <= 0.15 * stored[LAST] as f64, "{stored:?}");
-    model.settle(true);
+    model.run_all(true);
     model.report("  then idle");
 }
 

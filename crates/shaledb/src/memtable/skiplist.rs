@@ -287,7 +287,7 @@ impl SkipList {
             loop {
                 let prev_link = link(prev, level);
                 let next = prev_link.next.load(Ordering::Acquire);
-                // The heads do not settle it while others insert here, so look at the node.
+                // The heads do not decide it while others insert here, so look at the node.
                 let next_head = if next.is_null() {
                     u64::MAX
                 } else {

@@ -93,7 +93,7 @@ fn no_write_waits_long() {
 }
 
 #[test]
-fn a_writer_settles_at_the_rate_of_the_work() {
+fn a_writer_comes_to_the_rate_of_the_work() {
     // A writer that could write 400 MiB/s, against compaction that takes away 20 MiB/s.
     let mut debt = 0.0;
     let mut written = 0.0;

@@ -52,8 +52,8 @@ impl FromStr for Step {
         };
         named(&NAMES, text).or_else(query).ok_or_else(|| {
             format!(
-                "there is no step `{text}`; the steps are l.i0, l.i, l.x, l.i1, l.i2, wait_idle, qrN \
-                 and qpN, where N is the inserts per second, at most 10 million, such as in qr100"
+                "there is no step `{text}`; the steps are l.i0, l.i, l.x, l.i1, l.i2, wait_idle, \
+                 qrN and qpN, where N is the inserts per second, at most 10 million, such as in qr100"
             )
         })
     }

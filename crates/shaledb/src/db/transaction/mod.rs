@@ -1,6 +1,6 @@
 //! Transactions: the parts of `txn` put together over a database. Reads are in `read`, locks in
-//! `lock_calls`, several writes as a whole in `apply`, scans that lock in `locking_scan`, the commit
-//! in `commit`.
+//! `lock_calls`, several writes as a whole in `apply`, scans that lock in `locking_scan`, the
+//! commit in `commit`.
 
 mod options;
 mod txn;

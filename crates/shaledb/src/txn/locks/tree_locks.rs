@@ -155,13 +155,13 @@ impl TreeLocks {
         passes: &[TxnId],
         found: &mut dyn FnMut(Blocker) -> bool,
     ) {
-        let mut go_on = true;
+        let mut continues = true;
         self.conflicts(owner, span, mode, &mut |id| {
-            go_on = found(Blocker { id, holds: true });
-            go_on
+            continues = found(Blocker { id, holds: true });
+            continues
         });
         for earlier in self.queue.iter().take(position) {
-            if !go_on {
+            if !continues {
                 return;
             }
             if earlier.owner != owner
@@ -170,7 +170,7 @@ impl TreeLocks {
                 && !passes.contains(&earlier.owner)
                 && !self.is_held_up_by(owner, earlier)
             {
-                go_on = found(Blocker { id: earlier.owner, holds: false });
+                continues = found(Blocker { id: earlier.owner, holds: false });
             }
         }
     }

@@ -26,16 +26,16 @@ impl LockTable {
     /// Tells `found` of the locks that are held (false) and waited for (true), in no order and not
     /// all as of one moment, until it answers false.
     pub fn each(&self, found: &mut dyn FnMut(TxnId, Lock<'_>, bool) -> bool) {
-        let mut go_on = true;
+        let mut continues = true;
         for (index, cell) in self.cells.iter().enumerate() {
             cell.lock().shard.each(&mut |owner, lock, waits| {
                 // A range is in all shards, and so are requests for it.
                 if index == 0 || matches!(lock.span, Span::Key(_)) {
-                    go_on = found(owner, lock, waits);
+                    continues = found(owner, lock, waits);
                 }
-                go_on
+                continues
             });
-            if !go_on {
+            if !continues {
                 return;
             }
         }

@@ -103,7 +103,7 @@ fn who_waits_by_way_of_others_is_passed() {
     assert_eq!((table.counts(), table.bytes()), ((0, 0, 0), 0));
 }
 
-/// What is claimed ahead is in force, and given up by who waits for anything, but for what is used.
+/// What is claimed ahead counts, and given up by who waits for anything, but for what is used.
 #[test]
 fn a_claim_is_given_up_beyond_what_is_used() {
     let table = LockTable::new(1 << 20);
