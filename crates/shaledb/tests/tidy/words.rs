@@ -84,7 +84,8 @@ fn words_are_the_fields() {
 
 #[test]
 fn an_old_word_is_found() {
-    let text = "fn settle_all() {}\nlet x = WillSettle;\n// what is carried over\nunsettled\nin_force\n";
+    let text =
+        "fn settle_all() {}\nlet x = WillSettle;\n// what is carried over\nunsettled\nin_force\n";
     let file = Source { path: "a.rs".into(), text: text.into(), is_test: false };
     let found = old_words(&file);
     let lines: Vec<&str> = found.iter().map(|line| line.split(' ').next().unwrap()).collect();

@@ -53,7 +53,7 @@ impl FromStr for Step {
         named(&NAMES, text).or_else(query).ok_or_else(|| {
             format!(
                 "there is no step `{text}`; the steps are l.i0, l.i, l.x, l.i1, l.i2, wait_idle, \
-                 qrN and qpN, where N is the inserts per second, at most 10 million, such as in qr100"
+                 qrN and qpN, where N is the inserts per second, at most 10 million: qr100"
             )
         })
     }
