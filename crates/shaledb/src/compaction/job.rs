@@ -133,6 +133,7 @@ pub struct PartMerge<'a> {
 }
 
 /// The rows of a part.
+#[expect(clippy::large_enum_variant, reason = "one for each part, and each row goes through it")]
 enum Input {
     /// Of a lone run: the usual case of a rewrite, which needs no merge.
     Run(RunScan),
