@@ -142,7 +142,7 @@ int ha_shale::check_entry(const uchar *row, size_t place, const RowKeys &keys) {
   from.append(mine.begin);
   if (!next_after_prefix(&from) || !next_after_prefix(&to)) return 0;
   shale_txn *txn = nullptr;
-  if (int error = trx()->get(&txn)) return error;
+  if (int error = note(trx()->get(&txn))) return error;
   bool empty = from >= to;
   if (!empty) {
     if (int error = note(look_for_entries(txn, index.tree, from, to, &empty))) return error;
