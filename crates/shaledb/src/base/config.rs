@@ -312,7 +312,7 @@ impl Config {
                 return Err(Error::Config {
                     setting: "memtable_bytes",
                     what: format!(
-                        "{} is more than a quarter of memory_bytes ({}): up to three memtables \
+                        "{} is more than a quarter of memory_bytes ({}): up to four memtables \
                          exist while flushes run, so lower the one or raise the other",
                         self.memtable_bytes, self.memory_bytes
                     ),

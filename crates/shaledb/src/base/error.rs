@@ -104,7 +104,7 @@ pub enum Error {
         lock: String,
         /// A transaction that was in the way; 0 if it has just ended.
         holder: u64,
-        /// For how long the call has waited, in milliseconds.
+        /// For how long the call was to wait, in milliseconds.
         waited_millis: u64,
     },
     /// A lock was not to be had at once, and the transaction's [`Interrupt`](crate::Interrupt) was

@@ -1,7 +1,8 @@
 //! Which compaction to run next.
 //!
-//! In this order: tables that range deletes cover are dropped unread; then the level that is
-//! furthest over its target is relieved; then tables full of deletes are taken down; then, if the
+//! In this order: tables that range deletes cover are dropped unread; then level 0's tables go down
+//! as they are, or are merged with each other, if there are many; then the level that is furthest
+//! over its target is relieved; then tables full of deletes are taken down; then, if the
 //! load has ended, the tree is brought into a better shape for reading.
 //!
 //! Level 0 goes into the base level when it has gathered enough bytes. Until then, if it would take

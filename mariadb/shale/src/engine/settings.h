@@ -27,7 +27,7 @@ unsigned long lock_wait_millis(THD *thd);
 // Bytes that one statement may take to sort what it puts into new trees.
 size_t sort_memory(THD *thd);
 bool bulk_load(THD *thd);
-// The variables that have these three.
+// The session variables behind the three functions; they are defined in settings.cc.
 st_mysql_sys_var *lock_wait_variable();
 st_mysql_sys_var *sort_memory_variable();
 st_mysql_sys_var *bulk_load_variable();

@@ -107,7 +107,7 @@ pub struct TreeStats {
     pub space_amp: f64,
 }
 
-/// Latencies of one operation in microseconds, since the database was opened: of one call in 32
+/// Latencies of one operation in microseconds, since the database was opened: of one call in 64
 /// (of waits and syncs: of all), to within an eighth; 0 if none was timed.
 ///
 /// ```

@@ -75,7 +75,7 @@ pub(crate) struct Core {
     /// Set by the failure after which no write is accepted any more.
     pub guard: Arc<Guard>,
     pub closed: AtomicBool,
-    /// Whether that was in so many words: then scans end too.
+    /// Whether the user called `close`: then scans end too.
     pub ended: Arc<AtomicBool>,
     /// When the database was opened, in clock nanoseconds.
     pub opened_at: u64,

@@ -3,8 +3,7 @@
 //! 1. Take the lock; read CURRENT and the manifest it names; check that every table is there.
 //! 2. Write a new manifest with the same content (so that the old one's torn end is of no account).
 //! 3. Replay the log into memtables, skipping what is in tables; flush those that grow too large.
-//! 4. Cut off what was never durable, sync the rest, remove files that nothing names.
-//! 5. Start a new log file.
+//! 4. Start a new log file; cut off what was never durable; remove files that nothing names.
 //!
 //! A crash at any point of this leaves a state from which the next open does the same. Opening for
 //! reading only does 1 and 3 and changes nothing.

@@ -45,7 +45,7 @@ impl MemFs {
         self.inner.lock().faults.clear();
     }
 
-    /// Whether a fault of [`MemFs::fail`] has struck since it was set.
+    /// How often faults of [`MemFs::fail`] have struck since they were set.
     pub fn faults_struck(&self) -> u64 {
         self.inner.lock().faults.struck()
     }

@@ -150,6 +150,7 @@ fn raw_len_max(codec: u8, bytes: usize) -> usize {
         id::NONE => bytes,
         id::LZ4 => bytes.saturating_mul(255),
         id::ZLIB => bytes.saturating_mul(1032),
+        // zstd, with a dictionary or without.
         _ => (bytes / 4).saturating_mul(128 * 1024),
     }
 }
