@@ -321,7 +321,7 @@ impl Store for MariaDb {
             Form::Myrocks => self.wait_idle_myrocks(),
             // Returns when nothing is left to flush or to merge.
             Form::Shale => Ok(self.admin().query_drop("SET GLOBAL shale_wait_idle = 1")?),
-            _ => self.wait_for_innodb(),
+            _ => self.wait_idle_innodb(),
         }
     }
 
