@@ -234,6 +234,46 @@ fn a_repair_tells_of_a_cut_log_and_saves_the_rest() {
     assert!(db.tree("other").unwrap().contains(b"only in the log").unwrap());
 }
 
+/// All operations of a prepared transaction have one number. A replay must not cut them in two: a
+/// table of the first half would say that all of the number is in tables.
+#[test]
+fn a_prepared_transaction_is_replayed_as_a_whole() {
+    let rows = |db: &Db| db.tree("t").unwrap().scan::<&[u8]>(..).unwrap().count();
+    // What is in the memtable before decides where it would be full.
+    for before in [0u32, 300, 700] {
+        for size in [900u32, 3_000] {
+            let fs = MemFs::new();
+            let db = stepped(&fs, false).unwrap();
+            let tree = db.tree_or_create("t").unwrap();
+            for n in 0..before {
+                tree.put(&n.to_be_bytes(), &[1; 60]).unwrap();
+            }
+            let mut txn = db.begin(TransactionOptions::default()).unwrap();
+            for n in 0..size {
+                txn.put(&tree, &(10_000 + n).to_be_bytes(), &[2; 60]).unwrap();
+            }
+            txn.prepare(b"x").unwrap().commit(WriteOptions::default()).unwrap();
+            let mut wanted = (before + size) as usize;
+            let mut fs = fs.fork();
+            for round in 0..3u32 {
+                let db = stepped(&fs, false).unwrap();
+                assert_eq!(rows(&db), wanted, "before {before}, size {size}, round {round}");
+                // One flush, of some of what the replay has sealed; then the machine is gone.
+                db.step().unwrap();
+                let tree = db.tree("t").unwrap();
+                tree.put(&(90_000 + round).to_be_bytes(), b"").unwrap();
+                wanted += 1;
+                if round == 1 {
+                    db.flush().unwrap();
+                }
+                assert_eq!(rows(&db), wanted);
+                fs = fs.fork();
+            }
+            assert_eq!(rows(&stepped(&fs, false).unwrap()), wanted);
+        }
+    }
+}
+
 /// A checkpoint is closed in good order from the start.
 #[test]
 fn a_cut_log_of_a_checkpoint_is_noticed() {

@@ -119,7 +119,8 @@ int ha_shale::read_by_entry(const Index &index, std::string_view key, uchar *buf
     return missing;
   }
   current_primary_.assign(primary_key);
-  return read_entry_row(index, buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
+  int error = read_entry_row(index, buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
+  return error == HA_ERR_CRASHED_ON_USAGE ? entry_without_row(index) : error;
 }
 
 // Reads the row of an entry, whose primary key is current_primary_, if the entry is not enough.
@@ -270,12 +271,14 @@ bool ha_shale::rowid_filter_push(Rowid_filter *filter) {
   return false;
 }
 
+int ha_shale::entry_without_row(const Index &index) {
+  return failed(HA_ERR_CRASHED_ON_USAGE,
+                "an entry of index " + std::string(table->key_info[index.number].name.str) +
+                    " of " + shared_->path + " has no row; CHECK TABLE says which");
+}
+
 int ha_shale::row_is_missing(const Index &index, bool *skip) {
-  if (!trx()->wrote() && !skips_locked_) {
-    return failed(HA_ERR_CRASHED_ON_USAGE,
-                  "an entry of index " + std::string(table->key_info[index.number].name.str) +
-                      " of " + shared_->path + " has no row; CHECK TABLE says which");
-  }
+  if (!trx()->wrote() && !skips_locked_) return entry_without_row(index);
   // The transaction has deleted the row since the scan began, or another has locked it.
   *skip = true;
   return 0;

@@ -177,6 +177,7 @@ class ha_shale final : public handler {
   int decode_entry(const Index &index, uchar *buf, std::string_view key, std::string_view value,
                     std::string_view *primary_key, bool *skip);
   int filter_out(std::string_view primary_key, bool *skip);
+  int entry_without_row(const Index &index);
   int row_is_missing(const Index &index, bool *skip);
   int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
   int get_value(const Index &index, std::string_view key, int missing, std::string_view *value);

@@ -98,7 +98,9 @@ Error roll_back_what_the_server_prepared() {
     return true;
   });
   for (size_t i = 0; !error && i < own.size(); i++) {
-    if (decide(&own[i], false) != kXaOk) error = kErrEngine;
+    if (decide(&own[i], false) != kXaOk) {
+      error = Error(kErrEngine, "a transaction that the server had prepared was not rolled back");
+    }
   }
   return error;
 }

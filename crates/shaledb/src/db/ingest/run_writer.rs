@@ -66,8 +66,8 @@ impl RunWriter {
     fn begin_table(&mut self) -> Result<&mut TableWriter> {
         let core = &self.core;
         let id = core.new_file();
-        self.files.push(id);
         let file = core.env.fs.create(&core.path(FileKind::Run, id))?;
+        self.files.push(id);
         Ok(self.writer.insert(TableWriter::new(file, id, self.options)))
     }
 

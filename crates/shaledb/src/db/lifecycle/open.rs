@@ -191,6 +191,7 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
     let end = replay::replay(&*core.env.fs, &core.dir, &wals, start, &mut |batch| {
         prepared.read(&batch, &mut |op, from| replay.apply(op, from))
     })?;
+    replay.make_room()?;
     for (xid, undecided) in prepared.undecided {
         core.adopt_prepared(xid, undecided, &*core.env.clock);
     }

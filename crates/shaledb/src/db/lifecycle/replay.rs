@@ -20,6 +20,10 @@ pub(super) struct Replay<'a> {
     bound: u64,
     /// About how many bytes they have grown by since they were last counted.
     grown: u64,
+    /// The number of the last operation.
+    last_seq: SeqNo,
+    /// Trees whose active memtable is full.
+    full: Vec<Arc<TreeCore>>,
 }
 
 /// All memtables are counted when they may have grown by this part of their bound.
@@ -35,10 +39,18 @@ impl Replay<'_> {
         // what memtables take when the database is open for writing.
         let bound =
             if core.read_only { settings.memory_bytes / 2 } else { settings.memtables_bytes_max };
-        Replay { core, trees: core.trees.load_full(), flushed, bound, grown: 0 }
+        let trees = core.trees.load_full();
+        Replay { core, trees, flushed, bound, grown: 0, last_seq: 0, full: Vec::new() }
     }
 
+    /// Puts an operation into its memtable. All operations of a prepared transaction have the number
+    /// of its decision: they go into one memtable, since a table holds all of a number or nothing.
     pub fn apply(&mut self, op: &LogOp<'_>, needs_log_from: Option<SeqNo>) -> Result<()> {
+        if op.seq != self.last_seq {
+            self.make_room()?;
+            debug_assert!(op.seq > self.last_seq, "sequence numbers never go back");
+            self.last_seq = op.seq;
+        }
         // A tree that is not there has been dropped since.
         let Some(tree) = self.trees.by_id.get(&op.tree) else { return Ok(()) };
         if self.flushed.get(&op.tree).is_some_and(|&seq| op.seq <= seq) {
@@ -50,10 +62,19 @@ impl Replay<'_> {
             state.active.needs_log_from(from);
         }
         core.apply_op(&state.active, op);
-        if !core.read_only && state.active.bytes() as u64 >= core.settings.memtable_bytes {
-            core.seal(&mut core.leader.lock(), [&**tree]);
+        let is_full = state.active.bytes() as u64 >= core.settings.memtable_bytes;
+        if is_full && !core.read_only && !self.full.iter().any(|full| full.id == op.tree) {
+            self.full.push(tree.clone());
         }
         self.grown += (op.key.len() + op.value.len() + ENTRY_BYTES) as u64;
+        Ok(())
+    }
+
+    /// Seals what is full, and keeps the bound. To be called when all operations of a number are in.
+    pub fn make_room(&mut self) -> Result<()> {
+        for tree in self.full.drain(..) {
+            self.core.seal(&mut self.core.leader.lock(), [&*tree]);
+        }
         if self.grown < self.bound / COUNT_SHARE {
             return Ok(());
         }
