@@ -58,8 +58,8 @@ class Row {
 };
 
 // Names of all schemas are in there: for those who may see what others do.
-// Whether there is something to show, and this user may see it. These tables are plugins of their own:
-// the engine's is kept until the statement ends, so that UNINSTALL PLUGIN waits for it.
+// Whether there is something to show, and this user may see it. These tables are plugins of their
+// own: the engine's is kept until the statement ends, so that UNINSTALL PLUGIN waits for it.
 inline bool may_see(THD *thd) {
   static const LEX_CSTRING engine_name = {STRING_WITH_LEN("SHALE")};
   if (plugin_lock_by_name(thd, &engine_name, MYSQL_STORAGE_ENGINE_PLUGIN) == nullptr) return false;

@@ -43,8 +43,9 @@ impl Replay<'_> {
         Replay { core, trees, flushed, bound, grown: 0, last_seq: 0, full: Vec::new() }
     }
 
-    /// Puts an operation into its memtable. All operations of a prepared transaction have the number
-    /// of its decision: they go into one memtable, since a table holds all of a number or nothing.
+    /// Puts an operation into its memtable. All operations of a prepared transaction have the
+    /// number of its decision. They go into one memtable, since a tree's `flushed_seq` says that
+    /// all of a number is in tables, or nothing.
     pub fn apply(&mut self, op: &LogOp<'_>, needs_log_from: Option<SeqNo>) -> Result<()> {
         if op.seq != self.last_seq {
             self.make_room()?;
@@ -70,7 +71,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Seals what is full, and keeps the bound. To be called when all operations of a number are in.
+    /// Seals what is full, and keeps the bound. To be called when all of a number is in.
     pub fn make_room(&mut self) -> Result<()> {
         for tree in self.full.drain(..) {
             self.core.seal(&mut self.core.leader.lock(), [&*tree]);
