@@ -31,7 +31,7 @@ const SOURCES: &str = "mariadb/shale/src/";
 const TESTS: &str = "mariadb/shale/tests/";
 
 /// All C++ of the plugin and of its tests.
-fn files() -> Vec<Source> {
+pub fn files() -> Vec<Source> {
     let mut paths = Vec::new();
     for folder in [SOURCES, TESTS] {
         walk(&root().join(folder), &[".cc", ".h"], &mut paths);

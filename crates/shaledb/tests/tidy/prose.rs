@@ -15,7 +15,7 @@ const ELSEWHERE: [&str; 5] =
     [".cc", "lmdb.h", "lock0lock.cc", "peers/NAME/src/engine.rs", "wiredtiger.h"];
 
 /// All documents of the repository.
-fn documents() -> Vec<Source> {
+pub fn documents() -> Vec<Source> {
     let mut paths = Vec::new();
     walk(&root(), &[".md"], &mut paths);
     paths.iter().map(|path| read(path)).collect()

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A source file, read once.
+#[derive(Clone)]
 pub struct Source {
     /// Its path from the root of the workspace.
     pub path: String,

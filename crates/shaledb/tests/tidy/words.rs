@@ -2,8 +2,8 @@
 //!
 //! Names are taken apart (`small_codec`, `SmallCodec`), so that a word is found inside one.
 
-use super::report;
 use super::source::{Source, read, root, sources, walk};
+use super::{cpp, prose, report};
 
 /// A word, or words in a row, that the field does not know, and what to say.
 const WORDS: [(&str, &str); 12] = [
@@ -69,15 +69,10 @@ fn old_words(file: &Source) -> Vec<String> {
 
 #[test]
 fn words_are_the_fields() {
-    let mut files = sources();
     let mut paths = Vec::new();
-    walk(&root().join("mariadb/shale"), &[".cc", ".h"], &mut paths);
-    walk(&root().join("docs"), &[".md"], &mut paths);
-    walk(&root().join("python"), &[".py", ".pyi", ".md"], &mut paths);
-    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "mariadb/README.md"] {
-        paths.push(root().join(page));
-    }
-    files.extend(paths.iter().map(|path| read(path)));
+    walk(&root().join("python"), &[".py", ".pyi"], &mut paths);
+    let python: Vec<Source> = paths.iter().map(|path| read(path)).collect();
+    let files = [sources(), cpp::files(), prose::documents(), python].concat();
     let files = files.iter().filter(|file| !QUOTED.contains(&file.path.as_str()));
     report("words are the field's", files.flat_map(old_words).collect());
 }
