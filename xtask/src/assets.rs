@@ -1,6 +1,6 @@
 //! The plotting library that the reports embed: kept here as it was published.
 
-use crate::command::{Outcome, root, run};
+use crate::command::{Outcome, failed, read, root, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -97,14 +97,6 @@ fn sha256(path: &Path) -> Outcome<String> {
         .next()
         .map(str::to_owned)
         .ok_or_else(|| "sha256sum printed nothing".into())
-}
-
-fn read(path: &Path) -> Outcome<String> {
-    fs::read_to_string(path).map_err(|error| failed("read", path, &error))
-}
-
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("could not {what} {}: {error}", path.display())
 }
 
 #[cfg(test)]

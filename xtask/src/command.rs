@@ -1,5 +1,7 @@
 //! Running other programs, which is what most tasks do.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -9,6 +11,16 @@ pub(crate) type Outcome<T = ()> = Result<T, String>;
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
+}
+
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> Outcome<String> {
+    fs::read_to_string(path).map_err(|error| failed("read", path, &error))
+}
+
+/// The words for what could not be done with a file or folder.
+pub(crate) fn failed(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("could not {what} {}: {error}", path.display())
 }
 
 /// Where cargo puts what it builds in release.

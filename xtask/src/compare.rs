@@ -5,7 +5,7 @@
 //! machine's mood meets both. A ratio is always Shale / RocksDB; the ratio of a step is the median
 //! over the repeats.
 
-use crate::command::{Outcome, root, works};
+use crate::command::{Outcome, failed, root, works};
 use crate::peers::{self, Programs};
 use crate::step::Step;
 use crate::table;
@@ -96,8 +96,7 @@ pub(crate) fn run(options: &CompareOptions) -> Outcome {
         Path::new("/var/tmp").join(format!("shale-compare-{}", std::process::id()))
     });
     let out = root().join(&options.out);
-    std::fs::create_dir_all(&out)
-        .map_err(|error| format!("could not create {}: {error}", out.display()))?;
+    std::fs::create_dir_all(&out).map_err(|error| failed("create", &out, &error))?;
 
     let mut compare = Compare { options, programs, out, steps: Vec::new(), turn: 0 };
     let outcome = settings.iter().try_for_each(|(name, codecs)| {
@@ -197,9 +196,7 @@ impl Compare<'_> {
             .args(&self.options.flags)
             .env("SHALE_PEERS", peers)
             .stderr(Stdio::inherit());
-        let output = command
-            .output()
-            .map_err(|error| format!("could not run {}: {error}", program.display()))?;
+        let output = command.output().map_err(|error| failed("run", program, &error))?;
         // Its row is kept with all others; what is left of it says nothing more.
         let _ = std::fs::remove_dir_all(&run);
         if !output.status.success() {
@@ -223,7 +220,7 @@ impl Compare<'_> {
         let path = self.out.join("rows.jsonl");
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
         file.and_then(|mut file| writeln!(file, "{line}"))
-            .map_err(|error| format!("could not write {}: {error}", path.display()))
+            .map_err(|error| failed("write", &path, &error))
     }
 
     fn report(&self) -> Outcome {
@@ -242,8 +239,7 @@ impl Compare<'_> {
         println!("\n{heading}\nRatios are Shale / RocksDB 11.\n\n{}", table::terminal(&self.steps));
         let write = |name: &str, text: String| {
             let path = self.out.join(name);
-            std::fs::write(&path, text)
-                .map_err(|error| format!("could not write {}: {error}", path.display()))
+            std::fs::write(&path, text).map_err(|error| failed("write", &path, &error))
         };
         write("compare.md", format!("{heading}\n\n{}", table::markdown(&self.steps)))?;
         let json = serde_json::to_string_pretty(&table::json(&self.steps, &heading));

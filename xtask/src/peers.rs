@@ -5,7 +5,7 @@
 //! which gives RocksDB hardware checksums; `SHALE_PEER_RUSTFLAGS` replaces that, and a prebuilt
 //! RocksDB named by `ROCKSDB_LIB_DIR` is taken as it is.
 
-use crate::command::{Outcome, cargo, release, root, run, works};
+use crate::command::{Outcome, cargo, failed, release, root, run, works};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,8 +63,7 @@ pub(crate) fn peers(names: &[String]) -> Outcome {
 /// The packages under `peers/`.
 fn known() -> Outcome<Vec<String>> {
     let folder = root().join("peers");
-    let entries = std::fs::read_dir(&folder)
-        .map_err(|error| format!("could not read {}: {error}", folder.display()))?;
+    let entries = std::fs::read_dir(&folder).map_err(|error| failed("read", &folder, &error))?;
     let mut names: Vec<String> = entries
         .flatten()
         .filter(|entry| entry.path().join("Cargo.toml").exists())

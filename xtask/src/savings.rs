@@ -3,7 +3,7 @@
 //! Each table is a group of bars. A bar is what Shale needs in percent of what the peer needs; the
 //! track behind it is the peer. Colours follow the reader's light or dark mode.
 
-use crate::command::root;
+use crate::command::{Outcome, failed, read, root};
 use std::fmt::Write;
 use std::fs;
 
@@ -51,18 +51,12 @@ struct Bar {
 }
 
 /// Writes the picture.
-pub fn savings() -> Result<(), String> {
-    let page = read(PAGE)?;
+pub fn savings() -> Outcome {
+    let page = read(&root().join(PAGE))?;
     let path = root().join(PICTURE);
-    fs::write(&path, picture(&groups(&page)?))
-        .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+    fs::write(&path, picture(&groups(&page)?)).map_err(|error| failed("write", &path, &error))?;
     println!("Written: {PICTURE}");
     Ok(())
-}
-
-fn read(name: &str) -> Result<String, String> {
-    let path = root().join(name);
-    fs::read_to_string(&path).map_err(|error| format!("could not read {}: {error}", path.display()))
 }
 
 /// The sections of the page that have a table: a heading, a line on how it was measured, rows of
@@ -165,21 +159,25 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn text_of(name: &str) -> String {
+        read(&root().join(name)).unwrap()
+    }
+
     #[test]
     fn the_picture_is_that_of_the_tables() {
-        let groups = groups(&read(PAGE).unwrap()).unwrap();
+        let groups = groups(&text_of(PAGE)).unwrap();
         assert!(groups.iter().map(|group| group.bars.len()).sum::<usize>() >= 10);
         assert!(
-            read(PICTURE).unwrap() == picture(&groups),
+            text_of(PICTURE) == picture(&groups),
             "{PICTURE} is not what {PAGE} says; cargo xtask savings draws it"
         );
     }
 
     #[test]
     fn the_figures_are_those_of_the_runs() {
-        let groups = groups(&read(PAGE).unwrap()).unwrap();
+        let groups = groups(&text_of(PAGE)).unwrap();
         let sources = ["0003-rocksdb", "0008-mariadb-engine"]
-            .map(|name| read(&format!("docs/decisions/appendix/{name}.md")).unwrap());
+            .map(|name| text_of(&format!("docs/decisions/appendix/{name}.md")));
         assert_eq!(groups.len(), sources.len());
         for (group, source) in groups.iter().zip(&sources) {
             for bar in &group.bars {

@@ -1,6 +1,6 @@
 //! The tasks that drive other tools.
 
-use crate::command::{Outcome, cargo, root, run, works};
+use crate::command::{Outcome, cargo, failed, root, run, works};
 use std::path::Path;
 use std::process::Command;
 
@@ -107,8 +107,7 @@ pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
         return Err("cargo-fuzz is missing. Install it: cargo install cargo-fuzz".into());
     }
     let folder = root().join("fuzz/fuzz_targets");
-    let entries = std::fs::read_dir(&folder)
-        .map_err(|error| format!("could not read {}: {error}", folder.display()))?;
+    let entries = std::fs::read_dir(&folder).map_err(|error| failed("read", &folder, &error))?;
     let mut targets: Vec<String> = entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".rs").map(str::to_owned))
@@ -123,8 +122,7 @@ pub(crate) fn fuzz(seconds: u64, only: Option<&str>) -> Outcome {
     }
     for target in targets {
         let found = root().join("fuzz/target/corpus").join(&target);
-        std::fs::create_dir_all(&found)
-            .map_err(|error| format!("could not create {}: {error}", found.display()))?;
+        std::fs::create_dir_all(&found).map_err(|error| failed("create", &found, &error))?;
         let (found, kept) = (format!("target/corpus/{target}"), format!("corpus/{target}"));
         let limits = [format!("-max_total_time={seconds}"), "-timeout=60".to_owned()];
         let mut command = nightly();
