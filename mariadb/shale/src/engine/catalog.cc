@@ -56,6 +56,22 @@ std::string table_key(const std::string &path) { return "T" + path; }
 
 std::string renamed_key(const std::string &path) { return "R" + path; }
 
+std::string foreign_key(const ForeignKey &key) { return "F" + entry_name_of(key); }
+
+// As the server compares names: letter case aside.
+std::string fold_name(std::string_view name) {
+  std::string folded(name.size() * system_charset_info->casedn_multiply(), '\0');
+  folded.resize(system_charset_info->casedn(name.data(), name.size(), &folded[0], folded.size()));
+  return folded;
+}
+
+std::string table_name_of(const std::string &path) {
+  const size_t separator = path.rfind(FN_LIBCHAR);
+  const std::string file = separator == std::string::npos ? path : path.substr(separator + 1);
+  char name[NAME_LEN + 1];
+  return {name, filename_to_tablename(file.c_str(), name, sizeof(name))};
+}
+
 std::string bytes_of_number(uint64_t number) {
   std::string bytes;
   for (int shift = 56; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift));
@@ -141,6 +157,39 @@ bool parse(std::string_view bytes, TableDef *def) {
   return in.is_whole() && !def->forms.empty() && !def->indexes.empty();
 }
 
+namespace {
+
+struct Changes {
+  shale_batch *batch = nullptr;
+  shale_error *error = shale_batch_new(&batch);
+  ~Changes() { shale_batch_free(batch); }
+
+  void put(const shale_tree *tree, const std::string &key, const std::string &value) {
+    if (error == nullptr) {
+      error = shale_batch_put(batch, tree, key.data(), key.size(), value.data(), value.size());
+    }
+  }
+  void erase(const shale_tree *tree, const std::string &key) {
+    if (error == nullptr) {
+      error = shale_batch_delete(batch, tree, key.data(), key.size(), nullptr, 0);
+    }
+  }
+  void change(const shale_tree *tree, const ForeignKeys::Change &change) {
+    for (const ForeignKeys::Shared &key : change.gone) erase(tree, foreign_key(*key));
+    for (const ForeignKeys::Shared &key : change.come) put(tree, foreign_key(*key), bytes_of(*key));
+  }
+  void erase_numbers(const shale_tree *tree, uint64_t table_id) {
+    for (char kind : {'A', 'H', 'S'}) erase(tree, number_key(kind, table_id));
+  }
+  Error write(const shale_db *db, bool sync = true) {
+    return consume_error(error != nullptr ? error : shale_write(db, batch, sync));
+  }
+};
+
+}  // namespace
+
+Catalog::Catalog() : foreign_keys_({fold_name, table_name_of, is_intermediate}) {}
+
 Error Catalog::open(shale_db *db) {
   db_ = db;
   shale_tree *tree = nullptr;
@@ -150,7 +199,44 @@ Error Catalog::open(shale_db *db) {
   }
   tree_.reset(tree);
   if (Error error = erase_temporary()) return error;
+  if (Error error = read_foreign_keys()) return error;
   return drop_orphans();
+}
+
+Error Catalog::read_foreign_keys() {
+  ForeignKeys::Change found;
+  ForeignKeys::List lost;
+  Error error = each_of('F', "", [&](const std::string &name, std::string_view bytes) -> Error {
+    ForeignKey key;
+    if (!parse(name, bytes, &key)) {
+      return Error(HA_ERR_CRASHED_ON_USAGE, "a foreign key in the catalog is damaged, of table " +
+                                                std::string(name.c_str()) +
+                                                ": restore the catalog from a backup");
+    }
+    found.come.push_back(std::make_shared<const ForeignKey>(std::move(key)));
+    return 0;
+  });
+  for (size_t i = 0; !error && i < found.come.size();) {
+    TableDef def;
+    error = read(found.come[i]->child, &def);
+    if (error != HA_ERR_NO_SUCH_TABLE) {
+      i++;
+      continue;
+    }
+    error = 0;
+    lost.push_back(found.come[i]);
+    found.come.erase(found.come.begin() + static_cast<ptrdiff_t>(i));
+  }
+  if (error) return error;
+  foreign_keys_.apply(found);
+  if (lost.empty()) return 0;
+  Changes changes;
+  for (const ForeignKeys::Shared &key : lost) {
+    log_note("foreign key " + key->name + " is of table " + key->child +
+             ", which is not there, and is dropped");
+    changes.erase(tree_.get(), foreign_key(*key));
+  }
+  return changes.write(db_);
 }
 
 Error Catalog::erase_temporary() {
@@ -189,39 +275,19 @@ Error Catalog::write(const std::string &path, const TableDef &def) {
   return put(table_key(path), bytes_of(def), !def.temporary);
 }
 
-namespace {
-
-struct Changes {
-  shale_batch *batch = nullptr;
-  shale_error *error = shale_batch_new(&batch);
-  ~Changes() { shale_batch_free(batch); }
-
-  void put(const shale_tree *tree, const std::string &key, const std::string &value) {
-    if (error == nullptr) {
-      error = shale_batch_put(batch, tree, key.data(), key.size(), value.data(), value.size());
-    }
-  }
-  void erase(const shale_tree *tree, const std::string &key) {
-    if (error == nullptr) {
-      error = shale_batch_delete(batch, tree, key.data(), key.size(), nullptr, 0);
-    }
-  }
-  void erase_numbers(const shale_tree *tree, uint64_t table_id) {
-    for (char kind : {'A', 'H', 'S'}) erase(tree, number_key(kind, table_id));
-  }
-  Error write(const shale_db *db, bool sync = true) {
-    return consume_error(error != nullptr ? error : shale_write(db, batch, sync));
-  }
-};
-
-}  // namespace
-
 Error Catalog::erase(const std::string &path, const TableDef &def) {
   Changes changes;
   changes.erase(tree_.get(), table_key(path));
   changes.erase_numbers(tree_.get(), def.table_id);
   if (is_partition(path)) changes.erase(tree_.get(), renamed_key(path));
-  return changes.write(db_, !def.temporary);
+  std::unique_lock<std::mutex> lock(foreign_keys_lock_);
+  const ForeignKeys::Change change = foreign_keys_.dropped(path);
+  // Statements on tables without foreign keys write side by side.
+  if (change.empty()) lock.unlock();
+  changes.change(tree_.get(), change);
+  if (Error error = changes.write(db_, !def.temporary)) return error;
+  foreign_keys_.apply(change);
+  return 0;
 }
 
 Error Catalog::rename(const std::string &from, const std::string &to) {
@@ -240,7 +306,19 @@ Error Catalog::rename(const std::string &from, const std::string &to) {
   if (is_partition(from)) changes.erase(tree_.get(), renamed_key(from));
   // The server renames a table's partitions one by one, and has no way back from some of them.
   if (is_same_partition(from, to)) changes.put(tree_.get(), renamed_key(to), from);
-  return changes.write(db_);
+  std::unique_lock<std::mutex> lock(foreign_keys_lock_);
+  const ForeignKeys::Change change = foreign_keys_.renamed(from, to);
+  if (change.empty()) lock.unlock();
+  const std::string taken = foreign_keys_.taken_by(change);
+  if (!taken.empty()) {
+    return Error(HA_ERR_FOUND_DUPP_KEY, "there is a foreign key " + taken +
+                                            " in the database already: rename table " + from +
+                                            " otherwise, or drop that foreign key");
+  }
+  changes.change(tree_.get(), change);
+  if ((error = changes.write(db_))) return error;
+  foreign_keys_.apply(change);
+  return 0;
 }
 
 Error Catalog::renamed(std::vector<std::pair<std::string, std::string>> *found) const {

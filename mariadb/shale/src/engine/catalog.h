@@ -4,6 +4,7 @@
 //   A <table id>            the next automatic number
 //   H <table id>            up to where hidden keys have been given out
 //   S <table id>            what ANALYZE TABLE found
+//   F <path of a table> 0 <name>  a foreign key of it
 //   R <path of a partition> the path it had before its table was renamed, until the next start
 //   L <path of a table>     it had no .frm file when the server began
 //   N                       the next table id
@@ -14,6 +15,7 @@
 
 #include "codec/table_def.h"
 #include "engine/errors.h"
+#include "engine/foreign_keys.h"
 #include "engine/handles.h"
 
 #include <functional>
@@ -29,6 +31,7 @@ namespace shale_sql {
 
 class Catalog {
  public:
+  Catalog();
   // Opens it, made if there is none, and drops trees that belong to no table. 0, or an error's
   // number.
   Error open(shale_db *db);
@@ -37,8 +40,9 @@ class Catalog {
   // The definition of the table at a path; HA_ERR_NO_SUCH_TABLE if there is none.
   Error read(const std::string &path, TableDef *def) const;
   Error write(const std::string &path, const TableDef &def);
-  // The table's definition and all its numbers, in one step.
+  // The table's definition, its foreign keys and all its numbers, in one step.
   Error erase(const std::string &path, const TableDef &def);
+  // Its foreign keys, and those of its children, follow it in the same step.
   Error rename(const std::string &from, const std::string &to);
   // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
   Error replace(const std::string &path, const TableDef &old, const TableDef &def);
@@ -69,11 +73,16 @@ class Catalog {
   Error read_text(char kind, uint64_t table_id, std::string *text) const;
   Error write_text(char kind, uint64_t table_id, const std::string &text);
 
+  // As the entries F have them. Only this class changes them.
+  const ForeignKeys &foreign_keys() const { return foreign_keys_; }
+
  private:
   Error put(const std::string &key, const std::string &value, bool sync);
   // Temporary tables of before a crash.
   Error erase_temporary();
   Error drop_orphans();
+  // Reads all entries F, and erases those whose table is not there.
+  Error read_foreign_keys();
   using Visit = std::function<Error(const std::string &, std::string_view)>;
   // All entries of a kind whose path begins with these bytes, until one visit fails.
   Error each_of(char kind, const std::string &beginning, const Visit &visit) const;
@@ -86,6 +95,8 @@ class Catalog {
   shale_db *db_ = nullptr;
   TreeHandle tree_;
   std::mutex ids_;
+  ForeignKeys foreign_keys_;
+  std::mutex foreign_keys_lock_;  // from looking at them to having written what changes
 };
 
 std::string tree_name(uint64_t table_id, uint32_t index_id);
