@@ -751,9 +751,9 @@ shale_error *shale_txn_multi_get_locked(shale_txn *txn,
 SHALE_MUST_USE shale_error *shale_txn_set_lock_timeout(shale_txn *txn, uint64_t millis);
 
 // Gives up the lock of a key that the last locking read or scan of it, or shale_txn_lock, has
-// taken, as for a row that does not match after all. It does so at SHALE_READ_COMMITTED only, and of a key that was not
-// written. A lock that the key had before that read it keeps: one that was shared is so again.
-// `unlocked`, which may be NULL, becomes whether nothing of it is left.
+// taken, as for a row that does not match after all. It does so at SHALE_READ_COMMITTED only, and
+// of a key that was not written. A lock that the key had before that read it keeps: one that was
+// shared is so again. `unlocked`, which may be NULL, becomes whether nothing of it is left.
 SHALE_MUST_USE
 shale_error *shale_txn_unlock(shale_txn *txn,
                               const shale_tree *tree,

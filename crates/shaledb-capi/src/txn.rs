@@ -560,9 +560,9 @@ pub unsafe extern "C" fn shale_txn_set_lock_timeout(
 }
 
 /// Gives up the lock of a key that the last locking read or scan of it, or shale_txn_lock, has
-/// taken, as for a row that does not match after all. It does so at SHALE_READ_COMMITTED only, and of a key that was not
-/// written. A lock that the key had before that read it keeps: one that was shared is so again.
-/// `unlocked`, which may be NULL, becomes whether nothing of it is left.
+/// taken, as for a row that does not match after all. It does so at SHALE_READ_COMMITTED only, and
+/// of a key that was not written. A lock that the key had before that read it keeps: one that was
+/// shared is so again. `unlocked`, which may be NULL, becomes whether nothing of it is left.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_unlock(

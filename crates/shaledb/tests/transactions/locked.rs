@@ -146,7 +146,7 @@ fn a_lock_is_that_of_the_read() {
                 assert!(other.put(&tree, b"k", b"1").is_err());
                 drop(other);
                 let locks = db.locks(10).unwrap();
-                shown.push(locks.into_iter().map(|lock| lock.lock).collect::<Vec<_>>());
+                shown.push(locks.into_iter().map(|lock| lock.text).collect::<Vec<_>>());
                 assert_eq!(txn.unlock(&tree, b"k").unwrap(), isolation == Isolation::ReadCommitted);
             }
             assert_eq!(shown[0], shown[1]);

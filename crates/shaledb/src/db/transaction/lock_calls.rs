@@ -74,9 +74,9 @@ impl Transaction {
     }
 
     /// Gives up the lock of a key that the last locking read of it (or [`Transaction::lock`]) has
-    /// taken, as for a row that does not match after all; answers whether nothing of it is left. It does so at
-    /// [`Isolation::ReadCommitted`] only, and of a key that was not written. A lock that the key
-    /// had before that read it keeps: one that was shared is so again. Locks of gaps stay.
+    /// taken, as for a row that does not match after all; answers whether nothing of it is left. It
+    /// does so at [`Isolation::ReadCommitted`] only, and of a key that was not written. A lock that
+    /// the key had before that read it keeps: one that was shared is so again. Locks of gaps stay.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

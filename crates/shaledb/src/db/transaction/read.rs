@@ -239,8 +239,8 @@ impl Transaction {
         }
     }
 
-    /// What reads of locked keys see: the newest. Whoever held a lock before has let go of it after
-    /// his commit was visible, so it is asked for once the locks are held. An optimistic transaction
+    /// What reads of locked keys see: the newest, asked for when the locks are held, since whoever
+    /// held one before has let go of it after his commit was visible. An optimistic transaction
     /// sees its snapshot.
     fn locked_view(&self) -> Option<&Snapshot> {
         if self.is_optimistic() { self.snapshot.as_ref() } else { None }
