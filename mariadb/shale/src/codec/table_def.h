@@ -46,7 +46,7 @@ struct IndexDef {
   bool unique = false;  // no two rows have the same values, unless one is NULL
   // Of the index's own columns, in order. None: the hidden primary key, or a definition of format 1
   // until the table is next opened.
-  std::vector<PartDef> parts;
+  std::vector<PartDef> parts{};
 };
 
 struct TableDef {
