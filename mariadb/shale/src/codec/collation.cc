@@ -154,6 +154,16 @@ bool Collation::skip(Reader *key, uchar mask) const {
   return true;
 }
 
+void Collation::describe(std::string *out) const {
+  out->push_back(static_cast<char>(level_count_));
+  for (unsigned i = 0; i < level_count_; i++) {
+    const Level &level = levels_[i];
+    const unsigned size = level.padded ? level.pad.size : 0;
+    out->push_back(static_cast<char>(size));
+    append_bytes(out, level.pad.bytes, size);
+  }
+}
+
 bool Collation::restore(Reader *key, uchar mask, uchar *to, size_t room, size_t *n) const {
   if (levels_[0].padded) return restore_padded(key, mask, levels_[0].pad.bytes[0], to, room, n);
   return restore_plain(key, mask, to, room, n);

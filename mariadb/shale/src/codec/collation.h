@@ -26,6 +26,10 @@ class Collation {
   bool restore(Reader *key, uchar mask, uchar *to, size_t room, size_t *n) const;
   bool loses_spaces() const { return levels_[0].padded; }
 
+  // Appends what key_shape.h needs to pass over forms: the number of levels, then of each the size
+  // of its pad, 0 if it has none, and the pad.
+  void describe(std::string *out) const;
+
   // The longest form of a string of at most `n` bytes. Of the Unicode collations: if no character
   // has more weights than the collation declares.
   size_t max_bytes(size_t n) const;

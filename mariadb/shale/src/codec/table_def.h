@@ -22,8 +22,20 @@ struct InstantDefault {
   std::string value;  // as in a row, without its length
 };
 
-// How one column is within the keys of an index. `kind` and `form` are bytes to be compared with
-// those of another part (key_shape.h), without the server's definition of either table.
+// The first byte of a part's form. Of kText and kBinary follows how they end (Collation::describe)
+// and the collation's number, of the others how many bytes they have. These are on disk.
+enum class FormClass : char {
+  kSigned = 'i',    // the highest byte first, the sign turned
+  kUnsigned = 'u',  // the highest byte first
+  kReal = 'r',
+  kBytes = 'b',   // as rows have them, which is how InnoDB compares them
+  kBinary = 'v',  // bytes of any number
+  kText = 't',    // weights of a collation
+  kSorted = 's',  // of a type of a plugin, whose name follows
+};
+
+// How one column is within the keys of an index. `kind` and `form` are compared with those of
+// another part (key_shape.h), without the server's definition of either table.
 struct PartDef {
   std::string column;        // its name
   bool nullable = false;     // a byte that says NULL or not comes before its form
