@@ -4,6 +4,9 @@
 
 #include "server.h"
 
+#include <sql_parse.h>
+#include <table_cache.h>
+
 #include "codec/key_shape.h"
 #include "engine/engine.h"
 #include "engine/errors.h"

@@ -164,11 +164,15 @@ Error Catalog::put(const std::string &key, const std::string &value, bool sync) 
 
 Error Catalog::write(const std::string &path, const TableDef &def) {
   // Without a sync: a temporary table does not outlive a crash in any case.
-  return put(table_key(path), bytes_of(def), !def.temporary);
+  Error error = put(table_key(path), bytes_of(def), !def.temporary);
+  definitions_++;
+  return error;
 }
 
 Error Catalog::complete(const std::string &path, const TableDef &def) {
-  return put(table_key(path), bytes_of(def), false);
+  Error error = put(table_key(path), bytes_of(def), false);
+  definitions_++;
+  return error;
 }
 
 Error Catalog::write_new(const std::string &path, const TableDef &def,
@@ -181,6 +185,7 @@ Error Catalog::write_new(const std::string &path, const TableDef &def,
   changes.put(tree_.get(), table_key(path), bytes_of(def));
   changes.change(tree_.get(), change);
   if (Error error = changes.write(db_)) return error;
+  definitions_++;
   foreign_keys_.apply(change);
   return 0;
 }
@@ -196,6 +201,7 @@ Error Catalog::erase(const std::string &path, const TableDef &def) {
   if (change.empty()) lock.unlock();
   changes.change(tree_.get(), change);
   if (Error error = changes.write(db_, !def.temporary)) return error;
+  definitions_++;
   foreign_keys_.apply(change);
   return 0;
 }
@@ -227,6 +233,7 @@ Error Catalog::rename(const std::string &from, const std::string &to) {
   }
   changes.change(tree_.get(), change);
   if ((error = changes.write(db_))) return error;
+  definitions_++;
   foreign_keys_.apply(change);
   return 0;
 }
@@ -267,7 +274,9 @@ Error Catalog::replace(const std::string &path, const TableDef &old, const Table
   Changes changes;
   if (old.table_id != def.table_id) changes.erase_numbers(tree_.get(), old.table_id);
   changes.put(tree_.get(), table_key(path), bytes_of(def));
-  return changes.write(db_);
+  Error error = changes.write(db_);
+  definitions_++;
+  return error;
 }
 
 Error Catalog::write_all(const std::vector<Redefined> &tables) {
@@ -278,7 +287,9 @@ Error Catalog::write_all(const std::vector<Redefined> &tables) {
       changes.put(tree_.get(), number_key('A', one.def->table_id), bytes_of_number(one.number));
     }
   }
-  return changes.write(db_);
+  Error error = changes.write(db_);
+  definitions_++;
+  return error;
 }
 
 Error Catalog::new_table_id(uint64_t *id) {

@@ -19,6 +19,7 @@
 #include "engine/foreign_keys.h"
 #include "engine/handles.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -81,6 +82,8 @@ class Catalog {
 
   // As the entries F have them. Only this class changes them.
   const ForeignKeys &foreign_keys() const { return foreign_keys_; }
+  // Grows when a definition is made, changes or goes.
+  uint64_t definitions() const { return definitions_.load(std::memory_order_acquire); }
 
  private:
   Error put(const std::string &key, const std::string &value, bool sync);
@@ -102,6 +105,7 @@ class Catalog {
   TreeHandle tree_;
   std::mutex ids_;
   ForeignKeys foreign_keys_;
+  std::atomic<uint64_t> definitions_{0};
   std::mutex foreign_keys_lock_;  // from looking at them to having written what changes
 };
 

@@ -5,6 +5,7 @@
 #include "handler/ha_shale.h"
 
 #include "codec/index_defs.h"
+#include "ddl/constraints.h"
 #include "ddl/ddl_recovery.h"
 #include "ddl/options.h"
 #include "ddl/table_trees.h"
@@ -35,16 +36,7 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
   }
   if (info->data_file_name != nullptr) return refuse("DATA DIRECTORY");
   if (info->index_file_name != nullptr) return refuse("INDEX DIRECTORY");
-  THD *thd = form->in_use;
-  if (const char *what = refused_row_format(thd, info)) return refuse(what);
-  // Foreign keys are not in `form`: the statement's own list has them.
-  if (thd != nullptr && (thd_sql_command(thd) == SQLCOM_CREATE_TABLE ||
-                         thd_sql_command(thd) == SQLCOM_ALTER_TABLE)) {
-    List_iterator<Key> keys(thd->lex->alter_info.key_list);
-    while (Key *key = keys++) {
-      if (key->type == Key::FOREIGN_KEY) return refuse("FOREIGN KEY");
-    }
-  }
+  if (const char *what = refused_row_format(form->in_use, info)) return refuse(what);
   return 0;
 }
 
@@ -96,12 +88,17 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
     if (number != form->s->primary_key) add(form->key_info[number].name.str);
   }
   describe_indexes(form, &def);
+  ForeignKeys::List keys;
+  if (thd_sql_command(ha_thd()) == SQLCOM_CREATE_TABLE && !is_partition(name)) {
+    const ConstraintTable made = {ha_thd(), name, form, &def, def.temporary};
+    if (int error = constraints_of(made, &keys)) return error;
+  }
   std::vector<TreeHandle> trees;
   Error error = make_table_trees(def, &trees);
   if (!error && info->auto_increment_value > 1) {
     error = engine().catalog.write_number('A', def.table_id, info->auto_increment_value);
   }
-  if (!error) error = engine().catalog.write(name, def);
+  if (!error) error = engine().catalog.write_new(name, def, keys);
   if (error) drop_table_trees(def);
   SharedTable::forget(name, false);
   // A temporary table is seen by the transaction that makes it.

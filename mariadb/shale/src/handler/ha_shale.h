@@ -1,6 +1,6 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
 // close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique, ha_load,
-// ha_rewrite (writing), ha_ddl (create, drop, rename, empty), ha_alter (in place), ha_info
+// ha_rewrite, ha_references (writing), ha_ddl (create, drop, rename, empty), ha_foreign, ha_alter (in place), ha_info
 // (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache.
 #pragma once
 
@@ -103,6 +103,14 @@ class ha_shale final : public handler {
   int rename_table(const char *from, const char *to) override;
   int truncate() override;
   ulonglong table_version() const override;
+
+  // ha_foreign
+  char *get_foreign_key_create_info() override;
+  void free_foreign_key_create_info(char *text) override;
+  int get_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
+  int get_parent_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
+  bool referenced_by_foreign_key() const noexcept override;
+  bool can_switch_engines() override;
 
   // ha_alter
   enum_alter_inplace_result check_if_supported_inplace_alter(
@@ -249,7 +257,7 @@ class ha_shale final : public handler {
   shale_action insert_action() const;
   int add_entry(const uchar *row, size_t place, const RowKeys &keys);
   void add_row(const uchar *row, const RowKeys &keys, shale_action action);
-  int add_change(const uchar *new_row, const RowKeys &was, const RowKeys &is);
+  int add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   void keep_entries(const RowKeys &was, const RowKeys &is);
   int duplicate(size_t place, std::string_view primary);
   int begin_row();
@@ -269,6 +277,17 @@ class ha_shale final : public handler {
   bool place_of_entry(size_t place, const RowKeys &keys, Place *found) const;
   int lock_place_of(size_t place, const RowKeys &keys);
   int check_entry(const uchar *row, size_t place, const RowKeys &keys);
+
+  // Foreign keys (ha_references)
+  int begin_references();
+  bool has_parents(size_t place) const;
+  bool has_children(size_t place) const;
+  int no_parent(const shale_sql::ForeignKey &key);
+  int has_child(const shale_sql::ForeignKey &key);
+  int look_up_other(const shale_sql::Link &link, const std::string &key, bool *found);
+  int check_parents(size_t place, const RowKeys &keys);
+  bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
+  int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
 
   // Rows that others have changed since the snapshot (ha_rewrite)
   int begin_plain_read(shale_sql::Trx *trx);
@@ -375,6 +394,7 @@ class ha_shale final : public handler {
   std::string duplicate_primary_;
   RowKeys was_, is_;
   shale_sql::RowWrite row_write_;
+  std::shared_ptr<const shale_sql::Links> references_;  // of a statement that writes; or none
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

@@ -1,0 +1,79 @@
+// Finds both indexes of each foreign key of a table.
+
+#include "tables/links.h"
+
+#include "server.h"
+
+#include "ddl/constraints.h"
+#include "engine/engine.h"
+
+namespace shale_sql {
+
+namespace {
+
+size_t place_of(const TableDef &def, const IndexDef *index) {
+  return index == nullptr ? Link::kNone : static_cast<size_t>(index - def.indexes.data());
+}
+
+Error open_other(const std::string &path, const TableDef &own, const std::string &own_path,
+                 const std::vector<std::string> &columns, Link *link) {
+  TableDef read;
+  const TableDef *def = &own;
+  if (path != own_path) {
+    Error error = engine().catalog.read(path, &read);
+    if (error == HA_ERR_NO_SUCH_TABLE) return 0;
+    if (error) return error;
+    def = &read;
+  }
+  if (def->temporary) return 0;
+  const IndexDef *index = index_with(*def, columns);
+  if (index == nullptr) return 0;
+  const bool is_primary = index == def->indexes.data();
+  link->is_whole_unique = (is_primary || index->unique) && index->parts.size() == columns.size();
+  link->other_parts = index->parts;
+  shale_tree *tree = nullptr;
+  const std::string name = tree_name(def->table_id, index->id);
+  Error error = consume_error(
+      shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree));
+  link->other.reset(tree);
+  return error;
+}
+
+Error make_link(const ForeignKeys::Shared &key, const std::string &path, const TableDef &def,
+                bool is_child, Link *link) {
+  const std::vector<std::string> &own = is_child ? key->columns : key->parent_columns;
+  const std::vector<std::string> &other = is_child ? key->parent_columns : key->columns;
+  link->key = key;
+  link->columns = own.size();
+  const IndexDef *index = index_with(def, own);
+  link->place = place_of(def, index);
+  if (index != nullptr) link->own_parts = index->parts;
+  return open_other(is_child ? key->parent : key->child, def, path, other, link);
+}
+
+}  // namespace
+
+uint64_t links_version() {
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  // Both only grow, so that their sum tells of each change.
+  return keys.any() ? 1 + keys.version() + engine().catalog.definitions() : 0;
+}
+
+Error links_of(const std::string &path, const TableDef &def, std::shared_ptr<const Links> *found) {
+  auto links = std::make_shared<Links>();
+  // Read first: a change meanwhile makes them outdated at once.
+  links->version = links_version();
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  for (const ForeignKeys::Shared &key : keys.of_child(path)) {
+    links->parents.emplace_back();
+    if (Error error = make_link(key, path, def, true, &links->parents.back())) return error;
+  }
+  for (const ForeignKeys::Shared &key : keys.of_parent(path)) {
+    links->children.emplace_back();
+    if (Error error = make_link(key, path, def, false, &links->children.back())) return error;
+  }
+  *found = std::move(links);
+  return 0;
+}
+
+}  // namespace shale_sql
