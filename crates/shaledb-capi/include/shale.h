@@ -724,14 +724,36 @@ shale_error *shale_txn_multi_get(shale_txn *txn,
                                  size_t count,
                                  shale_bytes **values);
 
+// Locks a key, there or not, as shale_txn_get with SHALE_LOCK_SHARED or SHALE_LOCK_EXCLUSIVE does,
+// but does not look it up. So many keys are locked one by one, and then looked up together by
+// shale_txn_multi_get_locked.
+SHALE_MUST_USE
+shale_error *shale_txn_lock(shale_txn *txn,
+                            const shale_tree *tree,
+                            int lock,
+                            const void *key,
+                            size_t key_len);
+
+// The newest values of `count` keys that the transaction has locked, shared or exclusive: what
+// shale_txn_get with a lock gives for each, but cheaper. It locks nothing itself: of a key that is
+// not locked the value may be out of date at once. `values` has room for `count`; those of keys
+// that are not there become NULL.
+SHALE_MUST_USE
+shale_error *shale_txn_multi_get_locked(shale_txn *txn,
+                                        const shale_tree *tree,
+                                        const void *const *keys,
+                                        const size_t *key_lens,
+                                        size_t count,
+                                        shale_bytes **values);
+
 // How long calls of the transaction wait for a lock from now on, 0: not at all. So a statement
 // that is to skip what others have locked sets 0 and takes SHALE_LOCK_TIMEOUT for an answer.
 SHALE_MUST_USE shale_error *shale_txn_set_lock_timeout(shale_txn *txn, uint64_t millis);
 
-// Gives up the lock of a key that the last locking read or scan of it has taken, as for a row that
-// does not match after all. It does so at SHALE_READ_COMMITTED only, and of a key that was not
-// written. A lock that the key had before that read it keeps: one that was shared is so again.
-// `unlocked`, which may be NULL, becomes whether nothing of it is left.
+// Gives up the lock of a key that the last locking read or scan of it, or shale_txn_lock, has
+// taken, as for a row that does not match after all. It does so at SHALE_READ_COMMITTED only, and
+// of a key that was not written. A lock that the key had before that read it keeps: one that was
+// shared is so again. `unlocked`, which may be NULL, becomes whether nothing of it is left.
 SHALE_MUST_USE
 shale_error *shale_txn_unlock(shale_txn *txn,
                               const shale_tree *tree,

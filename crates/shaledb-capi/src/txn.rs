@@ -495,6 +495,54 @@ pub unsafe extern "C" fn shale_txn_multi_get(
     })
 }
 
+/// Locks a key, there or not, as shale_txn_get with SHALE_LOCK_SHARED or SHALE_LOCK_EXCLUSIVE does,
+/// but does not look it up. So many keys are locked one by one, and then looked up together by
+/// shale_txn_multi_get_locked.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_lock(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    lock: c_int,
+    key: *const c_void,
+    key_len: usize,
+) -> *mut shale_error {
+    guard(|| {
+        let mode = lock_of(lock)?
+            .ok_or_else(|| Fail::Argument("a key is locked shared or exclusive".to_owned()))?;
+        // SAFETY: a live handle, and bytes with their length.
+        let (tree, key) = unsafe { (handle(tree, "tree")?, bytes(key, key_len, "key")?) };
+        // SAFETY: a live handle.
+        let txn = unsafe { handle_mut(txn, "txn") }?;
+        Ok(txn.txn.lock(&tree.tree, key, mode)?)
+    })
+}
+
+/// The newest values of `count` keys that the transaction has locked, shared or exclusive: what
+/// shale_txn_get with a lock gives for each, but cheaper. It locks nothing itself: of a key that is
+/// not locked the value may be out of date at once. `values` has room for `count`; those of keys
+/// that are not there become NULL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_txn_multi_get_locked(
+    txn: *mut shale_txn,
+    tree: *const shale_tree,
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    values: *mut *mut shale_bytes,
+) -> *mut shale_error {
+    guard(|| {
+        // SAFETY: live handles.
+        let (txn, tree) = unsafe { (handle_mut(txn, "txn")?, handle(tree, "tree")?) };
+        // SAFETY: `count` keys with their lengths.
+        let keys = unsafe { many_keys(keys, key_lens, count, values) }?;
+        let found = txn.txn.multi_get_locked(&tree.tree, &keys)?;
+        // SAFETY: `count` places for pointers.
+        unsafe { give_values(values, found) }
+    })
+}
+
 /// How long calls of the transaction wait for a lock from now on, 0: not at all. So a statement
 /// that is to skip what others have locked sets 0 and takes SHALE_LOCK_TIMEOUT for an answer.
 #[must_use]
@@ -511,10 +559,10 @@ pub unsafe extern "C" fn shale_txn_set_lock_timeout(
     })
 }
 
-/// Gives up the lock of a key that the last locking read or scan of it has taken, as for a row that
-/// does not match after all. It does so at SHALE_READ_COMMITTED only, and of a key that was not
-/// written. A lock that the key had before that read it keeps: one that was shared is so again.
-/// `unlocked`, which may be NULL, becomes whether nothing of it is left.
+/// Gives up the lock of a key that the last locking read or scan of it, or shale_txn_lock, has
+/// taken, as for a row that does not match after all. It does so at SHALE_READ_COMMITTED only, and
+/// of a key that was not written. A lock that the key had before that read it keeps: one that was
+/// shared is so again. `unlocked`, which may be NULL, becomes whether nothing of it is left.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_txn_unlock(

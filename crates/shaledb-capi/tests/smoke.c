@@ -427,8 +427,8 @@ static void transactions(shale_db *db, shale_tree *a) {
 }
 
 static void inserts(shale_db *db, shale_tree *a) {
-  const void *keys[3] = {"i1", "none", "t1"};
-  size_t lens[3] = {2, 4, 2}, i;
+  const void *keys[3] = {"i1", "none", "t1"}, *locked[2] = {"m1", "m2"};
+  size_t lens[3] = {2, 4, 2}, locked_lens[2] = {2, 2}, i;
   shale_bytes *values[3] = {NULL, NULL, NULL}, *existing = NULL;
   shale_txn *one = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS_LATEST);
   shale_txn *two = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
@@ -464,6 +464,20 @@ static void inserts(shale_db *db, shale_tree *a) {
   }
   OK(shale_txn_multi_get(one, a, NULL, NULL, 0, NULL));
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_multi_get(one, a, keys, NULL, 3, values));
+  /* Locked one by one, looked up together. */
+  OK(shale_put(a, "m1", 2, "1", 1, false));
+  OK(shale_txn_lock(one, a, SHALE_LOCK_SHARED, "m1", 2));
+  OK(shale_txn_lock(two, a, SHALE_LOCK_SHARED, "m1", 2));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_lock(two, a, SHALE_LOCK_EXCLUSIVE, "m1", 2));
+  OK(shale_txn_lock(one, a, SHALE_LOCK_EXCLUSIVE, "m2", 2)); /* which is not there */
+  FAILS(SHALE_LOCK_TIMEOUT, shale_txn_lock(two, a, SHALE_LOCK_SHARED, "m2", 2));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_lock(one, a, SHALE_LOCK_NONE, "m1", 2));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_lock(one, a, SHALE_LOCK_SHARED, NULL, 2));
+  OK(shale_txn_multi_get_locked(one, a, locked, locked_lens, 2, values));
+  CHECK(are(values[0], "1") && values[1] == NULL);
+  shale_bytes_free(values[0]);
+  OK(shale_txn_multi_get_locked(one, a, NULL, NULL, 0, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_txn_multi_get_locked(one, a, locked, NULL, 2, values));
   OK(shale_txn_put_unlocked(two, a, "i1", 2, "2", 1)); /* though `one` has locked it */
   OK(shale_txn_wrote(two, a, "i1", 2, &wrote, NULL));
   OK(shale_txn_wrote(one, a, "t1", 2, NULL, &changed));

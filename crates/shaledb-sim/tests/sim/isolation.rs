@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use shaledb::fs::mem::MemFs;
 use shaledb::{
-    Concurrency, Db, Error, Isolation, OnConflict, Transaction, TransactionOptions, Tree,
+    Concurrency, Db, Error, Isolation, LockMode, OnConflict, Transaction, TransactionOptions, Tree,
     WriteOptions,
 };
 use shaledb_sim::history::{Anomaly, Event, Run, check};
@@ -114,9 +114,15 @@ impl World {
             }
             Next::Append(key, value) => {
                 let at = key.to_be_bytes();
-                let before = match self.locking {
-                    true => txn.get_for_update(&self.tree, &at)?,
-                    false => txn.get(&self.tree, &at)?,
+                let before = match (self.locking, value % 2) {
+                    (true, 0) => txn.get_for_update(&self.tree, &at)?,
+                    (true, _) => {
+                        txn.lock(&self.tree, &at, LockMode::Exclusive)?;
+                        // As late as it may be looked up: what is locked stays as it is.
+                        self.db.step()?;
+                        txn.multi_get_locked(&self.tree, &[at])?.pop().flatten()
+                    }
+                    (false, _) => txn.get(&self.tree, &at)?,
                 };
                 let mut bytes = before.map(shaledb::Value::into_vec).unwrap_or_default();
                 bytes.extend_from_slice(&value.to_le_bytes());

@@ -1,6 +1,6 @@
 //! The locks of a transaction: asked for, waited for, given up.
 
-use super::options::Isolation;
+use super::options::{Isolation, LockMode};
 use super::txn::Transaction;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
@@ -42,10 +42,41 @@ impl Transaction {
         self.options.lock_timeout = timeout;
     }
 
-    /// Gives up the lock of a key that the last locking read of it has taken, as for a row that
-    /// does not match after all; answers whether nothing of it is left. It does so at
-    /// [`Isolation::ReadCommitted`] only, and of a key that was not written. A lock that the key
-    /// had before that read it keeps: one that was shared is so again. Locks of gaps stay.
+    /// Locks a key, there or not, as [`Transaction::get_for_share`] or
+    /// [`Transaction::get_for_update`] does, but does not look it up. So many keys are locked one
+    /// by one, and then looked up together by [`Transaction::multi_get_locked`].
+    ///
+    /// # Errors
+    /// As those calls: those of locks; [`Error::Conflict`] if the lock is exclusive and the key has
+    /// been changed since the transaction's snapshot (see [`OnConflict`](crate::OnConflict)).
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// use shaledb::{LockMode, TransactionOptions};
+    /// use std::time::Duration;
+    ///
+    /// let options = TransactionOptions { lock_timeout: Duration::ZERO, ..Default::default() };
+    /// let (mut one, mut two) = (db.begin(options)?, db.begin(options)?);
+    /// one.lock(&tree, b"a", LockMode::Shared)?;
+    /// two.lock(&tree, b"a", LockMode::Shared)?;
+    /// assert!(two.put(&tree, b"a", b"1").is_err());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn lock(&mut self, tree: &Tree, key: &[u8], mode: LockMode) -> Result<()> {
+        self.check(tree)?;
+        self.protect(tree, Span::Key(key), mode.as_mode())?;
+        if mode == LockMode::Exclusive && !self.is_optimistic() {
+            self.check_unchanged(tree, Span::Key(key))?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the lock of a key that the last locking read of it (or [`Transaction::lock`]) has
+    /// taken, as for a row that does not match after all; answers whether nothing of it is left. It
+    /// does so at [`Isolation::ReadCommitted`] only, and of a key that was not written. A lock that
+    /// the key had before that read it keeps: one that was shared is so again. Locks of gaps stay.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -93,8 +124,8 @@ impl Transaction {
         Ok(self.handle.core.locks.escalate(&mut self.owner, 2))
     }
 
-    /// Locks for a pessimistic transaction.
-    pub(super) fn lock(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
+    /// Locks keys for a pessimistic transaction.
+    pub(super) fn lock_span(&mut self, tree: &Tree, span: Span<'_>, mode: Mode) -> Result<()> {
         self.lock_with(tree.id(), span, mode, self.wait())
     }
 

@@ -1,5 +1,6 @@
 //! How a transaction behaves; for [`Db::begin`](crate::Db::begin).
 
+use crate::txn::Mode;
 use std::time::Duration;
 
 /// What a transaction's reads see of what others commit meanwhile, and which anomalies can be.
@@ -124,6 +125,16 @@ pub enum LockMode {
     Shared,
     /// Others may read it without a lock only.
     Exclusive,
+}
+
+impl LockMode {
+    /// As the lock table calls it.
+    pub(super) fn as_mode(self) -> Mode {
+        match self {
+            LockMode::Shared => Mode::Shared,
+            LockMode::Exclusive => Mode::Exclusive,
+        }
+    }
 }
 
 /// How a transaction behaves; for [`Db::begin`](crate::Db::begin).

@@ -169,7 +169,7 @@ impl Transaction {
             Some(Ok(())) => {}
             None | Some(Err(Error::LockTimeout { .. })) => {
                 // Perhaps it is there, and others have found it too, or wait for who inserts it.
-                self.lock(tree, span, Mode::Shared)?;
+                self.lock_span(tree, span, Mode::Shared)?;
                 if let Some(existing) = self.read_at(tree, key, None)? {
                     self.check_unchanged(tree, span)?;
                     self.keep_lock(tree, key, Mode::Shared);
@@ -177,7 +177,7 @@ impl Transaction {
                 }
                 // Of two who held it shared and then asked to write one would have to give way.
                 self.handle.core.locks.give_up_last(&mut self.owner, tree.id(), key);
-                self.lock(tree, span, Mode::Write)?;
+                self.lock_span(tree, span, Mode::Write)?;
             }
             Some(Err(error)) => return Err(error),
         }
@@ -232,7 +232,7 @@ impl Transaction {
             Kind::RangeDelete => Span::Range(key, Some(value)),
             _ => Span::Key(key),
         };
-        self.lock(tree, span, Mode::Write)?;
+        self.lock_span(tree, span, Mode::Write)?;
         self.check_unchanged(tree, span)
     }
 

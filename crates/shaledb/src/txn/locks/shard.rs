@@ -25,7 +25,7 @@
 //! A request may have parts, in several shards or several of one: none is held before all are free.
 //! The shard then says only that its own are, see [`Promoted`].
 
-use super::holders::Holder;
+use super::holders::{Holder, Holders};
 use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
 use super::tree_locks::{Blocker, KEY_BYTES, RangeLock, Request, TreeLocks};
 use crate::version::TreeId;
@@ -102,6 +102,14 @@ impl Shard {
     pub fn mode_of(&mut self, owner: TxnId, tree: TreeId, key: &[u8]) -> Option<Mode> {
         let holders = self.trees.get_mut(&tree)?.keys.get_mut(key)?;
         holders.of(owner).map(|held| held.mode)
+    }
+
+    /// Whether the owner holds a key, or a range that it is in, in this mode or a stronger one.
+    pub fn holds(&self, owner: TxnId, tree: TreeId, key: &[u8], mode: Mode) -> bool {
+        let Some(locks) = self.trees.get(&tree) else { return false };
+        let holders = locks.keys.get(key).map(Holders::as_slice).unwrap_or_default();
+        holders.iter().any(|held| held.owner == owner && held.mode >= mode)
+            || locks.is_in_range(owner, Span::Key(key), mode)
     }
 
     /// Tells of the ranges of a tree that the owner holds.

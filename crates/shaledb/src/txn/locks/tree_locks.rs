@@ -217,6 +217,11 @@ impl TreeLocks {
                 return true;
             }
         }
+        self.is_in_range(owner, span, mode)
+    }
+
+    /// Whether a range that the owner holds in this mode or a stronger one has all of a span.
+    pub(super) fn is_in_range(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
         let covers = |range: &RangeLock| range.owner == owner && range.mode >= mode;
         self.ranges.iter().any(|range| covers(range) && range.covers(span))
     }

@@ -2,7 +2,7 @@
 
 use super::cell::LockedCell;
 use super::live::Live;
-use super::lock::{Lock, Span, TxnId};
+use super::lock::{Lock, Mode, Span, TxnId};
 use super::owner::Owner;
 use super::table::LockTable;
 use super::writers::{Search, Writers};
@@ -45,6 +45,11 @@ impl LockTable {
     /// for.
     pub fn is_free(&self, owner: &Owner, lock: Lock<'_>) -> bool {
         self.cells.iter().all(|cell| cell.lock().shard.is_free(owner.id, lock))
+    }
+
+    /// Whether the owner holds a key, or a range that it is in, in this mode or a stronger one.
+    pub fn holds(&self, owner: &Owner, tree: TreeId, key: &[u8], mode: Mode) -> bool {
+        self.cells[Self::shard_of(tree, key)].lock().shard.holds(owner.id, tree, key, mode)
     }
 
     /// Where the first place of a range is, from its lower end or `backward` from its upper one, at

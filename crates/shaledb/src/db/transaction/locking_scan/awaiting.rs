@@ -35,7 +35,7 @@ impl LockingScan {
         // The row that is found is asked for in any case.
         let Some(key) = writer.filter(|key| found != Some(key)) else { return Ok(false) };
         debug_assert!(is_here(&key), "it waits for what is in the piece");
-        if let Err(error) = transaction.lock(&self.tree, Span::Key(&key), self.lock_mode()) {
+        if let Err(error) = transaction.lock_span(&self.tree, Span::Key(&key), self.lock_mode()) {
             self.ahead.asked = Some(key);
             return Err(error);
         }

@@ -102,10 +102,7 @@ impl LockingScan {
     }
 
     pub(in crate::db::transaction) fn lock_mode(&self) -> Mode {
-        match self.mode {
-            LockMode::Shared => Mode::Shared,
-            LockMode::Exclusive => Mode::Exclusive,
-        }
+        self.mode.as_mode()
     }
 
     fn peeks_in(&self, transaction: &Transaction) -> bool {
