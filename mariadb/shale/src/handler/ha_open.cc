@@ -53,6 +53,8 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
       HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
+      // The row of a sequence is written outside of the transaction.
+      HA_CAN_TABLES_WITHOUT_ROLLBACK |
       // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would
       // with their row locks, for which others wait whose end the backup awaits.
       HA_CAN_ONLINE_BACKUPS;
