@@ -4,6 +4,7 @@
 
 #include "handler/ha_shale.h"
 
+#include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
 #include "txn/trx.h"
@@ -42,6 +43,8 @@ int ha_shale::write_sequence(const uchar *buf, bool first) {
   bool sync = first && !shared_->def->temporary && settings::sync_at_commit();
   int error = consume_error(shale_put(primary().tree, kSequenceKey.data(), kSequenceKey.size(),
                                       value_.data(), value_.size(), sync));
+  // Whoever is told one of its values waits for that at the end of the transaction.
+  if (!sync && !shared_->def->temporary) engine().unsynced.note();
   return tell_server(ha_thd(), error);
 }
 

@@ -49,7 +49,11 @@ int rollback(handlerton *, THD *thd, bool all) {
 int prepare(handlerton *hton, THD *thd, bool all) {
   Trx *trx = Trx::find(thd);
   if (trx == nullptr) return 0;
-  if (!is_whole(thd, all)) return report(thd, trx->commit_statement());
+  // What a sequence has given goes to the binary log at the end of the statement.
+  if (!is_whole(thd, all)) {
+    if (Error error = trx->sync_sequences()) return refuse(thd, error);
+    return report(thd, trx->commit_statement());
+  }
   // One that has written no table that outlives the server is not found again after a crash, as of
   // InnoDB. The server asks for it of XA PREPARE only, and rolls it back when its connection ends.
   if (!thd->ha_data[hton->slot].ha_info[all ? 1 : 0].is_trx_read_write()) return 0;
