@@ -36,16 +36,20 @@ int ha_shale::read_sequence(uchar *buf) {
 }
 
 // The log keeps the order: what is committed with a value comes after it. The first row is synced,
-// as the definition is: without it the sequence could not be opened.
+// as the definition is: without it the sequence could not be opened. Others are at the end of the
+// transaction, but for a row that the binary log gets sooner, with the end of the statement.
 int ha_shale::write_sequence(const uchar *buf, bool first) {
   value_.clear();
   rows_->pack(buf, &value_);
-  bool sync = first && !shared_->def->temporary && settings::sync_at_commit();
+  THD *thd = ha_thd();
+  bool lasts = !shared_->def->temporary;
+  bool logged_early = in_transaction(thd) && mysql_bin_log.is_open() &&
+                      thd_test_options(thd, OPTION_BIN_LOG);
+  bool sync = lasts && (first || logged_early) && settings::sync_at_commit();
   int error = consume_error(shale_put(primary().tree, kSequenceKey.data(), kSequenceKey.size(),
                                       value_.data(), value_.size(), sync));
-  // Whoever is told one of its values waits for that at the end of the transaction.
-  if (!sync && !shared_->def->temporary) engine().unsynced.note();
-  return tell_server(ha_thd(), error);
+  if (lasts && !sync) engine().unsynced.note();
+  return tell_server(thd, error);
 }
 
 // Only the server's handler of sequences asks for this.

@@ -49,15 +49,21 @@ int rollback(handlerton *, THD *thd, bool all) {
 int prepare(handlerton *hton, THD *thd, bool all) {
   Trx *trx = Trx::find(thd);
   if (trx == nullptr) return 0;
-  // What a sequence has given goes to the binary log at the end of the statement.
-  if (!is_whole(thd, all)) {
-    if (Error error = trx->sync_sequences()) return refuse(thd, error);
-    return report(thd, trx->commit_statement());
-  }
+  if (!is_whole(thd, all)) return report(thd, trx->commit_statement());
   // One that has written no table that outlives the server is not found again after a crash, as of
   // InnoDB. The server asks for it of XA PREPARE only, and rolls it back when its connection ends.
   if (!thd->ha_data[hton->slot].ha_info[all ? 1 : 0].is_trx_read_write()) return 0;
   return refuse(thd, trx->prepare(bytes_of_xid(*thd->get_xid())));
+}
+
+// The server asks this before it commits what has changed something, also where it does not ask to
+// prepare: where the rows of sequences are all that the binary log gets. They are not in it before
+// they are durable here. The answer is no number of a transaction (0), or that it failed.
+ulonglong prepare_commit(THD *thd, ulonglong *) {
+  Trx *trx = Trx::find(thd);
+  // With rows of other tables there comes a prepare, or a commit alone, that syncs them together.
+  if (trx == nullptr || trx->wrote()) return 0;
+  return refuse(thd, trx->sync_sequences()) == 0 ? 0 : ULONGLONG_MAX;
 }
 
 void commit_ordered(handlerton *, THD *thd, bool all) {
@@ -122,6 +128,7 @@ void fill_transactions(handlerton *hton) {
   hton->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;
   hton->savepoint_release = savepoint_release;
   hton->commit = commit;
+  hton->prepare_commit_versioned = prepare_commit;
   hton->commit_ordered = commit_ordered;
   hton->rollback = rollback;
   hton->prepare = prepare;
