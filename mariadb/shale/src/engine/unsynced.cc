@@ -2,15 +2,17 @@
 
 #include "engine/unsynced.h"
 
-#include "engine/engine.h"
+#include "server.h"
+
+#include "engine/handles.h"
 
 namespace shale_sql {
 
-Error Unsynced::sync() {
+Error Unsynced::sync(shale_db *db) {
   const uint64_t written = written_.load();
   uint64_t synced = synced_.load();
   if (synced >= written) return 0;
-  if (Error error = consume_error(shale_sync(engine().db))) return error;
+  if (Error error = consume_error(shale_sync(db))) return error;
   while (synced < written && !synced_.compare_exchange_weak(synced, written)) {
   }
   return 0;

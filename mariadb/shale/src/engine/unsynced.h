@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+struct shale_db;
+
 namespace shale_sql {
 
 // Rows of sequences are written so. Values of one may be told to others than who has written it,
@@ -16,7 +18,7 @@ class Unsynced {
   void note() { written_.fetch_add(1); }
   bool any() const { return synced_.load() < written_.load(); }
   // Syncs the log unless nothing was written since it was last done here.
-  Error sync();
+  Error sync(shale_db *db);
 
  private:
   std::atomic<uint64_t> written_{0};

@@ -186,7 +186,8 @@ Error Trx::make_durable() {
 }
 
 Error Trx::sync_sequences() {
-  return asked_sequence_ && settings::sync_at_commit() ? engine().unsynced.sync() : Error(0);
+  if (!asked_sequence_ || !settings::sync_at_commit()) return 0;
+  return engine().unsynced.sync(engine().db);
 }
 
 Error Trx::prepare(const std::string &xid) {
