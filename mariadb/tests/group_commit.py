@@ -118,6 +118,8 @@ VALUES: list[tuple[str, bool, dict[str, list[str]]]] = [
     ("select nextval(cached)", True, {"plain": [], "binlog": []}),
     ("insert into t (a) values (1)", False,
      {"plain": ["log"], "binlog": ["log", "binlog"]}),
+    ("insert into aside select nextval(plain)", False,
+     {"plain": ["log"], "binlog": ["log", "binlog", "log"]}),
     ("select previous value for plain", False, {"plain": [], "binlog": []}),
     ("select * from plain", False, {"plain": [], "binlog": []}),
     ("select setval(plain, 1000)", False, {"plain": ["log"], "binlog": ["log", "binlog"]}),
@@ -143,6 +145,7 @@ def of_sequences(layout: servers.Layout, library: pathlib.Path, name: str,
                 cursor.execute("create sequence plain nocache")
                 cursor.execute("create sequence cached")
                 cursor.execute("create table t (id bigint primary key default nextval(plain), a int)")
+                cursor.execute("create temporary table aside (id bigint)")
                 for place, (statement, open_, _) in enumerate(VALUES):
                     if open_:
                         cursor.execute("begin")

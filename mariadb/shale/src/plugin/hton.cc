@@ -61,8 +61,10 @@ int prepare(handlerton *hton, THD *thd, bool all) {
 // they are durable here. The answer is no number of a transaction (0), or that it failed.
 ulonglong prepare_commit(THD *thd, ulonglong *) {
   Trx *trx = Trx::find(thd);
+  // Within a transaction they were durable when they were written (ha_sequence.cc).
+  if (trx == nullptr || in_transaction(thd)) return 0;
   // With rows of other tables there comes a prepare, or a commit alone, that syncs them together.
-  if (trx == nullptr || trx->wrote()) return 0;
+  if (thd->ha_data[engine().hton->slot].ha_info[0].is_trx_read_write()) return 0;
   return refuse(thd, trx->sync_sequences()) == 0 ? 0 : ULONGLONG_MAX;
 }
 
