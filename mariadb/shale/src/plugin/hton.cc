@@ -56,6 +56,18 @@ int prepare(handlerton *hton, THD *thd, bool all) {
   return refuse(thd, trx->prepare(bytes_of_xid(*thd->get_xid())));
 }
 
+// The server asks this before it commits what has changed something, also where it does not ask to
+// prepare: where the rows of sequences are all that the binary log gets. They are not in it before
+// they are durable here. The answer is no number of a transaction (0), or that it failed.
+ulonglong prepare_commit(THD *thd, ulonglong *) {
+  Trx *trx = Trx::find(thd);
+  // Within a transaction they were durable when they were written (ha_sequence.cc).
+  if (trx == nullptr || in_transaction(thd)) return 0;
+  // With rows of other tables there comes a prepare, or a commit alone, that syncs them together.
+  if (thd->ha_data[engine().hton->slot].ha_info[0].is_trx_read_write()) return 0;
+  return refuse(thd, trx->sync_sequences()) == 0 ? 0 : ULONGLONG_MAX;
+}
+
 void commit_ordered(handlerton *, THD *thd, bool all) {
   Trx *trx = Trx::find(thd);
   if (trx != nullptr && is_whole(thd, all)) trx->commit_ordered();
@@ -118,6 +130,7 @@ void fill_transactions(handlerton *hton) {
   hton->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;
   hton->savepoint_release = savepoint_release;
   hton->commit = commit;
+  hton->prepare_commit_versioned = prepare_commit;
   hton->commit_ordered = commit_ordered;
   hton->rollback = rollback;
   hton->prepare = prepare;
