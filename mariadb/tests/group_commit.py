@@ -122,6 +122,13 @@ VALUES: list[tuple[str, bool, dict[str, list[str]]]] = [
      {"plain": ["log"], "binlog": ["log", "binlog", "log"]}),
     ("select previous value for plain", False, {"plain": [], "binlog": []}),
     ("select * from plain", False, {"plain": [], "binlog": []}),
+    # What comes before the last statement is not counted.
+    ("lock tables plain write; select nextval(plain)", False,
+     {"plain": ["log"], "binlog": ["log", "binlog"]}),
+    ("begin; insert into other values (nextval(plain)); commit", False,
+     {"plain": ["log"], "binlog": ["binlog"]}),
+    ("xa start 'x'; insert into other values (nextval(plain)); xa end 'x'; xa prepare 'x'", False,
+     {"plain": ["log"], "binlog": ["binlog"]}),
     ("select setval(plain, 1000)", False, {"plain": ["log"], "binlog": ["log", "binlog"]}),
 ]
 
@@ -146,13 +153,18 @@ def of_sequences(layout: servers.Layout, library: pathlib.Path, name: str,
                 cursor.execute("create sequence cached")
                 cursor.execute("create table t (id bigint primary key default nextval(plain), a int)")
                 cursor.execute("create temporary table aside (id bigint)")
+                cursor.execute("create table other (id bigint) engine=innodb")
                 for place, (statement, open_, _) in enumerate(VALUES):
                     if open_:
                         cursor.execute("begin")
+                    *first, last = statement.split("; ")
+                    for one in first:
+                        cursor.execute(one)
                     before = len(kinds(log))
-                    cursor.execute(statement)
+                    cursor.execute(last)
                     seen[place].append(kinds(log)[before:])
-                    cursor.execute("commit")
+                    cursor.execute("xa commit 'x'" if "xa " in statement else "commit")
+                    cursor.execute("unlock tables")
             connection.close()
     for (statement, open_, expected), found in zip(VALUES, seen):
         print(f"{name:7} {statement}{' (open)' if open_ else ''}: {found}")

@@ -200,7 +200,7 @@ int ha_shale::external_lock(THD *thd, int type) {
   if (type == F_WRLCK) {
     locking_.mode = locking_.of_table = SHALE_LOCK_EXCLUSIVE;
     read_whole_rows_ = true;
-    if (is_sequence()) trx->note_sequence();
+    if (is_sequence() && !shared_->def->temporary) trx->note_sequence();
   }
   if (int error = note(trx->begin_statement(false))) return tell_server(thd, error);
   // What is read without locks, since nobody may write: those are away who write late.
@@ -227,10 +227,7 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
   } else {
     locking_.mode = locking_.of_table;
   }
-  if (type >= TL_WRITE_ALLOW_WRITE) {
-    read_whole_rows_ = true;
-    if (is_sequence()) Trx::of(thd)->note_sequence();
-  }
+  if (type >= TL_WRITE_ALLOW_WRITE) read_whole_rows_ = true;
   return tell_server(thd, note(Trx::of(thd)->begin_statement(!thd->in_sub_stmt)));
 }
 

@@ -37,7 +37,8 @@ int ha_shale::read_sequence(uchar *buf) {
 
 // The log keeps the order: what is committed with a value comes after it. The first row is synced,
 // as the definition is: without it the sequence could not be opened. Others are at the end of the
-// transaction, but for a row that the binary log gets sooner, with the end of the statement.
+// transaction, but for two: a row that the binary log gets sooner, with the end of the statement;
+// and one under LOCK TABLES, where the server does not tell the engine that a sequence is used.
 int ha_shale::write_sequence(const uchar *buf, bool first) {
   value_.clear();
   rows_->pack(buf, &value_);
@@ -45,7 +46,9 @@ int ha_shale::write_sequence(const uchar *buf, bool first) {
   bool lasts = !shared_->def->temporary;
   bool logged_early = in_transaction(thd) && mysql_bin_log.is_open() &&
                       thd_test_options(thd, OPTION_BIN_LOG);
-  bool sync = lasts && (first || logged_early) && settings::sync_at_commit();
+  bool locked = thd->locked_tables_mode == LTM_LOCK_TABLES ||
+                thd->locked_tables_mode == LTM_PRELOCKED_UNDER_LOCK_TABLES;
+  bool sync = lasts && (first || logged_early || locked) && settings::sync_at_commit();
   int error = consume_error(shale_put(primary().tree, kSequenceKey.data(), kSequenceKey.size(),
                                       value_.data(), value_.size(), sync));
   if (lasts && !sync) engine().unsynced.note();
