@@ -4,7 +4,9 @@
 
 Each type is the child of each other. Of pairs that are accepted, the parent has one of the values
 below, and each of the child's is tried: with many, InnoDB does not find some of those that it takes
-for equal, since it searches for a DECIMAL as if VARBINARY were padded with spaces. The answers are held against `shale/tests/foreign_key_types.txt`, which
+for equal, since it searches for a DECIMAL as if VARBINARY were padded with spaces. Of NO PAD collations
+no values of CHAR and VARCHAR are tried on each other: InnoDB's server crashes (10.11.18, row0ins.cc,
+"cmp < 0"). The answers are held against `shale/tests/foreign_key_types.txt`, which
 --record writes and the unit test key_shape_test compares the plugin with.
 """
 
@@ -128,6 +130,11 @@ class InnoDB:
             raise SystemExit(f"{error}: {statement}")
         return error == 0
 
+    @staticmethod
+    def crashes(child: int, parent: int) -> bool:
+        names = (TYPES[child][0], TYPES[parent][0])
+        return "nopad" in names[0] and len({name.startswith("varchar") for name in names}) == 2
+
     def found(self, child: int, parent: int) -> list[int]:
         """The child's values that equal one of the parent's."""
         found: set[int] = set()
@@ -152,7 +159,7 @@ class InnoDB:
                 if not self.accepts(child, parent):
                     continue
                 accepted[child].add(parent)
-                found = self.found(child, parent)
+                found = [] if self.crashes(child, parent) else self.found(child, parent)
                 if found:
                     matches.append(f"found {child} {parent} {' '.join(map(str, found))}")
                 self.cursor.execute("drop table c")

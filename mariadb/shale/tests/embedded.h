@@ -3,7 +3,6 @@
 #pragma once
 
 #include "server.h"
-
 #include <mysql.h>
 #include <sql_base.h>
 

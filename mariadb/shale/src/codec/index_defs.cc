@@ -6,7 +6,6 @@
 
 #include "codec/bytes.h"
 #include "codec/key_part.h"
-#include "codec/key_shape.h"
 
 namespace shale_sql {
 

@@ -18,10 +18,10 @@ class TextShape {
   bool skip(Reader *key, uchar mask) const;
 
   enum class Changed { kText, kNoMatch, kDamaged };
-  // Appends a text of this shape as one of the other, of the same collation. A CHAR equals a VARCHAR
-  // that is its value without the spaces at its end, also where these are compared (NO PAD). The
-  // Unicode collations of this kind have a CHAR's spaces in their keys: there both are equal only if
-  // the VARCHAR has these spaces too, and not at all if the collation has several levels.
+  // Appends a text of this shape as one of the other, of the same collation. A CHAR equals the
+  // VARCHAR that is its value without the spaces at its end, also where these are compared (NO
+  // PAD). The Unicode collations of this kind have a CHAR's spaces in their keys: there both are
+  // equal only if the VARCHAR has these spaces too, and never if the collation has several levels.
   Changed change(std::string_view text, uchar mask, const TextShape &to, uchar to_mask,
                  std::string *out) const;
 
