@@ -51,7 +51,8 @@ KeyPart::KeyPart(TABLE *table, unsigned index, unsigned part) : table_(table) {
   }
   tuple_text_ = info.length;
   tuple_bytes_ = info.store_length;
-  choose_form(info.length, info.length == field_->key_length());
+  whole_ = !(field_->flags & BLOB_FLAG) && info.length == field_->key_length();
+  choose_form(info.length, whole_);
   if (form_bytes_) max_bytes_ = form_bytes_;
   if (null_bit_) max_bytes_++;
 }
@@ -67,7 +68,7 @@ void KeyPart::choose_form(unsigned part_bytes, bool whole) {
   const unsigned n = field_->pack_length_in_rec();
   form_ = Form::kBytes;
   bytes_ = form_bytes_ = n;
-  if (field_->flags & BLOB_FLAG) return choose_text(Form::kBlob, part_bytes, false);
+  if (field_->flags & BLOB_FLAG) return choose_text(Form::kBlob, part_bytes, whole);
   switch (field_->real_type()) {
     case MYSQL_TYPE_TINY:
     case MYSQL_TYPE_SHORT:
@@ -370,6 +371,45 @@ bool KeyPart::restore_lost_count(uint64_t count, uchar *record) const {
   memset(to + length_bytes_ + n, ' ', count);
   store_low_first(n + count, to, length_bytes_);
   return true;
+}
+
+FormClass KeyPart::form_class() const {
+  switch (form_) {
+    case Form::kInteger: {
+      const uint64_t turn = mask_ ? ~turn_ : turn_;
+      return turn & sign_bit(bytes_) ? FormClass::kSigned : FormClass::kUnsigned;
+    }
+    case Form::kReal: return FormClass::kReal;
+    case Form::kBytes:
+    case Form::kBits: return FormClass::kBytes;
+    case Form::kSorted: return FormClass::kSorted;
+    default: return charset_ == &my_charset_bin ? FormClass::kBinary : FormClass::kText;
+  }
+}
+
+PartDef KeyPart::describe() const {
+  PartDef part;
+  part.column.assign(field_->field_name.str, field_->field_name.length);
+  part.nullable = null_bit_ != 0;
+  part.descending = mask_ != 0;
+  part.whole = whole_;
+  part.fixed_bytes = static_cast<uint32_t>(form_bytes_);
+  part.form.push_back(static_cast<char>(form_class()));
+  if (collation_) {
+    const bool padded = form_ == Form::kChar && collation_->keeps_pads();
+    append_varint(&part.form, charset_->number);
+    append_varint(&part.form, padded ? chars_ : 0);
+    collation_->describe(&part.form);
+  } else {
+    append_varint(&part.form, form_bytes_);
+  }
+  if (form_ == Form::kSorted) {
+    const Name name = field_->type_handler()->name();
+    part.form.append(name.ptr(), name.length());
+  }
+  // The beginnings of one value differ with their length.
+  if (!whole_) append_varint(&part.form, tuple_text_);
+  return part;
 }
 
 bool KeyPart::words(Reader *key, std::string *out) const {

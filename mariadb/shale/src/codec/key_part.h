@@ -5,6 +5,7 @@
 
 #include "codec/bytes.h"
 #include "codec/collation.h"
+#include "codec/table_def.h"
 
 #include <memory>
 #include <string>
@@ -49,6 +50,9 @@ class KeyPart {
   uint64_t lost_count(const uchar *record) const;
   bool restore_lost_count(uint64_t count, uchar *record) const;
 
+  // All that a definition says of the part, but for its kind.
+  PartDef describe() const;
+
   // The value in words, for messages; false: not all of it is there. It needs no table.
   bool words(Reader *key, std::string *out) const;
 
@@ -85,6 +89,7 @@ class KeyPart {
   void value_of(const uchar *record, const uchar **text, size_t *n) const;
   bool words_of_text(Reader *key, std::string *out) const;
   bool words_of_fixed(Reader *key, std::string *out) const;
+  FormClass form_class() const;
 
   Form form_ = Form::kBytes;
   Lost lost_ = Lost::kNothing;
@@ -93,6 +98,7 @@ class KeyPart {
   uchar length_bytes_ = 0;    // that the record has before a text
   uchar bit_offset_ = 0;      // of kBits
   uchar bit_count_ = 0;
+  bool whole_ = false;        // not the beginning of the column only
   bool cut_ = false;          // text may have more characters than belong to the part
   bool signed_ = false;
   enum_field_types type_ = MYSQL_TYPE_NULL;  // as records have it

@@ -22,9 +22,44 @@ struct InstantDefault {
   std::string value;  // as in a row, without its length
 };
 
+// The first byte of a part's form. Of kText follow the collation's number, the characters of a CHAR
+// whose pads are in keys (else 0), and the levels (Collation::describe); of the others how many
+// bytes they have. All of this is on disk.
+enum class FormClass : char {
+  kSigned = 'i',    // the highest byte first, the sign turned
+  kUnsigned = 'u',  // the highest byte first
+  kReal = 'r',
+  kBytes = 'b',   // as rows have them, which is how InnoDB compares them
+  kBinary = 'v',  // bytes of any number
+  kText = 't',    // weights of a collation
+  kSorted = 's',  // of a type of a plugin, whose name follows
+};
+
+// How one column is within the keys of an index. `kind` and `form` are compared with those of
+// another part (key_shape.h), without the server's definition of either table.
+struct PartDef {
+  std::string column;        // its name
+  bool nullable = false;     // a byte that says NULL or not comes before its form
+  bool descending = false;   // all bits are turned, that byte's too
+  bool whole = false;        // not the beginning of the column only
+  std::string kind;          // what InnoDB compares to accept a foreign key
+  std::string form;          // two parts of one form have the same bytes for the same value
+  uint32_t fixed_bytes = 0;  // of the form, if all values have as many; 0: it ends as texts do
+
+  bool operator==(const PartDef &other) const {
+    return column == other.column && nullable == other.nullable &&
+           descending == other.descending && whole == other.whole && kind == other.kind &&
+           form == other.form && fixed_bytes == other.fixed_bytes;
+  }
+};
+
 struct IndexDef {
-  uint32_t id = 0;   // never used again; the tree's name is made of it
-  std::string name;  // as in the table's definition
+  uint32_t id = 0;      // never used again; the tree's name is made of it
+  std::string name;     // as in the table's definition
+  bool unique = false;  // no two rows have the same values, unless one is NULL
+  // Of the index's own columns, in order. None: the hidden primary key, or a definition of format 1
+  // until the table is next opened.
+  std::vector<PartDef> parts{};
 };
 
 struct TableDef {

@@ -5,6 +5,7 @@
 
 #include "server.h"
 
+#include "codec/index_defs.h"
 #include "codec/row_codec.h"
 #include "ddl/options.h"
 
@@ -226,6 +227,7 @@ void Planner::plan_indexes() {
     if (!kept[place]) plan_.dropped.push_back(was_.indexes[place].id);
   }
   def.indexes = std::move(indexes);
+  describe_indexes(altered_, &def);
 }
 
 const char *Planner::refusal() {
@@ -247,16 +249,6 @@ const char *Planner::refusal() {
 }
 
 }  // namespace
-
-const IndexDef *index_of(const TableDef &def, const TABLE *table, unsigned number) {
-  const char *name = table->key_info[number].name.str;
-  for (size_t place = 1; place < def.indexes.size(); place++) {
-    if (my_strcasecmp(system_charset_info, def.indexes[place].name.c_str(), name) == 0) {
-      return &def.indexes[place];
-    }
-  }
-  return nullptr;
-}
 
 AlterPlan plan_alter(TABLE *table, TABLE *altered, Alter_inplace_info *info, const TableDef &was) {
   return Planner(table, altered, info, was).run();

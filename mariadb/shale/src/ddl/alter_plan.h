@@ -20,7 +20,4 @@ struct AlterPlan {
 
 AlterPlan plan_alter(TABLE *table, TABLE *altered, Alter_inplace_info *info, const TableDef &was);
 
-// The id in `def` of index `number` of a table that is not the primary key.
-const IndexDef *index_of(const TableDef &def, const TABLE *table, unsigned number);
-
 }  // namespace shale_sql

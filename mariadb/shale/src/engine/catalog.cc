@@ -1,10 +1,9 @@
-// The entries of the catalog as bytes, and its changes, each in one step.
+// The entries of the catalog, and its changes, each in one step.
 
 #include "engine/catalog.h"
 
 #include "server.h"
 
-#include "codec/bytes.h"
 #include "engine/errors.h"
 #include "engine/table_files.h"
 
@@ -13,44 +12,6 @@ namespace shale_sql {
 namespace {
 
 constexpr const char *kTree = "catalog";
-constexpr unsigned char kFormat = 1;
-
-void put_text(std::string *out, std::string_view text) {
-  append_varint(out, text.size());
-  out->append(text);
-}
-
-// Reads to the end also where the bytes are damaged, which is looked at once.
-class DefinitionReader {
- public:
-  explicit DefinitionReader(std::string_view bytes) : bytes_(bytes) {}
-
-  uint64_t number() {
-    uint64_t result = 0;
-    if (!bytes_.varint(&result)) good_ = false;
-    return good_ ? result : 0;
-  }
-
-  // How many things follow: never more than there are bytes.
-  uint64_t count() {
-    uint64_t result = number();
-    if (result > bytes_.left()) good_ = false;
-    return good_ ? result : 0;
-  }
-
-  std::string text() {
-    std::string_view result;
-    if (!bytes_.with_length(&result)) good_ = false;
-    return std::string(result);
-  }
-
-  // Nothing was damaged, and nothing is left.
-  bool is_whole() const { return good_ && bytes_.left() == 0; }
-
- private:
-  Reader bytes_;
-  bool good_ = true;
-};
 
 std::string table_key(const std::string &path) { return "T" + path; }
 
@@ -86,75 +47,6 @@ std::string number_key(char kind, uint64_t table_id) {
 
 std::string tree_name(uint64_t table_id, uint32_t index_id) {
   return std::to_string(table_id) + "." + std::to_string(index_id);
-}
-
-std::string bytes_of(const TableDef &def) {
-  std::string out(1, static_cast<char>(kFormat));
-  append_varint(&out, def.table_id);
-  append_varint(&out,
-                (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
-  append_varint(&out, def.next_column_id);
-  append_varint(&out, def.next_index_id);
-  put_text(&out, def.codec);
-  put_text(&out, def.version);
-  append_varint(&out, def.forms.size());
-  for (const auto &form : def.forms) {
-    append_varint(&out, form.size());
-    for (const ColumnDef &column : form) {
-      append_varint(&out, column.id);
-      append_varint(&out, (column.nullable ? 1 : 0) | (column.in_key ? 2 : 0));
-      append_varint(&out, column.fixed_bytes);
-    }
-  }
-  append_varint(&out, def.defaults.size());
-  for (const InstantDefault &value : def.defaults) {
-    append_varint(&out, value.column_id);
-    append_varint(&out, value.is_null);
-    put_text(&out, value.value);
-  }
-  append_varint(&out, def.indexes.size());
-  for (const IndexDef &index : def.indexes) {
-    append_varint(&out, index.id);
-    put_text(&out, index.name);
-  }
-  return out;
-}
-
-bool parse(std::string_view bytes, TableDef *def) {
-  if (bytes.empty() || bytes.front() != static_cast<char>(kFormat)) return false;
-  DefinitionReader in(bytes.substr(1));
-  def->table_id = in.number();
-  uint64_t flags = in.number();
-  def->hidden_key = (flags & 1) != 0;
-  def->temporary = (flags & 2) != 0;
-  def->dictionary = (flags & 4) != 0;
-  def->next_column_id = static_cast<uint32_t>(in.number());
-  def->next_index_id = static_cast<uint32_t>(in.number());
-  def->codec = in.text();
-  def->version = in.text();
-  def->forms.resize(in.count());
-  for (auto &form : def->forms) {
-    form.resize(in.count());
-    for (ColumnDef &column : form) {
-      column.id = static_cast<uint32_t>(in.number());
-      uint64_t flags = in.number();
-      column.nullable = (flags & 1) != 0;
-      column.in_key = (flags & 2) != 0;
-      column.fixed_bytes = static_cast<uint32_t>(in.number());
-    }
-  }
-  def->defaults.resize(in.count());
-  for (InstantDefault &value : def->defaults) {
-    value.column_id = static_cast<uint32_t>(in.number());
-    value.is_null = in.number() != 0;
-    value.value = in.text();
-  }
-  def->indexes.resize(in.count());
-  for (IndexDef &index : def->indexes) {
-    index.id = static_cast<uint32_t>(in.number());
-    index.name = in.text();
-  }
-  return in.is_whole() && !def->forms.empty() && !def->indexes.empty();
 }
 
 namespace {
@@ -273,6 +165,10 @@ Error Catalog::put(const std::string &key, const std::string &value, bool sync) 
 Error Catalog::write(const std::string &path, const TableDef &def) {
   // Without a sync: a temporary table does not outlive a crash in any case.
   return put(table_key(path), bytes_of(def), !def.temporary);
+}
+
+Error Catalog::complete(const std::string &path, const TableDef &def) {
+  return put(table_key(path), bytes_of(def), false);
 }
 
 Error Catalog::erase(const std::string &path, const TableDef &def) {

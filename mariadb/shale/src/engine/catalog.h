@@ -13,6 +13,7 @@
 // trees are made before the definition that names them is written, and dropped after it has gone.
 #pragma once
 
+#include "codec/table_bytes.h"
 #include "codec/table_def.h"
 #include "engine/errors.h"
 #include "engine/foreign_keys.h"
@@ -40,6 +41,8 @@ class Catalog {
   // The definition of the table at a path; HA_ERR_NO_SUCH_TABLE if there is none.
   Error read(const std::string &path, TableDef *def) const;
   Error write(const std::string &path, const TableDef &def);
+  // As write, of what can be written again: without a sync.
+  Error complete(const std::string &path, const TableDef &def);
   // The table's definition, its foreign keys and all its numbers, in one step.
   Error erase(const std::string &path, const TableDef &def);
   // Its foreign keys, and those of its children, follow it in the same step.
@@ -100,8 +103,5 @@ class Catalog {
 };
 
 std::string tree_name(uint64_t table_id, uint32_t index_id);
-// Definitions as bytes, and back; false: the bytes are damaged.
-std::string bytes_of(const TableDef &def);
-bool parse(std::string_view bytes, TableDef *def);
 
 }  // namespace shale_sql

@@ -5,6 +5,7 @@
 
 #include "handler/ha_shale.h"
 
+#include "codec/index_defs.h"
 #include "ddl/alter_plan.h"
 #include "engine/engine.h"
 #include "engine/errors.h"

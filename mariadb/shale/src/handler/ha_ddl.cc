@@ -4,6 +4,7 @@
 
 #include "handler/ha_shale.h"
 
+#include "codec/index_defs.h"
 #include "ddl/ddl_recovery.h"
 #include "ddl/options.h"
 #include "ddl/table_trees.h"
@@ -94,6 +95,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   for (uint number = 0; number < form->s->keys; number++) {
     if (number != form->s->primary_key) add(form->key_info[number].name.str);
   }
+  describe_indexes(form, &def);
   std::vector<TreeHandle> trees;
   Error error = make_table_trees(def, &trees);
   if (!error && info->auto_increment_value > 1) {
@@ -207,7 +209,7 @@ int ha_shale::truncate() {
   // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table
   // alone.
   std::shared_ptr<SharedTable> fresh;
-  if ((error = SharedTable::open(path, &fresh))) return note(std::move(error));
+  if ((error = SharedTable::open(path, table, &fresh))) return note(std::move(error));
   old_shared_ = std::move(shared_);
   shared_ = std::move(fresh);
   noted_write_ = false;

@@ -2,6 +2,7 @@
 
 #include "handler/ha_shale.h"
 
+#include "codec/index_defs.h"
 #include "ddl/ddl_recovery.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
@@ -83,7 +84,7 @@ ulong ha_shale::index_flags(uint index, uint part, bool) const {
 }
 
 int ha_shale::open(const char *name, int, uint) {
-  if (int error = note(SharedTable::open(name, &shared_))) return error;
+  if (int error = note(SharedTable::open(name, table, &shared_))) return error;
   if (int error = open_indexes()) {
     shared_.reset();
     return error;
@@ -102,8 +103,7 @@ int ha_shale::open_indexes() {
   const TableDef &def = *shared_->def;
   indexes_.clear();
   places_.assign(table->s->keys, 0);
-  bool hidden = table->s->primary_key == MAX_KEY;
-  if (hidden != def.hidden_key || table->s->keys + (hidden ? 1 : 0) != def.indexes.size()) {
+  if (!has_indexes_of(def, table)) {
     return failed(HA_ERR_TABLE_DEF_CHANGED,
                   "the catalog has other indexes for " + shared_->path + " than its definition");
   }

@@ -1,0 +1,25 @@
+// The indexes of a table's definition in the catalog, beside those of the server's definition.
+#pragma once
+
+#include "codec/table_def.h"
+
+#include <vector>
+
+struct TABLE;
+
+namespace shale_sql {
+
+// The parts of index `index` of a table; none for MAX_KEY, the hidden primary key.
+std::vector<PartDef> parts_of(TABLE *table, unsigned index);
+
+// The entry in `def` of index `number` of the table; nullptr: there is none.
+const IndexDef *index_of(const TableDef &def, const TABLE *table, unsigned number);
+
+// Whether the definition has as many indexes as the table, and a primary key as it has.
+bool has_indexes_of(const TableDef &def, const TABLE *table);
+
+// Writes into `def` how the indexes of the table look: which are unique, and their parts. What the
+// table does not have stays as it is.
+void describe_indexes(TABLE *table, TableDef *def);
+
+}  // namespace shale_sql
