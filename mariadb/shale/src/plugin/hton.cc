@@ -60,13 +60,14 @@ int prepare(handlerton *hton, THD *thd, bool all) {
 }
 
 // The server asks this before it commits what has changed something, also where it does not ask to
-// prepare: where the rows of sequences are all that the binary log gets, or where another engine has
-// rows with values of them. Neither is durable before the sequences are. The answer is no number of a transaction (0), or that it failed.
+// prepare: where the rows of sequences are all that the binary log gets, or where another engine
+// has rows with values of them. Neither is durable before the sequences are. The answer is no
+// number of a transaction (0), or that it failed.
 ulonglong prepare_commit(THD *thd, ulonglong *) {
   Trx *trx = Trx::find(thd);
   if (trx == nullptr) return 0;
   const int whole = in_transaction(thd) ? 1 : 0;
-  // With rows of SHALE's other tables there comes a prepare, or a commit alone, that syncs them together.
+  // With rows of other tables here a prepare, or a commit alone, syncs them together.
   if (thd->ha_data[engine().hton->slot].ha_info[whole].is_trx_read_write()) return 0;
   return refuse(thd, trx->sync_sequences()) == 0 ? 0 : ULONGLONG_MAX;
 }
