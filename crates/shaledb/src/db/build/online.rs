@@ -136,11 +136,11 @@ impl Tree {
     /// build.fill(|key, value, entries| entries.add(&entry(value, key), b""))?;
     ///
     /// // A writer, meanwhile: 1 gets another name.
-    /// let mut batch = db.batch();
+    /// let mut batch = shaledb::Batch::new();
     /// batch.put(&people, b"1", b"lovelace");
     /// batch.delete(&by_name, &entry(b"ada", b"1"));
     /// batch.put(&by_name, &entry(b"lovelace", b"1"), b"");
-    /// db.write(batch, WriteOptions::default())?;
+    /// db.write(&batch, WriteOptions::default())?;
     ///
     /// let by_name = build.finish()?;
     /// let keys: Vec<_> = by_name.scan::<&[u8]>(..)?.map(|row| row.unwrap().0).collect();
