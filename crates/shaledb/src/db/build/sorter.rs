@@ -56,7 +56,8 @@ impl Sorter {
         self.entries.spilled(run.map(|run| (id, run)).into_iter().collect());
         while let Some((id, first)) = self.entries.due_merge() {
             let tier = self.entries.next_tier(id, first);
-            let merged = self.write_run(tier, |entries, each| entries.each_in_runs(id, first, each))?;
+            let merged =
+                self.write_run(tier, |entries, each| entries.each_in_runs(id, first, each))?;
             self.entries.merged(id, first, merged);
         }
         Ok(())

@@ -20,7 +20,12 @@ impl Core {
     /// Puts tables of a run beneath all that a tree has, each of their entries at `seq`, and ends
     /// its build. All that the tree has is newer than that. After an error nothing has changed, and
     /// the tables are gone.
-    pub fn end_build(&self, tree: &Arc<TreeCore>, mut run: Vec<TableMeta>, seq: SeqNo) -> Result<()> {
+    pub fn end_build(
+        &self,
+        tree: &Arc<TreeCore>,
+        mut run: Vec<TableMeta>,
+        seq: SeqNo,
+    ) -> Result<()> {
         let ids: Vec<FileId> = run.iter().map(|meta| meta.id).collect();
         for meta in &mut run {
             assert_eq!(meta.ingest_seq, 0, "a table is ingested once");
@@ -57,7 +62,6 @@ impl Core {
         })?;
         Ok(held)
     }
-
 }
 
 /// The edit that leaves the last level empty: what is there, and above it without a gap, goes one

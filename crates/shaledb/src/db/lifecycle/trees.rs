@@ -3,10 +3,10 @@
 
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::compaction::plan::Busy;
-use crate::base::key::SeqNo;
 use crate::db::core::{Core, Leader, TreeCore, Trees};
 use crate::state::TreeState;
 use crate::table::Blob;
