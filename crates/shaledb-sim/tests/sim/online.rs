@@ -174,6 +174,35 @@ fn a_tree_built_beside_writers_has_what_the_source_says() {
     }
 }
 
+/// The writers' part is compacted down to the last level, time and again: no delete may go there
+/// before the rows come that it deletes, and what is there must make room for them.
+#[test]
+fn deletes_stay_until_what_they_delete_has_come() {
+    for seed in seeds(6) {
+        let _case = Case::new(format!("SHALE_SEED={seed}"));
+        let fs = MemFs::new();
+        let db = open_db(&fs, PATH, &small()).unwrap();
+        let mut writer = start(&db, seed).unwrap();
+        let mut build = begin(&mut writer).unwrap();
+        build.fill(|key, value, entries| entries.add(&entry(value, key), b"v")).unwrap();
+        for _ in 0..40 {
+            writer.writes(150).unwrap();
+            db.flush().unwrap();
+            db.wait_idle().unwrap();
+        }
+        let trees = db.stats().trees;
+        let levels = &trees.iter().find(|tree| tree.name == INDEX).unwrap().levels;
+        let deep = levels.iter().filter(|level| level.level > 0).map(|level| level.tables);
+        assert!(deep.sum::<u64>() > 0, "the writers' part was compacted: {levels:?}");
+        build.finish().unwrap();
+        check(&db, "after the build");
+        db.tree(INDEX).unwrap().compact().unwrap();
+        check(&db, "after a compaction on request");
+        drop((db, writer));
+        assert!(recover(&fs, "after an open"));
+    }
+}
+
 #[test]
 fn a_crash_leaves_the_whole_tree_or_none() {
     let (mut crashes, mut there) = (0, 0);
