@@ -16,8 +16,8 @@ pub struct shale_build(shaledb::OnlineBuild);
 
 /// Begins to build the tree `name` from `source`; `tree` becomes its handle. Whoever changes the
 /// source from now on writes the entries that come and go to it, in the same batch or transaction.
-/// While this call runs nobody may be changing the source who does not; transactions that hold locks
-/// there, prepared ones too, are waited for, `wait_millis` at most. `config` is as by
+/// While this call runs nobody may be changing the source who does not; transactions that hold
+/// locks there, prepared ones too, are waited for, `wait_millis` at most. `config` is as by
 /// shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -63,11 +63,13 @@ impl std::fmt::Debug for OnlineBuild {
 /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
 /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
 /// # let people = db.tree_or_create("people")?;
-/// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+/// # use shaledb::{BuildOptions, TreeConfig};
+/// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
 /// # people.put(b"7", b"ada lovelace")?;
 /// let mut build = people.build_online("words", config, options)?;
 /// build.fill(|key, value, entries| {
-///     value.split(|byte| *byte == b' ').try_for_each(|word| entries.add(&[word, key].concat(), b""))
+///     let mut words = value.split(|byte| *byte == b' ');
+///     words.try_for_each(|word| entries.add(&[word, key].concat(), b""))
 /// })?;
 /// assert!(build.finish()?.contains(b"lovelace7")?);
 /// # Ok::<(), shaledb::Error>(())
@@ -85,7 +87,8 @@ impl Entries<'_> {
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
     /// # let people = db.tree_or_create("people")?;
-    /// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
     /// # people.put(b"7", b"ada")?;
     /// let mut build = people.build_online("by_name", config, options)?;
     /// build.fill(|key, value, entries| entries.add(&[value, key].concat(), b""))?;
@@ -202,7 +205,8 @@ impl OnlineBuild {
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
     /// # let people = db.tree_or_create("people")?;
-    /// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
     /// let build = people.build_online("by_name", config, options)?;
     /// assert_eq!(build.tree().name(), "by_name");
     /// drop(build);
@@ -220,7 +224,8 @@ impl OnlineBuild {
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
     /// # let people = db.tree_or_create("people")?;
-    /// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
     /// people.put(b"1", b"ada")?;
     /// let mut build = people.build_online("by_name", config, options)?;
     /// let snapshot = build.snapshot();
@@ -244,7 +249,8 @@ impl OnlineBuild {
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
     /// # let people = db.tree_or_create("people")?;
-    /// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
     /// let mut build = people.build_online("by_name", config, options)?;
     /// build.add(b"grace2", b"")?;
     /// build.add(b"ada1", b"")?;
@@ -282,7 +288,8 @@ impl OnlineBuild {
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
     /// # let people = db.tree_or_create("people")?;
-    /// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
     /// people.put(b"1", b"ada")?;
     /// let mut build = people.build_online("by_name", config, options)?;
     /// build.fill(|key, value, entries| entries.add(&[value, key].concat(), b""))?;
@@ -309,7 +316,8 @@ impl OnlineBuild {
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
     /// # let people = db.tree_or_create("people")?;
-    /// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
     /// let mut build = people.build_online("by_name", config, options)?;
     /// build.add(b"ada1", b"")?;
     /// assert_eq!(build.entries(), 1);
@@ -345,7 +353,8 @@ impl OnlineBuild {
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
     /// # let people = db.tree_or_create("people")?;
-    /// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
     /// let build = people.build_online("by_name", config, options)?;
     /// assert_eq!(build.spilled_bytes(), 0);
     /// # Ok::<(), shaledb::Error>(())
@@ -367,7 +376,8 @@ impl OnlineBuild {
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
     /// # let people = db.tree_or_create("people")?;
-    /// # let (config, options) = (shaledb::TreeConfig::default(), shaledb::BuildOptions::default());
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
     /// let build = people.build_online("by_name", config, options)?;
     /// let by_name = build.finish()?;
     /// assert_eq!(db.tree("by_name")?.id(), by_name.id());
