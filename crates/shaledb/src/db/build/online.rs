@@ -401,7 +401,8 @@ impl Drop for OnlineBuild {
         if tree.inner.is_building() && !tree.inner.is_dropped() {
             // A failure leaves it to the next open.
             if let Err(error) = self.core().change_trees(&[], &[tree.name()]) {
-                tracing::warn!(%error, tree = tree.name(), "an unfinished tree could not be dropped");
+                let name = tree.name();
+                tracing::warn!(%error, name, "an unfinished tree could not be dropped");
             }
         }
     }

@@ -10,6 +10,9 @@ use crate::db::ingest::RunWriter;
 use crate::txn::runs::SpilledRun;
 use crate::txn::write_set::{EachEntry, WriteSet, write_bytes};
 
+/// What is told of an entry: the key and the value.
+type EachSorted<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
+
 /// The entries of a tree on their way into order.
 pub(super) struct Sorter {
     core: Arc<Core>,
@@ -79,7 +82,7 @@ impl Sorter {
     }
 
     /// Tells `each` of all entries in the order of their keys, of equal ones the last.
-    pub fn drain(self, each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+    pub fn drain(self, each: &mut EachSorted<'_>) -> Result<()> {
         self.entries.each_newest(self.tree.id, &mut |_, key, value| each(key, value))
     }
 }
