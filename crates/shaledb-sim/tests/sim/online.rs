@@ -3,11 +3,13 @@
 
 use crate::Case;
 use shaledb::fs::mem::{Call, CrashMode, Fault, MemFs};
-use shaledb::{Batch, BuildOptions, Db, Error, OnlineBuild, Tree, TreeConfig, WriteOptions};
+use shaledb::{Batch, BuildOptions, Db, Env, Error, OnlineBuild, OpenOptions, Tree, TreeConfig};
+use shaledb::{TransactionOptions, WriteOptions};
 use shaledb_sim::fault::faults_of;
 use shaledb_sim::settings::{exhaustive, seeds, small};
 use shaledb_sim::world::{PATH, open_db};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const ROWS: u32 = 400;
 const INDEX: &str = "by_value";
@@ -264,7 +266,7 @@ fn one_fault(start: &MemFs, seed: u64, call: Call, nth: u64, fault: Fault) -> bo
     let db = open_db(&fs, PATH, &small()).unwrap();
     let source = db.tree("source").unwrap();
     let mut writer = Writer { state: seed, db: db.clone(), source, index: None };
-    fs.fail(call, nth, fault, nth % 2 == 0);
+    fs.fail(call, nth, fault, nth.is_multiple_of(2));
     let result = build(&db, &mut writer);
     let struck = fs.faults_struck() > 0;
     fs.clear_faults();
@@ -361,4 +363,57 @@ fn a_prepared_writer_of_the_new_tree_may_end_after_the_build() {
     writer.db.prepared().unwrap().remove(0).commit(WriteOptions::default()).unwrap();
     assert!(check(&writer.db, "after its commit"));
     drop(db);
+}
+
+/// Of an unfinished build nothing is left, but what a prepared transaction has for other trees
+/// stays: in the log, and in tables if it did not fit its memory.
+#[test]
+fn a_prepared_writer_of_an_unfinished_tree_keeps_the_rest() {
+    for memory_bytes in [1 << 20, 1 << 10] {
+        let fs = MemFs::new();
+        let db = open_db(&fs, PATH, &small()).unwrap();
+        let mut writer = start(&db, 8).unwrap();
+        let built = begin(&mut writer).unwrap();
+        let options = TransactionOptions { memory_bytes, ..Default::default() };
+        let mut txn = db.begin(options).unwrap();
+        for n in ROWS..ROWS + 100 {
+            txn.put(&writer.source, &n.to_be_bytes(), &[b'x'; 100]).unwrap();
+            txn.put(built.tree(), &entry(&[b'x'; 100], &n.to_be_bytes()), b"v").unwrap();
+        }
+        txn.prepare(b"x").unwrap();
+        let mut disk = fs.crash_clone(0, CrashMode::Kept);
+        for _ in 0..2 {
+            writer.db = open_db(&disk, PATH, &small()).unwrap();
+            writer.source = writer.db.tree("source").unwrap();
+            disk = disk.crash_clone(0, CrashMode::Kept);
+            assert!(!check(&writer.db, "the build has not ended"), "there is no index");
+        }
+        writer.db.prepared().unwrap().remove(0).commit(WriteOptions::default()).unwrap();
+        let count = keys(&writer.source).unwrap().range(ROWS.to_be_bytes().to_vec()..).count();
+        assert_eq!(count, 100, "rows of the source are committed");
+        let db = writer.db.clone();
+        build(&db, &mut writer).unwrap();
+        assert!(check(&db, "built anew"));
+        drop(built);
+    }
+}
+
+#[test]
+fn a_checkpoint_and_a_reader_have_no_unfinished_tree() {
+    let fs = MemFs::new();
+    let db = open_db(&fs, PATH, &small()).unwrap();
+    let mut writer = start(&db, 9).unwrap();
+    let built = begin(&mut writer).unwrap();
+    writer.writes(200).unwrap();
+    db.flush().unwrap();
+    db.checkpoint("/copy").unwrap();
+    let copy = open_db(&fs, "/copy", &small()).unwrap();
+    assert!(!check(&copy, "a checkpoint of the time of a build"));
+    let rows = keys(&copy.tree("source").unwrap()).unwrap();
+    assert!(rows == keys(&writer.source).unwrap(), "the source is there");
+    let env = Env { fs: Arc::new(fs.crash_clone(0, CrashMode::Kept)), ..Env::memory() };
+    let options = OpenOptions { env, read_only: true, ..OpenOptions::default() };
+    let reader = Db::open_in(PATH, small(), options).unwrap();
+    assert!(!check(&reader, "a reader after a crash"));
+    drop(built);
 }

@@ -243,7 +243,8 @@ impl OnlineBuild {
     /// it before [`OnlineBuild::finish`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the key is longer than 64 KiB; what the disk fails with.
+    /// [`Error::InvalidArgument`] if the key is longer than 64 KiB; what the disk fails with. Give
+    /// the build up then: the entry is not in it.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

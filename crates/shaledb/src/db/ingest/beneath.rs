@@ -44,7 +44,7 @@ impl Core {
         self.sync_commits()?;
         self.name_tables(run.iter())?;
         let _held = self.hold_compactions(tree)?;
-        // Flushes go on: they change level 0 only.
+        // Flushes and bulk loads go on: they change level 0 only.
         let mut edit = make_room_below(&tree.state.load().version)?;
         edit.tree = tree.id;
         edit.added.extend(run.into_iter().map(|meta| (LAST, meta)));
@@ -96,3 +96,7 @@ impl Drop for Held<'_> {
         core.sched.wake_all();
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "beneath_tests.rs"]
+mod tests;
