@@ -600,8 +600,8 @@ void shale_ingest_free(shale_ingest *ingest);
 
 // Begins to build the tree `name` from `source`; `tree` becomes its handle. Whoever changes the
 // source from now on writes the entries that come and go to it, in the same batch or transaction.
-// While this call runs nobody may be changing the source who does not; transactions that hold locks
-// there, prepared ones too, are waited for, `wait_millis` at most. `config` is as by
+// While this call runs nobody may be changing the source who does not; transactions that hold
+// locks there, prepared ones too, are waited for, `wait_millis` at most. `config` is as by
 // shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files.
 SHALE_MUST_USE
 shale_error *shale_build_new(const shale_tree *source,

@@ -60,7 +60,7 @@ fn told(what: &str, seen: &Seen) {
 }
 
 fn main() {
-    let rows = std::env::args().nth(1).map_or(2_000_000, |rows| rows.parse().unwrap());
+    let rows: u64 = std::env::args().nth(1).map_or(2_000_000, |rows| rows.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path(), Config::default()).unwrap();
     let source = db.tree_or_create("rows").unwrap();

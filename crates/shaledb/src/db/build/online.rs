@@ -41,6 +41,19 @@ impl Default for BuildOptions {
 
 /// A tree that is being filled while writers go on; see [`Tree::build_online`]. Dropping it drops
 /// the tree with all its files, and so does an open after a crash.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let people = db.tree_or_create("people")?;
+/// # use shaledb::{BuildOptions, OnlineBuild, TreeConfig};
+/// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+/// let mut build: OnlineBuild = people.build_online("by_name", config, options)?;
+/// build.add(b"ada1", b"")?;
+/// drop(build);
+/// assert!(db.tree("by_name").is_err());
+/// # Ok::<(), shaledb::Error>(())
+/// ```
 pub struct OnlineBuild {
     source: Tree,
     tree: Tree,
