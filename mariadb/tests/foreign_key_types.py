@@ -119,12 +119,15 @@ class InnoDB:
             return int(error.args[0])
 
     def make_parents(self) -> None:
-        for number, (kind, _) in enumerate(TYPES):
-            self.cursor.execute(f"create table p{number} (x {kind}, key (x))")
+        """A table of each type with each of its values, alone in it."""
+        for number, (kind, values) in enumerate(TYPES):
+            for place, value in enumerate(values):
+                self.cursor.execute(f"create table p{number}_{place} (x {kind}, key (x))")
+                self.cursor.execute(f"insert into p{number}_{place} values ({value})")
 
-    def accepts(self, child: int, parent: int) -> bool:
+    def make_child(self, child: int, parent: int, place: int) -> bool:
         statement = (f"create table c (x {TYPES[child][0]}, key (x),"
-                     f" foreign key (x) references p{parent} (x))")
+                     f" foreign key (x) references p{parent}_{place} (x))")
         error = self.try_it(statement)
         if error not in (0, REFUSED):
             raise SystemExit(f"{error}: {statement}")
@@ -136,18 +139,18 @@ class InnoDB:
         return "nopad" in names[0] and len({name.startswith("varchar") for name in names}) == 2
 
     def found(self, child: int, parent: int) -> list[int]:
-        """The child's values that equal one of the parent's."""
+        """The child's values that equal one of the parent's. Other values, though they are deleted,
+        would be in the way of InnoDB's search."""
         found: set[int] = set()
-        for of_parent in TYPES[parent][1]:
-            self.cursor.execute("delete from c")
-            self.cursor.execute(f"delete from p{parent}")
-            self.cursor.execute(f"insert into p{parent} values ({of_parent})")
+        for place in range(len(TYPES[parent][1])):
+            assert self.make_child(child, parent, place)
             for number, value in enumerate(TYPES[child][1]):
                 error = self.try_it(f"insert into c values ({value})")
                 if error == 0:
                     found.add(number)
                 elif error != MISSING_PARENT:
                     raise SystemExit(f"{error}: {value} in {TYPES[child][0]}")
+            self.cursor.execute("drop table c")
         return sorted(found)
 
     def answers(self) -> list[str]:
@@ -156,13 +159,13 @@ class InnoDB:
         matches = []
         for child in range(len(TYPES)):
             for parent in range(len(TYPES)):
-                if not self.accepts(child, parent):
+                if not self.make_child(child, parent, 0):
                     continue
+                self.cursor.execute("drop table c")
                 accepted[child].add(parent)
                 found = [] if self.crashes(child, parent) else self.found(child, parent)
                 if found:
                     matches.append(f"found {child} {parent} {' '.join(map(str, found))}")
-                self.cursor.execute("drop table c")
         lines = []
         for number, (kind, values) in enumerate(TYPES):
             lines.append(f"type {min(accepted[number])} {kind}")

@@ -339,7 +339,7 @@ void definitions() {
 
 // A definition as releases before 0.2 wrote it: `create table t (id int primary key, key k (id))`.
 void format_1() {
-  const std::string_view bytes("\1\7\0\1\2\0\3abc\1\1\0\2\4\0\2\0\7PRIMARY\1\1k", 28);
+  const std::string_view bytes("\1\7\0\1\2\0\3abc\1\1\0\2\4\0\2\0\7PRIMARY\1\1k", 29);
   TableDef def;
   CHECK(parse(bytes, &def));
   CHECK(def.table_id == 7 && !def.hidden_key && def.version == "abc" && def.next_index_id == 2);
