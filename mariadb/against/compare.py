@@ -25,7 +25,6 @@ REFUSED = [
     (r"create option 'FOREIGN KEY'", "foreign key"),
     (r"doesn't support FULLTEXT indexes", "fulltext"),
     (r"doesn't support SPATIAL indexes", "spatial"),
-    (r"create option 'SEQUENCE'|does not support the create option 'SEQUENCE'", "sequence"),
     (r"must be of type TIMESTAMP\(6\) for system-versioned", "versioning by transaction"),
     (r"Transaction-precise system versioning for .* is not supported", "versioning by transaction"),
     (r"Unknown option '(ENCRYPT|PAGE_COMPRESS)", "option of InnoDB"),

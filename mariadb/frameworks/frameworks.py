@@ -26,7 +26,6 @@ REFUSED = {
     r"create option 'FOREIGN KEY'": "foreign key",
     r"doesn't support FULLTEXT": "fulltext",
     r"doesn't support SPATIAL": "spatial",
-    r"create option 'SEQUENCE'": "sequence",
 }
 
 

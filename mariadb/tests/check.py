@@ -10,18 +10,9 @@ import subprocess
 
 import pymysql
 
-from server import REPOSITORY, Layout, Server, say
+from server import Layout, Server, say, tool
 
 ER_CRASHED_ON_USAGE = 1194
-
-
-def tool() -> str:
-    """The `shale` command of this checkout."""
-    subprocess.run(
-        ["cargo", "build", "--quiet", "--locked", "-p", "shaledb-cli"], check=True, cwd=REPOSITORY
-    )
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-    return str((REPOSITORY / target / "debug" / "shale").resolve())
 
 
 def check(server: Server, table: str, option: str = "") -> tuple[str, list[str]]:

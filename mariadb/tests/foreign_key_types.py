@@ -2,8 +2,11 @@
 
     foreign_key_types.py [--record]
 
-Each type is the child of each other. Of pairs that are accepted, the parent has the values below, and
-each of the child's is tried. The answers are held against `shale/tests/foreign_key_types.txt`, which
+Each type is the child of each other. Of pairs that are accepted, the parent has one of the values
+below, and each of the child's is tried: with many, InnoDB does not find some of those that it takes
+for equal, since it searches for a DECIMAL as if VARBINARY were padded with spaces. Of NO PAD collations
+no values of CHAR and VARCHAR are tried on each other: InnoDB's server crashes (10.11.18, row0ins.cc,
+"cmp < 0"). The answers are held against `shale/tests/foreign_key_types.txt`, which
 --record writes and the unit test key_shape_test compares the plugin with.
 """
 
@@ -107,7 +110,6 @@ class InnoDB:
         for statement in ("set sql_mode = '', time_zone = '+00:00'",
                           "set default_storage_engine = InnoDB"):
             self.cursor.execute(statement)
-        self.kept: list[list[int]] = []  # of each type, the values that a column takes, in order
 
     def try_it(self, statement: str) -> int:
         try:
@@ -117,29 +119,39 @@ class InnoDB:
             return int(error.args[0])
 
     def make_parents(self) -> None:
+        """A table of each type with each of its values, alone in it."""
         for number, (kind, values) in enumerate(TYPES):
-            self.cursor.execute(f"create table p{number} (x {kind}, key (x))")
-            for value in values:
-                self.cursor.execute(f"insert into p{number} values ({value})")
+            for place, value in enumerate(values):
+                self.cursor.execute(f"create table p{number}_{place} (x {kind}, key (x))")
+                self.cursor.execute(f"insert into p{number}_{place} values ({value})")
 
-    def accepts(self, child: int, parent: int) -> bool:
+    def make_child(self, child: int, parent: int, place: int) -> bool:
         statement = (f"create table c (x {TYPES[child][0]}, key (x),"
-                     f" foreign key (x) references p{parent} (x))")
+                     f" foreign key (x) references p{parent}_{place} (x))")
         error = self.try_it(statement)
         if error not in (0, REFUSED):
             raise SystemExit(f"{error}: {statement}")
         return error == 0
 
-    def found(self, child: int) -> list[int]:
-        """The child's values that have a parent."""
-        values = []
-        for number, value in enumerate(TYPES[child][1]):
-            error = self.try_it(f"insert into c values ({value})")
-            if error == 0:
-                values.append(number)
-            elif error != MISSING_PARENT:
-                raise SystemExit(f"{error}: {value} in {TYPES[child][0]}")
-        return values
+    @staticmethod
+    def crashes(child: int, parent: int) -> bool:
+        names = (TYPES[child][0], TYPES[parent][0])
+        return "nopad" in names[0] and len({name.startswith("varchar") for name in names}) == 2
+
+    def found(self, child: int, parent: int) -> list[int]:
+        """The child's values that equal one of the parent's. Other values, though they are deleted,
+        would be in the way of InnoDB's search."""
+        found: set[int] = set()
+        for place in range(len(TYPES[parent][1])):
+            assert self.make_child(child, parent, place)
+            for number, value in enumerate(TYPES[child][1]):
+                error = self.try_it(f"insert into c values ({value})")
+                if error == 0:
+                    found.add(number)
+                elif error != MISSING_PARENT:
+                    raise SystemExit(f"{error}: {value} in {TYPES[child][0]}")
+            self.cursor.execute("drop table c")
+        return sorted(found)
 
     def answers(self) -> list[str]:
         self.make_parents()
@@ -147,13 +159,13 @@ class InnoDB:
         matches = []
         for child in range(len(TYPES)):
             for parent in range(len(TYPES)):
-                if not self.accepts(child, parent):
+                if not self.make_child(child, parent, 0):
                     continue
+                self.cursor.execute("drop table c")
                 accepted[child].add(parent)
-                found = self.found(child)
+                found = [] if self.crashes(child, parent) else self.found(child, parent)
                 if found:
                     matches.append(f"found {child} {parent} {' '.join(map(str, found))}")
-                self.cursor.execute("drop table c")
         lines = []
         for number, (kind, values) in enumerate(TYPES):
             lines.append(f"type {min(accepted[number])} {kind}")

@@ -2,11 +2,15 @@
 
     histories.py [--seconds 60] [--seed N] [--clients 6]
 
-Three kinds of transactions run at once, each of a few random statements on a small table:
-SERIALIZABLE ones with plain reads; REPEATABLE READ and READ COMMITTED ones that read FOR UPDATE or
-LOCK IN SHARE MODE. Each write leaves a number of its own in its row. For all transactions together
-some serial order must explain each answer: they are run again one by one on a dictionary, in an
-order that is searched for (`explain`), and all answers compared.
+Transactions of all levels run at once, each of a few random statements on a small table:
+SERIALIZABLE ones with plain reads; others that read FOR UPDATE or LOCK IN SHARE MODE. Each write
+leaves a number of its own in its row. For all transactions together some serial order must explain
+each answer: they are run again one by one on a dictionary, in an order that is searched for
+(`explain`), and all answers compared.
+
+READ UNCOMMITTED ones have plain reads too, glances, which no order needs to explain. A glance shows
+one's own writes. Of others' it shows only what is committed at some moment of it (`check_glances`).
+InnoDB shows more, so with `--engine InnoDB` only one's own writes are looked for.
 """
 
 from __future__ import annotations
@@ -51,7 +55,34 @@ class Done:
     ended: float = 0.0
 
 
-LEVELS = ["serializable", "repeatable read", "repeatable read", "read committed"]
+@dataclasses.dataclass
+class Glance:
+    """A plain read of some ids at READ UNCOMMITTED: rows that the transaction had not written."""
+
+    ids: list[int]
+    rows: list[Row]
+    began: float
+    ended: float
+
+
+LEVELS = ["serializable", "repeatable read", "repeatable read", "read committed",
+          "read uncommitted"]
+# Their ranges are not protected: locking reads ask for single rows only.
+NARROW = ["read committed", "read uncommitted"]
+
+
+class Wrong(Exception):
+    """An answer that nothing explains."""
+
+
+def change_of(step: Step) -> dict[int, Row | None]:
+    """What a statement has made of its row, if anything; None if it has deleted it."""
+    row = step.low
+    if step.kind == "update" and step.rows:
+        return {row: (row, (step.rows[0][1] + 1) % ROWS, step.number)}
+    if step.kind == "insert" and not step.rows:
+        return {row: (row, row, step.number)}
+    return {row: None} if step.kind == "delete" and step.rows else {}
 
 
 class Client:
@@ -62,6 +93,7 @@ class Client:
         self.number, self.until = number, 0.0
         self.writes = 0
         self.done: list[Done] = []
+        self.glances: list[Glance] = []
         self.errors: dict[int, int] = {}
 
     def run(self) -> "Client":
@@ -75,14 +107,19 @@ class Client:
     def one(self, number: int) -> None:
         chance = self.chance
         level = chance.choice(LEVELS)
-        # At READ COMMITTED ranges are not protected: only single rows are asked for.
-        wide = level != "read committed"
+        wide = level not in NARROW
+        own: dict[int, Row | None] = {}
         transaction = Done(number, level, [], time.monotonic())
         try:
             self.cursor.execute(f"set transaction isolation level {level}")
             self.cursor.execute("begin")
             for _ in range(chance.randrange(2, 6)):
-                transaction.steps.append(self.step(level, wide))
+                if level == "read uncommitted" and chance.random() < 0.5:
+                    self.glance(own)
+                    continue
+                step = self.step(level, wide)
+                transaction.steps.append(step)
+                own.update(change_of(step))
             if chance.random() < 0.1:
                 self.connection.rollback()
                 return
@@ -99,6 +136,21 @@ class Client:
     def ask(self, statement: str, *values: int) -> list[Row]:
         self.cursor.execute(statement, values)
         return list(self.cursor.fetchall())
+
+    def glance(self, own: dict[int, Row | None]) -> None:
+        """A plain read; `own` is what the transaction has made of rows."""
+        low = self.chance.randrange(ROWS)
+        ids = range(low, min(ROWS, low + 5))
+        began = time.monotonic()
+        rows = self.ask("select id, k, version from t where id between %s and %s", low, ids[-1])
+        ended = time.monotonic()
+        found = {row[0]: row for row in rows}
+        for row in own.keys() & set(ids):
+            if found.get(row) != own[row]:
+                raise Wrong(f"a plain read shows {found.get(row)}, not its own {own[row]}")
+        others = [row for row in ids if row not in own]
+        self.glances.append(
+            Glance(others, [found[row] for row in others if row in found], began, ended))
 
     def step(self, level: str, wide: bool) -> Step:
         chance = self.chance
@@ -123,7 +175,7 @@ class Client:
             rows = self.ask(f"select id, k, version from t {where} order by id for update",
                             low, low)
         if not rows and not wide:
-            # READ COMMITTED does not keep a missing row from coming.
+            # These levels do not keep a missing row from coming.
             return Step("nothing", low, low, write, rows)
         if kind == "update":
             self.ask(f"update t set k = (k + 1) %% {ROWS}, version = %s {where}", write, low, low)
@@ -132,10 +184,6 @@ class Client:
         elif kind == "delete":
             self.ask(f"delete from t {where}", low, low)
         return Step(kind, low, high, write, rows)
-
-
-class Wrong(Exception):
-    """No serial order explains the answers."""
 
 
 Table = frozenset[Row]
@@ -203,6 +251,32 @@ def explain(start: list[Row], done: list[list[Done]], end: list[Row]) -> int:
     return min(states.values())
 
 
+def check_glances(start: list[Row], done: list[Done], glances: list[Glance]) -> None:
+    """Each shows only rows that were committed, and all that were there the whole time."""
+    # From when on a row is there for sure; until when it is for sure, and when it is surely gone.
+    there = dict.fromkeys(start, float("-inf"))
+    until: dict[Row, float] = {}
+    gone: dict[Row, float] = {}
+    for one in done:
+        made: dict[int, Row | None] = {}
+        for step in one.steps:
+            change = change_of(step)
+            if change and step.rows and step.low not in made:
+                until[step.rows[0]], gone[step.rows[0]] = one.began, one.ended
+            made.update(change)
+        there.update((row, one.ended) for row in made.values() if row is not None)
+    for glance in glances:
+        for row in glance.rows:
+            if row not in there:
+                raise Wrong(f"{glance} shows {row}, which nobody has committed")
+            if glance.began > gone.get(row, float("inf")):
+                raise Wrong(f"{glance} shows {row}, which another commit had replaced")
+        for row, since in there.items():
+            lasts = since < glance.began and until.get(row, float("inf")) > glance.ended
+            if lasts and row[0] in glance.ids and row not in glance.rows:
+                raise Wrong(f"{glance} lacks {row}, which was there all the time")
+
+
 def self_check() -> None:
     """What is explained, and what is not."""
 
@@ -231,6 +305,23 @@ def self_check() -> None:
             assert not name.startswith("!"), name
         except Wrong:
             assert name.startswith("!"), name
+    writer = one(1, 1, 2, update(0, 0, 7))
+    for name, done, began, ended, row in [
+        ("before", [writer], 0, 0.5, (0, 0, 0)),
+        ("meanwhile, as it was", [writer], 1.2, 1.5, (0, 0, 0)),
+        ("meanwhile, as it will be", [writer], 1.2, 1.5, (0, 1, 7)),
+        ("afterwards", [writer], 3, 4, (0, 1, 7)),
+        ("!a stale one", [writer], 3, 4, (0, 0, 0)),
+        ("!what was undone", [], 3, 4, (0, 1, 7)),
+        ("!what was on its way", [one(1, 1, 2, update(0, 0, 7), Step("update", 0, 0, 8,
+                                                                    [(0, 1, 7)]))], 3, 4, (0, 1, 7)),
+        ("!none", [writer], 3, 4, None),
+    ]:
+        try:
+            check_glances(start, done, [Glance([0], [row] if row else [], began, ended)])
+            assert not name.startswith("!"), name
+        except Wrong:
+            assert name.startswith("!"), name
 
 
 def rows_of(server: servers.Server, index: str = "primary") -> list[Row]:
@@ -241,7 +332,7 @@ def rows_of(server: servers.Server, index: str = "primary") -> list[Row]:
 
 
 def one_round(server: servers.Server, given: argparse.Namespace, chance: random.Random,
-              seconds: float) -> tuple[int, dict[int, int], int]:
+              seconds: float) -> tuple[int, int, dict[int, int], int]:
     start = rows_of(server)
     clients = [Client(server, number, chance.randrange(1 << 60))
                for number in range(1, given.clients + 1)]
@@ -254,11 +345,14 @@ def one_round(server: servers.Server, given: argparse.Namespace, chance: random.
     end = rows_of(server)
     if rows_of(server, "k") != end:
         raise Wrong("index k has other rows than the table")
+    glances = [glance for client in clients for glance in client.glances]
+    if given.engine.lower() != "innodb":
+        check_glances(start, [one for of in done for one in of], glances)
     errors: dict[int, int] = {}
     for client in clients:
         for code, count in client.errors.items():
             errors[code] = errors.get(code, 0) + count
-    return sum(map(len, done)), errors, explain(start, done, end)
+    return sum(map(len, done)), len(glances), errors, explain(start, done, end)
 
 
 def main() -> int:
@@ -276,7 +370,8 @@ def main() -> int:
                                             "innodb-lock-wait-timeout=5",
                                             "shale-lock-wait-timeout=5"])
     chance = random.Random(given.seed)
-    total, all_errors, out_of_order = 0, {}, 0
+    total, all_glances, out_of_order = 0, 0, 0
+    all_errors: dict[int, int] = {}
     try:
         server.start()
         server.run("create database histories")
@@ -286,8 +381,9 @@ def main() -> int:
                    database="histories")
         until = time.monotonic() + given.seconds
         while (left := until - time.monotonic()) > 0:
-            count, errors, moved = one_round(server, given, chance, min(5.0, left))
+            count, glances, errors, moved = one_round(server, given, chance, min(5.0, left))
             total, out_of_order = total + count, out_of_order + moved
+            all_glances += glances
             for code, times in errors.items():
                 all_errors[code] = all_errors.get(code, 0) + times
         if total == 0:
@@ -299,7 +395,8 @@ def main() -> int:
     finally:
         server.kill()
     print(f"histories: {total} transactions in {given.seconds:.0f} s are as if one after the other"
-          f" ({out_of_order} not in the order of their ends); refused: {all_errors}")
+          f" ({out_of_order} not in the order of their ends), {all_glances} glances show what was"
+          f" committed; refused: {all_errors}")
     layout.remove()
     return 0
 

@@ -4,15 +4,17 @@
     semantics.py --bless    writes the page
     semantics.py NAME...    runs the cases whose title has one of these words, and prints
 
-Each case is a script for connections A, B and C (semantics_cases.py, semantics_more.py,
-semantics_locks.py); the page has its statements with what each engine answered beside them. What
-must hold beside the page: SHALE answers as InnoDB does, unless the case says why not.
+Each case is a script for connections A, B and C (semantics_cases.py, semantics_gaps.py,
+semantics_locks.py, semantics_more.py); the page has its statements with what each engine answered
+beside them. What must hold beside the page: SHALE answers as InnoDB does, unless the case says why
+not. semantics_why.py says why nobody depends on the other answer.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import sys
 import time
 from typing import Any
@@ -20,9 +22,11 @@ from typing import Any
 import pymysql
 
 import semantics_cases
-import semantics_locks  # noqa: F401 (they add their cases)
+import semantics_gaps  # noqa: F401 (they add their cases)
+import semantics_locks  # noqa: F401
 import semantics_more  # noqa: F401
 import semantics_races
+import semantics_why
 import server as servers
 
 # A statement that is in one state for so many looks, 40 milliseconds apart, waits for somebody.
@@ -207,10 +211,15 @@ went on. Of statements without an answer only errors would be told: 1020 is a ro
 was read, 1062 a duplicate key, 1205 a lock wait that timed out, 1213 a deadlock.
 
 SHALE answers as InnoDB in {same} of {all} cases, MyRocks in {theirs}. Where SHALE does not, the
-case says why.
+case says why; [the reasons](#where-shale-answers-otherwise) are together below.
 
 | case | SHALE as InnoDB? | MyRocks? |
 |---|---|---|
+"""
+
+
+OTHERWISE = """Some cases ask for the same twice, with and without something that an application neither
+asks for nor knows. Where InnoDB's own answer changes with that, no application can depend on it.
 """
 
 
@@ -232,9 +241,24 @@ def page(version: str, cases: list[Any], answers: Answers) -> str:
     for case in cases:
         rocks = "yes" if theirs[case.title] else "no"
         text += f"| {link(case.title)} | {cell(as_innodb(case, answers))} | {rocks} |\n"
+    text += reasons(cases, answers)
     text += "\n## The cases\n\nUnless a case says otherwise each begins with this:\n\n"
     text += code(semantics_cases.SETUP)
     return text + "".join(section(case, answers) for case in cases)
+
+
+def reasons(cases: list[Any], answers: Answers) -> str:
+    """Each reason for another answer than InnoDB's: its cases, and why nobody depends on it."""
+    text = "\n## Where SHALE answers otherwise\n\n" + OTHERWISE
+    of_reason: dict[str, list[str]] = {}
+    for case in cases:
+        if as_innodb(case, answers) != "yes":
+            of_reason.setdefault(case.reason, []).append(link(case.title))
+    for reason, titles in of_reason.items():
+        text += f"\n**{reason[:1].upper()}{reason[1:]}.** {', '.join(titles)}.\n\n"
+        for line in semantics_why.WHY.get(reason, []):
+            text += "- " + re.sub(r"\[(.*?)\]", lambda found: link(found[1]), line) + "\n"
+    return text
 
 
 def section(case: Any, answers: Answers) -> str:
@@ -274,6 +298,8 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="only cases whose title has one of these")
     given = parser.parse_args()
     cases = semantics_cases.CASES + semantics_races.CASES
+    unknown = set(semantics_why.named()) - {case.title for case in cases}
+    assert not unknown, f"semantics_why.py names cases that there are not: {unknown}"
     if given.words:
         cases = [case for case in cases if any(word in case.title for word in given.words)]
     layout = servers.Layout()

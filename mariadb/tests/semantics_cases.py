@@ -20,6 +20,13 @@ READ_COMMITTED = "read committed"
 REPEATABLE_READ = "repeatable read"
 SERIALIZABLE = "serializable"
 
+# Why SHALE answers otherwise, where it does so in more than one case; semantics_why.py says why no
+# application can depend on InnoDB's answer.
+DIRTY = "READ UNCOMMITTED is READ COMMITTED: nothing that may be undone is shown"
+MISSING = "the place of a missing row is locked as a row is: the second to look waits"
+ASKED = "only what was asked for is locked, not the gap that it is in"
+HOLDER = "nobody waits for a request that itself waits for him"
+
 
 @dataclasses.dataclass
 class Script:
@@ -149,7 +156,7 @@ case("Dirty read", READ_UNCOMMITTED,
      B? select v from t where id = 10
      A rollback
      """,
-     reason="READ UNCOMMITTED is READ COMMITTED: nothing that may be undone is shown")
+     reason=DIRTY)
 case("Dirty read at READ COMMITTED", READ_COMMITTED,
      "What is not committed is not seen, and does not wait.",
      """
@@ -209,12 +216,12 @@ case("Insert where a locking read found nothing", REPEATABLE_READ,
      B commit
      A? select v from t where id = 25
      """,
-     reason="the place of a missing row is locked as a row is: the second waits")
+     reason=MISSING)
 waiting("Insert beside a range that was read", REPEATABLE_READ,
         "InnoDB locks the gap up to the next row of the index, more than was asked for.",
         "A? select id from t where id between 15 and 25 for update",
         "B& insert into t values (27, 27, 0)",
-        reason="only the range that was asked for is locked")
+        reason=ASKED)
 waiting("Equal keys of a secondary index", REPEATABLE_READ,
         "Locking all rows with k = 20 keeps others from adding one.",
         "A? select id from t where k = 20 for update",
@@ -223,7 +230,7 @@ waiting("Insert next to equal keys", REPEATABLE_READ,
         "InnoDB locks the gaps on both sides of the equal keys.",
         "A? select id from t where k = 20 for update",
         "B& insert into t values (22, 22, 0)",
-        reason="only the equal keys are locked")
+        reason=ASKED)
 case("LOCK IN SHARE MODE, two readers", REPEATABLE_READ,
      "Shared locks do not stop each other.",
      """

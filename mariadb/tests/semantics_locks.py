@@ -1,7 +1,7 @@
 """More cases of semantics.py: who waits for whom, who gives way, which rows are passed over."""
 
 from semantics_cases import (
-    READ_COMMITTED, READ_UNCOMMITTED, REPEATABLE_READ, SERIALIZABLE, SETUP, case, waiting
+    HOLDER, READ_COMMITTED, READ_UNCOMMITTED, REPEATABLE_READ, SERIALIZABLE, SETUP, case, waiting
 )
 
 QUEUE = [
@@ -43,8 +43,45 @@ waiting("The holder adds rows while another waits", REPEATABLE_READ,
         "A? select id from q where id > 5 order by id limit 1 for update",
         "B& select id from q where id > 5 order by id limit 1 for update",
         meanwhile="A& insert into q values (7, 1, 0)", then=["A.", "B commit"], setup=QUEUE,
-        reason="nobody waits for a request that itself waits for him; in InnoDB one of the two is"
-               " the victim of a deadlock")
+        reason=HOLDER)
+FIRST = "select id from q where id > 5 order by id limit 1 for update"
+waiting("The holder adds rows before another asks", REPEATABLE_READ,
+        "The same statements, of which A's INSERT comes a moment earlier: in InnoDB too B waits,"
+        " and gets the row that A has added.",
+        f"A? {FIRST}", "A insert into q values (7, 1, 0)", meanwhile=f"B& {FIRST}",
+        then=["B commit"], setup=QUEUE)
+case("The holder adds rows while one who has changed more waits", REPEATABLE_READ,
+     "The same statements, but B has changed two rows before: in InnoDB the victim is A, and B gets"
+     " the row that A had locked.",
+     f"""
+     A begin
+     B begin
+     B update q set v = 0 where id in (300, 400)
+     A? {FIRST}
+     B& {FIRST}
+     A& insert into q values (7, 1, 0)
+     A.
+     A commit
+     B.
+     B commit
+     A? {FIRST}
+     """, setup=QUEUE, reason=HOLDER)
+case("The holder adds rows while another waits, who then asks again", REPEATABLE_READ,
+     "B does what one does after error 1213. What it gets then is what SHALE has given it.",
+     f"""
+     A begin
+     B begin
+     A? {FIRST}
+     B& {FIRST}
+     A& insert into q values (7, 1, 0)
+     A.
+     A commit
+     B.
+     B rollback
+     B begin
+     B? {FIRST}
+     B commit
+     """, setup=QUEUE, reason=HOLDER)
 case("The holder of a row adds others while a scan is on its way to it", REPEATABLE_READ,
      "B has passed many rows when it comes to one that A has; A adds a row beyond that.",
      """

@@ -41,6 +41,15 @@ def shell(script: str) -> str:
     ).stdout.strip()
 
 
+def tool() -> str:
+    """The `shale` command of this checkout."""
+    subprocess.run(
+        ["cargo", "build", "--quiet", "--locked", "-p", "shaledb-cli"], check=True, cwd=REPOSITORY
+    )
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+    return str((REPOSITORY / target / "debug" / "shale").resolve())
+
+
 class Layout:
     """Where the server is, and a made data folder to copy from. Built once for a program."""
 

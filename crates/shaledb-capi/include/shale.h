@@ -193,6 +193,9 @@ typedef enum {
 // Operations on any trees of one database. Of several on one key the last counts.
 typedef struct shale_batch shale_batch;
 
+// A tree that is being built while writers go on.
+typedef struct shale_build shale_build;
+
 // Bytes that belong to the caller: a value (often a part of a block in the cache, which stays
 // there while this lives), or a report.
 typedef struct shale_bytes shale_bytes;
@@ -594,6 +597,37 @@ SHALE_MUST_USE shale_error *shale_ingest_finish(shale_ingest *ingest, uint64_t *
 
 // Gives a load up: none of its rows is seen.
 void shale_ingest_free(shale_ingest *ingest);
+
+// Begins to build the tree `name` from `source`; `tree` becomes its handle. Whoever changes the
+// source from now on writes the entries that come and go to it, in the same batch or transaction.
+// While this call runs nobody may be changing the source who does not; transactions that hold
+// locks there, prepared ones too, are waited for, `wait_millis` at most. `config` is as by
+// shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files.
+SHALE_MUST_USE
+shale_error *shale_build_new(const shale_tree *source,
+                             const char *name,
+                             const shale_config *config,
+                             uint64_t memory_bytes,
+                             uint64_t wait_millis,
+                             shale_build **build,
+                             shale_tree **tree);
+
+// Adds an entry, in any order. All must be those of one snapshot of the source, taken since the
+// build has begun.
+SHALE_MUST_USE
+shale_error *shale_build_add(shale_build *build,
+                             const void *key,
+                             size_t key_len,
+                             const void *value,
+                             size_t value_len);
+
+// Completes the tree with the entries added, beneath what writers have written to it meanwhile,
+// and ends the build, also if it fails: then there is no such tree. `entries` becomes how many
+// were added; it may be NULL.
+SHALE_MUST_USE shale_error *shale_build_finish(shale_build *build, uint64_t *entries);
+
+// Gives a build up, and drops its tree.
+void shale_build_free(shale_build *build);
 
 // From now on `callback` is told of waits for locks, once for each transaction that is in the way:
 // before a wait begins, and about every 50 milliseconds while it lasts. The thread that waits

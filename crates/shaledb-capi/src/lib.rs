@@ -41,6 +41,8 @@ pub mod scan;
 
 pub mod ingest;
 
+pub mod build;
+
 pub mod txn;
 
 pub mod locking;

@@ -29,7 +29,7 @@ pub struct shale_tree {
 }
 
 impl shale_tree {
-    fn new(tree: shaledb::Tree) -> shale_tree {
+    pub(crate) fn new(tree: shaledb::Tree) -> shale_tree {
         let name = CString::new(tree.name()).unwrap_or_default();
         shale_tree { tree, name }
     }

@@ -317,6 +317,30 @@ static void loads(shale_db *db) {
   shale_tree_free(tree);
 }
 
+static void builds(shale_db *db) {
+  shale_tree *source = NULL, *tree = NULL;
+  shale_build *build = NULL;
+  uint64_t entries = 0;
+  OK(shale_tree_open(db, "source", SHALE_TREE_THERE_OR_NEW, NULL, &source));
+  OK(shale_put(source, "1", 1, "b", 1, false));
+  OK(shale_build_new(source, "built", NULL, 1 << 20, 1000, &build, &tree));
+  OK(shale_build_add(build, "b1", 2, "", 0));
+  OK(shale_build_add(build, "a2", 2, "x", 1));
+  OK(shale_delete(tree, "b1", 2, NULL, 0, false));
+  OK(shale_build_finish(build, &entries));
+  CHECK(entries == 2 && has(tree, NULL, "a2", "x") && has(tree, NULL, "b1", NULL));
+  shale_tree_free(tree);
+  FAILS(SHALE_TREE_EXISTS,
+        shale_build_new(source, "built", NULL, 1 << 20, 1000, &build, &tree));
+  OK(shale_tree_drop(db, "built"));
+  OK(shale_build_new(source, "built", NULL, 1 << 20, 1000, &build, &tree));
+  shale_build_free(build);
+  FAILS(SHALE_NO_SUCH_TREE, shale_put(tree, "d", 1, "4", 1, false));
+  shale_tree_free(tree);
+  shale_tree_free(source);
+  OK(shale_tree_drop(db, "source"));
+}
+
 static shale_txn *begin(shale_db *db, shale_isolation isolation, shale_concurrency concurrency) {
   shale_txn *txn = NULL;
   OK(shale_txn_begin(db, isolation, concurrency, 50, &txn));
@@ -838,6 +862,7 @@ int main(int argc, char **argv) {
   forgets(db, a);
   prepared(db, a);
   loads(db);
+  builds(db);
   lengths(db, a);
   after_close(path);
   {

@@ -134,6 +134,7 @@ impl Bench {
             output_level_bytes: 0,
             grandparents: Vec::new(),
             below: Vec::new(),
+            building: false,
             codec: self.codec,
             filter_bits: FILTER_BITS,
             table_bytes: 64 << 20,

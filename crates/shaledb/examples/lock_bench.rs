@@ -70,6 +70,8 @@ fn scans() -> shaledb::Result<()> {
 
 const PARENTS: u64 = 300_000;
 
+type Way = fn(&Db, &Tree, &[[u8; 8]]) -> shaledb::Result<usize>;
+
 /// Reads keys with a shared lock, one by one; answers how many are there.
 #[inline(never)]
 fn one_by_one(db: &Db, tree: &Tree, keys: &[[u8; 8]]) -> shaledb::Result<usize> {
@@ -115,8 +117,7 @@ fn together(step: u64, missing: bool) -> shaledb::Result<()> {
         let first = coding::hash(&round.to_le_bytes()) % (PARENTS - 128 * step);
         let keys: Vec<[u8; 8]> =
             (0..128).map(|n| (2 * (first + n * step) + u64::from(missing)).to_be_bytes()).collect();
-        let ways: [fn(&Db, &Tree, &[[u8; 8]]) -> shaledb::Result<usize>; 2] =
-            [one_by_one, locked_then_read];
+        let ways: [Way; 2] = [one_by_one, locked_then_read];
         // Each way goes first half of the time.
         for turn in 0..2 {
             let way = (turn + round as usize) % 2;

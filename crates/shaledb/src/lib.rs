@@ -77,10 +77,10 @@ pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
 pub use base::lock_error::{Deadlock, LockWait};
 pub use db::{
-    Action, Background, Batch, Concurrency, CpuStats, Db, Ingest, Isolation, LastDeadlock,
-    LevelStats, LockInfo, LockMode, LockingScan, OnConflict, OpenOptions, Operation,
-    OperationStats, Prepared, Savepoint, ScanOptions, Snapshot, Stats, Transaction,
-    TransactionInfo, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress,
+    Action, Background, Batch, BuildOptions, Concurrency, CpuStats, Db, Entries, Ingest, Isolation,
+    LastDeadlock, LevelStats, LockInfo, LockMode, LockingScan, OnConflict, OnlineBuild,
+    OpenOptions, Operation, OperationStats, Prepared, Savepoint, ScanOptions, Snapshot, Stats,
+    Transaction, TransactionInfo, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress,
     VerifyReport, Watch, WriteOptions,
 };
 #[doc(inline)]

@@ -88,6 +88,17 @@ void tables_are_renamed() {
   CHECK(keys.of_child("./d/new").size() == 2 && keys.of_parent("./d/new").size() == 2);
 }
 
+// A parent is renamed while ALTER TABLE copies its child.
+void copies_follow_too() {
+  ForeignKeys keys(kRules);
+  keys.apply({{}, {shared(key("./d/c", "k", "./d/p")), shared(key("./d/#sql-1", "k", "./d/p"))}});
+  keys.apply(keys.renamed("./d/p", "./d/q"));
+  keys.apply(keys.renamed("./d/c", "./d/#sql-2"));
+  keys.apply(keys.renamed("./d/#sql-1", "./d/c"));
+  keys.apply(keys.dropped("./d/#sql-2"));
+  CHECK(keys.of_parent("./d/q").size() == 1 && keys.of_child("./d/c")[0]->parent == "./d/q");
+}
+
 void names_are_taken_once() {
   ForeignKeys keys(kRules);
   keys.apply({{}, {shared(key("./d/t", "Mine", "./d/p"))}});
@@ -126,7 +137,7 @@ void is_like(const ForeignKeys::List &found, const std::vector<ForeignKey> &want
 void rename_in(std::vector<ForeignKey> *model, const std::string &from, const std::string &to) {
   const bool stays = is_intermediate(from) || is_intermediate(to);
   for (ForeignKey &one : *model) {
-    const bool redirects = !stays && one.parent == from && !is_intermediate(one.child);
+    const bool redirects = !stays && one.parent == from;
     const std::string automatic = table_name(from) + "_ibfk_";
     if (one.child == from && !stays && one.name.rfind(automatic, 0) == 0) {
       one.name = table_name(to) + one.name.substr(table_name(from).size());
@@ -198,6 +209,7 @@ void is_as_the_model() {
 int main() {
   shale_sql::bytes_come_back();
   shale_sql::tables_are_renamed();
+  shale_sql::copies_follow_too();
   shale_sql::names_are_taken_once();
   shale_sql::is_as_the_model();
 }

@@ -12,6 +12,7 @@ mod follower;
 mod isolation;
 mod metamorphic;
 mod model;
+mod online;
 mod prepared;
 mod stages;
 mod threads;

@@ -137,6 +137,7 @@ fn answer_pick(input: &str) -> String {
         table_bytes: 64 * MIB,
         codecs: Codecs { upper: Codec::None, middle: Codec::Lz4, bottommost: Codec::Zstd(3) },
         filter_bits: 10,
+        building: false,
     };
     let deletes = RangeDeletes::new(case.deletes);
     let load = Load { idle: case.idle, snapshots: &case.snapshots, range_deletes: Some(&deletes) };

@@ -77,6 +77,7 @@ impl<'a> View<'a> {
             output_level_bytes: of_output.map(|(_, tables)| bytes_of(*tables)).sum(),
             grandparents: if output == 0 || output == LAST { Vec::new() } else { clip(output + 1) },
             below,
+            building: self.settings.building,
             codec: policy::codec(&self.settings.codecs, output, self.targets.base),
             filter_bits: policy::filter_bits(self.settings.filter_bits, output),
             table_bytes: policy::table_bytes(self.settings, output, target),

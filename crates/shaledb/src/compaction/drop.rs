@@ -44,7 +44,7 @@ impl Bottom {
 
     /// What lies below the output of this plan.
     pub fn of(plan: &super::plan::Plan) -> Bottom {
-        if plan.output_level == 0 {
+        if plan.output_level == 0 || plan.building {
             return Bottom::Unknown;
         }
         let levels = plan.below.iter().filter(|tables| !tables.is_empty());

@@ -118,6 +118,7 @@ impl Job<'_> {
             below: Vec::new(),
             codec,
             filter_bits: world.filter_bits,
+            building: false,
             table_bytes: 1 << 20,
         };
         Job { world, plan, codecs: Codecs::all(codec), inputs, snapshots: Vec::new() }

@@ -54,6 +54,7 @@ impl Model {
                 table_bytes: table,
                 codecs: Codecs::all(Codec::Lz4),
                 filter_bits: 10,
+                building: false,
             },
             busy: Busy::new(),
             jobs: Vec::new(),

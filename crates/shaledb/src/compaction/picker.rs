@@ -25,6 +25,10 @@ pub fn pick(shape: &Shape, settings: &Settings, busy: &Busy, load: &Load<'_>) ->
         return Some(plan);
     }
     let scores = Scores::of(shape, &targets, busy);
+    if settings.building {
+        // Deletes go nowhere, and rows that come below change what is the best shape.
+        return due(&view, &scores);
+    }
     due(&view, &scores)
         .or_else(|| deletes::pick(&view, load))
         .or_else(|| if load.idle { idle::pick(&view, load) } else { None })

@@ -27,6 +27,8 @@ pub struct Settings {
     pub codecs: Codecs,
     /// Filter bits per key in the last level.
     pub filter_bits: u8,
+    /// Whether older rows are still to be put beneath all tables, so that every delete stays.
+    pub building: bool,
 }
 
 impl Settings {
@@ -38,6 +40,7 @@ impl Settings {
             table_bytes: config.table_bytes,
             codecs: tree.codecs,
             filter_bits: tree.filter_bits,
+            building: false,
         }
     }
 }
@@ -123,6 +126,8 @@ pub struct Plan {
     /// For each level below the output, the tables that overlap `range`: a delete must be kept
     /// while one of them may have its key. Empty for outputs to level 0, where no delete goes.
     pub below: Vec<Vec<Arc<TableMeta>>>,
+    /// Whether rows that nobody knows yet may come to lie below the output.
+    pub building: bool,
     /// How output blocks are compressed.
     pub codec: Codec,
     /// Filter bits per key of the outputs.

@@ -23,6 +23,7 @@ fn stages(output_level: usize, inputs: &[(usize, Arc<TableMeta>)], cuts: &str) -
         below: Vec::new(),
         codec: crate::Codec::None,
         filter_bits: 0,
+        building: false,
         table_bytes: 1,
     };
     let mut parts = Vec::new();

@@ -125,6 +125,7 @@ impl Tiny {
                 table_bytes: 800,
                 codecs: Codecs { upper: Codec::None, ..Codecs::all(Codec::Lz4) },
                 filter_bits: 10,
+                building: false,
             },
             busy: Busy::new(),
             jobs: Vec::new(),

@@ -15,11 +15,13 @@ mod two_phase;
 mod lifecycle;
 mod api;
 mod transaction;
+mod build;
 
 pub use api::{
     Batch, CpuStats, Db, Ingest, LastDeadlock, LevelStats, LockInfo, OperationStats, Prepared,
     ScanOptions, Snapshot, Stats, TransactionInfo, Tree, TreeStats,
 };
+pub use build::{BuildOptions, Entries, OnlineBuild};
 pub use lifecycle::{VerifyProgress, VerifyReport};
 pub use options::{Background, OpenOptions, WriteOptions};
 pub use transaction::{

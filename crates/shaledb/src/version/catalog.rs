@@ -40,6 +40,8 @@ pub struct Catalog {
     pub log_end: Option<(FileId, u64)>,
     /// Transactions that are prepared with their writes in tables, by name: these, by tree.
     pub prepared: BTreeMap<Vec<u8>, Vec<(TreeId, Vec<TableMeta>)>>,
+    /// Trees whose content is being built.
+    pub building: BTreeSet<TreeId>,
     /// The tables of all trees, and of prepared transactions.
     files: BTreeSet<FileId>,
 }
@@ -78,6 +80,16 @@ impl Catalog {
         for (_, tables) in edit.prepared.iter().flat_map(|prepared| &prepared.trees) {
             for meta in tables {
                 self.check_added(meta, &BTreeSet::new(), &mut added)?;
+            }
+        }
+        for id in &edit.builds_begun {
+            if !created.contains_key(id) {
+                return Err(format!("tree {id} is built, but is not created with that"));
+            }
+        }
+        for id in &edit.builds_ended {
+            if !self.building.contains(id) || gone.contains(id) {
+                return Err(format!("the build of tree {id} ends, but has not begun"));
             }
         }
         if edit.next_tree.is_some_and(|next| next < self.next_tree)
@@ -170,6 +182,10 @@ impl Catalog {
 
     /// Applies an edit that [`Catalog::check`] has found right.
     pub fn apply(&mut self, edit: &Edit) {
+        self.building.extend(&edit.builds_begun);
+        for id in edit.trees_dropped.iter().chain(&edit.builds_ended) {
+            self.building.remove(id);
+        }
         for id in &edit.trees_dropped {
             if let Some(tree) = self.trees.remove(id) {
                 tree.tables.keys().for_each(|file| {
@@ -232,6 +248,7 @@ impl Catalog {
             last_seq: Some(self.last_seq),
             log: Some(self.log),
             log_end: self.log_end,
+            builds_begun: self.building.iter().copied().collect(),
             ..Edit::default()
         };
         for (xid, trees) in &self.prepared {

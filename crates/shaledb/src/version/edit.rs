@@ -105,6 +105,10 @@ pub struct Edit {
     pub decided: Vec<Vec<u8>>,
     /// Transactions that are prepared from now on, with their writes in tables.
     pub prepared: Vec<PreparedTables>,
+    /// Trees whose content is being built from now on: the next open drops them.
+    pub builds_begun: Vec<TreeId>,
+    /// Trees whose content is complete from now on.
+    pub builds_ended: Vec<TreeId>,
 }
 
 /// A change of one tree.
@@ -159,6 +163,8 @@ mod tag {
         pub const LOG_SEQ: u8 = 8;
         pub const DECIDED: u8 = 9;
         pub const PREPARED: u8 = 10;
+        pub const BUILD_BEGUN: u8 = 11;
+        pub const BUILD_ENDED: u8 = 12;
         // A check, which a reader can do without.
         pub const LOG_END_FILE: u8 = 128;
         pub const LOG_END_BYTES: u8 = 129;
@@ -238,6 +244,10 @@ pub fn encode(edit: &Edit, out: &mut Vec<u8>) {
     optional(out, t::LOG_SEQ, edit.log.map(|log| log.seq));
     optional(out, t::LOG_END_FILE, edit.log_end.map(|(file, _)| file));
     optional(out, t::LOG_END_BYTES, edit.log_end.map(|(_, bytes)| bytes));
+    let builds = [(t::BUILD_BEGUN, &edit.builds_begun), (t::BUILD_ENDED, &edit.builds_ended)];
+    for (tag, trees) in builds {
+        trees.iter().for_each(|&tree| number(out, tag, tree.into()));
+    }
     for xid in &edit.decided {
         bytes(out, t::DECIDED, xid);
     }
@@ -448,6 +458,8 @@ pub fn decode(content: &[u8]) -> Result<Edit, Damage> {
             t::LOG_SEQ => log_seq = Some(field.seq()?),
             t::DECIDED => edit.decided.push(field.content.to_vec()),
             t::PREPARED => edit.prepared.push(decode_prepared(field.content)?),
+            t::BUILD_BEGUN => edit.builds_begun.push(field.tree()?),
+            t::BUILD_ENDED => edit.builds_ended.push(field.tree()?),
             t::LOG_END_FILE => end_file = Some(field.number()?),
             t::LOG_END_BYTES => end_bytes = Some(field.number()?),
             _ => field.unknown("an edit")?,

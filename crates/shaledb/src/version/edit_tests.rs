@@ -55,6 +55,8 @@ fn edit() -> Edit {
             },
             PreparedTables { xid: b"three".to_vec(), trees: vec![] },
         ],
+        builds_begun: vec![12, 13],
+        builds_ended: vec![1],
     }
 }
 

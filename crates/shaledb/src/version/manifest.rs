@@ -398,6 +398,7 @@ pub(super) fn resync(reader: &mut RecordReader, number: u64) -> Result<bool> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "lines are looked at one by one")]
 pub enum ManifestLine {
     /// An edit.
     Edit {

@@ -254,6 +254,8 @@ fn nobody_becomes_an_orphan() {
     };
     let add = |txn: &mut Transaction, round: u64| -> shaledb::Result<()> {
         txn.take_snapshot()?;
+        // Parents come and go after it.
+        std::thread::sleep(Duration::from_micros(200));
         let wanted: Vec<Vec<u8>> = (0..4).map(|n| name(round * 7 + n * 5)).collect();
         for parent in &wanted {
             txn.lock(&parents, parent, LockMode::Shared)?;

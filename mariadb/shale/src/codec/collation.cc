@@ -105,8 +105,8 @@ void Collation::set_levels(bool fixed) {
     level.padded = !nopad || (unicode ? !fixed && i > 0 : fixed);
     Weights weight;
     const size_t n = weights(level.flags, space, space_bytes, &weight);
-    level.pad.size = n >= 1 && n <= sizeof(level.pad.bytes) ? static_cast<unsigned>(n) : 1;
-    memcpy(level.pad.bytes, weight.bytes(), level.pad.size);
+    level.pad = Pad{{}, n >= 1 && n <= sizeof(level.pad.bytes) ? static_cast<unsigned>(n) : 1};
+    memcpy(level.pad.bytes, weight.bytes(), std::min<size_t>(n, level.pad.size));
     strip_ = strip_ && level.padded && n == level.pad.size;
   }
 }
@@ -158,9 +158,9 @@ void Collation::describe(std::string *out) const {
   out->push_back(static_cast<char>(level_count_));
   for (unsigned i = 0; i < level_count_; i++) {
     const Level &level = levels_[i];
-    const unsigned size = level.padded ? level.pad.size : 0;
-    out->push_back(static_cast<char>(size));
-    append_bytes(out, level.pad.bytes, size);
+    out->push_back(level.padded ? 1 : 0);
+    out->push_back(static_cast<char>(level.pad.size));
+    append_bytes(out, level.pad.bytes, level.pad.size);
   }
 }
 

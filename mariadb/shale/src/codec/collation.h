@@ -26,9 +26,11 @@ class Collation {
   bool restore(Reader *key, uchar mask, uchar *to, size_t room, size_t *n) const;
   bool loses_spaces() const { return levels_[0].padded; }
 
-  // Appends what key_shape.h needs to pass over forms: the number of levels, then of each the size
-  // of its pad, 0 if it has none, and the pad.
+  // Appends what key_shape.h needs to pass over forms and to change them: the number of levels,
+  // then of each whether it is padded, the size of its pad and the pad.
   void describe(std::string *out) const;
+  // Whether the spaces at the end of a CHAR are in the form, so that this depends on its length.
+  bool keeps_pads() const { return !strip_ && !levels_[0].padded; }
 
   // The longest form of a string of at most `n` bytes. Of the Unicode collations: if no character
   // has more weights than the collation declares.

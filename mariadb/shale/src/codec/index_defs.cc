@@ -6,7 +6,6 @@
 
 #include "codec/bytes.h"
 #include "codec/key_part.h"
-#include "codec/key_shape.h"
 
 namespace shale_sql {
 
@@ -19,7 +18,7 @@ std::string kind_of(const Field *field) {
     return std::string(1, is_unsigned ? 'u' : 'i') + static_cast<char>(field->pack_length());
   };
   const auto text = [&] {
-    if (field->charset() == &my_charset_bin) return std::string("b");
+    if (field->binary() || field->key_type() == HA_KEYTYPE_BINARY) return std::string("b");
     std::string kind = "t";
     append_varint(&kind, field->charset()->number);
     return kind;

@@ -3,9 +3,14 @@
 
 #include "codec/table_def.h"
 
+#include <vector>
+
 struct TABLE;
 
 namespace shale_sql {
+
+// The parts of index `index` of a table; none for MAX_KEY, the hidden primary key.
+std::vector<PartDef> parts_of(TABLE *table, unsigned index);
 
 // The entry in `def` of index `number` of the table; nullptr: there is none.
 const IndexDef *index_of(const TableDef &def, const TABLE *table, unsigned number);

@@ -396,8 +396,10 @@ PartDef KeyPart::describe() const {
   part.fixed_bytes = static_cast<uint32_t>(form_bytes_);
   part.form.push_back(static_cast<char>(form_class()));
   if (collation_) {
-    collation_->describe(&part.form);
+    const bool padded = form_ == Form::kChar && collation_->keeps_pads();
     append_varint(&part.form, charset_->number);
+    append_varint(&part.form, padded ? chars_ : 0);
+    collation_->describe(&part.form);
   } else {
     append_varint(&part.form, form_bytes_);
   }

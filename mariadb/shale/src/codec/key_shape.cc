@@ -5,8 +5,7 @@
 
 #include "codec/bytes.h"
 #include "codec/text_form.h"
-
-#include <cstring>
+#include "codec/text_shape.h"
 
 namespace shale_sql {
 
@@ -24,28 +23,14 @@ bool is_bytes(const PartDef &part) {
   return class_of(part) == FormClass::kBytes || class_of(part) == FormClass::kBinary;
 }
 
-// Of a part of any length, level by level, as its form says they end.
-bool skip_text(const PartDef &part, Reader *key) {
-  Reader form(part.form);
-  const uchar mask = mask_of(part);
-  form.take(1);
-  const uchar *count = form.take(1);
-  if (!count || *count == 0) return false;
-  for (unsigned i = 0; i < *count; i++) {
-    const uchar *size = form.take(1);
-    Pad pad = {};
-    if (!size || *size > sizeof(pad.bytes)) return false;
-    const uchar *bytes = form.take(*size);
-    if (!bytes) return false;
-    memcpy(pad.bytes, bytes, *size);
-    pad.size = *size;
-    if (pad.size ? !skip_padded(key, mask, pad) : !skip_plain(key, mask)) return false;
-  }
-  return true;
+bool is_integer(const PartDef &part) {
+  return class_of(part) == FormClass::kSigned || class_of(part) == FormClass::kUnsigned;
 }
 
 bool skip_form(const PartDef &part, Reader *key) {
-  return part.fixed_bytes ? key->take(part.fixed_bytes) != nullptr : skip_text(part, key);
+  if (part.fixed_bytes) return key->take(part.fixed_bytes) != nullptr;
+  TextShape text;
+  return text.parse(part.form) && text.skip(key, mask_of(part));
 }
 
 // Passes over the byte that says NULL or not.
@@ -89,6 +74,17 @@ Translated append_bytes_as(const PartDef &from, const PartDef &to, std::string_v
   return Translated::kKey;
 }
 
+Translated append_text_as(const PartDef &from, const PartDef &to, std::string_view form,
+                          std::string *out) {
+  TextShape was, is;
+  if (!was.parse(from.form) || !is.parse(to.form)) return Translated::kDamaged;
+  switch (was.change(form, mask_of(from), is, mask_of(to), out)) {
+    case TextShape::Changed::kText: return Translated::kKey;
+    case TextShape::Changed::kNoMatch: return Translated::kNoMatch;
+    default: return Translated::kDamaged;
+  }
+}
+
 // A form of one part, without the byte that says NULL or not, as one of the other.
 Translated append_as(const PartDef &from, const PartDef &to, std::string_view form,
                      std::string *out) {
@@ -100,6 +96,17 @@ Translated append_as(const PartDef &from, const PartDef &to, std::string_view fo
   }
   if (!from.whole || !to.whole) return Translated::kNoMatch;
   if (is_bytes(from) && is_bytes(to)) return append_bytes_as(from, to, form, out);
+  if (class_of(from) == FormClass::kText && class_of(to) == FormClass::kText) {
+    return append_text_as(from, to, form, out);
+  }
+  // DATE is a number without a sign here, and with one in InnoDB, where MEDIUMINT references it.
+  if (is_integer(from) && is_integer(to) && from.fixed_bytes == to.fixed_bytes) {
+    const size_t start = out->size();
+    out->append(form);
+    if (from.descending != to.descending) turn_bits(out, start);
+    (*out)[start] = static_cast<char>((*out)[start] ^ 0x80);
+    return Translated::kKey;
+  }
   return Translated::kNoMatch;
 }
 

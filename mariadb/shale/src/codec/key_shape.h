@@ -2,6 +2,7 @@
 // are compared with those of another without the server's definition of either.
 #pragma once
 
+#include "codec/index_defs.h"
 #include "codec/table_def.h"
 
 #include <cstddef>
@@ -9,12 +10,7 @@
 #include <string_view>
 #include <vector>
 
-struct TABLE;
-
 namespace shale_sql {
-
-// The parts of index `index` of a table's definition; none for MAX_KEY, the hidden primary key.
-std::vector<PartDef> parts_of(TABLE *table, unsigned index);
 
 // Whether InnoDB takes a foreign key from one column to the other.
 bool may_reference(const PartDef &child, const PartDef &parent);

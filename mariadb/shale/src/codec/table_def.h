@@ -22,8 +22,9 @@ struct InstantDefault {
   std::string value;  // as in a row, without its length
 };
 
-// The first byte of a part's form. Of kText and kBinary follows how they end (Collation::describe)
-// and the collation's number, of the others how many bytes they have. These are on disk.
+// The first byte of a part's form. Of kText follow the collation's number, the characters of a CHAR
+// whose pads are in keys (else 0), and the levels (Collation::describe); of the others how many
+// bytes they have. All of this is on disk.
 enum class FormClass : char {
   kSigned = 'i',    // the highest byte first, the sign turned
   kUnsigned = 'u',  // the highest byte first

@@ -133,4 +133,23 @@ bool restore_padded(Reader *key, uchar mask, uchar pad, uchar *to, size_t room, 
   return false;
 }
 
+bool restore_units(Reader *key, uchar mask, const Pad &pad, std::string *units) {
+  const std::string_view one(reinterpret_cast<const char *>(pad.bytes), pad.size);
+  units->clear();
+  for (;;) {
+    const uchar *from = key->take(pad.size);
+    if (!from) return false;
+    std::string unit(reinterpret_cast<const char *>(from), pad.size);
+    if (mask) turn_bits(&unit, 0);
+    if (unit == one) {
+      const uchar *mark = key->take(1);
+      if (!mark) return false;
+      const char what_follows = static_cast<char>(*mark ^ mask);
+      if (what_follows == kEnd) return true;
+      if (what_follows != kBelow && what_follows != kAbove) return false;
+    }
+    units->append(unit);
+  }
+}
+
 }  // namespace shale_sql

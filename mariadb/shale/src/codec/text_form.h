@@ -33,6 +33,9 @@ bool skip_padded(Reader *key, uchar mask, const Pad &pad);
 bool restore_plain(Reader *key, uchar mask, uchar *to, size_t room, size_t *n);
 bool restore_padded(Reader *key, uchar mask, uchar pad, uchar *to, size_t room, size_t *n);
 
+// Gives back the units of a padded form, without the pads at its end. False: it is damaged.
+bool restore_units(Reader *key, uchar mask, const Pad &pad, std::string *units);
+
 // The longest forms of `n` bytes.
 inline size_t max_plain(size_t n) { return 2 * n + 2; }
 inline size_t max_padded(size_t n, const Pad &pad) {

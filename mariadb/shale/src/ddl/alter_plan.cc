@@ -70,7 +70,8 @@ const char *Planner::statement_refusal() const {
   if ((flags & ALTER_RECREATE_TABLE) != 0) return "a rebuild was asked for";
   if ((flags & ~(kInstant | kIndexes)) != 0) return "the stored rows or the primary key change";
   if (altered_->versioned() || table_->versioned()) return "the table is system-versioned";
-  if (create->sequence) return "it is a sequence";
+  bool was_sequence = table_->s->table_type == TABLE_TYPE_SEQUENCE;
+  if (was_sequence || create->sequence) return "it is a sequence";
   if (refused_row_format(table_->in_use, create) != nullptr) return "there is no such ROW_FORMAT";
   if (info_->error_if_not_empty) return "a new column has no default that is a valid value";
   if (info_->ignore && (flags & ALTER_ADD_UNIQUE_INDEX) != 0) {

@@ -4,6 +4,7 @@
 #include "engine/catalog.h"
 #include "engine/handles.h"
 #include "engine/row_counts.h"
+#include "engine/unsynced.h"
 
 #include <memory>
 #include <mutex>
@@ -40,6 +41,7 @@ struct Engine {
 
   Catalog catalog;
   RowCounts rows;
+  Unsynced unsynced;
   std::mutex checkpoint_lock;  // of who makes a copy
 
   OpenTables &tables;

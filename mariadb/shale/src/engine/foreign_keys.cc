@@ -79,7 +79,12 @@ ForeignKeys::Change ForeignKeys::renamed(const std::string &from, const std::str
     change.come.push_back(std::make_shared<const ForeignKey>(std::move(is)));
   }
   if (stays) return change;
-  for (const Shared &key : of_parent(from)) {
+  std::lock_guard<std::mutex> lock(lock_);
+  const auto children = by_parent_.find(from);
+  if (children == by_parent_.end()) return change;
+  // Also a child that is being copied: the copy will have its name.
+  for (const auto &entry : children->second) {
+    const Shared &key = entry.second;
     if (key->child == from) continue;
     ForeignKey is = *key;
     is.parent = to;

@@ -54,6 +54,8 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
       HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
+      // The row of a sequence is written outside of the transaction.
+      HA_CAN_TABLES_WITHOUT_ROLLBACK |
       // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would
       // with their row locks, for which others wait whose end the backup awaits.
       HA_CAN_ONLINE_BACKUPS;
@@ -198,6 +200,7 @@ int ha_shale::external_lock(THD *thd, int type) {
   if (type == F_WRLCK) {
     locking_.mode = locking_.of_table = SHALE_LOCK_EXCLUSIVE;
     read_whole_rows_ = true;
+    if (is_sequence() && !shared_->def->temporary) trx->note_sequence();
   }
   if (int error = note(trx->begin_statement(false))) return tell_server(thd, error);
   // What is read without locks, since nobody may write: those are away who write late.

@@ -333,6 +333,8 @@ int ha_shale::finish_read(int error, uchar *) {
 int ha_shale::rnd_init(bool scan) {
   whole_scan_ = scan;
   end_scan();
+  sequence_was_read_ = false;
+  if (is_sequence()) return 0;
   if (!scan) try_semi_consistent_read(false);
   if (!scan) return 0;
   return begin_scan(primary(), {}, {});
@@ -344,7 +346,14 @@ int ha_shale::rnd_end() {
   return 0;
 }
 
-int ha_shale::rnd_next(uchar *buf) { return finish_read(step(buf, false), buf); }
+int ha_shale::rnd_next(uchar *buf) {
+  if (is_sequence()) {
+    if (sequence_was_read_) return HA_ERR_END_OF_FILE;
+    sequence_was_read_ = true;
+    return read_sequence(buf);
+  }
+  return finish_read(step(buf, false), buf);
+}
 
 // A position is the primary key's bytes, zeros after, their number at the end: so positions
 // compare, byte by byte, as the rows of a scan do, which the server counts on where it merges
@@ -364,6 +373,7 @@ void ha_shale::position(const uchar *record) {
 }
 
 int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
+  if (is_sequence()) return read_sequence(buf);
   const char *from = reinterpret_cast<const char *>(pos);
   current_primary_.assign(from, std::min<size_t>(uint2korr(pos + ref_length - 2), ref_length - 2));
   bool keyread = keyread_only_;

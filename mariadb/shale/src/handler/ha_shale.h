@@ -1,7 +1,8 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
 // close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique, ha_load,
-// ha_rewrite, ha_references (writing), ha_ddl (create, drop, rename, empty), ha_foreign, ha_alter (in place), ha_info
-// (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache.
+// ha_rewrite, ha_references (writing), ha_ddl (create, drop, rename, empty), ha_foreign (foreign
+// keys, as the server asks of them), ha_alter (in place), ha_info (statistics), ha_check (CHECK and
+// OPTIMIZE TABLE), ha_query_cache, ha_sequence.
 #pragma once
 
 #include "server.h"
@@ -142,6 +143,9 @@ class ha_shale final : public handler {
   uint8 table_cache_type() override { return HA_CACHE_TBL_ASKTRANSACT; }
   my_bool register_query_cache_table(THD *thd, const char *name, uint length,
                                      qc_engine_callback *callback, ulonglong *token) override;
+
+  // ha_sequence
+  int update_first_row(const uchar *new_row) override;
 
  private:
   // One index as this handler uses it.
@@ -294,6 +298,11 @@ class ha_shale final : public handler {
   int is_outdated(const Index &index, std::string_view key, std::string_view primary_key,
                   bool *outdated);
 
+  // The row of a sequence (ha_sequence)
+  bool is_sequence() const;
+  int read_sequence(uchar *buf);
+  int write_sequence(const uchar *buf, bool first);
+
   // Copying into a table that nobody sees, and loading in parts (ha_load)
   struct Load {
     std::unique_ptr<shale_sql::TableLoader> copy;  // of all rows, past the log
@@ -363,6 +372,7 @@ class ha_shale final : public handler {
   Ranges ranges_;
   const Index *scanned_ = nullptr;
   bool whole_scan_ = false;       // rnd_next rather than an index
+  bool sequence_was_read_ = false;  // the scan has shown the one row
   // The connection's, while there is a scan, and which of its transactions the scan is of.
   shale_sql::Trx *scan_trx_ = nullptr;
   uint64_t scan_of_ = 0;

@@ -145,6 +145,7 @@ bool ha_shale::is_computed_early(const uchar *buf) const {
 }
 
 int ha_shale::write_row(const uchar *buf) {
+  if (is_sequence()) return write_sequence(buf, true);
   if (is_computed_early(buf)) {
     if (int error = compute_quietly()) return tell_server(ha_thd(), error);
   }

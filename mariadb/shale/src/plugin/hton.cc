@@ -52,8 +52,24 @@ int prepare(handlerton *hton, THD *thd, bool all) {
   if (!is_whole(thd, all)) return report(thd, trx->commit_statement());
   // One that has written no table that outlives the server is not found again after a crash, as of
   // InnoDB. The server asks for it of XA PREPARE only, and rolls it back when its connection ends.
-  if (!thd->ha_data[hton->slot].ha_info[all ? 1 : 0].is_trx_read_write()) return 0;
+  // What other engines have written may have values of a sequence.
+  if (!thd->ha_data[hton->slot].ha_info[all ? 1 : 0].is_trx_read_write()) {
+    return refuse(thd, trx->sync_sequences());
+  }
   return refuse(thd, trx->prepare(bytes_of_xid(*thd->get_xid())));
+}
+
+// The server asks this before it commits what has changed something, also where it does not ask to
+// prepare: where the rows of sequences are all that the binary log gets, or where another engine
+// has rows with values of them. Neither is durable before the sequences are. The answer is no
+// number of a transaction (0), or that it failed.
+ulonglong prepare_commit(THD *thd, ulonglong *) {
+  Trx *trx = Trx::find(thd);
+  if (trx == nullptr) return 0;
+  const int whole = in_transaction(thd) ? 1 : 0;
+  // With rows of other tables here a prepare, or a commit alone, syncs them together.
+  if (thd->ha_data[engine().hton->slot].ha_info[whole].is_trx_read_write()) return 0;
+  return refuse(thd, trx->sync_sequences()) == 0 ? 0 : ULONGLONG_MAX;
 }
 
 void commit_ordered(handlerton *, THD *thd, bool all) {
@@ -118,6 +134,7 @@ void fill_transactions(handlerton *hton) {
   hton->savepoint_rollback_can_release_mdl = savepoint_rollback_can_release_mdl;
   hton->savepoint_release = savepoint_release;
   hton->commit = commit;
+  hton->prepare_commit_versioned = prepare_commit;
   hton->commit_ordered = commit_ordered;
   hton->rollback = rollback;
   hton->prepare = prepare;

@@ -31,9 +31,10 @@ class SharedTable {
   SharedTable(const SharedTable &) = delete;
   SharedTable &operator=(const SharedTable &) = delete;
 
-  // That of the table at a path, opened if it is not. The first who opens a table whose definition does
-  // not have the parts of its indexes yet writes them.
-  static Error open(const std::string &path, TABLE *opened_by, std::shared_ptr<SharedTable> *table);
+  // That of the table at a path, opened if it is not. The first who opens a table whose definition
+  // does not have the parts of its indexes yet writes them.
+  static Error open(const std::string &path, TABLE *opened_by,
+                    std::shared_ptr<SharedTable> *table);
   // Lets go of it: who opens the table next reads the catalog. To be called when its definition
   // changes. The automatic number goes to the catalog, if it is still that of the table.
   static void forget(const std::string &path, bool keep_number);

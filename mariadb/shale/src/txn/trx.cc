@@ -173,9 +173,26 @@ Error Trx::keep_numbers() {
   return 0;
 }
 
+// Whether the commit of the engine's transaction waits until the log is synced. Without writes of
+// its own there is something to wait for if it has values of a sequence.
+bool Trx::must_sync() const {
+  return (wrote_ || (asked_sequence_ && engine().unsynced.any())) && settings::sync_at_commit();
+}
+
+// As a commit, where there is nothing to commit.
+Error Trx::make_durable() {
+  if (Error error = load_.make_durable()) return error;
+  return sync_sequences();
+}
+
+Error Trx::sync_sequences() {
+  if (!asked_sequence_ || !settings::sync_at_commit()) return 0;
+  return engine().unsynced.sync(engine().db);
+}
+
 Error Trx::prepare(const std::string &xid) {
   if (Error error = keep_numbers()) return error;
-  if (txn_ == nullptr) return load_.make_durable();
+  if (txn_ == nullptr) return make_durable();
   shale_txn *txn = txn_;
   txn_ = nullptr;
   has_statement_savepoint_ = false;
@@ -211,11 +228,11 @@ Error Trx::commit() {
     if (error) {
       shale_txn_rollback(txn);
     } else {
-      error = consume_error(shale_txn_commit(txn, wrote_ && settings::sync_at_commit()));
+      error = consume_error(shale_txn_commit(txn, must_sync()));
     }
   } else {
     error = keep_numbers();
-    if (!error) error = load_.make_durable();
+    if (!error) error = make_durable();
   }
   end();
   return error;
@@ -244,7 +261,7 @@ void Trx::end() {
   set_number(0);
   has_snapshot_ = false;
   ended_++;
-  wrote_ = rewrote_ = false;
+  wrote_ = rewrote_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;
   commit_error_ = Error();

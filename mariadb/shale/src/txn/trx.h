@@ -84,6 +84,8 @@ class Trx {
   void forget_tree(const std::string &name);
   void forget_table(uint64_t table_id);
 
+  // The statement may ask a sequence for values.
+  void note_sequence() { asked_sequence_ = true; }
   void note_number(const std::shared_ptr<SharedTable> &table) { numbered_.insert(table); }
 
   // What was written so far is committed, though the statement goes on. `loads`: into a table that
@@ -92,6 +94,8 @@ class Trx {
   // Before a plain read of a table: 0, or an error if the snapshot is older than its trees.
   Error see(const SharedTable &table);
 
+  // Makes values durable that sequences have given to this transaction.
+  Error sync_sequences();
   Error commit_statement();
   Error rollback_statement();
   Error prepare(const std::string &xid);
@@ -109,6 +113,8 @@ class Trx {
   Error begin(shale_txn **txn);
   Error decide_prepared(bool sync);
   Error keep_numbers();
+  bool must_sync() const;
+  Error make_durable();
   void set_number(uint64_t number);
   void end_writes();
   void end();
@@ -123,6 +129,7 @@ class Trx {
   bool read_committed_ = false;
   bool wrote_ = false;
   bool rewrote_ = false;
+  bool asked_sequence_ = false;
   uint64_t ended_ = 0;
   unsigned tables_ = 0;
   bool has_snapshot_ = false;

@@ -5,14 +5,15 @@
 
 use super::tree::Tree;
 use crate::base::error::{Error, Result};
-use crate::base::key::{KEY_BYTES_MAX, Kind};
+use crate::base::key::{KEY_BYTES_MAX, Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
 use crate::compaction::policy::LAST;
-use crate::db::core::Core;
+use crate::db::core::{Core, TreeCore};
 use crate::db::ingest::{IngestPart, RunWriter};
 use crate::db::values::NewBlob;
 use crate::table::BlobRef;
+use crate::table::meta::TableMeta;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -194,10 +195,28 @@ impl Ingest {
         self.tree.check()?;
         self.core().check_writable()?;
         let Some(writer) = self.writer.take() else { return Ok(0) };
+        let tables = writer.finish()?;
+        self.put(tables, |core, tree, tables| core.ingest(&mut [IngestPart { tree, tables }]))
+    }
+
+    /// Puts all rows beneath what the tree has, which is newer than `seq`, and ends its build;
+    /// answers how many they are. The tree may be read and written meanwhile.
+    pub(crate) fn finish_beneath(mut self, seq: SeqNo) -> Result<u64> {
+        let tables = match self.writer.take() {
+            Some(writer) => writer.finish()?,
+            None => Vec::new(),
+        };
+        self.put(tables, |core, tree, tables| core.end_build(&tree, tables, seq))
+    }
+
+    fn put(
+        &mut self,
+        tables: Vec<TableMeta>,
+        install: impl FnOnce(&Core, Arc<TreeCore>, Vec<TableMeta>) -> Result<()>,
+    ) -> Result<u64> {
         let core = self.core().clone();
-        let part = IngestPart { tree: self.tree.inner.clone(), tables: writer.finish()? };
-        let bytes = part.tables.iter().map(|meta| meta.file_bytes).sum();
-        core.ingest(&mut [part])?;
+        let bytes = tables.iter().map(|meta| meta.file_bytes).sum();
+        install(&core, self.tree.inner.clone(), tables)?;
         self.blobs.clear();
         core.recorder.add_all([
             (Counter::IngestBytes, bytes),

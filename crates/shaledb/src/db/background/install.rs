@@ -24,6 +24,15 @@ pub(crate) struct Change<'a> {
     pub flushed: &'a [Arc<Memtable>],
 }
 
+/// What comes to its end with an edit.
+#[derive(Default)]
+struct Ends<'a> {
+    /// A prepared transaction that is committed.
+    decided: Option<&'a [u8]>,
+    /// Trees that are complete.
+    builds: Vec<TreeId>,
+}
+
 /// What a tree is to be, and what it no longer needs then.
 struct Next {
     version: Arc<Version>,
@@ -53,20 +62,36 @@ impl Core {
         self.install_all(vec![Change { tree, edit, flushed }], None, None).map(drop)
     }
 
+    /// As [`Core::install`], and the tree's build is complete with that.
+    pub fn install_built(&self, tree: &TreeCore, edit: TreeEdit) -> Result<()> {
+        let change = Change { tree, edit, flushed: &[] };
+        let ends = Ends { builds: vec![tree.id], ..Ends::default() };
+        self.install_ending(vec![change], ends, None).map(drop)
+    }
+
     /// Makes changes of several trees durable together, and visible tree by tree; right after,
     /// reads see up to `publish`, if there is such a number. Trees that have been dropped are left
     /// out; an error if all have. Answers with those that were there. `decided` is a prepared
     /// transaction whose tables these are.
     pub fn install_all(
         &self,
-        mut changes: Vec<Change<'_>>,
+        changes: Vec<Change<'_>>,
         decided: Option<&[u8]>,
+        publish: Option<SeqNo>,
+    ) -> Result<BTreeSet<TreeId>> {
+        self.install_ending(changes, Ends { decided, builds: Vec::new() }, publish)
+    }
+
+    fn install_ending(
+        &self,
+        mut changes: Vec<Change<'_>>,
+        ends: Ends<'_>,
         publish: Option<SeqNo>,
     ) -> Result<BTreeSet<TreeId>> {
         let mut manifest = self.manifest.lock();
         let first = changes.first().map(|change| change.tree.name.clone()).unwrap_or_default();
         changes.retain(|change| !change.tree.is_dropped());
-        if changes.is_empty() && decided.is_none() {
+        if changes.is_empty() && ends.decided.is_none() {
             return Err(Error::NoSuchTree(first));
         }
         for change in changes.iter().filter(|change| !change.flushed.is_empty()) {
@@ -84,7 +109,8 @@ impl Core {
             trees: changes.iter_mut().map(|change| std::mem::take(&mut change.edit)).collect(),
             next_file: Some(self.next_file.load(Ordering::Relaxed)),
             log,
-            decided: decided.map(<[u8]>::to_vec).into_iter().collect(),
+            decided: ends.decided.map(<[u8]>::to_vec).into_iter().collect(),
+            builds_ended: ends.builds,
             ..Edit::default()
         };
         self.append_edit(&mut manifest, &whole)?;

@@ -131,6 +131,9 @@ impl Core {
             looks.extend(failed);
         }
         for id in looks {
+            if state.held.contains(&id) {
+                continue;
+            }
             let plan = trees.by_id.get(&id).and_then(|tree| {
                 let busy = state.busy.entry(id).or_default();
                 self.pick(tree, busy, idle).map(|plan| (tree.clone(), plan))
@@ -193,6 +196,10 @@ impl Core {
         wanted: &Manual,
         load: &Load<'_>,
     ) -> Step {
+        if tree.is_building() {
+            // What it has cannot be brought into its last shape yet.
+            return Step::Done;
+        }
         let shape = tree.state.load().version.shape();
         let bounds = (wanted.lower.as_deref(), wanted.upper.as_deref());
         manual::pick_manual(&shape, &self.pick_settings(tree), busy, load, bounds)

@@ -17,6 +17,7 @@ impl Core {
             table_bytes: self.settings.table_bytes,
             codecs: tree.config.codecs,
             filter_bits: tree.config.filter_bits,
+            building: tree.is_building(),
         }
     }
 

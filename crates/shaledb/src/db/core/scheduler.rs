@@ -76,6 +76,8 @@ pub(crate) struct State {
     pub compaction_failure: Failure,
     /// Trees whose last compaction has failed.
     pub failed: BTreeSet<TreeId>,
+    /// Trees of which no compaction may start.
+    pub held: BTreeSet<TreeId>,
     /// Whether a log file is to be made in advance.
     pub spare_log_wanted: bool,
     pub closing: bool,

@@ -30,6 +30,8 @@ pub(crate) struct TreeCore {
     /// Held while `state` is replaced.
     pub swap: Mutex<(), { rank::SWAP }>,
     pub dropped: AtomicBool,
+    /// Whether older rows are still to be put beneath all that it has: then no delete may go.
+    pub building: AtomicBool,
     /// Where compaction of this tree stands; see `counters`.
     pub levels: Mutex<LevelCounters, { rank::LEVELS }>,
     /// A request to compact a range down to the last level.
@@ -48,6 +50,7 @@ impl TreeCore {
             }),
             swap: Mutex::new(()),
             dropped: AtomicBool::new(false),
+            building: AtomicBool::new(false),
             levels: Mutex::new(LevelCounters::default()),
             manual: Mutex::new(None),
         })
@@ -66,6 +69,10 @@ impl TreeCore {
 
     pub fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
+    }
+
+    pub fn is_building(&self) -> bool {
+        self.building.load(Ordering::Acquire)
     }
 
     /// The first sequence number that is in a memtable only, if any.

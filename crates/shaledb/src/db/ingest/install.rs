@@ -135,10 +135,13 @@ impl Core {
 
     /// Chooses the level for rows of a range. A compaction that runs may be about to write keys of
     /// it to any level below 0, so the level is chosen, and reserved, under the scheduler's lock.
+    /// While compactions are held, only level 0 may change: a build's older rows come to the last.
     fn reserve_level(&self, tree: &TreeCore, range: &KeyRange) -> usize {
         let mut state = self.sched.lock();
+        let held = state.held.contains(&tree.id);
         let busy = state.busy.entry(tree.id).or_default();
-        let level = ingest_level(&tree.state.load().version, busy, range);
+        let chosen = || ingest_level(&tree.state.load().version, busy, range);
+        let level = if held { 0 } else { chosen() };
         busy.reserve_range(level, range.clone());
         level
     }

@@ -2,6 +2,7 @@
 
 mod run_writer;
 mod install;
+mod beneath;
 
 pub(crate) use install::IngestPart;
 pub(crate) use run_writer::RunWriter;

@@ -3,10 +3,11 @@
 
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::compaction::plan::Busy;
-use crate::db::core::{Core, TreeCore, Trees};
+use crate::db::core::{Core, Leader, TreeCore, Trees};
 use crate::state::TreeState;
 use crate::table::Blob;
 use crate::version::edit::Edit;
@@ -15,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name of a tree, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
+
+/// What trees that are gone have had.
+type States = Vec<(TreeId, Arc<TreeState>)>;
 
 /// The trees that are to go. They are there, and none is named twice.
 fn find_dropped(trees: &Trees, names: &[&str]) -> Result<Vec<Arc<TreeCore>>> {
@@ -53,24 +57,54 @@ impl Core {
         created: &[(&str, TreeConfig)],
         dropped: &[&str],
     ) -> Result<Vec<Arc<TreeCore>>> {
+        let mut leader = self.leader.lock();
+        let (new, states) = self.change_trees_in(&mut leader, created, dropped, false)?;
+        drop(leader);
+        if !states.is_empty() {
+            self.forget_trees(&states);
+        }
+        Ok(new)
+    }
+
+    /// Creates a tree whose older rows come later, by [`Core::end_build`], or never: then the next
+    /// open drops it. Answers with the tree and a sequence number that is older than all that will
+    /// be written to it.
+    pub fn begin_build(&self, name: &str, config: TreeConfig) -> Result<(Arc<TreeCore>, SeqNo)> {
+        self.check_writable()?;
+        let mut leader = self.leader.lock();
+        let seq = leader.next_seq;
+        self.append_nothing(&mut leader)?;
+        self.publish(seq);
+        let (mut trees, _) = self.change_trees_in(&mut leader, &[(name, config)], &[], true)?;
+        let tree = trees.pop().ok_or_else(|| Error::NoSuchTree(name.to_owned()))?;
+        Ok((tree, seq))
+    }
+
+    fn change_trees_in(
+        &self,
+        leader: &mut Leader,
+        created: &[(&str, TreeConfig)],
+        dropped: &[&str],
+        building: bool,
+    ) -> Result<(Vec<Arc<TreeCore>>, States)> {
         self.check_writable()?;
         if created.is_empty() && dropped.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
         // With the leader's lock no group is half applied to a tree that goes. What was committed
         // before must not be lost while the change stays: one order for all.
-        let mut leader = self.leader.lock();
         let through = leader.next_seq - 1;
         let trees = self.trees.load_full();
         check_created(&trees, created, dropped)?;
         let gone = find_dropped(&trees, dropped)?;
-        self.sync_log(&mut leader, through)?;
+        self.sync_log(leader, through)?;
         let mut manifest = self.manifest.lock();
         let mut edit =
             Edit { trees_dropped: gone.iter().map(|tree| tree.id).collect(), ..Edit::default() };
         for (name, config) in created {
             let id = self.next_tree.fetch_add(1, Ordering::Relaxed) as TreeId;
             edit.trees_created.push((id, (*name).to_owned(), config.clone()));
+            edit.builds_begun.extend(building.then_some(id));
         }
         self.append_edit(&mut manifest, &edit)?;
         let mut after = Trees::clone(&trees);
@@ -83,6 +117,7 @@ impl Core {
             assert!(!trees.by_id.contains_key(&id), "the number of a tree is given once");
             assert!(!after.by_name.contains_key(&name), "a name has one tree");
             let tree = TreeCore::new(id, name, config, Version::new());
+            tree.building.store(building, Ordering::Release);
             after.insert(tree.clone());
             new.push(tree);
         }
@@ -92,13 +127,7 @@ impl Core {
             tree.swap_state(|_| TreeState::empty());
             (tree.id, before)
         };
-        let states: Vec<(TreeId, Arc<TreeState>)> = gone.into_iter().map(empty).collect();
-        drop(manifest);
-        drop(leader);
-        if !states.is_empty() {
-            self.forget_trees(&states);
-        }
-        Ok(new)
+        Ok((new, gone.into_iter().map(empty).collect()))
     }
 
     /// Gives the files of dropped trees back, and what was planned for these trees up.

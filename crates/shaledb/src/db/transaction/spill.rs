@@ -61,7 +61,7 @@ impl<'a> Rows<'a> {
 impl Core {
     /// Opens a table of a transaction's own; its file, and blobs that nothing else refers to, go
     /// when nobody has it open any more.
-    fn open_run(&self, meta: TableMeta) -> Arc<Table> {
+    pub(crate) fn open_run(&self, meta: TableMeta) -> Arc<Table> {
         let path = self.path(FileKind::Run, meta.id);
         let blobs = meta.blobs.iter().map(|id| self.blob(*id)).collect();
         let table = Table::new(meta, path, &self.tables);

@@ -1,0 +1,423 @@
+//! A tree that is filled from live data.
+//!
+//! From its creation on writers write to the tree what they change. One scan of the source, at one
+//! snapshot, gives what was there; it is sorted, written to tables, and put beneath all that the
+//! writers have written: `ingest/beneath`. So a newer change hides an older row, and the end takes
+//! as long as an edit of the manifest. Until then no delete in the tree may go, and an open drops
+//! the tree. docs/decisions/0013-online-index-builds.md has the reasons.
+
+use super::sorter::Sorter;
+use crate::base::config::TreeConfig;
+use crate::base::error::{Error, Result};
+use crate::base::key::{KEY_BYTES_MAX, SeqNo};
+use crate::base::sync::Arc;
+use crate::db::api::{Ingest, ScanOptions, Snapshot, Tree};
+use crate::db::core::Core;
+use std::time::Duration;
+
+/// How long to sleep between two looks whether writers have ended, in nanoseconds.
+const LOOK_NANOS: u64 = 1_000_000;
+
+/// How a tree is built.
+///
+/// ```
+/// let options = shaledb::BuildOptions { memory_bytes: 16 << 20, ..Default::default() };
+/// assert_eq!(options.writers_wait.as_secs(), 50);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct BuildOptions {
+    /// What sorting may take in memory, in bytes; one entry more if it is larger. What is beyond
+    /// goes to files in the database's directory. Default 64 MiB.
+    pub memory_bytes: u64,
+    /// How long the begin may wait for transactions that have written to the source. Default 50 s.
+    pub writers_wait: Duration,
+}
+
+impl Default for BuildOptions {
+    fn default() -> BuildOptions {
+        BuildOptions { memory_bytes: 64 << 20, writers_wait: Duration::from_secs(50) }
+    }
+}
+
+/// A tree that is being filled while writers go on; see [`Tree::build_online`]. Dropping it drops
+/// the tree with all its files, and so does an open after a crash.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let people = db.tree_or_create("people")?;
+/// # use shaledb::{BuildOptions, OnlineBuild, TreeConfig};
+/// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+/// let mut build: OnlineBuild = people.build_online("by_name", config, options)?;
+/// build.add(b"ada1", b"")?;
+/// drop(build);
+/// assert!(db.tree("by_name").is_err());
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+pub struct OnlineBuild {
+    source: Tree,
+    tree: Tree,
+    /// Older than all that is written to the tree.
+    seq: SeqNo,
+    options: BuildOptions,
+    sorter: Option<Sorter>,
+    entries: u64,
+}
+
+impl std::fmt::Debug for OnlineBuild {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OnlineBuild").field("tree", &self.tree).finish_non_exhaustive()
+    }
+}
+
+/// Takes the entries of one row of the source.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// # let people = db.tree_or_create("people")?;
+/// # use shaledb::{BuildOptions, TreeConfig};
+/// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+/// # people.put(b"7", b"ada lovelace")?;
+/// let mut build = people.build_online("words", config, options)?;
+/// build.fill(|key, value, entries| {
+///     let mut words = value.split(|byte| *byte == b' ');
+///     words.try_for_each(|word| entries.add(&[word, key].concat(), b""))
+/// })?;
+/// assert!(build.finish()?.contains(b"lovelace7")?);
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Entries<'a>(&'a mut OnlineBuild);
+
+impl Entries<'_> {
+    /// Adds an entry of the row.
+    ///
+    /// # Errors
+    /// As [`OnlineBuild::add`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// # people.put(b"7", b"ada")?;
+    /// let mut build = people.build_online("by_name", config, options)?;
+    /// build.fill(|key, value, entries| entries.add(&[value, key].concat(), b""))?;
+    /// assert_eq!(build.entries(), 1);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.0.add(key, value)
+    }
+}
+
+impl Tree {
+    /// Begins to build a tree from this one while writers go on, such as an index.
+    ///
+    /// The new tree is there at once. Whoever changes the source from now on writes to the new tree
+    /// too, in the same batch or transaction: a put of each entry that comes, a delete of each
+    /// that goes. They need not know how far the build is. Its reads are complete after
+    /// [`OnlineBuild::finish`], at snapshots taken since [`OnlineBuild::snapshot`]; older ones do
+    /// not see the right entries.
+    ///
+    /// An entry's key must tell its row (end with the primary key, say): what puts it and what
+    /// deletes it are the same row's. An index of unique keys cannot be built so.
+    ///
+    /// # The caller's part
+    /// While this call runs nobody may be changing the source who does not write to the new tree:
+    /// hold writers off for the moment, by a lock that each takes to read. Transactions that hold
+    /// locks in the source, prepared ones too, are waited for; batches and optimistic transactions
+    /// cannot be seen.
+    ///
+    /// # Errors
+    /// [`Error::TreeExists`] if the name is taken; [`Error::LockTimeout`] if a transaction does not
+    /// end in [`BuildOptions::writers_wait`]; [`Error::Config`] for a setting out of range. There
+    /// is no new tree then.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// use shaledb::{BuildOptions, TreeConfig, WriteOptions};
+    ///
+    /// let people = db.tree_or_create("people")?;
+    /// people.put(b"1", b"ada")?;
+    /// people.put(b"2", b"grace")?;
+    /// let entry = |name: &[u8], key: &[u8]| [name, b"/", key].concat();
+    ///
+    /// let options = BuildOptions::default();
+    /// let mut build = people.build_online("by_name", TreeConfig::default(), options)?;
+    /// let by_name = build.tree().clone();
+    /// build.fill(|key, value, entries| entries.add(&entry(value, key), b""))?;
+    ///
+    /// // A writer, meanwhile: 1 gets another name.
+    /// let mut batch = shaledb::Batch::new();
+    /// batch.put(&people, b"1", b"lovelace");
+    /// batch.delete(&by_name, &entry(b"ada", b"1"));
+    /// batch.put(&by_name, &entry(b"lovelace", b"1"), b"");
+    /// db.write(&batch, WriteOptions::default())?;
+    ///
+    /// let by_name = build.finish()?;
+    /// let keys: Vec<_> = by_name.scan::<&[u8]>(..)?.map(|row| row.unwrap().0).collect();
+    /// assert_eq!(keys, [&b"grace/2"[..], b"lovelace/1"]);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn build_online(
+        &self,
+        name: &str,
+        config: TreeConfig,
+        options: BuildOptions,
+    ) -> Result<OnlineBuild> {
+        self.check()?;
+        let core = &self.handle.core;
+        let (inner, seq) = core.begin_build(name, config)?;
+        let tree = Tree { handle: self.handle.clone(), inner };
+        let source = self.clone();
+        let build = OnlineBuild { source, tree, seq, options, sorter: None, entries: 0 };
+        build.wait_for_writers(core)?;
+        Ok(build)
+    }
+}
+
+impl OnlineBuild {
+    fn core(&self) -> &Arc<Core> {
+        &self.tree.handle.core
+    }
+
+    fn wait_for_writers(&self, core: &Core) -> Result<()> {
+        let clock = &core.env.clock;
+        let started = clock.now_nanos();
+        loop {
+            let mut holder = None;
+            core.locks.each(&mut |txn, lock, waits| {
+                if lock.tree == self.source.inner.id && !waits {
+                    holder = Some(txn);
+                }
+                holder.is_none()
+            });
+            let Some(holder) = holder else { return Ok(()) };
+            let waited = Duration::from_nanos(clock.now_nanos() - started);
+            if waited >= self.options.writers_wait {
+                let lock = format!(
+                    "the end of all who have locks in tree `{}`, to build `{}`",
+                    self.source.name(),
+                    self.tree.name()
+                );
+                let waited_millis = waited.as_millis() as u64;
+                return Err(Error::LockTimeout { lock, holder, waited_millis });
+            }
+            core.check_writable()?;
+            clock.sleep_nanos(LOOK_NANOS);
+        }
+    }
+
+    /// The tree: for those who change the source.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// let build = people.build_online("by_name", config, options)?;
+    /// assert_eq!(build.tree().name(), "by_name");
+    /// drop(build);
+    /// assert!(db.tree("by_name").is_err());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// A snapshot of what the source has now, for who gives entries by [`OnlineBuild::add`]: all of
+    /// them must be those of one such snapshot.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// people.put(b"1", b"ada")?;
+    /// let mut build = people.build_online("by_name", config, options)?;
+    /// let snapshot = build.snapshot();
+    /// if let Some(name) = people.get_at(b"1", &snapshot)? {
+    ///     build.add(&[&*name, b"1"].concat(), b"")?;
+    /// }
+    /// assert!(build.finish()?.contains(b"ada1")?);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::take(self.core())
+    }
+
+    /// Adds an entry of the snapshot, in any order. Of equal keys the last one counts. Nobody sees
+    /// it before [`OnlineBuild::finish`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the key is longer than 64 KiB; what the disk fails with. Give
+    /// the build up then: the entry is not in it.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// let mut build = people.build_online("by_name", config, options)?;
+    /// build.add(b"grace2", b"")?;
+    /// build.add(b"ada1", b"")?;
+    /// assert_eq!(build.finish()?.scan::<&[u8]>(..)?.count(), 2);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.tree.check()?;
+        self.core().check_writable()?;
+        if key.len() > KEY_BYTES_MAX {
+            let bytes = key.len();
+            let what = format!("a key has {bytes} bytes; at most {KEY_BYTES_MAX} are possible");
+            return Err(Error::InvalidArgument(what));
+        }
+        let sorter = match &mut self.sorter {
+            Some(sorter) => sorter,
+            None => {
+                let (core, bytes) = (&self.tree.handle.core, self.options.memory_bytes);
+                self.sorter.insert(Sorter::new(core, &self.tree.inner, bytes))
+            }
+        };
+        sorter.add(key, value)?;
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Scans the source at one snapshot and adds what `entries_of` makes of each row: key, value,
+    /// and where to put its entries. An error of `entries_of` ends the scan, for whoever wants to
+    /// give the build up.
+    ///
+    /// # Errors
+    /// Those of `entries_of`, of the scan, and of [`OnlineBuild::add`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// people.put(b"1", b"ada")?;
+    /// let mut build = people.build_online("by_name", config, options)?;
+    /// build.fill(|key, value, entries| entries.add(&[value, key].concat(), b""))?;
+    /// assert!(build.finish()?.contains(b"ada1")?);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn fill(
+        &mut self,
+        mut entries_of: impl FnMut(&[u8], &[u8], &mut Entries<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let (snapshot, source) = (self.snapshot(), self.source.clone());
+        let options =
+            ScanOptions { snapshot: Some(&snapshot), fill_cache: false, ..ScanOptions::default() };
+        for row in source.scan_with(options)? {
+            let (key, value) = row?;
+            entries_of(&key, &value, &mut Entries(self))?;
+        }
+        Ok(())
+    }
+
+    /// How many entries were added.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// let mut build = people.build_online("by_name", config, options)?;
+    /// build.add(b"ada1", b"")?;
+    /// assert_eq!(build.entries(), 1);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// The bytes that sorting takes in memory now.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # let config = shaledb::TreeConfig::default();
+    /// let options = shaledb::BuildOptions { memory_bytes: 10_000, ..Default::default() };
+    /// let mut build = people.build_online("by_name", config, options)?;
+    /// for n in 0..1000u32 {
+    ///     build.add(&n.to_le_bytes(), b"a value of some length")?;
+    ///     assert!(build.memory_bytes() <= 10_000);
+    /// }
+    /// assert!(build.spilled_bytes() > 0);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn memory_bytes(&self) -> u64 {
+        self.sorter.as_ref().map_or(0, Sorter::memory_bytes)
+    }
+
+    /// The bytes that sorting has written to files, each time that it has.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// let build = people.build_online("by_name", config, options)?;
+    /// assert_eq!(build.spilled_bytes(), 0);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn spilled_bytes(&self) -> u64 {
+        self.sorter.as_ref().map_or(0, Sorter::spilled_bytes)
+    }
+
+    /// Writes the entries to tables and puts them beneath what writers have written meanwhile. The
+    /// tree is complete and durable then. Writers go on; only those of this tree may wait for a
+    /// flush, as ever.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTree`] if the tree has been dropped, and what the disk fails with. The tree
+    /// is gone then; but after [`Error::Poisoned`] the next open decides, and it is either complete
+    /// or gone.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// let build = people.build_online("by_name", config, options)?;
+    /// let by_name = build.finish()?;
+    /// assert_eq!(db.tree("by_name")?.id(), by_name.id());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn finish(mut self) -> Result<Tree> {
+        self.tree.check()?;
+        let mut run = Ingest::new(self.tree.clone())?;
+        if let Some(sorter) = self.sorter.take() {
+            sorter.drain(&mut |key, value| run.add(key, value))?;
+        }
+        run.finish_beneath(self.seq)?;
+        Ok(self.tree.clone())
+    }
+}
+
+impl Drop for OnlineBuild {
+    fn drop(&mut self) {
+        self.sorter = None;
+        let tree = &self.tree;
+        if tree.inner.is_building() && !tree.inner.is_dropped() {
+            // A failure leaves it to the next open.
+            if let Err(error) = self.core().change_trees(&[], &[tree.name()]) {
+                let name = tree.name();
+                tracing::warn!(%error, name, "an unfinished tree could not be dropped");
+            }
+        }
+    }
+}

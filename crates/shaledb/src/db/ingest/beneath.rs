@@ -1,0 +1,102 @@
+//! The end of an online build: tables come to lie beneath all that its tree has.
+//!
+//! What the tree has was written while the tables were made, and is newer. One edit makes room in
+//! the last level, by calling tables of levels below 0 tables of the level above, and adds the new
+//! ones there. So it takes the same time whatever the size, needs no lock of writers, and memtables
+//! stay as they are.
+
+use super::install::is_run;
+use crate::base::error::{Error, Result};
+use crate::base::key::SeqNo;
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+use crate::compaction::policy::LAST;
+use crate::db::core::{Core, TreeCore};
+use crate::table::meta::{FileId, TableMeta};
+use crate::version::edit::TreeEdit;
+use crate::version::{TreeId, Version};
+
+impl Core {
+    /// Puts tables of a run beneath all that a tree has, each of their entries at `seq`, and ends
+    /// its build. All that the tree has is newer than that. After an error nothing has changed, and
+    /// the tables are gone.
+    pub fn end_build(
+        &self,
+        tree: &Arc<TreeCore>,
+        mut run: Vec<TableMeta>,
+        seq: SeqNo,
+    ) -> Result<()> {
+        let ids: Vec<FileId> = run.iter().map(|meta| meta.id).collect();
+        for meta in &mut run {
+            assert_eq!(meta.ingest_seq, 0, "a table is ingested once");
+            (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);
+        }
+        let result = self.try_end_build(tree, run);
+        if result.is_err() {
+            self.discard_runs(&ids);
+        }
+        result
+    }
+
+    fn try_end_build(&self, tree: &Arc<TreeCore>, run: Vec<TableMeta>) -> Result<()> {
+        assert!(is_run(&run), "tables of a run are in order and disjoint");
+        // The run has rows that were committed meanwhile: they are not to outlive the log.
+        self.sync_commits()?;
+        self.name_tables(run.iter())?;
+        let _held = self.hold_compactions(tree)?;
+        // Flushes and bulk loads go on: they change level 0 only.
+        let mut edit = make_room_below(&tree.state.load().version)?;
+        edit.tree = tree.id;
+        edit.added.extend(run.into_iter().map(|meta| (LAST, meta)));
+        self.install_built(tree, edit)?;
+        tree.building.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Keeps others from compacting a tree, and waits until none does.
+    fn hold_compactions(&self, tree: &TreeCore) -> Result<Held<'_>> {
+        self.sched.lock().held.insert(tree.id);
+        let held = Held { core: self, tree: tree.id };
+        self.wait_until(|| {
+            tree.is_dropped() || self.sched.lock().busy.get(&tree.id).is_none_or(|b| b.is_empty())
+        })?;
+        Ok(held)
+    }
+}
+
+/// The edit that leaves the last level empty: what is there, and above it without a gap, goes one
+/// level up, in the order that it has.
+fn make_room_below(version: &Version) -> Result<TreeEdit> {
+    let mut edit = TreeEdit::default();
+    let Some(gap) = (1..=LAST).rev().find(|&level| version.levels[level].is_empty()) else {
+        let what = "the tree has tables in each level; what was written to it while it was built \
+                    must be less, so build it at a time of fewer writes";
+        return Err(Error::InvalidArgument(what.to_owned()));
+    };
+    for level in gap + 1..=LAST {
+        for meta in version.levels[level].metas() {
+            edit.removed.push((level, meta.id));
+            edit.added.push((level - 1, TableMeta::clone(meta)));
+        }
+    }
+    Ok(edit)
+}
+
+/// Keeps others from compacting a tree until it is dropped.
+struct Held<'a> {
+    core: &'a Core,
+    tree: TreeId,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let core = self.core;
+        core.sched.lock().held.remove(&self.tree);
+        core.sched.want_look(self.tree);
+        core.sched.wake_all();
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "beneath_tests.rs"]
+mod tests;
