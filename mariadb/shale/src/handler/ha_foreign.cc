@@ -44,8 +44,10 @@ void set_nullable(THD *thd, const std::vector<std::string> &columns, const Index
 }
 
 FOREIGN_KEY_INFO *info_of(THD *thd, const ForeignKey &key) {
-  auto *info = new (thd->mem_root) FOREIGN_KEY_INFO();
-  if (info == nullptr) return nullptr;
+  // The class has no operator for the server's memory.
+  void *memory = thd_alloc(thd, sizeof(FOREIGN_KEY_INFO));
+  if (memory == nullptr) return nullptr;
+  auto *info = new (memory) FOREIGN_KEY_INFO();
   std::string database, table;
   info->foreign_id = copied(thd, key.name);
   names_of(key.child, &database, &table);
