@@ -128,6 +128,8 @@ void Reader::take(const Foreign_key &from, ForeignKey *key) {
   while (const Key_part_spec *column = other++) {
     key->parent_columns.push_back(column->field_name.str);
   }
+  // Those of the same names, if the statement names none.
+  if (key->parent_columns.empty()) key->parent_columns = key->columns;
   key->on_delete = action_of(from.delete_opt);
   key->on_update = action_of(from.update_opt);
 }
