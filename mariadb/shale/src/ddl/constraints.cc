@@ -94,6 +94,7 @@ class Reader {
   int check_columns(const ForeignKey &key);
   int check_parent(const ForeignKey &key, const TableDef &parent);
   int check_nulls(const ForeignKey &key);
+  bool cascades_null(const ForeignKey &key, const TableDef &parent) const;
   int check_names(const std::vector<ForeignKey> &keys);
   bool has_column(const ForeignKey &key, const std::string &column) const;
   // Warning 150, then the number that becomes 1005.
@@ -110,9 +111,12 @@ class Reader {
 int Reader::refuse(const ForeignKey &key, const char *with, const std::string &why) {
   const std::string columns =
       key.columns.empty() ? std::string() : " (" + list_of(key.columns, false) + ")";
+  // A temporary table's path has another name.
+  const std::string name =
+      quoted_name(table_.form->s->db.str) + '.' + quoted_name(table_.form->s->table_name.str);
   push_warning_printf(table_.thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN,
-                      "Create  table %s %sforeign key%s constraint failed. %s",
-                      full_name_of(table_.path).c_str(), with, columns.c_str(), why.c_str());
+                      "Create  table %s %sforeign key%s constraint failed. %s", name.c_str(),
+                      with, columns.c_str(), why.c_str());
   return HA_ERR_CANNOT_ADD_FOREIGN;
 }
 
@@ -139,7 +143,7 @@ int Reader::name_automatic(ForeignKey *key) {
   key->name = name_ + kAutomatic + std::to_string(next_number_++);
   const LEX_CSTRING name = {key->name.c_str(), key->name.size()};
   // Pushes 1059.
-  return check_ident_length(&name) ? HA_ERR_GENERIC : 0;
+  return check_ident_length(&name) ? HA_ERR_INTERNAL_ERROR : 0;
 }
 
 bool Reader::has_column(const ForeignKey &key, const std::string &column) const {
@@ -207,7 +211,6 @@ int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
 
 int Reader::check(const ForeignKey &key) {
   if (checks()) {
-    if (int error = check_columns(key)) return error;
     const bool to_itself = key.parent == table_.path;
     TableDef other;
     const TableDef *parent = to_itself ? table_.def : &other;
@@ -218,11 +221,25 @@ int Reader::check(const ForeignKey &key) {
                                       " not found in the data dictionary.");
     }
     if (int error = check_parent(key, *parent)) return error;
+    if (int error = check_columns(key)) return error;
+    if (cascades_null(key, *parent)) return HA_ERR_CANNOT_ADD_FOREIGN;
   }
   return check_nulls(key);
 }
 
-// What SET NULL, and a CASCADE of NULL, would write.
+// Under a strict mode InnoDB refuses, without a reason, an ON UPDATE CASCADE from a column that may
+// be NULL to one that may not.
+bool Reader::cascades_null(const ForeignKey &key, const TableDef &parent) const {
+  if (key.on_update != ForeignAction::kCascade || !table_.thd->is_strict_mode()) return false;
+  const IndexDef *own = index_with(*table_.def, key.columns);
+  const IndexDef *other = index_with(parent, key.parent_columns);
+  for (size_t i = 0; own != nullptr && other != nullptr && i < key.columns.size(); i++) {
+    if (other->parts[i].nullable && !own->parts[i].nullable) return true;
+  }
+  return false;
+}
+
+// What SET NULL would write.
 int Reader::check_nulls(const ForeignKey &key) {
   const bool sets_null = key.on_delete == ForeignAction::kSetNull ||
                          key.on_update == ForeignAction::kSetNull;
