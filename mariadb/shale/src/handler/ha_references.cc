@@ -132,7 +132,7 @@ int ha_shale::check_parents(size_t place, const RowKeys &keys) {
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
   for (const Link &link : references_->parents) {
     if (link.place == Link::kNone && place == 0) return no_parent(*link.key);
-    if (link.place != place) continue;
+    if (link.place != place || link.key.get() == following_) continue;
     bool possible = false, found = false;
     std::string key;
     if (int error = note(key_of_other(link, own, shared_->path, &key, &possible))) return error;
@@ -178,6 +178,11 @@ int ha_shale::check_children(size_t place, const RowKeys &keys, const uchar *was
       written = true;
     }
     if (link.other == nullptr) return has_child(*link.key);
+    const ForeignAction action = action_of(link, is);
+    if (action == ForeignAction::kCascade || action == ForeignAction::kSetNull) {
+      if (int error = cascade(link, key, is)) return error;
+      continue;
+    }
     if (int error = look_up_other(link, key, &found)) return error;
     if (found) return has_child(*link.key);
   }

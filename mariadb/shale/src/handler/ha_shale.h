@@ -112,6 +112,8 @@ class ha_shale final : public handler {
   int get_parent_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
   bool referenced_by_foreign_key() const noexcept override;
   bool can_switch_engines() override;
+  bool get_foreign_dup_key(char *table_name, uint table_bytes, char *key_name,
+                           uint key_bytes) override;
 
   // ha_alter
   enum_alter_inplace_result check_if_supported_inplace_alter(
@@ -293,6 +295,14 @@ class ha_shale final : public handler {
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
   int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
 
+  // Actions of foreign keys (ha_cascade)
+  shale_sql::ForeignAction action_of(const shale_sql::Link &link, const uchar *is) const;
+  int cascade(const shale_sql::Link &link, const std::string &key, const uchar *is);
+  int follow(const shale_sql::Link &link, const std::string &key, TABLE *parent, const uchar *is);
+  int follow_rows(const shale_sql::Link &link, const std::string &key, TABLE *parent,
+                  const uchar *is);
+  int change_child(const shale_sql::Link &link, TABLE *parent, const uchar *is);
+
   // Rows that others have changed since the snapshot (ha_rewrite)
   int begin_plain_read(shale_sql::Trx *trx);
   int is_outdated(const Index &index, std::string_view key, std::string_view primary_key,
@@ -405,6 +415,7 @@ class ha_shale final : public handler {
   RowKeys was_, is_;
   shale_sql::RowWrite row_write_;
   std::shared_ptr<const shale_sql::Links> references_;  // of a statement that writes; or none
+  const shale_sql::ForeignKey *following_ = nullptr;  // whose action changes the row
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

@@ -31,6 +31,7 @@ Error open_other(const std::string &path, const TableDef &own, const std::string
   const bool is_primary = index == def->indexes.data();
   link->is_whole_unique = (is_primary || index->unique) && index->parts.size() == columns.size();
   link->other_parts = index->parts;
+  link->other_place = place_of(*def, index);
   shale_tree *tree = nullptr;
   const std::string name = tree_name(def->table_id, index->id);
   Error error = consume_error(

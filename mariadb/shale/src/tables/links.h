@@ -15,17 +15,19 @@ namespace shale_sql {
 
 // One foreign key as seen from one of its tables.
 struct Link {
+  static constexpr size_t kNone = ~size_t{0};
+
   ForeignKeys::Shared key;
   size_t columns = 0;
   // The table's own index, by its place in the definition; kNone: it has lost it.
   size_t place = 0;
   std::vector<PartDef> own_parts;
-  // The index of the other side; no tree: it has none, or the table is not there.
+  size_t other_place = kNone;
+  // The index of the other side, and its place there; no tree: it has none, or the table is not there.
   TreeHandle other;
   std::vector<PartDef> other_parts;
   bool is_whole_unique = false;  // the columns are all of a unique index of the other side
 
-  static constexpr size_t kNone = ~size_t{0};
 };
 
 struct Links {

@@ -6,10 +6,12 @@
 #include "tables/query_cache.h"
 #include "txn/load_in_parts.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 class THD;
 struct xid_t;
@@ -76,6 +78,16 @@ class Trx {
   // partition for it than the one that found it.
   void note_duplicate(unsigned index) { duplicate_ = index; }
   unsigned duplicate() const { return duplicate_; }
+
+  // The levels of actions of foreign keys that run now, and the tables whose rows they update.
+  size_t levels() const { return levels_.size(); }
+  void begin_level(std::string updating) { levels_.push_back(std::move(updating)); }
+  void end_level() { levels_.pop_back(); }
+  bool is_updating(const std::string &path) const {
+    return std::find(levels_.begin(), levels_.end(), path) != levels_.end();
+  }
+  const std::string &duplicate_child() const { return duplicate_child_; }
+  const std::string &duplicate_key() const { return duplicate_key_; }
   // A table is about to be written; said once of each statement.
   void note_writer(const std::shared_ptr<Changes> &table) {
     if (writes_.insert(table).second) table->begin();
@@ -141,6 +153,8 @@ class Trx {
   Error commit_error_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
+  std::vector<std::string> levels_;
+  std::string duplicate_child_, duplicate_key_;
   std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
   LoadInParts load_;
 };
