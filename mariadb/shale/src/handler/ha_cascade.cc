@@ -36,10 +36,33 @@ Field *field_named(TABLE *table, const std::string &name) {
   return nullptr;
 }
 
+// False: it does not fit.
+bool copy_value(Field *to, Field *from) {
+  THD *thd = to->table->in_use;
+  const ha_rows cut = thd->cuted_fields;
+  const enum_check_fields counts = thd->count_cuted_fields;
+  Dummy_error_handler quiet;
+  thd->push_internal_handler(&quiet);
+  thd->count_cuted_fields = CHECK_FIELD_WARN;
+  const bool fits = field_conv(to, from) == 0;
+  thd->count_cuted_fields = counts;
+  thd->pop_internal_handler();
+  thd->cuted_fields = cut;
+  return fits;
+}
+
 }  // namespace
 
 ForeignAction ha_shale::action_of(const Link &link, const uchar *is) const {
   return is == nullptr ? link.key->on_delete : link.key->on_update;
+}
+
+int ha_shale::too_deep(const ForeignKey &key) {
+  push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, HA_ERR_ROW_IS_REFERENCED,
+                      "SHALE: Cannot delete/update rows with cascading foreign key constraints "
+                      "that exceed max depth of %u. Please drop extra constraints and try again",
+                      kMostLevels);
+  return failed(HA_ERR_FK_DEPTH_EXCEEDED, full_name_of(key.child) + "," + clause_of(key));
 }
 
 // Follows the rows of one foreign key whose entries begin with a key. `is`: the parent's row as it
@@ -51,16 +74,20 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
   if (child == nullptr) return has_child(*link.key);
   auto *handler = static_cast<ha_shale *>(child->file);
   const bool updates = is != nullptr;
-  if (updates && trx->is_updating(link.key->child)) return has_child(*link.key);
-  if (trx->levels() >= kMostLevels) return HA_ERR_FK_DEPTH_EXCEEDED;
+  const bool comes_back = link.key->child == shared_->path || trx->is_updating(link.key->child);
+  if (updates && comes_back) return has_child(*link.key);
+  if (trx->levels() >= kMostLevels) return too_deep(*link.key);
   trx->begin_level(updates ? shared_->path : std::string());
   MY_BITMAP *reads = child->read_set, *writes = child->write_set;
   child->use_all_columns();
   int error = handler->follow(link, key, table, is);
   child->column_bitmaps_set(reads, writes);
   trx->end_level();
-  if (error == HA_ERR_FOUND_DUPP_KEY) error = HA_ERR_FOREIGN_DUPLICATE_KEY;
-  return error;
+  if (error != HA_ERR_FOUND_DUPP_KEY) return error;
+  const unsigned number = trx->duplicate();
+  trx->note_duplicate_of_child(child->s->table_name.str,
+                               number < child->s->keys ? child->key_info[number].name.str : "");
+  return HA_ERR_FOREIGN_DUPLICATE_KEY;
 }
 
 // As the handler of the child: an outer level may be in the middle of one of its rows.
@@ -137,11 +164,7 @@ int ha_shale::change_child(const Link &link, TABLE *parent, const uchar *is) {
       continue;
     }
     field->set_notnull();
-    const enum_check_fields counts = ha_thd()->count_cuted_fields;
-    ha_thd()->count_cuted_fields = CHECK_FIELD_IGNORE;
-    const bool is_cut = field_conv(field, from) != 0;
-    ha_thd()->count_cuted_fields = counts;
-    if (is_cut) return has_child(*link.key);
+    if (!copy_value(field, from)) return has_child(*link.key);
   }
   if (table->vfield != nullptr &&
       table->update_virtual_fields(this, VCOL_UPDATE_FOR_WRITE)) {

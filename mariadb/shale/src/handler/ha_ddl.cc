@@ -158,7 +158,21 @@ bool drops_by_name(THD *thd) {
 
 }  // namespace
 
+// Whether another table that stays has this one for its parent.
+static bool has_children_elsewhere(THD *thd, const std::string &path) {
+  if (thd == nullptr || is_recovering() || is_intermediate(path)) return false;
+  if ((thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) != 0) return false;
+  const std::string folder = path.substr(0, path.rfind(FN_LIBCHAR) + 1);
+  const bool with_database = thd_sql_command(thd) == SQLCOM_DROP_DB;
+  for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(path)) {
+    if (key->child == path) continue;
+    if (!with_database || key->child.compare(0, folder.size(), folder) != 0) return true;
+  }
+  return false;
+}
+
 int ha_shale::delete_table(const char *name) {
+  if (has_children_elsewhere(ha_thd(), name)) return HA_ERR_ROW_IS_REFERENCED;
   const bool lost = is_lost(name);
   // A CREATE TABLE that was refused for it is undone.
   if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;

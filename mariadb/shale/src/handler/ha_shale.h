@@ -301,6 +301,7 @@ class ha_shale final : public handler {
   int follow(const shale_sql::Link &link, const std::string &key, TABLE *parent, const uchar *is);
   int follow_rows(const shale_sql::Link &link, const std::string &key, TABLE *parent,
                   const uchar *is);
+  int too_deep(const shale_sql::ForeignKey &key);
   int change_child(const shale_sql::Link &link, TABLE *parent, const uchar *is);
 
   // Rows that others have changed since the snapshot (ha_rewrite)

@@ -86,6 +86,11 @@ class Trx {
   bool is_updating(const std::string &path) const {
     return std::find(levels_.begin(), levels_.end(), path) != levels_.end();
   }
+  // The unique index of a child in which an action found a duplicate.
+  void note_duplicate_of_child(const char *table, const char *key) {
+    duplicate_child_ = table;
+    duplicate_key_ = key;
+  }
   const std::string &duplicate_child() const { return duplicate_child_; }
   const std::string &duplicate_key() const { return duplicate_key_; }
   // A table is about to be written; said once of each statement.
