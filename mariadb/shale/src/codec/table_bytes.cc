@@ -2,50 +2,13 @@
 
 #include "codec/table_bytes.h"
 
-#include "codec/bytes.h"
+#include "codec/fields.h"
 
 namespace shale_sql {
 
 namespace {
 
 constexpr uchar kWithoutParts = 1, kFormat = 2;
-
-void put_text(std::string *out, std::string_view text) {
-  append_varint(out, text.size());
-  out->append(text);
-}
-
-// Reads to the end also where the bytes are damaged, which is looked at once.
-class DefinitionReader {
- public:
-  explicit DefinitionReader(std::string_view bytes) : bytes_(bytes) {}
-
-  uint64_t number() {
-    uint64_t result = 0;
-    if (!bytes_.varint(&result)) good_ = false;
-    return good_ ? result : 0;
-  }
-
-  // How many things follow: never more than there are bytes.
-  uint64_t count() {
-    uint64_t result = number();
-    if (result > bytes_.left()) good_ = false;
-    return good_ ? result : 0;
-  }
-
-  std::string text() {
-    std::string_view result;
-    if (!bytes_.with_length(&result)) good_ = false;
-    return std::string(result);
-  }
-
-  // Nothing was damaged, and nothing is left.
-  bool is_whole() const { return good_ && bytes_.left() == 0; }
-
- private:
-  Reader bytes_;
-  bool good_ = true;
-};
 
 void put_index(std::string *out, const IndexDef &index) {
   append_varint(out, index.id);
@@ -61,7 +24,7 @@ void put_index(std::string *out, const IndexDef &index) {
   }
 }
 
-void read_parts(DefinitionReader *in, IndexDef *index) {
+void read_parts(FieldReader *in, IndexDef *index) {
   index->unique = (in->number() & 1) != 0;
   index->parts.resize(in->count());
   for (PartDef &part : index->parts) {
@@ -110,7 +73,7 @@ std::string bytes_of(const TableDef &def) {
 bool parse(std::string_view bytes, TableDef *def) {
   const uchar format = bytes.empty() ? 0 : static_cast<uchar>(bytes.front());
   if (format != kWithoutParts && format != kFormat) return false;
-  DefinitionReader in(bytes.substr(1));
+  FieldReader in(bytes.substr(1));
   def->table_id = in.number();
   uint64_t flags = in.number();
   def->hidden_key = (flags & 1) != 0;

@@ -2,7 +2,7 @@
 
 #include "engine/foreign_key.h"
 
-#include "codec/bytes.h"
+#include "codec/fields.h"
 
 namespace shale_sql {
 
@@ -11,23 +11,10 @@ namespace {
 constexpr char kFormat = 1;
 constexpr size_t kLast = static_cast<size_t>(ForeignAction::kSetDefault);
 
-void put_text(std::string *out, std::string_view text) {
-  append_varint(out, text.size());
-  out->append(text);
-}
-
-bool read_text(Reader *in, std::string *text) {
-  std::string_view found;
-  if (!in->with_length(&found)) return false;
-  *text = found;
-  return true;
-}
-
-bool read_action(Reader *in, ForeignAction *action) {
-  uint64_t number = 0;
-  if (!in->varint(&number) || number > kLast) return false;
-  *action = static_cast<ForeignAction>(number);
-  return true;
+ForeignAction read_action(FieldReader *in, bool *known) {
+  const uint64_t number = in->number();
+  *known = *known && number <= kLast;
+  return static_cast<ForeignAction>(number);
 }
 
 }  // namespace
@@ -51,22 +38,17 @@ bool parse(std::string_view entry_name, std::string_view bytes, ForeignKey *key)
   key->child = entry_name.substr(0, end);
   key->name = entry_name.substr(end + 1);
   if (bytes.empty() || bytes.front() != kFormat) return false;
-  Reader in(bytes.substr(1));
-  uint64_t columns = 0;
-  if (!read_text(&in, &key->parent) || !read_action(&in, &key->on_delete) ||
-      !read_action(&in, &key->on_update) || !in.varint(&columns)) {
-    return false;
-  }
-  // Each takes a byte at least.
-  if (columns == 0 || columns > in.left()) return false;
+  FieldReader in(bytes.substr(1));
+  bool known = true;
+  key->parent = in.text();
+  key->on_delete = read_action(&in, &known);
+  key->on_update = read_action(&in, &known);
+  const uint64_t columns = in.count();
   key->columns.resize(columns);
   key->parent_columns.resize(columns);
-  for (auto *list : {&key->columns, &key->parent_columns}) {
-    for (std::string &column : *list) {
-      if (!read_text(&in, &column)) return false;
-    }
-  }
-  return in.left() == 0;
+  for (std::string &column : key->columns) column = in.text();
+  for (std::string &column : key->parent_columns) column = in.text();
+  return in.is_whole() && known && columns != 0;
 }
 
 }  // namespace shale_sql

@@ -5,15 +5,16 @@
 
 use super::tree::Tree;
 use crate::base::error::{Error, Result};
-use crate::base::key::{KEY_BYTES_MAX, Kind, SeqNo};
+use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
 use crate::compaction::policy::LAST;
-use crate::db::core::{Core, TreeCore};
+use crate::db::core::Core;
 use crate::db::ingest::{IngestPart, RunWriter};
 use crate::db::values::NewBlob;
 use crate::table::BlobRef;
 use crate::table::meta::TableMeta;
+use crate::write::ops::check_bounds;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -130,12 +131,7 @@ impl Ingest {
     /// Refuses a key that is too long or not after the one before.
     fn check(&self, key: &[u8]) -> Result<()> {
         self.core().check_writable()?;
-        if key.len() > KEY_BYTES_MAX {
-            return Err(Error::InvalidArgument(format!(
-                "a key has {} bytes; at most {KEY_BYTES_MAX} are possible",
-                key.len()
-            )));
-        }
+        check_bounds(key, &[])?;
         match &self.last {
             Some(last) if key <= last.as_slice() => Err(Error::InvalidArgument(format!(
                 "rows of a bulk load must ascend by key, but `{}` does not come after `{}`",
@@ -195,8 +191,10 @@ impl Ingest {
         self.tree.check()?;
         self.core().check_writable()?;
         let Some(writer) = self.writer.take() else { return Ok(0) };
-        let tables = writer.finish()?;
-        self.put(tables, |core, tree, tables| core.ingest(&mut [IngestPart { tree, tables }]))
+        let part = IngestPart { tree: self.tree.inner.clone(), tables: writer.finish()? };
+        let bytes = bytes_of(&part.tables);
+        self.core().ingest(&mut [part])?;
+        Ok(self.installed(bytes))
     }
 
     /// Puts all rows beneath what the tree has, which is newer than `seq`, and ends its build;
@@ -206,25 +204,25 @@ impl Ingest {
             Some(writer) => writer.finish()?,
             None => Vec::new(),
         };
-        self.put(tables, |core, tree, tables| core.end_build(&tree, tables, seq))
+        let bytes = bytes_of(&tables);
+        self.core().end_build(&self.tree.inner, tables, seq)?;
+        Ok(self.installed(bytes))
     }
 
-    fn put(
-        &mut self,
-        tables: Vec<TableMeta>,
-        install: impl FnOnce(&Core, Arc<TreeCore>, Vec<TableMeta>) -> Result<()>,
-    ) -> Result<u64> {
-        let core = self.core().clone();
-        let bytes = tables.iter().map(|meta| meta.file_bytes).sum();
-        install(&core, self.tree.inner.clone(), tables)?;
+    /// The tables, of so many bytes, are the tree's: counts them. Answers how many rows they have.
+    fn installed(&mut self, bytes: u64) -> u64 {
         self.blobs.clear();
-        core.recorder.add_all([
+        self.core().recorder.add_all([
             (Counter::IngestBytes, bytes),
             (Counter::UserBytes, self.user_bytes),
             (Counter::WriteOps, self.rows),
         ]);
-        Ok(self.rows)
+        self.rows
     }
+}
+
+fn bytes_of(tables: &[TableMeta]) -> u64 {
+    tables.iter().map(|meta| meta.file_bytes).sum()
 }
 
 impl Drop for Ingest {

@@ -9,10 +9,11 @@
 use super::sorter::Sorter;
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
-use crate::base::key::{KEY_BYTES_MAX, SeqNo};
+use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::db::api::{Ingest, ScanOptions, Snapshot, Tree};
 use crate::db::core::Core;
+use crate::write::ops::check_bounds;
 use std::time::Duration;
 
 /// How long to sleep between two looks whether writers have ended, in nanoseconds.
@@ -274,11 +275,7 @@ impl OnlineBuild {
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.tree.check()?;
         self.core().check_writable()?;
-        if key.len() > KEY_BYTES_MAX {
-            let bytes = key.len();
-            let what = format!("a key has {bytes} bytes; at most {KEY_BYTES_MAX} are possible");
-            return Err(Error::InvalidArgument(what));
-        }
+        check_bounds(key, value)?;
         let sorter = match &mut self.sorter {
             Some(sorter) => sorter,
             None => {

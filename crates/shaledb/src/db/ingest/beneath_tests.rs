@@ -2,8 +2,18 @@
 
 use super::*;
 use crate::base::config::{Config, TreeConfig};
-use crate::db::{Background, BuildOptions, Db, OpenOptions, Tree};
+use crate::db::{Background, BuildOptions, Db, OnlineBuild, OpenOptions, Tree};
 use crate::fs::Env;
+
+/// A build in a database of its own, whose background is stepped.
+fn begin() -> Result<(Db, OnlineBuild)> {
+    let background = Background::Stepped;
+    let options = OpenOptions { env: Env::memory(), background, ..OpenOptions::default() };
+    let db = Db::open_in("/db", Config::default(), options)?;
+    let source = db.tree_or_create("source")?;
+    let build = source.build_online("built", TreeConfig::default(), BuildOptions::default())?;
+    Ok((db, build))
+}
 
 fn load(tree: &Tree, value: &[u8]) -> Result<()> {
     let mut ingest = tree.ingest()?;
@@ -18,11 +28,7 @@ fn tables(tree: &Tree) -> Vec<usize> {
 
 #[test]
 fn what_is_ingested_at_the_end_of_a_build_stays_out_of_its_way() -> Result<()> {
-    let background = Background::Stepped;
-    let options = OpenOptions { env: Env::memory(), background, ..OpenOptions::default() };
-    let db = Db::open_in("/db", Config::default(), options)?;
-    let source = db.tree_or_create("source")?;
-    let mut build = source.build_online("built", TreeConfig::default(), BuildOptions::default())?;
+    let (db, mut build) = begin()?;
     let tree = build.tree().clone();
     let mut levels = vec![0; LAST + 1];
     {
@@ -47,11 +53,7 @@ fn what_is_ingested_at_the_end_of_a_build_stays_out_of_its_way() -> Result<()> {
 
 #[test]
 fn what_was_ingested_during_a_build_makes_room() -> Result<()> {
-    let background = Background::Stepped;
-    let options = OpenOptions { env: Env::memory(), background, ..OpenOptions::default() };
-    let db = Db::open_in("/db", Config::default(), options)?;
-    let source = db.tree_or_create("source")?;
-    let mut build = source.build_online("built", TreeConfig::default(), BuildOptions::default())?;
+    let (_db, mut build) = begin()?;
     let tree = build.tree().clone();
     load(&tree, b"newer")?;
     let mut levels = vec![0; LAST + 1];
