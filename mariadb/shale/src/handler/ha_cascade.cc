@@ -4,8 +4,8 @@
 
 #include "handler/ha_shale.h"
 
-#include "ddl/constraints.h"
 #include "engine/errors.h"
+#include "tables/constraint_text.h"
 #include "tables/links.h"
 #include "txn/trx.h"
 

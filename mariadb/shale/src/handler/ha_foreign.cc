@@ -2,8 +2,8 @@
 
 #include "handler/ha_shale.h"
 
-#include "ddl/constraints.h"
 #include "engine/engine.h"
+#include "tables/constraint_text.h"
 
 using namespace shale_sql;
 

@@ -211,6 +211,7 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
   int error = begin_row();
   if (error == 0) error = end_row(add_change(old_row, new_row, was_, is_));
+  if (error == 0) error = check_late_children(was_, old_row, new_row);
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
   return tell_server(ha_thd(), error);
@@ -227,6 +228,7 @@ int ha_shale::delete_row(const uchar *buf) {
     error = check_children(index, was_, buf, nullptr);
   }
   error = end_row(error);
+  if (error == 0) error = check_late_children(was_, buf, nullptr);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);
 }
