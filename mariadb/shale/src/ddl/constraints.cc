@@ -60,6 +60,7 @@ class Reader {
  private:
   void keep(const ForeignKeys::Shared &key, Constraints *found) const;
   int add(const Foreign_key &from);
+  int refuse_versioned(const ForeignKey &key);
   int take(const Foreign_key &from, ForeignKey *key);
   int name_automatic(ForeignKey *key);
   void count_from(const std::string &name);
@@ -104,6 +105,11 @@ int Reader::refuse(const ForeignKey &key, const char *with, const std::string &w
                       table_.made == Made::kTable ? "Create" : "Alter", name.c_str(), with,
                       which.c_str(), why.c_str());
   return HA_ERR_CANNOT_ADD_FOREIGN;
+}
+
+// Rows of the past are in their indexes too, and are nobody's parents or children.
+int Reader::refuse_versioned(const ForeignKey &key) {
+  return refuse(key, "with ", "SHALE has no foreign keys of system-versioned tables.");
 }
 
 int Reader::take(const Foreign_key &from, ForeignKey *key) {
@@ -179,6 +185,10 @@ int Reader::name_columns(ForeignKey *key) {
     share = tdc_acquire_share(thd, &parent, GTS_TABLE);
     if (share == nullptr) return 0;
     fields = share->field;
+  }
+  if (share != nullptr && share->versioned) {
+    tdc_release_share(share);
+    return refuse_versioned(*key);
   }
   const std::string *missing = nullptr;
   for (std::string &column : key->parent_columns) {
@@ -317,7 +327,7 @@ int Reader::refuse_name(const ForeignKey &key) {
   const bool own = is_in_place_unchecked() &&
                    engine().catalog.foreign_keys().named(table_.known_as, key.name) != nullptr;
   if (own) {
-    my_error(ER_FK_DUP_NAME, MYF(0), id.c_str());
+    my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", id.c_str());
     return HA_ERR_GENERIC;
   }
   push_warning_printf(table_.thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY,
@@ -351,6 +361,7 @@ void Reader::keep(const ForeignKeys::Shared &key, Constraints *found) const {
   if (table_.made != Made::kCopy) return found->kept.push_back(key);
   ForeignKey copy = *key;
   copy.child = table_.path;
+  copy.unproven = false;
   found->kept.push_back(std::make_shared<const ForeignKey>(std::move(copy)));
 }
 
@@ -360,6 +371,7 @@ int Reader::add(const Foreign_key &from) {
     return refuse(key, "with ", "Temporary tables can't have foreign key constraints.");
   }
   if (int error = take(from, &key)) return error;
+  if (table_.form->versioned()) return refuse_versioned(key);
   if (int error = check(&key)) return error;
   added_.push_back(std::move(key));
   return 0;
@@ -369,19 +381,23 @@ int Reader::run(Constraints *found) {
   ForeignKeys::List was;
   if (table_.made != Made::kTable) was = engine().catalog.foreign_keys().of_child(table_.known_as);
   for (const ForeignKeys::Shared &key : was) count_from(key->name);
+  const bool is_parent = !engine().catalog.foreign_keys().of_parent(table_.known_as).empty();
+  if (table_.form->versioned() && is_parent) return refuse_versioned({});
   List_iterator_fast<Key> all(const_cast<List<Key> &>(table_.statement->key_list));
   std::vector<std::string> stay;
   while (const Key *one = all++) {
     if (one->type != Key::FOREIGN_KEY) continue;
     const auto &from = static_cast<const Foreign_key &>(*one);
-    if (!one->old || table_.made == Made::kTable) {
+    if (!one->old) {
       if (int error = add(from)) return error;
-    } else {
+    } else if (table_.made != Made::kTable) {  // CREATE TABLE ... LIKE takes none over
+
       stay.push_back(from.constraint_name.str);
     }
   }
   for (const ForeignKeys::Shared &key : was) {
     const bool stays = std::find(stay.begin(), stay.end(), key->name) != stay.end();
+    if (stays && table_.form->versioned()) return refuse_versioned(*key);
     if (stays) keep(key, found);
     if (!stays) found->gone.push_back(key);
   }

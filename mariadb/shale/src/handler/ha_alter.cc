@@ -253,7 +253,11 @@ static bool plan_constraints(TABLE *table, TABLE *altered, Alter_inplace_info *i
   if (thd->is_error()) return true;
   // As the server tells it of a table that cannot be made.
   my_error(ER_CANT_CREATE_TABLE, MYF(0), table->s->db.str, table->s->table_name.str, error);
-  table->file->print_error(error, MYF(ME_WARNING));
+  if (error == HA_ERR_FOUND_DUPP_KEY) {
+    my_error(ER_DUP_KEY, MYF(ME_WARNING), table->s->table_name.str, error);
+  } else {
+    table->file->print_error(error, MYF(ME_WARNING));
+  }
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include "engine/errors.h"
 #include "engine/table_files.h"
 #include "engine/trees.h"
+#include "tables/constraint_text.h"
 
 using namespace shale_sql;
 
@@ -188,11 +189,17 @@ static bool has_children_elsewhere(THD *thd, const std::string &path) {
   return false;
 }
 
-// Whether a table fits those who reference the name that it gets.
-static bool may_be_parent(const std::string &from, const std::string &to) {
+// Whether a table, under the name that it gets, has what its foreign keys and its children need.
+static bool has_indexes_of_keys(const std::string &from, const std::string &known_as,
+                                const std::string &to) {
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
   TableDef def;
-  if (is_intermediate(to) || engine().catalog.foreign_keys().of_parent(to).empty()) return true;
-  return engine().catalog.read(from, &def) || fits_children(to, def);
+  if (!keys.any() || is_intermediate(to) || engine().catalog.read(from, &def)) return true;
+  for (const ForeignKeys::Shared &key : keys.of_child(from)) {
+    if (index_with(def, key->columns) == nullptr) return false;
+    if (key->parent == known_as && index_with(def, key->parent_columns) == nullptr) return false;
+  }
+  return fits_children(to, def) && (known_as == to || fits_children(known_as, def));
 }
 
 int ha_shale::delete_table(const char *name) {
@@ -217,7 +224,7 @@ int ha_shale::rename_table(const char *from, const char *to) {
   if (!is_recovering() && is_lost(to)) return refuse_over(to);
   std::string known_as = is_recovering() ? from : known_path(ha_thd(), from, nullptr);
   if (is_intermediate(known_as)) known_as = to;
-  if (!is_recovering() && checks(ha_thd()) && !may_be_parent(from, to)) {
+  if (!is_recovering() && checks(ha_thd()) && !has_indexes_of_keys(from, known_as, to)) {
     return HA_ERR_CANNOT_ADD_FOREIGN;
   }
   Error error = rename_one(from, known_as, to);

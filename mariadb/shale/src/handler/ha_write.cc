@@ -178,10 +178,13 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
   bool same_primary = was.primary == is.primary;
   if (!same_primary) {
     row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
+    if (int error = check_children(0, was, old_row, new_row)) return error;
     if (int error = check_parents(0, is)) return error;
   }
   add_row(new_row, is, same_primary ? SHALE_ACTION_PUT : insert_action());
-  if (int error = check_children(0, was, old_row, new_row)) return error;
+  if (same_primary) {
+    if (int error = check_children(0, was, old_row, new_row)) return error;
+  }
   for (size_t place = 1; place < indexes_.size(); place++) {
     const Index &index = indexes_[place];
     const std::string &key = is.keys[place], &value = is.values[place];

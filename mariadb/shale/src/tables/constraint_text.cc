@@ -2,6 +2,8 @@
 
 #include "tables/constraint_text.h"
 
+#include <sql_show.h>
+
 #include "server.h"
 
 namespace shale_sql {
@@ -30,13 +32,19 @@ bool same_name(const std::string &one, const std::string &other) {
   return my_strcasecmp(system_charset_info, one.c_str(), other.c_str()) == 0;
 }
 
+// By the connection's SQL mode; where names need none it may have none.
 std::string quoted_name(const std::string &name) {
-  std::string out(1, '`');
+  THD *thd = current_thd;
+  const int asked =
+      thd == nullptr ? '`' : get_quote_char_for_identifier(thd, name.data(), name.size());
+  if (asked == EOF) return name;
+  const char quote = static_cast<char>(asked);
+  std::string out(1, quote);
   for (char letter : name) {
     out += letter;
-    if (letter == '`') out += letter;
+    if (letter == quote) out += letter;
   }
-  return out + '`';
+  return out + quote;
 }
 
 std::string list_of(const std::vector<std::string> &columns, bool quotes) {

@@ -64,8 +64,8 @@ Error key_of_other(const Link &link, std::string_view key, const std::string &pa
   bool is_damaged = false;
   *possible = !has_null(key, link.own_parts, link.columns, &is_damaged);
   if (is_damaged) return damaged(path);
-  if (!*possible) return 0;
   other->clear();
+  if (!*possible || link.other == nullptr) return 0;
   switch (translate_key(key, link.own_parts, link.other_parts, link.columns, other)) {
     case Translated::kDamaged:
       return damaged(path);
