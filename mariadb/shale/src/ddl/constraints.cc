@@ -2,9 +2,6 @@
 
 #include "ddl/constraints.h"
 
-#include <sql_parse.h>
-#include <table_cache.h>
-
 #include "server.h"
 
 #include "codec/key_shape.h"
