@@ -29,6 +29,15 @@ std::string ForeignKeys::name_key(const ForeignKey &key) const {
   return database_of(key.child) + '\0' + rules_.fold(key.name);
 }
 
+ForeignKeys::List ForeignKeys::all() const {
+  std::lock_guard<std::mutex> lock(lock_);
+  List found;
+  for (const auto &child : by_child_) {
+    for (const auto &entry : child.second) found.push_back(entry.second);
+  }
+  return found;
+}
+
 ForeignKeys::List ForeignKeys::of_child(const std::string &path) const {
   std::lock_guard<std::mutex> lock(lock_);
   List found;
@@ -56,7 +65,7 @@ ForeignKeys::Shared ForeignKeys::named(const std::string &path, std::string_view
 }
 
 ForeignKeys::Change ForeignKeys::dropped(const std::string &child) const {
-  return {of_child(child), {}};
+  return {of_child(child), {}, {}};
 }
 
 std::string ForeignKeys::name_after_rename(const ForeignKey &key, const std::string &known_as,
@@ -82,6 +91,7 @@ ForeignKeys::Change ForeignKeys::renamed(const std::string &from, const std::str
     change.come.push_back(std::make_shared<const ForeignKey>(std::move(is)));
   }
   if (stays) return change;
+  if (rules_.is_intermediate(from)) change.replaced = known_as;
   std::lock_guard<std::mutex> lock(lock_);
   const auto children = by_parent_.find(known_as);
   if (children == by_parent_.end()) return change;
@@ -106,7 +116,9 @@ std::string ForeignKeys::taken_by(const Change &change) const {
   for (const Shared &key : change.come) {
     if (!counts(*key)) continue;
     const std::string name = name_key(*key);
-    const bool is_there = by_name_.count(name) != 0 && free.count(name) == 0;
+    const auto holder = by_name_.find(name);
+    const bool is_there = holder != by_name_.end() && free.count(name) == 0 &&
+                          holder->second->child != change.replaced;
     if (is_there || !come.insert(name).second) return key->name;
   }
   return {};
@@ -123,7 +135,9 @@ void ForeignKeys::remove(const ForeignKey &key) {
   const auto parent = by_parent_.find(was->parent);
   parent->second.erase(entry);
   if (parent->second.empty()) by_parent_.erase(parent);
-  if (counts(*was)) by_name_.erase(name_key(*was));
+  // The name may be the copy's by now.
+  const auto holder = by_name_.find(name_key(*was));
+  if (holder != by_name_.end() && holder->second == was) by_name_.erase(holder);
   count_--;
 }
 

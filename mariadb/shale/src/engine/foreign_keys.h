@@ -34,6 +34,9 @@ class ForeignKeys {
   // under their names.
   struct Change {
     List gone, come;
+    // The path of a table that a copy with another name replaces, and that is dropped next: its
+    // names may come again.
+    std::string replaced;
     bool empty() const { return gone.empty() && come.empty(); }
   };
 
@@ -42,6 +45,8 @@ class ForeignKeys {
   // Grows with each change.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
+  // By the child's path, then by name.
+  List all() const;
   // By name as bytes, which is the order of SHOW CREATE TABLE.
   List of_child(const std::string &path) const;
   // By the child's path, then by name. Intermediate tables are left out: they are copies.
