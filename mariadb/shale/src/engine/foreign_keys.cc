@@ -47,15 +47,23 @@ ForeignKeys::List ForeignKeys::of_child(const std::string &path) const {
   return found;
 }
 
-ForeignKeys::List ForeignKeys::of_parent(const std::string &path) const {
+ForeignKeys::List ForeignKeys::list_of_parent(const std::string &path, bool intermediate) const {
   std::lock_guard<std::mutex> lock(lock_);
   List found;
   const auto parent = by_parent_.find(path);
   if (parent == by_parent_.end()) return found;
   for (const auto &entry : parent->second) {
-    if (counts(*entry.second)) found.push_back(entry.second);
+    if (counts(*entry.second) != intermediate) found.push_back(entry.second);
   }
   return found;
+}
+
+ForeignKeys::List ForeignKeys::of_parent(const std::string &path) const {
+  return list_of_parent(path, false);
+}
+
+ForeignKeys::List ForeignKeys::intermediate_of_parent(const std::string &path) const {
+  return list_of_parent(path, true);
 }
 
 ForeignKeys::Shared ForeignKeys::named(const std::string &path, std::string_view name) const {
@@ -86,7 +94,8 @@ ForeignKeys::Change ForeignKeys::renamed(const std::string &from, const std::str
       if (is.parent == known_as) is.parent = to;
     }
     is.child = to;
-    if (!rules_.is_intermediate(to)) is.unproven = false;
+    is.known_as = rules_.is_intermediate(to) ? known_as : std::string();
+    if (is.known_as.empty()) is.unproven = false;
     change.gone.push_back(key);
     change.come.push_back(std::make_shared<const ForeignKey>(std::move(is)));
   }

@@ -51,6 +51,8 @@ class ForeignKeys {
   List of_child(const std::string &path) const;
   // By the child's path, then by name. Intermediate tables are left out: they are copies.
   List of_parent(const std::string &path) const;
+  // Those of intermediate tables, where `known_as` says.
+  List intermediate_of_parent(const std::string &path) const;
   // The one that has this name, letter case aside, in the database of a table; nullptr: none has.
   // Those of intermediate tables do not count.
   Shared named(const std::string &path, std::string_view name) const;
@@ -68,6 +70,7 @@ class ForeignKeys {
 
  private:
   std::string name_key(const ForeignKey &key) const;
+  List list_of_parent(const std::string &path, bool intermediate) const;
   bool counts(const ForeignKey &key) const { return !rules_.is_intermediate(key.child); }
   void remove(const ForeignKey &key);
   void add(const Shared &key);

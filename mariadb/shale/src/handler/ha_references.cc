@@ -36,6 +36,12 @@ int ha_shale::begin_references() {
     std::shared_ptr<const Links> links;
     if (int error = note(shared_->links(&links))) return error;
     references_version_ = links->version;
+    if (checks(thd)) {
+      for (const std::string &path : links->awaited) {
+        if (lock_definition(thd, path)) return HA_ERR_LOCK_WAIT_TIMEOUT;
+      }
+      if (references_version_ != links_version()) continue;
+    }
     if (links->empty()) return 0;
     references_ = std::move(links);
     if (!checks(thd)) return 0;
