@@ -196,7 +196,7 @@ int Reader::name_columns(ForeignKey *key) {
   }
   if (share != nullptr) tdc_release_share(share);
   const bool to_itself = key->parent == table_.known_as;
-  if (missing == nullptr || (!checks(table_.thd) && !to_itself)) return 0;
+  if (missing == nullptr || (is_in_place_unchecked() && !to_itself)) return 0;
   return refuse(*key, "", "Column " + *missing + " was not found.");
 }
 
