@@ -208,16 +208,16 @@ int Reader::check_columns(const ForeignKey &key) {
 // As InnoDB looks: the last index that fails by more than a name says why.
 int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
   const IndexDef *own = index_with(*table_.def, key.columns);
-  std::string why = "There is no index in the referenced table where the referenced columns appear as "
-                    "the first columns.";
+  std::string why = "There is no index in the referenced table where the referenced columns appear"
+                    " as the first columns.";
   for (const IndexDef &index : parent.indexes) {
     if (index.parts.size() < key.parent_columns.size()) continue;
     size_t place = 0;
     for (; place < key.parent_columns.size(); place++) {
       const PartDef &part = index.parts[place];
       if (!part.whole) {
-        why = "There is only prefix index in the referenced table where the referenced columns appear "
-              "as the first columns.";
+        why = "There is only prefix index in the referenced table where the referenced columns"
+              " appear as the first columns.";
         break;
       }
       if (!same_name(part.column, key.parent_columns[place])) break;
