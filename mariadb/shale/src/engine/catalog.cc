@@ -17,6 +17,8 @@ std::string table_key(const std::string &path) { return "T" + path; }
 
 std::string renamed_key(const std::string &path) { return "R" + path; }
 
+std::string known_key(const std::string &path) { return "K" + path; }
+
 std::string foreign_key(const ForeignKey &key) { return "F" + entry_name_of(key); }
 
 // As the server compares names: letter case aside.
@@ -164,11 +166,40 @@ Error Catalog::put(const std::string &key, const std::string &value, bool sync) 
 
 Error Catalog::write(const std::string &path, const TableDef &def) {
   // Without a sync: a temporary table does not outlive a crash in any case.
-  return put(table_key(path), bytes_of(def), !def.temporary);
+  Error error = put(table_key(path), bytes_of(def), !def.temporary);
+  definitions_++;
+  return error;
 }
 
 Error Catalog::complete(const std::string &path, const TableDef &def) {
-  return put(table_key(path), bytes_of(def), false);
+  Error error = put(table_key(path), bytes_of(def), false);
+  definitions_++;
+  return error;
+}
+
+std::string Catalog::known_as(const std::string &path) const {
+  if (!is_intermediate(path)) return path;
+  const std::string key = known_key(path);
+  shale_bytes *found = nullptr;
+  shale_error *error = shale_get(tree_.get(), nullptr, key.data(), key.size(), &found);
+  const BytesHandle bytes(found);
+  return consume_error(error) || found == nullptr ? path : std::string(view_of(bytes));
+}
+
+Error Catalog::write_new(const std::string &path, const std::string &known_as,
+                         const TableDef &def, const ForeignKeys::List &keys) {
+  if (keys.empty() && known_as == path) return write(path, def);
+  std::lock_guard<std::mutex> lock(foreign_keys_lock_);
+  const ForeignKeys::Change change = {{}, keys};
+  if (!foreign_keys_.taken_by(change).empty()) return HA_ERR_FOUND_DUPP_KEY;
+  Changes changes;
+  changes.put(tree_.get(), table_key(path), bytes_of(def));
+  if (known_as != path) changes.put(tree_.get(), known_key(path), known_as);
+  changes.change(tree_.get(), change);
+  if (Error error = changes.write(db_)) return error;
+  definitions_++;
+  foreign_keys_.apply(change);
+  return 0;
 }
 
 Error Catalog::erase(const std::string &path, const TableDef &def) {
@@ -176,12 +207,14 @@ Error Catalog::erase(const std::string &path, const TableDef &def) {
   changes.erase(tree_.get(), table_key(path));
   changes.erase_numbers(tree_.get(), def.table_id);
   if (is_partition(path)) changes.erase(tree_.get(), renamed_key(path));
+  if (is_intermediate(path)) changes.erase(tree_.get(), known_key(path));
   std::unique_lock<std::mutex> lock(foreign_keys_lock_);
   const ForeignKeys::Change change = foreign_keys_.dropped(path);
   // Statements on tables without foreign keys write side by side.
   if (change.empty()) lock.unlock();
   changes.change(tree_.get(), change);
   if (Error error = changes.write(db_, !def.temporary)) return error;
+  definitions_++;
   foreign_keys_.apply(change);
   return 0;
 }
@@ -202,8 +235,12 @@ Error Catalog::rename(const std::string &from, const std::string &to) {
   if (is_partition(from)) changes.erase(tree_.get(), renamed_key(from));
   // The server renames a table's partitions one by one, and has no way back from some of them.
   if (is_same_partition(from, to)) changes.put(tree_.get(), renamed_key(to), from);
+  std::string known = known_as(from);
+  if (is_intermediate(known)) known = to;
+  if (is_intermediate(from)) changes.erase(tree_.get(), known_key(from));
+  if (is_intermediate(to) && !is_partition(to)) changes.put(tree_.get(), known_key(to), known);
   std::unique_lock<std::mutex> lock(foreign_keys_lock_);
-  const ForeignKeys::Change change = foreign_keys_.renamed(from, to);
+  const ForeignKeys::Change change = foreign_keys_.renamed(from, known, to);
   if (change.empty()) lock.unlock();
   const std::string taken = foreign_keys_.taken_by(change);
   if (!taken.empty()) {
@@ -213,6 +250,7 @@ Error Catalog::rename(const std::string &from, const std::string &to) {
   }
   changes.change(tree_.get(), change);
   if ((error = changes.write(db_))) return error;
+  definitions_++;
   foreign_keys_.apply(change);
   return 0;
 }
@@ -253,10 +291,12 @@ Error Catalog::replace(const std::string &path, const TableDef &old, const Table
   Changes changes;
   if (old.table_id != def.table_id) changes.erase_numbers(tree_.get(), old.table_id);
   changes.put(tree_.get(), table_key(path), bytes_of(def));
-  return changes.write(db_);
+  Error error = changes.write(db_);
+  definitions_++;
+  return error;
 }
 
-Error Catalog::write_all(const std::vector<Redefined> &tables) {
+Error Catalog::write_all(const std::vector<Redefined> &tables, const ForeignKeys::Change &change) {
   Changes changes;
   for (const Redefined &one : tables) {
     changes.put(tree_.get(), table_key(one.path), bytes_of(*one.def));
@@ -264,7 +304,14 @@ Error Catalog::write_all(const std::vector<Redefined> &tables) {
       changes.put(tree_.get(), number_key('A', one.def->table_id), bytes_of_number(one.number));
     }
   }
-  return changes.write(db_);
+  std::unique_lock<std::mutex> lock(foreign_keys_lock_);
+  if (change.empty()) lock.unlock();
+  if (!foreign_keys_.taken_by(change).empty()) return HA_ERR_FOUND_DUPP_KEY;
+  changes.change(tree_.get(), change);
+  Error error = changes.write(db_);
+  definitions_++;
+  if (!error) foreign_keys_.apply(change);
+  return error;
 }
 
 Error Catalog::new_table_id(uint64_t *id) {

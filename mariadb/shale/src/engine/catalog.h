@@ -5,6 +5,7 @@
 //   H <table id>            up to where hidden keys have been given out
 //   S <table id>            what ANALYZE TABLE found
 //   F <path of a table> 0 <name>  a foreign key of it
+//   K <path of an intermediate table>  the path of the table that it is, or will be
 //   R <path of a partition> the path it had before its table was renamed, until the next start
 //   L <path of a table>     it had no .frm file when the server began
 //   N                       the next table id
@@ -19,6 +20,7 @@
 #include "engine/foreign_keys.h"
 #include "engine/handles.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -41,11 +43,18 @@ class Catalog {
   // The definition of the table at a path; HA_ERR_NO_SUCH_TABLE if there is none.
   Error read(const std::string &path, TableDef *def) const;
   Error write(const std::string &path, const TableDef &def);
+  // That of a new table with its foreign keys. `known_as`: of a copy, the path of the table that is
+  // altered; else the same path. HA_ERR_FOUND_DUPP_KEY: one has a name that another has in the
+  // database.
+  Error write_new(const std::string &path, const std::string &known_as, const TableDef &def,
+                  const ForeignKeys::List &keys);
+  // The path by which others know a table: another one only of intermediate tables.
+  std::string known_as(const std::string &path) const;
   // As write, of what can be written again: without a sync.
   Error complete(const std::string &path, const TableDef &def);
   // The table's definition, its foreign keys and all its numbers, in one step.
   Error erase(const std::string &path, const TableDef &def);
-  // Its foreign keys, and those of its children, follow it in the same step.
+  // Its foreign keys, and those of its children, follow it in the same step (ForeignKeys::renamed).
   Error rename(const std::string &from, const std::string &to);
   // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
   Error replace(const std::string &path, const TableDef &old, const TableDef &def);
@@ -54,8 +63,9 @@ class Catalog {
     const TableDef *def;
     uint64_t number;  // its next automatic one, if not 0
   };
-  // In one step, as partitions are altered together.
-  Error write_all(const std::vector<Redefined> &tables);
+  // In one step, as partitions are altered together; with what becomes of foreign keys.
+  // HA_ERR_FOUND_DUPP_KEY as of write_new.
+  Error write_all(const std::vector<Redefined> &tables, const ForeignKeys::Change &change);
   Error new_table_id(uint64_t *id);
   // The partitions whose table was renamed since the last start, with the paths they had.
   Error renamed(std::vector<std::pair<std::string, std::string>> *found) const;
@@ -78,6 +88,8 @@ class Catalog {
 
   // As the entries F have them. Only this class changes them.
   const ForeignKeys &foreign_keys() const { return foreign_keys_; }
+  // Grows when a definition is made, changes or goes.
+  uint64_t definitions() const { return definitions_.load(std::memory_order_acquire); }
 
  private:
   Error put(const std::string &key, const std::string &value, bool sync);
@@ -99,6 +111,7 @@ class Catalog {
   TreeHandle tree_;
   std::mutex ids_;
   ForeignKeys foreign_keys_;
+  std::atomic<uint64_t> definitions_{0};
   std::mutex foreign_keys_lock_;  // from looking at them to having written what changes
 };
 

@@ -34,6 +34,9 @@ class ForeignKeys {
   // under their names.
   struct Change {
     List gone, come;
+    // The path of a table that a copy with another name replaces, and that is dropped next: its
+    // names may come again.
+    std::string replaced{};
     bool empty() const { return gone.empty() && come.empty(); }
   };
 
@@ -42,10 +45,14 @@ class ForeignKeys {
   // Grows with each change.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
+  // By the child's path, then by name.
+  List all() const;
   // By name as bytes, which is the order of SHOW CREATE TABLE.
   List of_child(const std::string &path) const;
   // By the child's path, then by name. Intermediate tables are left out: they are copies.
   List of_parent(const std::string &path) const;
+  // Those of intermediate tables, where `known_as` says.
+  List intermediate_of_parent(const std::string &path) const;
   // The one that has this name, letter case aside, in the database of a table; nullptr: none has.
   // Those of intermediate tables do not count.
   Shared named(const std::string &path, std::string_view name) const;
@@ -53,8 +60,9 @@ class ForeignKeys {
   // All of a table that goes.
   Change dropped(const std::string &child) const;
   // Those of a table that is renamed, and of its children, who follow it. Automatic names follow
-  // the table's. A rename to or from an intermediate name redirects no child.
-  Change renamed(const std::string &from, const std::string &to) const;
+  // the table's. `known_as`: the path by which its children know it, which is not that of an
+  // intermediate table. A rename to an intermediate name, or to that path, redirects no child.
+  Change renamed(const std::string &from, const std::string &known_as, const std::string &to) const;
   // A name that would be there twice after a change; empty: none would.
   std::string taken_by(const Change &change) const;
 
@@ -62,10 +70,12 @@ class ForeignKeys {
 
  private:
   std::string name_key(const ForeignKey &key) const;
+  List list_of_parent(const std::string &path, bool intermediate) const;
   bool counts(const ForeignKey &key) const { return !rules_.is_intermediate(key.child); }
   void remove(const ForeignKey &key);
   void add(const Shared &key);
-  std::string name_after_rename(const ForeignKey &key, const std::string &to) const;
+  std::string name_after_rename(const ForeignKey &key, const std::string &known_as,
+                                const std::string &to) const;
 
   // By the name of the catalog's entry.
   using Entries = std::map<std::string, Shared>;

@@ -5,6 +5,7 @@
 #include "handler/ha_shale.h"
 
 #include "codec/index_defs.h"
+#include "ddl/constraints.h"
 #include "ddl/ddl_recovery.h"
 #include "ddl/options.h"
 #include "ddl/table_trees.h"
@@ -12,6 +13,7 @@
 #include "engine/errors.h"
 #include "engine/table_files.h"
 #include "engine/trees.h"
+#include "tables/constraint_text.h"
 
 using namespace shale_sql;
 
@@ -35,16 +37,7 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
   }
   if (info->data_file_name != nullptr) return refuse("DATA DIRECTORY");
   if (info->index_file_name != nullptr) return refuse("INDEX DIRECTORY");
-  THD *thd = form->in_use;
-  if (const char *what = refused_row_format(thd, info)) return refuse(what);
-  // Foreign keys are not in `form`: the statement's own list has them.
-  if (thd != nullptr && (thd_sql_command(thd) == SQLCOM_CREATE_TABLE ||
-                         thd_sql_command(thd) == SQLCOM_ALTER_TABLE)) {
-    List_iterator<Key> keys(thd->lex->alter_info.key_list);
-    while (Key *key = keys++) {
-      if (key->type == Key::FOREIGN_KEY) return refuse("FOREIGN KEY");
-    }
-  }
+  if (const char *what = refused_row_format(form->in_use, info)) return refuse(what);
   return 0;
 }
 
@@ -68,6 +61,21 @@ int refuse_over(const std::string &path) {
   return HA_ERR_TABLE_EXIST;
 }
 
+// Those of a new table. Partitions have none; nor do tables that no list comes with.
+int foreign_keys_of(THD *thd, const std::string &path, const std::string &known_as, TABLE *form,
+                    const HA_CREATE_INFO *info, const TableDef &def, ForeignKeys::List *keys) {
+  if (is_partition(path) || info->alter_info == nullptr) return 0;
+  const Made made = is_intermediate(path) && !def.temporary ? Made::kCopy : Made::kTable;
+  const ConstraintTable table = {thd,  made, path, known_as, form, &def,
+                                 info->alter_info, def.temporary};
+  Constraints found;
+  if (int error = constraints_of(table, &found)) return error;
+  *keys = std::move(found.kept);
+  keys->insert(keys->end(), found.added.begin(), found.added.end());
+  const bool is_parent = made == Made::kTable && !def.temporary && checks_foreign_keys(thd);
+  return is_parent && !fits_children(path, def) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
+}
+
 }  // namespace
 
 int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
@@ -80,6 +88,8 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   }
   TableDef def;
   if (is_in_the_way(ha_thd(), name)) return refuse_over(name);
+  const std::string known_as =
+      info->tmp_table() || is_partition(name) ? name : known_path(ha_thd(), name, info->alter_info);
   if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
   def.codec = codec;
   def.dictionary = has_dictionary(form->s->option_struct);
@@ -96,12 +106,14 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
     if (number != form->s->primary_key) add(form->key_info[number].name.str);
   }
   describe_indexes(form, &def);
+  ForeignKeys::List keys;
+  if (int error = foreign_keys_of(ha_thd(), name, known_as, form, info, def, &keys)) return error;
   std::vector<TreeHandle> trees;
   Error error = make_table_trees(def, &trees);
   if (!error && info->auto_increment_value > 1) {
     error = engine().catalog.write_number('A', def.table_id, info->auto_increment_value);
   }
-  if (!error) error = engine().catalog.write(name, def);
+  if (!error) error = engine().catalog.write_new(name, known_as, def, keys);
   if (error) drop_table_trees(def);
   SharedTable::forget(name, false);
   // A temporary table is seen by the transaction that makes it.
@@ -161,7 +173,35 @@ bool drops_by_name(THD *thd) {
 
 }  // namespace
 
+// Whether another table that stays has this one for its parent.
+static bool has_children_elsewhere(THD *thd, const std::string &path) {
+  if (thd == nullptr || is_recovering() || is_intermediate(path)) return false;
+  if (!checks_foreign_keys(thd)) return false;
+  const std::string folder = path.substr(0, path.rfind(FN_LIBCHAR) + 1);
+  const bool with_database = thd_sql_command(thd) == SQLCOM_DROP_DB;
+  for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(path)) {
+    if (key->child == path) continue;
+    if (!with_database || key->child.compare(0, folder.size(), folder) != 0) return true;
+  }
+  return false;
+}
+
+// Whether a table, under the name that it gets, has what its foreign keys and its children need.
+static bool has_indexes_of_keys(const std::string &from, const std::string &to) {
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  const std::string known_as = engine().catalog.known_as(from);
+  TableDef def;
+  if (!keys.any() || is_intermediate(to) || engine().catalog.read(from, &def)) return true;
+  for (const ForeignKeys::Shared &key : keys.of_child(from)) {
+    if (index_with(def, key->columns) == nullptr) return false;
+    if (key->parent == known_as && index_with(def, key->parent_columns) == nullptr) return false;
+  }
+  return fits_children(to, def) && (known_as == to || fits_children(known_as, def));
+}
+
 int ha_shale::delete_table(const char *name) {
+  // Without a text: the server names no table then, as it does of InnoDB.
+  if (has_children_elsewhere(ha_thd(), name)) return failed(HA_ERR_ROW_IS_REFERENCED, "");
   const bool lost = is_lost(name);
   // A CREATE TABLE that was refused for it is undone.
   if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;
@@ -179,6 +219,9 @@ int ha_shale::delete_table(const char *name) {
 
 int ha_shale::rename_table(const char *from, const char *to) {
   if (!is_recovering() && is_lost(to)) return refuse_over(to);
+  if (!is_recovering() && checks_foreign_keys(ha_thd()) && !has_indexes_of_keys(from, to)) {
+    return HA_ERR_CANNOT_ADD_FOREIGN;
+  }
   Error error = rename_one(from, to);
   if (!error || !is_recovering()) return note(std::move(error));
   if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(from)) error = rename_all_partitions(from, to);

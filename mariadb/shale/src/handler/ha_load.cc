@@ -82,8 +82,9 @@ int ha_shale::show_duplicate(size_t place) {
 }
 
 int ha_shale::end_copy() {
+  const bool by_row = load_.in_parts == Load::Parts::kOfCopy;
   load_.in_parts = Load::Parts::kNone;
-  if (!load_.copy) return 0;
+  if (!load_.copy) return by_row ? prove_copy() : 0;
   int error = 0;
   for (size_t place = 0; error == 0 && place < load_.copy->trees.size(); place++) {
     error = note(load_.copy->trees[place].finish(ha_thd()));
@@ -92,10 +93,18 @@ int ha_shale::end_copy() {
     }
   }
   load_.copy.reset();
+  if (error == 0) error = prove_copy();
   if (error == 0) error = note(shared_->keep_number());
   SharedTable::note_new_trees(shared_->path);
   shared_->new_trees = SharedTable::new_trees_count();
   return error;
+}
+
+int ha_shale::prove_copy() {
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  if (!keys.any()) return 0;
+  const std::string &path = shared_->path;
+  return prove(keys.of_child(path), engine().catalog.known_as(path), *shared_->def);
 }
 
 // Loads that the user allows to be cut into parts.

@@ -1,7 +1,8 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
 // close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique, ha_load,
-// ha_rewrite (writing), ha_ddl (create, drop, rename, empty), ha_alter (in place), ha_info
-// (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence.
+// ha_rewrite, ha_references (writing), ha_ddl (create, drop, rename, empty), ha_foreign (foreign
+// keys, as the server asks of them), ha_alter (in place), ha_info (statistics), ha_check (CHECK and
+// OPTIMIZE TABLE), ha_query_cache, ha_sequence.
 #pragma once
 
 #include "server.h"
@@ -104,6 +105,16 @@ class ha_shale final : public handler {
   int truncate() override;
   ulonglong table_version() const override;
 
+  // ha_foreign
+  char *get_foreign_key_create_info() override;
+  void free_foreign_key_create_info(char *text) override;
+  int get_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
+  int get_parent_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
+  bool referenced_by_foreign_key() const noexcept override;
+  bool can_switch_engines() override;
+  bool get_foreign_dup_key(char *table_name, uint table_bytes, char *key_name,
+                           uint key_bytes) override;
+
   // ha_alter
   enum_alter_inplace_result check_if_supported_inplace_alter(
       TABLE *altered, Alter_inplace_info *info) override;
@@ -173,6 +184,7 @@ class ha_shale final : public handler {
   int open_cursor(const Index &index, std::string_view lower, bool has_upper,
                   std::string_view upper);
   int resume_scan(shale_txn *txn, bool backward, bool *found);
+  bool is_scan_current() const;
   int step(uchar *buf, bool backward);
   int first_step(uchar *buf, bool backward);
   int move(uchar *buf, bool backward);
@@ -252,8 +264,9 @@ class ha_shale final : public handler {
   shale_action insert_action() const;
   int add_entry(const uchar *row, size_t place, const RowKeys &keys);
   void add_row(const uchar *row, const RowKeys &keys, shale_action action);
-  int add_change(const uchar *new_row, const RowKeys &was, const RowKeys &is);
+  int add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   void keep_entries(const RowKeys &was, const RowKeys &is);
+  int check_unchanged(const std::string &primary_key, const uchar *row);
   int duplicate(size_t place, std::string_view primary);
   int begin_row();
   int write_part();
@@ -272,6 +285,32 @@ class ha_shale final : public handler {
   bool place_of_entry(size_t place, const RowKeys &keys, Place *found) const;
   int lock_place_of(size_t place, const RowKeys &keys);
   int check_entry(const uchar *row, size_t place, const RowKeys &keys);
+
+  // Foreign keys (ha_references)
+  int begin_references();
+  bool has_parents(size_t place) const;
+  bool has_children(size_t place) const;
+  int no_parent(const shale_sql::ForeignKey &key);
+  int has_child(const shale_sql::ForeignKey &key);
+  int look_up_other(const shale_sql::Link &link, const std::string &key, bool *found);
+  int check_parents(size_t place, const RowKeys &keys);
+  bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
+  int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
+  int check_late_children(const RowKeys &keys, const uchar *was, const uchar *is);
+  int end_row_of_parent(int error, const RowKeys &keys, const uchar *was, const uchar *is);
+  int prove(const shale_sql::ForeignKeys::List &keys, const std::string &known_as,
+            const shale_sql::TableDef &def);
+  int prove_entries(const shale_sql::Link &link, const shale_sql::ForeignKey &told,
+                    const shale_tree *tree);
+
+  // Actions of foreign keys (ha_cascade)
+  shale_sql::ForeignAction action_of(const shale_sql::Link &link, const uchar *is) const;
+  int cascade(const shale_sql::Link &link, const std::string &key, const uchar *is);
+  int follow(const shale_sql::Link &link, const std::string &key, TABLE *parent, const uchar *is);
+  int follow_rows(const shale_sql::Link &link, const std::string &key, TABLE *parent,
+                  const uchar *is);
+  int too_deep(const shale_sql::ForeignKey &key);
+  int change_child(const shale_sql::Link &link, TABLE *parent, const uchar *is);
 
   // Rows that others have changed since the snapshot (ha_rewrite)
   int begin_plain_read(shale_sql::Trx *trx);
@@ -293,6 +332,7 @@ class ha_shale final : public handler {
   };
   void begin_copy(bool ignore);
   int end_copy();
+  int prove_copy();
   int load_row(const uchar *row, const RowKeys &keys);
   int show_duplicate(size_t place);
   int end_part(size_t bytes);
@@ -356,6 +396,7 @@ class ha_shale final : public handler {
   // The connection's, while there is a scan, and which of its transactions the scan is of.
   shale_sql::Trx *scan_trx_ = nullptr;
   uint64_t scan_of_ = 0;
+  uint64_t scan_actions_ = 0, row_actions_ = 0;  // as of the scan's begin, and the row last read
   bool prefix_bound_ = false;     // the scan is of the rows equal to a prefix
   bool ends_in_range_ = false;    // the scan ends where the server's range does
   std::string upper_, lower_, key_;
@@ -384,6 +425,9 @@ class ha_shale final : public handler {
   std::string duplicate_primary_;
   RowKeys was_, is_;
   shale_sql::RowWrite row_write_;
+  std::shared_ptr<const shale_sql::Links> references_;  // of a statement that writes; or none
+  uint64_t references_version_ = 0;                       // of all foreign keys, as it has them
+  const shale_sql::ForeignKey *following_ = nullptr;  // whose action changes the row
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

@@ -47,8 +47,11 @@ shale_action ha_shale::insert_action() const {
 
 int ha_shale::begin_row() {
   Trx *trx = this->trx();
-  if (!noted_write_) trx->note_writer(shared_->changes);
-  noted_write_ = true;
+  if (!noted_write_) {
+    trx->note_writer(shared_->changes);
+    if (int error = begin_references()) return error;
+    noted_write_ = true;
+  }
   shale_txn *txn = nullptr;
   if (int error = note(trx->before_write(&txn))) return error;
   // Without other indexes no entry has to follow the row. At READ COMMITTED each statement has a
@@ -108,10 +111,13 @@ void ha_shale::add_row(const uchar *row, const RowKeys &keys, shale_action actio
 
 int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   if (int error = begin_row()) return error;
-  add_row(row, keys, shared_->def->hidden_key ? SHALE_ACTION_PUT : insert_action());
-  int error = 0;
+  int error = check_parents(0, keys);
+  if (error == 0) {
+    add_row(row, keys, shared_->def->hidden_key ? SHALE_ACTION_PUT : insert_action());
+  }
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
-    error = add_entry(row, index, keys);
+    error = check_parents(index, keys);
+    if (error == 0) error = add_entry(row, index, keys);
   }
   return end_row(error);
 }
@@ -167,25 +173,50 @@ int ha_shale::write_row(const uchar *buf) {
   return tell_server(ha_thd(), error);
 }
 
-int ha_shale::add_change(const uchar *new_row, const RowKeys &was, const RowKeys &is) {
+int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was,
+                         const RowKeys &is) {
   bool same_primary = was.primary == is.primary;
-  if (!same_primary) row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
+  if (!same_primary) {
+    row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
+    if (int error = check_children(0, was, old_row, new_row)) return error;
+    if (int error = check_parents(0, is)) return error;
+  }
   add_row(new_row, is, same_primary ? SHALE_ACTION_PUT : insert_action());
+  if (same_primary) {
+    if (int error = check_children(0, was, old_row, new_row)) return error;
+  }
   for (size_t place = 1; place < indexes_.size(); place++) {
     const Index &index = indexes_[place];
     const std::string &key = is.keys[place], &value = is.values[place];
     if (was.keys[place] == key) {
       if (was.values[place] == value) continue;
+      if (int error = check_parents(place, is)) return error;
       row_write_.add(place, index.tree, SHALE_ACTION_PUT, key, value);
+      if (int error = check_children(place, was, old_row, new_row)) return error;
       continue;
     }
     // Before the old entry, for which others may wait who have the place.
     if (int error = lock_place_of(place, is)) return error;
     row_write_.add(place, index.tree, SHALE_ACTION_DELETE, was.keys[place]);
+    if (int error = check_children(place, was, old_row, new_row)) return error;
+    if (int error = check_parents(place, is)) return error;
     if (int error = add_entry(new_row, place, is)) return error;
   }
   if (same_primary && row_write_.watches()) keep_entries(was, is);
   return 0;
+}
+
+// What an action of a foreign key has made of a row since it was read, in a function or a trigger
+// of the statement, is not overwritten.
+int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) {
+  if (row_actions_ == trx()->actions_on(shared_.get())) return 0;
+  std::string_view value;
+  if (int error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &value)) return error;
+  std::vector<uchar> is(table->s->reclength);
+  memcpy(is.data(), row, is.size());
+  const std::string kept(value);
+  if (!rows_->unpack(primary_key, kept, nullptr, is.data())) return HA_ERR_CRASHED_ON_USAGE;
+  return rows_->same(row, is.data()) ? 0 : HA_ERR_RECORD_CHANGED;
 }
 
 int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
@@ -194,8 +225,12 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   pack_keys(new_row, &is_);
   // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
-  int error = begin_row();
-  if (error == 0) error = end_row(add_change(new_row, was_, is_));
+  int error = check_unchanged(was_.primary, old_row);
+  if (error == 0) error = begin_row();
+  if (error == 0) {
+    error = add_change(old_row, new_row, was_, is_);
+    error = end_row_of_parent(error, was_, old_row, new_row);
+  }
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
   return tell_server(ha_thd(), error);
@@ -204,12 +239,16 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
 int ha_shale::delete_row(const uchar *buf) {
   if (shared_->def->hidden_key) was_.primary = current_primary_;
   pack_keys(buf, &was_);
-  if (int error = begin_row()) return tell_server(ha_thd(), error);
+  int error = check_unchanged(was_.primary, buf);
+  if (error == 0) error = begin_row();
+  if (error != 0) return tell_server(ha_thd(), error);
   row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was_.primary);
-  for (size_t index = 1; index < indexes_.size(); index++) {
+  error = check_children(0, was_, buf, nullptr);
+  for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
+    error = check_children(index, was_, buf, nullptr);
   }
-  int error = end_row(0);
+  error = end_row_of_parent(error, was_, buf, nullptr);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);
 }

@@ -84,6 +84,15 @@ Error SharedTable::open(const std::string &path, TABLE *opened_by,
   return 0;
 }
 
+Error SharedTable::links(std::shared_ptr<const Links> *found) {
+  std::lock_guard<std::mutex> lock(links_lock_);
+  if (links_ == nullptr || links_->version != links_version()) {
+    if (Error error = links_of(path, *def, &links_)) return error;
+  }
+  *found = links_;
+  return 0;
+}
+
 void SharedTable::forget(const std::string &path, bool keep_number) {
   OpenTables &open = engine().tables;
   std::lock_guard<std::mutex> one_at_a_time(open.lock);

@@ -5,6 +5,7 @@
 #include "codec/table_def.h"
 #include "engine/errors.h"
 #include "engine/handles.h"
+#include "tables/links.h"
 #include "tables/query_cache.h"
 #include "tables/table_counts.h"
 
@@ -67,6 +68,9 @@ class SharedTable {
   // A new hidden key.
   Error hidden_key(uint64_t *key);
 
+  // Its foreign keys as of now.
+  Error links(std::shared_ptr<const Links> *found);
+
   TableCounts counts;
   // For the query cache.
   const std::shared_ptr<Changes> changes = std::make_shared<Changes>();
@@ -106,6 +110,8 @@ class SharedTable {
   std::atomic<uint64_t> statistics_version_{0};
   std::atomic<uint64_t> statistics_rows_{0};
   std::mutex looking_;
+  std::mutex links_lock_;
+  std::shared_ptr<const Links> links_;
   std::vector<std::unique_ptr<KeyWords>> key_words_;  // as def->indexes; does not change any more
   std::atomic<bool> has_key_words_{false};
 };

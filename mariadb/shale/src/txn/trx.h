@@ -6,10 +6,13 @@
 #include "tables/query_cache.h"
 #include "txn/load_in_parts.h"
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 class THD;
 struct xid_t;
@@ -76,6 +79,30 @@ class Trx {
   // partition for it than the one that found it.
   void note_duplicate(unsigned index) { duplicate_ = index; }
   unsigned duplicate() const { return duplicate_; }
+
+  // How many rows of a table actions of foreign keys have changed in this transaction: who scans
+  // it, or is about to write a row that it has read, then looks again.
+  uint64_t actions_on(const SharedTable *table) const {
+    if (actions_.empty()) return 0;
+    const auto found = actions_.find(table);
+    return found == actions_.end() ? 0 : found->second;
+  }
+  void note_action_on(const SharedTable *table) { actions_[table]++; }
+
+  // The levels of actions of foreign keys that run now, and the tables whose rows they update.
+  size_t levels() const { return levels_.size(); }
+  void begin_level(std::string updating) { levels_.push_back(std::move(updating)); }
+  void end_level() { levels_.pop_back(); }
+  bool is_updating(const std::string &path) const {
+    return std::find(levels_.begin(), levels_.end(), path) != levels_.end();
+  }
+  // The unique index of a child in which an action found a duplicate.
+  void note_duplicate_of_child(const char *table, const char *key) {
+    duplicate_child_ = table;
+    duplicate_key_ = key;
+  }
+  const std::string &duplicate_child() const { return duplicate_child_; }
+  const std::string &duplicate_key() const { return duplicate_key_; }
   // A table is about to be written; said once of each statement.
   void note_writer(const std::shared_ptr<Changes> &table) {
     if (writes_.insert(table).second) table->begin();
@@ -141,6 +168,9 @@ class Trx {
   Error commit_error_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
+  std::map<const SharedTable *, uint64_t> actions_;
+  std::vector<std::string> levels_;
+  std::string duplicate_child_, duplicate_key_;
   std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
   LoadInParts load_;
 };

@@ -1,0 +1,172 @@
+// What ON DELETE and ON UPDATE do to a child's rows. The child's own handler changes them, so that
+// generated columns, long values and all indexes follow by the code that writes rows anyway.
+
+#include "handler/ha_shale.h"
+
+#include "engine/errors.h"
+#include "handler/child_table.h"
+#include "tables/constraint_text.h"
+#include "tables/links.h"
+#include "txn/trx.h"
+
+using namespace shale_sql;
+
+namespace {
+
+// As of InnoDB: one more is an error.
+constexpr unsigned kMostLevels = 15;
+constexpr unsigned kRowsBetweenLooks = 1024;
+
+// False: it does not fit.
+bool copy_value(Field *to, Field *from) {
+  THD *thd = to->table->in_use;
+  const ha_rows cut = thd->cuted_fields;
+  const enum_check_fields counts = thd->count_cuted_fields;
+  Dummy_error_handler quiet;
+  thd->push_internal_handler(&quiet);
+  thd->count_cuted_fields = CHECK_FIELD_WARN;
+  const bool fits = field_conv(to, from) == 0;
+  thd->count_cuted_fields = counts;
+  thd->pop_internal_handler();
+  thd->cuted_fields = cut;
+  return fits;
+}
+
+}  // namespace
+
+ForeignAction ha_shale::action_of(const Link &link, const uchar *is) const {
+  return is == nullptr ? link.key->on_delete : link.key->on_update;
+}
+
+int ha_shale::too_deep(const ForeignKey &key) {
+  push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, HA_ERR_ROW_IS_REFERENCED,
+                      "SHALE: Cannot delete/update rows with cascading foreign key constraints "
+                      "that exceed max depth of %u. Please drop extra constraints and try again",
+                      kMostLevels);
+  return failed(HA_ERR_FK_DEPTH_EXCEEDED, full_name_of(key.child) + "," + clause_of(key));
+}
+
+// Follows the rows of one foreign key whose entries begin with a key. `is`: the parent's row as it
+// becomes, in its record[0]; nullptr: it goes.
+int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is) {
+  Trx *trx = this->trx();
+  const bool updates = is != nullptr;
+  const bool comes_back = link.key->child == shared_->path || trx->is_updating(link.key->child);
+  bool found = true;
+  if (updates && comes_back) {
+    if (int error = look_up_other(link, key, &found)) return error;
+    return found ? has_child(*link.key) : 0;
+  }
+  // Also if there are no rows there, as InnoDB has it.
+  if (trx->levels() >= kMostLevels) return too_deep(*link.key);
+  const ChildTable child(ha_thd(), link.key->child);
+  TABLE *table_of_child = child.table();
+  if (table_of_child == nullptr) return child.error() != 0 ? child.error() : has_child(*link.key);
+  trx->begin_level(updates ? shared_->path : std::string());
+  MY_BITMAP *reads = table_of_child->read_set, *writes = table_of_child->write_set;
+  table_of_child->use_all_columns();
+  int error = static_cast<ha_shale *>(table_of_child->file)->follow(link, key, table, is);
+  table_of_child->column_bitmaps_set(reads, writes);
+  trx->end_level();
+  if (error != HA_ERR_FOUND_DUPP_KEY) return error;
+  const unsigned number = trx->duplicate();
+  const TABLE_SHARE *share = table_of_child->s;
+  trx->note_duplicate_of_child(share->table_name.str,
+                               number < share->keys ? share->key_info[number].name.str : "");
+  return HA_ERR_FOREIGN_DUPLICATE_KEY;
+}
+
+// As the handler of the child: an outer level may be in the middle of one of its rows.
+int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, const uchar *is) {
+  RowKeys was = std::move(was_), outer = std::move(is_);
+  RowWrite write = std::move(row_write_);
+  row_write_ = RowWrite();
+  const ForeignKey *following = following_;
+  following_ = link.key.get();
+  const std::string first(reinterpret_cast<char *>(table->record[0]), table->s->reclength);
+  const std::string second(reinterpret_cast<char *>(table->record[1]), table->s->reclength);
+  const Locking locking = locking_;
+  locking_.mode = SHALE_LOCK_EXCLUSIVE;
+  int error = follow_rows(link, key, parent, is);
+  locking_ = locking;
+  memcpy(table->record[0], first.data(), first.size());
+  memcpy(table->record[1], second.data(), second.size());
+  following_ = following;
+  was_ = std::move(was);
+  is_ = std::move(outer);
+  row_write_ = std::move(write);
+  return error;
+}
+
+int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *parent,
+                          const uchar *is) {
+  const Index &index = indexes_[link.other_place];
+  shale_txn *txn = nullptr;
+  if (int error = note(trx()->get(&txn))) return error;
+  std::string end = key;
+  const bool has_end = next_after_prefix(&end);
+  Cursor cursor;
+  int error =
+      note(cursor.begin(txn, index.tree, SHALE_LOCK_EXCLUSIVE, key, has_end, end, true, false));
+  for (unsigned rows = 1; error == 0; rows++) {
+    bool found = false;
+    error = note(cursor.step(txn, false, &found));
+    if (error != 0 || !found) return error;
+    if (rows % kRowsBetweenLooks == 0 && thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+    std::string_view primary_key = cursor.key();
+    if (!is_primary(index) &&
+        !index.codec->primary_of(cursor.key(), cursor.value(), &primary_key)) {
+      return failed(kErrDamagedRow, "an entry of an index of " + shared_->path + " is damaged");
+    }
+    current_primary_.assign(primary_key);
+    const std::string primary = current_primary_;
+    error = read_by_primary(primary, table->record[1], HA_ERR_KEY_NOT_FOUND);
+    // One that this statement has removed on another way.
+    if (error == HA_ERR_KEY_NOT_FOUND) {
+      error = 0;
+      continue;
+    }
+    if (error == 0) error = change_child(link, parent, is);
+    trx()->note_action_on(shared_.get());
+  }
+  return error;
+}
+
+// The row is in record[1].
+int ha_shale::change_child(const Link &link, TABLE *parent, const uchar *is) {
+  memcpy(table->record[0], table->record[1], table->s->reclength);
+  if (table->vfield != nullptr) {
+    // As of a row that is read: texts stay in their place when the new row's are computed.
+    if (table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ)) return HA_ERR_INTERNAL_ERROR;
+    memcpy(table->record[1], table->record[0], table->s->reclength);
+  }
+  const ForeignAction action = is == nullptr ? link.key->on_delete : link.key->on_update;
+  if (action == ForeignAction::kCascade && is == nullptr) return delete_row(table->record[1]);
+  for (size_t i = 0; i < link.key->columns.size(); i++) {
+    Field *field = field_named(table, link.key->columns[i]);
+    Field *from = field_named(parent, link.key->parent_columns[i]);
+    if (field == nullptr || from == nullptr) return has_child(*link.key);
+    if (action == ForeignAction::kSetNull || from->is_null()) {
+      if (!field->real_maybe_null()) return has_child(*link.key);
+      field->set_null();
+      continue;
+    }
+    field->set_notnull();
+    if (!copy_value(field, from)) return has_child(*link.key);
+  }
+  if (table->vfield != nullptr &&
+      table->update_virtual_fields(this, VCOL_UPDATE_FOR_WRITE)) {
+    return HA_ERR_INTERNAL_ERROR;
+  }
+  int error = update_row(table->record[1], table->record[0]);
+  return error == HA_ERR_RECORD_IS_THE_SAME ? 0 : error;
+}
+
+bool ha_shale::get_foreign_dup_key(char *table_name, uint table_bytes, char *key_name,
+                                   uint key_bytes) {
+  const std::string &child = trx()->duplicate_child(), &key = trx()->duplicate_key();
+  if (child.empty()) return false;
+  strmake(table_name, child.c_str(), table_bytes - 1);
+  strmake(key_name, key.c_str(), key_bytes - 1);
+  return true;
+}

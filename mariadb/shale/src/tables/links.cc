@@ -1,0 +1,127 @@
+// Finds both indexes of each foreign key of a table.
+
+#include "tables/links.h"
+
+#include "server.h"
+
+#include "codec/key_shape.h"
+#include "engine/engine.h"
+#include "tables/constraint_text.h"
+
+namespace shale_sql {
+
+namespace {
+
+size_t place_of(const TableDef &def, const IndexDef *index) {
+  return index == nullptr ? Link::kNone : static_cast<size_t>(index - def.indexes.data());
+}
+
+Error damaged(const std::string &path) {
+  return Error(kErrDamagedRow, "an entry of an index of " + path + " is damaged");
+}
+
+Error open_other(const std::string &path, const TableDef &own, const std::string &own_path,
+                 const std::vector<std::string> &columns, Link *link) {
+  TableDef read;
+  const TableDef *def = &own;
+  if (path != own_path) {
+    Error error = engine().catalog.read(path, &read);
+    if (error == HA_ERR_NO_SUCH_TABLE) return 0;
+    if (error) return error;
+    def = &read;
+  }
+  if (def->temporary) return 0;
+  const IndexDef *index = index_with(*def, columns);
+  if (index == nullptr) return 0;
+  const bool is_primary = index == def->indexes.data();
+  link->is_whole_unique = (is_primary || index->unique) && index->parts.size() == columns.size();
+  link->other_parts = index->parts;
+  link->other_place = place_of(*def, index);
+  shale_tree *tree = nullptr;
+  const std::string name = tree_name(def->table_id, index->id);
+  Error error = consume_error(
+      shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &tree));
+  link->other.reset(tree);
+  return error;
+}
+
+}  // namespace
+
+Error link_of(const ForeignKeys::Shared &key, const std::string &path, const TableDef &def,
+              bool is_child, Link *link) {
+  const std::vector<std::string> &own = is_child ? key->columns : key->parent_columns;
+  const std::vector<std::string> &other = is_child ? key->parent_columns : key->columns;
+  link->key = key;
+  link->columns = own.size();
+  const IndexDef *index = index_with(def, own);
+  link->place = place_of(def, index);
+  if (index != nullptr) link->own_parts = index->parts;
+  return open_other(is_child ? key->parent : key->child, def, path, other, link);
+}
+
+Error key_of_other(const Link &link, std::string_view key, const std::string &path,
+                   std::string *other, bool *possible) {
+  bool is_damaged = false;
+  *possible = !has_null(key, link.own_parts, link.columns, &is_damaged);
+  if (is_damaged) return damaged(path);
+  other->clear();
+  if (!*possible || link.other == nullptr) return 0;
+  switch (translate_key(key, link.own_parts, link.other_parts, link.columns, other)) {
+    case Translated::kDamaged:
+      return damaged(path);
+    case Translated::kNoMatch:
+      other->clear();
+      break;
+    case Translated::kKey:
+      break;
+  }
+  return 0;
+}
+
+int error_of_metadata_lock(THD *thd) {
+  const Diagnostics_area *told = thd->get_stmt_da();
+  if (told->is_error() && told->sql_errno() == ER_LOCK_DEADLOCK) return HA_ERR_LOCK_DEADLOCK;
+  return thd_killed(thd) ? HA_ERR_ABORTED_BY_USER : HA_ERR_LOCK_WAIT_TIMEOUT;
+}
+
+int lock_definition(THD *thd, const std::string &path) {
+  std::string database, table;
+  names_of(path, &database, &table);
+  MDL_request request;
+  MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), table.c_str(), MDL_SHARED_READ,
+                   MDL_TRANSACTION);
+  const bool failed = thd->mdl_context.acquire_lock(&request, thd->variables.lock_wait_timeout);
+  return failed ? error_of_metadata_lock(thd) : 0;
+}
+
+bool checks_foreign_keys(const THD *thd) {
+  return thd != nullptr && (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
+}
+
+uint64_t links_version() {
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  // Both only grow, so that their sum tells of each change.
+  return keys.any() ? 1 + keys.version() + engine().catalog.definitions() : 0;
+}
+
+Error links_of(const std::string &path, const TableDef &def, std::shared_ptr<const Links> *found) {
+  auto links = std::make_shared<Links>();
+  // Read first: a change meanwhile makes them outdated at once.
+  links->version = links_version();
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  for (const ForeignKeys::Shared &key : keys.of_child(path)) {
+    links->parents.emplace_back();
+    if (Error error = link_of(key, path, def, true, &links->parents.back())) return error;
+  }
+  for (const ForeignKeys::Shared &key : keys.of_parent(path)) {
+    links->children.emplace_back();
+    if (Error error = link_of(key, path, def, false, &links->children.back())) return error;
+  }
+  for (const ForeignKeys::Shared &key : keys.intermediate_of_parent(path)) {
+    if (!key->known_as.empty()) links->awaited.push_back(key->known_as);
+  }
+  *found = std::move(links);
+  return 0;
+}
+
+}  // namespace shale_sql
