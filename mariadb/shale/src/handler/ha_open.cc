@@ -102,6 +102,7 @@ int ha_shale::open(const char *name, int, uint) {
 int ha_shale::open_indexes() {
   const TableDef &def = *shared_->def;
   indexes_.clear();
+  online_ = Online();
   places_.assign(table->s->keys, 0);
   if (!has_indexes_of(def, table)) {
     return failed(HA_ERR_TABLE_DEF_CHANGED,
@@ -175,7 +176,7 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
                  type == TL_READ_NO_INSERT || command != SQLCOM_SELECT;
     bool beside = command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT ||
                   command == SQLCOM_UPDATE || command == SQLCOM_CREATE_TABLE;
-    // Nobody writes to a table that is altered, which its metadata lock sees to.
+    // Nobody writes to a table that is copied, which its metadata lock sees to.
     bool altered = alters_table(thd);
     bool in_parts = settings::bulk_load(thd) && !in_transaction(thd) &&
                     command == SQLCOM_INSERT_SELECT;
@@ -203,7 +204,7 @@ int ha_shale::external_lock(THD *thd, int type) {
     if (is_sequence() && !shared_->def->temporary) trx->note_sequence();
   }
   if (int error = note(trx->begin_statement(false))) return tell_server(thd, error);
-  // What is read without locks, since nobody may write: those are away who write late.
+  // Those who write late are away from what is read without locks.
   if (alters_table(thd)) {
     if (int error = note(engine().in_doubt.finish_commits())) return tell_server(thd, error);
   }
@@ -240,6 +241,7 @@ int ha_shale::reset() {
   forget_locked();
   semi_ = Semi::kNo;
   load_ = Load();
+  online_.indexes.reset();
   // A statement with long values does not keep their memory for all that follow.
   if (row_.capacity() > (1 << 20)) std::string().swap(row_);
   return 0;

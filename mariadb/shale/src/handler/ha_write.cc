@@ -113,6 +113,7 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     error = add_entry(row, index, keys);
   }
+  if (error == 0 && is_building()) add_building(nullptr, {}, row, keys.primary);
   return end_row(error);
 }
 
@@ -167,7 +168,8 @@ int ha_shale::write_row(const uchar *buf) {
   return tell_server(ha_thd(), error);
 }
 
-int ha_shale::add_change(const uchar *new_row, const RowKeys &was, const RowKeys &is) {
+int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was,
+                         const RowKeys &is) {
   bool same_primary = was.primary == is.primary;
   if (!same_primary) row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
   add_row(new_row, is, same_primary ? SHALE_ACTION_PUT : insert_action());
@@ -185,6 +187,7 @@ int ha_shale::add_change(const uchar *new_row, const RowKeys &was, const RowKeys
     if (int error = add_entry(new_row, place, is)) return error;
   }
   if (same_primary && row_write_.watches()) keep_entries(was, is);
+  if (is_building()) add_building(old_row, was.primary, new_row, is.primary);
   return 0;
 }
 
@@ -195,7 +198,7 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
   int error = begin_row();
-  if (error == 0) error = end_row(add_change(new_row, was_, is_));
+  if (error == 0) error = end_row(add_change(old_row, new_row, was_, is_));
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
   return tell_server(ha_thd(), error);
@@ -209,6 +212,7 @@ int ha_shale::delete_row(const uchar *buf) {
   for (size_t index = 1; index < indexes_.size(); index++) {
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
   }
+  if (is_building()) add_building(buf, was_.primary, nullptr, {});
   int error = end_row(0);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);

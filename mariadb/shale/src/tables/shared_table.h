@@ -5,6 +5,7 @@
 #include "codec/table_def.h"
 #include "engine/errors.h"
 #include "engine/handles.h"
+#include "tables/building.h"
 #include "tables/query_cache.h"
 #include "tables/table_counts.h"
 
@@ -44,6 +45,9 @@ class SharedTable {
   // nothing.
   static uint64_t new_trees_count();
   static void note_new_trees(const std::string &path);
+  // The same of trees that show what snapshots show which are taken from `count` on.
+  static void note_new_trees(const std::string &path, uint64_t count);
+  static uint64_t count_new_trees();
   static void note_renamed(const std::string &from, const std::string &to);
   static void note_gone(const std::string &path);
   // The count when that last happened to this table; 0: not since the server started.
@@ -66,6 +70,9 @@ class SharedTable {
 
   // A new hidden key.
   Error hidden_key(uint64_t *key);
+
+  // What others are to write beside the table's own trees.
+  Building building;
 
   TableCounts counts;
   // For the query cache.

@@ -268,6 +268,7 @@ void Trx::end() {
   numbered_.clear();
   load_.end();
   end_writes();
+  held_.clear();
 }
 
 void Trx::end_writes() {

@@ -80,6 +80,8 @@ class Trx {
   void note_writer(const std::shared_ptr<Changes> &table) {
     if (writes_.insert(table).second) table->begin();
   }
+  // What stays to the end of the transaction, since it has written there.
+  void hold(std::shared_ptr<const void> written) { held_.insert(std::move(written)); }
   // Of a temporary table that goes: what was written to a tree of it, and its automatic number.
   void forget_tree(const std::string &name);
   void forget_table(uint64_t table_id);
@@ -142,6 +144,7 @@ class Trx {
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
   std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
+  std::set<std::shared_ptr<const void>> held_;
   LoadInParts load_;
 };
 
