@@ -212,6 +212,7 @@ int ha_shale::external_lock(THD *thd, int type) {
       thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
     locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
   }
+  if (locking_.mode != SHALE_LOCK_NONE) trx->note_locks();
   trx->use_table();
   locking_.by_server = true;
   return 0;
@@ -229,7 +230,9 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
     locking_.mode = locking_.of_table;
   }
   if (type >= TL_WRITE_ALLOW_WRITE) read_whole_rows_ = true;
-  return tell_server(thd, note(Trx::of(thd)->begin_statement(!thd->in_sub_stmt)));
+  Trx *trx = Trx::of(thd);
+  if (locking_.mode != SHALE_LOCK_NONE) trx->note_locks();
+  return tell_server(thd, note(trx->begin_statement(!thd->in_sub_stmt)));
 }
 
 int ha_shale::reset() {

@@ -63,6 +63,9 @@ class Trx {
   uint64_t ended() const { return ended_; }
   bool read_committed() const { return read_committed_; }
   bool wrote() const { return wrote_; }
+  // A statement that locks what it reads or writes, whether it has found anything.
+  void note_locks() { may_have_locks_ = true; }
+  bool may_have_locks() const { return may_have_locks_; }
   // A row was written that others have changed since the snapshot (ha_rewrite.cc).
   void note_rewritten() { rewrote_ = true; }
   bool rewrote() const { return rewrote_; }
@@ -131,6 +134,7 @@ class Trx {
   bool read_committed_ = false;
   bool wrote_ = false;
   bool rewrote_ = false;
+  bool may_have_locks_ = false;
   bool asked_sequence_ = false;
   uint64_t ended_ = 0;
   unsigned tables_ = 0;
