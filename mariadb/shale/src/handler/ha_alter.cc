@@ -55,7 +55,7 @@ Error begin_build(THD *thd, const shale_tree *source, const TableDef &def, size_
 }
 
 // Makes the trees. Entries of unique keys do not tell their rows, which a build relies on: their
-// trees are filled while nothing is written.
+// trees are filled while nothing is written, and only wait for locks as a build does.
 Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, AlterContext *context) {
   const TableDef &def = context->plan.def;
   const size_t memory = sort_memory(thd, context->plan.added.size());
@@ -63,10 +63,9 @@ Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, AlterCon
     NewIndex index;
     index.number = number;
     index.name = tree_name(def.table_id, index_of(def, altered, number)->id);
-    Error error;
-    if ((altered->key_info[number].flags & HA_NOSAME) == 0) {
-      error = begin_build(thd, source, def, memory, &index);
-    } else {
+    Error error = begin_build(thd, source, def, memory, &index);
+    if (!error && (altered->key_info[number].flags & HA_NOSAME) != 0) {
+      index.build.reset();
       std::vector<TreeHandle> made;
       error = create_trees({index.name}, def.codec, def.dictionary, &made);
       if (!error) index.tree = std::move(made[0]);

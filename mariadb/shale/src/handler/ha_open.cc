@@ -180,7 +180,9 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
     bool altered = alters_table(thd);
     bool in_parts = settings::bulk_load(thd) && !in_transaction(thd) &&
                     command == SQLCOM_INSERT_SELECT;
-    bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CREATE_SEQUENCE ||
+    // CHECK reads rows like this to see whether they are in the right partition.
+    bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CHECK ||
+                      command == SQLCOM_CREATE_SEQUENCE ||
                       ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
                       (command == SQLCOM_ANALYZE && type == TL_READ) ||
                       (read_committed && (type == TL_READ || type == TL_READ_NO_INSERT) && beside);
