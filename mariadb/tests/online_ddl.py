@@ -24,7 +24,7 @@ import pymysql
 from server import Layout, Running, Server, say
 
 DUPLICATE, TIMEOUT, DEADLOCK, CHANGED, KILLED = 1062, 1205, 1213, 1412, 1317
-GONE = (2006, 2013, 0)
+GONE = (2002, 2003, 2006, 2013, 0)
 # An XA transaction that has ended, or that a deadlock has rolled back.
 XA_ENDED = (1397, 1399, 1402, 1613, 1614)
 EXPECTED = (DUPLICATE, TIMEOUT, DEADLOCK, CHANGED)
@@ -141,9 +141,9 @@ class Clients:
         self.one(cursor, f"xa rollback '{xid}'")
 
     def write(self, rng: random.Random, number: int) -> None:
-        connection = self.server.connect("test", autocommit=True)
-        count = 0
+        connection, count = None, 0
         try:
+            connection = self.server.connect("test", autocommit=True)
             with connection.cursor() as cursor:
                 cursor.execute("set session shale_lock_wait_timeout = 5, sql_mode = ''")
                 cursor.execute(f"set session shale_bulk_load = {number % 2}")
@@ -157,7 +157,7 @@ class Clients:
             if not self.stopped.is_set() or error.args[0] not in GONE:
                 raise
         finally:
-            if connection.open:
+            if connection is not None and connection.open:
                 connection.close()
 
     def end(self) -> None:
