@@ -18,8 +18,8 @@ namespace shale_sql {
 
 class KeyPart {
  public:
-  // A part of an index over columns of the table, by `fieldnr`. The index need not be in the table's
-  // definition.
+  // A part of an index over columns of the table, by `fieldnr`. The table's definition need not
+  // have the index.
   KeyPart(TABLE *table, const KEY_PART_INFO &info);
 
   // Appends the column's value in `record`. True: it is NULL.

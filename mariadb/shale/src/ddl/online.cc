@@ -1,5 +1,5 @@
-// Writers go on with the table's old definition. What an entry of a new index has must be the same by
-// both definitions.
+// Writers go on with the table's old definition. By both definitions an entry of a new index must
+// have the same bytes.
 
 #include "ddl/online.h"
 
@@ -10,6 +10,9 @@
 namespace shale_sql {
 
 namespace {
+
+constexpr const char *kOfChanged =
+    "an index of columns that change is built while nothing is written";
 
 // The column of the table that this one of the altered table is; nullptr: it is a new one.
 Field *old_column(Alter_inplace_info *info, uint number) {
@@ -34,15 +37,14 @@ const char *part_refusal(TABLE *table, TABLE *altered, Alter_inplace_info *info,
   const Field *was = old_column(info, part.fieldnr - 1);
   // Who writes has virtual columns computed only if its own indexes need them.
   if (!is->stored_in_db()) return "an index of virtual columns is built while nothing is written";
-  constexpr const char *kOther = "an index of columns that change is built while nothing is written";
   if (was == nullptr || !was->stored_in_db() || was->real_type() != is->real_type() ||
       was->pack_length() != is->pack_length() || was->charset() != is->charset()) {
-    return kOther;
+    return kOfChanged;
   }
   PartDef before = part_of(table, part_over(part, was));
   const PartDef after = part_of(altered, part);
   before.column = after.column;
-  return before == after ? nullptr : kOther;
+  return before == after ? nullptr : kOfChanged;
 }
 
 const char *key_refusal(TABLE *table, TABLE *altered, Alter_inplace_info *info, const KEY &key) {

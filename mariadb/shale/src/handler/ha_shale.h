@@ -1,7 +1,7 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
 // close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique, ha_load,
-// ha_rewrite, ha_online (writing), ha_ddl (create, drop, rename, empty), ha_alter (in place), ha_info
-// (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence.
+// ha_rewrite, ha_online (writing), ha_ddl (create, drop, rename, empty), ha_alter (in place),
+// ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence.
 #pragma once
 
 #include "server.h"
