@@ -22,7 +22,7 @@ class IndexBuild {
   IndexBuild &operator=(const IndexBuild &) = delete;
   ~IndexBuild();
 
-  // An entry of the table as it was at one snapshot since the build has begun, in any order.
+  // An entry of the table as it was at one snapshot since the build has begun, by ascending keys.
   Error add(std::string_view key, std::string_view value);
   // Nothing more is added: the tree is as the table is from now on.
   Error finish();

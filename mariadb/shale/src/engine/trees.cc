@@ -60,14 +60,14 @@ Error create_trees(const std::vector<std::string> &names, const std::string &cod
 }
 
 Error begin_build(const shale_tree *source, const std::string &name, const std::string &codec,
-                  bool dictionary, size_t memory_bytes, unsigned long wait_millis,
-                  BuildHandle *build, TreeHandle *tree) {
+                  bool dictionary, unsigned long wait_millis, BuildHandle *build,
+                  TreeHandle *tree) {
   TreeConfig config(codec, dictionary);
   if (config.error != nullptr) return consume_error(config.error);
   shale_build *begun = nullptr;
   shale_tree *made = nullptr;
-  Error error = consume_error(shale_build_new(source, name.c_str(), config.config, memory_bytes,
-                                              wait_millis, &begun, &made));
+  Error error = consume_error(
+      shale_build_new(source, name.c_str(), config.config, 0, wait_millis, &begun, &made));
   build->reset(begun);
   tree->reset(made);
   return error;

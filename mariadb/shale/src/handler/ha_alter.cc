@@ -36,13 +36,12 @@ class AlterContext final : public inplace_alter_handler_ctx {
 };
 
 // Waits for those who have locks, as of a transaction that is prepared and has lost its connection.
-Error begin_build(THD *thd, const shale_tree *source, const TableDef &def, size_t memory,
-                  NewIndex *index) {
+Error begin_build(THD *thd, const shale_tree *source, const TableDef &def, NewIndex *index) {
   const unsigned long most = settings::lock_wait_millis(thd);
   for (unsigned long waited = 0;; waited += kAskMillis) {
     BuildHandle build;
     TreeHandle tree;
-    Error error = begin_build(source, index->name, def.codec, def.dictionary, memory,
+    Error error = begin_build(source, index->name, def.codec, def.dictionary,
                               std::min(kAskMillis, most), &build, &tree);
     if (!error) {
       index->build =
@@ -58,12 +57,11 @@ Error begin_build(THD *thd, const shale_tree *source, const TableDef &def, size_
 // trees are filled while nothing is written, and only wait for locks as a build does.
 Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, AlterContext *context) {
   const TableDef &def = context->plan.def;
-  const size_t memory = sort_memory(thd, context->plan.added.size());
   for (unsigned number : context->plan.added) {
     NewIndex index;
     index.number = number;
     index.name = tree_name(def.table_id, index_of(def, altered, number)->id);
-    Error error = begin_build(thd, source, def, memory, &index);
+    Error error = begin_build(thd, source, def, &index);
     if (!error && (altered->key_info[number].flags & HA_NOSAME) != 0) {
       index.build.reset();
       std::vector<TreeHandle> made;

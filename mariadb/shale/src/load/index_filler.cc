@@ -42,7 +42,11 @@ IndexFiller::IndexFiller(THD *thd, TABLE *altered, const TableDef &def, shale_tr
   size_t memory = sort_memory(thd, indexes_.size());
   for (const NewIndex &index : indexes_) {
     codecs_.push_back(std::make_unique<KeyCodec>(altered, index.number, &primary_));
-    loaders_.emplace_back(index.tree.get(), false, memory);
+    if (index.build != nullptr) {
+      loaders_.emplace_back(index.build.get(), memory);
+    } else {
+      loaders_.emplace_back(index.tree.get(), false, memory);
+    }
     const KEY &key = altered->key_info[index.number];
     for (uint part = 0; part < key.user_defined_key_parts; part++) {
       Field *field = altered->field[key.key_part[part].fieldnr - 1];
@@ -78,9 +82,7 @@ Error IndexFiller::add(std::string_view key, std::string_view value) {
     codecs_[place]->pack_columns(row, &key_, &has_null);
     codecs_[place]->append_primary(key, has_null, &key_);
     codecs_[place]->pack_value(row, key, has_null, &value_);
-    IndexBuild *build = indexes_[place].build.get();
-    Error error = build != nullptr ? build->add(key_, value_) : loaders_[place].add(key_, value_);
-    if (error) return error;
+    if (Error error = loaders_[place].add(key_, value_)) return error;
   }
   return 0;
 }
@@ -126,18 +128,12 @@ Error IndexFiller::show_duplicate(size_t place) {
   return take(primary, value_);
 }
 
-Error IndexFiller::finish(size_t place) {
-  if (thd_killed(thd_)) return HA_ERR_ABORTED_BY_USER;
-  IndexBuild *build = indexes_[place].build.get();
-  return build != nullptr ? build->finish() : loaders_[place].finish(thd_);
-}
-
 Error IndexFiller::run(ha_rows expected) {
   thd_progress_init(thd_, static_cast<uint>(1 + loaders_.size()));
   Error error = scan(expected);
   for (size_t place = 0; !error && place < loaders_.size(); place++) {
     thd_progress_next_stage(thd_);
-    error = finish(place);
+    error = loaders_[place].finish(thd_);
     if (error == HA_ERR_FOUND_DUPP_KEY) {
       if (Error other = show_duplicate(place)) error = std::move(other);
     }

@@ -41,7 +41,6 @@ class IndexFiller {
 
  private:
   Error scan(ha_rows expected);
-  Error finish(size_t place);
   Error add(std::string_view key, std::string_view value);
   Error take(std::string_view key, std::string_view value);
   Error compute();
