@@ -613,8 +613,8 @@ shale_error *shale_build_new(const shale_tree *source,
                              shale_build **build,
                              shale_tree **tree);
 
-// Adds an entry, in any order (but see shale_build_new). All must be those of one snapshot of the source, taken since the
-// build has begun.
+// Adds an entry, in any order (but see shale_build_new). All must be those of one snapshot of the
+// source, taken since the build has begun.
 SHALE_MUST_USE
 shale_error *shale_build_add(shale_build *build,
                              const void *key,

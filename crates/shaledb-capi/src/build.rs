@@ -50,8 +50,8 @@ pub unsafe extern "C" fn shale_build_new(
     })
 }
 
-/// Adds an entry, in any order (but see shale_build_new). All must be those of one snapshot of the source, taken since the
-/// build has begun.
+/// Adds an entry, in any order (but see shale_build_new). All must be those of one snapshot of the
+/// source, taken since the build has begun.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_build_add(

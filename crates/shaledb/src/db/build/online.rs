@@ -256,8 +256,8 @@ impl OnlineBuild {
         Snapshot::take(self.core())
     }
 
-    /// Adds an entry of the snapshot, in any order. Of equal keys the last one counts. Nobody sees
-    /// it before [`OnlineBuild::finish`]. With [`BuildOptions::memory_bytes`] 0 keys have to ascend.
+    /// Adds an entry of the snapshot, in any order; with [`BuildOptions::memory_bytes`] 0 keys have
+    /// to ascend. Of equal keys the last one counts. Nobody sees it before [`OnlineBuild::finish`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the key is longer than 64 KiB, or does not ascend where it has
