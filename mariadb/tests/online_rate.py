@@ -6,14 +6,18 @@
 Clients, a process each, insert, update and delete rows of a table one by one. After some seconds an
 index is added with LOCK=NONE, then dropped, then another one of two columns is added. For each
 engine, in turn on one server each: writes per second without and beside, their ratio, the longest
-that one statement took in either, and how long the ALTER took. By hand, on a machine that does
-nothing else; without --sync commits are not synced, so that the disk does not hide the work.
+that one statement took in either, what the server's threads of the clients took of the processor
+for a write, and how long the ALTER took. By hand, on a machine that does nothing else (only the
+third figure means something on another); without --sync commits are not synced, so that the disk
+does not hide the work.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
+import pathlib
 import random
 import sys
 import time
@@ -62,6 +66,17 @@ def write(socket: str, rows: int, seed: int, stop: Any, results: Any) -> None:
     results.put(times)
 
 
+def cpu_of_clients(server: Server) -> float:
+    """The seconds of the processor that the clients' threads have taken."""
+    assert server.process is not None
+    tasks = pathlib.Path(f"/proc/{server.process.pid}/task")
+    ticks = 0
+    for (thread,) in server.run("select tid from information_schema.processlist where db = 'test'"):
+        fields = (tasks / str(thread) / "stat").read_text().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def of_period(times: Times, began: float, ended: float) -> tuple[float, float]:
     """Statements per second that ended in a period, and the longest that was under way in it."""
     inside = sum(1 for _, end in times if began <= end < ended)
@@ -90,14 +105,17 @@ def run(layout: Layout, engine: str, options: Any, name: str) -> list[str]:
     periods = []
     for index in INDEXES:
         began = time.monotonic()
+        cpu = [cpu_of_clients(server)]
         time.sleep(options.seconds)
+        cpu.append(cpu_of_clients(server))
         altered = time.monotonic()
-        server.run(f"alter table t add index x {index}, lock=none", database="test")
+        server.run(f"alter table test.t add index x {index}, lock=none")
         ended = time.monotonic()
+        cpu.append(cpu_of_clients(server))
         # Statements that waited for its end count.
         time.sleep(1)
         server.run("alter table t drop index x, lock=none", database="test")
-        periods.append((index, began, altered, ended))
+        periods.append((index, began, altered, ended, cpu))
     stop.set()
     times = [one for _ in clients for one in results.get()]
     for client in clients:
@@ -106,12 +124,14 @@ def run(layout: Layout, engine: str, options: Any, name: str) -> list[str]:
     assert check[-1][3] == "OK", check
     server.stop()
     lines = []
-    for index, began, altered, ended in periods:
+    for index, began, altered, ended, cpu in periods:
         before, longest_before = of_period(times, began, altered)
         beside, longest = of_period(times, altered, ended)
         lines.append(
             f"| {engine} | {index} | {before:.0f} | {beside:.0f} | {beside / before:.2f} | "
-            f"{longest_before * 1000:.0f} | {longest * 1000:.0f} | {ended - altered:.1f} |")
+            f"{longest_before * 1000:.0f} | {longest * 1000:.0f} | "
+            f"{(cpu[1] - cpu[0]) / before / (altered - began) * 1e6:.0f} | "
+            f"{(cpu[2] - cpu[1]) / beside / (ended - altered) * 1e6:.0f} | {ended - altered:.1f} |")
     return lines
 
 
@@ -126,7 +146,8 @@ def main() -> None:
     options = parser.parse_args()
     layout = Layout()
     print("| engine | index | writes/s without | beside | ratio | longest ms without | beside | "
-          "ALTER s |\n|---|---|---|---|---|---|---|---|", flush=True)
+          "CPU us a write without | beside | ALTER s |\n|---|---|---|---|---|---|---|---|---|---|",
+          flush=True)
     for number in range(options.runs):
         for engine in options.engines:
             say(f"{engine}, run {number + 1}")
