@@ -8,9 +8,9 @@
 
 namespace shale_sql {
 
-// The one that the server has opened with the statement's tables, or else one of its own. The server
-// does not know of all children: a prepared statement keeps the list of its first execution, and
-// what ON UPDATE does after ON DELETE SET NULL is not asked for.
+// The one that the server has opened with the statement's tables, or else one of its own. The
+// server does not know of all children: a prepared statement keeps the list of its first execution,
+// and what ON UPDATE does after ON DELETE SET NULL is not asked for.
 class ChildTable {
  public:
   ChildTable(THD *thd, const std::string &path);
@@ -18,10 +18,11 @@ class ChildTable {
   ChildTable(const ChildTable &) = delete;
   ChildTable &operator=(const ChildTable &) = delete;
 
-  // nullptr: it cannot be opened, which was told.
+  // nullptr: it cannot be opened, or is not of this engine any more.
   TABLE *table() const { return table_; }
 
  private:
+  void find(const std::string &path);
   void open();
 
   THD *thd_;

@@ -36,6 +36,12 @@ int ha_shale::begin_references() {
     std::shared_ptr<const Links> links;
     if (int error = note(shared_->links(&links))) return error;
     references_version_ = links->version;
+    if (checks(thd)) {
+      for (const std::string &path : links->awaited) {
+        if (lock_definition(thd, path)) return HA_ERR_LOCK_WAIT_TIMEOUT;
+      }
+      if (references_version_ != links_version()) continue;
+    }
     if (links->empty()) return 0;
     references_ = std::move(links);
     if (!checks(thd)) return 0;
@@ -69,11 +75,15 @@ bool ha_shale::has_children(size_t place) const {
 }
 
 int ha_shale::no_parent(const ForeignKey &key) {
-  return failed(HA_ERR_NO_REFERENCED_ROW, full_name_of(key.child) + "," + clause_of(key));
+  const std::string text = full_name_of(key.child) + "," + clause_of(key);
+  engine().failed_reference.note("a row has no parent: " + text);
+  return failed(HA_ERR_NO_REFERENCED_ROW, text);
 }
 
 int ha_shale::has_child(const ForeignKey &key) {
-  return failed(HA_ERR_ROW_IS_REFERENCED, full_name_of(key.child) + "," + clause_of(key));
+  const std::string text = full_name_of(key.child) + "," + clause_of(key);
+  engine().failed_reference.note("a row has children: " + text);
+  return failed(HA_ERR_ROW_IS_REFERENCED, text);
 }
 
 // Whether an index of the other side has an entry that begins with a key: locked shared, and looked
@@ -168,15 +178,29 @@ int ha_shale::check_children(size_t place, const RowKeys &keys, const uchar *was
   return 0;
 }
 
-// After a row was written. A foreign key that was made since the statement began does not wait for
-// it: its child's rows ask for the lock of the parent's entry, which the row has had from then on.
+// Looks for children of foreign keys that were made since the statement began. Who makes one does
+// not wait for the statement: its child's rows ask for the lock of the parent's entry, which the
+// row has had since that was erased.
 int ha_shale::check_late_children(const RowKeys &keys, const uchar *was, const uchar *is) {
-  if (references_version_ == links_version()) return 0;
   if (int error = begin_references()) return error;
   for (size_t place = 0; place < indexes_.size(); place++) {
     if (int error = check_children(place, keys, was, is)) return error;
   }
   return 0;
+}
+
+// Ends the write of a row that goes, or changes.
+int ha_shale::end_row_of_parent(int error, const RowKeys &keys, const uchar *was,
+                                const uchar *is) {
+  if (error == 0 && references_version_ != links_version()) {
+    error = write_part();
+    if (error == 0) error = check_late_children(keys, was, is);
+  }
+  error = end_row(error);
+  if (error != 0 || references_version_ == links_version()) return error;
+  // The entries may have been locked just now only. The row cannot be undone alone any more: no
+  // IGNORE passes over this error.
+  return check_late_children(keys, was, is) == 0 ? 0 : HA_ERR_TABLE_DEF_CHANGED;
 }
 
 // Whether all rows of a child have their parents: of foreign keys that a statement adds. `known_as`
