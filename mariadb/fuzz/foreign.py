@@ -15,10 +15,6 @@ import schema
 import values
 from schema import Column, Foreign, Key, Table, quoted
 
-# TRUNCATE of parents, RENAME, and tables with versions.
-DDL = False
-# ALTER TABLE of parents and children, ADD and DROP FOREIGN KEY among it.
-ALTER = False
 ACTIONS = ["", "", "restrict", "no action", "cascade", "cascade", "cascade", "set null", "set null"]
 FEW = 5
 
@@ -196,6 +192,32 @@ def parents_and_children(program: Any) -> None:
         value = values.literal(chance, column.type, column.null)
         target = chance.choice([f"p.{quoted(column.name)}", f"c.{quoted(key.columns[0])}"])
         program.do(f"update {tables} set {target} = {value}{where} /*loose*/")
+
+
+def add_foreign(program: Any, table: Table) -> Any:
+    """A part of an ALTER TABLE, and what it makes of the table."""
+    foreign = None if table.temporary else new_foreign(program, table, False)
+    if foreign is None:
+        return None
+    return f"add {foreign.declared()}", lambda: table.foreign.append(foreign)
+
+
+def drop_foreign(program: Any, table: Table) -> Any:
+    if not table.foreign:
+        return None
+    foreign = program.chance.choice(table.foreign)
+    name = foreign.name or f"{table.name}_ibfk_{table.foreign.index(foreign) + 1}"
+    word = "" if program.chance.random() < 0.9 else "if exists "
+    return f"drop foreign key {word}{quoted(name)}", lambda: table.foreign.remove(foreign)
+
+
+def column_renamed(program: Any, table: Table, old: str, new: str) -> None:
+    for one in program.tables:
+        for key in one.foreign:
+            if one is table:
+                key.columns = [new if name == old else name for name in key.columns]
+            if key.parent == table.name:
+                key.referenced = [new if name == old else name for name in key.referenced]
 
 
 ACTS = [(checks, 3), (show, 2), (drop_some, 1), (parents_and_children, 4)]

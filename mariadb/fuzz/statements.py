@@ -131,7 +131,7 @@ class Program:
             return
         if self.gone and self.chance.random() < 0.2:
             table.name, self.gone = self.gone, ""
-        table.versioned = table.versioned and foreign.DDL
+        table.versioned = False
         if self.tables and self.chance.random() < (0.06 if table.temporary else 0.6):
             foreign.constrain(self, table)
 
@@ -147,15 +147,11 @@ class Program:
             self.gone = table.name
 
     def truncate(self) -> None:
-        table = self.table()
-        if foreign.DDL or not self.related(table):
-            self.do(f"truncate table {quoted(table.name)}")
+        self.do(f"truncate table {quoted(self.table().name)}")
 
     def rename(self) -> None:
         table = self.table()
         name = self.name("t")
-        if self.related(table) and not foreign.DDL:
-            return
         if self.do(f"rename table {quoted(table.name)} to {quoted(name)}"):
             for one in self.tables:
                 for key in one.foreign:
@@ -163,9 +159,7 @@ class Program:
             table.name = name
 
     def alter(self) -> None:
-        table = self.table()
-        if foreign.ALTER or not self.related(table):
-            alter.alter(self, table)
+        alter.alter(self, self.table())
 
     def foreign(self) -> None:
         if self.foreign_keys:
