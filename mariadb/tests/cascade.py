@@ -21,7 +21,7 @@ PAD_BYTES = 640
 EVERY = 20
 # What a statement may add to the server's resident memory: the engine's, of which some is in use
 # already, and what the allocator does not give back.
-GROWTH_MB = 90
+GROWTH_MB = 60
 KILLED = 1317
 RESTRICTED = 1451
 # From KILL to the statement's error, its undoing included.

@@ -238,7 +238,7 @@ Error Catalog::rename(const std::string &from, const std::string &to) {
   std::string known = known_as(from);
   if (is_intermediate(known)) known = to;
   if (is_intermediate(from)) changes.erase(tree_.get(), known_key(from));
-  if (is_intermediate(to)) changes.put(tree_.get(), known_key(to), known);
+  if (is_intermediate(to) && !is_partition(to)) changes.put(tree_.get(), known_key(to), known);
   std::unique_lock<std::mutex> lock(foreign_keys_lock_);
   const ForeignKeys::Change change = foreign_keys_.renamed(from, known, to);
   if (change.empty()) lock.unlock();

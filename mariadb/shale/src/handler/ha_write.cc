@@ -119,6 +119,7 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
     error = check_parents(index, keys);
     if (error == 0) error = add_entry(row, index, keys);
   }
+  if (error == 0 && is_building()) add_building(nullptr, {}, row, keys.primary);
   return end_row(error);
 }
 
@@ -203,13 +204,14 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
     if (int error = add_entry(new_row, place, is)) return error;
   }
   if (same_primary && row_write_.watches()) keep_entries(was, is);
+  if (is_building()) add_building(old_row, was.primary, new_row, is.primary);
   return 0;
 }
 
 // What an action of a foreign key has made of a row since it was read, in a function or a trigger
 // of the statement, is not overwritten.
 int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) {
-  if (row_actions_ == shared_->changed_by_actions.load(std::memory_order_relaxed)) return 0;
+  if (row_actions_ == trx()->actions_on(shared_.get())) return 0;
   std::string_view value;
   if (int error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &value)) return error;
   std::vector<uchar> is(table->s->reclength);
@@ -248,6 +250,7 @@ int ha_shale::delete_row(const uchar *buf) {
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
     error = check_children(index, was_, buf, nullptr);
   }
+  if (error == 0 && is_building()) add_building(buf, was_.primary, nullptr, {});
   error = end_row_of_parent(error, was_, buf, nullptr);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);

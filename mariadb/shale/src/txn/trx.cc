@@ -261,13 +261,15 @@ void Trx::end() {
   set_number(0);
   has_snapshot_ = false;
   ended_++;
-  wrote_ = rewrote_ = asked_sequence_ = false;
+  actions_.clear();
+  wrote_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;
   commit_error_ = Error();
   numbered_.clear();
   load_.end();
   end_writes();
+  held_.clear();
 }
 
 void Trx::end_writes() {

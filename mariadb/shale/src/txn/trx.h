@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -65,6 +66,9 @@ class Trx {
   uint64_t ended() const { return ended_; }
   bool read_committed() const { return read_committed_; }
   bool wrote() const { return wrote_; }
+  // A statement that locks what it reads or writes, whether it has found anything.
+  void note_locks() { may_have_locks_ = true; }
+  bool may_have_locks() const { return may_have_locks_; }
   // A row was written that others have changed since the snapshot (ha_rewrite.cc).
   void note_rewritten() { rewrote_ = true; }
   bool rewrote() const { return rewrote_; }
@@ -78,6 +82,15 @@ class Trx {
   // partition for it than the one that found it.
   void note_duplicate(unsigned index) { duplicate_ = index; }
   unsigned duplicate() const { return duplicate_; }
+
+  // How many rows of a table actions of foreign keys have changed in this transaction: who scans
+  // it, or is about to write a row that it has read, then looks again.
+  uint64_t actions_on(const SharedTable *table) const {
+    if (actions_.empty()) return 0;
+    const auto found = actions_.find(table);
+    return found == actions_.end() ? 0 : found->second;
+  }
+  void note_action_on(const SharedTable *table) { actions_[table]++; }
 
   // The levels of actions of foreign keys that run now, and the tables whose rows they update.
   size_t levels() const { return levels_.size(); }
@@ -97,6 +110,8 @@ class Trx {
   void note_writer(const std::shared_ptr<Changes> &table) {
     if (writes_.insert(table).second) table->begin();
   }
+  // What stays to the end of the transaction, since it has written there.
+  void hold(std::shared_ptr<const void> written) { held_.insert(std::move(written)); }
   // Of a temporary table that goes: what was written to a tree of it, and its automatic number.
   void forget_tree(const std::string &name);
   void forget_table(uint64_t table_id);
@@ -146,6 +161,7 @@ class Trx {
   bool read_committed_ = false;
   bool wrote_ = false;
   bool rewrote_ = false;
+  bool may_have_locks_ = false;
   bool asked_sequence_ = false;
   uint64_t ended_ = 0;
   unsigned tables_ = 0;
@@ -158,9 +174,11 @@ class Trx {
   Error commit_error_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
+  std::map<const SharedTable *, uint64_t> actions_;
   std::vector<std::string> levels_;
   std::string duplicate_child_, duplicate_key_;
   std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
+  std::set<std::shared_ptr<const void>> held_;
   LoadInParts load_;
 };
 
