@@ -144,6 +144,28 @@ fetch_source() {
     rm -rf "$folder.download"
 }
 
+# Unpacks packages of the machine's release into a folder, which has each one's version beside it.
+fetch_packages() {
+    local folder=$1 file package
+    shift
+    rm -rf "$folder"
+    mkdir -p "$folder/download"
+    pushd "$folder/download" >/dev/null
+    printf 'APT::Sandbox::User "root";\n' >apt.conf
+    export APT_CONFIG=$PWD/apt.conf
+    # The machine's list of packages may be older than what the mirror has.
+    apt-get -qq download "$@" 2>download.log || { [ "$(id -u)" != 0 ] || apt-get update -qq; } &&
+        apt-get -qq download "$@" || fail "Debian's sources in /etc/apt do not offer all of: $*"
+    unset APT_CONFIG
+    for file in *.deb; do
+        dpkg-deb -x "$file" ..
+        package=$(dpkg-deb -f "$file" Package)
+        dpkg-deb -f "$file" Version >"../$package.version"
+    done
+    popd >/dev/null
+    rm -rf "$folder/download"
+}
+
 # What the unpacked programs need of the machine, and what the tests' driver does.
 need_runtime() {
     need libaio1 libedit2 liblz4-1 libncurses6 libnuma1 libpcre2-8-0 libpcre2-posix3 libsnappy1v5 \

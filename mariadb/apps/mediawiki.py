@@ -11,6 +11,7 @@ from browse import Browser
 from webapp import Site
 
 NAME = "mediawiki"
+PACKAGES = ("mediawiki", "mediawiki-classes")
 FOLDERS = ("usr/share/mediawiki", "var/lib/mediawiki")
 REMOVED = ("LocalSettings.php",)
 PASSWORD = "Passwörter-sind-läng-1"
