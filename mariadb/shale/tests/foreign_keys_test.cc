@@ -70,7 +70,7 @@ void tables_are_renamed() {
   keys.apply({{}, {shared(key("./d/t", "t_ibfk_1", "./d/p")), shared(key("./d/t", "Mine", "./d/t")),
                    shared(key("./d/u", "u_ibfk_1", "./d/t"))}});
   CHECK(keys.any() && keys.of_parent("./d/t").size() == 2);
-  keys.apply(keys.renamed("./d/t", "./d/new"));
+  keys.apply(keys.renamed("./d/t", "./d/t", "./d/new"));
   CHECK(keys.of_child("./d/t").empty() && keys.of_parent("./d/t").empty());
   const ForeignKeys::List own = keys.of_child("./d/new");
   CHECK(own.size() == 2 && own[0]->name == "Mine" && own[1]->name == "new_ibfk_1");
@@ -80,9 +80,9 @@ void tables_are_renamed() {
   keys.apply({{}, {shared(key("./d/#sql-1", "Mine", "./d/new")),
                    shared(key("./d/#sql-1", "new_ibfk_1", "./d/p"))}});
   CHECK(keys.of_parent("./d/p").size() == 1);
-  keys.apply(keys.renamed("./d/new", "./d/#sql-2"));
+  keys.apply(keys.renamed("./d/new", "./d/new", "./d/#sql-2"));
   CHECK(keys.named("./d/x", "mine") == nullptr && keys.of_parent("./d/new").size() == 1);
-  keys.apply(keys.renamed("./d/#sql-1", "./d/new"));
+  keys.apply(keys.renamed("./d/#sql-1", "./d/new", "./d/new"));
   keys.apply(keys.dropped("./d/#sql-2"));
   CHECK(keys.named("./d/x", "mine")->child == "./d/new");
   CHECK(keys.of_child("./d/new").size() == 2 && keys.of_parent("./d/new").size() == 2);
@@ -92,9 +92,9 @@ void tables_are_renamed() {
 void copies_follow_too() {
   ForeignKeys keys(kRules);
   keys.apply({{}, {shared(key("./d/c", "k", "./d/p")), shared(key("./d/#sql-1", "k", "./d/p"))}});
-  keys.apply(keys.renamed("./d/p", "./d/q"));
-  keys.apply(keys.renamed("./d/c", "./d/#sql-2"));
-  keys.apply(keys.renamed("./d/#sql-1", "./d/c"));
+  keys.apply(keys.renamed("./d/p", "./d/p", "./d/q"));
+  keys.apply(keys.renamed("./d/c", "./d/c", "./d/#sql-2"));
+  keys.apply(keys.renamed("./d/#sql-1", "./d/c", "./d/c"));
   keys.apply(keys.dropped("./d/#sql-2"));
   CHECK(keys.of_parent("./d/q").size() == 1 && keys.of_child("./d/c")[0]->parent == "./d/q");
 }
@@ -112,7 +112,7 @@ void names_are_taken_once() {
   // An automatic name meets that of another table.
   keys.apply({{}, {shared(key("./d/a", "a_ibfk_1", "./d/p")),
                    shared(key("./d/t", "b_ibfk_1", "./d/p"))}});
-  CHECK(keys.taken_by(keys.renamed("./d/a", "./d/b")) == "b_ibfk_1");
+  CHECK(keys.taken_by(keys.renamed("./d/a", "./d/a", "./d/b")) == "b_ibfk_1");
 }
 
 std::string some_path() {
@@ -178,7 +178,7 @@ void is_as_the_model() {
     if (chance.one_in(3)) {
       const std::string to = some_path();
       if (to == path || !keys.of_child(to).empty()) continue;
-      change = keys.renamed(path, to);
+      change = keys.renamed(path, path, to);
       if (!keys.taken_by(change).empty()) continue;
       rename_in(&model, path, to);
     } else if (chance.one_in(3)) {

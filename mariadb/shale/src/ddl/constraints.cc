@@ -2,14 +2,17 @@
 
 #include "ddl/constraints.h"
 
-#include "server.h"
-
 #include <sql_parse.h>
 #include <table_cache.h>
+
+#include "server.h"
 
 #include "codec/key_shape.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/table_files.h"
+#include "tables/constraint_text.h"
+#include "tables/links.h"
 
 #include <algorithm>
 
@@ -18,40 +21,6 @@ namespace shale_sql {
 namespace {
 
 constexpr const char *kAutomatic = "_ibfk_";
-
-std::string quoted_name(const std::string &name) {
-  std::string out(1, '`');
-  for (char letter : name) {
-    out += letter;
-    if (letter == '`') out += letter;
-  }
-  return out + '`';
-}
-
-std::string list_of(const std::vector<std::string> &columns, bool quotes) {
-  std::string out;
-  for (const std::string &column : columns) {
-    if (!out.empty()) out += ", ";
-    out += quotes ? quoted_name(column) : column;
-  }
-  return out;
-}
-
-std::string action_of(const char *event, ForeignAction action) {
-  switch (action) {
-    case ForeignAction::kNoAction:
-      return std::string(" ON ") + event + " NO ACTION";
-    case ForeignAction::kCascade:
-      return std::string(" ON ") + event + " CASCADE";
-    case ForeignAction::kSetNull:
-      return std::string(" ON ") + event + " SET NULL";
-    // InnoDB does not show these two.
-    case ForeignAction::kRestrict:
-    case ForeignAction::kSetDefault:
-      break;
-  }
-  return {};
-}
 
 ForeignAction action_of(enum_fk_option option) {
   switch (option) {
@@ -68,61 +37,85 @@ ForeignAction action_of(enum_fk_option option) {
   }
 }
 
-bool same_name(const std::string &one, const std::string &other) {
-  return my_strcasecmp(system_charset_info, one.c_str(), other.c_str()) == 0;
+bool checks(THD *thd) {
+  return (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
 }
 
-bool has_field(Field **fields, const std::string &column) {
+// As the table has it, whose letters may be of other case; nullptr: it has none.
+const char *name_in(Field **fields, const std::string &column) {
   for (; *fields != nullptr; fields++) {
-    if (same_name((*fields)->field_name.str, column)) return true;
+    if (same_name((*fields)->field_name.str, column)) return (*fields)->field_name.str;
   }
-  return false;
+  return nullptr;
 }
 
 class Reader {
  public:
   explicit Reader(const ConstraintTable &table) : table_(table) {
-    names_of(table.path, &database_, &name_);
+    names_of(table.known_as, &database_, &name_);
   }
 
-  int run(ForeignKeys::List *found);
+  int run(Constraints *found);
 
  private:
-  void take(const Foreign_key &from, ForeignKey *key);
+  void keep(const ForeignKeys::Shared &key, Constraints *found) const;
+  int add(const Foreign_key &from);
+  int refuse_versioned(const ForeignKey &key);
+  int take(const Foreign_key &from, ForeignKey *key);
   int name_automatic(ForeignKey *key);
-  int check(const ForeignKey &key);
+  void count_from(const std::string &name);
+  int look_at_parent(ForeignKey *key, TableDef *parent, bool *there);
+  int name_columns(ForeignKey *key);
+  int check(ForeignKey *key);
   int check_columns(const ForeignKey &key);
   int check_parent(const ForeignKey &key, const TableDef &parent);
+  int check_in_place(const ForeignKey &key, const TableDef *parent);
   int check_nulls(const ForeignKey &key);
   bool cascades_null(const ForeignKey &key, const TableDef &parent) const;
-  int check_names(const std::vector<ForeignKey> &keys);
-  bool has_column(const ForeignKey &key, const std::string &column) const;
+  bool may_be_null(const std::string &column) const;
+  int check_names(const ForeignKeys::List &gone);
+  int refuse_name(const ForeignKey &key);
   // Warning 150, then the number that becomes 1005.
   int refuse(const ForeignKey &key, const char *with, const std::string &why);
-  bool checks() const {
-    return (table_.thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
+  bool is_in_place_unchecked() const {
+    return table_.made == Made::kInPlace && !checks(table_.thd);
   }
 
   const ConstraintTable &table_;
   std::string database_, name_;
+  bool is_named_ = false;  // by the statement, the one that is looked at
+  std::vector<ForeignKey> added_;
   unsigned long next_number_ = 1;
 };
 
 int Reader::refuse(const ForeignKey &key, const char *with, const std::string &why) {
-  const std::string columns =
-      key.columns.empty() ? std::string() : " (" + list_of(key.columns, false) + ")";
+  std::string which;
+  if (is_named_) {
+    which = ' ' + quoted_name(key.name);
+  } else if (!key.columns.empty()) {
+    which = " (" + list_of(key.columns, false) + ")";
+  }
   // A temporary table's path has another name.
-  const std::string name =
-      quoted_name(table_.form->s->db.str) + '.' + quoted_name(table_.form->s->table_name.str);
+  const std::string name = table_.made == Made::kTable
+                               ? quoted_name(table_.form->s->db.str) + '.' +
+                                     quoted_name(table_.form->s->table_name.str)
+                               : full_name_of(table_.known_as);
   push_warning_printf(table_.thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN,
-                      "Create  table %s %sforeign key%s constraint failed. %s", name.c_str(),
-                      with, columns.c_str(), why.c_str());
+                      "%s  table %s %sforeign key%s constraint failed. %s",
+                      table_.made == Made::kTable ? "Create" : "Alter", name.c_str(), with,
+                      which.c_str(), why.c_str());
   return HA_ERR_CANNOT_ADD_FOREIGN;
 }
 
-void Reader::take(const Foreign_key &from, ForeignKey *key) {
-  key->child = table_.path;
-  if (from.constraint_name.str != nullptr) key->name = from.constraint_name.str;
+// Rows of the past are in their indexes too, and are nobody's parents or children.
+int Reader::refuse_versioned(const ForeignKey &key) {
+  return refuse(key, "with ", "SHALE has no foreign keys of system-versioned tables.");
+}
+
+int Reader::take(const Foreign_key &from, ForeignKey *key) {
+  is_named_ = from.constraint_name.str != nullptr;
+  key->child = table_.known_as;
+  if (is_named_) key->name = from.constraint_name.str;
   const char *database = from.ref_db.str != nullptr ? from.ref_db.str : database_.c_str();
   key->parent = path_of(database, from.ref_table.str);
   // Iterators of the server's lists take lists that may change.
@@ -136,6 +129,16 @@ void Reader::take(const Foreign_key &from, ForeignKey *key) {
   if (key->parent_columns.empty()) key->parent_columns = key->columns;
   key->on_delete = action_of(from.delete_opt);
   key->on_update = action_of(from.update_opt);
+  key->unproven = checks(table_.thd);
+  return name_automatic(key);
+}
+
+// Later numbers than those that the table has.
+void Reader::count_from(const std::string &name) {
+  const std::string begins = name_ + kAutomatic;
+  if (name.compare(0, begins.size(), begins) != 0) return;
+  const unsigned long number = strtoul(name.c_str() + begins.size(), nullptr, 10);
+  if (number >= next_number_) next_number_ = number + 1;
 }
 
 int Reader::name_automatic(ForeignKey *key) {
@@ -146,37 +149,66 @@ int Reader::name_automatic(ForeignKey *key) {
   return check_ident_length(&name) ? HA_ERR_INTERNAL_ERROR : 0;
 }
 
-bool Reader::has_column(const ForeignKey &key, const std::string &column) const {
-  if (key.parent == table_.path) return has_field(table_.form->field, column);
-  TABLE_LIST parent;
-  std::string database, name;
-  names_of(key.parent, &database, &name);
-  const LEX_CSTRING db = {database.c_str(), database.size()}, table = {name.c_str(), name.size()};
-  parent.init_one_table(&db, &table, nullptr, TL_READ);
-  MDL_REQUEST_INIT(&parent.mdl_request, MDL_key::TABLE, database.c_str(), name.c_str(),
-                   MDL_SHARED_READ, MDL_STATEMENT);
-  if (table_.thd->mdl_context.acquire_lock(&parent.mdl_request,
-                                           table_.thd->variables.lock_wait_timeout)) {
-    return true;
+// Its definition. Nobody changes that until the statement has ended.
+int Reader::look_at_parent(ForeignKey *key, TableDef *parent, bool *there) {
+  *there = true;
+  if (key->parent == table_.known_as) {
+    *parent = *table_.def;
+    return 0;
   }
-  TABLE_SHARE *share = tdc_acquire_share(table_.thd, &parent, GTS_TABLE);
-  if (share == nullptr) return true;
-  const bool found = has_field(share->field, column);
-  tdc_release_share(share);
-  return found;
+  if (lock_definition(table_.thd, key->parent)) return HA_ERR_LOCK_WAIT_TIMEOUT;
+  const Error read = engine().catalog.read(key->parent, parent);
+  if (read && read != HA_ERR_NO_SUCH_TABLE) return read.number();
+  *there = !read && !parent->temporary;
+  return 0;
 }
 
-// As InnoDB's checks go, one after the other.
+// Columns get the names that their tables have for them. Of the parent's one may not be there.
+int Reader::name_columns(ForeignKey *key) {
+  for (std::string &column : key->columns) {
+    if (const char *name = name_in(table_.form->field, column)) column = name;
+  }
+  TABLE_LIST parent;
+  TABLE_SHARE *share = nullptr;
+  Field **fields = table_.form->field;
+  if (key->parent != table_.known_as) {
+    std::string database, name;
+    names_of(key->parent, &database, &name);
+    const LEX_CSTRING db = {database.c_str(), database.size()}, table = {name.c_str(), name.size()};
+    parent.init_one_table(&db, &table, nullptr, TL_READ);
+    MDL_REQUEST_INIT(&parent.mdl_request, MDL_key::TABLE, database.c_str(), name.c_str(),
+                     MDL_SHARED_READ, MDL_TRANSACTION);
+    THD *thd = table_.thd;
+    if (thd->mdl_context.acquire_lock(&parent.mdl_request, thd->variables.lock_wait_timeout)) {
+      return HA_ERR_LOCK_WAIT_TIMEOUT;
+    }
+    share = tdc_acquire_share(thd, &parent, GTS_TABLE);
+    if (share == nullptr) return 0;
+    fields = share->field;
+  }
+  if (share != nullptr && share->versioned) {
+    tdc_release_share(share);
+    return refuse_versioned(*key);
+  }
+  const std::string *missing = nullptr;
+  for (std::string &column : key->parent_columns) {
+    const char *name = name_in(fields, column);
+    if (name != nullptr) column = name;
+    if (name == nullptr && missing == nullptr) missing = &column;
+  }
+  if (share != nullptr) tdc_release_share(share);
+  if (missing == nullptr || !checks(table_.thd)) return 0;
+  return refuse(*key, "", "Column " + *missing + " was not found.");
+}
+
 int Reader::check_columns(const ForeignKey &key) {
   if (index_with(*table_.def, key.columns) != nullptr) return 0;
-  return refuse(key, "with ", "There is no index in table " + full_name_of(table_.path) +
+  return refuse(key, "with ", "There is no index in table " + full_name_of(table_.known_as) +
                                   " where the columns appear as the first columns.");
 }
 
+// As InnoDB's checks go, one after the other.
 int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
-  for (const std::string &column : key.parent_columns) {
-    if (!has_column(key, column)) return refuse(key, "", "Column " + column + " was not found.");
-  }
   const IndexDef *own = index_with(*table_.def, key.columns);
   bool has_prefix = false;
   std::string mismatch;
@@ -209,22 +241,53 @@ int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
                                     " referenced columns appear as the first columns.");
 }
 
-int Reader::check(const ForeignKey &key) {
-  if (checks()) {
-    const bool to_itself = key.parent == table_.path;
-    TableDef other;
-    const TableDef *parent = to_itself ? table_.def : &other;
-    const Error read = to_itself ? Error() : engine().catalog.read(key.parent, &other);
-    if (read && read != HA_ERR_NO_SUCH_TABLE) return read.number();
-    if (read || parent->temporary) {
-      return refuse(key, "with ", "Referenced table " + full_name_of(key.parent) +
-                                      " not found in the data dictionary.");
-    }
-    if (int error = check_parent(key, *parent)) return error;
-    if (int error = check_columns(key)) return error;
-    if (cascades_null(key, *parent)) return HA_ERR_CANNOT_ADD_FOREIGN;
+// In place without checks InnoDB has numbers of its own, and takes a parent that is not there.
+int Reader::check_in_place(const ForeignKey &key, const TableDef *parent) {
+  const IndexDef *own = index_with(*table_.def, key.columns);
+  const char *name = is_named_ ? key.name.c_str() : "";
+  if (own == nullptr) {
+    my_error(ER_FK_NO_INDEX_CHILD, MYF(0), name, name_.c_str());
+    return HA_ERR_GENERIC;
   }
-  return check_nulls(key);
+  const IndexDef *other = parent == nullptr ? nullptr : index_with(*parent, key.parent_columns);
+  bool fits = parent == nullptr || other != nullptr;
+  for (size_t i = 0; other != nullptr && i < key.columns.size(); i++) {
+    fits = fits && may_reference(own->parts[i], other->parts[i]);
+  }
+  if (!fits) {
+    std::string database, table;
+    names_of(key.parent, &database, &table);
+    my_error(ER_FK_NO_INDEX_PARENT, MYF(0), name, table.c_str());
+    return HA_ERR_GENERIC;
+  }
+  const bool sets_null = key.on_delete == ForeignAction::kSetNull ||
+                         key.on_update == ForeignAction::kSetNull;
+  for (size_t i = 0; sets_null && i < key.columns.size(); i++) {
+    if (may_be_null(key.columns[i])) continue;
+    my_error(ER_FK_INCORRECT_OPTION, MYF(0), name_.c_str(), name);
+    return HA_ERR_GENERIC;
+  }
+  return 0;
+}
+
+int Reader::check(ForeignKey *key) {
+  TableDef parent;
+  bool there = false;
+  if (int error = look_at_parent(key, &parent, &there)) return error;
+  if (checks(table_.thd) && !there) {
+    return refuse(*key, "with ", "Referenced table " + full_name_of(key->parent) +
+                                     " not found in the data dictionary.");
+  }
+  if (there) {
+    if (int error = name_columns(key)) return error;
+  }
+  if (is_in_place_unchecked()) return check_in_place(*key, there ? &parent : nullptr);
+  if (checks(table_.thd)) {
+    if (int error = check_parent(*key, parent)) return error;
+    if (int error = check_columns(*key)) return error;
+    if (cascades_null(*key, parent)) return HA_ERR_CANNOT_ADD_FOREIGN;
+  }
+  return check_nulls(*key);
 }
 
 // Under a strict mode InnoDB refuses, without a reason, an ON UPDATE CASCADE from a column that may
@@ -239,111 +302,158 @@ bool Reader::cascades_null(const ForeignKey &key, const TableDef &parent) const 
   return false;
 }
 
+bool Reader::may_be_null(const std::string &column) const {
+  for (Field **field = table_.form->field; *field != nullptr; field++) {
+    if (same_name((*field)->field_name.str, column)) return (*field)->real_maybe_null();
+  }
+  return true;
+}
+
 // What SET NULL would write.
 int Reader::check_nulls(const ForeignKey &key) {
   const bool sets_null = key.on_delete == ForeignAction::kSetNull ||
                          key.on_update == ForeignAction::kSetNull;
   if (!sets_null) return 0;
   for (const std::string &column : key.columns) {
-    for (Field **field = table_.form->field; *field != nullptr; field++) {
-      if ((*field)->real_maybe_null() || !same_name((*field)->field_name.str, column)) continue;
-      return refuse(key, "with ", "You have defined a SET NULL condition but column '" + column +
-                                      "' is defined as NOT NULL.");
-    }
+    if (may_be_null(column)) continue;
+    return refuse(key, "with ", "You have defined a SET NULL condition but column '" + column +
+                                    "' is defined as NOT NULL.");
   }
   return 0;
+}
+
+int Reader::refuse_name(const ForeignKey &key) {
+  const std::string id = database_ + '/' + key.name;
+  const bool own = is_in_place_unchecked() &&
+                   engine().catalog.foreign_keys().named(table_.known_as, key.name) != nullptr;
+  if (own) {
+    my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", id.c_str());
+    return HA_ERR_GENERIC;
+  }
+  push_warning_printf(table_.thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY,
+                      "CREATE or ALTER TABLE %s failed: duplicate name,%s",
+                      full_name_of(table_.known_as).c_str(), clause_of(key).c_str());
+  if (!is_in_place_unchecked()) return HA_ERR_FOUND_DUPP_KEY;
+  my_error(ER_FK_FAIL_ADD_SYSTEM, MYF(0), id.c_str());
+  return HA_ERR_GENERIC;
 }
 
 // One name twice in a statement; or, letter case aside, in the database.
-int Reader::check_names(const std::vector<ForeignKey> &keys) {
+int Reader::check_names(const ForeignKeys::List &gone) {
   std::vector<const ForeignKey *> sorted;
-  for (const ForeignKey &key : keys) sorted.push_back(&key);
+  for (const ForeignKey &key : added_) sorted.push_back(&key);
   std::sort(sorted.begin(), sorted.end(),
             [](const ForeignKey *one, const ForeignKey *other) { return one->name < other->name; });
   for (size_t i = 1; i < sorted.size(); i++) {
-    if (sorted[i]->name == sorted[i - 1]->name) return HA_ERR_CANNOT_ADD_FOREIGN;
+    if (sorted[i]->name != sorted[i - 1]->name) continue;
+    return is_in_place_unchecked() ? refuse_name(*sorted[i]) : HA_ERR_CANNOT_ADD_FOREIGN;
   }
   ForeignKeys::Change change;
+  change.gone = gone;
   for (const ForeignKey *key : sorted) {
     change.come.push_back(std::make_shared<const ForeignKey>(*key));
-    if (engine().catalog.foreign_keys().taken_by(change).empty()) continue;
-    push_warning_printf(table_.thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY,
-                        "CREATE or ALTER TABLE %s failed: duplicate name,%s",
-                        full_name_of(table_.path).c_str(), clause_of(*key).c_str());
-    return HA_ERR_FOUND_DUPP_KEY;
+    if (!engine().catalog.foreign_keys().taken_by(change).empty()) return refuse_name(*key);
   }
   return 0;
 }
 
-int Reader::run(ForeignKeys::List *found) {
-  std::vector<ForeignKey> keys;
-  List_iterator_fast<Key> all(table_.thd->lex->alter_info.key_list);
+void Reader::keep(const ForeignKeys::Shared &key, Constraints *found) const {
+  if (table_.made != Made::kCopy) return found->kept.push_back(key);
+  ForeignKey copy = *key;
+  copy.child = table_.path;
+  copy.unproven = false;
+  found->kept.push_back(std::make_shared<const ForeignKey>(std::move(copy)));
+}
+
+int Reader::add(const Foreign_key &from) {
+  ForeignKey key;
+  if (table_.temporary) {
+    return refuse(key, "with ", "Temporary tables can't have foreign key constraints.");
+  }
+  if (int error = take(from, &key)) return error;
+  if (table_.form->versioned()) return refuse_versioned(key);
+  if (int error = check(&key)) return error;
+  added_.push_back(std::move(key));
+  return 0;
+}
+
+int Reader::run(Constraints *found) {
+  ForeignKeys::List was;
+  if (table_.made != Made::kTable) was = engine().catalog.foreign_keys().of_child(table_.known_as);
+  for (const ForeignKeys::Shared &key : was) count_from(key->name);
+  const bool is_parent = !engine().catalog.foreign_keys().of_parent(table_.known_as).empty();
+  if (table_.form->versioned() && is_parent) return refuse_versioned({});
+  List_iterator_fast<Key> all(const_cast<List<Key> &>(table_.statement->key_list));
+  std::vector<std::string> stay;
   while (const Key *one = all++) {
     if (one->type != Key::FOREIGN_KEY) continue;
-    ForeignKey key;
-    if (table_.temporary) {
-      return refuse(key, "with ", "Temporary tables can't have foreign key constraints.");
+    const auto &from = static_cast<const Foreign_key &>(*one);
+    if (!one->old) {
+      if (int error = add(from)) return error;
+    } else if (table_.made != Made::kTable) {  // CREATE TABLE ... LIKE takes none over
+
+      stay.push_back(from.constraint_name.str);
     }
-    take(static_cast<const Foreign_key &>(*one), &key);
-    if (int error = name_automatic(&key)) return error;
-    if (int error = check(key)) return error;
-    keys.push_back(std::move(key));
   }
-  if (int error = check_names(keys)) return error;
-  for (ForeignKey &key : keys) {
-    found->push_back(std::make_shared<const ForeignKey>(std::move(key)));
+  for (const ForeignKeys::Shared &key : was) {
+    const bool stays = std::find(stay.begin(), stay.end(), key->name) != stay.end();
+    if (stays && table_.form->versioned()) return refuse_versioned(*key);
+    if (stays) keep(key, found);
+    if (!stays) found->gone.push_back(key);
+  }
+  if (int error = check_names(found->gone)) return error;
+  for (ForeignKey &key : added_) {
+    key.child = table_.path;
+    found->added.push_back(std::make_shared<const ForeignKey>(std::move(key)));
   }
   return 0;
 }
 
-}  // namespace
-
-int constraints_of(const ConstraintTable &table, ForeignKeys::List *found) {
-  return Reader(table).run(found);
-}
-
-const IndexDef *index_with(const TableDef &def, const std::vector<std::string> &columns) {
-  for (const IndexDef &index : def.indexes) {
-    if (index.parts.size() < columns.size()) continue;
-    size_t place = 0;
-    while (place < columns.size() && index.parts[place].whole &&
-           same_name(index.parts[place].column, columns[place])) {
-      place++;
-    }
-    if (place == columns.size()) return &index;
+// One of those that the server has taken over from the altered table; nullptr: there is none.
+const Foreign_key *any_old(const Alter_info *statement) {
+  List_iterator_fast<Key> all(const_cast<List<Key> &>(statement->key_list));
+  while (const Key *one = all++) {
+    if (one->type == Key::FOREIGN_KEY && one->old) return static_cast<const Foreign_key *>(one);
   }
   return nullptr;
 }
 
-void names_of(const std::string &path, std::string *database, std::string *table) {
-  const size_t last = path.rfind(FN_LIBCHAR);
-  const size_t first = path.rfind(FN_LIBCHAR, last - 1);
-  char name[NAME_LEN + 1];
-  const std::string folder = path.substr(first + 1, last - first - 1);
-  database->assign(name, filename_to_tablename(folder.c_str(), name, sizeof(name)));
-  table->assign(name, filename_to_tablename(path.c_str() + last + 1, name, sizeof(name)));
+}  // namespace
+
+int constraints_of(const ConstraintTable &table, Constraints *found) {
+  return Reader(table).run(found);
 }
 
-std::string path_of(const char *database, const char *table) {
-  char path[FN_REFLEN + 1];
-  return {path, build_table_filename(path, sizeof(path) - 1, database, table, "", 0)};
+std::string known_path(THD *thd, const std::string &path, const Alter_info *statement) {
+  if (thd == nullptr || !is_intermediate(path)) return path;
+  const int command = thd_sql_command(thd);
+  const bool alters = command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX ||
+                      command == SQLCOM_DROP_INDEX;
+  if (alters && thd->lex->query_tables != nullptr) {
+    const TABLE_LIST *table = thd->lex->query_tables;
+    return path_of(table->db.str, table->table_name.str);
+  }
+  // OPTIMIZE and its like may name several tables.
+  const Foreign_key *old = statement == nullptr ? nullptr : any_old(statement);
+  if (old == nullptr) return path;
+  const ForeignKeys::Shared key =
+      engine().catalog.foreign_keys().named(path, old->constraint_name.str);
+  return key == nullptr ? path : key->child;
 }
 
-std::string full_name_of(const std::string &path) {
-  std::string database, table;
-  names_of(path, &database, &table);
-  return quoted_name(database) + '.' + quoted_name(table);
-}
-
-std::string clause_of(const ForeignKey &key) {
-  std::string database, table, other_database, parent;
-  names_of(key.child, &database, &table);
-  names_of(key.parent, &other_database, &parent);
-  return " CONSTRAINT " + quoted_name(key.name) + " FOREIGN KEY (" + list_of(key.columns, true) +
-         ") REFERENCES " +
-         (database == other_database ? quoted_name(parent) : full_name_of(key.parent)) + " (" +
-         list_of(key.parent_columns, true) + ")" + action_of("DELETE", key.on_delete) +
-         action_of("UPDATE", key.on_update);
+bool fits_children(const std::string &path, const TableDef &def) {
+  for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(path)) {
+    const IndexDef *index = index_with(def, key->parent_columns);
+    if (index == nullptr) return false;
+    TableDef child;
+    const bool to_itself = key->child == path;
+    if (!to_itself && engine().catalog.read(key->child, &child)) continue;
+    const IndexDef *other = index_with(to_itself ? def : child, key->columns);
+    for (size_t i = 0; other != nullptr && i < key->columns.size(); i++) {
+      if (!may_reference(other->parts[i], index->parts[i])) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace shale_sql

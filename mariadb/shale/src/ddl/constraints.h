@@ -8,35 +8,41 @@
 #include <string>
 
 class THD;
-class handler;
+class Alter_info;
 struct TABLE;
 
 namespace shale_sql {
 
-// Where a table's definition is made, or changed.
+enum class Made { kTable, kCopy, kInPlace };
+
+// Where a table is made, or altered.
 struct ConstraintTable {
   THD *thd;
-  std::string path;
-  TABLE *form;            // as it will be
-  const TableDef *def;    // the same
+  Made made;
+  std::string path;      // of what is written; of a copy an intermediate one
+  std::string known_as;  // the path that the statement means by the table's name
+  TABLE *form;           // as it will be
+  const TableDef *def;   // the same
+  const Alter_info *statement;
   bool temporary;
 };
 
-// Those of a CREATE TABLE. 0, or an error's number, after its warnings were pushed.
-int constraints_of(const ConstraintTable &table, ForeignKeys::List *found);
+struct Constraints {
+  // Those of before that stay, for the path that is written, and those that go.
+  ForeignKeys::List kept, gone;
+  // Those that the statement adds. Their rows have to be compared (ForeignKey::unproven).
+  ForeignKeys::List added;
+};
 
-// The first index, the primary key first, that begins with the columns, whole and in order; nullptr:
-// there is none.
-const IndexDef *index_with(const TableDef &def, const std::vector<std::string> &columns);
+// 0, or an error's number, after its warnings were pushed or the error itself.
+int constraints_of(const ConstraintTable &table, Constraints *found);
 
-// As in SHOW CREATE TABLE: CONSTRAINT `name` FOREIGN KEY ... with its actions. A parent in another
-// database than the child is named with it.
-std::string clause_of(const ForeignKey &key);
-// `database`.`table`, as the server's messages have it.
-std::string full_name_of(const std::string &path);
+// By which path others know a table that a statement writes at `path`: of a copy, that of the table
+// that is altered.
+std::string known_path(THD *thd, const std::string &path, const Alter_info *statement);
 
-// The path of a table by its name.
-std::string path_of(const char *database, const char *table);
-void names_of(const std::string &path, std::string *database, std::string *table);
+// Whether the children of a table, as the map has them now, can have one with this definition for
+// their parent. `path`: by which they know it.
+bool fits_children(const std::string &path, const TableDef &def);
 
 }  // namespace shale_sql

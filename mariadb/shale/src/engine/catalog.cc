@@ -206,7 +206,8 @@ Error Catalog::erase(const std::string &path, const TableDef &def) {
   return 0;
 }
 
-Error Catalog::rename(const std::string &from, const std::string &to) {
+Error Catalog::rename(const std::string &from, const std::string &known_as,
+                      const std::string &to) {
   TableDef def;
   if (Error error = read(from, &def)) return error;
   // The server does not ask for this; trees of a table that is in the way would be lost.
@@ -223,7 +224,7 @@ Error Catalog::rename(const std::string &from, const std::string &to) {
   // The server renames a table's partitions one by one, and has no way back from some of them.
   if (is_same_partition(from, to)) changes.put(tree_.get(), renamed_key(to), from);
   std::unique_lock<std::mutex> lock(foreign_keys_lock_);
-  const ForeignKeys::Change change = foreign_keys_.renamed(from, to);
+  const ForeignKeys::Change change = foreign_keys_.renamed(from, known_as, to);
   if (change.empty()) lock.unlock();
   const std::string taken = foreign_keys_.taken_by(change);
   if (!taken.empty()) {
@@ -279,7 +280,7 @@ Error Catalog::replace(const std::string &path, const TableDef &old, const Table
   return error;
 }
 
-Error Catalog::write_all(const std::vector<Redefined> &tables) {
+Error Catalog::write_all(const std::vector<Redefined> &tables, const ForeignKeys::Change &change) {
   Changes changes;
   for (const Redefined &one : tables) {
     changes.put(tree_.get(), table_key(one.path), bytes_of(*one.def));
@@ -287,8 +288,13 @@ Error Catalog::write_all(const std::vector<Redefined> &tables) {
       changes.put(tree_.get(), number_key('A', one.def->table_id), bytes_of_number(one.number));
     }
   }
+  std::unique_lock<std::mutex> lock(foreign_keys_lock_);
+  if (change.empty()) lock.unlock();
+  if (!foreign_keys_.taken_by(change).empty()) return HA_ERR_FOUND_DUPP_KEY;
+  changes.change(tree_.get(), change);
   Error error = changes.write(db_);
   definitions_++;
+  if (!error) foreign_keys_.apply(change);
   return error;
 }
 

@@ -49,8 +49,8 @@ class Catalog {
   Error complete(const std::string &path, const TableDef &def);
   // The table's definition, its foreign keys and all its numbers, in one step.
   Error erase(const std::string &path, const TableDef &def);
-  // Its foreign keys, and those of its children, follow it in the same step.
-  Error rename(const std::string &from, const std::string &to);
+  // Its foreign keys, and those of its children, follow it in the same step (ForeignKeys::renamed).
+  Error rename(const std::string &from, const std::string &known_as, const std::string &to);
   // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
   Error replace(const std::string &path, const TableDef &old, const TableDef &def);
   struct Redefined {
@@ -58,8 +58,9 @@ class Catalog {
     const TableDef *def;
     uint64_t number;  // its next automatic one, if not 0
   };
-  // In one step, as partitions are altered together.
-  Error write_all(const std::vector<Redefined> &tables);
+  // In one step, as partitions are altered together; with what becomes of foreign keys.
+  // HA_ERR_FOUND_DUPP_KEY as of write_new.
+  Error write_all(const std::vector<Redefined> &tables, const ForeignKeys::Change &change);
   Error new_table_id(uint64_t *id);
   // The partitions whose table was renamed since the last start, with the paths they had.
   Error renamed(std::vector<std::pair<std::string, std::string>> *found) const;

@@ -19,6 +19,9 @@ struct ForeignKey {
   std::vector<std::string> parent_columns;  // as many
   ForeignAction on_delete = ForeignAction::kRestrict;
   ForeignAction on_update = ForeignAction::kRestrict;
+  // Made by a statement that still fills the table, whose rows are compared at the end. In memory
+  // only.
+  bool unproven = false;
 };
 
 // What identifies it: the child's path, a zero (which no path has), its name.

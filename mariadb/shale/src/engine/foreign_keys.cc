@@ -59,28 +59,31 @@ ForeignKeys::Change ForeignKeys::dropped(const std::string &child) const {
   return {of_child(child), {}};
 }
 
-std::string ForeignKeys::name_after_rename(const ForeignKey &key, const std::string &to) const {
-  const std::string_view end = automatic_end(key.name, rules_.table_name(key.child));
+std::string ForeignKeys::name_after_rename(const ForeignKey &key, const std::string &known_as,
+                                           const std::string &to) const {
+  const std::string_view end = automatic_end(key.name, rules_.table_name(known_as));
   return end.empty() ? key.name : rules_.table_name(to).append(end);
 }
 
-ForeignKeys::Change ForeignKeys::renamed(const std::string &from, const std::string &to) const {
+ForeignKeys::Change ForeignKeys::renamed(const std::string &from, const std::string &known_as,
+                                         const std::string &to) const {
   // On its way through an intermediate name a table stays itself, to its children too.
-  const bool stays = rules_.is_intermediate(from) || rules_.is_intermediate(to);
+  const bool stays = rules_.is_intermediate(to) || known_as == to;
   Change change;
   for (const Shared &key : of_child(from)) {
     ForeignKey is = *key;
     if (!stays) {
-      is.name = name_after_rename(*key, to);
-      if (is.parent == from) is.parent = to;
+      is.name = name_after_rename(*key, known_as, to);
+      if (is.parent == known_as) is.parent = to;
     }
     is.child = to;
+    if (!rules_.is_intermediate(to)) is.unproven = false;
     change.gone.push_back(key);
     change.come.push_back(std::make_shared<const ForeignKey>(std::move(is)));
   }
   if (stays) return change;
   std::lock_guard<std::mutex> lock(lock_);
-  const auto children = by_parent_.find(from);
+  const auto children = by_parent_.find(known_as);
   if (children == by_parent_.end()) return change;
   // Also a child that is being copied: the copy will have its name.
   for (const auto &entry : children->second) {

@@ -53,8 +53,9 @@ class ForeignKeys {
   // All of a table that goes.
   Change dropped(const std::string &child) const;
   // Those of a table that is renamed, and of its children, who follow it. Automatic names follow
-  // the table's. A rename to or from an intermediate name redirects no child.
-  Change renamed(const std::string &from, const std::string &to) const;
+  // the table's. `known_as`: the path by which its children know it, which is not that of an
+  // intermediate table. A rename to an intermediate name, or to that path, redirects no child.
+  Change renamed(const std::string &from, const std::string &known_as, const std::string &to) const;
   // A name that would be there twice after a change; empty: none would.
   std::string taken_by(const Change &change) const;
 
@@ -65,7 +66,8 @@ class ForeignKeys {
   bool counts(const ForeignKey &key) const { return !rules_.is_intermediate(key.child); }
   void remove(const ForeignKey &key);
   void add(const Shared &key);
-  std::string name_after_rename(const ForeignKey &key, const std::string &to) const;
+  std::string name_after_rename(const ForeignKey &key, const std::string &known_as,
+                                const std::string &to) const;
 
   // By the name of the catalog's entry.
   using Entries = std::map<std::string, Shared>;

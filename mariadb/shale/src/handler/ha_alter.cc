@@ -7,8 +7,10 @@
 
 #include "codec/index_defs.h"
 #include "ddl/alter_plan.h"
+#include "ddl/altered_keys.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/table_files.h"
 #include "engine/trees.h"
 #include "load/loader.h"
 #include "txn/in_doubt.h"
@@ -22,12 +24,19 @@ constexpr uint64_t kAsk = 1024;
 
 class AlterContext final : public inplace_alter_handler_ctx {
  public:
-  AlterContext(std::string path, AlterPlan plan) : path(std::move(path)), plan(std::move(plan)) {}
+  AlterContext(std::string path, AlterPlan plan, TableDef was)
+      : path(std::move(path)), plan(std::move(plan)), was(std::move(was)) {}
 
   std::string path;
   AlterPlan plan;
   std::vector<TreeHandle> trees;  // as plan.added
   uint64_t above = 0;             // the automatic numbers, if the statement sets the next
+  TableDef was;
+  Constraints constraints;
+
+  AlteredTable altered(THD *thd, const Alter_info *statement) const {
+    return {thd, statement, path, &was, &plan.def};
+  }
 };
 
 std::vector<std::string> names_of_added(const TABLE *altered, const AlterContext &context) {
@@ -217,9 +226,39 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
     info->unsupported_reason = plan.refusal;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
+  const bool compares = (info->handler_flags & ALTER_ADD_FOREIGN_KEY) != 0 &&
+                        (ha_thd()->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
+  if (compares) {
+    info->unsupported_reason = "rows are compared with their parents while nothing is written";
+    return HA_ALTER_INPLACE_NOCOPY_LOCK;
+  }
   if (plan.added.empty()) return HA_ALTER_INPLACE_INSTANT;
   info->unsupported_reason = "an index is built while nothing is written";
   return HA_ALTER_INPLACE_NOCOPY_LOCK;
+}
+
+// What foreign keys come and go. True: an error was told.
+static bool plan_constraints(TABLE *table, TABLE *altered, Alter_inplace_info *info,
+                             AlterContext *context) {
+  THD *thd = table->in_use;
+  const bool adds = (info->handler_flags & ALTER_ADD_FOREIGN_KEY) != 0;
+  if (!adds && !engine().catalog.foreign_keys().any()) return false;
+  if (is_partition(context->path) || context->plan.def.temporary) return false;
+  const ConstraintTable made = {thd,     Made::kInPlace,     context->path,   context->path,
+                                altered, &context->plan.def, info->alter_info, false};
+  const int error = constraints_of(made, &context->constraints);
+  if (error == 0) {
+    return refuses_to_alter(context->altered(thd, info->alter_info), context->constraints);
+  }
+  if (thd->is_error()) return true;
+  // As the server tells it of a table that cannot be made.
+  my_error(ER_CANT_CREATE_TABLE, MYF(0), table->s->db.str, table->s->table_name.str, error);
+  if (error == HA_ERR_FOUND_DUPP_KEY) {
+    my_error(ER_DUP_KEY, MYF(ME_WARNING), table->s->table_name.str, error);
+  } else {
+    table->file->print_error(error, MYF(ME_WARNING));
+  }
+  return true;
 }
 
 bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
@@ -234,8 +273,9 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     return true;
   }
   auto *context =
-      new (ha_thd()->mem_root) AlterContext(shared_->path, std::move(plan));
+      new (ha_thd()->mem_root) AlterContext(shared_->path, std::move(plan), *shared_->def);
   info->handler_ctx = context;
+  if (plan_constraints(table, altered, info, context)) return true;
   bool numbered = (info->create_info->used_fields & HA_CREATE_USED_AUTO) != 0;
   if (numbered && table->found_next_number_field != nullptr) {
     if (int error = look_up_above(&context->above)) {
@@ -254,9 +294,9 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
 
 bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   auto *context = static_cast<AlterContext *>(info->handler_ctx);
-  if (context->plan.added.empty()) return false;
   Builder builder(ha_thd(), altered, context, primary().tree);
-  int error = note(builder.run(stats.records));
+  int error = context->plan.added.empty() ? 0 : note(builder.run(stats.records));
+  if (error == 0) error = prove(context->constraints.added, context->path, context->plan.def);
   if (error == 0) return false;
   if (ha_thd()->is_error()) {
     // Told already: a value of a virtual column.
@@ -283,6 +323,13 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   const HA_CREATE_INFO *create = info->create_info;
   bool numbered = (create->used_fields & HA_CREATE_USED_AUTO) != 0;
   uint64_t asked = numbered ? std::max<uint64_t>(create->auto_increment_value, 1) : 0;
+  // Children may have come since the beginning.
+  const AlteredTable altered_table = own->altered(ha_thd(), info->alter_info);
+  ForeignKeys::Change change;
+  if (engine().catalog.foreign_keys().any() || !own->constraints.added.empty()) {
+    if (refuses_to_alter(altered_table, own->constraints)) return true;
+    change = change_of(altered_table, own->constraints);
+  }
   std::vector<Catalog::Redefined> defs;
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
@@ -290,7 +337,7 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
     // insert. A partition has its own: others may be dropped, or exchanged for a table.
     defs.push_back({context->path, &context->plan.def, std::max(asked, context->above)});
   }
-  if (int error = note(engine().catalog.write_all(defs))) {
+  if (int error = note(engine().catalog.write_all(defs, change))) {
     print_error(error, MYF(0));
     return true;
   }

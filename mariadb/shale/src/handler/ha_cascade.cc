@@ -4,14 +4,11 @@
 
 #include "handler/ha_shale.h"
 
-#include "ddl/constraints.h"
 #include "engine/errors.h"
+#include "handler/child_table.h"
+#include "tables/constraint_text.h"
 #include "tables/links.h"
 #include "txn/trx.h"
-
-// Of the server, which declares it where it is used.
-TABLE *find_fk_open_table(THD *thd, const char *db, size_t db_len, const char *table,
-                          size_t table_len);
 
 using namespace shale_sql;
 
@@ -20,12 +17,6 @@ namespace {
 // As of InnoDB: one more is an error.
 constexpr unsigned kMostLevels = 15;
 constexpr unsigned kRowsBetweenLooks = 1024;
-
-TABLE *open_table_of(THD *thd, const std::string &path) {
-  std::string database, name;
-  names_of(path, &database, &name);
-  return find_fk_open_table(thd, database.data(), database.size(), name.data(), name.size());
-}
 
 Field *field_named(TABLE *table, const std::string &name) {
   for (Field **field = table->field; *field != nullptr; field++) {
@@ -68,25 +59,30 @@ int ha_shale::too_deep(const ForeignKey &key) {
 // Follows the rows of one foreign key whose entries begin with a key. `is`: the parent's row as it
 // becomes, in its record[0]; nullptr: it goes.
 int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is) {
-  THD *thd = ha_thd();
   Trx *trx = this->trx();
-  TABLE *child = open_table_of(thd, link.key->child);
-  if (child == nullptr) return has_child(*link.key);
-  auto *handler = static_cast<ha_shale *>(child->file);
   const bool updates = is != nullptr;
   const bool comes_back = link.key->child == shared_->path || trx->is_updating(link.key->child);
-  if (updates && comes_back) return has_child(*link.key);
+  bool found = true;
+  if (updates && comes_back) {
+    if (int error = look_up_other(link, key, &found)) return error;
+    return found ? has_child(*link.key) : 0;
+  }
+  // Also if there are no rows there, as InnoDB has it.
   if (trx->levels() >= kMostLevels) return too_deep(*link.key);
+  const ChildTable child(ha_thd(), link.key->child);
+  TABLE *table_of_child = child.table();
+  if (table_of_child == nullptr) return has_child(*link.key);
   trx->begin_level(updates ? shared_->path : std::string());
-  MY_BITMAP *reads = child->read_set, *writes = child->write_set;
-  child->use_all_columns();
-  int error = handler->follow(link, key, table, is);
-  child->column_bitmaps_set(reads, writes);
+  MY_BITMAP *reads = table_of_child->read_set, *writes = table_of_child->write_set;
+  table_of_child->use_all_columns();
+  int error = static_cast<ha_shale *>(table_of_child->file)->follow(link, key, table, is);
+  table_of_child->column_bitmaps_set(reads, writes);
   trx->end_level();
   if (error != HA_ERR_FOUND_DUPP_KEY) return error;
   const unsigned number = trx->duplicate();
-  trx->note_duplicate_of_child(child->s->table_name.str,
-                               number < child->s->keys ? child->key_info[number].name.str : "");
+  const TABLE_SHARE *share = table_of_child->s;
+  trx->note_duplicate_of_child(share->table_name.str,
+                               number < share->keys ? share->key_info[number].name.str : "");
   return HA_ERR_FOREIGN_DUPLICATE_KEY;
 }
 

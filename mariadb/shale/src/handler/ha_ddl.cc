@@ -13,6 +13,7 @@
 #include "engine/errors.h"
 #include "engine/table_files.h"
 #include "engine/trees.h"
+#include "tables/constraint_text.h"
 
 using namespace shale_sql;
 
@@ -60,6 +61,26 @@ int refuse_over(const std::string &path) {
   return HA_ERR_TABLE_EXIST;
 }
 
+bool checks(THD *thd) {
+  return thd != nullptr && (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
+}
+
+// Those of a new table. Partitions have none; nor do tables that no list comes with.
+int foreign_keys_of(THD *thd, const std::string &path, TABLE *form, const HA_CREATE_INFO *info,
+                    const TableDef &def, ForeignKeys::List *keys) {
+  if (is_partition(path) || info->alter_info == nullptr) return 0;
+  const std::string known_as = known_path(thd, path, info->alter_info);
+  const Made made = is_intermediate(path) && !def.temporary ? Made::kCopy : Made::kTable;
+  const ConstraintTable table = {thd,  made, path, known_as, form, &def,
+                                 info->alter_info, def.temporary};
+  Constraints found;
+  if (int error = constraints_of(table, &found)) return error;
+  *keys = std::move(found.kept);
+  keys->insert(keys->end(), found.added.begin(), found.added.end());
+  const bool is_parent = made == Made::kTable && !def.temporary && checks(thd);
+  return is_parent && !fits_children(path, def) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
+}
+
 }  // namespace
 
 int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
@@ -89,10 +110,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   }
   describe_indexes(form, &def);
   ForeignKeys::List keys;
-  if (thd_sql_command(ha_thd()) == SQLCOM_CREATE_TABLE && !is_partition(name)) {
-    const ConstraintTable made = {ha_thd(), name, form, &def, def.temporary};
-    if (int error = constraints_of(made, &keys)) return error;
-  }
+  if (int error = foreign_keys_of(ha_thd(), name, form, info, def, &keys)) return error;
   std::vector<TreeHandle> trees;
   Error error = make_table_trees(def, &trees);
   if (!error && info->auto_increment_value > 1) {
@@ -118,8 +136,8 @@ Error partitions_of(const std::string &table, Tables *found) {
   return error;
 }
 
-Error rename_one(const std::string &from, const std::string &to) {
-  Error error = engine().catalog.rename(from, to);
+Error rename_one(const std::string &from, const std::string &known_as, const std::string &to) {
+  Error error = engine().catalog.rename(from, known_as, to);
   if (!error) SharedTable::note_renamed(from, to);
   return error;
 }
@@ -145,7 +163,7 @@ Error rename_all_partitions(const std::string &from, const std::string &to) {
   }
   for (size_t i = 0; !error && i < partitions.size(); i++) {
     const std::string &path = partitions[i].first;
-    error = rename_one(path, to + path.substr(from.size()));
+    error = rename_one(path, path, to + path.substr(from.size()));
   }
   if (error) return error;
   return rename_partition_list(from, to);
@@ -161,7 +179,7 @@ bool drops_by_name(THD *thd) {
 // Whether another table that stays has this one for its parent.
 static bool has_children_elsewhere(THD *thd, const std::string &path) {
   if (thd == nullptr || is_recovering() || is_intermediate(path)) return false;
-  if ((thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) != 0) return false;
+  if (!checks(thd)) return false;
   const std::string folder = path.substr(0, path.rfind(FN_LIBCHAR) + 1);
   const bool with_database = thd_sql_command(thd) == SQLCOM_DROP_DB;
   for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(path)) {
@@ -171,8 +189,22 @@ static bool has_children_elsewhere(THD *thd, const std::string &path) {
   return false;
 }
 
+// Whether a table, under the name that it gets, has what its foreign keys and its children need.
+static bool has_indexes_of_keys(const std::string &from, const std::string &known_as,
+                                const std::string &to) {
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  TableDef def;
+  if (!keys.any() || is_intermediate(to) || engine().catalog.read(from, &def)) return true;
+  for (const ForeignKeys::Shared &key : keys.of_child(from)) {
+    if (index_with(def, key->columns) == nullptr) return false;
+    if (key->parent == known_as && index_with(def, key->parent_columns) == nullptr) return false;
+  }
+  return fits_children(to, def) && (known_as == to || fits_children(known_as, def));
+}
+
 int ha_shale::delete_table(const char *name) {
-  if (has_children_elsewhere(ha_thd(), name)) return HA_ERR_ROW_IS_REFERENCED;
+  // Without a text: the server names no table then, as it does of InnoDB.
+  if (has_children_elsewhere(ha_thd(), name)) return failed(HA_ERR_ROW_IS_REFERENCED, "");
   const bool lost = is_lost(name);
   // A CREATE TABLE that was refused for it is undone.
   if (lost && !drops_by_name(ha_thd())) return HA_ERR_NO_SUCH_TABLE;
@@ -190,7 +222,12 @@ int ha_shale::delete_table(const char *name) {
 
 int ha_shale::rename_table(const char *from, const char *to) {
   if (!is_recovering() && is_lost(to)) return refuse_over(to);
-  Error error = rename_one(from, to);
+  std::string known_as = is_recovering() ? from : known_path(ha_thd(), from, nullptr);
+  if (is_intermediate(known_as)) known_as = to;
+  if (!is_recovering() && checks(ha_thd()) && !has_indexes_of_keys(from, known_as, to)) {
+    return HA_ERR_CANNOT_ADD_FOREIGN;
+  }
+  Error error = rename_one(from, known_as, to);
   if (!error || !is_recovering()) return note(std::move(error));
   if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(from)) error = rename_all_partitions(from, to);
   if (error) note_not_renamed(from);

@@ -2,8 +2,8 @@
 
 #include "handler/ha_shale.h"
 
-#include "ddl/constraints.h"
 #include "engine/engine.h"
+#include "tables/constraint_text.h"
 
 using namespace shale_sql;
 
@@ -100,7 +100,12 @@ int ha_shale::get_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) {
 }
 
 int ha_shale::get_parent_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) {
-  return add_infos(thd, engine().catalog.foreign_keys().of_parent(shared_->path), list);
+  ForeignKeys::List keys;
+  for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(shared_->path)) {
+    // Without its index nothing of the parent matters to them, as in InnoDB.
+    if (index_with(*shared_->def, key->parent_columns) != nullptr) keys.push_back(key);
+  }
+  return add_infos(thd, keys, list);
 }
 
 bool ha_shale::referenced_by_foreign_key() const noexcept {

@@ -3,6 +3,7 @@
 
 #include "handler/ha_shale.h"
 
+#include "ddl/constraints.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
@@ -92,10 +93,18 @@ int ha_shale::end_copy() {
     }
   }
   load_.copy.reset();
+  if (error == 0) error = prove_copy();
   if (error == 0) error = note(shared_->keep_number());
   SharedTable::note_new_trees(shared_->path);
   shared_->new_trees = SharedTable::new_trees_count();
   return error;
+}
+
+int ha_shale::prove_copy() {
+  const ForeignKeys &keys = engine().catalog.foreign_keys();
+  if (!keys.any()) return 0;
+  return prove(keys.of_child(shared_->path), known_path(ha_thd(), shared_->path, nullptr),
+               *shared_->def);
 }
 
 // Loads that the user allows to be cut into parts.

@@ -5,8 +5,9 @@
 #include "handler/ha_shale.h"
 
 #include "codec/key_shape.h"
-#include "ddl/constraints.h"
+#include "engine/engine.h"
 #include "engine/errors.h"
+#include "tables/constraint_text.h"
 #include "tables/links.h"
 #include "txn/trx.h"
 
@@ -14,55 +15,29 @@ using namespace shale_sql;
 
 namespace {
 
+// Between two looks at whether the statement was killed.
+constexpr uint64_t kEntriesBetweenLooks = 1024;
+
 bool checks(THD *thd) {
   return (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
 }
 
-Error damaged(const std::string &path) {
-  return Error(kErrDamagedRow, "an entry of an index of " + path + " is damaged");
-}
-
-// Until the transaction ends nobody changes the other table's definition.
-bool lock_definition(THD *thd, const std::string &path) {
-  std::string database, table;
-  names_of(path, &database, &table);
-  MDL_request request;
-  MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), table.c_str(), MDL_SHARED_READ,
-                   MDL_TRANSACTION);
-  return thd->mdl_context.acquire_lock(&request, thd->variables.lock_wait_timeout);
-}
-
-// The key of an own index as it begins keys of the other side's. False: no row of it can match.
-Error key_of_other(const Link &link, std::string_view key, const std::string &path,
-                   std::string *other, bool *possible) {
-  bool is_damaged = false;
-  *possible = !has_null(key, link.own_parts, link.columns, &is_damaged);
-  if (is_damaged) return damaged(path);
-  if (!*possible) return 0;
-  other->clear();
-  switch (translate_key(key, link.own_parts, link.other_parts, link.columns, other)) {
-    case Translated::kDamaged:
-      return damaged(path);
-    case Translated::kNoMatch:
-      other->clear();
-      break;
-    case Translated::kKey:
-      break;
-  }
-  return 0;
-}
-
 }  // namespace
 
-// At a statement's first write. The definitions of the other sides stay as they are from here on,
-// so they are looked at once more if they have changed before that.
+// At a statement's first write, and again if a foreign key was made or dropped meanwhile. The
+// definitions of the other sides stay as they are from here on, so they are looked at once more if
+// they have changed before that.
 int ha_shale::begin_references() {
   references_.reset();
-  if (links_version() == 0) return 0;
   THD *thd = ha_thd();
   for (;;) {
-    if (int error = note(shared_->links(&references_))) return error;
-    if (references_->empty()) return references_.reset(), 0;
+    references_version_ = links_version();
+    if (references_version_ == 0) return 0;
+    std::shared_ptr<const Links> links;
+    if (int error = note(shared_->links(&links))) return error;
+    references_version_ = links->version;
+    if (links->empty()) return 0;
+    references_ = std::move(links);
     if (!checks(thd)) return 0;
     for (const Link &link : references_->parents) {
       if (lock_definition(thd, link.key->parent)) return HA_ERR_LOCK_WAIT_TIMEOUT;
@@ -70,9 +45,12 @@ int ha_shale::begin_references() {
     for (const Link &link : references_->children) {
       if (lock_definition(thd, link.key->child)) return HA_ERR_LOCK_WAIT_TIMEOUT;
     }
-    if (references_->version == links_version()) return 0;
+    if (references_version_ == links_version()) return 0;
   }
 }
+
+// Of a copy only those are looked at that the statement adds.
+static bool is_looked_at(const Link &link, bool copies) { return !copies || link.key->unproven; }
 
 bool ha_shale::has_parents(size_t place) const {
   if (references_ == nullptr) return false;
@@ -131,6 +109,7 @@ int ha_shale::check_parents(size_t place, const RowKeys &keys) {
   if (int error = write_part()) return error;
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
   for (const Link &link : references_->parents) {
+    if (!is_looked_at(link, load_.in_parts == Load::Parts::kOfCopy)) continue;
     if (link.place == Link::kNone && place == 0) return no_parent(*link.key);
     if (link.place != place || link.key.get() == following_) continue;
     bool possible = false, found = false;
@@ -187,4 +166,69 @@ int ha_shale::check_children(size_t place, const RowKeys &keys, const uchar *was
     if (found) return has_child(*link.key);
   }
   return 0;
+}
+
+// After a row was written. A foreign key that was made since the statement began does not wait for
+// it: its child's rows ask for the lock of the parent's entry, which the row has had from then on.
+int ha_shale::check_late_children(const RowKeys &keys, const uchar *was, const uchar *is) {
+  if (references_version_ == links_version()) return 0;
+  if (int error = begin_references()) return error;
+  for (size_t place = 0; place < indexes_.size(); place++) {
+    if (int error = check_children(place, keys, was, is)) return error;
+  }
+  return 0;
+}
+
+// Whether all rows of a child have their parents: of foreign keys that a statement adds. `known_as`
+// and `def` are those of the child as it will be.
+int ha_shale::prove(const ForeignKeys::List &keys, const std::string &known_as,
+                    const TableDef &def) {
+  for (const ForeignKeys::Shared &key : keys) {
+    if (!key->unproven) continue;
+    ForeignKey told = *key;
+    told.child = known_as;
+    Link link;
+    if (int error = note(link_of(key, known_as, def, true, &link))) return error;
+    if (link.place == Link::kNone) return no_parent(told);
+    const std::string name = tree_name(def.table_id, def.indexes[link.place].id);
+    shale_tree *opened = nullptr;
+    if (int error = consume_error(
+            shale_tree_open(engine().db, name.c_str(), SHALE_TREE_THERE, nullptr, &opened))) {
+      return error;
+    }
+    const TreeHandle tree(opened);
+    if (int error = prove_entries(link, told, tree.get())) return error;
+  }
+  return 0;
+}
+
+// Each parent is locked: nobody removes it until the foreign key can be seen. So are the entries,
+// for which transactions may be prepared.
+int ha_shale::prove_entries(const Link &link, const ForeignKey &told, const shale_tree *tree) {
+  shale_txn *txn = nullptr;
+  if (int error = note(trx()->get(&txn))) return error;
+  Cursor cursor;
+  int error = note(cursor.begin(txn, tree, SHALE_LOCK_SHARED, {}, false, {}, false, false));
+  std::string last;
+  for (uint64_t entries = 1; error == 0; entries++) {
+    bool found = false, possible = false, has_parent = false;
+    error = note(cursor.step(txn, false, &found));
+    if (error != 0 || !found) return error;
+    if (entries % kEntriesBetweenLooks == 0) {
+      if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+      thd_progress_report(ha_thd(), entries, std::max<ha_rows>(stats.records, entries));
+    }
+    size_t end = 0;
+    if (!columns_end(cursor.key(), link.own_parts, link.columns, &end)) {
+      return failed(kErrDamagedRow, "an entry of an index of " + told.child + " is damaged");
+    }
+    if (cursor.key().substr(0, end) == last) continue;
+    last.assign(cursor.key().substr(0, end));
+    std::string key;
+    if ((error = note(key_of_other(link, last, told.child, &key, &possible)))) return error;
+    if (!possible) continue;
+    if (link.other != nullptr && !key.empty()) error = look_up_other(link, key, &has_parent);
+    if (error == 0 && !has_parent) return no_parent(told);
+  }
+  return error;
 }

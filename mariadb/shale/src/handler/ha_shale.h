@@ -294,6 +294,11 @@ class ha_shale final : public handler {
   int check_parents(size_t place, const RowKeys &keys);
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
   int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
+  int check_late_children(const RowKeys &keys, const uchar *was, const uchar *is);
+  int prove(const shale_sql::ForeignKeys::List &keys, const std::string &known_as,
+            const shale_sql::TableDef &def);
+  int prove_entries(const shale_sql::Link &link, const shale_sql::ForeignKey &told,
+                    const shale_tree *tree);
 
   // Actions of foreign keys (ha_cascade)
   shale_sql::ForeignAction action_of(const shale_sql::Link &link, const uchar *is) const;
@@ -324,6 +329,7 @@ class ha_shale final : public handler {
   };
   void begin_copy(bool ignore);
   int end_copy();
+  int prove_copy();
   int load_row(const uchar *row, const RowKeys &keys);
   int show_duplicate(size_t place);
   int end_part(size_t bytes);
@@ -416,6 +422,7 @@ class ha_shale final : public handler {
   RowKeys was_, is_;
   shale_sql::RowWrite row_write_;
   std::shared_ptr<const shale_sql::Links> references_;  // of a statement that writes; or none
+  uint64_t references_version_ = 0;                       // of all foreign keys, as it has them
   const shale_sql::ForeignKey *following_ = nullptr;  // whose action changes the row
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;

@@ -178,10 +178,13 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
   bool same_primary = was.primary == is.primary;
   if (!same_primary) {
     row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
+    if (int error = check_children(0, was, old_row, new_row)) return error;
     if (int error = check_parents(0, is)) return error;
   }
   add_row(new_row, is, same_primary ? SHALE_ACTION_PUT : insert_action());
-  if (int error = check_children(0, was, old_row, new_row)) return error;
+  if (same_primary) {
+    if (int error = check_children(0, was, old_row, new_row)) return error;
+  }
   for (size_t place = 1; place < indexes_.size(); place++) {
     const Index &index = indexes_[place];
     const std::string &key = is.keys[place], &value = is.values[place];
@@ -211,6 +214,7 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
   int error = begin_row();
   if (error == 0) error = end_row(add_change(old_row, new_row, was_, is_));
+  if (error == 0) error = check_late_children(was_, old_row, new_row);
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
   return tell_server(ha_thd(), error);
@@ -227,6 +231,7 @@ int ha_shale::delete_row(const uchar *buf) {
     error = check_children(index, was_, buf, nullptr);
   }
   error = end_row(error);
+  if (error == 0) error = check_late_children(was_, buf, nullptr);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);
 }

@@ -4,8 +4,9 @@
 
 #include "server.h"
 
-#include "ddl/constraints.h"
+#include "codec/key_shape.h"
 #include "engine/engine.h"
+#include "tables/constraint_text.h"
 
 namespace shale_sql {
 
@@ -13,6 +14,10 @@ namespace {
 
 size_t place_of(const TableDef &def, const IndexDef *index) {
   return index == nullptr ? Link::kNone : static_cast<size_t>(index - def.indexes.data());
+}
+
+Error damaged(const std::string &path) {
+  return Error(kErrDamagedRow, "an entry of an index of " + path + " is damaged");
 }
 
 Error open_other(const std::string &path, const TableDef &own, const std::string &own_path,
@@ -40,8 +45,10 @@ Error open_other(const std::string &path, const TableDef &own, const std::string
   return error;
 }
 
-Error make_link(const ForeignKeys::Shared &key, const std::string &path, const TableDef &def,
-                bool is_child, Link *link) {
+}  // namespace
+
+Error link_of(const ForeignKeys::Shared &key, const std::string &path, const TableDef &def,
+              bool is_child, Link *link) {
   const std::vector<std::string> &own = is_child ? key->columns : key->parent_columns;
   const std::vector<std::string> &other = is_child ? key->parent_columns : key->columns;
   link->key = key;
@@ -52,7 +59,33 @@ Error make_link(const ForeignKeys::Shared &key, const std::string &path, const T
   return open_other(is_child ? key->parent : key->child, def, path, other, link);
 }
 
-}  // namespace
+Error key_of_other(const Link &link, std::string_view key, const std::string &path,
+                   std::string *other, bool *possible) {
+  bool is_damaged = false;
+  *possible = !has_null(key, link.own_parts, link.columns, &is_damaged);
+  if (is_damaged) return damaged(path);
+  other->clear();
+  if (!*possible || link.other == nullptr) return 0;
+  switch (translate_key(key, link.own_parts, link.other_parts, link.columns, other)) {
+    case Translated::kDamaged:
+      return damaged(path);
+    case Translated::kNoMatch:
+      other->clear();
+      break;
+    case Translated::kKey:
+      break;
+  }
+  return 0;
+}
+
+bool lock_definition(THD *thd, const std::string &path) {
+  std::string database, table;
+  names_of(path, &database, &table);
+  MDL_request request;
+  MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), table.c_str(), MDL_SHARED_READ,
+                   MDL_TRANSACTION);
+  return thd->mdl_context.acquire_lock(&request, thd->variables.lock_wait_timeout);
+}
 
 uint64_t links_version() {
   const ForeignKeys &keys = engine().catalog.foreign_keys();
@@ -67,11 +100,11 @@ Error links_of(const std::string &path, const TableDef &def, std::shared_ptr<con
   const ForeignKeys &keys = engine().catalog.foreign_keys();
   for (const ForeignKeys::Shared &key : keys.of_child(path)) {
     links->parents.emplace_back();
-    if (Error error = make_link(key, path, def, true, &links->parents.back())) return error;
+    if (Error error = link_of(key, path, def, true, &links->parents.back())) return error;
   }
   for (const ForeignKeys::Shared &key : keys.of_parent(path)) {
     links->children.emplace_back();
-    if (Error error = make_link(key, path, def, false, &links->children.back())) return error;
+    if (Error error = link_of(key, path, def, false, &links->children.back())) return error;
   }
   *found = std::move(links);
   return 0;

@@ -9,7 +9,10 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+class THD;
 
 namespace shale_sql {
 
@@ -23,11 +26,10 @@ struct Link {
   size_t place = 0;
   std::vector<PartDef> own_parts;
   size_t other_place = kNone;
-  // The index of the other side, and its place there; no tree: it has none, or the table is not there.
+  // The index of the other side, and its place there; no tree: there is none, or not the table.
   TreeHandle other;
   std::vector<PartDef> other_parts;
   bool is_whole_unique = false;  // the columns are all of a unique index of the other side
-
 };
 
 struct Links {
@@ -39,6 +41,15 @@ struct Links {
 
 // Those of a table with this definition.
 Error links_of(const std::string &path, const TableDef &def, std::shared_ptr<const Links> *found);
+// That of one key, which may be published later. `path`: by which the key knows the table.
+Error link_of(const ForeignKeys::Shared &key, const std::string &path, const TableDef &def,
+              bool is_child, Link *link);
+// The key of an own index as it begins keys of the other side's. Not `possible`: no row of it can
+// match. Empty: none that is there can. `path`: for the error's text.
+Error key_of_other(const Link &link, std::string_view key, const std::string &path,
+                   std::string *other, bool *possible);
+// Until the transaction ends nobody changes a table's definition. True: an error was told.
+bool lock_definition(THD *thd, const std::string &path);
 // Changes with each foreign key and each definition; 0: there are no foreign keys at all.
 uint64_t links_version();
 
