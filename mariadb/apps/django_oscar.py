@@ -284,7 +284,7 @@ def admin(browser: Browser) -> None:
     browser.press('[name="index"]')
     browser.keep("admin: products to be deleted", "#content", "Are you sure")
     browser.press('#content form [type="submit"]')
-    browser.keep("admin: products deleted", "#content", "Successfully deleted")
+    browser.keep("admin: products deleted", "body", "Successfully deleted")
 
 
 LISTS = (
@@ -319,8 +319,12 @@ def upgrade(site: Site, browser: Browser) -> None:
     send(browser, "dashboard/partners/create/", "upgraded: partner", "Neuer 蛙", name="Neuer 蛙")
     browser.go("admin/catalogue/product/7/delete/")
     browser.press('#content form [type="submit"]')
-    browser.keep("upgraded: product deleted", "#content", "was deleted successfully")
-    data = manage(site, NEW, "dumpdata", "--exclude=sessions", "--exclude=contenttypes", "--exclude=auth.Permission")
+    browser.keep("upgraded: product deleted", "body", "was deleted successfully")
+    data = manage(
+        site, NEW, "dumpdata", "--exclude=sessions", "--exclude=contenttypes", "--exclude=auth.Permission",
+        # A view that no migration makes.
+        "--exclude=catalogue.ProductCategoryHierarchy",
+    )
     (site.work / "data.json").write_text(data)
     # Into the tables as they are, in one transaction, with checks of foreign keys at its end.
     manage(site, NEW, "loaddata", str(site.work / "data.json"))
