@@ -42,12 +42,15 @@ def tables(server: Server, database: str) -> dict[str, str]:
     return {str(name): str(engine) for name, engine in rows}
 
 
-def definitions(server: Server, database: str) -> dict[str, str]:
-    """`SHOW CREATE TABLE`, without engine and the next number."""
+def definitions(server: Server, database: str, ignored: str | None = None) -> dict[str, str]:
+    """`SHOW CREATE TABLE`, without engine and the next number. With ignored names, its lines are sorted."""
     made = {}
     for table in tables(server, database):
         text = str(server.run(f"show create table `{database}`.`{table}`")[0][1])
-        made[table] = re.sub(r" (ENGINE|AUTO_INCREMENT)=\w+", "", text)
+        text = re.sub(r" (ENGINE|AUTO_INCREMENT)=\w+", "", text)
+        if ignored is not None:
+            text = "\n".join(sorted(re.sub(r",$", "", line) for line in re.sub(ignored, "name", text).splitlines()))
+        made[table] = text
     return made
 
 

@@ -35,7 +35,8 @@ def walk(application: ModuleType, engine: str, layout: Layout, port: int, databa
 
     An application's module has NAME, VERSION, `install` and `use`. It may have PACKAGES of Debian's to
     unpack, FOLDERS of these that the site is made of, REMOVED files of the site; `prepare`, before it is
-    served; `serve`, if not by PHP; `upgrade`, after its use; IGNORED and IGNORED_ROWS (tables.py).
+    served; `serve`, if not by PHP; `upgrade`, after its use; and what is not compared: IGNORED and IGNORED_ROWS
+    (tables.py), IGNORED_NAMES in definitions.
     """
     work = pathlib.Path(os.environ["APPS_WORK"]) / f"{application.NAME}-{engine}"
     shutil.rmtree(work, ignore_errors=True)
@@ -56,7 +57,10 @@ def walk(application: ModuleType, engine: str, layout: Layout, port: int, databa
     image = picture(work / "Fröschchen.png")
     said = go(application, site, image)
     outcome = Outcome(
-        said, tables.tables(server, site.database), tables.definitions(server, site.database),
+        said, tables.tables(server, site.database),
+        tables.definitions(
+            server, site.database, getattr(application, "IGNORED_NAMES", None)
+        ),
         tables.foreign_keys(server, site.database),
         tables.contents(server, site.database, application.IGNORED, application.IGNORED_ROWS),
         tables.checked(server, site.database) + tables.orphans(server, site.database)
