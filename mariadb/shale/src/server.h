@@ -4,9 +4,12 @@
 #include <my_global.h>
 #include <mysql_version.h>
 #include <sql_class.h>
+#include <sql_parse.h>
+#include <sql_show.h>
 #include <sql_table.h>
 #include <handler.h>
 #include <table.h>
+#include <table_cache.h>
 #include <field.h>
 #include <key.h>
 #include <log.h>

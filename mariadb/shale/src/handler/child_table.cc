@@ -2,8 +2,6 @@
 
 #include "handler/child_table.h"
 
-#include <table_cache.h>
-
 #include "tables/constraint_text.h"
 
 // Of the server, which declares it where it is used.

@@ -8,9 +8,9 @@
 
 namespace shale_sql {
 
-// The one that the server has opened with the statement's tables, or else one of its own. The server
-// does not know of all children: a prepared statement keeps the list of its first execution, and
-// what ON UPDATE does after ON DELETE SET NULL is not asked for.
+// The one that the server has opened with the statement's tables, or else one of its own. The
+// server does not know of all children: a prepared statement keeps the list of its first execution,
+// and what ON UPDATE does after ON DELETE SET NULL is not asked for.
 class ChildTable {
  public:
   ChildTable(THD *thd, const std::string &path);

@@ -2,8 +2,6 @@
 
 #include "tables/constraint_text.h"
 
-#include <sql_show.h>
-
 #include "server.h"
 
 namespace shale_sql {

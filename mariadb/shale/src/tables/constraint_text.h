@@ -25,8 +25,8 @@ std::string full_name_of(const std::string &path);
 // database than the child is named with it.
 std::string clause_of(const ForeignKey &key);
 
-// The first index, the primary key first, that begins with the columns, whole and in order; nullptr:
-// there is none.
+// The first index, the primary key first, that begins with the columns, whole and in order;
+// nullptr: there is none.
 const IndexDef *index_with(const TableDef &def, const std::vector<std::string> &columns);
 
 }  // namespace shale_sql
