@@ -36,7 +36,7 @@ def walk(application: ModuleType, engine: str, layout: Layout, port: int, databa
     An application's module has NAME, VERSION, `install` and `use`. It may have PACKAGES of Debian's to
     unpack, FOLDERS of these that the site is made of, REMOVED files of the site; `prepare`, before it is
     served; `serve`, if not by PHP; `upgrade`, after its use; and what is not compared: IGNORED and IGNORED_ROWS
-    (tables.py), IGNORED_NAMES in definitions.
+    (tables.py), IGNORED_LINES of definitions.
     """
     work = pathlib.Path(os.environ["APPS_WORK"]) / f"{application.NAME}-{engine}"
     shutil.rmtree(work, ignore_errors=True)
@@ -59,7 +59,7 @@ def walk(application: ModuleType, engine: str, layout: Layout, port: int, databa
     outcome = Outcome(
         said, tables.tables(server, site.database),
         tables.definitions(
-            server, site.database, getattr(application, "IGNORED_NAMES", None)
+            server, site.database, getattr(application, "IGNORED_LINES", None)
         ),
         tables.foreign_keys(server, site.database),
         tables.contents(server, site.database, application.IGNORED, application.IGNORED_ROWS),

@@ -10,17 +10,18 @@ FORMATS = Section(
     "Row formats, compression, encryption", "",
     (
         Feature(
-            "`ROW_FORMAT=REDUNDANT`, `COMPACT`, `DYNAMIC` are taken", "types", "?",
+            "`ROW_FORMAT=REDUNDANT`, `COMPACT`, `DYNAMIC` are taken", "compatibility.py", "?",
             ("create table t1 (a int) row_format=redundant", "create table t2 (a int) row_format=compact",
              "create table t (a int) row_format=dynamic", SHOWN), "(1)",
             note="SHALE keeps the word; a row has one form",
         ),
         Feature(
-            "`ROW_FORMAT=COMPRESSED`, `KEY_BLOCK_SIZE`", "refused", "no",
+            "`ROW_FORMAT=COMPRESSED`, `KEY_BLOCK_SIZE`", "compatibility.py", "no",
             ("create table t (a int) row_format=compressed key_block_size=8",
              "select row_format from information_schema.tables where table_schema = database()"),
             "(Compressed)",
-            note="SHALE compresses by `COMPRESSION`, MyRocks by settings of a column family",
+            says={"shale": "partly"},
+            note="SHALE keeps the words, and compresses by `COMPRESSION`; MyRocks by settings of column families",
         ),
         Feature(
             "Compression of a table's pages or blocks", "dictionary", "yes",
@@ -38,12 +39,12 @@ FORMATS = Section(
             says={"rocksdb": "no"}, note="MyRocks: by a restart with other settings",
         ),
         Feature(
-            "Compressed columns (`COMPRESSED`)", "types", "?",
+            "Compressed columns (`COMPRESSED`)", "compatibility.py", "?",
             ("create table t (a text compressed)", "insert into t values (repeat('a', 1000))",
              "select length(a) from t"), "(1000)",
         ),
         Feature(
-            "Encryption of a table (`ENCRYPTED=YES`)", "refused", "yes",
+            "Encryption of a table (`ENCRYPTED=YES`)", "compatibility.py", "yes",
             ("create table t (a int) encrypted=yes", "insert into t values (1)",
              "select count(*) from information_schema.innodb_tablespaces_encryption e"
              " where e.name = concat(database(), '/t') and e.encryption_scheme = 1"), "(1)",
@@ -55,7 +56,7 @@ FORMATS = Section(
             note="of InnoDB only freed pages, since 10.5; files of a log-structured tree are removed whole",
         ),
         Feature(
-            "Folder of a table's own (`DATA DIRECTORY`)", "refused", "no",
+            "Folder of a table's own (`DATA DIRECTORY`)", "compatibility.py", "no",
             ("create table t (a int) data directory='/tmp'",
              "select create_options like '%DATA DIRECTORY%' or create_options like '%data_directory%'"
              " from information_schema.tables where table_schema = database()"),
@@ -67,31 +68,31 @@ FORMATS = Section(
              "insert into t values (1, repeat('x', 20000000))", "select length(a) from t"), "(20000000)",
         ),
         Feature(
-            "1,017 columns", "types", "?",
+            "1,017 columns", "compatibility.py", "?",
             ("create table t (" + ", ".join(f"c{n} tinyint" for n in range(1017)) + ")", SHOWN), "(1)",
         ),
         Feature(
-            "2,000 columns", "types", "?",
+            "2,000 columns", "compatibility.py", "?",
             ("create table t (" + ", ".join(f"c{n} tinyint" for n in range(2000)) + ")", SHOWN), "(1)",
             note="beyond InnoDB's limit",
         ),
         Feature(
-            "64 secondary indexes", "types", "yes",
+            "64 secondary indexes", "compatibility.py", "yes",
             ("create table t (id int primary key, "
              + ", ".join(f"c{n} int, key (c{n})" for n in range(63)) + ")", SHOWN), "(1)",
             note="the server takes 64 of a table, the primary key among them",
         ),
         Feature(
-            "Keys of 3,072 bytes", "collations", "?",
+            "Keys of 3,072 bytes", "compatibility.py", "?",
             ("create table t (a varchar(3072) character set latin1, key (a))", SHOWN), "(1)",
         ),
         Feature(
-            "Rows of 65,535 bytes", "blobs", "?",
+            "Rows of 65,535 bytes", "compatibility.py", "?",
             ("create table t (a varbinary(65000)) row_format=dynamic",
              "insert into t values (repeat('a', 65000))", "select length(a) from t"), "(65000)",
         ),
         Feature(
-            "Fixed rows that fill a page twice over", "blobs", "?",
+            "Fixed rows that fill a page twice over", "compatibility.py", "?",
             ("create table t (" + ", ".join(f"c{n} binary(250)" for n in range(200)) + ")",
              "insert into t (c1) values ('a')", "select count(*) from t"), "(1)",
             note="InnoDB's rows, without long columns, have to fit twice into a page: 1118",
@@ -119,16 +120,16 @@ COLUMNS = Section(
             "(2)",
         ),
         Feature(
-            "`CHECK` constraints", "types", "yes",
+            "`CHECK` constraints", "compatibility.py", "yes",
             ("create table t (a int check (a > 1))", "insert into t values (1)"), "error 4025",
         ),
         Feature(
-            "Expressions as defaults", "types", "yes",
+            "Expressions as defaults", "collations", "yes",
             ("create table t (a int, b int default (a + 2))", "insert into t (a) values (1)",
              "select b from t"), "(3)",
         ),
         Feature(
-            "Invisible columns", "types", "?",
+            "Invisible columns", "compatibility.py", "?",
             ("create table t (a int, b int invisible)", "insert into t values (1)", "select * from t"), "(1)",
         ),
         Feature(
@@ -139,16 +140,16 @@ COLUMNS = Section(
             "({},6ccd780c-baba-1026-9564-5b8c656024db,::1)",
         ),
         Feature(
-            "Geometries as values", "types", "yes",
+            "Geometries as values", "compatibility.py", "yes",
             ("create table t (a point)", "insert into t values (point(1, 2))", "select st_x(a) from t"), "(1.0)",
         ),
         Feature(
-            "System-versioned tables, and their history", "alter_copy", "?",
+            "System-versioned tables, and their history", "unique_checked", "?",
             ("create table t (a int primary key, b int) with system versioning", "insert into t values (1, 1)",
              "update t set b = 2", "select count(*) from t for system_time all"), "(2)",
         ),
         Feature(
-            "Versions by transaction id", "refused", "?",
+            "Versions by transaction id", "compatibility.py", "?",
             ("create table t (a int, s bigint unsigned generated always as row start,"
              " e bigint unsigned generated always as row end, period for system_time (s, e))"
              " with system versioning", "insert into t (a) values (1)", "select count(*) from t"), "(1)",
@@ -215,7 +216,7 @@ INDEXES = Section(
              "insert into t values (1, '2000-06-01', '2001-12-31')"), "error 1062",
         ),
         Feature(
-            "Ignored indexes", "index_reads", "?",
+            "Ignored indexes", "compatibility.py", "?",
             ("create table t (a int, key k (a) ignored)", SHOWN), "(1)",
         ),
         Feature(
@@ -267,7 +268,7 @@ SPACES = Section(
             says={"innodb": "yes", "shale": "yes", "rocksdb": "yes"}, note="InnoDB: with a file for each table",
         ),
         Feature(
-            "Export and import of a table's files", "", "no",
+            "Export and import of a table's files", "compatibility.py", "no",
             ("create table t (a int primary key)", "insert into t values (1)", "flush tables t for export",
              "unlock tables", "alter table t discard tablespace"), None,
             note="of SHALE the whole database is copied: `mariadb/backup`",

@@ -52,7 +52,7 @@ TRANSACTIONS = Section(
              "B: update t set b = 9"), "error 1205",
         ),
         Feature(
-            "`START TRANSACTION WITH CONSISTENT SNAPSHOT`", "transactions", "yes",
+            "`START TRANSACTION WITH CONSISTENT SNAPSHOT`", "isolation", "yes",
             (*SETUP, "start transaction with consistent snapshot", "B: update t set b = 9",
              "select b from t where a = 1"), "(1)",
         ),
@@ -95,7 +95,7 @@ TRANSACTIONS = Section(
             note="`SHOW ENGINE ... STATUS`; MyRocks: `SHOW ENGINE ROCKSDB TRANSACTION STATUS`",
         ),
         Feature(
-            "`LOCK TABLES`", "locks", "?",
+            "`LOCK TABLES`", "compatibility.py", "?",
             (*SETUP, "lock tables t write", "B: set lock_wait_timeout = 1", "B: select * from t"), "error 1205",
         ),
         Feature(
@@ -246,7 +246,7 @@ OPERATION = Section(
             "Galera", "", "yes", says={"innodb": "yes", "shale": "no", "rocksdb": "no"},
         ),
         Feature(
-            "Memory that changes while the server runs", "", "no",
+            "Memory that changes while the server runs", "compatibility.py", "no",
             ("set global innodb_buffer_pool_size = 64 * 1024 * 1024",),
             of={"shale": ("set global shale_memory = 64 * 1024 * 1024",),
                 "rocksdb": ("set global rocksdb_block_cache_size = 64 * 1024 * 1024",)},
@@ -259,7 +259,7 @@ OPERATION = Section(
             "`SHOW ENGINE ... STATUS`", "status", "yes", ("show engine ENGINE status",),
         ),
         Feature(
-            "Transactions and locks as tables", "status", "?",
+            "Transactions and locks as tables", "transactions", "?",
             ("select count(*) >= 0 from information_schema.innodb_trx, information_schema.innodb_locks",), "(1)",
             of={"shale": ("select count(*) >= 0 from information_schema.shale_transactions,"
                           " information_schema.shale_locks",),
@@ -277,11 +277,11 @@ OPERATION = Section(
         Feature("`CHECK TABLE` finds damage, `EXTENDED` what indexes lack", "check.py", "yes",
                 (*SETUP, "check table t extended"), says={"rocksdb": "yes"}),
         Feature(
-            "`OPTIMIZE TABLE`, defragmentation", "rewritten", "yes",
+            "`OPTIMIZE TABLE`, defragmentation", "alter", "yes",
             (*SETUP, "optimize table t"), None, note="SHALE compacts; InnoDB makes the table anew",
         ),
         Feature(
-            "`CHECKSUM TABLE`", "same_rows", "?", (*SETUP, "checksum table t"), None,
+            "`CHECKSUM TABLE`", "check", "?", (*SETUP, "checksum table t"), None,
         ),
         Feature("`HANDLER`", "handler", "?", (*SETUP, "handler t open", "handler t read first"), "(1,1)"),
         Feature(
