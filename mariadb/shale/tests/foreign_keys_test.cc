@@ -91,7 +91,7 @@ void tables_are_renamed() {
 // A parent is renamed while ALTER TABLE copies its child.
 void copies_follow_too() {
   ForeignKeys keys(kRules);
-  keys.apply({{}, {shared(key("./d/c", "k", "./d/p")), shared(key("./d/#sql-1", "k", "./d/p"))}});
+  keys.apply({{}, {shared(key("./d/c", "k", "./d/p")), shared(key("./d/#sql-1", "k", "./d/p"))}, {}});
   keys.apply(keys.renamed("./d/p", "./d/p", "./d/q"));
   keys.apply(keys.renamed("./d/c", "./d/c", "./d/#sql-2"));
   keys.apply(keys.renamed("./d/#sql-1", "./d/c", "./d/c"));
@@ -99,9 +99,38 @@ void copies_follow_too() {
   CHECK(keys.of_parent("./d/q").size() == 1 && keys.of_child("./d/c")[0]->parent == "./d/q");
 }
 
+// Between its two names a table is waited for by the one that it had.
+void intermediate_children_are_known() {
+  ForeignKeys keys(kRules);
+  keys.apply({{}, {shared(key("./d/c", "k", "./d/p"))}, {}, {}});
+  CHECK(keys.intermediate_of_parent("./d/p").empty());
+  keys.apply(keys.renamed("./d/c", "./d/c", "./d/#sql-2"));
+  CHECK(keys.of_parent("./d/p").empty());
+  CHECK(keys.intermediate_of_parent("./d/p")[0]->known_as == "./d/c");
+  keys.apply(keys.renamed("./d/#sql-2", "./d/c", "./d/c"));
+  CHECK(keys.of_parent("./d/p")[0]->known_as.empty());
+}
+
+// A copy with another name comes while the old table is there, and is the parent of its children.
+void copies_get_other_names() {
+  ForeignKeys keys(kRules);
+  keys.apply({{}, {shared(key("./d/c", "k", "./d/p")), shared(key("./d/c", "c_ibfk_1", "./d/c")),
+                   shared(key("./d/u", "u_ibfk_1", "./d/c")),
+                   shared(key("./d/#sql-1", "k", "./d/p")),
+                   shared(key("./d/#sql-1", "c_ibfk_1", "./d/c"))}, {}});
+  const ForeignKeys::Change change = keys.renamed("./d/#sql-1", "./d/c", "./d/cc");
+  CHECK(change.replaced == "./d/c" && keys.taken_by(change).empty());
+  keys.apply(change);
+  keys.apply(keys.dropped("./d/c"));
+  CHECK(keys.of_child("./d/c").empty() && keys.of_child("./d/u")[0]->parent == "./d/cc");
+  const ForeignKeys::List own = keys.of_child("./d/cc");
+  CHECK(own.size() == 2 && own[0]->name == "cc_ibfk_1" && own[0]->parent == "./d/cc");
+  CHECK(keys.named("./d/x", "k")->child == "./d/cc");
+}
+
 void names_are_taken_once() {
   ForeignKeys keys(kRules);
-  keys.apply({{}, {shared(key("./d/t", "Mine", "./d/p"))}});
+  keys.apply({{}, {shared(key("./d/t", "Mine", "./d/p"))}, {}});
   const auto same_name = shared(key("./d/u", "mINE", "./d/p"));
   CHECK(keys.taken_by({{}, {same_name}}) == "mINE");
   CHECK(keys.taken_by({keys.of_child("./d/t"), {same_name}}).empty());
@@ -209,6 +238,8 @@ void is_as_the_model() {
 int main() {
   shale_sql::bytes_come_back();
   shale_sql::tables_are_renamed();
+  shale_sql::intermediate_children_are_known();
+  shale_sql::copies_get_other_names();
   shale_sql::copies_follow_too();
   shale_sql::names_are_taken_once();
   shale_sql::is_as_the_model();

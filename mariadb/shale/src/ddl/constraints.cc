@@ -56,9 +56,9 @@ class Reader {
   int run(Constraints *found);
 
  private:
-  void keep(const ForeignKeys::Shared &key, Constraints *found) const;
+  int keep(const ForeignKeys::Shared &key, Constraints *found) const;
   int add(const Foreign_key &from);
-  int refuse_versioned(const ForeignKey &key);
+  int refuse_versioned(const ForeignKey &key) const;
   int take(const Foreign_key &from, ForeignKey *key);
   int name_automatic(ForeignKey *key);
   void count_from(const std::string &name);
@@ -74,7 +74,7 @@ class Reader {
   int check_names(const ForeignKeys::List &gone);
   int refuse_name(const ForeignKey &key);
   // Warning 150, then the number that becomes 1005.
-  int refuse(const ForeignKey &key, const char *with, const std::string &why);
+  int refuse(const ForeignKey &key, const char *with, const std::string &why) const;
   bool is_in_place_unchecked() const {
     return table_.made == Made::kInPlace && !checks(table_.thd);
   }
@@ -86,7 +86,7 @@ class Reader {
   unsigned long next_number_ = 1;
 };
 
-int Reader::refuse(const ForeignKey &key, const char *with, const std::string &why) {
+int Reader::refuse(const ForeignKey &key, const char *with, const std::string &why) const {
   std::string which;
   if (is_named_) {
     which = ' ' + quoted_name(key.name);
@@ -106,7 +106,7 @@ int Reader::refuse(const ForeignKey &key, const char *with, const std::string &w
 }
 
 // Rows of the past are in their indexes too, and are nobody's parents or children.
-int Reader::refuse_versioned(const ForeignKey &key) {
+int Reader::refuse_versioned(const ForeignKey &key) const {
   return refuse(key, "with ", "SHALE has no foreign keys of system-versioned tables.");
 }
 
@@ -356,12 +356,20 @@ int Reader::check_names(const ForeignKeys::List &gone) {
   return 0;
 }
 
-void Reader::keep(const ForeignKeys::Shared &key, Constraints *found) const {
-  if (table_.made != Made::kCopy) return found->kept.push_back(key);
+int Reader::keep(const ForeignKeys::Shared &key, Constraints *found) const {
+  if (table_.form->versioned()) return refuse_versioned(*key);
+  if (table_.made != Made::kCopy) {
+    found->kept.push_back(key);
+    return 0;
+  }
+  // Nobody renames a column of the parent, of which a copy would not hear.
+  if (lock_definition(table_.thd, key->parent)) return HA_ERR_LOCK_WAIT_TIMEOUT;
   ForeignKey copy = *key;
   copy.child = table_.path;
+  copy.known_as = table_.known_as;
   copy.unproven = false;
   found->kept.push_back(std::make_shared<const ForeignKey>(std::move(copy)));
+  return 0;
 }
 
 int Reader::add(const Foreign_key &from) {
@@ -396,13 +404,16 @@ int Reader::run(Constraints *found) {
   }
   for (const ForeignKeys::Shared &key : was) {
     const bool stays = std::find(stay.begin(), stay.end(), key->name) != stay.end();
-    if (stays && table_.form->versioned()) return refuse_versioned(*key);
-    if (stays) keep(key, found);
-    if (!stays) found->gone.push_back(key);
+    if (!stays) {
+      found->gone.push_back(key);
+    } else if (int error = keep(key, found)) {
+      return error;
+    }
   }
   if (int error = check_names(found->gone)) return error;
   for (ForeignKey &key : added_) {
     key.child = table_.path;
+    if (table_.made == Made::kCopy) key.known_as = table_.known_as;
     found->added.push_back(std::make_shared<const ForeignKey>(std::move(key)));
   }
   return 0;

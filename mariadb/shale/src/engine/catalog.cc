@@ -179,7 +179,7 @@ Error Catalog::write_new(const std::string &path, const TableDef &def,
                          const ForeignKeys::List &keys) {
   if (keys.empty()) return write(path, def);
   std::lock_guard<std::mutex> lock(foreign_keys_lock_);
-  const ForeignKeys::Change change = {{}, keys};
+  const ForeignKeys::Change change = {{}, keys, {}};
   if (!foreign_keys_.taken_by(change).empty()) return HA_ERR_FOUND_DUPP_KEY;
   Changes changes;
   changes.put(tree_.get(), table_key(path), bytes_of(def));

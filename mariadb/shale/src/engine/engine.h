@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/catalog.h"
+#include "engine/failed_reference.h"
 #include "engine/handles.h"
 #include "engine/row_counts.h"
 #include "engine/unsynced.h"
@@ -42,6 +43,7 @@ struct Engine {
   Catalog catalog;
   RowCounts rows;
   Unsynced unsynced;
+  FailedReference failed_reference;
   std::mutex checkpoint_lock;  // of who makes a copy
 
   OpenTables &tables;

@@ -22,6 +22,8 @@ struct ForeignKey {
   // Made by a statement that still fills the table, whose rows are compared at the end. In memory
   // only.
   bool unproven = false;
+  // Of an intermediate child: the path of the table that it is, or will be. In memory only.
+  std::string known_as;
 };
 
 // What identifies it: the child's path, a zero (which no path has), its name.

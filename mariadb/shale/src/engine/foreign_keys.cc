@@ -29,6 +29,15 @@ std::string ForeignKeys::name_key(const ForeignKey &key) const {
   return database_of(key.child) + '\0' + rules_.fold(key.name);
 }
 
+ForeignKeys::List ForeignKeys::all() const {
+  std::lock_guard<std::mutex> lock(lock_);
+  List found;
+  for (const auto &child : by_child_) {
+    for (const auto &entry : child.second) found.push_back(entry.second);
+  }
+  return found;
+}
+
 ForeignKeys::List ForeignKeys::of_child(const std::string &path) const {
   std::lock_guard<std::mutex> lock(lock_);
   List found;
@@ -38,15 +47,23 @@ ForeignKeys::List ForeignKeys::of_child(const std::string &path) const {
   return found;
 }
 
-ForeignKeys::List ForeignKeys::of_parent(const std::string &path) const {
+ForeignKeys::List ForeignKeys::list_of_parent(const std::string &path, bool intermediate) const {
   std::lock_guard<std::mutex> lock(lock_);
   List found;
   const auto parent = by_parent_.find(path);
   if (parent == by_parent_.end()) return found;
   for (const auto &entry : parent->second) {
-    if (counts(*entry.second)) found.push_back(entry.second);
+    if (counts(*entry.second) != intermediate) found.push_back(entry.second);
   }
   return found;
+}
+
+ForeignKeys::List ForeignKeys::of_parent(const std::string &path) const {
+  return list_of_parent(path, false);
+}
+
+ForeignKeys::List ForeignKeys::intermediate_of_parent(const std::string &path) const {
+  return list_of_parent(path, true);
 }
 
 ForeignKeys::Shared ForeignKeys::named(const std::string &path, std::string_view name) const {
@@ -56,7 +73,7 @@ ForeignKeys::Shared ForeignKeys::named(const std::string &path, std::string_view
 }
 
 ForeignKeys::Change ForeignKeys::dropped(const std::string &child) const {
-  return {of_child(child), {}};
+  return {of_child(child), {}, {}};
 }
 
 std::string ForeignKeys::name_after_rename(const ForeignKey &key, const std::string &known_as,
@@ -77,11 +94,13 @@ ForeignKeys::Change ForeignKeys::renamed(const std::string &from, const std::str
       if (is.parent == known_as) is.parent = to;
     }
     is.child = to;
-    if (!rules_.is_intermediate(to)) is.unproven = false;
+    is.known_as = rules_.is_intermediate(to) ? known_as : std::string();
+    if (is.known_as.empty()) is.unproven = false;
     change.gone.push_back(key);
     change.come.push_back(std::make_shared<const ForeignKey>(std::move(is)));
   }
   if (stays) return change;
+  if (rules_.is_intermediate(from)) change.replaced = known_as;
   std::lock_guard<std::mutex> lock(lock_);
   const auto children = by_parent_.find(known_as);
   if (children == by_parent_.end()) return change;
@@ -106,7 +125,9 @@ std::string ForeignKeys::taken_by(const Change &change) const {
   for (const Shared &key : change.come) {
     if (!counts(*key)) continue;
     const std::string name = name_key(*key);
-    const bool is_there = by_name_.count(name) != 0 && free.count(name) == 0;
+    const auto holder = by_name_.find(name);
+    const bool is_there = holder != by_name_.end() && free.count(name) == 0 &&
+                          holder->second->child != change.replaced;
     if (is_there || !come.insert(name).second) return key->name;
   }
   return {};
@@ -123,7 +144,9 @@ void ForeignKeys::remove(const ForeignKey &key) {
   const auto parent = by_parent_.find(was->parent);
   parent->second.erase(entry);
   if (parent->second.empty()) by_parent_.erase(parent);
-  if (counts(*was)) by_name_.erase(name_key(*was));
+  // The name may be the copy's by now.
+  const auto holder = by_name_.find(name_key(*was));
+  if (holder != by_name_.end() && holder->second == was) by_name_.erase(holder);
   count_--;
 }
 

@@ -34,6 +34,9 @@ class ForeignKeys {
   // under their names.
   struct Change {
     List gone, come;
+    // The path of a table that a copy with another name replaces, and that is dropped next: its
+    // names may come again.
+    std::string replaced;
     bool empty() const { return gone.empty() && come.empty(); }
   };
 
@@ -42,10 +45,14 @@ class ForeignKeys {
   // Grows with each change.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
+  // By the child's path, then by name.
+  List all() const;
   // By name as bytes, which is the order of SHOW CREATE TABLE.
   List of_child(const std::string &path) const;
   // By the child's path, then by name. Intermediate tables are left out: they are copies.
   List of_parent(const std::string &path) const;
+  // Those of intermediate tables, where `known_as` says.
+  List intermediate_of_parent(const std::string &path) const;
   // The one that has this name, letter case aside, in the database of a table; nullptr: none has.
   // Those of intermediate tables do not count.
   Shared named(const std::string &path, std::string_view name) const;
@@ -63,6 +70,7 @@ class ForeignKeys {
 
  private:
   std::string name_key(const ForeignKey &key) const;
+  List list_of_parent(const std::string &path, bool intermediate) const;
   bool counts(const ForeignKey &key) const { return !rules_.is_intermediate(key.child); }
   void remove(const ForeignKey &key);
   void add(const Shared &key);

@@ -2,6 +2,7 @@
 
 #include "handler/child_table.h"
 
+#include "engine/engine.h"
 #include "tables/constraint_text.h"
 
 // Of the server, which declares it where it is used.
@@ -11,8 +12,14 @@ TABLE *find_fk_open_table(THD *thd, const char *db, size_t db_len, const char *t
 namespace shale_sql {
 
 ChildTable::ChildTable(THD *thd, const std::string &path) : thd_(thd) {
+  find(path);
+  // Its definition may be another engine's, if files were moved.
+  if (table_ != nullptr && table_->file->ht != engine().hton) table_ = nullptr;
+}
+
+void ChildTable::find(const std::string &path) {
   names_of(path, &database_, &name_);
-  table_ = find_fk_open_table(thd, database_.data(), database_.size(), name_.data(), name_.size());
+  table_ = find_fk_open_table(thd_, database_.data(), database_.size(), name_.data(), name_.size());
   if (table_ == nullptr) open();
 }
 

@@ -18,10 +18,11 @@ class ChildTable {
   ChildTable(const ChildTable &) = delete;
   ChildTable &operator=(const ChildTable &) = delete;
 
-  // nullptr: it cannot be opened, which was told.
+  // nullptr: it cannot be opened, or is not of this engine any more.
   TABLE *table() const { return table_; }
 
  private:
+  void find(const std::string &path);
   void open();
 
   THD *thd_;

@@ -137,6 +137,7 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *paren
       continue;
     }
     if (error == 0) error = change_child(link, parent, is);
+    shared_->changed_by_actions++;
   }
   return error;
 }
@@ -145,7 +146,8 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *paren
 int ha_shale::change_child(const Link &link, TABLE *parent, const uchar *is) {
   memcpy(table->record[0], table->record[1], table->s->reclength);
   if (table->vfield != nullptr) {
-    if (table->update_virtual_fields(this, VCOL_UPDATE_FOR_DELETE)) return HA_ERR_INTERNAL_ERROR;
+    // As of a row that is read: texts stay in their place when the new row's are computed.
+    if (table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ)) return HA_ERR_INTERNAL_ERROR;
     memcpy(table->record[1], table->record[0], table->s->reclength);
   }
   const ForeignAction action = is == nullptr ? link.key->on_delete : link.key->on_update;

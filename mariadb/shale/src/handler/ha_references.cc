@@ -36,6 +36,12 @@ int ha_shale::begin_references() {
     std::shared_ptr<const Links> links;
     if (int error = note(shared_->links(&links))) return error;
     references_version_ = links->version;
+    if (checks(thd)) {
+      for (const std::string &path : links->awaited) {
+        if (lock_definition(thd, path)) return HA_ERR_LOCK_WAIT_TIMEOUT;
+      }
+      if (references_version_ != links_version()) continue;
+    }
     if (links->empty()) return 0;
     references_ = std::move(links);
     if (!checks(thd)) return 0;
@@ -69,11 +75,15 @@ bool ha_shale::has_children(size_t place) const {
 }
 
 int ha_shale::no_parent(const ForeignKey &key) {
-  return failed(HA_ERR_NO_REFERENCED_ROW, full_name_of(key.child) + "," + clause_of(key));
+  const std::string text = full_name_of(key.child) + "," + clause_of(key);
+  engine().failed_reference.note("a row has no parent: " + text);
+  return failed(HA_ERR_NO_REFERENCED_ROW, text);
 }
 
 int ha_shale::has_child(const ForeignKey &key) {
-  return failed(HA_ERR_ROW_IS_REFERENCED, full_name_of(key.child) + "," + clause_of(key));
+  const std::string text = full_name_of(key.child) + "," + clause_of(key);
+  engine().failed_reference.note("a row has children: " + text);
+  return failed(HA_ERR_ROW_IS_REFERENCED, text);
 }
 
 // Whether an index of the other side has an entry that begins with a key: locked shared, and looked

@@ -46,6 +46,7 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
   if (int error = begin_plain_read(trx)) return error;
   scan_trx_ = trx;
   scan_of_ = trx->ended();
+  scan_actions_ = shared_->changed_by_actions.load(std::memory_order_relaxed);
   int error = note(cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true,
                                  skips_locked_));
   // As InnoDB: not in other indexes.
@@ -56,6 +57,7 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
 // Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
 // next row is read.
 int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
+  row_actions_ = shared_->changed_by_actions.load(std::memory_order_relaxed);
   if (current_primary_.data() != key.data()) copy_key(key, &current_primary_);
   if (table->s->blob_fields != 0 && value.data() != row_.data()) {
     row_.assign(value);
@@ -298,6 +300,13 @@ int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
   return note(cursor_.step_from(txn, at, backward, found));
 }
 
+// A scan shows what was there when it began. It begins anew after its transaction has ended, and
+// after an action of a foreign key has changed rows of the table.
+bool ha_shale::is_scan_current() const {
+  return scan_of_ == scan_trx_->ended() &&
+         scan_actions_ == shared_->changed_by_actions.load(std::memory_order_relaxed);
+}
+
 int ha_shale::step(uchar *buf, bool backward) {
   if (ahead_.most != 0 && !backward) return step_ahead(buf);
   if (scan_trx_ == nullptr) return HA_ERR_END_OF_FILE;
@@ -312,8 +321,8 @@ int ha_shale::step(uchar *buf, bool backward) {
       error = note(cursor_.lock_row(txn, &found));
       if (error == 0 && !found) continue;
     } else {
-      error = scan_of_ == scan_trx_->ended() ? note(cursor_.step(txn, backward, &found))
-                                             : resume_scan(txn, backward, &found);
+      error = is_scan_current() ? note(cursor_.step(txn, backward, &found))
+                                : resume_scan(txn, backward, &found);
     }
     forget_locked();
     if (error != 0) return error;

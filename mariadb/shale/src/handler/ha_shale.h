@@ -184,6 +184,7 @@ class ha_shale final : public handler {
   int open_cursor(const Index &index, std::string_view lower, bool has_upper,
                   std::string_view upper);
   int resume_scan(shale_txn *txn, bool backward, bool *found);
+  bool is_scan_current() const;
   int step(uchar *buf, bool backward);
   int first_step(uchar *buf, bool backward);
   int move(uchar *buf, bool backward);
@@ -265,6 +266,7 @@ class ha_shale final : public handler {
   void add_row(const uchar *row, const RowKeys &keys, shale_action action);
   int add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   void keep_entries(const RowKeys &was, const RowKeys &is);
+  int check_unchanged(const std::string &primary_key, const uchar *row);
   int duplicate(size_t place, std::string_view primary);
   int begin_row();
   int write_part();
@@ -393,6 +395,7 @@ class ha_shale final : public handler {
   // The connection's, while there is a scan, and which of its transactions the scan is of.
   shale_sql::Trx *scan_trx_ = nullptr;
   uint64_t scan_of_ = 0;
+  uint64_t scan_actions_ = 0, row_actions_ = 0;  // as of the scan's begin, and the row last read
   bool prefix_bound_ = false;     // the scan is of the rows equal to a prefix
   bool ends_in_range_ = false;    // the scan ends where the server's range does
   std::string upper_, lower_, key_;

@@ -206,13 +206,27 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
   return 0;
 }
 
+// What an action of a foreign key has made of a row since it was read, in a function or a trigger
+// of the statement, is not overwritten.
+int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) {
+  if (row_actions_ == shared_->changed_by_actions.load(std::memory_order_relaxed)) return 0;
+  std::string_view value;
+  if (int error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &value)) return error;
+  std::vector<uchar> is(table->s->reclength);
+  memcpy(is.data(), row, is.size());
+  const std::string kept(value);
+  if (!rows_->unpack(primary_key, kept, nullptr, is.data())) return HA_ERR_CRASHED_ON_USAGE;
+  return rows_->same(row, is.data()) ? 0 : HA_ERR_RECORD_CHANGED;
+}
+
 int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   if (shared_->def->hidden_key) was_.primary = is_.primary = current_primary_;
   pack_keys(old_row, &was_);
   pack_keys(new_row, &is_);
   // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
-  int error = begin_row();
+  int error = check_unchanged(was_.primary, old_row);
+  if (error == 0) error = begin_row();
   if (error == 0) error = end_row(add_change(old_row, new_row, was_, is_));
   if (error == 0) error = check_late_children(was_, old_row, new_row);
   if (error == 0) use_number(new_row);
@@ -223,9 +237,11 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
 int ha_shale::delete_row(const uchar *buf) {
   if (shared_->def->hidden_key) was_.primary = current_primary_;
   pack_keys(buf, &was_);
-  if (int error = begin_row()) return tell_server(ha_thd(), error);
+  int error = check_unchanged(was_.primary, buf);
+  if (error == 0) error = begin_row();
+  if (error != 0) return tell_server(ha_thd(), error);
   row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was_.primary);
-  int error = check_children(0, was_, buf, nullptr);
+  error = check_children(0, was_, buf, nullptr);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
     error = check_children(index, was_, buf, nullptr);

@@ -8,6 +8,7 @@
 #include "plugin/start.h"
 #include "plugin/system_variables.h"
 #include "show/status.h"
+#include "show/foreign_keys_table.h"
 #include "show/status_variables.h"
 #include "show/transactions_table.h"
 #include "show/trees_table.h"
@@ -97,4 +98,7 @@ maria_declare_plugin(shale){
     information_table(
         "SHALE_LEVELS",
         "Levels of tables and indexes: files, bytes, and what compaction has done to them",
-        shale_sql::start_levels) maria_declare_plugin_end;
+        shale_sql::start_levels),
+    information_table("SHALE_FOREIGN_KEYS",
+                      "Foreign keys: both tables, their columns, and the indexes that serve them",
+                      shale_sql::start_foreign_keys) maria_declare_plugin_end;

@@ -4,6 +4,7 @@
 
 #include "server.h"
 
+#include "engine/engine.h"
 #include "engine/handles.h"
 #include "show/engine_report.h"
 #include "tables/in_words.h"
@@ -55,6 +56,18 @@ void append_trees(const Json &statistics, std::string *out) {
   }
 }
 
+void append_failed_reference(std::string *out) {
+  const FailedReference::Last last = engine().failed_reference.last();
+  append_title(out, "LAST FOREIGN KEY ERROR");
+  if (last.count == 0) {
+    append(out, "none since the start\n");
+    return;
+  }
+  append(out, "%llu since the start, the last one %.0f s ago:\n",
+         static_cast<unsigned long long>(last.count), difftime(time(nullptr), last.when));
+  *out += last.text + "\n";
+}
+
 void append_transactions(std::string *out) {
   Json last = engine_report(SHALE_REPORT_DEADLOCK), all = engine_report(SHALE_REPORT_TRANSACTIONS);
   append_title(out, "LAST DEADLOCK");
@@ -65,6 +78,7 @@ void append_transactions(std::string *out) {
            last["seconds_ago"].number());
     *out += in_words(last["text"].text()) + "\n";
   }
+  append_failed_reference(out);
   append_title(out, "TRANSACTIONS");
   append(out, "%zu under way (information_schema.SHALE_TRANSACTIONS has them all)\n",
          all.elements().size());

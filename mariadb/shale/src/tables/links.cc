@@ -106,6 +106,9 @@ Error links_of(const std::string &path, const TableDef &def, std::shared_ptr<con
     links->children.emplace_back();
     if (Error error = link_of(key, path, def, false, &links->children.back())) return error;
   }
+  for (const ForeignKeys::Shared &key : keys.intermediate_of_parent(path)) {
+    if (!key->known_as.empty()) links->awaited.push_back(key->known_as);
+  }
   *found = std::move(links);
   return 0;
 }

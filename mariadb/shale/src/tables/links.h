@@ -36,6 +36,8 @@ struct Links {
   uint64_t version = 0;         // of the foreign keys, and of definitions
   std::vector<Link> parents;    // keys of which the table is the child
   std::vector<Link> children;   // keys of which it is the parent
+  // Children that have no name of their own now: their statement's metadata lock is waited for.
+  std::vector<std::string> awaited;
   bool empty() const { return parents.empty() && children.empty(); }
 };
 
