@@ -105,31 +105,28 @@ def ask(server: servers.Server, engine: str, feature: Feature) -> Asked:
 
 
 def change(server: servers.Server, engine: str, wanted: Change) -> Asked:
-    """The best way by which an engine does a change."""
-    error, statement = None, ""
-    for algorithm in ALGORITHMS:
-        for lock in LOCKS:
-            both = connections(server, engine)
-            statement = f"alter table t {wanted.sql.replace('ENGINE', engine)}"
-            try:
-                for line in (*wanted.before, wanted.table):
-                    run(both["A"], line)
-                if " a int" in wanted.table:
-                    run(both["A"], "insert into t (id, a) values (1, 1), (2, 2)")
-                else:
-                    run(both["A"], "insert ignore into t () values ()")
-                run(both["A"], f"{statement}, algorithm={algorithm}, lock={lock}")
-            except pymysql.err.MySQLError as problem:
-                error = failed(problem)
-                # The way itself is refused, whoever goes on.
-                if not error[1].startswith("LOCK="):
-                    break
-                continue
-            finally:
-                for connection in both.values():
-                    connection.close()
-            way = algorithm if algorithm == "instant" and lock == "none" else f"{algorithm}, {LOCKS[lock]}"
-            return Asked(way)
+    """The best way by which an engine does a change. What is refused leaves the table as it was."""
+    both = connections(server, engine)
+    error, statement = None, f"alter table t {wanted.sql.replace('ENGINE', engine)}"
+    try:
+        for line in (*wanted.before, wanted.table):
+            run(both["A"], line)
+        values = "(id, a) values (1, 1), (2, 2)" if " a int" in wanted.table else "() values ()"
+        run(both["A"], f"insert ignore into t {values}")
+        for algorithm in ALGORITHMS:
+            for lock, who in LOCKS.items():
+                try:
+                    run(both["A"], f"{statement}, algorithm={algorithm}, lock={lock}")
+                    return Asked("instant" if algorithm == "instant" and lock == "none" else f"{algorithm}, {who}")
+                except pymysql.err.MySQLError as problem:
+                    error = failed(problem)
+                    if not error[1].startswith("LOCK="):  # the way is refused, whoever goes on
+                        break
+    except pymysql.err.MySQLError as problem:
+        error = failed(problem)
+    finally:
+        for connection in both.values():
+            connection.close()
     return Asked("no", error, statement)
 
 
