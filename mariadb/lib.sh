@@ -51,6 +51,18 @@ need() {
         apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# Installs packages that have a service, which is not started.
+need_without_service() {
+    local policy=/usr/sbin/policy-rc.d
+    [ -e $policy ] && need "$@" && return
+    if [ "$(id -u)" = 0 ]; then
+        printf '#!/bin/sh\nexit 101\n' >$policy
+        chmod +x $policy
+    fi
+    need "$@"
+    [ "$(id -u)" != 0 ] || rm -f $policy
+}
+
 # Downloads the packages into the current folder.
 download() {
     local package pinned=()

@@ -16,13 +16,14 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 import django_oscar  # noqa: E402
 import mediawiki  # noqa: E402
+import roundcube  # noqa: E402
 import tables  # noqa: E402
 import wordpress  # noqa: E402
 from server import Layout, free_port  # noqa: E402
 from walk import Outcome, walk  # noqa: E402
 
 ENGINES = ("SHALE", "InnoDB")
-APPLICATIONS: tuple[ModuleType, ...] = (wordpress, mediawiki, django_oscar)
+APPLICATIONS: tuple[ModuleType, ...] = (wordpress, mediawiki, django_oscar, roundcube)
 
 
 def said(text: str) -> list[str]:

@@ -21,15 +21,16 @@ def unpack(name: str, packages: tuple[str, ...]) -> pathlib.Path:
 
 
 def relink(packages: pathlib.Path) -> None:
-    """Links to the root's folders lead to the unpacked ones instead, or away if there are none."""
-    for path in packages.rglob("*"):
-        if path.is_symlink() and os.readlink(path).startswith("/"):
-            inside = packages / os.readlink(path).lstrip("/")
-            if os.path.lexists(inside):
-                path.unlink()
-                path.symlink_to(inside)
-            elif not path.exists():
-                path.unlink()
+    """Links to the root's folders lead to the unpacked ones instead; those that lead nowhere are removed."""
+    links = [path for path in packages.rglob("*") if path.is_symlink()]
+    for path in links:
+        inside = packages / os.readlink(path).lstrip("/")
+        if os.readlink(path).startswith("/") and os.path.lexists(inside):
+            path.unlink()
+            path.symlink_to(inside)
+    for path in links:
+        if not path.exists():
+            path.unlink()
 
 
 def environment(name: str, requirements: tuple[str, ...]) -> pathlib.Path:

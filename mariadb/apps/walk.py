@@ -100,7 +100,7 @@ def go(application: ModuleType, site: Site, image: pathlib.Path) -> list[tuple[s
                 (site.work / f"{number:03} {re.sub('[^A-Za-z0-9 ]', '_', step)}.txt").write_text(text)
             browser.driver.save_screenshot(str(site.work / "last.png"))
             browser.close()
-        site.stop()
+        site.end()
     return browser.said
 
 
@@ -109,6 +109,7 @@ def errors(site: Site) -> list[str]:
     found = []
     logs = (
         site.work / "web.log", site.folder / "wp-content/debug.log", site.work / "database-errors.log",
+        site.work / "errors.log",
     )
     for file in logs:
         if file.exists():

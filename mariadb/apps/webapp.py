@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 import zlib
 
+from mail import Mail
 from server import Server
 
 
@@ -32,6 +33,7 @@ class Site:
     password: str = "Geheim-1"
     web: Web | None = None
     packages: pathlib.Path | None = None
+    mail: Mail | None = None
 
     @property
     def host(self) -> str:
@@ -51,11 +53,26 @@ class Site:
             self.web.stop()
             self.web = None
 
+    def end(self) -> None:
+        """With what serves beside."""
+        self.stop()
+        if self.mail is not None:
+            self.mail.stop()
+
     def php(self, *arguments: str) -> str:
         """Runs a program of the application's."""
         return subprocess.run(
             ["php", *arguments], cwd=self.folder, check=True, stdout=subprocess.PIPE, text=True
         ).stdout
+
+    def load(self, file: pathlib.Path) -> None:
+        """Runs the statements of a file, by the server's own client."""
+        with open(file, "rb") as statements:
+            subprocess.run(
+                [str(self.server.layout.server / "bin/mariadb"), "--no-defaults", f"--socket={self.server.socket}",
+                 "--user=root", "--default-character-set=utf8mb4", self.database],
+                check=True, stdin=statements, env=self.server.layout.environment,
+            )
 
 
 def lay_out(
@@ -96,13 +113,13 @@ class Web:
         self.process.wait()
 
 
-def php(site: Site) -> Web:
+def php(site: Site, *options: str) -> Web:
     """PHP's own web server, with a few processes: pages ask for several things at once."""
     return Web(
         site,
         ["php", "-d", "opcache.enable_cli=1", "-d", "memory_limit=512M",
          "-d", "display_errors=0", "-d", "log_errors=1", "-d", "upload_max_filesize=16M",
-         "-d", "max_execution_time=300", "-S", f"127.0.0.1:{site.port}", "-t", str(site.folder)],
+         "-d", "max_execution_time=300", *options, "-S", f"127.0.0.1:{site.port}", "-t", str(site.folder)],
         PHP_CLI_SERVER_WORKERS="4",
     )
 
