@@ -91,7 +91,9 @@ void tables_are_renamed() {
 // A parent is renamed while ALTER TABLE copies its child.
 void copies_follow_too() {
   ForeignKeys keys(kRules);
-  keys.apply({{}, {shared(key("./d/c", "k", "./d/p")), shared(key("./d/#sql-1", "k", "./d/p"))}, {}});
+  keys.apply({{},
+              {shared(key("./d/c", "k", "./d/p")), shared(key("./d/#sql-1", "k", "./d/p"))},
+              {}});
   keys.apply(keys.renamed("./d/p", "./d/p", "./d/q"));
   keys.apply(keys.renamed("./d/c", "./d/c", "./d/#sql-2"));
   keys.apply(keys.renamed("./d/#sql-1", "./d/c", "./d/c"));

@@ -114,8 +114,13 @@ int Reader::take(const Foreign_key &from, ForeignKey *key) {
   is_named_ = from.constraint_name.str != nullptr;
   key->child = table_.known_as;
   if (is_named_) key->name = from.constraint_name.str;
-  const char *database = from.ref_db.str != nullptr ? from.ref_db.str : database_.c_str();
-  key->parent = path_of(database, from.ref_table.str);
+  std::string database = from.ref_db.str != nullptr ? from.ref_db.str : database_;
+  std::string parent = from.ref_table.str;
+  if (lower_case_table_names != 0) {
+    my_casedn_str(files_charset_info, &database[0]);
+    my_casedn_str(files_charset_info, &parent[0]);
+  }
+  key->parent = path_of(database.c_str(), parent.c_str());
   // Iterators of the server's lists take lists that may change.
   List_iterator_fast<Key_part_spec> own(const_cast<List<Key_part_spec> &>(from.columns));
   while (const Key_part_spec *column = own++) key->columns.push_back(column->field_name.str);
@@ -196,7 +201,7 @@ int Reader::name_columns(ForeignKey *key) {
   }
   if (share != nullptr) tdc_release_share(share);
   const bool to_itself = key->parent == table_.known_as;
-  if (missing == nullptr || (!checks(table_.thd) && !to_itself)) return 0;
+  if (missing == nullptr || (is_in_place_unchecked() && !to_itself)) return 0;
   return refuse(*key, "", "Column " + *missing + " was not found.");
 }
 

@@ -93,7 +93,7 @@ Error put_back_renamed() {
     }
     log_note("partition " + path + " goes back to " + was + ": the statement that renamed its "
              "table did not come to its end");
-    error = engine().catalog.rename(path, path, was);
+    error = engine().catalog.rename(path, was);
   }
   return error;
 }

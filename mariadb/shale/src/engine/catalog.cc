@@ -17,6 +17,8 @@ std::string table_key(const std::string &path) { return "T" + path; }
 
 std::string renamed_key(const std::string &path) { return "R" + path; }
 
+std::string known_key(const std::string &path) { return "K" + path; }
+
 std::string foreign_key(const ForeignKey &key) { return "F" + entry_name_of(key); }
 
 // As the server compares names: letter case aside.
@@ -175,14 +177,24 @@ Error Catalog::complete(const std::string &path, const TableDef &def) {
   return error;
 }
 
-Error Catalog::write_new(const std::string &path, const TableDef &def,
-                         const ForeignKeys::List &keys) {
-  if (keys.empty()) return write(path, def);
+std::string Catalog::known_as(const std::string &path) const {
+  if (!is_intermediate(path)) return path;
+  const std::string key = known_key(path);
+  shale_bytes *found = nullptr;
+  shale_error *error = shale_get(tree_.get(), nullptr, key.data(), key.size(), &found);
+  const BytesHandle bytes(found);
+  return consume_error(error) || found == nullptr ? path : std::string(view_of(bytes));
+}
+
+Error Catalog::write_new(const std::string &path, const std::string &known_as,
+                         const TableDef &def, const ForeignKeys::List &keys) {
+  if (keys.empty() && known_as == path) return write(path, def);
   std::lock_guard<std::mutex> lock(foreign_keys_lock_);
   const ForeignKeys::Change change = {{}, keys, {}};
   if (!foreign_keys_.taken_by(change).empty()) return HA_ERR_FOUND_DUPP_KEY;
   Changes changes;
   changes.put(tree_.get(), table_key(path), bytes_of(def));
+  if (known_as != path) changes.put(tree_.get(), known_key(path), known_as);
   changes.change(tree_.get(), change);
   if (Error error = changes.write(db_)) return error;
   definitions_++;
@@ -195,6 +207,7 @@ Error Catalog::erase(const std::string &path, const TableDef &def) {
   changes.erase(tree_.get(), table_key(path));
   changes.erase_numbers(tree_.get(), def.table_id);
   if (is_partition(path)) changes.erase(tree_.get(), renamed_key(path));
+  if (is_intermediate(path)) changes.erase(tree_.get(), known_key(path));
   std::unique_lock<std::mutex> lock(foreign_keys_lock_);
   const ForeignKeys::Change change = foreign_keys_.dropped(path);
   // Statements on tables without foreign keys write side by side.
@@ -206,8 +219,7 @@ Error Catalog::erase(const std::string &path, const TableDef &def) {
   return 0;
 }
 
-Error Catalog::rename(const std::string &from, const std::string &known_as,
-                      const std::string &to) {
+Error Catalog::rename(const std::string &from, const std::string &to) {
   TableDef def;
   if (Error error = read(from, &def)) return error;
   // The server does not ask for this; trees of a table that is in the way would be lost.
@@ -223,8 +235,12 @@ Error Catalog::rename(const std::string &from, const std::string &known_as,
   if (is_partition(from)) changes.erase(tree_.get(), renamed_key(from));
   // The server renames a table's partitions one by one, and has no way back from some of them.
   if (is_same_partition(from, to)) changes.put(tree_.get(), renamed_key(to), from);
+  std::string known = known_as(from);
+  if (is_intermediate(known)) known = to;
+  if (is_intermediate(from)) changes.erase(tree_.get(), known_key(from));
+  if (is_intermediate(to)) changes.put(tree_.get(), known_key(to), known);
   std::unique_lock<std::mutex> lock(foreign_keys_lock_);
-  const ForeignKeys::Change change = foreign_keys_.renamed(from, known_as, to);
+  const ForeignKeys::Change change = foreign_keys_.renamed(from, known, to);
   if (change.empty()) lock.unlock();
   const std::string taken = foreign_keys_.taken_by(change);
   if (!taken.empty()) {

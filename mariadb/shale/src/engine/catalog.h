@@ -5,6 +5,7 @@
 //   H <table id>            up to where hidden keys have been given out
 //   S <table id>            what ANALYZE TABLE found
 //   F <path of a table> 0 <name>  a foreign key of it
+//   K <path of an intermediate table>  the path of the table that it is, or will be
 //   R <path of a partition> the path it had before its table was renamed, until the next start
 //   L <path of a table>     it had no .frm file when the server began
 //   N                       the next table id
@@ -42,15 +43,19 @@ class Catalog {
   // The definition of the table at a path; HA_ERR_NO_SUCH_TABLE if there is none.
   Error read(const std::string &path, TableDef *def) const;
   Error write(const std::string &path, const TableDef &def);
-  // That of a new table with its foreign keys. HA_ERR_FOUND_DUPP_KEY: one has a name that another
-  // has in the database.
-  Error write_new(const std::string &path, const TableDef &def, const ForeignKeys::List &keys);
+  // That of a new table with its foreign keys. `known_as`: of a copy, the path of the table that is
+  // altered; else the same path. HA_ERR_FOUND_DUPP_KEY: one has a name that another has in the
+  // database.
+  Error write_new(const std::string &path, const std::string &known_as, const TableDef &def,
+                  const ForeignKeys::List &keys);
+  // The path by which others know a table: another one only of intermediate tables.
+  std::string known_as(const std::string &path) const;
   // As write, of what can be written again: without a sync.
   Error complete(const std::string &path, const TableDef &def);
   // The table's definition, its foreign keys and all its numbers, in one step.
   Error erase(const std::string &path, const TableDef &def);
   // Its foreign keys, and those of its children, follow it in the same step (ForeignKeys::renamed).
-  Error rename(const std::string &from, const std::string &known_as, const std::string &to);
+  Error rename(const std::string &from, const std::string &to);
   // One definition becomes another's, and the other's goes: what EXCHANGE and TRUNCATE need.
   Error replace(const std::string &path, const TableDef &old, const TableDef &def);
   struct Redefined {

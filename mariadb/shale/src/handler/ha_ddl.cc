@@ -66,10 +66,9 @@ bool checks(THD *thd) {
 }
 
 // Those of a new table. Partitions have none; nor do tables that no list comes with.
-int foreign_keys_of(THD *thd, const std::string &path, TABLE *form, const HA_CREATE_INFO *info,
-                    const TableDef &def, ForeignKeys::List *keys) {
+int foreign_keys_of(THD *thd, const std::string &path, const std::string &known_as, TABLE *form,
+                    const HA_CREATE_INFO *info, const TableDef &def, ForeignKeys::List *keys) {
   if (is_partition(path) || info->alter_info == nullptr) return 0;
-  const std::string known_as = known_path(thd, path, info->alter_info);
   const Made made = is_intermediate(path) && !def.temporary ? Made::kCopy : Made::kTable;
   const ConstraintTable table = {thd,  made, path, known_as, form, &def,
                                  info->alter_info, def.temporary};
@@ -93,6 +92,8 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   }
   TableDef def;
   if (is_in_the_way(ha_thd(), name)) return refuse_over(name);
+  const std::string known_as =
+      info->tmp_table() ? name : known_path(ha_thd(), name, info->alter_info);
   if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
   def.codec = codec;
   def.dictionary = has_dictionary(form->s->option_struct);
@@ -110,13 +111,13 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   }
   describe_indexes(form, &def);
   ForeignKeys::List keys;
-  if (int error = foreign_keys_of(ha_thd(), name, form, info, def, &keys)) return error;
+  if (int error = foreign_keys_of(ha_thd(), name, known_as, form, info, def, &keys)) return error;
   std::vector<TreeHandle> trees;
   Error error = make_table_trees(def, &trees);
   if (!error && info->auto_increment_value > 1) {
     error = engine().catalog.write_number('A', def.table_id, info->auto_increment_value);
   }
-  if (!error) error = engine().catalog.write_new(name, def, keys);
+  if (!error) error = engine().catalog.write_new(name, known_as, def, keys);
   if (error) drop_table_trees(def);
   SharedTable::forget(name, false);
   // A temporary table is seen by the transaction that makes it.
@@ -136,8 +137,8 @@ Error partitions_of(const std::string &table, Tables *found) {
   return error;
 }
 
-Error rename_one(const std::string &from, const std::string &known_as, const std::string &to) {
-  Error error = engine().catalog.rename(from, known_as, to);
+Error rename_one(const std::string &from, const std::string &to) {
+  Error error = engine().catalog.rename(from, to);
   if (!error) SharedTable::note_renamed(from, to);
   return error;
 }
@@ -163,7 +164,7 @@ Error rename_all_partitions(const std::string &from, const std::string &to) {
   }
   for (size_t i = 0; !error && i < partitions.size(); i++) {
     const std::string &path = partitions[i].first;
-    error = rename_one(path, path, to + path.substr(from.size()));
+    error = rename_one(path, to + path.substr(from.size()));
   }
   if (error) return error;
   return rename_partition_list(from, to);
@@ -190,9 +191,9 @@ static bool has_children_elsewhere(THD *thd, const std::string &path) {
 }
 
 // Whether a table, under the name that it gets, has what its foreign keys and its children need.
-static bool has_indexes_of_keys(const std::string &from, const std::string &known_as,
-                                const std::string &to) {
+static bool has_indexes_of_keys(const std::string &from, const std::string &to) {
   const ForeignKeys &keys = engine().catalog.foreign_keys();
+  const std::string known_as = engine().catalog.known_as(from);
   TableDef def;
   if (!keys.any() || is_intermediate(to) || engine().catalog.read(from, &def)) return true;
   for (const ForeignKeys::Shared &key : keys.of_child(from)) {
@@ -222,12 +223,10 @@ int ha_shale::delete_table(const char *name) {
 
 int ha_shale::rename_table(const char *from, const char *to) {
   if (!is_recovering() && is_lost(to)) return refuse_over(to);
-  std::string known_as = is_recovering() ? from : known_path(ha_thd(), from, nullptr);
-  if (is_intermediate(known_as)) known_as = to;
-  if (!is_recovering() && checks(ha_thd()) && !has_indexes_of_keys(from, known_as, to)) {
+  if (!is_recovering() && checks(ha_thd()) && !has_indexes_of_keys(from, to)) {
     return HA_ERR_CANNOT_ADD_FOREIGN;
   }
-  Error error = rename_one(from, known_as, to);
+  Error error = rename_one(from, to);
   if (!error || !is_recovering()) return note(std::move(error));
   if (error == HA_ERR_NO_SUCH_TABLE && !is_partition(from)) error = rename_all_partitions(from, to);
   if (error) note_not_renamed(from);

@@ -3,7 +3,6 @@
 
 #include "handler/ha_shale.h"
 
-#include "ddl/constraints.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
@@ -103,8 +102,8 @@ int ha_shale::end_copy() {
 int ha_shale::prove_copy() {
   const ForeignKeys &keys = engine().catalog.foreign_keys();
   if (!keys.any()) return 0;
-  return prove(keys.of_child(shared_->path), known_path(ha_thd(), shared_->path, nullptr),
-               *shared_->def);
+  const std::string &path = shared_->path;
+  return prove(keys.of_child(path), engine().catalog.known_as(path), *shared_->def);
 }
 
 // Loads that the user allows to be cut into parts.

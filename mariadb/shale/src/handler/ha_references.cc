@@ -178,15 +178,29 @@ int ha_shale::check_children(size_t place, const RowKeys &keys, const uchar *was
   return 0;
 }
 
-// After a row was written. A foreign key that was made since the statement began does not wait for
-// it: its child's rows ask for the lock of the parent's entry, which the row has had from then on.
+// Looks for children of foreign keys that were made since the statement began. Who makes one does
+// not wait for the statement: its child's rows ask for the lock of the parent's entry, which the
+// row has had since that was erased.
 int ha_shale::check_late_children(const RowKeys &keys, const uchar *was, const uchar *is) {
-  if (references_version_ == links_version()) return 0;
   if (int error = begin_references()) return error;
   for (size_t place = 0; place < indexes_.size(); place++) {
     if (int error = check_children(place, keys, was, is)) return error;
   }
   return 0;
+}
+
+// Ends the write of a row that goes, or changes.
+int ha_shale::end_row_of_parent(int error, const RowKeys &keys, const uchar *was,
+                                const uchar *is) {
+  if (error == 0 && references_version_ != links_version()) {
+    error = write_part();
+    if (error == 0) error = check_late_children(keys, was, is);
+  }
+  error = end_row(error);
+  if (error != 0 || references_version_ == links_version()) return error;
+  // The entries may have been locked just now only. The row cannot be undone alone any more: no
+  // IGNORE passes over this error.
+  return check_late_children(keys, was, is) == 0 ? 0 : HA_ERR_TABLE_DEF_CHANGED;
 }
 
 // Whether all rows of a child have their parents: of foreign keys that a statement adds. `known_as`

@@ -297,6 +297,7 @@ class ha_shale final : public handler {
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
   int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
   int check_late_children(const RowKeys &keys, const uchar *was, const uchar *is);
+  int end_row_of_parent(int error, const RowKeys &keys, const uchar *was, const uchar *is);
   int prove(const shale_sql::ForeignKeys::List &keys, const std::string &known_as,
             const shale_sql::TableDef &def);
   int prove_entries(const shale_sql::Link &link, const shale_sql::ForeignKey &told,

@@ -227,8 +227,10 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
   int error = check_unchanged(was_.primary, old_row);
   if (error == 0) error = begin_row();
-  if (error == 0) error = end_row(add_change(old_row, new_row, was_, is_));
-  if (error == 0) error = check_late_children(was_, old_row, new_row);
+  if (error == 0) {
+    error = add_change(old_row, new_row, was_, is_);
+    error = end_row_of_parent(error, was_, old_row, new_row);
+  }
   if (error == 0) use_number(new_row);
   if (error == 0) count_change(0);
   return tell_server(ha_thd(), error);
@@ -246,8 +248,7 @@ int ha_shale::delete_row(const uchar *buf) {
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
     error = check_children(index, was_, buf, nullptr);
   }
-  error = end_row(error);
-  if (error == 0) error = check_late_children(was_, buf, nullptr);
+  error = end_row_of_parent(error, was_, buf, nullptr);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);
 }

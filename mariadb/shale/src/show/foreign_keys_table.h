@@ -1,5 +1,5 @@
-// information_schema.SHALE_FOREIGN_KEYS: the foreign keys of the catalog, also those that wait for a
-// parent, or have lost an index.
+// information_schema.SHALE_FOREIGN_KEYS: the foreign keys of the catalog, also those that wait for
+// a parent, or have lost an index.
 #pragma once
 
 namespace shale_sql {
