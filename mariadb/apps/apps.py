@@ -19,11 +19,12 @@ import mediawiki  # noqa: E402
 import roundcube  # noqa: E402
 import tables  # noqa: E402
 import wordpress  # noqa: E402
+import zabbix  # noqa: E402
 from server import Layout, free_port  # noqa: E402
 from walk import Outcome, walk  # noqa: E402
 
 ENGINES = ("SHALE", "InnoDB")
-APPLICATIONS: tuple[ModuleType, ...] = (wordpress, mediawiki, django_oscar, roundcube)
+APPLICATIONS: tuple[ModuleType, ...] = (wordpress, mediawiki, django_oscar, roundcube, zabbix)
 
 
 def said(text: str) -> list[str]:
@@ -118,8 +119,11 @@ def main() -> int:
 
 def version(application: ModuleType) -> str:
     """Of the package that was unpacked, or what the module says."""
-    file = pathlib.Path(os.environ["APPS_PACKAGES"]) / application.NAME / f"{application.NAME}.version"
-    return str(application.VERSION) if hasattr(application, "VERSION") else file.read_text().strip()
+    if hasattr(application, "VERSION"):
+        return str(application.VERSION)
+    folder = pathlib.Path(os.environ["APPS_PACKAGES"]) / application.NAME
+    file = folder / f"{application.PACKAGES[0]}.version"
+    return file.read_text().strip()
 
 
 if __name__ == "__main__":

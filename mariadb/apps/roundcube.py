@@ -181,7 +181,7 @@ def letters(browser: Browser) -> None:
     browser.find("#messagelist tr.message")
     browser.keep("list", "#messagelist", "Brief 1")
     browser.go(page(_task="mail", _mbox="INBOX", _uid="2", _action="show"))
-    browser.keep("letter", "body", "schreibt sehr viel")
+    browser.keep("letter", "#messagebody", "schreibt sehr viel")
     browser.go(page(_task="mail", _mbox="INBOX"))
     for words in ("Grüße", "nichts-davon", "東京"):
         answer = ask(browser, "mail", "search", _q=words, _headers="subject,from", _mbox="INBOX", _scope="base")

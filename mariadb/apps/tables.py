@@ -73,7 +73,10 @@ def contents(
                     name for name in names
                     if any(re.fullmatch(t, table) and re.fullmatch(c, name) for t, c in ignored)
                 }
-                rules = [(names.index(c), words) for t, c, words in left_out if re.fullmatch(t, table)]
+                rules = [
+                    (at, words) for t, c, words in left_out if re.fullmatch(t, table)
+                    for at, name in enumerate(names) if re.fullmatch(c, name)
+                ]
                 rows = []
                 for row in cursor.fetchall():
                     values = tuple(
