@@ -149,8 +149,7 @@ a feature of InnoDB's pages in MariaDB's manual. InnoDB, SHALE and MyRocks of on
 {version}, were asked by statements, where a statement can show it; `no` is followed by the number of
 the error. What is of TideSQL is what its pages in MariaDB's manual say (TideSQL 5, 2026; `?` where
 they do not say), as nothing of it was run. The last column has the test of this repository that
-shows SHALE's answer. Names with `.py` are in `mariadb/tests`, the others in
-`mariadb/shale/mysql-test/shale/t`.
+shows SHALE's answer: a program of `mariadb/tests`, or a test of `mariadb/shale/mysql-test/shale/t`.
 
 | | features | InnoDB | SHALE | MyRocks | TideSQL |
 |---|---|---|---|---|---|
