@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "tables/constraint_text.h"
+#include "tables/links.h"
 
 #include <algorithm>
 
@@ -89,7 +90,7 @@ bool loses_column(const AlteredTable &table, const Side &side) {
 }  // namespace
 
 bool refuses_to_alter(const AlteredTable &table, const Constraints &constraints) {
-  const bool checks = (table.thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
+  const bool checks = checks_foreign_keys(table.thd);
   for (bool is_child : {true, false}) {
     const Side side = side_of(table, constraints, is_child);
     if (checks && loses_index(table, side)) return true;

@@ -34,10 +34,6 @@ ForeignAction action_of(enum_fk_option option) {
   }
 }
 
-bool checks(THD *thd) {
-  return (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
-}
-
 // As the table has it, whose letters may be of other case; nullptr: it has none.
 const char *name_in(Field **fields, const std::string &column) {
   for (; *fields != nullptr; fields++) {
@@ -56,6 +52,7 @@ class Reader {
   int run(Constraints *found);
 
  private:
+  int hold_parent(ForeignKeys::Shared *key) const;
   int keep(const ForeignKeys::Shared &key, Constraints *found) const;
   int add(const Foreign_key &from);
   int refuse_versioned(const ForeignKey &key) const;
@@ -76,7 +73,7 @@ class Reader {
   // Warning 150, then the number that becomes 1005.
   int refuse(const ForeignKey &key, const char *with, const std::string &why) const;
   bool is_in_place_unchecked() const {
-    return table_.made == Made::kInPlace && !checks(table_.thd);
+    return table_.made == Made::kInPlace && !checks_foreign_keys(table_.thd);
   }
 
   const ConstraintTable &table_;
@@ -132,7 +129,7 @@ int Reader::take(const Foreign_key &from, ForeignKey *key) {
   if (key->parent_columns.empty()) key->parent_columns = key->columns;
   key->on_delete = action_of(from.delete_opt);
   key->on_update = action_of(from.update_opt);
-  key->unproven = checks(table_.thd);
+  key->unproven = checks_foreign_keys(table_.thd);
   return name_automatic(key);
 }
 
@@ -159,14 +156,15 @@ int Reader::look_at_parent(ForeignKey *key, TableDef *parent, bool *there) {
     *parent = *table_.def;
     return 0;
   }
-  if (lock_definition(table_.thd, key->parent)) return HA_ERR_LOCK_WAIT_TIMEOUT;
+  if (int error = lock_definition(table_.thd, key->parent)) return error;
   const Error read = engine().catalog.read(key->parent, parent);
   if (read && read != HA_ERR_NO_SUCH_TABLE) return read.number();
   *there = !read && !parent->temporary;
   return 0;
 }
 
-// Columns get the names that their tables have for them. Of the parent's one may not be there.
+// Columns get the names that their tables have for them. Of the parent's one may not be there. Its
+// metadata lock is held.
 int Reader::name_columns(ForeignKey *key) {
   for (std::string &column : key->columns) {
     if (const char *name = name_in(table_.form->field, column)) column = name;
@@ -181,11 +179,7 @@ int Reader::name_columns(ForeignKey *key) {
     parent.init_one_table(&db, &table, nullptr, TL_READ);
     MDL_REQUEST_INIT(&parent.mdl_request, MDL_key::TABLE, database.c_str(), name.c_str(),
                      MDL_SHARED_READ, MDL_TRANSACTION);
-    THD *thd = table_.thd;
-    if (thd->mdl_context.acquire_lock(&parent.mdl_request, thd->variables.lock_wait_timeout)) {
-      return HA_ERR_LOCK_WAIT_TIMEOUT;
-    }
-    share = tdc_acquire_share(thd, &parent, GTS_TABLE);
+    share = tdc_acquire_share(table_.thd, &parent, GTS_TABLE);
     if (share == nullptr) return 0;
     fields = share->field;
   }
@@ -278,7 +272,7 @@ int Reader::check(ForeignKey *key) {
   TableDef parent;
   bool there = false;
   if (int error = look_at_parent(key, &parent, &there)) return error;
-  if (checks(table_.thd) && !there) {
+  if (checks_foreign_keys(table_.thd) && !there) {
     return refuse(*key, "with ", "Referenced table " + full_name_of(key->parent) +
                                      " not found in the data dictionary.");
   }
@@ -286,7 +280,7 @@ int Reader::check(ForeignKey *key) {
     if (int error = name_columns(key)) return error;
   }
   if (is_in_place_unchecked()) return check_in_place(*key, there ? &parent : nullptr);
-  if (checks(table_.thd)) {
+  if (checks_foreign_keys(table_.thd)) {
     if (int error = check_parent(*key, parent)) return error;
     if (int error = check_columns(*key)) return error;
     if (cascades_null(*key, parent)) return HA_ERR_CANNOT_ADD_FOREIGN;
@@ -307,10 +301,8 @@ bool Reader::cascades_null(const ForeignKey &key, const TableDef &parent) const 
 }
 
 bool Reader::may_be_null(const std::string &column) const {
-  for (Field **field = table_.form->field; *field != nullptr; field++) {
-    if (same_name((*field)->field_name.str, column)) return (*field)->real_maybe_null();
-  }
-  return true;
+  const Field *field = field_named(table_.form, column);
+  return field == nullptr || field->real_maybe_null();
 }
 
 // What SET NULL would write.
@@ -361,15 +353,29 @@ int Reader::check_names(const ForeignKeys::List &gone) {
   return 0;
 }
 
+// From here on nobody renames the parent, or a column of it, of which a copy would not hear. Before
+// that somebody may have.
+int Reader::hold_parent(ForeignKeys::Shared *key) const {
+  for (std::string held; held != (*key)->parent;) {
+    held = (*key)->parent;
+    if (int error = lock_definition(table_.thd, held)) return error;
+    for (const ForeignKeys::Shared &one :
+         engine().catalog.foreign_keys().of_child(table_.known_as)) {
+      if (one->name == (*key)->name) *key = one;
+    }
+  }
+  return 0;
+}
+
 int Reader::keep(const ForeignKeys::Shared &key, Constraints *found) const {
   if (table_.form->versioned()) return refuse_versioned(*key);
   if (table_.made != Made::kCopy) {
     found->kept.push_back(key);
     return 0;
   }
-  // Nobody renames a column of the parent, of which a copy would not hear.
-  if (lock_definition(table_.thd, key->parent)) return HA_ERR_LOCK_WAIT_TIMEOUT;
-  ForeignKey copy = *key;
+  ForeignKeys::Shared now = key;
+  if (int error = hold_parent(&now)) return error;
+  ForeignKey copy = *now;
   copy.child = table_.path;
   copy.known_as = table_.known_as;
   copy.unproven = false;

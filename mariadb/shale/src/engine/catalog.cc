@@ -190,7 +190,7 @@ Error Catalog::write_new(const std::string &path, const std::string &known_as,
                          const TableDef &def, const ForeignKeys::List &keys) {
   if (keys.empty() && known_as == path) return write(path, def);
   std::lock_guard<std::mutex> lock(foreign_keys_lock_);
-  const ForeignKeys::Change change = {{}, keys, {}};
+  const ForeignKeys::Change change = {{}, keys};
   if (!foreign_keys_.taken_by(change).empty()) return HA_ERR_FOUND_DUPP_KEY;
   Changes changes;
   changes.put(tree_.get(), table_key(path), bytes_of(def));
@@ -238,7 +238,7 @@ Error Catalog::rename(const std::string &from, const std::string &to) {
   std::string known = known_as(from);
   if (is_intermediate(known)) known = to;
   if (is_intermediate(from)) changes.erase(tree_.get(), known_key(from));
-  if (is_intermediate(to)) changes.put(tree_.get(), known_key(to), known);
+  if (is_intermediate(to) && !is_partition(to)) changes.put(tree_.get(), known_key(to), known);
   std::unique_lock<std::mutex> lock(foreign_keys_lock_);
   const ForeignKeys::Change change = foreign_keys_.renamed(from, known, to);
   if (change.empty()) lock.unlock();

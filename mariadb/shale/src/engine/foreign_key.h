@@ -23,7 +23,7 @@ struct ForeignKey {
   // only.
   bool unproven = false;
   // Of an intermediate child: the path of the table that it is, or will be. In memory only.
-  std::string known_as;
+  std::string known_as{};
 };
 
 // What identifies it: the child's path, a zero (which no path has), its name.

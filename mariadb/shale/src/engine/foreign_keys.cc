@@ -73,7 +73,7 @@ ForeignKeys::Shared ForeignKeys::named(const std::string &path, std::string_view
 }
 
 ForeignKeys::Change ForeignKeys::dropped(const std::string &child) const {
-  return {of_child(child), {}, {}};
+  return {of_child(child), {}};
 }
 
 std::string ForeignKeys::name_after_rename(const ForeignKey &key, const std::string &known_as,

@@ -36,7 +36,7 @@ class ForeignKeys {
     List gone, come;
     // The path of a table that a copy with another name replaces, and that is dropped next: its
     // names may come again.
-    std::string replaced;
+    std::string replaced{};
     bool empty() const { return gone.empty() && come.empty(); }
   };
 

@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "tables/constraint_text.h"
+#include "tables/links.h"
 
 // Of the server, which declares it where it is used.
 TABLE *find_fk_open_table(THD *thd, const char *db, size_t db_len, const char *table,
@@ -25,6 +26,7 @@ void ChildTable::find(const std::string &path) {
 
 // With a metadata lock to write, until the transaction ends.
 void ChildTable::open() {
+  error_ = HA_ERR_GENERIC;
   auto own = std::make_unique<Own>();
   const LEX_CSTRING db = {database_.c_str(), database_.size()};
   const LEX_CSTRING name = {name_.c_str(), name_.size()};
@@ -32,6 +34,7 @@ void ChildTable::open() {
   MDL_REQUEST_INIT(&own->list.mdl_request, MDL_key::TABLE, database_.c_str(), name_.c_str(),
                    MDL_SHARED_WRITE, MDL_TRANSACTION);
   if (thd_->mdl_context.acquire_lock(&own->list.mdl_request, thd_->variables.lock_wait_timeout)) {
+    error_ = error_of_metadata_lock(thd_);
     return;
   }
   own->share = tdc_acquire_share(thd_, &own->list, GTS_TABLE);
@@ -49,6 +52,7 @@ void ChildTable::open() {
   if (own_->table.file->ha_external_lock(thd_, F_WRLCK) != 0) return;
   own_->is_locked = true;
   table_ = &own_->table;
+  error_ = 0;
 }
 
 ChildTable::~ChildTable() {

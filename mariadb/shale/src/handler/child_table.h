@@ -20,6 +20,8 @@ class ChildTable {
 
   // nullptr: it cannot be opened, or is not of this engine any more.
   TABLE *table() const { return table_; }
+  // Of opening it, which was told; 0: there was none.
+  int error() const { return error_; }
 
  private:
   void find(const std::string &path);
@@ -28,6 +30,7 @@ class ChildTable {
   THD *thd_;
   std::string database_, name_;
   TABLE *table_ = nullptr;
+  int error_ = 0;
   struct Own {
     TABLE_LIST list;
     TABLE table;

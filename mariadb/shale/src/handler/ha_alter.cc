@@ -226,8 +226,8 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
     info->unsupported_reason = plan.refusal;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  const bool compares = (info->handler_flags & ALTER_ADD_FOREIGN_KEY) != 0 &&
-                        (ha_thd()->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
+  const bool compares =
+      (info->handler_flags & ALTER_ADD_FOREIGN_KEY) != 0 && checks_foreign_keys(ha_thd());
   if (compares) {
     info->unsupported_reason = "rows are compared with their parents while nothing is written";
     return HA_ALTER_INPLACE_NOCOPY_LOCK;

@@ -1,6 +1,5 @@
 // What ON DELETE and ON UPDATE do to a child's rows. The child's own handler changes them, so that
-// generated columns, long values, history and all indexes follow by the code that writes rows
-// anyway. The server has opened it with the statement's tables.
+// generated columns, long values and all indexes follow by the code that writes rows anyway.
 
 #include "handler/ha_shale.h"
 
@@ -17,15 +16,6 @@ namespace {
 // As of InnoDB: one more is an error.
 constexpr unsigned kMostLevels = 15;
 constexpr unsigned kRowsBetweenLooks = 1024;
-
-Field *field_named(TABLE *table, const std::string &name) {
-  for (Field **field = table->field; *field != nullptr; field++) {
-    if (my_strcasecmp(system_charset_info, (*field)->field_name.str, name.c_str()) == 0) {
-      return *field;
-    }
-  }
-  return nullptr;
-}
 
 // False: it does not fit.
 bool copy_value(Field *to, Field *from) {
@@ -71,7 +61,7 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
   if (trx->levels() >= kMostLevels) return too_deep(*link.key);
   const ChildTable child(ha_thd(), link.key->child);
   TABLE *table_of_child = child.table();
-  if (table_of_child == nullptr) return has_child(*link.key);
+  if (table_of_child == nullptr) return child.error() != 0 ? child.error() : has_child(*link.key);
   trx->begin_level(updates ? shared_->path : std::string());
   MY_BITMAP *reads = table_of_child->read_set, *writes = table_of_child->write_set;
   table_of_child->use_all_columns();
@@ -137,7 +127,7 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *paren
       continue;
     }
     if (error == 0) error = change_child(link, parent, is);
-    shared_->changed_by_actions++;
+    trx()->note_action_on(shared_.get());
   }
   return error;
 }

@@ -61,10 +61,6 @@ int refuse_over(const std::string &path) {
   return HA_ERR_TABLE_EXIST;
 }
 
-bool checks(THD *thd) {
-  return thd != nullptr && (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
-}
-
 // Those of a new table. Partitions have none; nor do tables that no list comes with.
 int foreign_keys_of(THD *thd, const std::string &path, const std::string &known_as, TABLE *form,
                     const HA_CREATE_INFO *info, const TableDef &def, ForeignKeys::List *keys) {
@@ -76,7 +72,7 @@ int foreign_keys_of(THD *thd, const std::string &path, const std::string &known_
   if (int error = constraints_of(table, &found)) return error;
   *keys = std::move(found.kept);
   keys->insert(keys->end(), found.added.begin(), found.added.end());
-  const bool is_parent = made == Made::kTable && !def.temporary && checks(thd);
+  const bool is_parent = made == Made::kTable && !def.temporary && checks_foreign_keys(thd);
   return is_parent && !fits_children(path, def) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
 }
 
@@ -93,7 +89,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   TableDef def;
   if (is_in_the_way(ha_thd(), name)) return refuse_over(name);
   const std::string known_as =
-      info->tmp_table() ? name : known_path(ha_thd(), name, info->alter_info);
+      info->tmp_table() || is_partition(name) ? name : known_path(ha_thd(), name, info->alter_info);
   if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
   def.codec = codec;
   def.dictionary = has_dictionary(form->s->option_struct);
@@ -180,7 +176,7 @@ bool drops_by_name(THD *thd) {
 // Whether another table that stays has this one for its parent.
 static bool has_children_elsewhere(THD *thd, const std::string &path) {
   if (thd == nullptr || is_recovering() || is_intermediate(path)) return false;
-  if (!checks(thd)) return false;
+  if (!checks_foreign_keys(thd)) return false;
   const std::string folder = path.substr(0, path.rfind(FN_LIBCHAR) + 1);
   const bool with_database = thd_sql_command(thd) == SQLCOM_DROP_DB;
   for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(path)) {
@@ -223,7 +219,7 @@ int ha_shale::delete_table(const char *name) {
 
 int ha_shale::rename_table(const char *from, const char *to) {
   if (!is_recovering() && is_lost(to)) return refuse_over(to);
-  if (!is_recovering() && checks(ha_thd()) && !has_indexes_of_keys(from, to)) {
+  if (!is_recovering() && checks_foreign_keys(ha_thd()) && !has_indexes_of_keys(from, to)) {
     return HA_ERR_CANNOT_ADD_FOREIGN;
   }
   Error error = rename_one(from, to);

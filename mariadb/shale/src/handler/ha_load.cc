@@ -82,8 +82,9 @@ int ha_shale::show_duplicate(size_t place) {
 }
 
 int ha_shale::end_copy() {
+  const bool by_row = load_.in_parts == Load::Parts::kOfCopy;
   load_.in_parts = Load::Parts::kNone;
-  if (!load_.copy) return 0;
+  if (!load_.copy) return by_row ? prove_copy() : 0;
   int error = 0;
   for (size_t place = 0; error == 0 && place < load_.copy->trees.size(); place++) {
     error = note(load_.copy->trees[place].finish(ha_thd()));

@@ -18,10 +18,6 @@ namespace {
 // Between two looks at whether the statement was killed.
 constexpr uint64_t kEntriesBetweenLooks = 1024;
 
-bool checks(THD *thd) {
-  return (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
-}
-
 }  // namespace
 
 // At a statement's first write, and again if a foreign key was made or dropped meanwhile. The
@@ -29,34 +25,38 @@ bool checks(THD *thd) {
 // they have changed before that.
 int ha_shale::begin_references() {
   references_.reset();
+  references_version_ = 0;
+  // All rows of a copy are looked at when it ends.
+  if (load_.in_parts == Load::Parts::kOfCopy) return 0;
   THD *thd = ha_thd();
   for (;;) {
     references_version_ = links_version();
     if (references_version_ == 0) return 0;
     std::shared_ptr<const Links> links;
-    if (int error = note(shared_->links(&links))) return error;
+    if (Error error = shared_->links(&links)) {
+      // A tree may have gone meanwhile.
+      if (references_version_ != links_version()) continue;
+      return note(std::move(error));
+    }
     references_version_ = links->version;
-    if (checks(thd)) {
+    if (checks_foreign_keys(thd)) {
       for (const std::string &path : links->awaited) {
-        if (lock_definition(thd, path)) return HA_ERR_LOCK_WAIT_TIMEOUT;
+        if (int error = lock_definition(thd, path)) return error;
       }
       if (references_version_ != links_version()) continue;
     }
     if (links->empty()) return 0;
     references_ = std::move(links);
-    if (!checks(thd)) return 0;
+    if (!checks_foreign_keys(thd)) return 0;
     for (const Link &link : references_->parents) {
-      if (lock_definition(thd, link.key->parent)) return HA_ERR_LOCK_WAIT_TIMEOUT;
+      if (int error = lock_definition(thd, link.key->parent)) return error;
     }
     for (const Link &link : references_->children) {
-      if (lock_definition(thd, link.key->child)) return HA_ERR_LOCK_WAIT_TIMEOUT;
+      if (int error = lock_definition(thd, link.key->child)) return error;
     }
     if (references_version_ == links_version()) return 0;
   }
 }
-
-// Of a copy only those are looked at that the statement adds.
-static bool is_looked_at(const Link &link, bool copies) { return !copies || link.key->unproven; }
 
 bool ha_shale::has_parents(size_t place) const {
   if (references_ == nullptr) return false;
@@ -114,12 +114,11 @@ int ha_shale::look_up_other(const Link &link, const std::string &key, bool *foun
 
 // Before the entry of an index is written.
 int ha_shale::check_parents(size_t place, const RowKeys &keys) {
-  if (!has_parents(place) || !checks(ha_thd())) return 0;
+  if (!has_parents(place) || !checks_foreign_keys(ha_thd())) return 0;
   // What the row has written so far may be its own parent.
   if (int error = write_part()) return error;
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
   for (const Link &link : references_->parents) {
-    if (!is_looked_at(link, load_.in_parts == Load::Parts::kOfCopy)) continue;
     if (link.place == Link::kNone && place == 0) return no_parent(*link.key);
     if (link.place != place || link.key.get() == following_) continue;
     bool possible = false, found = false;
@@ -137,14 +136,12 @@ int ha_shale::check_parents(size_t place, const RowKeys &keys) {
 // Whether an update changes a referenced column by any bit.
 bool ha_shale::changes_referenced(const Link &link, const uchar *was, const uchar *is) const {
   for (const std::string &column : link.key->parent_columns) {
-    for (Field **place = table->field; *place != nullptr; place++) {
-      const Field *field = *place;
-      if (my_strcasecmp(system_charset_info, field->field_name.str, column.c_str()) != 0) continue;
-      const bool was_null = field->is_null_in_record(was), is_null = field->is_null_in_record(is);
-      if (was_null != is_null) return true;
-      if (was_null) continue;
-      if (field->cmp_binary(field->ptr_in_record(was), field->ptr_in_record(is)) != 0) return true;
-    }
+    const Field *field = field_named(table, column);
+    if (field == nullptr) continue;
+    const bool was_null = field->is_null_in_record(was), is_null = field->is_null_in_record(is);
+    if (was_null != is_null) return true;
+    if (was_null) continue;
+    if (field->cmp_binary(field->ptr_in_record(was), field->ptr_in_record(is)) != 0) return true;
   }
   return false;
 }
@@ -153,7 +150,7 @@ bool ha_shale::changes_referenced(const Link &link, const uchar *was, const ucha
 // nullptr: it goes.
 int ha_shale::check_children(size_t place, const RowKeys &keys, const uchar *was,
                              const uchar *is) {
-  if (!has_children(place) || !checks(ha_thd())) return 0;
+  if (!has_children(place) || !checks_foreign_keys(ha_thd())) return 0;
   bool written = false;
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
   for (const Link &link : references_->children) {

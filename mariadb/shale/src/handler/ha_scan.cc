@@ -46,7 +46,7 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
   if (int error = begin_plain_read(trx)) return error;
   scan_trx_ = trx;
   scan_of_ = trx->ended();
-  scan_actions_ = shared_->changed_by_actions.load(std::memory_order_relaxed);
+  scan_actions_ = trx->actions_on(shared_.get());
   int error = note(cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true,
                                  skips_locked_));
   // As InnoDB: not in other indexes.
@@ -57,7 +57,6 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
 // Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
 // next row is read.
 int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
-  row_actions_ = shared_->changed_by_actions.load(std::memory_order_relaxed);
   if (current_primary_.data() != key.data()) copy_key(key, &current_primary_);
   if (table->s->blob_fields != 0 && value.data() != row_.data()) {
     row_.assign(value);
@@ -96,6 +95,7 @@ int ha_shale::get_value(const Index &index, std::string_view key, int missing,
     return missing;
   }
   *value = {static_cast<const char *>(found), length};
+  row_actions_ = trx->actions_on(shared_.get());
   note_locked(index, key);
   return 0;
 }
@@ -140,6 +140,7 @@ int ha_shale::fill_row(uchar *buf, bool *skip) {
   std::string_view value = cursor_.value();
   *skip = false;
   if (is_primary(index)) {
+    row_actions_ = scan_actions_;
     if (cursor_.is_only_shown()) {
       semi_ = Semi::kDid;
     } else {
@@ -292,11 +293,13 @@ int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
   std::string at(cursor_.key());
   *found = false;
   if (at.empty()) return 0;
-  bool locks = lock_mode() != SHALE_LOCK_NONE, bound = prefix_bound_;
+  bool locks = lock_mode() != SHALE_LOCK_NONE;
+  const bool bound = prefix_bound_, ends = ends_in_range_;
   std::string lower = locks && !backward ? at : lower_;
   std::string upper = locks && backward ? at : upper_;
   if (int error = begin_scan(*scanned_, std::move(lower), std::move(upper))) return error;
   prefix_bound_ = bound;
+  ends_in_range_ = ends;
   return note(cursor_.step_from(txn, at, backward, found));
 }
 
@@ -304,7 +307,7 @@ int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
 // after an action of a foreign key has changed rows of the table.
 bool ha_shale::is_scan_current() const {
   return scan_of_ == scan_trx_->ended() &&
-         scan_actions_ == shared_->changed_by_actions.load(std::memory_order_relaxed);
+         scan_actions_ == scan_trx_->actions_on(shared_.get());
 }
 
 int ha_shale::step(uchar *buf, bool backward) {

@@ -209,7 +209,7 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
 // What an action of a foreign key has made of a row since it was read, in a function or a trigger
 // of the statement, is not overwritten.
 int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) {
-  if (row_actions_ == shared_->changed_by_actions.load(std::memory_order_relaxed)) return 0;
+  if (row_actions_ == trx()->actions_on(shared_.get())) return 0;
   std::string_view value;
   if (int error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &value)) return error;
   std::vector<uchar> is(table->s->reclength);

@@ -30,6 +30,13 @@ bool same_name(const std::string &one, const std::string &other) {
   return my_strcasecmp(system_charset_info, one.c_str(), other.c_str()) == 0;
 }
 
+Field *field_named(const TABLE *table, const std::string &name) {
+  for (Field **field = table->field; *field != nullptr; field++) {
+    if (same_name((*field)->field_name.str, name)) return *field;
+  }
+  return nullptr;
+}
+
 // By the connection's SQL mode; where names need none it may have none.
 std::string quoted_name(const std::string &name) {
   THD *thd = current_thd;

@@ -7,11 +7,16 @@
 #include <string>
 #include <vector>
 
+class Field;
+struct TABLE;
+
 namespace shale_sql {
 
 // Of columns, letter case aside.
 bool same_name(const std::string &one, const std::string &other);
 std::string quoted_name(const std::string &name);
+// nullptr: the table has no such column.
+Field *field_named(const TABLE *table, const std::string &name);
 // Separated by commas.
 std::string list_of(const std::vector<std::string> &columns, bool quotes);
 

@@ -78,13 +78,24 @@ Error key_of_other(const Link &link, std::string_view key, const std::string &pa
   return 0;
 }
 
-bool lock_definition(THD *thd, const std::string &path) {
+int error_of_metadata_lock(THD *thd) {
+  const Diagnostics_area *told = thd->get_stmt_da();
+  if (told->is_error() && told->sql_errno() == ER_LOCK_DEADLOCK) return HA_ERR_LOCK_DEADLOCK;
+  return thd_killed(thd) ? HA_ERR_ABORTED_BY_USER : HA_ERR_LOCK_WAIT_TIMEOUT;
+}
+
+int lock_definition(THD *thd, const std::string &path) {
   std::string database, table;
   names_of(path, &database, &table);
   MDL_request request;
   MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), table.c_str(), MDL_SHARED_READ,
                    MDL_TRANSACTION);
-  return thd->mdl_context.acquire_lock(&request, thd->variables.lock_wait_timeout);
+  const bool failed = thd->mdl_context.acquire_lock(&request, thd->variables.lock_wait_timeout);
+  return failed ? error_of_metadata_lock(thd) : 0;
+}
+
+bool checks_foreign_keys(const THD *thd) {
+  return thd != nullptr && (thd->variables.option_bits & OPTION_NO_FOREIGN_KEY_CHECKS) == 0;
 }
 
 uint64_t links_version() {

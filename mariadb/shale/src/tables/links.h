@@ -50,8 +50,12 @@ Error link_of(const ForeignKeys::Shared &key, const std::string &path, const Tab
 // match. Empty: none that is there can. `path`: for the error's text.
 Error key_of_other(const Link &link, std::string_view key, const std::string &path,
                    std::string *other, bool *possible);
-// Until the transaction ends nobody changes a table's definition. True: an error was told.
-bool lock_definition(THD *thd, const std::string &path);
+// Until the transaction ends nobody changes a table's definition. 0, or an error's number.
+int lock_definition(THD *thd, const std::string &path);
+// The number of the error with which a metadata lock was not given, which is told already.
+int error_of_metadata_lock(THD *thd);
+// Whether the connection (nullptr: there is none) wants rows to be checked.
+bool checks_foreign_keys(const THD *thd);
 // Changes with each foreign key and each definition; 0: there are no foreign keys at all.
 uint64_t links_version();
 

@@ -71,10 +71,6 @@ class SharedTable {
   // Its foreign keys as of now.
   Error links(std::shared_ptr<const Links> *found);
 
-  // Grows with each row that an action of a foreign key changes: who scans, or has read a row that
-  // it is about to write, looks again.
-  std::atomic<uint64_t> changed_by_actions{0};
-
   TableCounts counts;
   // For the query cache.
   const std::shared_ptr<Changes> changes = std::make_shared<Changes>();

@@ -261,6 +261,7 @@ void Trx::end() {
   set_number(0);
   has_snapshot_ = false;
   ended_++;
+  actions_.clear();
   wrote_ = rewrote_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;

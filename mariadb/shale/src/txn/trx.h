@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -78,6 +79,15 @@ class Trx {
   // partition for it than the one that found it.
   void note_duplicate(unsigned index) { duplicate_ = index; }
   unsigned duplicate() const { return duplicate_; }
+
+  // How many rows of a table actions of foreign keys have changed in this transaction: who scans
+  // it, or is about to write a row that it has read, then looks again.
+  uint64_t actions_on(const SharedTable *table) const {
+    if (actions_.empty()) return 0;
+    const auto found = actions_.find(table);
+    return found == actions_.end() ? 0 : found->second;
+  }
+  void note_action_on(const SharedTable *table) { actions_[table]++; }
 
   // The levels of actions of foreign keys that run now, and the tables whose rows they update.
   size_t levels() const { return levels_.size(); }
@@ -158,6 +168,7 @@ class Trx {
   Error commit_error_;
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
+  std::map<const SharedTable *, uint64_t> actions_;
   std::vector<std::string> levels_;
   std::string duplicate_child_, duplicate_key_;
   std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
