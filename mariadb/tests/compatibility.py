@@ -49,7 +49,7 @@ class Asked:
 
 def connections(server: servers.Server, engine: str) -> dict[str, Any]:
     """Two connections of an empty schema, whose tables are the engine's."""
-    server.run("set foreign_key_checks = 0", f"drop database if exists {engine}", f"create database {engine}")
+    server.run("set foreign_key_checks = 0", f"create or replace database {engine}")
     both = {}
     for name in ("A", "B"):
         both[name] = server.connect(engine)

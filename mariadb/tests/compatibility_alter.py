@@ -58,16 +58,16 @@ ALTER = Section(
             "create table t (id int primary key, p point not null default point(1, 1))",
         ),
         Change(
-            "Add a foreign key", "foreign_keys", "?", "add foreign key (a) references p (id)",
+            "Add a foreign key", "foreign_keys_ddl", "?", "add foreign key (a) references p (id)",
             before=("create table p (id int primary key)", "insert into p select seq from seq_1_to_10"),
         ),
         Change(
-            "Add a foreign key, `foreign_key_checks=0`", "foreign_keys", "?",
+            "Add a foreign key, `foreign_key_checks=0`", "foreign_keys_ddl", "?",
             "add foreign key (a) references p (id)",
             before=("create table p (id int primary key)", "set foreign_key_checks = 0"),
         ),
         Change(
-            "Drop a foreign key", "foreign_keys", "?", "drop foreign key f",
+            "Drop a foreign key", "foreign_keys_ddl", "?", "drop foreign key f",
             "create table t (id int primary key, a int, constraint f foreign key (a) references p (id))",
             before=("create table p (id int primary key)", "insert into p select seq from seq_1_to_10"),
         ),

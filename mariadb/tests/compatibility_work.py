@@ -172,22 +172,22 @@ FOREIGN_KEYS = Section(
              "select count(*) from t"), "(1)",
         ),
         Feature(
-            "`ALTER TABLE ... ADD` and `DROP FOREIGN KEY`", "foreign_keys", "yes",
+            "`ALTER TABLE ... ADD` and `DROP FOREIGN KEY`", "foreign_keys_ddl", "yes",
             (*PARENT, "create table t (id int primary key, a int)", "insert into t values (1, 1)",
              "alter table t add constraint f foreign key (a) references p (a)", "alter table t drop foreign key f",
              "insert into t values (2, 3)", "select count(*) from t"), "(2)",
         ),
         Feature(
-            "What is there is checked when a key is added", "foreign_keys", "?",
+            "What is there is checked when a key is added", "foreign_keys_ddl", "?",
             (*PARENT, "create table t (id int primary key, a int)", "insert into t values (1, 7)",
              "alter table t add constraint f foreign key (a) references p (a)"), "error 1452",
         ),
         Feature(
-            "A parent is not dropped, and not truncated", "foreign_keys", "?",
+            "A parent is not dropped", "foreign_keys_ddl", "?",
             (*PARENT, child(), "drop table p"), "error 1451",
         ),
         Feature(
-            "Columns of a key are not dropped", "foreign_keys", "?",
+            "Columns of a key are not dropped", "foreign_keys_ddl", "?",
             (*PARENT, child(key="a int, constraint f foreign key (a) references p (a)"),
              "alter table t drop column a"), "error 1553",
         ),
@@ -198,8 +198,30 @@ FOREIGN_KEYS = Section(
              " where constraint_schema = database()"), "(CASCADE,p)",
         ),
         Feature(
-            "Names follow `RENAME TABLE`", "foreign_keys", "?",
+            "Names follow `RENAME TABLE`", "foreign_keys_ddl", "?",
             (*PARENT, child(), "rename table p to q", "insert into t values (1, 3)"), "error 1452",
+        ),
+        Feature(
+            "Keys of system-versioned tables", "refused", "?",
+            (*PARENT, child() + " with system versioning", "insert into t (id, a) values (1, 3)"), "error 1452",
+        ),
+        Feature(
+            "Stored generated columns of children", "foreign_keys", "?",
+            (*PARENT, child(key="b int, a int as (b + 1) stored, foreign key (a) references p (a)"),
+             "insert into t (id, b) values (1, 7)"), "error 1452",
+        ),
+        Feature(
+            "Parents in another schema", "foreign_keys", "?",
+            (*PARENT, "create or replace database ENGINE_2",
+             "create table ENGINE_2.t (id int primary key, a int, foreign key (a) references ENGINE.p (a))",
+             "insert into ENGINE_2.t values (1, 3)"), "error 1452",
+        ),
+        Feature(
+            "Cascades run no triggers", "foreign_keys", "?",
+            (*PARENT, child("on delete cascade"), "create table u (a int)", "insert into t values (1, 1)",
+             "create trigger r after delete on t for each row insert into u values (1)",
+             "delete from p where a = 1", "select count(*) from u"), "(0)",
+            note="one of InnoDB's limits",
         ),
         Feature(
             "Keys of partitioned tables", "foreign_keys", "no",
