@@ -1,4 +1,4 @@
-"""django-oscar, a shop: its migrations, its shop, dashboard and Django's admin pages; then an upgrade of all."""
+"""django-oscar, a shop: its dashboard, Django's admin pages, then an upgrade of both."""
 
 from __future__ import annotations
 
@@ -18,12 +18,8 @@ BOTH = ("PyMySQL==1.2.4", "pycountry==26.2.16", "phonenumbers==9.0.43")
 VERSION = "3.2.6-4.2.1"
 PASSWORD = "Frösche-im-Teich-7"
 
-IGNORED = [
-    ("auth_user", "password"),
-    ("wishlists_wishlist", "key"),
-    ("django_session", ".*"),
-]
-# Of InnoDB Django knows that a foreign key makes its index, or finds one. Elsewhere it makes one of its own.
+IGNORED = [("auth_user", "password"), ("wishlists_wishlist", "key"), ("django_session", ".*")]
+# Of InnoDB Django knows that a foreign key makes its index, or finds one. Elsewhere it makes one.
 IGNORED_LINES = r"  KEY .*"
 IGNORED_ROWS = [("django_session", "session_key", "")]
 
@@ -32,7 +28,8 @@ AT_RANDOM = """
 from django.contrib.auth.models import User
 from oscar.apps.voucher.models import Voucher
 User.objects.filter(pk=2).update(username='toad')
-for number, one in enumerate(Voucher.objects.filter(voucher_set=1)): Voucher.objects.filter(pk=one.pk).update(code=f'C{number}')
+for number, one in enumerate(Voucher.objects.filter(voucher_set=1)):
+    Voucher.objects.filter(pk=one.pk).update(code=f'C{number}')
 
 """
 
@@ -45,8 +42,10 @@ def python(which: tuple[str, ...]) -> pathlib.Path:
 
 def variables(site: Site) -> dict[str, str]:
     return {
-        "SITE_DATABASE_PORT": str(site.database_port), "SITE_DATABASE": site.database,
-        "SITE_USER": site.user, "SITE_PASSWORD": site.password,
+        "SITE_DATABASE_PORT": str(site.database_port),
+        "SITE_DATABASE": site.database,
+        "SITE_USER": site.user,
+        "SITE_PASSWORD": site.password,
         # The order of migrations that do not need each other follows that of a set.
         "PYTHONHASHSEED": "0",
     }
@@ -55,8 +54,13 @@ def variables(site: Site) -> dict[str, str]:
 def manage(site: Site, which: tuple[str, ...], *arguments: str, given: str | None = None) -> str:
     """Runs a command of the shop's."""
     return subprocess.run(
-        [str(python(which)), "manage.py", *arguments], cwd=site.folder, check=True, input=given,
-        stdout=subprocess.PIPE, text=True, env=os.environ | variables(site),
+        [str(python(which)), "manage.py", *arguments],
+        cwd=site.folder,
+        check=True,
+        input=given,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | variables(site),
     ).stdout
 
 
@@ -74,7 +78,10 @@ def prepare(site: Site) -> None:
             )
     manage(site, OLD, "oscar_import_catalogue", str(catalogue))
     manage(
-        site, OLD, "shell", given="from django.contrib.auth.models import User\n"
+        site,
+        OLD,
+        "shell",
+        given="from django.contrib.auth.models import User\n"
         f"User.objects.create_superuser('frosch', 'frosch@example.org', '{PASSWORD}')\n",
     )
 
@@ -85,8 +92,16 @@ def serve(site: Site) -> Web:
 
 def served(site: Site, which: tuple[str, ...]) -> Web:
     return Web(
-        site, [str(python(which)), "manage.py", "runserver", "--noreload", "--insecure",
-               f"127.0.0.1:{site.port}"], **variables(site),
+        site,
+        [
+            str(python(which)),
+            "manage.py",
+            "runserver",
+            "--noreload",
+            "--insecure",
+            f"127.0.0.1:{site.port}",
+        ],
+        **variables(site),
     )
 
 
@@ -110,7 +125,10 @@ def sent(browser: Browser, field: str, step: str, *words: str) -> None:
 
 def install(site: Site, browser: Browser) -> None:
     send(
-        browser, "accounts/login/", "logged in", "frosch@example.org",
+        browser,
+        "accounts/login/",
+        "logged in",
+        "frosch@example.org",
         **{"login-username": "frosch@example.org", "login-password": PASSWORD},
     )
     browser.go("dashboard/")
@@ -129,30 +147,63 @@ def use(site: Site, browser: Browser, image: pathlib.Path) -> None:
 def dashboard(browser: Browser, image: pathlib.Path) -> None:
     send(browser, "dashboard/partners/create/", "partner", "Händlerin 蛙", name="Händlerin 蛙")
     send(
-        browser, "dashboard/catalogue/categories/create/", "category", "Neue Kategorie 🐸",
-        name="Neue Kategorie 🐸", description="Beschreibung ß",
+        browser,
+        "dashboard/catalogue/categories/create/",
+        "category",
+        "Neue Kategorie 🐸",
+        name="Neue Kategorie 🐸",
+        description="Beschreibung ß",
     )
     browser.go("dashboard/catalogue/products/create/lurch/")
     browser.fill(
-        title="Laubfrosch Ж", upc="9001", **{
-            "productcategory_set-0-category": "1", "stockrecords-0-partner": "4",
-            "stockrecords-0-partner_sku": "LF-1", "stockrecords-0-price": "12.50",
-            "stockrecords-0-num_in_stock": "17", "images-0-original": str(image),
+        title="Laubfrosch Ж",
+        upc="9001",
+        **{
+            "productcategory_set-0-category": "1",
+            "stockrecords-0-partner": "4",
+            "stockrecords-0-partner_sku": "LF-1",
+            "stockrecords-0-price": "12.50",
+            "stockrecords-0-num_in_stock": "17",
+            "images-0-original": str(image),
         },
     )
     browser.press('button[name="action"][value="save"]')
     browser.keep("product", "body", "Laubfrosch Ж")
-    send(browser, "dashboard/ranges/create/", "range", "Alles", name="Alles ß", includes_all_products=True)
+    send(
+        browser,
+        "dashboard/ranges/create/",
+        "range",
+        "Alles",
+        name="Alles ß",
+        includes_all_products=True,
+    )
     offer(browser, "Zehn Prozent", "Site", "3")
     offer(browser, "Gutschein 蛙", "Voucher", "9")
     send(
-        browser, "dashboard/vouchers/create/", "voucher", "QUAK", name="Quak", code="quak", offers="2",
-        start_datetime="2020-01-01 00:00:00", end_datetime="2050-01-01 00:00:00", usage="Multi-use",
+        browser,
+        "dashboard/vouchers/create/",
+        "voucher",
+        "QUAK",
+        name="Quak",
+        code="quak",
+        offers="2",
+        start_datetime="2020-01-01 00:00:00",
+        end_datetime="2050-01-01 00:00:00",
+        usage="Multi-use",
     )
     send(
-        browser, "dashboard/vouchers/sets/create/", "set of vouchers", "Satz", name="Satz",
-        count="20", code_length="6", offers="2", description="zwanzig",
-        start_datetime="2020-01-01 00:00:00", end_datetime="2050-01-01 00:00:00", usage="Single use",
+        browser,
+        "dashboard/vouchers/sets/create/",
+        "set of vouchers",
+        "Satz",
+        name="Satz",
+        count="20",
+        code_length="6",
+        offers="2",
+        description="zwanzig",
+        start_datetime="2020-01-01 00:00:00",
+        end_datetime="2050-01-01 00:00:00",
+        usage="Single use",
     )
 
 
@@ -180,16 +231,25 @@ def log_in(browser: Browser, address: str) -> None:
 
 
 ADDRESS = {
-    "first_name": "Kröte", "last_name": "Ünkenruf", "line1": "Teichstraße 5", "line4": "東京 🐸",
-    "postcode": "12345", "country": "DE",
+    "first_name": "Kröte",
+    "last_name": "Ünkenruf",
+    "line1": "Teichstraße 5",
+    "line4": "東京 🐸",
+    "postcode": "12345",
+    "country": "DE",
 }
 
 
 def shop(browser: Browser) -> None:
     log_out(browser)
     send(
-        browser, "accounts/register/", "registered", "toad@example.org",
-        email="toad@example.org", password1=PASSWORD, password2=PASSWORD,
+        browser,
+        "accounts/register/",
+        "registered",
+        "toad@example.org",
+        email="toad@example.org",
+        password1=PASSWORD,
+        password2=PASSWORD,
     )
     for number in (3, 8, 61):
         browser.go(f"catalogue/anything_{number}/")
@@ -222,7 +282,11 @@ def shop(browser: Browser) -> None:
     browser.go("accounts/orders/")
     browser.keep("own orders", "body", "10000")
     send(
-        browser, "accounts/addresses/add/", "address", "Zweite Gasse", **(ADDRESS | {"line1": "Zweite Gasse"}),
+        browser,
+        "accounts/addresses/add/",
+        "address",
+        "Zweite Gasse",
+        **(ADDRESS | {"line1": "Zweite Gasse"}),
     )
     log_out(browser)
 
@@ -231,7 +295,9 @@ def orders(browser: Browser) -> None:
     log_in(browser, "frosch@example.org")
     browser.go("dashboard/orders/")
     browser.keep("orders", "table", "Pending")
-    numbers = [one.text.lstrip("#") for one in browser.all('td a[href*="/dashboard/orders/1"]') if one.text]
+    numbers = [
+        one.text.lstrip("#") for one in browser.all('td a[href*="/dashboard/orders/1"]') if one.text
+    ]
     number = sorted(set(numbers))[0]
     browser.go(f"dashboard/orders/{number}/")
     browser.keep("order", "body", "Items ordered")
@@ -245,7 +311,10 @@ def orders(browser: Browser) -> None:
     browser.press('form:has([name="message"]) [type="submit"]')
     browser.keep("order's note", "body", "Note saved")
     send(
-        browser, f"dashboard/orders/{number}/shipping-address/", "order's address", "Order #1",
+        browser,
+        f"dashboard/orders/{number}/shipping-address/",
+        "order's address",
+        "Order #1",
         line1="Dritter Weg",
     )
     browser.go("dashboard/reviews/1/")
@@ -270,7 +339,13 @@ def admin(browser: Browser) -> None:
     browser.go("admin/")
     browser.keep("admin", "#content-main", "Groups")
     for model, fields in ADDED.items():
-        send(browser, f"admin/{model}/add/", f"admin: {model} added", "was added successfully", **fields)
+        send(
+            browser,
+            f"admin/{model}/add/",
+            f"admin: {model} added",
+            "was added successfully",
+            **fields,
+        )
     browser.go("admin/auth/group/1/change/")
     browser.fill(name="Gruppe, umbenannt ß")
     sent(browser, "name", "admin: changed", "was changed successfully")
@@ -297,8 +372,14 @@ def admin(browser: Browser) -> None:
 
 
 LISTS = (
-    "catalogue/", "catalogue/?page=2", "catalogue/category/lurche_1/", "search/?q=Lurch",
-    "offers/", "dashboard/catalogue/?title=蛙", "dashboard/users/", "dashboard/offers/",
+    "catalogue/",
+    "catalogue/?page=2",
+    "catalogue/category/lurche_1/",
+    "search/?q=Lurch",
+    "offers/",
+    "dashboard/catalogue/?title=蛙",
+    "dashboard/users/",
+    "dashboard/offers/",
     "dashboard/reports/?report_type=order_report&date_from=2020-01-01&date_to=2050-01-01",
     "dashboard/reports/?report_type=product_purchases&date_from=2020-01-01&date_to=2050-01-01",
     "dashboard/orders/statistics/?date_from=2020-01-01&date_to=2050-01-01",
@@ -330,7 +411,12 @@ def upgrade(site: Site, browser: Browser) -> None:
     browser.press('#content form [type="submit"]')
     browser.keep("upgraded: product deleted", "body", "was deleted successfully")
     data = manage(
-        site, NEW, "dumpdata", "--exclude=sessions", "--exclude=contenttypes", "--exclude=auth.Permission",
+        site,
+        NEW,
+        "dumpdata",
+        "--exclude=sessions",
+        "--exclude=contenttypes",
+        "--exclude=auth.Permission",
         # A view that no migration makes.
         "--exclude=catalogue.ProductCategoryHierarchy",
     )

@@ -61,9 +61,9 @@ class Mail:
                 (self.work / "mail" / user / "cur" / name).write_bytes(bytes(letter))
         subprocess.run(["chown", "-R", "nobody:nogroup", str(self.work / "mail")], check=True)
         configuration = self.work / "dovecot.conf"
-        configuration.write_text(CONFIGURATION.format(
-            work=self.work, port=self.port, password=password,
-        ))
+        configuration.write_text(
+            CONFIGURATION.format(work=self.work, port=self.port, password=password)
+        )
         self.process = subprocess.Popen(
             ["/usr/sbin/dovecot", "-F", "-c", str(configuration)], start_new_session=True
         )

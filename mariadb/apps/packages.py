@@ -1,4 +1,4 @@
-"""Brings applications here: Debian's packages, unpacked into the cache, and environments of Python."""
+"""Brings applications here: Debian's packages, unpacked, and environments of Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unpack(name: str, packages: tuple[str, ...]) -> pathlib.Path:
 
 
 def relink(packages: pathlib.Path) -> None:
-    """Links to the root's folders lead to the unpacked ones instead; those that lead nowhere are removed."""
+    """Links to the root's folders lead to the unpacked ones instead, or are removed."""
     links = [path for path in packages.rglob("*") if path.is_symlink()]
     for path in links:
         inside = packages / os.readlink(path).lstrip("/")
@@ -41,7 +41,8 @@ def environment(name: str, requirements: tuple[str, ...]) -> pathlib.Path:
     if not stamp.exists() or stamp.read_text() != wanted:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
         subprocess.run(
-            [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", *requirements], check=True
+            [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", *requirements],
+            check=True,
         )
         stamp.write_text(wanted)
     return folder / "bin/python"

@@ -1,4 +1,4 @@
-"""Roundcube, webmail: contacts, groups, identities, settings, searches; users removed with all that is theirs."""
+"""Roundcube, webmail: contacts, groups, identities; a user removed with all that is his."""
 
 from __future__ import annotations
 
@@ -13,11 +13,29 @@ from webapp import Site, Web, php
 
 NAME = "roundcube"
 PACKAGES = (
-    "roundcube", "roundcube-core", "php-pear", "php-auth-sasl", "php-mail-mime", "php-net-smtp",
-    "php-net-sieve", "php-net-socket", "php-masterminds-html5", "php-guzzlehttp-guzzle",
-    "php-guzzlehttp-promises", "php-guzzlehttp-psr7", "php-psr-http-client", "php-psr-http-factory",
-    "php-psr-http-message", "php-symfony-deprecation-contracts", "php-getallheaders", "libjs-bootstrap4",
-    "libjs-popper.js", "libjs-codemirror", "libjs-jquery", "libjs-jquery-minicolors", "libjs-jquery-ui",
+    "roundcube",
+    "roundcube-core",
+    "php-pear",
+    "php-auth-sasl",
+    "php-mail-mime",
+    "php-net-smtp",
+    "php-net-sieve",
+    "php-net-socket",
+    "php-masterminds-html5",
+    "php-guzzlehttp-guzzle",
+    "php-guzzlehttp-promises",
+    "php-guzzlehttp-psr7",
+    "php-psr-http-client",
+    "php-psr-http-factory",
+    "php-psr-http-message",
+    "php-symfony-deprecation-contracts",
+    "php-getallheaders",
+    "libjs-bootstrap4",
+    "libjs-popper.js",
+    "libjs-codemirror",
+    "libjs-jquery",
+    "libjs-jquery-minicolors",
+    "libjs-jquery-ui",
     "libjs-jstimezonedetect",
 )
 FOLDERS = ("usr/share/roundcube",)
@@ -60,10 +78,16 @@ def prepare(site: Site) -> None:
     configuration.mkdir()
     shutil.copy(site.packages / "etc/roundcube/defaults.inc.php", configuration)
     shutil.copy(site.packages / "etc/roundcube/mimetypes.php", configuration)
-    (configuration / "config.inc.php").write_text(SETTINGS.format(
-        user=site.user, password=site.password, host=site.host, database=site.database,
-        port=site.mail.port, work=site.work,
-    ))
+    (configuration / "config.inc.php").write_text(
+        SETTINGS.format(
+            user=site.user,
+            password=site.password,
+            host=site.host,
+            database=site.database,
+            port=site.mail.port,
+            work=site.work,
+        )
+    )
     # The schema says ENGINE=INNODB, in capitals.
     for file in (site.folder / "SQL").rglob("mysql*.sql"):
         file.write_text(file.read_text().replace("ENGINE=INNODB", f"ENGINE={site.engine}"))
@@ -99,13 +123,18 @@ def page(**query: str) -> str:
 
 def ask(browser: Browser, task: str, action: str, **values: str) -> str:
     """What the page's own script would send, and what it is answered."""
-    return str(browser.script(
-        "const [task, action, given] = values;"
-        "const body = new URLSearchParams({...given, _token: rcmail.env.request_token, _remote: '1'});"
-        "const answer = await fetch(`./?_task=${task}&_action=${action}`, {method: 'POST', body,"
-        " headers: {'X-Roundcube-Request': rcmail.env.request_token}});"
-        "return await answer.text()", task, action, values,
-    ))
+    return str(
+        browser.script(
+            "const [task, action, given] = values;"
+            "const body = new URLSearchParams({...given, _token: rcmail.env.request_token, _remote: '1'});"
+            "const answer = await fetch(`./?_task=${task}&_action=${action}`, {method: 'POST', body,"
+            " headers: {'X-Roundcube-Request': rcmail.env.request_token}});"
+            "return await answer.text()",
+            task,
+            action,
+            values,
+        )
+    )
 
 
 def install(site: Site, browser: Browser) -> None:
@@ -130,10 +159,10 @@ def contacts(browser: Browser, user: str) -> None:
     for number in range(6):
         browser.go(page(_task="addressbook", _action="add", _source="0", _framed="1"))
         browser.fill(
-            _firstname=f"Frosch {number}", _surname="Ünkenruf 蛙", _name=f"Frosch № {number} 🐸",
+            _firstname=f"Frosch {number}", _surname="Ünkenruf 蛙", _name=f"Frosch № {number} 🐸"
         )
         browser.driver.execute_script(
-            "document.querySelector('[name=\"_email[]\"], [name^=\"_email\"]').value = arguments[0]",
+            'document.querySelector(\'[name="_email[]"], [name^="_email"]\').value = arguments[0]',
             f"frosch{number}@example.net",
         )
         browser.driver.execute_script("rcmail.command('save')")
@@ -147,7 +176,14 @@ def contacts(browser: Browser, user: str) -> None:
     ids = browser.driver.execute_script("return Object.keys(rcmail.contact_list.rows)")
     browser.said.append((f"contacts of {user}", " ".join(ids)))
     for group in groups:
-        ask(browser, "addressbook", "group-addmembers", _source="0", _gid=group, _cid=",".join(ids[:4]))
+        ask(
+            browser,
+            "addressbook",
+            "group-addmembers",
+            _source="0",
+            _gid=group,
+            _cid=",".join(ids[:4]),
+        )
     ask(browser, "addressbook", "group-delmembers", _source="0", _gid=groups[0], _cid=ids[0])
     ask(browser, "addressbook", "group-rename", _source="0", _gid=groups[1], _name="Sumpf 🐸")
     ask(browser, "addressbook", "group-delete", _source="0", _gid=groups[2])
@@ -159,9 +195,16 @@ def contacts(browser: Browser, user: str) -> None:
 
 def settings(browser: Browser) -> None:
     browser.go(page(_task="settings", _action="add-identity", _framed="1"))
-    browser.fill(_name="Zweites Ich 蛙", _email="zweite@example.org", _organization="Teich ß", _signature="-- 🐸")
+    browser.fill(
+        _name="Zweites Ich 蛙",
+        _email="zweite@example.org",
+        _organization="Teich ß",
+        _signature="-- 🐸",
+    )
     browser.driver.execute_script("rcmail.command('save')")
-    browser.until("document.querySelector('[name=_iid]') && document.querySelector('[name=_iid]').value")
+    browser.until(
+        "document.querySelector('[name=_iid]') && document.querySelector('[name=_iid]').value"
+    )
     browser.go(page(_task="settings", _action="identities"))
     browser.keep("identities", "#identities-table", "zweite@example.org")
     browser.go(page(_task="settings", _action="add-response", _framed="1"))
@@ -184,7 +227,15 @@ def letters(browser: Browser) -> None:
     browser.keep("letter", "#messagebody", "schreibt sehr viel")
     browser.go(page(_task="mail", _mbox="INBOX"))
     for words in ("Grüße", "nichts-davon", "東京"):
-        answer = ask(browser, "mail", "search", _q=words, _headers="subject,from", _mbox="INBOX", _scope="base")
+        answer = ask(
+            browser,
+            "mail",
+            "search",
+            _q=words,
+            _headers="subject,from",
+            _mbox="INBOX",
+            _scope="base",
+        )
         browser.said.append((f"search {words}", str(answer.count("add_message_row"))))
     ask(browser, "mail", "mark", _uid="1", _mbox="INBOX", _flag="read")
     ask(browser, "mail", "addcontact", _address='"Unke 蛙" <unke1@example.org>', _source="0")
@@ -206,12 +257,17 @@ def looks(browser: Browser) -> None:
 def remove(site: Site, browser: Browser) -> None:
     """One statement on `users` removes them, and by foreign keys all that is theirs."""
     browser.driver.delete_all_cookies()
-    browser.said.append((
-        "user removed", site.php(*libraries(site), "bin/deluser.sh", "--host=127.0.0.1", USERS[1]),
-    ))
-    browser.said.append((
-        "preferences", site.php(*libraries(site), "bin/moduserprefs.sh", f"--user={USERS[0]}", "timezone", "UTC"),
-    ))
+    browser.said.append(
+        ("user removed", site.php(*libraries(site), "bin/deluser.sh", "--host=127.0.0.1", USERS[1]))
+    )
+    browser.said.append(
+        (
+            "preferences",
+            site.php(
+                *libraries(site), "bin/moduserprefs.sh", f"--user={USERS[0]}", "timezone", "UTC"
+            ),
+        )
+    )
     site.php(*libraries(site), "bin/cleandb.sh")
     site.php(*libraries(site), "bin/gc.sh")
     log_in(browser, USERS[0])

@@ -1,4 +1,4 @@
-"""Zabbix: its schema and templates, the server's start, hosts and users by the API, pages, templates removed."""
+"""Zabbix: its templates, hosts and users by the API, pages, the server's start."""
 
 from __future__ import annotations
 
@@ -19,9 +19,24 @@ from webapp import Site
 
 NAME = "zabbix"
 PACKAGES = (
-    "zabbix-frontend-php", "zabbix-server-mysql", "libodbc2", "libsnmp40", "libopenipmi0", "libltdl7",
-    "libsensors5", "libpci3", "libwrap0", "libevent-2.1-7", "libssh2-1", "libodbcinst2", "libtirpc3", "libnsl2",
-    "libevent-core-2.1-7", "libevent-extra-2.1-7", "libevent-pthreads-2.1-7", "libperl5.36",
+    "zabbix-frontend-php",
+    "zabbix-server-mysql",
+    "libodbc2",
+    "libsnmp40",
+    "libopenipmi0",
+    "libltdl7",
+    "libsensors5",
+    "libpci3",
+    "libwrap0",
+    "libevent-2.1-7",
+    "libssh2-1",
+    "libodbcinst2",
+    "libtirpc3",
+    "libnsl2",
+    "libevent-core-2.1-7",
+    "libevent-extra-2.1-7",
+    "libevent-pthreads-2.1-7",
+    "libperl5.36",
 )
 FOLDERS = ("usr/share/zabbix",)
 REMOVED = ()
@@ -39,7 +54,11 @@ IGNORED_ROWS = [
     ("sessions", "sessionid", ""),
     ("auditlog", "auditid", ""),
     # Of the server that ran for some seconds: its own, and what it had come to.
-    ("ha_node|housekeeper|task.*|history.*|trends.*|events?.*|event_.*|problem.*|dbversion", ".*", ""),
+    (
+        "ha_node|housekeeper|task.*|history.*|trends.*|events?.*|event_.*|problem.*|dbversion",
+        ".*",
+        "",
+    ),
 ]
 SETTINGS = """<?php
 $DB['TYPE'] = 'MYSQL';
@@ -76,14 +95,19 @@ def prepare(site: Site) -> None:
     # Debian's is in /etc.
     reader = site.folder / "include/classes/core/CConfigFile.php"
     reader.write_text(reader.read_text().replace("/etc/zabbix/", f"{site.folder}/conf/"))
-    (site.folder / "conf/zabbix.conf.php").write_text(SETTINGS.format(
-        port=site.database_port, database=site.database, user=site.user, password=site.password,
-    ))
+    (site.folder / "conf/zabbix.conf.php").write_text(
+        SETTINGS.format(
+            port=site.database_port, database=site.database, user=site.user, password=site.password
+        )
+    )
     site.server.run(
-        f"alter database {site.database} collate utf8mb4_bin", "set global log_bin_trust_function_creators = 1",
+        f"alter database {site.database} collate utf8mb4_bin",
+        "set global log_bin_trust_function_creators = 1",
     )
     for name in ("schema", "images", "data"):
-        text = gzip.open(site.packages / f"usr/share/zabbix-server-mysql/{name}.sql.gz", "rt").read()
+        text = gzip.open(
+            site.packages / f"usr/share/zabbix-server-mysql/{name}.sql.gz", "rt"
+        ).read()
         file = site.work / f"{name}.sql"
         # The schema names InnoDB for each table.
         file.write_text(re.sub(r"ENGINE=InnoDB", f"ENGINE={site.engine}", text))
@@ -117,7 +141,12 @@ class Api:
     def keep(self, method: str, *listed: Any, **given: Any) -> Any:
         """What is compared."""
         result = self(method, *listed, **given)
-        self.browser.said.append((f"api {method} {len(self.browser.said)}", json.dumps(result, ensure_ascii=False, indent=1)))
+        self.browser.said.append(
+            (
+                f"api {method} {len(self.browser.said)}",
+                json.dumps(result, ensure_ascii=False, indent=1),
+            )
+        )
         return result
 
 
@@ -142,67 +171,146 @@ def use(site: Site, browser: Browser, image: pathlib.Path) -> None:
 def build(api: Api) -> dict[str, list[str]]:
     group = api.keep("hostgroup.create", name="Teich/蛙 🐸")["groupids"][0]
     templates = [
-        one["templateid"] for one in api(
-            "template.get", output=["templateid"], sortfield="host", limit=3,
-            filter={"host": ["Linux by Zabbix agent", "Nginx by HTTP", "Website certificate by Zabbix agent 2"]},
+        one["templateid"]
+        for one in api(
+            "template.get",
+            output=["templateid"],
+            sortfield="host",
+            limit=3,
+            filter={
+                "host": [
+                    "Linux by Zabbix agent",
+                    "Nginx by HTTP",
+                    "Website certificate by Zabbix agent 2",
+                ]
+            },
         )
     ]
     hosts = []
     for number in range(6):
         hosts += api.keep(
-            "host.create", host=f"frosch-{number}", name=f"Frosch № {number} Ж", groups=[{"groupid": group}],
+            "host.create",
+            host=f"frosch-{number}",
+            name=f"Frosch № {number} Ж",
+            groups=[{"groupid": group}],
             templates=[{"templateid": one} for one in templates[: number % 3 + 1]],
-            interfaces=[{"type": 1, "main": 1, "useip": 1, "ip": "127.0.0.1", "dns": "", "port": "10050"}],
-            tags=[{"tag": "art", "value": "Lurch ß"}], macros=[{"macro": "{$QUAK}", "value": "蛙"}],
+            interfaces=[
+                {"type": 1, "main": 1, "useip": 1, "ip": "127.0.0.1", "dns": "", "port": "10050"}
+            ],
+            tags=[{"tag": "art", "value": "Lurch ß"}],
+            macros=[{"macro": "{$QUAK}", "value": "蛙"}],
         )["hostids"]
     items = []
     for host in hosts:
         items += api.keep(
-            "item.create", name="Quaken 🐸", key_="quak", hostid=host, type=2, value_type=3,
+            "item.create",
+            name="Quaken 🐸",
+            key_="quak",
+            hostid=host,
+            type=2,
+            value_type=3,
             tags=[{"tag": "a", "value": "b"}],
         )["itemids"]
-        api.keep("trigger.create", description="Zu laut ß", expression=f"last(/frosch-{hosts.index(host)}/quak)>5")
-    usergroup = api.keep("usergroup.create", name="Lurche ß", rights=[{"id": group, "permission": 3}])["usrgrpids"][0]
+        api.keep(
+            "trigger.create",
+            description="Zu laut ß",
+            expression=f"last(/frosch-{hosts.index(host)}/quak)>5",
+        )
+    usergroup = api.keep(
+        "usergroup.create", name="Lurche ß", rights=[{"id": group, "permission": 3}]
+    )["usrgrpids"][0]
     users = api.keep(
-        "user.create", username="kroete", passwd="Quak-1-Teich-9!", roleid="1", name="Kröte",
-        usrgrps=[{"usrgrpid": usergroup}], medias=[],
+        "user.create",
+        username="kroete",
+        passwd="Quak-1-Teich-9!",
+        roleid="1",
+        name="Kröte",
+        usrgrps=[{"usrgrpid": usergroup}],
+        medias=[],
     )["userids"]
     maps = api.keep(
-        "map.create", name="Teichkarte 蛙", width=600, height=400,
-        selements=[{"selementid": "1", "elements": [{"hostid": hosts[0]}], "elementtype": 0, "iconid_off": "2"},
-                   {"selementid": "2", "elements": [{"hostid": hosts[1]}], "elementtype": 0, "iconid_off": "2"}],
+        "map.create",
+        name="Teichkarte 蛙",
+        width=600,
+        height=400,
+        selements=[
+            {
+                "selementid": "1",
+                "elements": [{"hostid": hosts[0]}],
+                "elementtype": 0,
+                "iconid_off": "2",
+            },
+            {
+                "selementid": "2",
+                "elements": [{"hostid": hosts[1]}],
+                "elementtype": 0,
+                "iconid_off": "2",
+            },
+        ],
         links=[{"selementid1": "1", "selementid2": "2"}],
     )["sysmapids"]
     api.keep(
-        "graph.create", name="Quaken", width=900, height=200,
+        "graph.create",
+        name="Quaken",
+        width=900,
+        height=200,
         gitems=[{"itemid": one, "color": "00AA00"} for one in items[:3]],
     )
     api.keep(
-        "maintenance.create", name="Winter ß", active_since=1700000000, active_till=1800000000,
-        groups=[{"groupid": group}], timeperiods=[{"period": 3600, "timeperiod_type": 0}],
+        "maintenance.create",
+        name="Winter ß",
+        active_since=1700000000,
+        active_till=1800000000,
+        groups=[{"groupid": group}],
+        timeperiods=[{"period": 3600, "timeperiod_type": 0}],
     )
-    return {"group": [group], "hosts": hosts, "items": items, "users": users, "usergroup": [usergroup],
-            "maps": maps, "templates": templates}
+    return {
+        "group": [group],
+        "hosts": hosts,
+        "items": items,
+        "users": users,
+        "usergroup": [usergroup],
+        "maps": maps,
+        "templates": templates,
+    }
 
 
 def change(api: Api, ids: dict[str, list[str]]) -> None:
     api.keep("host.update", hostid=ids["hosts"][1], name="Umbenannt 🐸", status=1)
-    api.keep("host.massadd", hosts=[{"hostid": one} for one in ids["hosts"][:3]], groups=[{"groupid": "2"}])
-    api.keep("host.update", hostid=ids["hosts"][2], templates_clear=[{"templateid": ids["templates"][0]}])
+    api.keep(
+        "host.massadd",
+        hosts=[{"hostid": one} for one in ids["hosts"][:3]],
+        groups=[{"groupid": "2"}],
+    )
+    api.keep(
+        "host.update", hostid=ids["hosts"][2], templates_clear=[{"templateid": ids["templates"][0]}]
+    )
     api.keep("template.massremove", templateids=[ids["templates"][1]], templateids_clear=[])
     api.keep("item.update", itemid=ids["items"][0], name="Quaken, leise")
-    api.keep("host.get", output="extend", selectItems=["name", "key_"], selectTriggers=["description"],
-             groupids=ids["group"])
+    api.keep(
+        "host.get",
+        output="extend",
+        selectItems=["name", "key_"],
+        selectTriggers=["description"],
+        groupids=ids["group"],
+    )
     # What a foreign key forbids, the program says in its own words, or the database does.
-    api.browser.said.append((
-        "group in use", json.dumps(api.ask("hostgroup.delete", ids["group"]), ensure_ascii=False),
-    ))
+    api.browser.said.append(
+        ("group in use", json.dumps(api.ask("hostgroup.delete", ids["group"]), ensure_ascii=False))
+    )
 
 
 PAGES = (
-    "zabbix.php?action=host.list", "hostgroups.php", "templates.php?filter_name=Linux&filter_set=1",
-    "zabbix.php?action=user.list", "sysmaps.php", "maintenance.php", "zabbix.php?action=usergroup.list",
-    "zabbix.php?action=mediatype.list", "zabbix.php?action=dashboard.list", "actionconf.php?eventsource=0",
+    "zabbix.php?action=host.list",
+    "hostgroups.php",
+    "templates.php?filter_name=Linux&filter_set=1",
+    "zabbix.php?action=user.list",
+    "sysmaps.php",
+    "maintenance.php",
+    "zabbix.php?action=usergroup.list",
+    "zabbix.php?action=mediatype.list",
+    "zabbix.php?action=dashboard.list",
+    "actionconf.php?eventsource=0",
 )
 
 
@@ -216,7 +324,10 @@ def remove(api: Api, ids: dict[str, list[str]]) -> None:
     api.keep("user.delete", *ids["users"])
     api.keep("usergroup.delete", *ids["usergroup"])
     api.keep("map.delete", *ids["maps"])
-    some = [one["templateid"] for one in api("template.get", output=["templateid"], sortfield="host", limit=40)]
+    some = [
+        one["templateid"]
+        for one in api("template.get", output=["templateid"], sortfield="host", limit=40)
+    ]
     # By ON DELETE CASCADE with their items, triggers, discovery rules, dashboards.
     api.keep("template.delete", *some)
     api.keep("template.get", countOutput=True)
@@ -236,15 +347,25 @@ def start_server(site: Site) -> None:
     """The server reads all of its configuration from the database, and writes what it has seen."""
     assert site.packages is not None
     configuration = site.work / "zabbix_server.conf"
-    configuration.write_text(SERVER.format(
-        port=site.database_port, database=site.database, user=site.user, password=site.password, work=site.work,
-        listen=low_port(),
-    ))
+    configuration.write_text(
+        SERVER.format(
+            port=site.database_port,
+            database=site.database,
+            user=site.user,
+            password=site.password,
+            work=site.work,
+            listen=low_port(),
+        )
+    )
     machine = os.uname().machine
-    libraries = f"{site.packages}/usr/lib/{machine}-linux-gnu:{site.packages}/lib/{machine}-linux-gnu"
+    libraries = (
+        f"{site.packages}/usr/lib/{machine}-linux-gnu:{site.packages}/lib/{machine}-linux-gnu"
+    )
     process = subprocess.Popen(
-        [str(site.packages / "usr/sbin/zabbix_server"), "-f", "-c", str(configuration)], start_new_session=True,
-        env=os.environ | {"LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"},
+        [str(site.packages / "usr/sbin/zabbix_server"), "-f", "-c", str(configuration)],
+        start_new_session=True,
+        env=os.environ
+        | {"LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"},
         stdout=subprocess.DEVNULL,
     )
     time.sleep(20)
@@ -255,4 +376,6 @@ def start_server(site: Site) -> None:
     text = (site.work / "server.log").read_text(errors="replace")
     assert "server #0 started [main process]" in text, text
     with open(site.work / "database-errors.log", "a") as log:
-        log.write("\n".join(f"Error 1 {line}" for line in text.splitlines() if "query failed" in line))
+        log.write(
+            "\n".join(f"Error 1 {line}" for line in text.splitlines() if "query failed" in line)
+        )

@@ -9,7 +9,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pymysql
 
-# Django asks for mysqlclient, which has to be compiled; PyMySQL takes its place, under a version of its.
+# Django asks for mysqlclient, which has to be compiled. PyMySQL takes its place, and names a
+# version of that.
 pymysql.version_info = (2, 2, 1, "final", 0)
 pymysql.install_as_MySQLdb()
 
@@ -18,8 +19,11 @@ from django.test.runner import DiscoverRunner  # noqa: E402
 
 def database(name: str) -> dict[str, Any]:
     return {
-        "ENGINE": "django.db.backends.mysql", "HOST": "127.0.0.1", "PORT": os.environ["DJANGO_PORT"],
-        "USER": "root", "NAME": name,
+        "ENGINE": "django.db.backends.mysql",
+        "HOST": "127.0.0.1",
+        "PORT": os.environ["DJANGO_PORT"],
+        "USER": "root",
+        "NAME": name,
         "TEST": {"CHARSET": "utf8mb4", "COLLATION": "utf8mb4_general_ci"},
     }
 
@@ -78,7 +82,9 @@ class Result(unittest.TextTestResult):
         how, why = self.parts.pop(test.id(), ("passed", ""))
         group, _, name = test.id().rpartition(".")
         child = "" if how == "passed" else f"<{how}>{escape(printable(why))}</{how}>"
-        self.file.write(f"<testcase classname={quoteattr(group)} name={quoteattr(name)}>{child}</testcase>\n")
+        self.file.write(
+            f"<testcase classname={quoteattr(group)} name={quoteattr(name)}>{child}</testcase>\n"
+        )
         self.file.flush()
 
     def stopTestRun(self) -> None:

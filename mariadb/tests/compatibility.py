@@ -4,8 +4,8 @@
     compatibility.py --bless    writes the page
     compatibility.py WORD...    asks for features whose name has one of these words, and prints
 
-The features are in compatibility_tables.py, compatibility_alter.py and compatibility_work.py. Where
-a statement can show a feature, InnoDB, SHALE and MyRocks of one server are asked by it. TideSQL is
+The features are in compatibility_tables.py, compatibility_alter.py, compatibility_work.py and
+compatibility_keys.py. Where a statement can show a feature, InnoDB, SHALE and MyRocks of one server are asked by it. TideSQL is
 not here: what its manual says is written down with the feature. Each feature names the test of this
 repository that shows SHALE's answer, which has to exist.
 """
@@ -23,13 +23,19 @@ from typing import Any
 import pymysql
 
 import compatibility_alter
+import compatibility_keys
 import compatibility_tables
 import compatibility_work
 import server as servers
 from compatibility_feature import ENGINES, Change, Feature, Section
 
 PAGE = servers.REPOSITORY / "docs/compatibility.md"
-SECTIONS = compatibility_tables.SECTIONS + compatibility_alter.SECTIONS + compatibility_work.SECTIONS
+SECTIONS = (
+    compatibility_tables.SECTIONS
+    + compatibility_alter.SECTIONS
+    + compatibility_work.SECTIONS
+    + compatibility_keys.SECTIONS
+)
 ALGORITHMS = ("instant", "nocopy", "inplace", "copy")
 LOCKS = {"none": "writers go on", "shared": "readers go on", "exclusive": "nobody goes on"}
 WAIT = (
@@ -42,7 +48,11 @@ class Asked:
     """What an engine answered: whether it has the feature, and if not, the refusal."""
 
     def __init__(
-        self, answer: str, error: tuple[int, str] | None = None, statement: str = "", given: str = ""
+        self,
+        answer: str,
+        error: tuple[int, str] | None = None,
+        statement: str = "",
+        given: str = "",
     ) -> None:
         self.answer, self.error, self.statement, self.given = answer, error, statement, given
 
@@ -117,7 +127,11 @@ def change(server: servers.Server, engine: str, wanted: Change) -> Asked:
             for lock, who in LOCKS.items():
                 try:
                     run(both["A"], f"{statement}, algorithm={algorithm}, lock={lock}")
-                    return Asked("instant" if algorithm == "instant" and lock == "none" else f"{algorithm}, {who}")
+                    return Asked(
+                        "instant"
+                        if algorithm == "instant" and lock == "none"
+                        else f"{algorithm}, {who}"
+                    )
                 except pymysql.err.MySQLError as problem:
                     error = failed(problem)
                     if not error[1].startswith("LOCK="):  # the way is refused, whoever goes on
@@ -144,10 +158,10 @@ def ask_all(server: servers.Server, engine: str, sections: list[Section]) -> dic
 
 HEAD = """# What SHALE has of InnoDB
 
-Made by `mariadb/tests/compatibility.py --bless`, which `mariadb/test` runs and compares. Each row is
-a feature of InnoDB's pages in MariaDB's manual. InnoDB, SHALE and MyRocks of one server, MariaDB
-{version}, were asked by statements, where a statement can show it; `no` is followed by the number of
-the error. What is of TideSQL is what its pages in MariaDB's manual say (TideSQL 5, 2026; `?` where
+Made by `mariadb/tests/compatibility.py --bless`, which `mariadb/test` runs and compares. Each row
+is a feature of InnoDB's pages in MariaDB's manual. InnoDB, SHALE and MyRocks of one server, MariaDB
+{version}, were asked by statements, where a statement can show it; `no` is followed by the number
+of the error. What is of TideSQL is what its pages in MariaDB's manual say (TideSQL 5, 2026; `?` where
 they do not say), as nothing of it was run. The last column has the test of this repository that
 shows SHALE's answer: a program of `mariadb/tests`, or a test of `mariadb/shale/mysql-test/shale/t`.
 
@@ -170,7 +184,7 @@ def told(asked: Asked) -> str:
 
 
 def sums(sections: list[Section], answers: Answers) -> str:
-    """How many features of each section an engine has: of changes, those that it does as openly as InnoDB."""
+    """How many features of each section an engine has."""
     lines = []
     for section in sections:
         counts = []
@@ -209,14 +223,20 @@ def page(version: str, answers: Answers) -> str:
 
 def refusals(answers: Answers) -> str:
     """Each statement that InnoDB takes and SHALE does not, with SHALE's words."""
-    text = "\n## What SHALE refuses\n\nStatements that InnoDB takes, with SHALE's error, or its other answer.\n\n"
+    text = "\n## What SHALE refuses\n\nStatements that InnoDB takes, with SHALE's error, or its"
+    text += " other answer.\n\n"
     text += "| | statement | SHALE | test |\n|---|---|---|---|\n"
     for section in SECTIONS:
         for row in section.rows:
             asked = answers["shale"][row.name]
-            if asked.answer == "no" and asked.statement and answers["innodb"][row.name].answer != "no":
+            if (
+                asked.answer == "no"
+                and asked.statement
+                and answers["innodb"][row.name].answer != "no"
+            ):
                 words = f"{asked.error[0]}: {asked.error[1]}" if asked.error else asked.given
-                text += f"| {cell(row.name)} | `{cell(asked.statement)}` | {cell(words)} | {row.tests} |\n"
+                of = (row.name, f"`{asked.statement}`", words, row.tests)
+                text += "| " + " | ".join(map(cell, of)) + " |\n"
     return text
 
 
@@ -238,7 +258,8 @@ def untested(answers: Answers) -> list[str]:
     """Features that SHALE has, and that no test is named for."""
     return [
         f"{row.name}: SHALE says {answers['shale'][row.name].answer}, and no test is named"
-        for section in SECTIONS for row in section.rows
+        for section in SECTIONS
+        for row in section.rows
         if not row.tests and answers["shale"][row.name].answer != "no"
     ]
 
@@ -249,9 +270,14 @@ def options(layout: servers.Layout) -> list[str]:
     keys.write_text(f"1;{secrets.token_hex(32)}\n")
     keys.chmod(0o600)
     return [
-        "plugin-load-add=ha_rocksdb", "plugin-load-add=file_key_management",
-        f"loose-file-key-management-filename={keys}", "query-cache-type=1", "max-allowed-packet=64M", "sql-mode=STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION",
-        "innodb-flush-log-at-trx-commit=0", "shale-durability=none",
+        "plugin-load-add=ha_rocksdb",
+        "plugin-load-add=file_key_management",
+        f"loose-file-key-management-filename={keys}",
+        "query-cache-type=1",
+        "max-allowed-packet=64M",
+        "sql-mode=STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION",
+        "innodb-flush-log-at-trx-commit=0",
+        "shale-durability=none",
     ]
 
 
@@ -263,9 +289,12 @@ def main() -> int:
     sections = list(SECTIONS)
     if given.words:
         sections = [
-            Section(one.title, one.text, tuple(
-                row for row in one.rows if any(word in row.name for word in given.words)
-            )) for one in sections
+            Section(
+                one.title,
+                one.text,
+                tuple(row for row in one.rows if any(word in row.name for word in given.words)),
+            )
+            for one in sections
         ]
     # In memory: what a disk does is asked elsewhere.
     memory = pathlib.Path("/dev/shm")
@@ -302,7 +331,9 @@ def finish(bless: bool, layout: servers.Layout, text: str, answers: Answers) -> 
         PAGE.write_text(text)
     elif not PAGE.exists() or PAGE.read_text() != text:
         was = PAGE.read_text().splitlines() if PAGE.exists() else []
-        print("\n".join(difflib.unified_diff(was, text.splitlines(), str(PAGE), "now", lineterm="")))
+        print(
+            "\n".join(difflib.unified_diff(was, text.splitlines(), str(PAGE), "now", lineterm=""))
+        )
         wrong.append("the answers are not those of docs/compatibility.md; --bless writes them")
     print("\n".join(wrong))
     rows = sum(len(section.rows) for section in SECTIONS)

@@ -12,10 +12,11 @@ ENGINES = {"innodb": "InnoDB", "shale": "SHALE", "rocksdb": "MyRocks"}
 class Feature:
     """One feature of InnoDB's manual.
 
-    `sql` are statements that ask each engine: an engine has the feature if none is refused and the last
-    answers `want` (anything, if that is None). `ENGINE` is the engine's name, a statement that begins with
-    `B: ` goes through a second connection. `of` has other statements for one engine, where it has
-    words of its own for the same. `says` is the answer where no statement can give it, with the reason in `note`.
+    `sql` are statements that ask each engine: an engine has the feature if none is refused and the
+    last answers `want` (anything, if that is None). `ENGINE` is the engine's name; a statement that
+    begins with `B: ` goes through a second connection. `of` has other statements for one engine,
+    where it has words of its own for the same. `says` is the answer where no statement can give it,
+    or where one gives too good an answer, with the reason in `note`.
     """
 
     name: str
@@ -37,7 +38,8 @@ class Change:
     tidesql: str
     sql: str
     table: str = (
-        "create table t (id int primary key, a int, b varchar(10), c int not null default 0, key ka (a))"
+        "create table t (id int primary key, a int, b varchar(10), c int not null default 0,"
+        " key ka (a))"
     )
     before: tuple[str, ...] = ()
 

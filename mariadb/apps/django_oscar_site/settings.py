@@ -1,4 +1,4 @@
-"""Settings of a shop, as the manual of django-oscar has them. Where the database is says the environment."""
+"""Settings of a shop, as django-oscar's manual has them; the environment names the database."""
 
 import os
 import pathlib
@@ -6,7 +6,8 @@ import pathlib
 import pymysql
 from oscar.defaults import *  # noqa: F401, F403
 
-# Django asks for mysqlclient, which has to be compiled; PyMySQL takes its place, under a version of its.
+# Django asks for mysqlclient, which has to be compiled. PyMySQL takes its place, and names a
+# version of that.
 pymysql.version_info = (2, 2, 1, "final", 0)
 pymysql.install_as_MySQLdb()
 
@@ -96,9 +97,9 @@ TEMPLATES = [
                 "oscar.apps.checkout.context_processors.checkout",
                 "oscar.apps.communication.notifications.context_processors.notifications",
                 "oscar.core.context_processors.metadata",
-            ],
+            ]
         },
-    },
+    }
 ]
 AUTHENTICATION_BACKENDS = (
     "oscar.apps.customer.auth_backends.EmailBackend",
