@@ -22,6 +22,7 @@ TAKEN_OUT = [
     (re.compile(r"\b\d+ (second|minute|min|sec)s? ago"), "AGO"),
     # The folder of a run.
     (re.compile(r"[a-z-]+-(SHALE|InnoDB)/"), "FOLDER/"),
+    (re.compile(r"\bfilter_[0-9a-f]{13}"), "FILTER"),
     (re.compile(r"_wpnonce=\w{10}"), "NONCE"),
 ]
 
