@@ -602,7 +602,8 @@ void shale_ingest_free(shale_ingest *ingest);
 // source from now on writes the entries that come and go to it, in the same batch or transaction.
 // While this call runs nobody may be changing the source who does not; transactions that hold
 // locks there, prepared ones too, are waited for, `wait_millis` at most. `config` is as by
-// shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files.
+// shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files. 0: entries come in
+// the order of their keys, and each is written at once.
 SHALE_MUST_USE
 shale_error *shale_build_new(const shale_tree *source,
                              const char *name,
@@ -612,8 +613,8 @@ shale_error *shale_build_new(const shale_tree *source,
                              shale_build **build,
                              shale_tree **tree);
 
-// Adds an entry, in any order. All must be those of one snapshot of the source, taken since the
-// build has begun.
+// Adds an entry, in any order (but see shale_build_new). All must be those of one snapshot of the
+// source, taken since the build has begun.
 SHALE_MUST_USE
 shale_error *shale_build_add(shale_build *build,
                              const void *key,

@@ -18,7 +18,8 @@ pub struct shale_build(shaledb::OnlineBuild);
 /// source from now on writes the entries that come and go to it, in the same batch or transaction.
 /// While this call runs nobody may be changing the source who does not; transactions that hold
 /// locks there, prepared ones too, are waited for, `wait_millis` at most. `config` is as by
-/// shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files.
+/// shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files. 0: entries come in
+/// the order of their keys, and each is written at once.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_build_new(
@@ -49,8 +50,8 @@ pub unsafe extern "C" fn shale_build_new(
     })
 }
 
-/// Adds an entry, in any order. All must be those of one snapshot of the source, taken since the
-/// build has begun.
+/// Adds an entry, in any order (but see shale_build_new). All must be those of one snapshot of the
+/// source, taken since the build has begun.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_build_add(

@@ -333,7 +333,9 @@ static void builds(shale_db *db) {
   FAILS(SHALE_TREE_EXISTS,
         shale_build_new(source, "built", NULL, 1 << 20, 1000, &build, &tree));
   OK(shale_tree_drop(db, "built"));
-  OK(shale_build_new(source, "built", NULL, 1 << 20, 1000, &build, &tree));
+  OK(shale_build_new(source, "built", NULL, 0, 1000, &build, &tree));
+  OK(shale_build_add(build, "b1", 2, "", 0));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_build_add(build, "a2", 2, "x", 1));
   shale_build_free(build);
   FAILS(SHALE_NO_SUCH_TREE, shale_put(tree, "d", 1, "4", 1, false));
   shale_tree_free(tree);

@@ -205,38 +205,30 @@ int Reader::check_columns(const ForeignKey &key) {
                                   " where the columns appear as the first columns.");
 }
 
-// As InnoDB's checks go, one after the other.
+// As InnoDB looks: the last index that fails by more than a name says why.
 int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
   const IndexDef *own = index_with(*table_.def, key.columns);
-  bool has_prefix = false;
-  std::string mismatch;
+  std::string why = "There is no index in the referenced table where the referenced columns appear"
+                    " as the first columns.";
   for (const IndexDef &index : parent.indexes) {
     if (index.parts.size() < key.parent_columns.size()) continue;
-    bool whole = true, named = true;
-    for (size_t i = 0; i < key.parent_columns.size() && named; i++) {
-      named = same_name(index.parts[i].column, key.parent_columns[i]);
-      whole = whole && index.parts[i].whole;
-    }
-    if (!named) continue;
-    if (!whole) {
-      has_prefix = true;
-      continue;
-    }
     size_t place = 0;
-    while (own != nullptr && place < key.columns.size() &&
-           may_reference(own->parts[place], index.parts[place])) {
-      place++;
+    for (; place < key.parent_columns.size(); place++) {
+      const PartDef &part = index.parts[place];
+      if (!part.whole) {
+        why = "There is only prefix index in the referenced table where the referenced columns"
+              " appear as the first columns.";
+        break;
+      }
+      if (!same_name(part.column, key.parent_columns[place])) break;
+      if (own == nullptr || may_reference(own->parts[place], part)) continue;
+      why = "Field type or character set for column '" + key.columns[place] +
+            "' does not match referenced column '" + key.parent_columns[place] + "'.";
+      break;
     }
-    if (own == nullptr || place == key.columns.size()) return 0;
-    mismatch = "Field type or character set for column '" + key.columns[place] +
-               "' does not match referenced column '" + key.parent_columns[place] + "'.";
+    if (place == key.parent_columns.size()) return 0;
   }
-  if (!mismatch.empty()) return refuse(key, "with ", mismatch);
-  return refuse(key, "with ", has_prefix
-                                  ? "There is only prefix index in the referenced table where the"
-                                    " referenced columns appear as the first columns."
-                                  : "There is no index in the referenced table where the"
-                                    " referenced columns appear as the first columns.");
+  return refuse(key, "with ", why);
 }
 
 // In place without checks InnoDB has numbers of its own, and takes a parent that is not there.
@@ -280,7 +272,7 @@ int Reader::check(ForeignKey *key) {
     if (int error = name_columns(key)) return error;
   }
   if (is_in_place_unchecked()) return check_in_place(*key, there ? &parent : nullptr);
-  if (checks_foreign_keys(table_.thd)) {
+  if (there) {
     if (int error = check_parent(*key, parent)) return error;
     if (int error = check_columns(*key)) return error;
     if (cascades_null(*key, parent)) return HA_ERR_CANNOT_ADD_FOREIGN;

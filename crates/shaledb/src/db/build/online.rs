@@ -28,7 +28,8 @@ const LOOK_NANOS: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug)]
 pub struct BuildOptions {
     /// What sorting may take in memory, in bytes; one entry more if it is larger. What is beyond
-    /// goes to files in the database's directory. Default 64 MiB.
+    /// goes to files in the database's directory. 0: entries come in the order of their keys, so
+    /// nothing is to be sorted; each is written at once. Default 64 MiB.
     pub memory_bytes: u64,
     /// How long the begin may wait for transactions that have written to the source. Default 50 s.
     pub writers_wait: Duration,
@@ -62,6 +63,8 @@ pub struct OnlineBuild {
     seq: SeqNo,
     options: BuildOptions,
     sorter: Option<Sorter>,
+    /// What has come so far of entries that come in order.
+    run: Option<Ingest>,
     entries: u64,
 }
 
@@ -175,7 +178,7 @@ impl Tree {
         let (inner, seq) = core.begin_build(name, config)?;
         let tree = Tree { handle: self.handle.clone(), inner };
         let source = self.clone();
-        let build = OnlineBuild { source, tree, seq, options, sorter: None, entries: 0 };
+        let build = OnlineBuild { source, tree, seq, options, sorter: None, run: None, entries: 0 };
         build.wait_for_writers(core)?;
         Ok(build)
     }
@@ -253,12 +256,12 @@ impl OnlineBuild {
         Snapshot::take(self.core())
     }
 
-    /// Adds an entry of the snapshot, in any order. Of equal keys the last one counts. Nobody sees
-    /// it before [`OnlineBuild::finish`].
+    /// Adds an entry of the snapshot, in any order; with [`BuildOptions::memory_bytes`] 0 keys have
+    /// to ascend. Of equal keys the last one counts. Nobody sees it before [`OnlineBuild::finish`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the key is longer than 64 KiB; what the disk fails with. Give
-    /// the build up then: the entry is not in it.
+    /// [`Error::InvalidArgument`] if the key is longer than 64 KiB, or does not ascend where it has
+    /// to; what the disk fails with. Give the build up then: the entry is not in it.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -276,6 +279,9 @@ impl OnlineBuild {
         self.tree.check()?;
         self.core().check_writable()?;
         check_bounds(key, value)?;
+        if self.options.memory_bytes == 0 {
+            return self.add_in_order(key, value);
+        }
         let sorter = match &mut self.sorter {
             Some(sorter) => sorter,
             None => {
@@ -284,6 +290,16 @@ impl OnlineBuild {
             }
         };
         sorter.add(key, value)?;
+        self.entries += 1;
+        Ok(())
+    }
+
+    fn add_in_order(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let run = match &mut self.run {
+            Some(run) => run,
+            None => self.run.insert(Ingest::new(self.tree.clone())?),
+        };
+        run.add(key, value)?;
         self.entries += 1;
         Ok(())
     }
@@ -396,7 +412,10 @@ impl OnlineBuild {
     /// ```
     pub fn finish(mut self) -> Result<Tree> {
         self.tree.check()?;
-        let mut run = Ingest::new(self.tree.clone())?;
+        let mut run = match self.run.take() {
+            Some(run) => run,
+            None => Ingest::new(self.tree.clone())?,
+        };
         if let Some(sorter) = self.sorter.take() {
             sorter.drain(&mut |key, value| run.add(key, value))?;
         }
@@ -408,6 +427,7 @@ impl OnlineBuild {
 impl Drop for OnlineBuild {
     fn drop(&mut self) {
         self.sorter = None;
+        self.run = None;
         let tree = &self.tree;
         if tree.inner.is_building() && !tree.inner.is_dropped() {
             // A failure leaves it to the next open.

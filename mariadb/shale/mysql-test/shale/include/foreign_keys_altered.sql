@@ -82,3 +82,18 @@ alter table pp drop key b, algorithm=copy;
 show create table pp;
 drop table pp;
 drop table c, pp;
+-- What InnoDB refuses also without checks, if the parent is there.
+create table p (a int, b varchar(10), key pb (b(5)));
+set foreign_key_checks=0;
+create table c1 (x int, foreign key (x) references p (a));
+create table c2 (x bigint, foreign key (x) references p (a));
+alter table p add key (a);
+create table c3 (x bigint, foreign key (x) references p (a));
+create table c4 (x int not null, foreign key (x) references p (a) on update cascade);
+create table c5 (x varchar(10), foreign key (x) references p (b));
+create table c6 (x int, y int, foreign key (x, y) references c6 (y, x));
+create table c7 (x int, y int, foreign key (x) references c7 (y));
+alter table c7 add foreign key (y) references p (a), algorithm=copy;
+alter table c7 add foreign key (y) references p (b), algorithm=copy;
+set foreign_key_checks=1;
+drop table p;
