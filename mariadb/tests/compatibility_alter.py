@@ -60,7 +60,7 @@ ALTER = Section(
             "create table t (id int not null, a int)",
         ),
         Change("Drop the primary key", COPY, "copy", "drop primary key"),
-        Change("Add an index", INPLACE, "inplace, writers go on", "add key kb (b)"),
+        Change("Add an index", "online_ddl.py", "inplace, writers go on", "add key kb (b)"),
         Change("Add a unique index", INPLACE, "inplace, writers go on", "add unique (b, id)"),
         Change(
             "Add an index of a virtual column",
