@@ -1,6 +1,9 @@
 //! Online builds: a tree is filled from live data while writers go on.
 
 mod sorter;
+mod entry;
+mod unique;
 mod online;
 
+pub use entry::{UniqueRow, entry_of_row};
 pub use online::{BuildOptions, Entries, OnlineBuild};
