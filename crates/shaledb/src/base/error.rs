@@ -323,9 +323,7 @@ impl fmt::Display for Error {
                 "lock wait: transaction {holder} blocks {lock}; repeat the call when that one has \
                  gone on"
             ),
-            Error::Deadlock(deadlock) => {
-                write!(f, "deadlock: {deadlock} and was rolled back; try it again")
-            }
+            Error::Deadlock(met) => write!(f, "deadlock: {met} and was rolled back; try it again"),
             Error::LocksFull { bytes_max } => write!(
                 f,
                 "the lock table is full ({bytes_max} bytes, a sixteenth of `memory_bytes`), and \
