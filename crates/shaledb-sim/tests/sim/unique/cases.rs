@@ -1,15 +1,14 @@
-//! What is a duplicate and what is none; transactions that are prepared; what has no unfinished tree.
+//! What is a duplicate and what is none; transactions that are prepared.
 
 use super::writer::{Change, INDEX, Row, Writer, begin, check, fill, rows, writer};
 use shaledb::fs::mem::{CrashMode, MemFs};
-use shaledb::{Db, Env, Error, OnlineBuild, OpenOptions, TransactionOptions, Tree};
+use shaledb::{Db, Error, OnlineBuild, TransactionOptions, Tree};
 use shaledb::{WriteOptions, entry_of_row};
 use shaledb_sim::settings::small;
 use shaledb_sim::world::{PATH, open_db};
-use std::sync::Arc;
 
 /// A database whose source has these rows, each with a name; and a build that has begun.
-fn named(names: &[(u32, u32)]) -> (MemFs, Db, Writer, OnlineBuild) {
+pub fn named(names: &[(u32, u32)]) -> (MemFs, Db, Writer, OnlineBuild) {
     let fs = MemFs::new();
     let db = open_db(&fs, PATH, &small()).unwrap();
     let mut writer = writer(&db, 1).unwrap();
@@ -31,7 +30,7 @@ fn duplicate(error: Error) -> (Vec<u8>, [u32; 2]) {
     (key, rows.map(|row| u32::from_be_bytes(row.try_into().unwrap())))
 }
 
-fn gone(db: &Db) {
+pub fn gone(db: &Db) {
     assert!(!check(db, "after a duplicate"));
 }
 
@@ -96,7 +95,7 @@ fn what_writers_make_twice_is_a_duplicate_that_fails_the_build_only() {
     }
 }
 
-fn rows_of(db: &Db) -> usize {
+pub fn rows_of(db: &Db) -> usize {
     rows(&db.tree("source").unwrap()).len()
 }
 
@@ -223,24 +222,4 @@ fn what_is_no_entry_of_a_row_fails_the_build() {
     assert!(build.add(b"k", b"\x05x").is_err(), "the value tells no row");
     assert!(build.finish().is_err());
     gone(&db);
-}
-
-#[test]
-fn a_checkpoint_and_a_reader_have_neither_tree() {
-    let (fs, db, mut writer, mut build) = named(&[(1, 10), (2, 20)]);
-    fill(&mut build, &mut |_| ()).unwrap();
-    writer.writes(100).unwrap();
-    build.catch_up().unwrap();
-    writer.writes(100).unwrap();
-    db.flush().unwrap();
-    db.checkpoint("/copy").unwrap();
-    let copy = open_db(&fs, "/copy", &small()).unwrap();
-    gone(&copy);
-    assert_eq!(rows_of(&copy), writer.rows.len());
-    let env = Env { fs: Arc::new(fs.crash_clone(0, CrashMode::Kept)), ..Env::memory() };
-    let options = OpenOptions { env, read_only: true, ..OpenOptions::default() };
-    gone(&Db::open_in(PATH, small(), options).unwrap());
-    writer.end_move().unwrap();
-    build.finish().unwrap();
-    assert!(check(&db, "the build goes on"));
 }
