@@ -202,8 +202,8 @@ impl Following {
         Ok(true)
     }
 
-    /// The trees but for those whose build has not ended. These are followed, since what the log has
-    /// of them will be theirs then.
+    /// The trees but for those whose build has not ended. These are followed, since what the log
+    /// has of them will be theirs then.
     pub fn shown(&self) -> impl Iterator<Item = (&TreeId, &Followed)> {
         let building = &self.manifest.catalog().building;
         self.trees.iter().filter(|(id, _)| !building.contains(id))
