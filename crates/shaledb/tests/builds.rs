@@ -80,7 +80,8 @@ impl Writer {
     }
 
     fn key(&mut self) -> Vec<u8> {
-        format!("row {} {:05}", self.number, self.random(ROWS)).into_bytes()
+        let row = self.random(ROWS);
+        format!("row {} {row:05}", self.number).into_bytes()
     }
 
     /// A name that no row has had, but for zeros at its end.
