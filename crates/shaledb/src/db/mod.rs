@@ -21,6 +21,8 @@ pub use api::{
     Batch, CpuStats, Db, Ingest, LastDeadlock, LevelStats, LockInfo, OperationStats, Prepared,
     ScanOptions, Snapshot, Stats, TransactionInfo, Tree, TreeStats,
 };
+#[cfg(feature = "fuzz")]
+pub(crate) use build::split_entry;
 pub use build::{BuildOptions, Entries, OnlineBuild, UniqueRow, entry_of_row};
 pub use lifecycle::{VerifyProgress, VerifyReport};
 pub use options::{Background, OpenOptions, WriteOptions};

@@ -76,6 +76,16 @@ fn a_build_that_has_failed_stays_so() {
 }
 
 #[test]
+fn what_is_added_too_late_fails_the_build() {
+    let (_fs, db, _writer, mut build) = named(&[(1, 10)]);
+    fill(&mut build, &mut |_| ()).unwrap();
+    build.catch_up().unwrap();
+    assert!(build.add(b"late", b"\0").is_err());
+    assert!(build.finish().is_err());
+    gone(&db);
+}
+
+#[test]
 fn what_writers_make_twice_is_a_duplicate_that_fails_the_build_only() {
     // Of a row of the scan and a writer's; of two writers'; before the scan's end and after.
     for (first, later) in [((4, 10), None), ((4, 40), Some((5, 40))), ((1, 40), Some((2, 40)))] {

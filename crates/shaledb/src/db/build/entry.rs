@@ -41,7 +41,7 @@ pub enum UniqueRow {
 
 impl UniqueRow {
     /// The row that an entry with this value is of, if it says so.
-    pub(super) fn of(self, value: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn of(self, value: &[u8]) -> Option<&[u8]> {
         match self {
             UniqueRow::Value => Some(value),
             UniqueRow::Counted => Decoder::new(value).bytes(),

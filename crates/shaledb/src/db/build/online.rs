@@ -101,7 +101,11 @@ impl std::fmt::Debug for OnlineBuild {
 /// # Ok::<(), shaledb::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Entries<'a>(&'a mut OnlineBuild);
+pub struct Entries<'a> {
+    build: &'a mut OnlineBuild,
+    /// An entry that could not be added, even if nobody is told.
+    failed: Option<Error>,
+}
 
 impl Entries<'_> {
     /// Adds an entry of the row.
@@ -122,7 +126,8 @@ impl Entries<'_> {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.add(key, value)
+        let added = self.build.try_add(key, value);
+        added.inspect_err(|error| self.failed = Some(error.clone()))
     }
 }
 
@@ -320,6 +325,10 @@ impl OnlineBuild {
         self.core().check_writable()?;
         let entry = match &self.unique {
             None => None,
+            Some(unique) if unique.has_rows() => {
+                let what = "all entries must be added before the first catch_up; drop the build";
+                return Err(Error::InvalidArgument(what.to_owned()));
+            }
             Some(unique) => Some(entry_of_row(key, unique.row_of(value)?)),
         };
         let key = entry.as_deref().unwrap_or(key);
@@ -368,8 +377,13 @@ impl OnlineBuild {
         &mut self,
         entries_of: impl FnMut(&[u8], &[u8], &mut Entries<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.check_whole()?;
+        // Whatever ends it, by a panic too: what it has given is a part.
+        let ended = "a scan of the source did not come to its end; drop the build";
+        self.failed = Some(Error::InvalidArgument(ended.to_owned()));
         let filled = self.fill_from_scan(entries_of);
-        self.fail_with(filled)
+        self.failed = filled.as_ref().err().cloned();
+        filled
     }
 
     fn fill_from_scan(
@@ -379,9 +393,13 @@ impl OnlineBuild {
         let (snapshot, source) = (self.snapshot(), self.source.clone());
         let options =
             ScanOptions { snapshot: Some(&snapshot), fill_cache: false, ..ScanOptions::default() };
+        let mut entries = Entries { build: self, failed: None };
         for row in source.scan_with(options)? {
             let (key, value) = row?;
-            entries_of(&key, &value, &mut Entries(self))?;
+            entries_of(&key, &value, &mut entries)?;
+            if let Some(error) = entries.failed {
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -541,6 +559,9 @@ impl Drop for OnlineBuild {
         let trees = std::iter::once(&self.tree).chain(changes);
         let unfinished = trees.filter(|tree| tree.inner.is_building() && !tree.inner.is_dropped());
         let names: Vec<&str> = unfinished.map(Tree::name).collect();
+        if names.is_empty() {
+            return;
+        }
         // A failure leaves it to the next open.
         if let Err(error) = self.core().change_trees(&[], &names) {
             tracing::warn!(%error, ?names, "trees of a build could not be dropped");

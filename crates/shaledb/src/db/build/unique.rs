@@ -53,6 +53,11 @@ impl Unique {
         Unique { changes, row, has_rows: false, after: seq, doubts: BTreeMap::new() }
     }
 
+    /// Whether the rows of the scan have been put into the tree, so that it is too late for more.
+    pub fn has_rows(&self) -> bool {
+        self.has_rows
+    }
+
     /// The row that an entry is of.
     pub fn row_of<'a>(&self, value: &'a [u8]) -> Result<&'a [u8]> {
         self.row.of(value).ok_or_else(|| {
