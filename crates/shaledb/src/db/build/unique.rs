@@ -157,7 +157,7 @@ impl Unique {
         if let Some(last) = touched {
             self.decide(tree, last, &mut batch)?;
         }
-        batch.write(&tree.handle, WriteOptions::SYNC)?;
+        batch.write(&tree.handle, WriteOptions::default())?;
         self.after = snapshot.seq();
         self.forget_taken()?;
         Ok(count)

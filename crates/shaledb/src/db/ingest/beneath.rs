@@ -41,8 +41,10 @@ impl Core {
 
     fn try_put_beneath(&self, tree: &Arc<TreeCore>, run: Vec<TableMeta>, ends: bool) -> Result<()> {
         assert!(is_run(&run), "tables of a run are in order and disjoint");
-        // The run has rows that were committed meanwhile: they are not to outlive the log.
-        self.sync_commits()?;
+        if ends {
+            // The run has rows that were committed meanwhile: they are not to outlive the log.
+            self.sync_beside_commits()?;
+        }
         self.name_tables(run.iter())?;
         let _held = self.hold_compactions(tree)?;
         // Flushes and bulk loads go on: they change level 0 only.
@@ -60,7 +62,7 @@ impl Core {
     /// Ends the build of a tree that has all its rows. What was committed to it is durable then.
     pub fn end_build(&self, tree: &TreeCore) -> Result<()> {
         // The log's end must not be lost while the edit stays.
-        self.sync_commits()?;
+        self.sync_beside_commits()?;
         self.install_built(tree, TreeEdit { tree: tree.id, ..TreeEdit::default() })?;
         tree.building.store(false, Ordering::Release);
         Ok(())

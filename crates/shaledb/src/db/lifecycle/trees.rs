@@ -74,6 +74,8 @@ impl Core {
         created: &[(&str, TreeConfig)],
     ) -> Result<(Vec<Arc<TreeCore>>, SeqNo)> {
         self.check_writable()?;
+        // Most of it now, so that writers of other trees do not wait for it below.
+        self.sync_beside_commits()?;
         let mut leader = self.leader.lock();
         let seq = leader.next_seq;
         self.append_nothing(&mut leader)?;
