@@ -15,10 +15,18 @@ const FEW_CHANGES: u64 = 2000;
 struct Seen {
     writes: u64,
     longest: Duration,
+    /// How long after its begin the longest stall ended.
+    longest_at: Duration,
     took: Duration,
 }
 
 impl Seen {
+    fn note(&mut self, stall: Duration, started: Instant) {
+        if stall > self.longest {
+            (self.longest, self.longest_at) = (stall, started.elapsed());
+        }
+    }
+
     fn rate(&self) -> f64 {
         self.writes as f64 / self.took.as_secs_f64()
     }
@@ -49,14 +57,15 @@ fn entry(unique: bool, row: &[u8], key: &[u8]) -> Vec<u8> {
 /// Changes rows and their entries until it is stopped; `turn` tells its rows from others'.
 fn write(world: &World, index: &Tree, unique: bool, turn: u64) -> Seen {
     let started = Instant::now();
-    let mut seen = Seen { writes: 0, longest: Duration::ZERO, took: Duration::ZERO };
+    let zero = Duration::ZERO;
+    let mut seen = Seen { writes: 0, longest: zero, longest_at: zero, took: zero };
     loop {
         let number = seen.writes.wrapping_mul(0x2545_f491_4f6c_dd1d) % world.rows;
         let (key, began) = (number.to_be_bytes(), Instant::now());
         let open = world.gate.read().unwrap();
         if world.stop.load(Ordering::Relaxed) {
             // The wait for the gate is one of its stalls.
-            seen.longest = seen.longest.max(began.elapsed());
+            seen.note(began.elapsed(), started);
             break;
         }
         let old = world.source.get(&key).unwrap().unwrap();
@@ -67,7 +76,7 @@ fn write(world: &World, index: &Tree, unique: bool, turn: u64) -> Seen {
         batch.put(index, &entry(unique, &new, &key), if unique { &key } else { b"" });
         world.db.write(&batch, WriteOptions::default()).unwrap();
         drop(open);
-        seen.longest = seen.longest.max(began.elapsed());
+        seen.note(began.elapsed(), started);
         seen.writes += 1;
     }
     seen.took = started.elapsed();
@@ -76,7 +85,8 @@ fn write(world: &World, index: &Tree, unique: bool, turn: u64) -> Seen {
 
 fn told(what: &str, seen: &Seen) {
     let (rate, longest) = (seen.rate(), seen.longest.as_secs_f64() * 1e3);
-    println!("{what}: {rate:.0} writes/s, longest stall {longest:.1} ms");
+    let at = seen.longest_at;
+    println!("{what}: {rate:.0} writes/s, longest stall {longest:.1} ms, after {at:.1?}");
 }
 
 /// Builds an index beside a writer; answers what that has seen.

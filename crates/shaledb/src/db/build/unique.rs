@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 /// The most rows of keys in doubt: more are no rows on their way.
 const DOUBTED_ROWS_MAX: usize = 10_000;
 
-/// How many operations a batch of a round has.
-const BATCH_OPS: usize = 1000;
+/// How many operations a batch of a round has: writers wait while it is applied.
+const BATCH_OPS: usize = 200;
 
 /// The rows that have a key, with the values of their entries.
 type Owners = BTreeMap<Vec<u8>, Vec<u8>>;
