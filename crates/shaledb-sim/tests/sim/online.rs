@@ -346,6 +346,42 @@ fn a_build_that_is_given_up_leaves_nothing() {
     ));
 }
 
+/// Of a part of the rows no tree is made: not if the scan was ended, nor if an entry could not be
+/// added, even if whoever gives entries goes on.
+#[test]
+fn a_build_of_a_part_cannot_be_finished() {
+    type Fill = fn(&mut OnlineBuild) -> bool;
+    let fills: [Fill; 4] = [
+        |build| {
+            let stop = Error::InvalidArgument("enough".to_owned());
+            build.fill(|_, _, _| Err(stop.clone())).is_err()
+        },
+        |build| {
+            build
+                .fill(|_, _, entries| {
+                    let _ = entries.add(&[b'k'; 70_000], b"");
+                    Ok(())
+                })
+                .is_err()
+        },
+        |build| build.add(&[b'k'; 70_000], b"").is_err() && build.fill(|_, _, _| Ok(())).is_err(),
+        |build| {
+            let mut fill = || build.fill(|_, _, _| panic!("on purpose"));
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut fill)).is_err()
+        },
+    ];
+    for fill in fills {
+        let fs = MemFs::new();
+        let db = open_db(&fs, PATH, &small()).unwrap();
+        let mut writer = start(&db, 5).unwrap();
+        let mut build = begin(&mut writer).unwrap();
+        assert!(fill(&mut build));
+        assert!(build.add(b"k", b"").is_err(), "it stays so");
+        assert!(build.finish().is_err());
+        assert!(!check(&db, "a part"), "there is no tree");
+    }
+}
+
 #[test]
 fn a_build_waits_for_who_holds_locks_also_if_prepared() {
     let fs = MemFs::new();

@@ -67,7 +67,8 @@ Error begin_build(const shale_tree *source, const std::string &name, const std::
   shale_build *begun = nullptr;
   shale_tree *made = nullptr;
   Error error = consume_error(
-      shale_build_new(source, name.c_str(), config.config, 0, wait_millis, &begun, &made));
+      shale_build_new(source, name.c_str(), config.config, SHALE_NOT_UNIQUE, 0, wait_millis,
+                      &begun, &made));
   build->reset(begun);
   tree->reset(made);
   return error;
