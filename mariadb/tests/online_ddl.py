@@ -81,6 +81,9 @@ class Clients:
         columns = f"{self.table} (id, a, b, c, d, e, f, g, h)"
         many = ", ".join(f"({self.row(rng)})" for _ in range(rng.choice([1, 1, 1, 3, 40])))
         number = rng.randrange(self.rows * 2)
+        # Texts compared with numbers would have each statement lock all rows.
+        first, ninth = ((f"'{number}'", f"'{number + 9}'") if self.table == "texts" else
+                        (str(number), str(number + 9)))
         change = rng.choice([
             f"a = {rng.randrange(200)}", "a = a + 1", "b = upper(b)", "b = concat(b, ' ')",
             "b = left(b, 29), e = 'x'", "f = -f", "c = concat(left(c, 20), 'end')", "d = d + 1",
@@ -92,14 +95,14 @@ class Clients:
             f"replace into {columns} values {many}",
             f"insert into {columns} values {many} on duplicate key update {change}",
             f"insert ignore into {columns} select id + 1, a, b, c, d, e, f, g, h from {self.table} "
-            f"where id between {number} and {number + 20}",
-            f"update {self.table} set {change} where id = {number}",
-            f"update ignore {self.table} set {change} where id between {number} and {number + 9}",
+            f"where id between {first} and {ninth} limit 20",
+            f"update {self.table} set {change} where id = {first}",
+            f"update ignore {self.table} set {change} where id between {first} and {ninth}",
             f"update {self.table} set {change} where e = 'y' limit 5",
-            f"delete from {self.table} where id = {number}",
-            f"delete from {self.table} where id between {number} and {number + 5} order by id desc",
-            f"delete x from {self.table} x join {self.table} y on x.id = y.id + 1 "
-            f"where y.id between {number} and {number + 3}",
+            f"delete from {self.table} where id = {first}",
+            f"delete from {self.table} where id between {first} and {ninth} order by id desc",
+            f"delete x from {self.table} x join {self.table} y on x.id = concat(y.id, '1') "
+            f"where y.id = {first}",
         ])
 
     def one(self, cursor: Any, statement: str) -> int:
@@ -145,7 +148,7 @@ class Clients:
         try:
             connection = self.server.connect("test", autocommit=True)
             with connection.cursor() as cursor:
-                cursor.execute("set session shale_lock_wait_timeout = 5, sql_mode = ''")
+                cursor.execute("set session shale_lock_wait_timeout = 1, sql_mode = ''")
                 cursor.execute(f"set session shale_bulk_load = {number % 2}")
                 while not self.stopped.is_set():
                     count += 1
