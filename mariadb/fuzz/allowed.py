@@ -342,7 +342,7 @@ ALLOWED: list[Allowed] = [
             " has written, and then asks for the parent", "^(warning texts|error code|error text)$", "^(insert|replace|load|update)",
             "Duplicate entry", "1452.*foreign key constraint fails", program="without overlaps"),
     Allowed("a foreign key without a name", "InnoDB's message has its own name for it, or what its printf makes of none",
-            "^(error|warning) texts?$", "^alter .*add foreign key", "1825.*FOREIGN KEY constraint ''",
+            "^(error|warning) texts?$", "^alter .*add .*foreign key", "1825.*FOREIGN KEY constraint ''",
             r"1825.*FOREIGN KEY constraint '([(]null[)]|\w+/\w+_ibfk_\d+)'"),
     Allowed("which index of the parent", "of two indexes that fit InnoDB takes the one that was made first, SHALE the first of the"
             " table", "^rows$", "from information_schema.referential_constraints", r"^\d+ rows", r"^\d+ rows",
