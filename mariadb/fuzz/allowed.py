@@ -341,6 +341,9 @@ ALLOWED: list[Allowed] = [
     Allowed("no parent, or a duplicate by overlaps", "InnoDB looks WITHOUT OVERLAPS up in its snapshot, misses the row that this statement"
             " has written, and then asks for the parent", "^(warning texts|error code|error text)$", "^(insert|replace|load|update)",
             "Duplicate entry", "1452.*foreign key constraint fails", program="without overlaps"),
+    Allowed("the name of a foreign key that is refused", "InnoDB's message has the database before it, and what printf writes for none",
+            "^(error|warning) texts?$", "^alter .*add .*foreign key", "1825.*FOREIGN KEY constraint '[^'/]*'",
+            r"1825.*FOREIGN KEY constraint '([(]null[)]|\w+/\w+)'"),
     Allowed("which index of the parent", "of two indexes that fit InnoDB takes the one that was made first, SHALE the first of the"
             " table", "^rows$", "from information_schema.referential_constraints", r"^\d+ rows", r"^\d+ rows",
             program="^alter table .*(add|drop)", so=lambda ours, theirs: SECOND.sub("", ours) == SECOND.sub("", theirs)),

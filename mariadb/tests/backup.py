@@ -1,9 +1,10 @@
 """A backup made while clients write is, restored and brought up to date, the original.
 
 Clients move money between accounts and keep a journal; they make and remove items, whose parts go
-with them by a foreign key. `mariadb/backup` runs meanwhile. The backup alone is some state between transactions. With the binary log from its place on it is the state at
-the end: read by a replica that was made of the backup and started at that place while clients still
-wrote, or replayed by `mariadb-binlog`.
+with them by a foreign key. `mariadb/backup` runs meanwhile. The backup alone is some state between
+transactions. With the binary log from its place on it is the state at the end: read by a replica
+that was made of the backup and started at that place while clients still wrote, or replayed by
+`mariadb-binlog`. `mariadb-dump` writes what can be read again.
 """
 
 from __future__ import annotations

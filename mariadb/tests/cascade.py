@@ -43,7 +43,8 @@ TABLES = [
 def fill(server: Server, rows: int) -> None:
     pad = f"repeat(md5(seq), {PAD_BYTES // 32})"
     server.run(
-        "create database if not exists test", "use test", *TABLES, "insert into parent values (1), (3)",
+        "create database if not exists test", "use test", *TABLES,
+        "insert into parent values (1), (3)",
         "set shale_bulk_load = 1",
         f"insert into child select seq, 1, {pad} from seq_1_to_{rows}",
         f"insert into loses select seq, 3, {pad} from seq_1_to_{rows}",
@@ -59,8 +60,8 @@ def counts(server: Server) -> list[int]:
     for index in ("use index ()", "force index (parent)"):
         found += [server.run(f"select count(*) from child {index} where parent = {parent}",
                              database="test")[0][0] for parent in (1, 2)]
-    found.append(server.run("select count(*) from grand", database="test")[0][0])
-    found.append(server.run("select count(*) from loses where parent is null", database="test")[0][0])
+    for where in ("grand", "loses where parent is null"):
+        found.append(server.run(f"select count(*) from {where}", database="test")[0][0])
     return found
 
 

@@ -637,9 +637,9 @@ shale_error *shale_build_new(const shale_tree *source,
                              shale_build **build,
                              shale_tree **tree);
 
-// Adds an entry (key and value, not by shale_entry_of_row), in any order (but see shale_build_new).
-// All must be those of one snapshot of the source, taken since the build has begun. After an error
-// the build has failed: free it.
+// Adds an entry (key and value, not by shale_entry_of_row), in any order (but see
+// shale_build_new). All must be those of one snapshot of the source, taken since the build has
+// begun. After an error the build has failed: free it.
 SHALE_MUST_USE
 shale_error *shale_build_add(shale_build *build,
                              const void *key,

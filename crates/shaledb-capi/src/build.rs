@@ -84,9 +84,9 @@ pub unsafe extern "C" fn shale_build_new(
     })
 }
 
-/// Adds an entry (key and value, not by shale_entry_of_row), in any order (but see shale_build_new).
-/// All must be those of one snapshot of the source, taken since the build has begun. After an error
-/// the build has failed: free it.
+/// Adds an entry (key and value, not by shale_entry_of_row), in any order (but see
+/// shale_build_new). All must be those of one snapshot of the source, taken since the build has
+/// begun. After an error the build has failed: free it.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_build_add(
