@@ -281,9 +281,12 @@ int Reader::check(ForeignKey *key) {
 }
 
 // Under a strict mode InnoDB refuses, without a reason, an ON UPDATE CASCADE from a column that may
-// be NULL to one that may not.
+// be NULL to one that may not; it looks only if there is no ON DELETE.
 bool Reader::cascades_null(const ForeignKey &key, const TableDef &parent) const {
-  if (key.on_update != ForeignAction::kCascade || !table_.thd->is_strict_mode()) return false;
+  const bool alone = key.on_delete == ForeignAction::kRestrict ||
+                     key.on_delete == ForeignAction::kSetDefault;
+  if (key.on_update != ForeignAction::kCascade || !alone) return false;
+  if (!table_.thd->is_strict_mode()) return false;
   const IndexDef *own = index_with(*table_.def, key.columns);
   const IndexDef *other = index_with(parent, key.parent_columns);
   for (size_t i = 0; own != nullptr && other != nullptr && i < key.columns.size(); i++) {

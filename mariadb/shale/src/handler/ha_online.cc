@@ -39,7 +39,6 @@ void ha_shale::learn_building() {
     key.user_defined_key_parts = key.ext_key_parts = static_cast<uint>(parts.size());
     online.codecs.push_back(std::make_unique<KeyCodec>(table, &key, primary().codec.get()));
   }
-  online.changes.resize(online.codecs.size());
   online.of_codecs = online.indexes->number;
 }
 
@@ -51,6 +50,7 @@ void ha_shale::add_building(const uchar *old_row, std::string_view old_primary,
     learn_building();
     if (online.indexes == nullptr) return;
   }
+  online.changes.resize(online.codecs.size());
   for (size_t i = 0; i < online.codecs.size(); i++) {
     const shale_tree *tree = online.indexes->indexes[i].build->tree();
     const KeyCodec &codec = *online.codecs[i];
