@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import shutil
+import time
 from urllib.parse import urlencode
 
 import mail
@@ -141,7 +142,7 @@ def install(site: Site, browser: Browser) -> None:
     browser.go("")
     browser.keep("log in", "body", "Roundcube Webmail")
     log_in(browser, USERS[0])
-    browser.find("#messagelist tr.message")
+    show_letters(browser)
     browser.keep("letters", "#messagelist", "Brief 3")
 
 
@@ -153,6 +154,17 @@ def use(site: Site, browser: Browser, image: pathlib.Path) -> None:
         letters(browser)
     looks(browser)
     remove(site, browser)
+
+
+def show_letters(browser: Browser) -> None:
+    """The first look at a mailbox may find it empty: another process has just begun its cache."""
+    for _ in range(20):
+        browser.go(page(_task="mail", _mbox="INBOX"))
+        for _ in range(20):
+            if browser.all("#messagelist tr.message"):
+                return
+            time.sleep(0.2)
+    raise SystemExit(f"there are no letters:\n{browser.text()}")
 
 
 def contacts(browser: Browser, user: str) -> None:
@@ -221,7 +233,7 @@ def settings(browser: Browser) -> None:
 
 def letters(browser: Browser) -> None:
     browser.go(page(_task="mail", _mbox="INBOX"))
-    browser.find("#messagelist tr.message")
+    show_letters(browser)
     browser.keep("list", "#messagelist", "Brief 1")
     browser.go(page(_task="mail", _mbox="INBOX", _uid="2", _action="show"))
     browser.keep("letter", "#messagebody", "schreibt sehr viel")

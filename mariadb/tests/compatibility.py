@@ -241,10 +241,11 @@ def refusals(answers: Answers) -> str:
 
 
 def missing_tests() -> list[str]:
-    """Names of tests that there are not."""
+    """Names of tests that there are not, and of features that are there twice."""
     here = servers.HERE
     suite = here.parent / "shale/mysql-test/shale/t"
-    wrong = []
+    names = [row.name for section in SECTIONS for row in section.rows]
+    wrong = [f"{name} is there twice" for name in names if names.count(name) > 1]
     for section in SECTIONS:
         for row in section.rows:
             for name in filter(None, (one.strip() for one in row.tests.split(","))):

@@ -19,7 +19,7 @@ ALTER = Section(
         ),
         Change("Drop a column", INSTANT, "?", "drop column b"),
         Change(
-            "Reorder columns", INSTANT, "copy", "modify column c int not null default 0 after id"
+            "Reorder columns", INSTANT, "?", "modify column c int not null default 0 after id"
         ),
         Change("Rename a column", INSTANT, "instant", "rename column b to d"),
         Change("Longer `VARCHAR`", INSTANT, "copy", "modify column b varchar(20)"),
@@ -51,7 +51,7 @@ ALTER = Section(
             "drop column v",
             "create table t (id int primary key, v int as (id + 1) virtual)",
         ),
-        Change("A stored generated column", COPY, "copy", "add column v int as (a + 1) persistent"),
+        Change("A stored generated column", COPY, "?", "add column v int as (a + 1) persistent"),
         Change(
             "Add a primary key",
             COPY,

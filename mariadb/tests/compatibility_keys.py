@@ -244,7 +244,7 @@ FOREIGN_KEYS = Section(
         Feature(
             "Keys of partitioned tables",
             "foreign_keys",
-            "no",
+            "?",
             (
                 *PARENT,
                 "create table t (a int, foreign key (a) references p (a)) partition by hash (a)",

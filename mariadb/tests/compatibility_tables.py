@@ -29,7 +29,7 @@ FORMATS = Section(
         Feature(
             "`ROW_FORMAT=COMPRESSED`, `KEY_BLOCK_SIZE`",
             "compatibility.py",
-            "no",
+            "?",
             (
                 "create table t (a int) row_format=compressed key_block_size=8",
                 "select row_format from information_schema.tables where table_schema = database()",
@@ -100,14 +100,14 @@ FORMATS = Section(
         Feature(
             "Data scrubbing, zeroes over what is deleted",
             "",
-            "no",
+            "?",
             says={"innodb": "partly", "shale": "no", "rocksdb": "no"},
             note="of InnoDB only freed pages, since 10.5; files of a log-structured tree are removed whole",
         ),
         Feature(
             "Folder of a table's own (`DATA DIRECTORY`)",
             "compatibility.py",
-            "no",
+            "?",
             (
                 "create table t (a int) data directory='/tmp'",
                 "select create_options like '%DATA DIRECTORY%' or create_options like '%data_directory%'"
@@ -118,7 +118,7 @@ FORMATS = Section(
         Feature(
             "Texts and blobs of 16 MB and more",
             "blobs",
-            "yes",
+            "?",
             (
                 "create table t (id int primary key, a longblob)",
                 "insert into t values (1, repeat('x', 20000000))",
@@ -144,7 +144,7 @@ FORMATS = Section(
         Feature(
             "64 secondary indexes",
             "compatibility.py",
-            "yes",
+            "?",
             (
                 "create table t (id int primary key, "
                 + ", ".join(f"c{n} int, key (c{n})" for n in range(63))
@@ -227,14 +227,14 @@ COLUMNS = Section(
         Feature(
             "`CHECK` constraints",
             "compatibility.py",
-            "yes",
+            "?",
             ("create table t (a int check (a > 1))", "insert into t values (1)"),
             "error 4025",
         ),
         Feature(
             "Expressions as defaults",
             "collations",
-            "yes",
+            "?",
             (
                 "create table t (a int, b int default (a + 2))",
                 "insert into t (a) values (1)",
@@ -315,7 +315,7 @@ COLUMNS = Section(
         Feature(
             "`AUTO_INCREMENT`: no number twice after a restart",
             "auto_increment",
-            "yes",
+            "no",
             says={"innodb": "yes", "shale": "yes", "rocksdb": "yes"},
         ),
         Feature(
@@ -340,12 +340,12 @@ COLUMNS = Section(
             note="`innodb_autoinc_lock_mode=1`; the server logs rows of such statements, unless told otherwise",
         ),
         Feature(
-            "`AUTO_INCREMENT` as a later part of a key",
+            "`AUTO_INCREMENT` in the first place of a key, not later",
             "auto_increment",
             "?",
             ("create table t (a int, b int auto_increment, primary key (a, b))",),
             "error 1075",
-            note="InnoDB has not: neither has SHALE",
+            note="later, 1075",
         ),
     ),
 )
@@ -375,7 +375,7 @@ INDEXES = Section(
         Feature(
             "Prefixes of columns",
             "index_reads",
-            "yes",
+            "?",
             (
                 "create table t (a text, key (a(5)))",
                 "insert into t values ('abcdefg')",
@@ -386,7 +386,7 @@ INDEXES = Section(
         Feature(
             "Descending parts",
             "index_reads",
-            "no",
+            "?",
             (
                 "create table t (a int, b int, key k (a desc, b))",
                 "insert into t values (1, 1), (2, 1)",
@@ -448,7 +448,7 @@ INDEXES = Section(
         Feature(
             "Hash index that comes by itself (adaptive hash index)",
             "",
-            "no",
+            "?",
             says={"innodb": "yes", "shale": "no", "rocksdb": "no"},
             note="off by default in InnoDB since 10.5",
         ),
@@ -477,7 +477,7 @@ INDEXES = Section(
         Feature(
             "Multi-range reads, batched key access",
             "multi_range.py",
-            "yes",
+            "partly",
             says={"innodb": "yes", "shale": "yes", "rocksdb": "yes"},
         ),
         Feature(
@@ -489,7 +489,7 @@ INDEXES = Section(
         Feature(
             "Statistics that last (`ANALYZE TABLE`)",
             "statistics",
-            "yes",
+            "?",
             ("create table t (a int, key (a))", "insert into t values (1), (2)", "analyze table t"),
             None,
         ),
@@ -503,14 +503,14 @@ SPACES = Section(
         Feature(
             "A table's space is free as soon as it is dropped",
             "truncate",
-            "yes",
+            "?",
             says={"innodb": "yes", "shale": "yes", "rocksdb": "yes"},
             note="InnoDB: with a file for each table",
         ),
         Feature(
             "Export and import of a table's files",
             "compatibility.py",
-            "no",
+            "?",
             (
                 "create table t (a int primary key)",
                 "insert into t values (1)",
@@ -532,7 +532,7 @@ SPACES = Section(
         Feature(
             "Partitions: `RANGE`, `LIST`, `HASH`, `KEY`, subpartitions",
             "partition",
-            "yes",
+            "partly",
             (
                 "create table t1 (a int) partition by list (a) (partition p0 values in (1, 2))",
                 "create table t2 (a int) partition by key (a) partitions 3",
@@ -546,7 +546,7 @@ SPACES = Section(
         Feature(
             "Partitions: `ADD`, `DROP`, `TRUNCATE`, `REORGANIZE`",
             "partition",
-            "yes",
+            "partly",
             (
                 "create table t (a int) partition by range (a) (partition p0 values less than (10))",
                 "insert into t values (1)",
@@ -561,7 +561,7 @@ SPACES = Section(
         Feature(
             "Partitions: `EXCHANGE`",
             "partition",
-            "yes",
+            "?",
             (
                 "create table t (a int) partition by range (a) (partition p0 values less than (10))",
                 "insert into t values (1)",

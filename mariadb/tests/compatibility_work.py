@@ -267,7 +267,7 @@ OPERATION = Section(
         Feature(
             "Pages that a crash has written in part (doublewrite)",
             "crash.py",
-            "yes",
+            "?",
             says=EVERYWHERE,
             note="the log-structured engines write no page in place",
         ),
@@ -288,14 +288,14 @@ OPERATION = Section(
         Feature(
             "Incremental backups",
             "",
-            "no",
+            "?",
             says={"innodb": "yes", "shale": "no", "rocksdb": "no"},
             note="of SHALE: the binary log from the backup's position on",
         ),
         Feature(
             "A single table is restored from its files",
             "",
-            "no",
+            "?",
             says={"innodb": "yes", "shale": "no", "rocksdb": "no"},
         ),
         Feature(
@@ -319,7 +319,7 @@ OPERATION = Section(
         Feature(
             "The cache is warm after a restart (buffer pool dump)",
             "",
-            "no",
+            "?",
             ("set global innodb_buffer_pool_dump_now = 1",),
             says={"shale": "no", "rocksdb": "no"},
         ),
@@ -355,7 +355,7 @@ OPERATION = Section(
         Feature(
             "`SHOW TABLE STATUS`: rows, bytes",
             "statistics",
-            "yes",
+            "?",
             (
                 *SETUP,
                 "select table_rows from information_schema.tables where table_schema = database()",
@@ -365,7 +365,7 @@ OPERATION = Section(
         Feature(
             "`CHECK TABLE` finds damage, `EXTENDED` what indexes lack",
             "check.py",
-            "yes",
+            "partly",
             (*SETUP, "check table t extended"),
             says={"rocksdb": "yes"},
         ),
