@@ -18,6 +18,7 @@ import os
 import pathlib
 import secrets
 import sys
+import textwrap
 from typing import Any
 
 import pymysql
@@ -161,9 +162,10 @@ HEAD = """# What SHALE has of InnoDB
 Made by `mariadb/tests/compatibility.py --bless`, which `mariadb/test` runs and compares. Each row
 is a feature of InnoDB's pages in MariaDB's manual. InnoDB, SHALE and MyRocks of one server, MariaDB
 {version}, were asked by statements, where a statement can show it; `no` is followed by the number
-of the error. What is of TideSQL is what its pages in MariaDB's manual say (TideSQL 5, 2026; `?` where
-they do not say), as nothing of it was run. The last column has the test of this repository that
-shows SHALE's answer: a program of `mariadb/tests`, or a test of `mariadb/shale/mysql-test/shale/t`.
+of the error. What is of TideSQL is what its pages in MariaDB's manual say (TideSQL 5, 2026; `?`
+where they do not say), as nothing of it was run. The last column has the test of this repository
+that shows SHALE's answer: a program of `mariadb/tests`, or a test of
+`mariadb/shale/mysql-test/shale/t`.
 
 | | features | InnoDB | SHALE | MyRocks | TideSQL |
 |---|---|---|---|---|---|
@@ -212,7 +214,7 @@ def page(version: str, answers: Answers) -> str:
     for section in sections:
         text += f"\n## {section.title}\n"
         if section.text:
-            text += f"\n{section.text}\n"
+            text += "\n" + textwrap.fill(section.text, 99, break_on_hyphens=False) + "\n"
         text += "\n| | InnoDB | SHALE | MyRocks | TideSQL | test |\n|---|---|---|---|---|---|\n"
         for row in section.rows:
             note = f" ({row.note})" if isinstance(row, Feature) and row.note else ""
