@@ -9,6 +9,7 @@
 #include "engine/settings.h"
 #include "tables/in_words.h"
 #include "txn/in_doubt.h"
+#include "txn/prepared.h"
 #include "txn/trx.h"
 
 using namespace shale_sql;
@@ -209,6 +210,13 @@ int ha_shale::external_lock(THD *thd, int type) {
   // Those who write late are away from what is read without locks.
   if (alters_table(thd)) {
     if (int error = note(engine().in_doubt.finish_commits())) return tell_server(thd, error);
+    // Those that have lost their connections have no metadata lock either: a copy of the table
+    // waits for their rows, which it would miss.
+    bool any = false;
+    if (int error = note(any_prepared(&any))) return tell_server(thd, error);
+    if (any && locking_.mode == SHALE_LOCK_NONE) {
+      locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
+    }
   }
   if (locking_.mode == SHALE_LOCK_NONE && in_transaction(thd) &&
       thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
