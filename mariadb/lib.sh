@@ -51,6 +51,18 @@ need() {
         apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# Installs packages that have a service, which is not started.
+need_without_service() {
+    local policy=/usr/sbin/policy-rc.d
+    [ -e $policy ] && need "$@" && return
+    if [ "$(id -u)" = 0 ]; then
+        printf '#!/bin/sh\nexit 101\n' >$policy
+        chmod +x $policy
+    fi
+    need "$@"
+    [ "$(id -u)" != 0 ] || rm -f $policy
+}
+
 # Downloads the packages into the current folder.
 download() {
     local package pinned=()
@@ -142,6 +154,28 @@ fetch_source() {
     popd >/dev/null
     mv "$folder.download/unpacked" "$folder"
     rm -rf "$folder.download"
+}
+
+# Unpacks packages of the machine's release into a folder, which has each one's version beside it.
+fetch_packages() {
+    local folder=$1 file package
+    shift
+    rm -rf "$folder"
+    mkdir -p "$folder/download"
+    pushd "$folder/download" >/dev/null
+    printf 'APT::Sandbox::User "root";\n' >apt.conf
+    export APT_CONFIG=$PWD/apt.conf
+    # The machine's list of packages may be older than what the mirror has.
+    apt-get -qq download "$@" 2>download.log || { [ "$(id -u)" != 0 ] || apt-get update -qq; } &&
+        apt-get -qq download "$@" || fail "Debian's sources in /etc/apt do not offer all of: $*"
+    unset APT_CONFIG
+    for file in *.deb; do
+        dpkg-deb -x "$file" ..
+        package=$(dpkg-deb -f "$file" Package)
+        dpkg-deb -f "$file" Version >"../$package.version"
+    done
+    popd >/dev/null
+    rm -rf "$folder/download"
 }
 
 # What the unpacked programs need of the machine, and what the tests' driver does.

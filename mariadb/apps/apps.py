@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import datetime
 import difflib
 import os
 import pathlib
-import re
-import shutil
 import sys
 from collections import Counter
 from types import ModuleType
@@ -17,87 +14,17 @@ from types import ModuleType
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+import django_oscar  # noqa: E402
 import mediawiki  # noqa: E402
+import roundcube  # noqa: E402
 import tables  # noqa: E402
 import wordpress  # noqa: E402
-from browse import Browser  # noqa: E402
-from server import Layout, Server, free_port  # noqa: E402
-from webapp import Php, Site, lay_out, picture, relink  # noqa: E402
+import zabbix  # noqa: E402
+from server import Layout, free_port  # noqa: E402
+from walk import Outcome, walk  # noqa: E402
 
 ENGINES = ("SHALE", "InnoDB")
-APPLICATIONS: tuple[ModuleType, ...] = (wordpress, mediawiki)
-
-
-@dataclasses.dataclass
-class Outcome:
-    """All that is compared of one engine."""
-
-    said: list[tuple[str, str]]
-    engines: dict[str, str]
-    definitions: dict[str, str]
-    contents: dict[str, list[tuple[str, ...]]]
-    bad: list[str]
-    errors: list[str]
-
-
-def walk(application: ModuleType, engine: str, layout: Layout, port: int, database_port: int) -> Outcome:
-    """One application on one engine, from its installation to its end. The ports are the same of both, as
-    applications write their address into their tables."""
-    work = pathlib.Path(os.environ["APPS_WORK"]) / f"{application.NAME}-{engine}"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    server = Server(
-        layout, f"{application.NAME}-{engine.lower()}",
-        [f"port={database_port}", "bind-address=127.0.0.1", f"default-storage-engine={engine}",
-         "character-set-server=utf8mb4"],
-    )
-    server.start()
-    site = Site(engine, server, work / "site", work, database_port, port)
-    server.run(
-        f"create database {site.database} character set utf8mb4",
-        *(
-            statement for host in ("localhost", "127.0.0.1") for statement in (
-                f"create user {site.user}@'{host}' identified by '{site.password}'",
-                f"grant all on {site.database}.* to {site.user}@'{host}'",
-            )
-        ),
-    )
-    lay_out(pathlib.Path(os.environ["APPS_PACKAGES"]), application.FOLDERS, application.REMOVED, site.folder)
-    application.prepare(site)
-    image = picture(work / "Fröschchen.png")
-    php = Php(site)
-    browser = None
-    try:
-        browser = Browser(site.address, work / "profile")
-        application.install(site, browser)
-        application.use(site, browser, image)
-    finally:
-        if browser is not None:
-            for number, (step, text) in enumerate(browser.said):
-                (work / f"{number:03} {re.sub('[^A-Za-z0-9 ]', '_', step)}.txt").write_text(text)
-            browser.driver.save_screenshot(str(work / "last.png"))
-            browser.close()
-        php.stop()
-    outcome = Outcome(
-        browser.said, tables.tables(server, site.database), tables.definitions(server, site.database),
-        tables.contents(server, site.database, application.IGNORED, application.IGNORED_ROWS),
-        tables.checked(server, site.database), errors(site, php),
-    )
-    if server.process is None or server.process.poll() is not None:
-        raise SystemExit(f"the server has ended: {server.errors()}")
-    server.stop()
-    return outcome
-
-
-def errors(site: Site, php: Php) -> list[str]:
-    """Errors of the database, and PHP's own, wherever the application wrote them."""
-    found = []
-    for file in (php.log, site.folder / "wp-content/debug.log", site.work / "database-errors.log"):
-        if file.exists():
-            for line in file.read_text(errors="replace").splitlines():
-                if re.search(r"WordPress database error|Fatal error|DBQueryError|\bError \d{4}\b", line):
-                    found.append(re.sub(r"^\[[^]]*\] (\[[^]]*\] )?", "", tables.plain(line)))
-    return found
+APPLICATIONS: tuple[ModuleType, ...] = (wordpress, mediawiki, django_oscar, roundcube, zabbix)
 
 
 def said(text: str) -> list[str]:
@@ -137,7 +64,11 @@ def compare(application: ModuleType, ours: Outcome, theirs: Outcome) -> tuple[Co
     for table, engine in ours.engines.items():
         if engine != named.get(table, "SHALE"):
             wrong.append(f"table {table} is {engine}")
-    wrong.extend(f"CHECK TABLE: {line}" for line in ours.bad)
+    counts["foreign keys"] = len({key[:2] for key in ours.keys})
+    if ours.keys != theirs.keys:
+        differ("foreign keys", ["\t".join(key) for key in ours.keys], ["\t".join(key) for key in theirs.keys])
+    wrong.extend(ours.bad)
+    wrong.extend(f"on InnoDB: {line}" for line in theirs.bad)
     counts["errors of the database on both"] = sum((Counter(ours.errors) & Counter(theirs.errors)).values())
     if sorted(ours.errors) != sorted(theirs.errors):
         differ("the log of errors", sorted(ours.errors), sorted(theirs.errors))
@@ -159,7 +90,6 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[[], *names])
     parser.add_argument("--engine", choices=ENGINES, help="one engine only, nothing is compared")
     given = parser.parse_args()
-    relink(pathlib.Path(os.environ["APPS_PACKAGES"]))
     # In memory: what a disk does is asked elsewhere.
     memory = pathlib.Path("/dev/shm")
     layout = Layout(memory if os.access(memory, os.W_OK) else None)
@@ -188,8 +118,12 @@ def main() -> int:
 
 
 def version(application: ModuleType) -> str:
-    """Of the package that was unpacked."""
-    return (pathlib.Path(os.environ["APPS_PACKAGES"]) / f"{application.NAME}.version").read_text().strip()
+    """Of the package that was unpacked, or what the module says."""
+    if hasattr(application, "VERSION"):
+        return str(application.VERSION)
+    folder = pathlib.Path(os.environ["APPS_PACKAGES"]) / application.NAME
+    file = folder / f"{application.PACKAGES[0]}.version"
+    return file.read_text().strip()
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ class Browser:
     def fill(self, **fields: str | bool) -> None:
         """Fields of a form by their names: text, a choice of a list, or a box to be ticked."""
         for name, value in fields.items():
-            field = self.find(f'[name="{name}"]:not([type="hidden"])')
+            # A page's head has names too: `description`.
+            field = self.find(f'body [name="{name}"]:not([type="hidden"])')
             if isinstance(value, bool):
                 if field.is_selected() != value:
                     self.driver.execute_script("arguments[0].click()", field)

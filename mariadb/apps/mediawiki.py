@@ -11,6 +11,7 @@ from browse import Browser
 from webapp import Site
 
 NAME = "mediawiki"
+PACKAGES = ("mediawiki", "mediawiki-classes")
 FOLDERS = ("usr/share/mediawiki", "var/lib/mediawiki")
 REMOVED = ("LocalSettings.php",)
 PASSWORD = "Passwörter-sind-läng-1"
@@ -212,7 +213,8 @@ def users(site: Site, browser: Browser) -> None:
     submit(browser, page("Dritte", action="protect"), "protected", **{"mwProtect-level-edit": "sysop"})
     submit(browser, page("Dritte", action="watch"), "watched")
     browser.go(page("Special:Preferences"))
-    browser.keep("preferences", "#mw-prefsection-personal")
+    # Scripts put others in the place of its lists, sooner or later.
+    browser.read("preferences", page("Special:Preferences"), "#mw-prefsection-personal")
     browser.script(
         "await mw.loader.using('mediawiki.api');"
         "await new mw.Api().saveOptions({rclimit: 100, nickname: 'Frösch 🐸', gender: 'female'}); return 1"

@@ -1,4 +1,4 @@
-"""A web application: its folder, its database on a server, and PHP's own web server for it."""
+"""A web application: its folder, its database on a server, and its web server."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 import zlib
 
+from mail import Mail
 from server import Server
 
 
@@ -30,6 +31,9 @@ class Site:
     database: str = "app"
     user: str = "app"
     password: str = "Geheim-1"
+    web: Web | None = None
+    packages: pathlib.Path | None = None
+    mail: Mail | None = None
 
     @property
     def host(self) -> str:
@@ -39,11 +43,36 @@ class Site:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def serve(self, web: Web) -> None:
+        """From now on by this web server."""
+        self.stop()
+        self.web = web
+
+    def stop(self) -> None:
+        if self.web is not None:
+            self.web.stop()
+            self.web = None
+
+    def end(self) -> None:
+        """With what serves beside."""
+        self.stop()
+        if self.mail is not None:
+            self.mail.stop()
+
     def php(self, *arguments: str) -> str:
         """Runs a program of the application's."""
         return subprocess.run(
             ["php", *arguments], cwd=self.folder, check=True, stdout=subprocess.PIPE, text=True
         ).stdout
+
+    def load(self, file: pathlib.Path) -> None:
+        """Runs the statements of a file, by the server's own client."""
+        with open(file, "rb") as statements:
+            subprocess.run(
+                [str(self.server.layout.server / "bin/mariadb"), "--no-defaults", f"--socket={self.server.socket}",
+                 "--user=root", "--default-character-set=utf8mb4", self.database],
+                check=True, stdin=statements, env=self.server.layout.environment,
+            )
 
 
 def lay_out(
@@ -58,32 +87,17 @@ def lay_out(
         (into / name).unlink(missing_ok=True)
 
 
-def relink(packages: pathlib.Path) -> None:
-    """Links to the root's folders lead to the unpacked ones instead, or away if there are none."""
-    for path in packages.rglob("*"):
-        if path.is_symlink() and os.readlink(path).startswith("/"):
-            inside = packages / os.readlink(path).lstrip("/")
-            if os.path.lexists(inside):
-                path.unlink()
-                path.symlink_to(inside)
-            elif not path.exists():
-                path.unlink()
+class Web:
+    """A web server for the application, with its workers."""
 
-
-class Php:
-    """PHP's own web server, with a few processes: pages ask for several things at once."""
-
-    def __init__(self, site: Site) -> None:
-        self.log = site.work / "php.log"
-        with open(self.log, "wb") as log:
+    def __init__(self, site: Site, command: list[str], **environment: str) -> None:
+        self.log = site.work / "web.log"
+        with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                ["php", "-d", "opcache.enable_cli=1", "-d", "memory_limit=512M",
-                 "-d", "display_errors=0", "-d", "log_errors=1", "-d", "upload_max_filesize=16M",
-                 "-d", "max_execution_time=300", "-S", f"127.0.0.1:{site.port}", "-t", str(site.folder)],
-                cwd=site.folder, stdout=log, stderr=log, start_new_session=True,
-                env=dict(os.environ, PHP_CLI_SERVER_WORKERS="4"),
+                command, cwd=site.folder, stdout=log, stderr=log, start_new_session=True,
+                env=os.environ | environment,
             )
-        for _ in range(200):
+        for _ in range(600):
             try:
                 urllib.request.urlopen(f"{site.address}/license.txt", timeout=30).close()
                 return
@@ -91,12 +105,23 @@ class Php:
                 return
             except OSError:
                 time.sleep(0.1)
-        raise SystemExit(f"PHP's server does not answer: see {self.log}")
+        raise SystemExit(f"the web server does not answer: see {self.log}")
 
     def stop(self) -> None:
         # With its workers, which are of its session.
         os.killpg(self.process.pid, signal.SIGTERM)
         self.process.wait()
+
+
+def php(site: Site, *options: str) -> Web:
+    """PHP's own web server, with a few processes: pages ask for several things at once."""
+    return Web(
+        site,
+        ["php", "-d", "opcache.enable_cli=1", "-d", "memory_limit=512M",
+         "-d", "display_errors=0", "-d", "log_errors=1", "-d", "upload_max_filesize=16M",
+         "-d", "max_execution_time=300", *options, "-S", f"127.0.0.1:{site.port}", "-t", str(site.folder)],
+        PHP_CLI_SERVER_WORKERS="4",
+    )
 
 
 def picture(path: pathlib.Path, width: int = 1600, height: int = 1200) -> pathlib.Path:

@@ -9,6 +9,10 @@ from browse import Browser
 from webapp import Site
 
 NAME = "wordpress"
+PACKAGES = (
+    "wordpress", "wordpress-theme-twentytwentythree", "libjs-cropper", "libjs-underscore",
+    "libjs-prototype", "libjs-scriptaculous", "php-getid3",
+)
 # What is made of the packages' folders: the last covers the first.
 FOLDERS = ("usr/share/wordpress", "var/lib/wordpress")
 REMOVED = ("wp-config.php", ".htaccess")

@@ -43,6 +43,8 @@ class Allowed:
 
 WARNINGS = re.compile(r"\d+ warnings|Warnings: \d+")
 AT_ROW = re.compile(r" at row \d+")
+# Of the rows that were shown, the second value of each.
+SECOND = re.compile(r"(?<=, )('[^']*'|NULL)(?=, 'NONE')")
 NUMBER = re.compile(r"'\d+'")
 
 
@@ -100,6 +102,14 @@ GAPS = ("at REPEATABLE READ and SERIALIZABLE: SHALE locks the range that was ask
 DUPLICATE = ("^error 1062: (ALTER TABLE causes auto_increment resequencing, resulting in )?duplicate entry '.*' for key"
              " '[^']*'$")
 ADDS_JSON = r"^alter table .*add (column )?(if not exists )?\w+ json not null"
+
+UNDONE = r"^(waits|ok|\d+ rows|error 1(205|213|062|451|452|761))"
+
+
+def one_is_locked(ours: str, theirs: str) -> bool:
+    """Whether one side waits, or gave up waiting, or has other rows as it skipped some."""
+    return any(re.search(LOCKED + r"|^\d+ rows", one) is not None for one in (ours, theirs))
+
 
 ALLOWED: list[Allowed] = [
     Allowed("gap locks, SHALE waits", GAPS, "^(waits|outcome|error code)$", "^(select|insert|update|delete|replace)",
@@ -187,8 +197,8 @@ ALLOWED: list[Allowed] = [
             " locks, those of one page together", "^victim$", "", "", "", parts=True),
     Allowed("after an undone statement", "of a statement that has waited in vain, and was undone, other locks are left on the one"
             " engine than on the other; SHALE keeps a lock exclusive that an earlier statement had shared (decisions/0008)",
-            "^(waits|outcome|rows) after an undone statement$", "^(select|insert|replace|update|delete)",
-            r"^(waits|ok|\d+ rows|error 1(205|213|062))", r"^(waits|ok|\d+ rows|error 1(205|213|062))", parts=True),
+            "^(waits|outcome|rows|error code) after an undone statement$", "^(select|insert|replace|update|delete)",
+            UNDONE, UNDONE, parts=True, so=one_is_locked),
     Allowed("another plan", "by the engines' statistics the server reads by another key on the one than on the other, so rows"
             " are locked in another order. What has been committed is compared", " of two plans$",
             "^(select|insert|update|delete|replace)", "", "", parts=True),
@@ -322,6 +332,31 @@ ALLOWED: list[Allowed] = [
             "^rows$", "^check table", "^1 rows; only here 0", "^\\d+ rows; only here \\d+: [(].*'Warning'", program=r" as ?\("),
     Allowed("warnings before the duplicate", "rows are copied until the first duplicate is met, which InnoDB meets after all of"
             " them", "^warning texts$", "^alter (ignore )?table", "'Error', '1062'", "'Error', '1062'"),
+    Allowed("the child's name in ALTER", "InnoDB adds a foreign key in a copy, and names the copy where a row has no parent; SHALE"
+            " compares the table's own indexes", "^error text", "^alter .*add (constraint [^ ]+ )?foreign key", "^error 1452",
+            "^error 1452: .*#sql-alter"),
+    Allowed("NULL that would cascade", "ON UPDATE CASCADE from a column that may be NULL to one that may not: SHALE refuses it; InnoDB"
+            " in strict mode only, and not if ON DELETE does something too", "^(outcome|error code)$",
+            "^(create|alter) .*on update cascade", "^error 1005", "^(ok|error 1452)", parts=True),
+    Allowed("no parent, or a duplicate by overlaps", "InnoDB looks WITHOUT OVERLAPS up in its snapshot, misses the row that this statement"
+            " has written, and then asks for the parent", "^(warning texts|error code|error text)$", "^(insert|replace|load|update)",
+            "Duplicate entry", "1452.*foreign key constraint fails", program="without overlaps"),
+    Allowed("the name of a foreign key that is refused", "InnoDB's message has the database before it, and what printf writes for none",
+            "^(error|warning) texts?$", "^alter .*add .*foreign key", "1825.*FOREIGN KEY constraint '[^'/]*'",
+            r"1825.*FOREIGN KEY constraint '([(]null[)]|\w+/\w+)'"),
+    Allowed("which index of the parent", "of two indexes that fit InnoDB takes the one that was made first, SHALE the first of the"
+            " table", "^rows$", "from information_schema.referential_constraints", r"^\d+ rows", r"^\d+ rows",
+            program="^alter table .*(add|drop)", so=lambda ours, theirs: SECOND.sub("", ours) == SECOND.sub("", theirs)),
+    Allowed("a foreign key that InnoDB loses", "without checks an ALTER can leave one that does not fit any more (its index is gone, SET"
+            " NULL of a column that may not be NULL): InnoDB forgets it when it next reads the table, SHALE keeps it",
+            "^rows$", "^show create table", "CONSTRAINT", "", parts=True, program="foreign_key_checks=0", also="^alter ",
+            so=lambda ours, theirs: ours.count("CONSTRAINT") > theirs.count("CONSTRAINT")),
+    Allowed("a foreign key that InnoDB loses, and then partitions", "the same", "^outcome$", "^alter .*partition", "^error 1217", "^ok",
+            parts=True, program="foreign_key_checks=0", also="^alter "),
+    Allowed("refused by another plan", "by the engines' statistics the server reads by another key on the one than on the other: a row"
+            " that has children is met before or after them", "^(outcome|error code|error text|affected|text) by two plans$",
+            "^(update|delete)", "", "", parts=True,
+            so=lambda ours, theirs: re.search("^error 145[12]", ours) is not None or re.search("^error 145[12]", theirs) is not None),
     # Last, since it says little of the rows: what another entry explains is not counted here.
     Allowed("deleted in InnoDB's order", "DELETE with ORDER BY a virtual column and LIMIT: InnoDB does not compute the column that it"
             " sorts by, and deletes others than the first rows", "^rows$", "^select", "", "", parts=True,

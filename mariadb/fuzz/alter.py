@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+import foreign
 import schema
 import values
 from pair import Stopped
@@ -60,6 +61,7 @@ def rename_column(program: Any, table: Table) -> Change | None:
         column.name = name
         for key in table.keys:
             key.parts = [(name if part[0] == old else part[0], *part[1:]) for part in key.parts]
+        foreign.column_renamed(program, table, old, name)
 
     return f"rename column {quoted(old)} to {quoted(name)}", done
 
@@ -192,6 +194,9 @@ def versioning(program: Any, table: Table) -> Change | None:
 CHANGES = [(add_column, 8), (drop_column, 4), (rename_column, 3), (modify, 8), (default, 3),
            (add_key, 8), (drop_key, 4), (primary, 2), (rename_key, 2), (ignored, 1), (whole, 4),
            (versioning, 1)]
+# With foreign keys.
+FOREIGN = [(change, weight) for change, weight in CHANGES if change is not versioning] + [
+    (foreign.add_foreign, 8), (foreign.drop_foreign, 4)]
 
 
 def partitions(program: Any, table: Table) -> None:
@@ -232,8 +237,9 @@ def alter(program: Any, table: Table) -> None:
     if not table.temporary and chance.random() < 0.12:
         partitions(program, table)
         return
-    makers = [make for make, _ in CHANGES]
-    weights = [weight for _, weight in CHANGES]
+    changes = FOREIGN if program.foreign_keys else CHANGES
+    makers = [make for make, _ in changes]
+    weights = [weight for _, weight in changes]
     made: list[Change] = []
     for maker in chance.choices(makers, weights, k=chance.choice([1, 1, 1, 1, 2, 3])):
         change = maker(program, table)

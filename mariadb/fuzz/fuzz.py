@@ -1,12 +1,12 @@
 """Differential fuzzing of SHALE against InnoDB on one server: run it by `mariadb/fuzz/run`.
 
-    run [--seconds 300] [--statements N] [--queries N] [--seed N] [--jobs 2] [--parts a,b,c]
+    run [--seconds 300] [--statements N] [--queries N] [--seed N] [--jobs 2] [--parts abcde]
     run --seed N --program a:17     one program again
     run --replay FILE               a script that was printed
     run --self-test                 finds differences that are planted
 
 Parts: a, statements on small tables; b, queries on large ones, through every way of reading them; c,
-transactions of two or three sessions. A difference that is not in allowed.py fails the run: the program
+transactions of two or three sessions; d, part a with foreign keys; e, part c with parents. A difference that is not in allowed.py fails the run: the program
 is made small and printed as a script with both answers. Ends with a table of counts, and as JSON.
 """
 
@@ -32,13 +32,14 @@ import script
 import shrink
 from pair import Difference, Found, Pair, Step, servers
 
-LENGTH = {"a": 150, "b": 200, "c": 60}
-# Of ten programs of each round; a program of queries takes the longest.
-ROUND = "aaaaaabbcc"
+LENGTH = {"a": 150, "b": 200, "c": 60, "d": 150, "e": 60}
+# The programs of each round; one of queries takes the longest.
+ROUND = "aaaaaabbccdddde"
 
 
 def run_program(pair: Pair, part: str, seed: str) -> Difference | None:
     """One program; the difference that is not on the list, if it has one."""
+    import families
     import sessions
     import queries
     import statements
@@ -46,12 +47,14 @@ def run_program(pair: Pair, part: str, seed: str) -> Difference | None:
     chance = random.Random(seed)
     try:
         pair.begin()
-        if part == "a":
-            statements.program(pair, chance, LENGTH["a"])
+        if part in "ad":
+            statements.program(pair, chance, LENGTH[part], part == "d")
         elif part == "b":
             queries.program(pair, chance, LENGTH["b"])
-        else:
+        elif part == "c":
             sessions.program(pair, chance, LENGTH["c"])
+        else:
+            families.program(pair, chance, LENGTH["e"])
     except Found as found:
         return found.difference
     except pairs.Stopped:
@@ -69,7 +72,7 @@ def replayer(pair: Pair, part: str) -> Any:
     """What runs a list of steps again."""
     import sessions
 
-    return (lambda steps: sessions.replay(pair, steps)) if part == "c" else pair.run
+    return (lambda steps: sessions.replay(pair, steps)) if part in "ce" else pair.run
 
 
 def chanced(pair: Pair, part: str, found: Difference) -> bool:
@@ -77,7 +80,7 @@ def chanced(pair: Pair, part: str, found: Difference) -> bool:
 
     Wrong rows are told however seldom they come.
     """
-    if part != "c" or not found.kind.startswith(("waits", "outcome", "error code")):
+    if part not in "ce" or not found.kind.startswith(("waits", "outcome", "error code")):
         return False
     steps = list(pair.steps)
     again = [replayer(pair, part)(steps) for _ in range(2)]
@@ -258,7 +261,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="number of the first program")
-    parser.add_argument("--parts", default="abc")
+    parser.add_argument("--parts", default="abcde")
     parser.add_argument("--shrink", type=int, default=60, help="seconds to make a program small")
     parser.add_argument("--program", help="one program of a seed, as a:17")
     parser.add_argument("--replay", help="a script")

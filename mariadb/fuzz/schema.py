@@ -64,6 +64,26 @@ class Key:
 
 
 @dataclasses.dataclass
+class Foreign:
+    """A foreign key; without a name the engine gives it one."""
+
+    name: str
+    columns: list[str]
+    parent: str
+    referenced: list[str]
+    on_delete: str
+    on_update: str
+
+    def declared(self) -> str:
+        name = f"constraint {quoted(self.name)} " if self.name else ""
+        text = (f"{name}foreign key ({', '.join(map(quoted, self.columns))}) references"
+                f" {quoted(self.parent)} ({', '.join(map(quoted, self.referenced))})")
+        for event, action in (("delete", self.on_delete), ("update", self.on_update)):
+            text += f" on {event} {action}" if action else ""
+        return text
+
+
+@dataclasses.dataclass
 class Table:
     name: str
     columns: list[Column]
@@ -74,6 +94,7 @@ class Table:
     versioned: bool = False
     period: bool = False
     serial: int = 0
+    foreign: list[Foreign] = dataclasses.field(default_factory=list)
 
     def column(self, name: str) -> Column | None:
         return next((one for one in self.columns if one.name == name), None)
@@ -116,7 +137,7 @@ class Table:
         parts = [one.declared() for one in self.columns]
         if self.period:
             parts += ["`pf` date not null", "`pt` date not null", "period for `app` (`pf`, `pt`)"]
-        parts += [key.declared() for key in self.keys]
+        parts += [key.declared() for key in [*self.keys, *self.foreign]]
         text = "temporary " if self.temporary else ""
         tail = " with system versioning" if self.versioned else ""
         return f"create {text}table {quoted(self.name)} ({', '.join(parts)}){tail}{self.partition}"

@@ -22,6 +22,7 @@ LOCKS = re.compile(r" (for update|lock in share mode)( nowait| skip locked)?$")
 TIMEOUT = 50
 TIMED_OUT = 1205
 DEADLOCK = 1213
+REFUSED = (1062, 1451, 1452, 1761)
 
 
 class Interleaved:
@@ -32,7 +33,8 @@ class Interleaved:
         self.waiting: dict[int, Step] = {}
         # Those in a transaction.
         self.open: set[int] = set()
-        # Of these, those in which a statement has waited in vain, so that what it had done was undone.
+        # Of these, those in which a statement has waited in vain, so that what it had done was undone; in
+        # part (e) those too in which one was refused after it had written.
         self.undone: set[int] = set()
         # What EXPLAIN said of each session's last statement before it was sent: by what it does itself
         # the statistics change.
@@ -145,7 +147,7 @@ class Interleaved:
         if answer[-1].kind == "error":
             if answer[-1].code == DEADLOCK:
                 self.open.discard(step.session)
-            elif answer[-1].code == TIMED_OUT:
+            elif answer[-1].code == TIMED_OUT or (answer[-1].code in REFUSED and self.has_parents()):
                 self.undone.add(step.session)
         elif step.sql.startswith(("begin", "start transaction")):
             self.open.add(step.session)
@@ -180,6 +182,7 @@ class Interleaved:
             difference.kind = f"{difference.kind} of two plans"
         elif (self.undone - {difference.step.session}
               and (difference.kind in ("waits", "outcome")
+                   or (difference.kind == "error code" and self.has_parents())
                    or (difference.kind == "rows" and difference.step.sql.endswith("skip locked")))
               and self.pair.allowed(difference, self.pair.steps) is None):
             difference.kind = f"{difference.kind} after an undone statement"
@@ -192,9 +195,17 @@ class Interleaved:
             if any("u blob" in step.sql for step in self.pair.steps):
                 self.no_duplicates()
                 raise Stopped
-            for sql in ("select * from t", "check table t extended /*meta*/"):
-                self.do(sql, 0)
+            for table in self.tables():
+                self.do(f"select * from {table}", 0)
+                self.do(f"check table {table} extended /*meta*/", 0)
         raise Stopped
+
+    def has_parents(self) -> bool:
+        """Whether the program is one of part (e)."""
+        return any("foreign key" in step.sql for step in self.pair.steps[:4])
+
+    def tables(self) -> list[str]:
+        return ["t", "p"] if any("table p " in step.sql for step in self.pair.steps[:4]) else ["t"]
 
     def no_duplicates(self) -> None:
         """Of a unique key in which InnoDB may have let some in."""
@@ -278,22 +289,31 @@ class Transactions:
 
     def program(self, length: int) -> None:
         chance, sessions = self.chance, self.sessions
+        self.create()
+        timeout = 0 if self.writers else chance.choice([0, TIMEOUT, TIMEOUT])
+        self.settings(timeout)
+        for _ in range(length):
+            free = [one for one in range(self.count) if one not in sessions.waiting]
+            session = chance.choice(free)
+            self.one(session)
+        self.finish()
+
+    def create(self) -> None:
+        chance, sessions = self.chance, self.sessions
         sessions.do(chance.choice(TABLES), 0)
         rows = ", ".join(f"({n}, {chance.randrange(6)}, {chance.choice([n + 1, 'null'])},"
                          f" {chance.randrange(6)})" for n in range(0, 13, chance.choice([1, 2, 3])))
         sessions.do(f"insert into t values {rows}", 0)
-        timeout = 0 if self.writers else chance.choice([0, TIMEOUT, TIMEOUT])
+
+    def settings(self, timeout: int) -> None:
+        """Of each session, how it waits and at which level."""
+        chance, sessions = self.chance, self.sessions
         committed = chance.random() < 0.5
         for session in range(self.count):
             level = "read committed" if committed else chance.choice(LEVELS)
             sessions.do(f"set session transaction isolation level {level}", session)
             sessions.do(f"set innodb_lock_wait_timeout={timeout},"
                         f" shale_lock_wait_timeout={timeout}", session)
-        for _ in range(length):
-            free = [one for one in range(self.count) if one not in sessions.waiting]
-            session = chance.choice(free)
-            self.one(session)
-        self.finish()
 
     def one(self, session: int) -> None:
         answer = self.sessions.do(self.statement(session), session)
@@ -308,8 +328,9 @@ class Transactions:
                     sessions.do(self.chance.choice(["commit", "rollback"]), session)
         for session in range(self.count):
             sessions.do("commit", session)
-        sessions.do("select * from t", 0)
-        sessions.do("check table t extended /*meta*/", 0)
+        for table in sessions.tables():
+            sessions.do(f"select * from {table}", 0)
+            sessions.do(f"check table {table} extended /*meta*/", 0)
 
 
 def program(pair: Pair, chance: random.Random, length: int) -> None:

@@ -12,6 +12,7 @@ import re
 from typing import Callable
 
 import alter
+import foreign
 import routines
 import schema
 from pair import Pair
@@ -29,8 +30,11 @@ ISOLATION = ["read uncommitted", "read committed", "repeatable read", "serializa
 class Program:
     """One program: its tables, and the statements that it does."""
 
-    def __init__(self, pair: Pair, chance: random.Random) -> None:
+    def __init__(self, pair: Pair, chance: random.Random, foreign_keys: bool = False) -> None:
         self.pair, self.chance = pair, chance
+        self.foreign_keys = foreign_keys
+        # A table that is no more, which a foreign key may name.
+        self.gone = ""
         self.tables: list[Table] = []
         self.serial = 0
         self.savepoints: list[str] = []
@@ -86,6 +90,7 @@ class Program:
         kind = chance.random()
         if kind < 0.8 or not self.tables:
             table = schema.new_table(chance, self.name("t"), temporary)
+            self.constrain(table)
             if self.do(table.declared()):
                 self.tables.append(table)
                 self.insert(table)
@@ -120,12 +125,26 @@ class Program:
                 self.do(f"drop table {quoted(table.name)}")
                 self.tables.remove(table)
 
+    def constrain(self, table: Table) -> None:
+        """Foreign keys for half of the tables that have another beside them."""
+        if not self.foreign_keys:
+            return
+        if self.gone and self.chance.random() < 0.2:
+            table.name, self.gone = self.gone, ""
+        table.versioned = False
+        if self.tables and self.chance.random() < (0.06 if table.temporary else 0.6):
+            foreign.constrain(self, table)
+
+    def related(self, table: Table) -> bool:
+        return self.foreign_keys and foreign.related(self, table)
+
     def drop(self) -> None:
         table = self.table()
         word = self.chance.choice(["table", "table if exists", "temporary table"
                                    if table.temporary else "table"])
         if self.do(f"drop {word} {quoted(table.name)}"):
             self.tables.remove(table)
+            self.gone = table.name
 
     def truncate(self) -> None:
         self.do(f"truncate table {quoted(self.table().name)}")
@@ -134,10 +153,17 @@ class Program:
         table = self.table()
         name = self.name("t")
         if self.do(f"rename table {quoted(table.name)} to {quoted(name)}"):
+            for one in self.tables:
+                for key in one.foreign:
+                    key.parent = name if key.parent == table.name else key.parent
             table.name = name
 
     def alter(self) -> None:
         alter.alter(self, self.table())
+
+    def foreign(self) -> None:
+        if self.foreign_keys:
+            foreign.act(self)
 
     def insert(self, table: Table | None = None) -> None:
         chance = self.chance
@@ -204,6 +230,11 @@ class Program:
         if not columns:
             return
         ordered = order is not None and (len(columns) > len(free) or chance.random() < 0.2)
+        if self.related(table):
+            # Which row is refused hangs on which is the first.
+            ordered = order is not None
+            if not ordered and chance.random() < 0.7:
+                return
         ignore = "ignore " if chance.random() < 0.1 and ordered else ""
         chosen = chance.sample(columns, min(len(columns), chance.choice([1, 1, 2])))
         sets = ", ".join(f"{quoted(one.name)} = {assignment(chance, table, one)}" for one in chosen)
@@ -211,7 +242,7 @@ class Program:
         if table.period and chance.random() < 0.4:
             portion = " for portion of `app` from '2001-01-03' to '2001-01-08'"
             # Which row is cut first decides which numbers the parts get.
-            if not any(one.numbers for one in table.columns):
+            if not any(one.numbers for one in table.columns) and not self.related(table):
                 self.do(f"update {quoted(table.name)}{portion} set {sets}{where} /*loose*/")
             return
         tail = ""
@@ -225,7 +256,7 @@ class Program:
         order = table.total_order()
         if table.period and chance.random() < 0.3:
             # How many numbers InnoDB takes for the parts that stay is its own affair.
-            if any(one.numbers for one in table.columns):
+            if any(one.numbers for one in table.columns) or self.related(table):
                 return
             self.do(f"delete from {quoted(table.name)} for portion of `app` from '2001-01-03' to"
                     f" '2001-01-08'{where} /*loose*/")
@@ -235,6 +266,10 @@ class Program:
             back = " returning * /*ordered*/" if chance.random() < 0.3 else ""
             self.do(f"delete from {quoted(table.name)}{where}{tail}{back}")
             return
+        if self.related(table):
+            if order is None and chance.random() < 0.7:
+                return
+            where += f" order by {order}" if order else ""
         back = " returning *" if chance.random() < 0.1 else ""
         self.do(f"delete from {quoted(table.name)}{where}{back}")
 
@@ -251,6 +286,9 @@ class Program:
         on = f"x.{quoted(a.name)} = y.{quoted(b.name)}"
         where = f" where {condition(chance, two, 1, 'y.')}" if chance.random() < 0.6 else ""
         join = chance.choice(["join", "left join"])
+        # Which row is refused hangs on which is the first.
+        if join == "join" and (self.related(one) or self.related(two)):
+            join = "straight_join"
         if chance.random() < 0.5 and free:
             column = chance.choice(free)
             value = assignment(chance, Table("", [column], []), column)
@@ -365,7 +403,8 @@ class Program:
             self.do(f"set session transaction isolation level {chance.choice(ISOLATION)}")
         elif kind == 2:
             self.do(f"set autocommit={chance.choice([0, 1, 1])}")
-        elif kind == 3:
+        elif kind == 3 and not self.foreign_keys:
+            # Without both kinds of checks InnoDB loads empty tables without looking for duplicates.
             self.do(f"set unique_checks={chance.choice([0, 1])}")
         elif kind == 4:
             self.do(chance.choice(["set sql_quote_show_create=1", "set system_versioning_alter_history=keep",
@@ -451,6 +490,9 @@ class Program:
         self.do("create table log (n int, what varchar(20), v varchar(200), unique key (n))")
         acts = [act for act, _ in self.WEIGHTS]
         weights = [weight for _, weight in self.WEIGHTS]
+        if self.foreign_keys:
+            acts.append(Program.foreign)
+            weights.append(12)
         self.create()
         while len(self.pair.steps) < statements:
             if not self.tables:
@@ -487,5 +529,5 @@ def values_of(chance: random.Random, column: Column) -> str:
     return chance.choice(column.type.values)
 
 
-def program(pair: Pair, chance: random.Random, statements: int) -> None:
-    Program(pair, chance).run(statements)
+def program(pair: Pair, chance: random.Random, statements: int, foreign_keys: bool = False) -> None:
+    Program(pair, chance, foreign_keys).run(statements)

@@ -1,9 +1,10 @@
 """A backup made while clients write is, restored and brought up to date, the original.
 
-Clients move money between accounts and keep a journal; `mariadb/backup` runs meanwhile. The backup
-alone is some state between transactions. With the binary log from its place on it is the state at
-the end: read by a replica that was made of the backup and started at that place while clients still
-wrote, or replayed by `mariadb-binlog`.
+Clients move money between accounts and keep a journal; they make and remove items, whose parts go
+with them by a foreign key. `mariadb/backup` runs meanwhile. The backup alone is some state between
+transactions. With the binary log from its place on it is the state at the end: read by a replica
+that was made of the backup and started at that place while clients still wrote, or replayed by
+`mariadb-binlog`. `mariadb-dump` writes what can be read again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +26,8 @@ from server import HERE, Layout, Running, Server, all_of, free_port, say
 
 ACCOUNTS = 50
 CLIENTS = 3
+PARTS = 3
+TABLES = ["account", "journal", "item", "part"]
 MARK = "ROLL-BACK-PREPARED"
 LOG = ["log-bin=log", "server-id=1", "sync-binlog=1", "binlog-format=ROW"]
 
@@ -43,22 +47,41 @@ def work(server: Server, client: int, stop: threading.Event) -> int:
                 )
             done += 1
             cursor.execute("insert into journal values (%s, %s, %s)", (client, done, "j" * 100))
+            change_items(cursor, client, done)
             connection.commit()
     connection.close()
     return done
 
 
+def change_items(cursor: Any, client: int, number: int) -> None:
+    """A new item with its parts; an old one goes, and its parts with it."""
+    item = number * CLIENTS + client
+    cursor.execute("insert into item values (%s)", (item,))
+    cursor.execute("insert into part (item) values " + ", ".join([f"({item})"] * PARTS))
+    cursor.execute("delete from item where id = %s", (item - 5 * CLIENTS,))
+
+
 def state(server: Server) -> list[Any]:
-    checks = [server.run(f"checksum table bank.{name} extended") for name in ("account", "journal")]
-    return [*checks, server.run("select count(*) from bank.journal")]
+    checks = [server.run(f"checksum table bank.{name} extended") for name in TABLES]
+    made = [server.run(f"show create table bank.{name}")[0][1] for name in ("item", "part")]
+    # The next number of a table is that of the server's last start.
+    return [*checks, [re.sub(" AUTO_INCREMENT=[0-9]+", "", one) for one in made],
+            server.run("select count(*) from bank.journal")]
 
 
 def whole(server: Server) -> None:
     """What every state between transactions has."""
     assert server.run("select sum(balance) from bank.account") == [(ACCOUNTS * 100,)]
-    for name in ("account", "journal"):
+    for name in TABLES:
         found = server.run(f"check table bank.{name}")
         assert found[-1][3] == "OK", found
+    items = server.run("select i.id from bank.item i left join bank.part p on p.item = i.id"
+                       f" group by i.id having count(p.id) <> {PARTS}")
+    assert not items, f"items in part: {items}"
+    orphans = server.run("select p.id from bank.part p left join bank.item i on i.id = p.item"
+                         " where i.id is null")
+    assert not orphans, f"parts without their item: {orphans}"
+    server.refuses("insert into bank.part (item) values (-1)", "a foreign key constraint fails")
     gaps = server.run("select client, count(*), max(number) from bank.journal group by client")
     assert all(count == greatest for _, count, greatest in gaps), gaps
 
@@ -110,6 +133,10 @@ def make_source(layout: Layout, port: int) -> Server:
         "create table bank.account (id int primary key, balance int, key(balance)) engine=shale",
         "create table bank.journal (client int, number int, pad text, "
         "primary key (client, number)) engine=shale",
+        "create table bank.item (id int primary key) engine=shale",
+        "create table bank.part (id int auto_increment primary key, item int not null,"
+        " constraint of_item foreign key (item) references item (id) on delete cascade)"
+        " engine=shale",
         f"insert into bank.account select seq, 100 from seq_0_to_{ACCOUNTS - 1}",
         "create user copy@'127.0.0.1'",
         "grant replication slave on *.* to copy@'127.0.0.1'",
@@ -266,7 +293,33 @@ def beside_clients(layout: Layout, source: Server) -> None:
         replay(layout, source, copy, place_of(folder.with_suffix(".binlog-position")))
         assert state(copy) == state(source)
         copy.stop()
-    source.run("delete from bank.journal")
+    source.run("delete from bank.journal", "delete from bank.item")
+
+
+def dump(layout: Layout, server: Server) -> bytes:
+    return subprocess.run(
+        [str(layout.server / "bin/mariadb-dump"), "--no-defaults", "--user=root",
+         f"--socket={server.socket}", "--single-transaction", "--databases", "bank"],
+        check=True, stdout=subprocess.PIPE, env=layout.environment).stdout
+
+
+def read_dump(layout: Layout, server: Server, script: bytes) -> None:
+    server.run("drop database bank")
+    subprocess.run(
+        [str(layout.server / "bin/mariadb"), "--no-defaults", "--user=root",
+         f"--socket={server.socket}"], check=True, input=script, env=layout.environment)
+
+
+def dumped(layout: Layout, source: Server, to: Server) -> None:
+    """What mariadb-dump writes is read again, parents before children or after them."""
+    read_dump(layout, to, dump(layout, source))
+    to.run("rename table bank.item to bank.zitem")
+    script = dump(layout, to)
+    assert script.index(b"CREATE TABLE `part`") < script.index(b"CREATE TABLE `zitem`")
+    read_dump(layout, to, script)
+    to.run("rename table bank.zitem to bank.item")
+    whole(to)
+    assert state(to) == state(source)
 
 
 def main() -> None:
@@ -314,6 +367,7 @@ def main() -> None:
     replay(layout, source, copy, place)
     whole(copy)
     assert state(copy) == state(source)
+    dumped(layout, source, copy)
     say(f"backup: {then} of {committed} transactions in the backup at {place['file']}"
         f" {place['position']}; all of them on a replica made of it, and after a replay")
     for server in (replica, copy, source):

@@ -7,7 +7,7 @@ A primary (binary log of rows, GTIDs, sync_binlog=1) and a replica with parallel
 table is SHALE's, those in which the servers keep their GTIDs too. Clients run transactions of
 several tables and note what was acknowledged. Then SIGKILL of the primary, of the replica or of
 both; restart; what must hold is checked: `check_primary`, `check_position` and `check_replica` say
-what.
+what, and `crash_families.py` of foreign keys.
 
 XA transactions run in the rounds in which the replica is not killed: the server applies XA PREPARE
 and XA COMMIT in one transaction and notes its GTID in the next, so a replica that dies between the
@@ -26,8 +26,10 @@ from typing import Any
 from pymysql.cursors import DictCursor
 
 import server as servers
+import crash_families
 from crash_clients import ACCOUNTS, START, TABLES, Client, Ledger
-from crash_log import Logged, Wrong, decide, expect, last_file, recovered, resolve
+from crash_families import Wrong, expect
+from crash_log import Logged, decide, last_file, recovered, resolve
 
 
 def check_primary(server: servers.Server, ledgers: list[Ledger]) -> None:
@@ -59,6 +61,7 @@ def check_primary(server: servers.Server, ledgers: list[Ledger]) -> None:
     expect(dict(run("select id, balance from account force index (owner) where owner >= 0"))
            == balance, "the index on owner is not what the journal makes of it")
     check_rows(run, ledgers)
+    crash_families.check(run)
 
 
 def check_rows(run: Any, ledgers: list[Ledger]) -> None:
@@ -144,7 +147,8 @@ def check_replica(primary: servers.Server, replica: servers.Server, logged: Logg
             raise Wrong(f"the replica does not reach {position}: {stopped}")
     for place in recovered(replica) & undecided:
         decide(replica, place, "rollback", False)
-    tables = "account, journal, stamped, todo, done, xa_rows, heap"
+    tables = ", ".join(["account", "journal", "stamped", "todo", "done", "xa_rows", "heap",
+                        *crash_families.NAMES])
     ours, theirs = (one.run(f"checksum table {tables}", database="bank")
                     for one in (primary, replica))
     expect(ours == theirs, f"after {position} the replica has other rows:\n{ours}\n{theirs}")
@@ -273,8 +277,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     given = parser.parse_args()
     layout = servers.Layout()
+    alone = servers.Server(layout, "alone", [f"default-storage-engine={given.engine}"])
     pair = Pair(layout, free_port(), given.mode, given.engine)
     try:
+        asked = crash_families.prepared(alone)
         pair.begin()
         counts = rounds(pair, given, random.Random(given.seed))
         servers.all_of([(pair.primary.stop,), (pair.replica.stop,)])
@@ -282,10 +288,12 @@ def main() -> int:
         print(f"--seed {given.seed}: {error}\nthe servers' data and logs: {layout.folder}")
         return 1
     finally:
+        alone.kill()
         pair.primary.kill()
         pair.replica.kill()
     print(f"crash: {counts['kills']} kills, {counts['transactions']} acknowledged transactions,"
-          f" {counts['prepared']} prepared ones found and decided")
+          f" {counts['prepared']} prepared ones found and decided; {asked} foreign keys of prepared"
+          " ones are right")
     layout.remove()
     return 0
 

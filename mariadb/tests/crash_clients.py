@@ -10,6 +10,8 @@ from typing import Any
 import pymysql
 
 import server as servers
+from crash_families import TABLES as FAMILIES
+from crash_families import family_step
 
 ACCOUNTS = 64
 START = 1000
@@ -33,6 +35,7 @@ TABLES = [
     "create table xa_rows (client int, number int, part int, primary key (client, number, part))",
     # Without a primary key: the replica finds rows by scans.
     "create table heap (client int, number int)",
+    *FAMILIES,
 ]
 
 
@@ -56,6 +59,7 @@ class Client(threading.Thread):
     def __init__(self, server: servers.Server, ledger: Ledger, seed: int, xa: bool) -> None:
         super().__init__(daemon=True)
         self.kinds = [self.transfer] * 4 + [self.stamp] * 2 + [self.queue] * 2
+        self.kinds += [self.family] * 3
         self.kinds += [self.xa] * 2 if xa else []
         self.server, self.ledger = server, ledger
         self.chance = random.Random(seed)
@@ -146,6 +150,15 @@ class Client(threading.Thread):
         connection.commit()
         return True
 
+    def family(self, connection: Any, cursor: Any, number: int) -> bool:
+        family_step(cursor, self.chance, self.ledger.client, number)
+        self.journal(cursor, number, 0, 0, 0)
+        if self.chance.random() < 0.1:
+            connection.rollback()
+            return False
+        connection.commit()
+        return True
+
     def xa(self, connection: Any, cursor: Any, number: int) -> bool:
         client = self.ledger.client
         name = f"x{client}-{number}"
@@ -156,6 +169,8 @@ class Client(threading.Thread):
                            (change, account))
         cursor.execute("insert into xa_rows values (%s, %s, 1), (%s, %s, 2)",
                        (client, number, client, number))
+        if self.chance.random() < 0.4:
+            family_step(cursor, self.chance, client, number)
         self.journal(cursor, number, source, target, 1)
         cursor.execute("xa end %s", (name,))
         if self.chance.random() < 0.3:

@@ -14,21 +14,13 @@ import subprocess
 
 import server as servers
 from crash_clients import Ledger
+from crash_families import expect
 
 # A transaction by its client and number; an XA transaction is named x<client>-<number>.
 Place = tuple[int, int]
 
 INSERT = re.compile(r"^#Q> insert into journal values \((\d+), (\d+),")
 NAMED = re.compile(r"XA (PREPARE|COMMIT|ROLLBACK) X'([0-9a-f]+)'")
-
-
-class Wrong(Exception):
-    """Something that was promised does not hold."""
-
-
-def expect(holds: bool, text: str) -> None:
-    if not holds:
-        raise Wrong(text)
 
 
 def place_of(name: str) -> Place:

@@ -5,8 +5,8 @@
     mariadb/tests/ddl_crash.py --kills 200 --seed 7
 
 Several connections create, alter (at once, in place, by copy), rename, empty, partition and drop
-tables of their own, others insert into a table that is altered meanwhile. The server is killed at
-a random moment and started again. Then every table can be read by each of its indexes with the
+tables of their own, others insert into a table, and change its rows, that is altered meanwhile:
+indexes are added to it beside them. The server is killed at a random moment and started again. Then every table can be read by each of its indexes with the
 same result, CHECK TABLE finds nothing, the server has reported no table without a .frm file or the
 reverse, no table of a statement under way is left, tables that nobody touched are the same, and
 every insert that was acknowledged is there. A last clean start drops no tree: none was left over.
@@ -31,6 +31,8 @@ DISAGREE = ("has no .frm file", "the catalog has no table", "was not dropped", "
             "stays until the next start")
 LEFT_OVER = ("belongs to no table and is dropped", "is left over from a statement")
 
+# Rows of the table that others write to, besides those that are acknowledged.
+LOADED = 10000
 COLUMNS = "id int primary key, a int, b varchar(40), c bigint default 3"
 ROWS = "select seq, seq * 7 % 101, concat('text ', seq), seq from test.numbers where seq <= {}"
 
@@ -82,6 +84,7 @@ class Load:
         ]
         self.threads += [
             threading.Thread(target=self.insert, daemon=True),
+            threading.Thread(target=self.update, args=(random.Random(seed),), daemon=True),
             threading.Thread(target=self.alter_loaded, args=(random.Random(seed),), daemon=True),
         ]
         for thread in self.threads:
@@ -144,12 +147,26 @@ class Load:
 
         self.statements(statement)
 
+    def update(self, rng: random.Random) -> None:
+        def statement() -> tuple[str, Any]:
+            first = -rng.randrange(LOADED)
+            return rng.choice([
+                f"update loaded set a = a + 1 where id between {first} and {first + 20}",
+                f"update loaded set a = a + 1 where a = {rng.randrange(50)} limit 100",
+                f"delete from loaded where id = {first}",
+                f"replace into loaded (id, a) values ({first}, 1), ({first - 1}, null)",
+            ]), None
+
+        self.statements(statement)
+
     def alter_loaded(self, rng: random.Random) -> None:
         def statement() -> tuple[str, Any]:
             n = next(self.numbers)
             return rng.choice([
                 f"alter table loaded add n{n} int default {n}",
                 f"alter table loaded add index i{n} (a)",
+                f"alter table loaded add index i{n} (a), add index j{n} (a desc, id), lock=none",
+                "alter table loaded drop index if exists i, add index i (a, id), lock=none",
                 "alter table loaded engine=shale",
                 "alter table loaded drop column if exists b, drop index if exists i",
                 "alter table loaded add if not exists b varchar(10) default 'b', "
@@ -237,7 +254,8 @@ def set_up(server: Server) -> dict[str, Any]:
     server.run("create database if not exists test")
     server.run("create table numbers (id int primary key) select seq as id, seq from seq_1_to_3000",
                database="test")
-    server.run("create table loaded (id int primary key, a int)", database="test")
+    server.run("create table loaded (id int primary key, a int)",
+               f"insert into loaded select -seq, seq % 50 from seq_1_to_{LOADED}", database="test")
     rows = ROWS.format(1500)
     for k in range(3):
         server.run(f"create table still_{k} ({COLUMNS}, key(a), unique(b))",

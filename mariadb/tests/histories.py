@@ -20,7 +20,7 @@ import dataclasses
 import random
 import sys
 import time
-from typing import Any
+from typing import Any, Callable
 
 import pymysql
 
@@ -186,7 +186,9 @@ class Client:
         return Step(kind, low, high, write, rows)
 
 
-Table = frozenset[Row]
+Table = frozenset[Any]
+# The table after a transaction, or why it cannot have had its answers.
+Rerun = Callable[[Table, Any], "Table | str"]
 
 
 def run(table: Table, transaction: Done) -> Table | str:
@@ -215,7 +217,7 @@ def answer(rows: dict[int, Row], step: Step) -> list[Row]:
     return found
 
 
-def explain(start: list[Row], done: list[list[Done]], end: list[Row]) -> int:
+def explain(start: list[Any], done: list[list[Any]], end: list[Any], rerun: Rerun = run) -> int:
     """Finds an order that explains all answers; how many are not in the order of their ends in it.
 
     `done` has each client's transactions in their order. The client's clock bounds when a commit was:
@@ -235,7 +237,7 @@ def explain(start: list[Row], done: list[list[Done]], end: list[Row]) -> int:
             for client, one in left:
                 if one.began > first:
                     continue
-                after = run(table, one)
+                after = rerun(table, one)
                 if isinstance(after, str):
                     reasons.append(f"{one.level} {one.number}: {after}")
                     continue

@@ -87,6 +87,8 @@ typedef enum {
   // The process is a fork of the one that opened the database and cannot write to it: open it
   // after the fork, in one process.
   SHALE_FORKED = 20,
+  // Two rows have the same key, so no unique tree can be built; shale_error_duplicate has them.
+  SHALE_DUPLICATE = 21,
   // Something that this version of the interface has no kind for; see the text.
   SHALE_OTHER = 98,
   // A defect of the library; the text says where.
@@ -190,6 +192,18 @@ typedef enum {
   SHALE_ACTION_PUT_IF_CHANGED = 4,
 } shale_action;
 
+// Whether keys of a tree that is built are of one row each, and how an entry's value says which.
+typedef enum {
+  // They need not be: a key tells its row.
+  SHALE_NOT_UNIQUE = 0,
+  // The value is the row's key.
+  SHALE_UNIQUE_VALUE = 1,
+  // The value begins with the length of the row's key, as a varint (seven bits a byte, the lowest
+  // first, the eighth set in all bytes but the last), then the row's key. A length of 0 is for
+  // entries that are not unique, such as those with a NULL: their own key tells their row.
+  SHALE_UNIQUE_COUNTED = 2,
+} shale_unique;
+
 // Operations on any trees of one database. Of several on one key the last counts.
 typedef struct shale_batch shale_batch;
 
@@ -274,6 +288,11 @@ shale_error_kind shale_error_kind_of(const shale_error *error);
 // What went wrong, with which file or setting, and what to do: a sentence in English, valid until
 // the error is freed. Of NULL: an empty text.
 const char *shale_error_text(const shale_error *error);
+
+// Of a SHALE_DUPLICATE: puts the key into the first of these three places, and the keys of two
+// rows that have it into the others, with their lengths; they are valid until the error is freed.
+// False of any other error, and nothing is stored.
+bool shale_error_duplicate(const shale_error *error, const void **places, size_t *lens);
 
 // Frees an error.
 void shale_error_free(shale_error *error);
@@ -598,22 +617,29 @@ SHALE_MUST_USE shale_error *shale_ingest_finish(shale_ingest *ingest, uint64_t *
 // Gives a load up: none of its rows is seen.
 void shale_ingest_free(shale_ingest *ingest);
 
-// Begins to build the tree `name` from `source`; `tree` becomes its handle. Whoever changes the
-// source from now on writes the entries that come and go to it, in the same batch or transaction.
-// While this call runs nobody may be changing the source who does not; transactions that hold
-// locks there, prepared ones too, are waited for, `wait_millis` at most. `config` is as by
-// shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files.
+// Begins to build the tree `name` from `source`. `tree` becomes the handle of the tree that
+// whoever changes the source from now on writes to: the entries that come and go, in the same
+// batch or transaction. While this call runs nobody may be changing the source who does not;
+// transactions that hold locks there, prepared ones too, are waited for, `wait_millis` at most.
+// `config` is as by shale_tree_open. Sorting takes `memory_bytes`; what is beyond goes to files.
+// 0: entries come in the order of their keys, and each is written at once (not of unique builds).
+//
+// If keys are `unique` (a shale_unique), that tree is not the new one but one of its changes, and
+// writers put and delete entries there under keys by shale_entry_of_row, without any look for
+// duplicates. The new tree cannot be written to before it is finished.
 SHALE_MUST_USE
 shale_error *shale_build_new(const shale_tree *source,
                              const char *name,
                              const shale_config *config,
+                             int unique,
                              uint64_t memory_bytes,
                              uint64_t wait_millis,
                              shale_build **build,
                              shale_tree **tree);
 
-// Adds an entry, in any order. All must be those of one snapshot of the source, taken since the
-// build has begun.
+// Adds an entry (key and value, not by shale_entry_of_row), in any order (but see
+// shale_build_new). All must be those of one snapshot of the source, taken since the build has
+// begun. After an error the build has failed: free it.
 SHALE_MUST_USE
 shale_error *shale_build_add(shale_build *build,
                              const void *key,
@@ -621,13 +647,33 @@ shale_error *shale_build_add(shale_build *build,
                              const void *value,
                              size_t value_len);
 
-// Completes the tree with the entries added, beneath what writers have written to it meanwhile,
-// and ends the build, also if it fails: then there is no such tree. `entries` becomes how many
-// were added; it may be NULL.
+// Of a unique build, once all entries were added: takes what writers have changed since the last
+// call, while they go on. `changes` becomes how many entries that were. Call it until they are few,
+// or no fewer than before. SHALE_DUPLICATE: two entries that were added have the same key. After an
+// error the build has failed: free it.
+SHALE_MUST_USE shale_error *shale_build_catch_up(shale_build *build, uint64_t *changes);
+
+// Completes the tree with the entries added, beneath what writers have written meanwhile, and ends
+// the build, also if it fails: then there is no such tree. `entries` becomes how many were added;
+// it may be NULL. Of a unique build: takes the last changes, so nobody may be writing to the
+// source meanwhile; prepared transactions are waited for. SHALE_DUPLICATE: two rows have the same
+// key. Afterwards open the tree by its name, and write to it instead of to its changes.
 SHALE_MUST_USE shale_error *shale_build_finish(shale_build *build, uint64_t *entries);
 
-// Gives a build up, and drops its tree.
+// Gives a build up, and drops its tree and that of its changes. Hold writers off meanwhile: who then
+// writes there gets SHALE_NO_SUCH_TREE.
 void shale_build_free(shale_build *build);
+
+// The key under which writers put and delete an entry of a unique tree while it is built: the
+// entry's key, with a byte 1 after each 0; two bytes 0; the key of its row (none if the entry's key
+// tells it). Answers with its length, and writes it to `to` if that has room for `to_len` bytes or
+// more. 0: an argument is none.
+size_t shale_entry_of_row(const void *key,
+                          size_t key_len,
+                          const void *row,
+                          size_t row_len,
+                          void *to,
+                          size_t to_len);
 
 // From now on `callback` is told of waits for locks, once for each transaction that is in the way:
 // before a wait begins, and about every 50 milliseconds while it lasts. The thread that waits

@@ -2,7 +2,7 @@
 
 use crate::quiet::{free, quiet};
 use std::any::Any;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 
 /// What went wrong, by what a caller can do about it.
 #[repr(C)]
@@ -55,6 +55,8 @@ pub enum shale_error_kind {
     /// The process is a fork of the one that opened the database and cannot write to it: open it
     /// after the fork, in one process.
     SHALE_FORKED = 20,
+    /// Two rows have the same key, so no unique tree can be built; shale_error_duplicate has them.
+    SHALE_DUPLICATE = 21,
     /// Something that this version of the interface has no kind for; see the text.
     SHALE_OTHER = 98,
     /// A defect of the library; the text says where.
@@ -68,6 +70,8 @@ use shale_error_kind::*;
 pub struct shale_error {
     kind: shale_error_kind,
     text: CString,
+    /// Of a duplicate: the key, and two rows that have it.
+    duplicate: Option<[Vec<u8>; 3]>,
 }
 
 /// A failure on its way to C.
@@ -108,6 +112,7 @@ fn kind_of(error: &shaledb::Error) -> shale_error_kind {
         Error::Locked { .. } => SHALE_LOCKED,
         Error::NoSuchTree(_) => SHALE_NO_SUCH_TREE,
         Error::TreeExists(_) => SHALE_TREE_EXISTS,
+        Error::Duplicate { .. } => SHALE_DUPLICATE,
         Error::NoDatabase(_) => SHALE_NO_DATABASE,
         Error::Poisoned(_) => SHALE_POISONED,
         Error::ReadOnly => SHALE_READ_ONLY,
@@ -126,6 +131,12 @@ fn kind_of(error: &shaledb::Error) -> shale_error_kind {
 
 impl shale_error {
     pub(crate) fn new(fail: Fail) -> *mut shale_error {
+        let duplicate = match &fail {
+            Fail::Engine(shaledb::Error::Duplicate { key, rows: [one, other], .. }) => {
+                Some([key.clone(), one.clone(), other.clone()])
+            }
+            _ => None,
+        };
         let (kind, text) = match fail {
             Fail::Engine(error) => (kind_of(&error), error.to_string()),
             Fail::Argument(text) => (SHALE_INVALID_ARGUMENT, text),
@@ -134,7 +145,7 @@ impl shale_error {
         };
         // A name inside the text may hold a zero.
         let text = CString::new(text.replace('\0', "\\0")).unwrap_or_default();
-        Box::into_raw(Box::new(shale_error { kind, text }))
+        Box::into_raw(Box::new(shale_error { kind, text, duplicate }))
     }
 }
 
@@ -152,6 +163,32 @@ pub unsafe extern "C" fn shale_error_text(error: *const shale_error) -> *const c
     // SAFETY: NULL or a live error.
     let text = quiet(None, || unsafe { error.as_ref() }.map(|error| error.text.as_ptr()));
     text.unwrap_or(c"".as_ptr())
+}
+
+/// Of a SHALE_DUPLICATE: puts the key into the first of these three places, and the keys of two
+/// rows that have it into the others, with their lengths; they are valid until the error is freed.
+/// False of any other error, and nothing is stored.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_error_duplicate(
+    error: *const shale_error,
+    places: *mut *const c_void,
+    lens: *mut usize,
+) -> bool {
+    quiet(false, || {
+        // SAFETY: NULL or a live error.
+        let duplicate = unsafe { error.as_ref() }.and_then(|error| error.duplicate.as_ref());
+        let Some(found) = duplicate.filter(|_| !places.is_null() && !lens.is_null()) else {
+            return false;
+        };
+        for (at, bytes) in found.iter().enumerate() {
+            // SAFETY: both have three places.
+            unsafe {
+                places.add(at).write(bytes.as_ptr().cast());
+                lens.add(at).write(bytes.len());
+            }
+        }
+        true
+    })
 }
 
 /// Frees an error.

@@ -323,7 +323,7 @@ static void builds(shale_db *db) {
   uint64_t entries = 0;
   OK(shale_tree_open(db, "source", SHALE_TREE_THERE_OR_NEW, NULL, &source));
   OK(shale_put(source, "1", 1, "b", 1, false));
-  OK(shale_build_new(source, "built", NULL, 1 << 20, 1000, &build, &tree));
+  OK(shale_build_new(source, "built", NULL, SHALE_NOT_UNIQUE, 1 << 20, 1000, &build, &tree));
   OK(shale_build_add(build, "b1", 2, "", 0));
   OK(shale_build_add(build, "a2", 2, "x", 1));
   OK(shale_delete(tree, "b1", 2, NULL, 0, false));
@@ -331,12 +331,74 @@ static void builds(shale_db *db) {
   CHECK(entries == 2 && has(tree, NULL, "a2", "x") && has(tree, NULL, "b1", NULL));
   shale_tree_free(tree);
   FAILS(SHALE_TREE_EXISTS,
-        shale_build_new(source, "built", NULL, 1 << 20, 1000, &build, &tree));
+        shale_build_new(source, "built", NULL, SHALE_NOT_UNIQUE, 1 << 20, 1000, &build, &tree));
   OK(shale_tree_drop(db, "built"));
-  OK(shale_build_new(source, "built", NULL, 1 << 20, 1000, &build, &tree));
+  OK(shale_build_new(source, "built", NULL, SHALE_NOT_UNIQUE, 0, 1000, &build, &tree));
+  OK(shale_build_add(build, "b1", 2, "", 0));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_build_add(build, "a2", 2, "x", 1));
   shale_build_free(build);
   FAILS(SHALE_NO_SUCH_TREE, shale_put(tree, "d", 1, "4", 1, false));
   shale_tree_free(tree);
+  FAILS(SHALE_INVALID_ARGUMENT,
+        shale_build_new(source, "built", NULL, 3, 1 << 20, 1000, &build, &tree));
+  shale_tree_free(source);
+  OK(shale_tree_drop(db, "source"));
+}
+
+// Puts an entry of (key, row), each one letter, as a writer does while a unique tree is built.
+static void put_changed(shale_tree *changes, const char *key, const char *row) {
+  char entry[8];
+  size_t len = shale_entry_of_row(key, 1, row, 1, entry, sizeof entry);
+  CHECK(len == 4 && memcmp(entry, (char[]){*key, 0, 0, *row}, 4) == 0);
+  OK(shale_put(changes, entry, len, row, 1, false));
+}
+
+static void unique_builds(shale_db *db) {
+  shale_tree *source = NULL, *changes = NULL, *tree = NULL;
+  shale_build *build = NULL;
+  uint64_t count = 0;
+  char entry[4] = "abc";
+  const void *found[3];
+  size_t lens[3];
+  shale_error *error;
+  OK(shale_tree_open(db, "source", SHALE_TREE_THERE_OR_NEW, NULL, &source));
+  for (int twice = 0; twice < 2; twice++) {
+    OK(shale_build_new(source, "unique", NULL, SHALE_UNIQUE_VALUE, 1 << 20, 1000, &build,
+                       &changes));
+    OK(shale_build_add(build, "k", 1, "1", 1));
+    put_changed(changes, twice ? "k" : "l", "2");
+    OK(shale_build_catch_up(build, &count));
+    CHECK(count == 1);
+    OK(shale_build_catch_up(build, &count));
+    CHECK(count == 0);
+    error = shale_build_finish(build, &count);
+    CHECK(shale_error_duplicate(error, found, lens) == (twice == 1));
+    shale_tree_free(changes);
+    if (twice) {
+      CHECK(shale_error_kind_of(error) == SHALE_DUPLICATE);
+      CHECK(lens[0] == 1 && lens[1] == 1 && lens[2] == 1);
+      CHECK(memcmp(found[0], "k", 1) == 0 && memcmp(found[1], "1", 1) == 0);
+      CHECK(memcmp(found[2], "2", 1) == 0);
+      shale_error_free(error);
+      break;
+    }
+    OK(error);
+    CHECK(count == 1);
+    OK(shale_tree_open(db, "unique", SHALE_TREE_THERE, NULL, &tree));
+    CHECK(has(tree, NULL, "k", "1") && has(tree, NULL, "l", "2"));
+    shale_tree_free(tree);
+    OK(shale_tree_drop(db, "unique"));
+  }
+  OK(shale_build_new(source, "unique", NULL, SHALE_UNIQUE_COUNTED, 1 << 20, 1000, &build,
+                     &changes));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_build_add(build, "k", 1, "\x05x", 2));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_build_catch_up(build, &count));
+  shale_build_free(build);
+  shale_tree_free(changes);
+  CHECK(shale_entry_of_row("a", 1, NULL, 0, entry, 2) == 3 && entry[0] == 'a' && entry[1] == 'b');
+  CHECK(shale_entry_of_row("\0", 1, "r", 1, entry, 4) == 5 && entry[2] == 'c');
+  CHECK(shale_entry_of_row(NULL, 1, "r", 1, entry, 4) == 0);
+  CHECK(!shale_error_duplicate(NULL, found, lens));
   shale_tree_free(source);
   OK(shale_tree_drop(db, "source"));
 }
@@ -863,6 +925,7 @@ int main(int argc, char **argv) {
   prepared(db, a);
   loads(db);
   builds(db);
+  unique_builds(db);
   lengths(db, a);
   after_close(path);
   {

@@ -8,12 +8,14 @@
 mod input;
 mod world;
 mod compress;
+mod entry;
 mod logs;
 mod ops;
 mod roundtrip;
 mod tables;
 
 pub use compress::compress;
+pub use entry::entry;
 pub use logs::{manifest, wal};
 pub use ops::ops;
 pub use roundtrip::table_roundtrip;
@@ -23,8 +25,9 @@ pub use tables::{block, table};
 pub type Target = fn(&[u8]);
 
 /// The targets by name; the names of their corpora and of their programs in /fuzz.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("compress", compress),
+    ("entry", entry),
     ("block", block),
     ("table", table),
     ("table_roundtrip", table_roundtrip),

@@ -12,7 +12,7 @@ use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::fs::{DirEntry, Env};
 use crate::table::blob::{BlobReader, BlobRef};
 use crate::table::format::{FileKind, file_name, parse_file_name};
-use crate::version::manifest::{self, Recovered};
+use crate::version::manifest::{self, Recovered, RecoveredTree};
 use crate::version::{TreeId, mark};
 use crate::wal::inspect::salvage;
 use crate::wal::payload::prepared_ops;
@@ -252,6 +252,8 @@ pub struct TreeInspection {
     pub name: String,
     /// Its settings.
     pub config: TreeConfig,
+    /// Whether its build has not ended: it is being built now, or the next open drops it.
+    pub unfinished: bool,
     /// How many tables it has.
     pub tables: u64,
     /// The bytes of its tables.
@@ -334,24 +336,31 @@ pub fn directory_in(env: &Env, path: &Path) -> Result<DirectoryInspection> {
         }
         Err(error) => return Err(error),
     };
-    let needed = match &catalog {
-        Some(catalog) => needed_files(env, path, catalog, &entries)?,
-        None => BTreeMap::new(),
-    };
-    let files = describe(entries, needed, catalog.is_some());
-    let trees = catalog.iter().flat_map(|catalog| &catalog.trees).map(|(id, tree)| {
-        let tables = || tree.levels.iter().flatten();
-        TreeInspection {
-            id: *id,
-            name: tree.name.clone(),
-            config: tree.config.clone(),
-            tables: tables().count() as u64,
-            bytes: tables().map(|meta| meta.file_bytes).sum(),
-            entries: tables().map(|meta| meta.entries).sum(),
-            flushed_seq: tree.flushed_seq,
-        }
-    });
-    Ok(DirectoryInspection { path: path.to_owned(), damage, trees: trees.collect(), files })
+    let (mut needed, mut unfinished) = (BTreeMap::new(), BTreeMap::new());
+    if let Some(catalog) = &catalog {
+        needed = needed_files(env, path, catalog, &entries)?;
+        catalog.unfinished.values().for_each(|tree| add_tables(&mut unfinished, tree));
+    }
+    let files = describe(entries, needed, unfinished, catalog.is_some());
+    let all = catalog.iter().flat_map(|catalog| catalog.trees.iter().chain(&catalog.unfinished));
+    let mut trees: Vec<TreeInspection> = all
+        .map(|(id, tree)| {
+            let tables = || tree.levels.iter().flatten();
+            let is_there = catalog.as_ref().is_some_and(|catalog| catalog.trees.contains_key(id));
+            TreeInspection {
+                id: *id,
+                name: tree.name.clone(),
+                config: tree.config.clone(),
+                unfinished: !is_there,
+                tables: tables().count() as u64,
+                bytes: tables().map(|meta| meta.file_bytes).sum(),
+                entries: tables().map(|meta| meta.entries).sum(),
+                flushed_seq: tree.flushed_seq,
+            }
+        })
+        .collect();
+    trees.sort_by_key(|tree| tree.id);
+    Ok(DirectoryInspection { path: path.to_owned(), damage, trees, files })
 }
 
 /// What is known of a file that is needed.
@@ -364,8 +373,26 @@ struct Need {
 
 type Needed = BTreeMap<(FileKind, FileId), Need>;
 
-/// The files that there are, and those that are missing.
-fn describe(entries: Vec<DirEntry>, mut needed: Needed, catalog: bool) -> Vec<FileInspection> {
+/// The tables of a tree, and the blobs that they name.
+fn add_tables(needed: &mut Needed, tree: &RecoveredTree) {
+    for (level, meta) in
+        tree.levels.iter().enumerate().flat_map(|(at, t)| t.iter().map(move |t| (at, t)))
+    {
+        let need = |bytes, level| Need { bytes, tree: Some(tree.name.clone()), level };
+        needed.insert((FileKind::Table, meta.id), need(Some(meta.file_bytes), Some(level)));
+        for &blob in &meta.blobs {
+            needed.insert((FileKind::Blob, blob), need(None, None));
+        }
+    }
+}
+
+/// The files that there are, and those that are missing; which of them are `unfinished` trees'.
+fn describe(
+    entries: Vec<DirEntry>,
+    mut needed: Needed,
+    mut unfinished: Needed,
+    catalog: bool,
+) -> Vec<FileInspection> {
     let mut files = Vec::new();
     for entry in entries {
         let kind = parse_file_name(&entry.name);
@@ -378,7 +405,8 @@ fn describe(entries: Vec<DirEntry>, mut needed: Needed, catalog: bool) -> Vec<Fi
             (_, None, true) => Standing::Orphan,
             (_, None, false) => Standing::Unknown,
         };
-        let need = need.unwrap_or_default();
+        let of_build = kind.and_then(|kind| unfinished.remove(&kind));
+        let need = need.or(of_build).unwrap_or_default();
         let damage = need
             .bytes
             .filter(|bytes| *bytes != entry.bytes)
@@ -414,16 +442,7 @@ fn needed_files(
 ) -> Result<Needed> {
     let mut needed = BTreeMap::new();
     needed.insert((FileKind::Manifest, catalog.manifest_id), Need::default());
-    for tree in catalog.trees.values() {
-        let levels = tree.levels.iter().enumerate();
-        for (level, meta) in levels.flat_map(|(at, tables)| tables.iter().map(move |t| (at, t))) {
-            let need = |bytes, level| Need { bytes, tree: Some(tree.name.clone()), level };
-            needed.insert((FileKind::Table, meta.id), need(Some(meta.file_bytes), Some(level)));
-            for &blob in &meta.blobs {
-                needed.insert((FileKind::Blob, blob), need(None, None));
-            }
-        }
-    }
+    catalog.trees.values().for_each(|tree| add_tables(&mut needed, tree));
     for (tree, tables) in catalog.prepared.values().flatten() {
         let tree = catalog.trees.get(tree).map(|tree| tree.name.clone());
         for meta in tables {
@@ -436,7 +455,10 @@ fn needed_files(
     }
     let files = || entries.iter().filter_map(|entry| parse_file_name(&entry.name));
     for (kind, id) in files().filter(|(kind, _)| *kind == FileKind::Prepared) {
-        let found = mark::read(&*env.fs, &dir.join(file_name(kind, id)), id)?;
+        let mut found = mark::read(&*env.fs, &dir.join(file_name(kind, id)), id)?;
+        if let Ok(found) = &mut found {
+            found.trees.retain(|(tree, _)| !catalog.unfinished.contains_key(tree));
+        }
         let known = |found: &PreparedTables| catalog.prepared.get(&found.xid).cloned();
         if found.is_ok_and(|found| known(&found).is_some_and(|trees| trees == found.trees)) {
             needed.insert((kind, id), Need::default());

@@ -80,8 +80,8 @@ pub use db::{
     Action, Background, Batch, BuildOptions, Concurrency, CpuStats, Db, Entries, Ingest, Isolation,
     LastDeadlock, LevelStats, LockInfo, LockMode, LockingScan, OnConflict, OnlineBuild,
     OpenOptions, Operation, OperationStats, Prepared, Savepoint, ScanOptions, Snapshot, Stats,
-    Transaction, TransactionInfo, TransactionOptions, Tree, TreeStats, ValueReader, VerifyProgress,
-    VerifyReport, Watch, WriteOptions,
+    Transaction, TransactionInfo, TransactionOptions, Tree, TreeStats, UniqueRow, ValueReader,
+    VerifyProgress, VerifyReport, Watch, WriteOptions, entry_of_row,
 };
 #[doc(inline)]
 pub use fs::Env;

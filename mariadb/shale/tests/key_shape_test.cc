@@ -79,7 +79,7 @@ void learn(Embedded *server, Type *type) {
     CHECK(table->file->ha_rnd_next(table->record[0]) == 0);
     for (unsigned index = 0; index < kShapes; index++) {
       std::string key;
-      KeyPart(table, index, 0).pack(table->record[0], &key);
+      KeyPart(table, table->key_info[index].key_part[0]).pack(table->record[0], &key);
       type->shapes[index].keys.push_back(key);
     }
   }

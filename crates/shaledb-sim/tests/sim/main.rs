@@ -17,6 +17,7 @@ mod prepared;
 mod stages;
 mod threads;
 mod undecided;
+mod unique;
 mod unsynced;
 mod verify;
 

@@ -3,8 +3,8 @@
 
 use crate::Case;
 use shaledb::fs::mem::{Call, CrashMode, Fault, MemFs};
-use shaledb::{Batch, BuildOptions, Db, Env, Error, OnlineBuild, OpenOptions, Tree, TreeConfig};
-use shaledb::{TransactionOptions, WriteOptions};
+use shaledb::{Batch, BuildOptions, Db, Env, Error, OnlineBuild, OpenOptions, ScanOptions, Tree};
+use shaledb::{TransactionOptions, TreeConfig, WriteOptions};
 use shaledb_sim::fault::faults_of;
 use shaledb_sim::settings::{exhaustive, seeds, small};
 use shaledb_sim::world::{PATH, open_db};
@@ -89,9 +89,38 @@ fn start(db: &Db, seed: u64) -> shaledb::Result<Writer> {
 }
 
 fn begin(writer: &mut Writer) -> shaledb::Result<OnlineBuild> {
-    let build = writer.source.build_online(INDEX, TreeConfig::default(), options())?;
+    begin_with(writer, options())
+}
+
+fn begin_with(writer: &mut Writer, options: BuildOptions) -> shaledb::Result<OnlineBuild> {
+    let build = writer.source.build_online(INDEX, TreeConfig::default(), options)?;
     writer.index = Some(build.tree().clone());
     Ok(build)
+}
+
+/// As `build`, by a caller that has sorted the entries.
+fn build_in_order(db: &Db, writer: &mut Writer) -> shaledb::Result<()> {
+    let mut build = begin_with(writer, BuildOptions { memory_bytes: 0, ..options() })?;
+    writer.writes(60)?;
+    db.flush()?;
+    let snapshot = build.snapshot();
+    let mut entries = BTreeSet::new();
+    let of_snapshot = ScanOptions { snapshot: Some(&snapshot), ..ScanOptions::default() };
+    for row in writer.source.scan_with(of_snapshot)? {
+        let (key, value) = row?;
+        entries.insert(entry(&value, &key));
+    }
+    for (number, entry) in entries.iter().enumerate() {
+        if number % 40 == 0 {
+            writer.writes(15)?;
+        }
+        build.add(entry, b"v")?;
+    }
+    db.flush()?;
+    db.wait_idle()?;
+    writer.writes(10)?;
+    build.finish()?;
+    writer.writes(20)
 }
 
 /// Builds the index, with writes, flushes and compactions in between.
@@ -117,6 +146,9 @@ fn build(db: &Db, writer: &mut Writer) -> shaledb::Result<()> {
     build.finish()?;
     writer.writes(20)
 }
+
+/// How the index is built.
+type Way = fn(&Db, &mut Writer) -> shaledb::Result<()>;
 
 fn keys(tree: &Tree) -> shaledb::Result<BTreeSet<Vec<u8>>> {
     tree.scan::<&[u8]>(..)?.map(|row| row.map(|(key, _)| key.to_vec())).collect()
@@ -162,7 +194,8 @@ fn a_tree_built_beside_writers_has_what_the_source_says() {
         let fs = MemFs::new();
         let db = open_db(&fs, PATH, &small()).unwrap();
         let mut writer = start(&db, seed).unwrap();
-        build(&db, &mut writer).unwrap();
+        let way = if seed % 2 == 0 { build } else { build_in_order };
+        way(&db, &mut writer).unwrap();
         assert!(check(&db, "after the build"), "it is there");
         writer.writes(200).unwrap();
         db.flush().unwrap();
@@ -213,7 +246,8 @@ fn a_crash_leaves_the_whole_tree_or_none() {
         let db = open_db(&fs, PATH, &small()).unwrap();
         let mut writer = start(&db, seed).unwrap();
         fs.keep_images(Some(if exhaustive() { 1 } else { 3 }));
-        build(&db, &mut writer).unwrap();
+        let way = if seed % 2 == 0 { build } else { build_in_order };
+        way(&db, &mut writer).unwrap();
         for image in fs.take_images() {
             let torn = seed << 20 | image.changes;
             let disks = [
@@ -245,8 +279,14 @@ fn a_failing_call_gives_an_error_and_the_whole_tree_or_none() {
             let mut nth = 1;
             loop {
                 let faults: &[Fault] = faults_of(call);
-                let struck = faults.iter().filter(|fault| one_fault(&fs, seed, call, nth, **fault));
-                let count = struck.count();
+                let count: usize = [build, build_in_order]
+                    .map(|way: Way| {
+                        let strikes =
+                            |fault: &&Fault| one_fault(&fs, seed, way, call, nth, **fault);
+                        faults.iter().filter(strikes).count()
+                    })
+                    .iter()
+                    .sum();
                 failed += count;
                 if count == 0 {
                     break;
@@ -259,7 +299,7 @@ fn a_failing_call_gives_an_error_and_the_whole_tree_or_none() {
 }
 
 /// Whether the fault has struck.
-fn one_fault(start: &MemFs, seed: u64, call: Call, nth: u64, fault: Fault) -> bool {
+fn one_fault(start: &MemFs, seed: u64, way: Way, call: Call, nth: u64, fault: Fault) -> bool {
     let label = format!("SHALE_SEED={seed}, {call:?} {nth} {fault:?}");
     let _case = Case::new(label.clone());
     let fs = start.crash_clone(0, CrashMode::Kept);
@@ -267,7 +307,7 @@ fn one_fault(start: &MemFs, seed: u64, call: Call, nth: u64, fault: Fault) -> bo
     let source = db.tree("source").unwrap();
     let mut writer = Writer { state: seed, db: db.clone(), source, index: None };
     fs.fail(call, nth, fault, nth.is_multiple_of(2));
-    let result = build(&db, &mut writer);
+    let result = way(&db, &mut writer);
     let struck = fs.faults_struck() > 0;
     fs.clear_faults();
     assert!(result.is_ok() || struck, "{label}: {result:?}");
@@ -304,6 +344,42 @@ fn a_build_that_is_given_up_leaves_nothing() {
         },
         "given up"
     ));
+}
+
+/// Of a part of the rows no tree is made: not if the scan was ended, nor if an entry could not be
+/// added, even if whoever gives entries goes on.
+#[test]
+fn a_build_of_a_part_cannot_be_finished() {
+    type Fill = fn(&mut OnlineBuild) -> bool;
+    let fills: [Fill; 4] = [
+        |build| {
+            let stop = Error::InvalidArgument("enough".to_owned());
+            build.fill(|_, _, _| Err(stop.clone())).is_err()
+        },
+        |build| {
+            build
+                .fill(|_, _, entries| {
+                    let _ = entries.add(&[b'k'; 70_000], b"");
+                    Ok(())
+                })
+                .is_err()
+        },
+        |build| build.add(&[b'k'; 70_000], b"").is_err() && build.fill(|_, _, _| Ok(())).is_err(),
+        |build| {
+            let mut fill = || build.fill(|_, _, _| panic!("on purpose"));
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut fill)).is_err()
+        },
+    ];
+    for fill in fills {
+        let fs = MemFs::new();
+        let db = open_db(&fs, PATH, &small()).unwrap();
+        let mut writer = start(&db, 5).unwrap();
+        let mut build = begin(&mut writer).unwrap();
+        assert!(fill(&mut build));
+        assert!(build.add(b"k", b"").is_err(), "it stays so");
+        assert!(build.finish().is_err());
+        assert!(!check(&db, "a part"), "there is no tree");
+    }
 }
 
 #[test]

@@ -86,6 +86,15 @@ pub enum Error {
     NoSuchTree(String),
     /// A tree of that name exists already.
     TreeExists(String),
+    /// Two rows have the same key, so no unique tree can be built of them.
+    Duplicate {
+        /// The tree that was being built.
+        tree: String,
+        /// The key.
+        key: Vec<u8>,
+        /// Two of the rows that have it.
+        rows: [Vec<u8>; 2],
+    },
     /// There is no database at this path and none was to be created.
     NoDatabase(PathBuf),
     /// An earlier failure (such as a failed sync) makes further writes unsafe. Reads go on. Close
@@ -288,6 +297,7 @@ impl fmt::Display for Error {
             ),
             Error::NoSuchTree(name) => write!(f, "there is no tree named `{name}`"),
             Error::TreeExists(name) => write!(f, "a tree named `{name}` exists already"),
+            Error::Duplicate { tree, key, rows } => write_duplicate(f, tree, key, rows),
             Error::NoDatabase(path) => {
                 write!(f, "there is no Shale database at {}", path.display())
             }
@@ -313,9 +323,7 @@ impl fmt::Display for Error {
                 "lock wait: transaction {holder} blocks {lock}; repeat the call when that one has \
                  gone on"
             ),
-            Error::Deadlock(deadlock) => {
-                write!(f, "deadlock: {deadlock} and was rolled back; try it again")
-            }
+            Error::Deadlock(met) => write!(f, "deadlock: {met} and was rolled back; try it again"),
             Error::LocksFull { bytes_max } => write!(
                 f,
                 "the lock table is full ({bytes_max} bytes, a sixteenth of `memory_bytes`), and \
@@ -341,6 +349,22 @@ impl fmt::Display for Error {
             Error::Closed => f.write_str("the database is closed"),
         }
     }
+}
+
+fn write_duplicate(
+    f: &mut fmt::Formatter<'_>,
+    tree: &str,
+    key: &[u8],
+    [one, other]: &[Vec<u8>; 2],
+) -> fmt::Result {
+    write!(
+        f,
+        "duplicate key `{}` for the unique tree `{tree}`: the rows `{}` and `{}` both have it; \
+         change or delete one of them, then build the tree again",
+        key.escape_ascii(),
+        one.escape_ascii(),
+        other.escape_ascii()
+    )
 }
 
 impl std::error::Error for Error {

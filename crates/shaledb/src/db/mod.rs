@@ -21,7 +21,9 @@ pub use api::{
     Batch, CpuStats, Db, Ingest, LastDeadlock, LevelStats, LockInfo, OperationStats, Prepared,
     ScanOptions, Snapshot, Stats, TransactionInfo, Tree, TreeStats,
 };
-pub use build::{BuildOptions, Entries, OnlineBuild};
+#[cfg(feature = "fuzz")]
+pub(crate) use build::split_entry;
+pub use build::{BuildOptions, Entries, OnlineBuild, UniqueRow, entry_of_row};
 pub use lifecycle::{VerifyProgress, VerifyReport};
 pub use options::{Background, OpenOptions, WriteOptions};
 pub use transaction::{

@@ -6,8 +6,9 @@
 //! an `ArcSwap`, a look-up in the block cache) is one step. Memory is sequentially consistent here:
 //! orderings that are too weak are what ThreadSanitizer is for (`cargo xtask tsan`).
 
-use super::{Background, Batch, Db, OpenOptions, ScanOptions, Snapshot, Tree, WriteOptions};
-use crate::base::config::Config;
+use super::{Background, Batch, BuildOptions, Db, OpenOptions, ScanOptions, Snapshot, Tree};
+use super::{UniqueRow, WriteOptions, entry_of_row};
+use crate::base::config::{Config, TreeConfig};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::fs::Env;
@@ -213,4 +214,62 @@ fn with_failing_sync<const NUMBER: u64>() {
     let found = [has("b", b"first"), has("a", b"second"), has("b", b"third")];
     assert!(found.is_sorted_by(|earlier, later| earlier >= later), "{found:?}");
     assert!(!committed || found[2], "a commit that was durable is lost");
+}
+
+/// A build beside two writers, of a row each, and a thread that seals, flushes and compacts.
+fn with_build(unique: bool) {
+    fn key(unique: bool, n: u64, row: &[u8]) -> Vec<u8> {
+        // The two rows change their numbers in turn, so that keys go from one to the other.
+        let name = [n.to_le_bytes().as_slice(), row].concat();
+        if unique { entry_of_row(&name, row) } else { name }
+    }
+    let world = world();
+    let options =
+        BuildOptions { unique: unique.then_some(UniqueRow::Value), ..BuildOptions::default() };
+    let mut build = world.a.build_online("built", TreeConfig::default(), options).unwrap();
+    let writer = |row: &'static [u8]| {
+        let (world, tree) = (world.clone(), build.tree().clone());
+        thread::spawn(move || {
+            for n in 1..=BATCHES {
+                let mut batch = Batch::new();
+                batch.put(&world.a, row, &n.to_le_bytes());
+                batch.delete(&tree, &key(unique, n - 1, row));
+                batch.put(&tree, &key(unique, n, row), row);
+                world.db.write(&batch, WriteOptions::default()).unwrap();
+            }
+        })
+    };
+    let writers = [writer(b"x"), writer(b"y")];
+    let background = {
+        let world = world.clone();
+        thread::spawn(move || flush_all(&world))
+    };
+    build.fill(|row, value, entries| entries.add(&[value, row].concat(), row)).unwrap();
+    build.catch_up().unwrap();
+    let built = if unique {
+        // Writers have to have ended.
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        build.finish().unwrap()
+    } else {
+        let built = build.finish().unwrap();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        built
+    };
+    background.join().unwrap();
+    for _ in 0..2 {
+        let rows: Vec<_> = built.scan::<&[u8]>(..).unwrap().map(|row| row.unwrap()).collect();
+        let expected = [b"x", b"y"].map(|row| (key(false, BATCHES, row), row.to_vec()));
+        assert_eq!(rows, expected);
+        world.db.compact().unwrap();
+    }
+}
+
+/// Only random schedules: who waits for a job of another thread gives way to it by chance alone.
+#[test]
+fn a_tree_is_built_beside_writers_and_compactions() {
+    for test in [|| with_build(false), || with_build(true)] {
+        let mut config = shuttle::Config::new();
+        config.stack_size = 1 << 20;
+        shuttle::Runner::new(RandomScheduler::new(SCHEDULES), config).run(test);
+    }
 }

@@ -9,7 +9,9 @@ pub mod conflict;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod scan;
+mod changes;
 
+pub use changes::Changes;
 pub use estimate::{RowEstimate, estimate_rows};
 pub use get::{Found, find, get, multi_find, multi_get};
 pub use scan::Scan;

@@ -182,3 +182,31 @@ pub fn open(
     }
     Ok((Merge::new(sources).with_prefix(prefix.get()), deletes))
 }
+
+/// A cursor for each memtable, table of level 0 and deeper level that has an entry after `after`.
+pub fn newer(state: &TreeState, after: SeqNo) -> Vec<ScanSource> {
+    let options = CursorOptions { fill_cache: false, ..CursorOptions::default() };
+    let is_newer = |table: &Arc<Table>| table.meta.max_seq > after;
+    let mut sources = Vec::new();
+    for memtable in state.memtables() {
+        let max_seq = memtable.last_seq();
+        if !memtable.is_empty() && max_seq > after {
+            sources.push(ScanSource::Memtable { cursor: memtable.cursor(), max_seq });
+        }
+    }
+    for (number, level) in state.version.levels.iter().enumerate() {
+        let tables = level.tables();
+        let (first, last) = (tables.iter().position(is_newer), tables.iter().rposition(is_newer));
+        let (Some(first), Some(last)) = (first, last) else { continue };
+        if number > 0 {
+            let run = Run::Level { level: Arc::clone(level), range: first..last + 1 };
+            sources.push(ScanSource::Run(Concat::new(run, options)));
+            continue;
+        }
+        for table in tables.iter().filter(|table| is_newer(table)) {
+            let (cursor, max_seq) = (table.cursor(options), table.meta.max_seq);
+            sources.push(ScanSource::Table { cursor, max_seq });
+        }
+    }
+    sources
+}

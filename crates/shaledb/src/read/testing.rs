@@ -121,6 +121,11 @@ impl Tree {
         Table::new(meta, table.path().to_owned(), &self.disk.tables)
     }
 
+    /// All entries, in no order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.history.entries
+    }
+
     /// The number of the newest write to a key, deletes of all kinds included.
     pub fn newest_write(&self, key: &[u8]) -> Option<SeqNo> {
         let entries = self.history.entries.iter().filter(|e| e.key == key).map(|e| e.seq);

@@ -39,6 +39,10 @@ pub struct Catalog {
     /// Tables that an edit has taken out of their tree.
     pub removed: BTreeSet<FileId>,
     pub trees_dropped: BTreeSet<TreeId>,
+    /// Trees whose build has not ended.
+    building: BTreeSet<TreeId>,
+    /// Trees whose build may have ended by an edit that is lost.
+    maybe_building: BTreeSet<TreeId>,
     /// Transactions that are prepared with their writes in tables, by name: these, by tree.
     pub prepared: BTreeMap<Vec<u8>, Trees>,
     pub log: LogStart,
@@ -62,6 +66,8 @@ impl Catalog {
             Ok(recovered) => {
                 let mut catalog = Catalog { complete: true, ..Catalog::default() };
                 catalog.apply(&recovered.snapshot);
+                let names = recovered.unfinished.into_values().map(|tree| tree.name);
+                report.unfinished.extend(names);
                 return Ok(catalog);
             }
             Err(error @ (Error::Corruption { .. } | Error::NoDatabase(_))) => error,
@@ -162,26 +168,55 @@ impl Catalog {
         for line in ManifestDump::open(&*env.fs, &dir.join(&name), id)? {
             match line? {
                 ManifestLine::Edit { number, edit, .. } => {
-                    gap |= number != next;
+                    if number != next {
+                        gap = true;
+                        catalog.doubt_builds();
+                    }
                     next = number + 1;
                     catalog.apply(&edit);
                     edits += 1;
                 }
                 ManifestLine::Damage { offset, bytes, what } => {
+                    catalog.doubt_builds();
                     let (after, through, entries) = (None, None, None);
                     lost.push(LostRange { offset, bytes, what, after, through, entries });
                 }
             }
         }
         catalog.complete = !gap && edits > 0 && lost.is_empty();
+        catalog.leave_out_builds(&name, report);
         if !lost.is_empty() || edits == 0 {
             report.note_lost(&name, None, format!("{edits} edits of it can be read"), lost);
         }
         Ok((edits > 0).then_some(catalog))
     }
 
+    /// An edit is lost, which may have ended a build.
+    fn doubt_builds(&mut self) {
+        self.maybe_building.append(&mut self.building);
+    }
+
+    /// Drops trees whose build has not ended, as an open would.
+    fn leave_out_builds(&mut self, manifest: &str, report: &mut RepairReport) {
+        for id in &self.maybe_building {
+            let Some(tree) = self.trees.get(id) else { continue };
+            let what = "it was being built, and the end of that is not in what is left of the \
+                        manifest, so it may be a part; build it again";
+            report.note(manifest, Some(&tree.name), what);
+        }
+        let unfinished: Vec<TreeId> = std::mem::take(&mut self.building).into_iter().collect();
+        let names = unfinished.iter().filter_map(|id| self.trees.get(id));
+        report.unfinished.extend(names.map(|tree| tree.name.clone()));
+        self.apply(&Edit { trees_dropped: unfinished, ..Edit::default() });
+    }
+
     /// Applies an edit, though others before it may be missing.
     fn apply(&mut self, edit: &Edit) {
+        self.building.extend(&edit.builds_begun);
+        for id in edit.trees_dropped.iter().chain(&edit.builds_ended) {
+            self.building.remove(id);
+            self.maybe_building.remove(id);
+        }
         for id in &edit.trees_dropped {
             self.trees_dropped.insert(*id);
             if let Some(tree) = self.trees.remove(id) {

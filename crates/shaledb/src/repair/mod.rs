@@ -24,6 +24,10 @@
 //! they are of a prepared transaction. One that was being committed, or prepared, when the machine
 //! stopped may be found committed, or prepared; of a bulk load, or a large commit that was not
 //! prepared, that was just being finished, a part.
+//!
+//! A tree whose build has not ended is left out, as by an open. If the manifest's part that would
+//! tell is lost, what there is of it is taken, and the report says so; if all of the manifest is
+//! lost, nothing tells such a tree from another.
 
 mod report;
 mod options;

@@ -183,6 +183,9 @@ pub struct RepairReport {
     pub trees: Vec<RepairedTree>,
     /// The files with damage, in the order in which they were read.
     pub files: Vec<FileDamage>,
+    /// The names of trees that are left out because their build had not ended: an open would drop
+    /// them too, so that is no damage.
+    pub unfinished: Vec<String>,
 }
 
 impl RepairReport {
@@ -313,6 +316,9 @@ impl fmt::Display for RepairReport {
                 "tree `{}`: {} rows, {} bytes, from {} tables and {} operations of the log",
                 tree.name, tree.rows, tree.bytes, tree.tables, tree.log_ops
             )?;
+        }
+        for tree in &self.unfinished {
+            writeln!(f, "tree `{tree}`: left out, its build had not ended; build it again")?;
         }
         let damage = self.files.len();
         if self.is_clean() {

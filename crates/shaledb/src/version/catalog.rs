@@ -240,6 +240,16 @@ impl Catalog {
         self.log_end = edit.log_end.or(self.log_end).filter(|(file, _)| *file >= log);
     }
 
+    /// Takes out the trees whose build has not ended, with what prepared transactions have for
+    /// them: for all but who builds them they are not there.
+    pub fn take_unfinished(&mut self) -> BTreeMap<TreeId, CatalogTree> {
+        let ids: Vec<TreeId> = self.building.iter().copied().collect();
+        let trees = ids.iter().filter_map(|id| Some((*id, self.trees.get(id)?.clone())));
+        let unfinished = trees.collect();
+        self.apply(&Edit { trees_dropped: ids, ..Edit::default() });
+        unfinished
+    }
+
     /// The edit that makes this catalog from an empty one.
     pub fn snapshot(&self) -> Edit {
         let mut edit = Edit {

@@ -236,6 +236,8 @@ pub struct RecoveredTree {
 pub struct Recovered {
     /// The trees by number.
     pub trees: BTreeMap<TreeId, RecoveredTree>,
+    /// Trees whose build has not ended: they count as not there, and the next open drops them.
+    pub unfinished: BTreeMap<TreeId, RecoveredTree>,
     /// Transactions that are prepared with their writes in tables, by name: these, by tree.
     pub prepared: BTreeMap<Vec<u8>, Vec<(TreeId, Vec<TableMeta>)>>,
     /// Every file number from here on is unused by manifest and tables. (WALs and blobs that were
@@ -265,15 +267,20 @@ pub struct Recovered {
 pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
     let (id, reader) = open_current(fs, dir)?;
     let bytes = reader.bytes() + current_content(id).len() as u64;
-    let (catalog, edits, torn_bytes) = read_catalog(reader)?;
+    let (mut catalog, edits, torn_bytes) = read_catalog(reader)?;
+    let unfinished = catalog.take_unfinished();
     let recovered = |tree: &CatalogTree| RecoveredTree {
         name: tree.name.clone(),
         config: tree.config.clone(),
         levels: tree.levels().into_iter().map(|l| l.into_iter().cloned().collect()).collect(),
         flushed_seq: tree.flushed_seq,
     };
+    let all = |trees: &BTreeMap<TreeId, CatalogTree>| {
+        trees.iter().map(|(id, tree)| (*id, recovered(tree))).collect()
+    };
     Ok(Recovered {
-        trees: catalog.trees.iter().map(|(id, tree)| (*id, recovered(tree))).collect(),
+        trees: all(&catalog.trees),
+        unfinished: all(&unfinished),
         next_file: catalog.next_file.max(id + 1),
         next_tree: catalog.next_tree,
         last_seq: catalog.last_seq,

@@ -5,8 +5,9 @@ use crate::{LINE_COLUMNS, report};
 use std::collections::BTreeSet;
 
 /// Documents with longer lines, and why.
-const LONG: [(&str, &str); 2] = [
+const LONG: [(&str, &str); 3] = [
     ("CHANGELOG.md", "what is written of a release stays as it is"),
+    ("docs/compatibility.md", "is written by mariadb/tests/compatibility.py"),
     ("docs/semantics.md", "is written by mariadb/tests/semantics.py"),
 ];
 

@@ -52,13 +52,18 @@ std::string kind_of(const Field *field) {
 
 }  // namespace
 
+PartDef part_of(TABLE *table, const KEY_PART_INFO &info) {
+  PartDef part = KeyPart(table, info).describe();
+  part.kind = kind_of(table->field[info.fieldnr - 1]);
+  return part;
+}
+
 std::vector<PartDef> parts_of(TABLE *table, unsigned index) {
   std::vector<PartDef> parts;
   if (index >= MAX_KEY) return parts;
   const KEY &info = table->key_info[index];
   for (unsigned i = 0; i < info.user_defined_key_parts; i++) {
-    parts.push_back(KeyPart(table, index, i).describe());
-    parts.back().kind = kind_of(table->field[info.key_part[i].fieldnr - 1]);
+    parts.push_back(part_of(table, info.key_part[i]));
   }
   return parts;
 }

@@ -6,9 +6,12 @@
 #include <vector>
 
 struct TABLE;
+struct st_key_part_info;
 
 namespace shale_sql {
 
+// A part of an index over columns of the table.
+PartDef part_of(TABLE *table, const st_key_part_info &info);
 // The parts of index `index` of a table; none for MAX_KEY, the hidden primary key.
 std::vector<PartDef> parts_of(TABLE *table, unsigned index);
 

@@ -17,18 +17,21 @@ bool prefix_only(const KeyPart &part) { return part.lost() == KeyPart::Lost::kPr
 }  // namespace
 
 KeyCodec::KeyCodec(TABLE *table, unsigned index, const KeyCodec *primary)
-    : primary_(primary), hidden_(index >= MAX_KEY) {
+    : KeyCodec(table, index >= MAX_KEY ? nullptr : &table->key_info[index], primary) {}
+
+KeyCodec::KeyCodec(TABLE *table, const KEY *index, const KeyCodec *primary)
+    : primary_(primary), hidden_(index == nullptr) {
   if (hidden_) {
     primary_bytes_ = kHiddenBytes;
     return;
   }
-  const KEY &info = table->key_info[index];
+  const KEY &info = *index;
   unique_ = primary && (info.flags & HA_NOSAME);
   parts_.reserve(info.user_defined_key_parts);
   size_t bytes = 0;
   bool one_length = true;
   for (unsigned i = 0; i < info.user_defined_key_parts; i++) {
-    parts_.emplace_back(table, index, i);
+    parts_.emplace_back(table, info.key_part[i]);
     bytes += parts_.back().fixed_bytes();
     one_length = one_length && parts_.back().fixed_bytes() != 0;
   }
@@ -37,14 +40,13 @@ KeyCodec::KeyCodec(TABLE *table, unsigned index, const KeyCodec *primary)
     return;
   }
   primary_bytes_ = primary->primary_bytes_;
-  find_primary_parts(table, index);
+  find_primary_parts(info);
 }
 
 KeyCodec::~KeyCodec() = default;
 
 // Which columns of the primary key the index has itself, and what else entries have to keep.
-void KeyCodec::find_primary_parts(TABLE *table, unsigned index) {
-  const KEY &info = table->key_info[index];
+void KeyCodec::find_primary_parts(const KEY &info) {
   size_t offset = 0;
   for (unsigned i = 0; i < info.ext_key_parts; i++) {
     tuple_offset_.push_back(offset);

@@ -24,6 +24,7 @@
 #include <vector>
 
 struct TABLE;
+struct st_key;
 class Field;
 
 namespace shale_sql {
@@ -36,6 +37,9 @@ class KeyCodec {
   // codec of the primary key, nullptr for the primary key itself; it must live as long as this.
   // Fields are those of `table`.
   KeyCodec(TABLE *table, unsigned index, const KeyCodec *primary);
+  // Of an index over columns of the table that need not be in its definition; nullptr is the hidden
+  // primary key.
+  KeyCodec(TABLE *table, const st_key *index, const KeyCodec *primary);
   ~KeyCodec();
 
   // The index's own columns of a row in `record` (record[0], record[1] or another buffer of that
@@ -86,7 +90,7 @@ class KeyCodec {
     bool known = false;
   };
 
-  void find_primary_parts(TABLE *table, unsigned index);
+  void find_primary_parts(const st_key &index);
   bool split(std::string_view key, std::string_view value, std::string_view *own,
              std::string_view *primary, Reader *rest) const;
 

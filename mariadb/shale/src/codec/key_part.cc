@@ -32,8 +32,7 @@ bool is_char(const Field *field) {
 
 }  // namespace
 
-KeyPart::KeyPart(TABLE *table, unsigned index, unsigned part) : table_(table) {
-  const KEY_PART_INFO &info = table->key_info[index].key_part[part];
+KeyPart::KeyPart(TABLE *table, const KEY_PART_INFO &info) : table_(table) {
   // The part's own field may be one that is cut to the part's length.
   field_ = table->field[info.fieldnr - 1];
   field_index_ = field_->field_index;

@@ -18,8 +18,9 @@ namespace shale_sql {
 
 class KeyPart {
  public:
-  // Part `part` of index `index` of the table.
-  KeyPart(TABLE *table, unsigned index, unsigned part);
+  // A part of an index over columns of the table, by `fieldnr`. The table's definition need not
+  // have the index.
+  KeyPart(TABLE *table, const KEY_PART_INFO &info);
 
   // Appends the column's value in `record`. True: it is NULL.
   bool pack(const uchar *record, std::string *out) const;

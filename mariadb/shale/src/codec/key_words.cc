@@ -18,8 +18,9 @@ constexpr size_t kHiddenBytes = 8;
 KeyWords::KeyWords(TABLE *table, unsigned index) {
   if (index >= MAX_KEY) return;
   auto add = [&](unsigned number) {
-    for (unsigned i = 0; i < table->key_info[number].user_defined_key_parts; i++) {
-      parts_.emplace_back(table, number, i);
+    const KEY &key = table->key_info[number];
+    for (unsigned i = 0; i < key.user_defined_key_parts; i++) {
+      parts_.emplace_back(table, key.key_part[i]);
     }
   };
   add(index);

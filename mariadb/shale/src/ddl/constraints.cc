@@ -208,16 +208,16 @@ int Reader::check_columns(const ForeignKey &key) {
 // As InnoDB looks: the last index that fails by more than a name says why.
 int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
   const IndexDef *own = index_with(*table_.def, key.columns);
-  std::string why = "There is no index in the referenced table where the referenced columns appear as "
-                    "the first columns.";
+  std::string why = "There is no index in the referenced table where the referenced columns appear"
+                    " as the first columns.";
   for (const IndexDef &index : parent.indexes) {
     if (index.parts.size() < key.parent_columns.size()) continue;
     size_t place = 0;
     for (; place < key.parent_columns.size(); place++) {
       const PartDef &part = index.parts[place];
       if (!part.whole) {
-        why = "There is only prefix index in the referenced table where the referenced columns appear "
-              "as the first columns.";
+        why = "There is only prefix index in the referenced table where the referenced columns"
+              " appear as the first columns.";
         break;
       }
       if (!same_name(part.column, key.parent_columns[place])) break;
@@ -281,9 +281,12 @@ int Reader::check(ForeignKey *key) {
 }
 
 // Under a strict mode InnoDB refuses, without a reason, an ON UPDATE CASCADE from a column that may
-// be NULL to one that may not.
+// be NULL to one that may not; it looks only if there is no ON DELETE.
 bool Reader::cascades_null(const ForeignKey &key, const TableDef &parent) const {
-  if (key.on_update != ForeignAction::kCascade || !table_.thd->is_strict_mode()) return false;
+  const bool alone = key.on_delete == ForeignAction::kRestrict ||
+                     key.on_delete == ForeignAction::kSetDefault;
+  if (key.on_update != ForeignAction::kCascade || !alone) return false;
+  if (!table_.thd->is_strict_mode()) return false;
   const IndexDef *own = index_with(*table_.def, key.columns);
   const IndexDef *other = index_with(parent, key.parent_columns);
   for (size_t i = 0; own != nullptr && other != nullptr && i < key.columns.size(); i++) {

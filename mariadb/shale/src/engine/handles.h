@@ -24,6 +24,7 @@ using SnapshotHandle =
     std::unique_ptr<shale_snapshot, FreeWith<shale_snapshot, shale_snapshot_free>>;
 using InterruptHandle =
     std::unique_ptr<shale_interrupt, FreeWith<shale_interrupt, shale_interrupt_free>>;
+using BuildHandle = std::unique_ptr<shale_build, FreeWith<shale_build, shale_build_free>>;
 using IngestHandle = std::unique_ptr<shale_ingest, FreeWith<shale_ingest, shale_ingest_free>>;
 
 inline std::string_view view_of(const BytesHandle &bytes) {

@@ -31,6 +31,11 @@ struct TreeConfig {
   shale_config *config = nullptr;
   shale_error *error;
   explicit TreeConfig(const std::string &codec) : error(tree_config(codec, &config)) {}
+  TreeConfig(const std::string &codec, bool dictionary)
+      : TreeConfig(codec.empty() ? settings::codec() : codec) {
+    if (error != nullptr || !dictionary) return;
+    error = shale_config_set(config, "tree.dictionary", "true");
+  }
   ~TreeConfig() { shale_config_free(config); }
 };
 
@@ -44,16 +49,28 @@ std::vector<const char *> texts_of(const std::vector<std::string> &names) {
 
 Error create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
                  std::vector<TreeHandle> *trees) {
-  TreeConfig config(codec.empty() ? settings::codec() : codec);
-  if (config.error == nullptr && dictionary) {
-    config.error = shale_config_set(config.config, "tree.dictionary", "true");
-  }
+  TreeConfig config(codec, dictionary);
   if (config.error != nullptr) return consume_error(config.error);
   std::vector<shale_tree *> made(names.size(), nullptr);
   Error error = consume_error(shale_trees_change(engine().db, texts_of(names).data(), names.size(),
                                            config.config, nullptr, 0, made.data()));
   trees->clear();
   for (shale_tree *tree : made) trees->emplace_back(tree);
+  return error;
+}
+
+Error begin_build(const shale_tree *source, const std::string &name, const std::string &codec,
+                  bool dictionary, unsigned long wait_millis, BuildHandle *build,
+                  TreeHandle *tree) {
+  TreeConfig config(codec, dictionary);
+  if (config.error != nullptr) return consume_error(config.error);
+  shale_build *begun = nullptr;
+  shale_tree *made = nullptr;
+  Error error = consume_error(
+      shale_build_new(source, name.c_str(), config.config, SHALE_NOT_UNIQUE, 0, wait_millis,
+                      &begun, &made));
+  build->reset(begun);
+  tree->reset(made);
   return error;
 }
 

@@ -13,6 +13,11 @@ namespace shale_sql {
 // or none.
 Error create_trees(const std::vector<std::string> &names, const std::string &codec, bool dictionary,
                  std::vector<TreeHandle> *trees);
+// A new tree that is filled out of `source`, in the order of its keys, while others write to that
+// and to it. HA_ERR_LOCK_WAIT_TIMEOUT: someone has had locks in the source for `wait_millis`.
+Error begin_build(const shale_tree *source, const std::string &name, const std::string &codec,
+                  bool dictionary, unsigned long wait_millis, BuildHandle *build,
+                  TreeHandle *tree);
 // Drops trees that no table has any more; one that is not there is none to drop, and of what fails
 // the log tells.
 void drop_trees(const std::vector<std::string> &names);

@@ -2,25 +2,29 @@
 //
 // New trees are made and filled before the catalog changes, old ones are dropped after it. The one
 // write of the catalog is the switch: by the version in it recovery knows which .frm is right.
+// Others may write while trees are filled if ddl/online.h says so, and then write there too
+// (ha_online.cc): docs/decisions/0013.
 
 #include "handler/ha_shale.h"
 
 #include "codec/index_defs.h"
 #include "ddl/alter_plan.h"
 #include "ddl/altered_keys.h"
+#include "ddl/online.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/settings.h"
 #include "engine/table_files.h"
 #include "engine/trees.h"
-#include "load/loader.h"
+#include "load/index_filler.h"
 #include "txn/in_doubt.h"
 
 using namespace shale_sql;
 
 namespace {
 
-// Rows between two looks at whether the statement was killed.
-constexpr uint64_t kAsk = 1024;
+// How long a build waits for others' locks before it looks whether the statement was killed.
+constexpr unsigned long kAskMillis = 100;
 
 class AlterContext final : public inplace_alter_handler_ctx {
  public:
@@ -29,8 +33,9 @@ class AlterContext final : public inplace_alter_handler_ctx {
 
   std::string path;
   AlterPlan plan;
-  std::vector<TreeHandle> trees;  // as plan.added
+  std::vector<NewIndex> indexes;  // those of plan.added
   uint64_t above = 0;             // the automatic numbers, if the statement sets the next
+  uint64_t seen_from = 0;         // the new trees show what snapshots show from that count on
   TableDef was;
   Constraints constraints;
 
@@ -39,160 +44,55 @@ class AlterContext final : public inplace_alter_handler_ctx {
   }
 };
 
-std::vector<std::string> names_of_added(const TABLE *altered, const AlterContext &context) {
-  const TableDef &def = context.plan.def;
-  std::vector<std::string> names;
-  for (unsigned number : context.plan.added) {
-    const IndexDef *index = index_of(def, altered, number);
-    if (index != nullptr) names.push_back(tree_name(def.table_id, index->id));
-  }
-  return names;
-}
-
-// Adds a virtual column to those that are computed, after the ones that it is computed from.
-void add_virtual(const TABLE *table, Field *field, std::vector<Field *> *columns) {
-  if (field->stored_in_db()) return;
-  if (std::find(columns->begin(), columns->end(), field) != columns->end()) return;
-  std::vector<my_bitmap_map> words(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map));
-  MY_BITMAP from;
-  my_bitmap_init(&from, words.data(), table->s->fields);
-  field->vcol_info->expr->walk(&Item::register_field_in_bitmap, true, &from);
-  for (Field **other = table->vfield; *other != nullptr; other++) {
-    if (bitmap_is_set(&from, (*other)->field_index)) add_virtual(table, *other, columns);
-  }
-  columns->push_back(field);
-}
-
-// Reads the rows of a table as the altered table has them, and fills its new indexes.
-class Builder {
- public:
-  Builder(THD *thd, TABLE *altered, AlterContext *context, shale_tree *primary);
-
-  Error run(ha_rows expected);
-  // The index that has two entries of one key; MAX_KEY: none. Its row is in the record.
-  unsigned duplicate() const { return duplicate_; }
-
- private:
-  Error scan(ha_rows expected);
-  Error add(std::string_view key, std::string_view value);
-  Error take(std::string_view key, std::string_view value);
-  Error compute();
-  Error show_duplicate(size_t place);
-
-  THD *thd_;
-  TABLE *altered_;
-  shale_tree *tree_;
-  const std::vector<unsigned> &numbers_;
-  KeyCodec primary_;
-  RowCodec rows_;
-  std::vector<std::unique_ptr<KeyCodec>> codecs_;
-  std::vector<TreeLoader> loaders_;
-  // The virtual columns that the new indexes need, in the order in which they are computed.
-  std::vector<Field *> computed_;
-  unsigned duplicate_ = MAX_KEY;
-  std::string key_, value_;
-};
-
-Builder::Builder(THD *thd, TABLE *altered, AlterContext *context, shale_tree *primary)
-    : thd_(thd),
-      altered_(altered),
-      tree_(primary),
-      numbers_(context->plan.added),
-      primary_(altered, altered->s->primary_key, nullptr),
-      rows_(altered, &primary_, std::make_shared<const TableDef>(context->plan.def)) {
-  size_t memory = sort_memory(thd, numbers_.size());
-  for (size_t place = 0; place < numbers_.size(); place++) {
-    codecs_.push_back(std::make_unique<KeyCodec>(altered, numbers_[place], &primary_));
-    loaders_.emplace_back(context->trees[place].get(), false, memory);
-    const KEY &index = altered->key_info[numbers_[place]];
-    for (uint part = 0; part < index.user_defined_key_parts; part++) {
-      Field *field = altered->field[index.key_part[part].fieldnr - 1];
-      add_virtual(altered, field, &computed_);
+// Waits for those who have locks, as of a transaction that is prepared and has lost its connection.
+Error begin_build(THD *thd, const shale_tree *source, const TableDef &def, NewIndex *index) {
+  const unsigned long most = settings::lock_wait_millis(thd);
+  for (unsigned long waited = 0;; waited += kAskMillis) {
+    BuildHandle build;
+    TreeHandle tree;
+    Error error = begin_build(source, index->name, def.codec, def.dictionary,
+                              std::min(kAskMillis, most), &build, &tree);
+    if (!error) {
+      index->build =
+          std::make_shared<IndexBuild>(index->name, std::move(build), std::move(tree));
+      return 0;
     }
+    if (error != HA_ERR_LOCK_WAIT_TIMEOUT || waited + kAskMillis >= most) return error;
+    if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
   }
 }
 
-Error Builder::take(std::string_view key, std::string_view value) {
-  if (!rows_.unpack(key, value, nullptr, altered_->record[0])) {
-    return Error(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
-  }
-  return computed_.empty() ? Error() : compute();
-}
-
-// TABLE::update_virtual_fields would make warnings of errors, those of the strict mode too. An
-// index is written: what could not be written into a row ends the statement.
-Error Builder::compute() {
-  Query_arena backup;
-  thd_->set_n_backup_active_arena(altered_->expr_arena, &backup);
-  for (Field *field : computed_) field->vcol_info->expr->save_in_field(field, false);
-  thd_->restore_active_arena(altered_->expr_arena, &backup);
-  return thd_->is_error() ? HA_ERR_GENERIC : 0;
-}
-
-Error Builder::add(std::string_view key, std::string_view value) {
-  if (Error error = take(key, value)) return error;
-  const uchar *row = altered_->record[0];
-  for (size_t place = 0; place < codecs_.size(); place++) {
-    bool has_null = false;
-    key_.clear();
-    value_.clear();
-    codecs_[place]->pack_columns(row, &key_, &has_null);
-    codecs_[place]->append_primary(key, has_null, &key_);
-    codecs_[place]->pack_value(row, key, has_null, &value_);
-    if (Error error = loaders_[place].add(key_, value_)) return error;
+// Makes the trees. Entries of unique keys do not tell their rows, which a build relies on: their
+// trees are filled while nothing is written, and only wait for locks as a build does.
+Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, AlterContext *context) {
+  const TableDef &def = context->plan.def;
+  for (unsigned number : context->plan.added) {
+    NewIndex index;
+    index.number = number;
+    index.name = tree_name(def.table_id, index_of(def, altered, number)->id);
+    Error error = begin_build(thd, source, def, &index);
+    if (!error && (altered->key_info[number].flags & HA_NOSAME) != 0) {
+      index.build.reset();
+      std::vector<TreeHandle> made;
+      error = create_trees({index.name}, def.codec, def.dictionary, &made);
+      if (!error) index.tree = std::move(made[0]);
+    }
+    if (error) return error;
+    context->indexes.push_back(std::move(index));
   }
   return 0;
 }
 
-Error Builder::scan(ha_rows expected) {
-  shale_scan *begun = nullptr;
-  Error error =
-      consume_error(shale_scan_new(tree_, nullptr, nullptr, 0, nullptr, 0, false, &begun));
-  ScanHandle scan(begun);
-  if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
-  for (uint64_t count = 1; !error && at_row(begun); count++) {
-    if (count % kAsk == 0) {
-      if (thd_killed(thd_)) return HA_ERR_ABORTED_BY_USER;
-      thd_progress_report(thd_, count, std::max<ha_rows>(expected, count));
-    }
-    size_t key_len = 0, value_len = 0;
-    const char *key = static_cast<const char *>(shale_scan_key(begun, &key_len));
-    const void *value = nullptr;
-    if ((error = consume_error(shale_scan_value(begun, &value, &value_len)))) break;
-    if ((error = add({key, key_len}, {static_cast<const char *>(value), value_len}))) break;
-    error = consume_error(move_scan(begun, SHALE_NEXT));
+// The catalog has the new trees. Snapshots of before do not see what was put into them.
+void note_indexes_there(AlterContext *context) {
+  bool all_built = true;
+  for (const NewIndex &index : context->indexes) {
+    if (index.build != nullptr) index.build->keep();
+    all_built = all_built && index.build != nullptr;
   }
-  return error;
-}
-
-// Puts the row that is one too many into the record, for the error's text.
-Error Builder::show_duplicate(size_t place) {
-  const TreeLoader &loader = loaders_[place];
-  duplicate_ = numbers_[place];
-  std::string_view primary;
-  if (!codecs_[place]->primary_of(loader.key(), loader.value(), &primary)) return 0;
-  shale_bytes *found = nullptr;
-  shale_error *error = shale_get(tree_, nullptr, primary.data(), primary.size(), &found);
-  if (error != nullptr) return consume_error(error);
-  if (found == nullptr) return 0;
-  BytesHandle row(found);
-  // Columns of any length are read from the record when the text is made.
-  value_ = view_of(row);
-  return take(primary, value_);
-}
-
-Error Builder::run(ha_rows expected) {
-  thd_progress_init(thd_, static_cast<uint>(1 + loaders_.size()));
-  Error error = scan(expected);
-  for (size_t place = 0; !error && place < loaders_.size(); place++) {
-    thd_progress_next_stage(thd_);
-    error = loaders_[place].finish(thd_);
-    if (error == HA_ERR_FOUND_DUPP_KEY) {
-      if (Error other = show_duplicate(place)) error = std::move(other);
-    }
-  }
-  thd_progress_end(thd_);
-  return error;
+  if (context->indexes.empty()) return;
+  const uint64_t from = all_built ? context->seen_from : SharedTable::count_new_trees();
+  SharedTable::note_new_trees(context->path, from);
 }
 
 }  // namespace
@@ -233,8 +133,9 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
     return HA_ALTER_INPLACE_NOCOPY_LOCK;
   }
   if (plan.added.empty()) return HA_ALTER_INPLACE_INSTANT;
-  info->unsupported_reason = "an index is built while nothing is written";
-  return HA_ALTER_INPLACE_NOCOPY_LOCK;
+  const char *alone = why_alone(table, altered, info, plan);
+  info->unsupported_reason = alone != nullptr ? alone : "an index is built";
+  return alone != nullptr ? HA_ALTER_INPLACE_NOCOPY_LOCK : HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
 }
 
 // What foreign keys come and go. True: an error was told.
@@ -283,37 +184,58 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
       return true;
     }
   }
-  const TableDef &def = context->plan.def;
-  if (int error = note(create_trees(names_of_added(altered, *context), def.codec, def.dictionary,
-                                    &context->trees))) {
-    print_error(error, MYF(0));
+  if (int error = note(begin_indexes(ha_thd(), altered, primary().tree, context))) {
+    tell_altering(error);
     return true;
+  }
+  // The server keeps writers off until this returns, and afterwards where there is a reason.
+  if (why_alone(table, altered, info, context->plan) == nullptr) {
+    publish_building(altered, info, &context->indexes);
   }
   return false;
 }
 
 bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   auto *context = static_cast<AlterContext *>(info->handler_ctx);
-  Builder builder(ha_thd(), altered, context, primary().tree);
-  int error = context->plan.added.empty() ? 0 : note(builder.run(stats.records));
+  IndexFiller filler(ha_thd(), altered, context->plan.def, primary().tree, &context->indexes);
+  int error = context->indexes.empty() ? 0 : note(filler.run(stats.records));
+  context->seen_from = filler.seen_from();
   if (error == 0) error = prove(context->constraints.added, context->path, context->plan.def);
   if (error == 0) return false;
-  if (ha_thd()->is_error()) {
-    // Told already: a value of a virtual column.
-  } else if (builder.duplicate() != MAX_KEY) {
-    print_keydup_error(altered, &altered->key_info[builder.duplicate()], MYF(0));
-  } else if (error == HA_ERR_ABORTED_BY_USER) {
+  if (filler.duplicate() != MAX_KEY && !ha_thd()->is_error()) {
+    print_keydup_error(altered, &altered->key_info[filler.duplicate()], MYF(0));
+  } else {
+    tell_altering(error);
+  }
+  return true;
+}
+
+void ha_shale::tell_altering(int error) {
+  if (ha_thd()->is_error()) return;  // told already: a value of a virtual column
+  if (error == HA_ERR_ABORTED_BY_USER) {
     ha_thd()->send_kill_message();
   } else {
     print_error(error, MYF(0));
   }
-  return true;
+}
+
+// Those who write now hold on to trees of a build as long as they need them.
+void ha_shale::undo_alter(inplace_alter_handler_ctx *begun) {
+  auto *context = static_cast<AlterContext *>(begun);
+  if (context == nullptr) return;
+  shared_->building.withdraw();
+  std::vector<std::string> names;
+  for (const NewIndex &index : context->indexes) {
+    if (index.build == nullptr) names.push_back(index.name);
+  }
+  context->indexes.clear();
+  if (!names.empty()) drop_trees(names);
 }
 
 bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) {
   auto *own = static_cast<AlterContext *>(info->handler_ctx);
   if (!commit) {
-    if (own != nullptr) drop_trees(names_of_added(altered, *own));
+    undo_alter(own);
     return false;
   }
   // Partitions are altered together or not at all.
@@ -346,8 +268,7 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   for (auto **one = all; *one != nullptr; one++) {
     auto *context = static_cast<AlterContext *>(*one);
     SharedTable::forget(context->path, !numbered);
-    // Snapshots of before do not see what was put into new trees.
-    if (!context->trees.empty()) SharedTable::note_new_trees(context->path);
+    note_indexes_there(context);
     const TableDef &def = context->plan.def;
     for (uint32_t id : context->plan.dropped) dropped.push_back(tree_name(def.table_id, id));
   }

@@ -81,6 +81,8 @@ int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, co
   RowKeys was = std::move(was_), outer = std::move(is_);
   RowWrite write = std::move(row_write_);
   row_write_ = RowWrite();
+  std::vector<Online::Change> building = std::move(online_.changes);
+  online_.changes.clear();
   const ForeignKey *following = following_;
   following_ = link.key.get();
   const std::string first(reinterpret_cast<char *>(table->record[0]), table->s->reclength);
@@ -95,6 +97,7 @@ int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, co
   was_ = std::move(was);
   is_ = std::move(outer);
   row_write_ = std::move(write);
+  online_.changes = std::move(building);
   return error;
 }
 

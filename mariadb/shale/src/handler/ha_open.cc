@@ -9,6 +9,7 @@
 #include "engine/settings.h"
 #include "tables/in_words.h"
 #include "txn/in_doubt.h"
+#include "txn/prepared.h"
 #include "txn/trx.h"
 
 using namespace shale_sql;
@@ -102,6 +103,7 @@ int ha_shale::open(const char *name, int, uint) {
 int ha_shale::open_indexes() {
   const TableDef &def = *shared_->def;
   indexes_.clear();
+  online_ = Online();
   places_.assign(table->s->keys, 0);
   if (!has_indexes_of(def, table)) {
     return failed(HA_ERR_TABLE_DEF_CHANGED,
@@ -175,11 +177,13 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
                  type == TL_READ_NO_INSERT || command != SQLCOM_SELECT;
     bool beside = command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT ||
                   command == SQLCOM_UPDATE || command == SQLCOM_CREATE_TABLE;
-    // Nobody writes to a table that is altered, which its metadata lock sees to.
+    // Nobody writes to a table that is copied, which its metadata lock sees to.
     bool altered = alters_table(thd);
     bool in_parts = settings::bulk_load(thd) && !in_transaction(thd) &&
                     command == SQLCOM_INSERT_SELECT;
-    bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CREATE_SEQUENCE ||
+    // CHECK reads rows like this to see whether they are in the right partition.
+    bool consistent = command == SQLCOM_CHECKSUM || command == SQLCOM_CHECK ||
+                      command == SQLCOM_CREATE_SEQUENCE ||
                       ((altered || in_parts) && type <= TL_READ_NO_INSERT) ||
                       (command == SQLCOM_ANALYZE && type == TL_READ) ||
                       (read_committed && (type == TL_READ || type == TL_READ_NO_INSERT) && beside);
@@ -203,14 +207,22 @@ int ha_shale::external_lock(THD *thd, int type) {
     if (is_sequence() && !shared_->def->temporary) trx->note_sequence();
   }
   if (int error = note(trx->begin_statement(false))) return tell_server(thd, error);
-  // What is read without locks, since nobody may write: those are away who write late.
+  // Those who write late are away from what is read without locks.
   if (alters_table(thd)) {
     if (int error = note(engine().in_doubt.finish_commits())) return tell_server(thd, error);
+    // Those that have lost their connections have no metadata lock either: a copy of the table
+    // waits for their rows, which it would miss.
+    bool any = false;
+    if (int error = note(any_prepared(&any))) return tell_server(thd, error);
+    if (any && locking_.mode == SHALE_LOCK_NONE) {
+      locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
+    }
   }
   if (locking_.mode == SHALE_LOCK_NONE && in_transaction(thd) &&
       thd_tx_isolation(thd) == ISO_SERIALIZABLE) {
     locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
   }
+  if (locking_.mode != SHALE_LOCK_NONE) trx->note_locks();
   trx->use_table();
   locking_.by_server = true;
   return 0;
@@ -228,7 +240,9 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
     locking_.mode = locking_.of_table;
   }
   if (type >= TL_WRITE_ALLOW_WRITE) read_whole_rows_ = true;
-  return tell_server(thd, note(Trx::of(thd)->begin_statement(!thd->in_sub_stmt)));
+  Trx *trx = Trx::of(thd);
+  if (locking_.mode != SHALE_LOCK_NONE) trx->note_locks();
+  return tell_server(thd, note(trx->begin_statement(!thd->in_sub_stmt)));
 }
 
 int ha_shale::reset() {
@@ -240,6 +254,7 @@ int ha_shale::reset() {
   forget_locked();
   semi_ = Semi::kNo;
   load_ = Load();
+  online_.indexes.reset();
   // A statement with long values does not keep their memory for all that follow.
   if (row_.capacity() > (1 << 20)) std::string().swap(row_);
   return 0;

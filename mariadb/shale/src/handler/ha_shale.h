@@ -1,8 +1,8 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
 // close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique, ha_load,
-// ha_rewrite, ha_references (writing), ha_ddl (create, drop, rename, empty), ha_foreign (foreign
-// keys, as the server asks of them), ha_alter (in place), ha_info (statistics), ha_check (CHECK and
-// OPTIMIZE TABLE), ha_query_cache, ha_sequence.
+// ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create, drop, rename, empty),
+// ha_foreign (foreign keys, as the server asks of them), ha_alter (in place), ha_info (statistics),
+// ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence.
 #pragma once
 
 #include "server.h"
@@ -20,6 +20,7 @@
 
 namespace shale_sql {
 class Trx;
+struct NewIndex;
 struct SampleSize;
 struct Search;
 }
@@ -317,6 +318,30 @@ class ha_shale final : public handler {
   int is_outdated(const Index &index, std::string_view key, std::string_view primary_key,
                   bool *outdated);
 
+  // Altering in place (ha_alter), and indexes that are being built meanwhile (ha_online)
+  struct Online {
+    struct Entry {
+      std::string key, value;
+      void pack(const shale_sql::KeyCodec &codec, const uchar *row, std::string_view primary);
+    };
+    struct Change {
+      Entry was, is;
+    };
+    // Those that the statement knows of.
+    std::shared_ptr<const shale_sql::BuildingIndexes> indexes;
+    uint64_t of_codecs = 0;  // whose number that is
+    std::vector<std::unique_ptr<shale_sql::KeyCodec>> codecs;
+    std::vector<Change> changes;  // by a row
+  };
+  void publish_building(TABLE *altered, Alter_inplace_info *info,
+                        std::vector<shale_sql::NewIndex> *indexes);
+  void learn_building();
+  bool is_building() const { return shared_->building.number() != 0; }
+  void add_building(const uchar *old_row, std::string_view old_primary, const uchar *new_row,
+                    std::string_view new_primary);
+  void undo_alter(inplace_alter_handler_ctx *begun);
+  void tell_altering(int error);
+
   // The row of a sequence (ha_sequence)
   bool is_sequence() const;
   int read_sequence(uchar *buf);
@@ -432,5 +457,6 @@ class ha_shale final : public handler {
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held
   Load load_;
+  Online online_;
   Shown shown_;
 };

@@ -119,6 +119,7 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
     error = check_parents(index, keys);
     if (error == 0) error = add_entry(row, index, keys);
   }
+  if (error == 0 && is_building()) add_building(nullptr, {}, row, keys.primary);
   return end_row(error);
 }
 
@@ -203,6 +204,7 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
     if (int error = add_entry(new_row, place, is)) return error;
   }
   if (same_primary && row_write_.watches()) keep_entries(was, is);
+  if (is_building()) add_building(old_row, was.primary, new_row, is.primary);
   return 0;
 }
 
@@ -248,6 +250,7 @@ int ha_shale::delete_row(const uchar *buf) {
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
     error = check_children(index, was_, buf, nullptr);
   }
+  if (error == 0 && is_building()) add_building(buf, was_.primary, nullptr, {});
   error = end_row_of_parent(error, was_, buf, nullptr);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);

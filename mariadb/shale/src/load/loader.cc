@@ -23,6 +23,9 @@ size_t sort_memory(THD *thd, size_t trees) {
 TreeLoader::TreeLoader(shale_tree *tree, bool sorted, size_t memory_bytes)
     : tree_(tree), sorted_(sorted), memory_bytes_(memory_bytes) {}
 
+TreeLoader::TreeLoader(IndexBuild *build, size_t memory_bytes)
+    : build_(build), memory_bytes_(memory_bytes) {}
+
 Error TreeLoader::begin() {
   shale_ingest *begun = nullptr;
   Error error = consume_error(shale_ingest_new(tree_, &begun));
@@ -31,17 +34,19 @@ Error TreeLoader::begin() {
 }
 
 Error TreeLoader::end() {
+  if (build_ != nullptr) return build_->finish();
   if (!ingest_) return 0;
   wrote_ = true;
   return consume_error(shale_ingest_finish(ingest_.release(), nullptr));
 }
 
 Error TreeLoader::add_sorted(std::string_view key, std::string_view value) {
-  if (!ingest_) {
+  if (build_ == nullptr && !ingest_) {
     if (Error error = begin()) return error;
   }
   key_.assign(key);
   has_last_ = true;
+  if (build_ != nullptr) return build_->add(key, value);
   return consume_error(
       shale_ingest_add(ingest_.get(), key.data(), key.size(), value.data(), value.size()));
 }

@@ -1,9 +1,10 @@
 // Fills trees that nobody sees yet, in bounded memory: entries that come in the order of their keys
-// go to a bulk load at once, others through a sorter.
+// go to a bulk load at once, others through a sorter. So does what goes to a build.
 #pragma once
 
 #include "engine/errors.h"
 #include "engine/handles.h"
+#include "engine/index_build.h"
 #include "load/sorter.h"
 
 #include <memory>
@@ -20,6 +21,8 @@ class TreeLoader {
  public:
   // `sorted`: entries are likely to come in order.
   TreeLoader(shale_tree *tree, bool sorted, size_t memory_bytes);
+  // Gives them to a build, which it finishes.
+  TreeLoader(IndexBuild *build, size_t memory_bytes);
 
   // HA_ERR_FOUND_DUPP_KEY if it is the key of the entry before; other equal keys are found at the
   // end.
@@ -38,8 +41,9 @@ class TreeLoader {
   Error merge(THD *thd);
   Error in_tree(shale_scan *scan, std::string_view key, bool *found);
 
-  shale_tree *tree_;
-  bool sorted_;
+  shale_tree *tree_ = nullptr;
+  IndexBuild *build_ = nullptr;
+  bool sorted_ = false;
   size_t memory_bytes_;
   IngestHandle ingest_;
   std::unique_ptr<Sorter> sorter_;

@@ -105,8 +105,11 @@ int savepoint_rollback(handlerton *, THD *thd, void *place) {
 // transaction, or with one before them.
 int savepoint_release(handlerton *, THD *, void *) { return 0; }
 
-// Locks stay after going back, so that others wait: what they protect may be given up.
-bool savepoint_rollback_can_release_mdl(handlerton *, THD *) { return true; }
+// Some locks stay after going back: DDL has to wait for those who have them, as on InnoDB.
+bool savepoint_rollback_can_release_mdl(handlerton *, THD *thd) {
+  Trx *trx = Trx::find(thd);
+  return trx == nullptr || !trx->may_have_locks();
+}
 
 int start_consistent_snapshot(handlerton *hton, THD *thd) {
   Trx *trx = Trx::of(thd);

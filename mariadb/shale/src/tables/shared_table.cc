@@ -146,10 +146,17 @@ void SharedTable::learn_key_words(TABLE *table, const std::vector<unsigned> &num
 
 uint64_t SharedTable::new_trees_count() { return engine().tables.new_trees_now.load(); }
 
+uint64_t SharedTable::count_new_trees() { return ++engine().tables.new_trees_now; }
+
 void SharedTable::note_new_trees(const std::string &path) {
+  note_new_trees(path, count_new_trees());
+}
+
+void SharedTable::note_new_trees(const std::string &path, uint64_t count) {
   OpenTables &open = engine().tables;
   std::lock_guard<std::mutex> one_at_a_time(open.lock);
-  open.new_trees_by_path[path] = ++open.new_trees_now;
+  uint64_t &last = open.new_trees_by_path[path];
+  last = std::max(last, count);
 }
 
 void SharedTable::note_renamed(const std::string &from, const std::string &to) {

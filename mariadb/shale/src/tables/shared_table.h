@@ -5,6 +5,7 @@
 #include "codec/table_def.h"
 #include "engine/errors.h"
 #include "engine/handles.h"
+#include "tables/building.h"
 #include "tables/links.h"
 #include "tables/query_cache.h"
 #include "tables/table_counts.h"
@@ -45,6 +46,9 @@ class SharedTable {
   // nothing.
   static uint64_t new_trees_count();
   static void note_new_trees(const std::string &path);
+  // The same of trees that show what snapshots show which are taken from `count` on.
+  static void note_new_trees(const std::string &path, uint64_t count);
+  static uint64_t count_new_trees();
   static void note_renamed(const std::string &from, const std::string &to);
   static void note_gone(const std::string &path);
   // The count when that last happened to this table; 0: not since the server started.
@@ -70,6 +74,9 @@ class SharedTable {
 
   // Its foreign keys as of now.
   Error links(std::shared_ptr<const Links> *found);
+
+  // What others are to write beside the table's own trees.
+  Building building;
 
   TableCounts counts;
   // For the query cache.

@@ -91,6 +91,14 @@ std::string bytes_of_xid(const XID &xid) {
   return out;
 }
 
+Error any_prepared(bool *found) {
+  *found = false;
+  return each_prepared([&](const XID &) {
+    *found = true;
+    return false;
+  });
+}
+
 Error roll_back_what_the_server_prepared() {
   std::vector<XID> own;
   Error error = each_prepared([&](XID xid) {

@@ -262,13 +262,14 @@ void Trx::end() {
   has_snapshot_ = false;
   ended_++;
   actions_.clear();
-  wrote_ = rewrote_ = asked_sequence_ = false;
+  wrote_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;
   commit_error_ = Error();
   numbered_.clear();
   load_.end();
   end_writes();
+  held_.clear();
 }
 
 void Trx::end_writes() {

@@ -66,6 +66,9 @@ class Trx {
   uint64_t ended() const { return ended_; }
   bool read_committed() const { return read_committed_; }
   bool wrote() const { return wrote_; }
+  // A statement that locks what it reads or writes, whether it has found anything.
+  void note_locks() { may_have_locks_ = true; }
+  bool may_have_locks() const { return may_have_locks_; }
   // A row was written that others have changed since the snapshot (ha_rewrite.cc).
   void note_rewritten() { rewrote_ = true; }
   bool rewrote() const { return rewrote_; }
@@ -107,6 +110,8 @@ class Trx {
   void note_writer(const std::shared_ptr<Changes> &table) {
     if (writes_.insert(table).second) table->begin();
   }
+  // What stays to the end of the transaction, since it has written there.
+  void hold(std::shared_ptr<const void> written) { held_.insert(std::move(written)); }
   // Of a temporary table that goes: what was written to a tree of it, and its automatic number.
   void forget_tree(const std::string &name);
   void forget_table(uint64_t table_id);
@@ -156,6 +161,7 @@ class Trx {
   bool read_committed_ = false;
   bool wrote_ = false;
   bool rewrote_ = false;
+  bool may_have_locks_ = false;
   bool asked_sequence_ = false;
   uint64_t ended_ = 0;
   unsigned tables_ = 0;
@@ -172,6 +178,7 @@ class Trx {
   std::vector<std::string> levels_;
   std::string duplicate_child_, duplicate_key_;
   std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written
+  std::set<std::shared_ptr<const void>> held_;
   LoadInParts load_;
 };
 

@@ -197,15 +197,15 @@ impl Ingest {
         Ok(self.installed(bytes))
     }
 
-    /// Puts all rows beneath what the tree has, which is newer than `seq`, and ends its build;
-    /// answers how many they are. The tree may be read and written meanwhile.
-    pub(crate) fn finish_beneath(mut self, seq: SeqNo) -> Result<u64> {
+    /// Puts all rows beneath what the tree has, which is newer than `seq`, and ends its build if it
+    /// `ends` with that; answers how many they are. The tree may be read and written meanwhile.
+    pub(crate) fn finish_beneath(mut self, seq: SeqNo, ends: bool) -> Result<u64> {
         let tables = match self.writer.take() {
             Some(writer) => writer.finish()?,
             None => Vec::new(),
         };
         let bytes = bytes_of(&tables);
-        self.core().end_build(&self.tree.inner, tables, seq)?;
+        self.core().put_beneath(&self.tree.inner, tables, seq, ends)?;
         Ok(self.installed(bytes))
     }
 

@@ -4,9 +4,12 @@
 //! snapshot, gives what was there; it is sorted, written to tables, and put beneath all that the
 //! writers have written: `ingest/beneath`. So a newer change hides an older row, and the end takes
 //! as long as an edit of the manifest. Until then no delete in the tree may go, and an open drops
-//! the tree. docs/decisions/0013-online-index-builds.md has the reasons.
+//! the tree. For a tree of unique keys writers write to another one beside it: `unique`.
+//! docs/decisions/0013-online-index-builds.md has the reasons.
 
+use super::entry::{UniqueRow, entry_of_row};
 use super::sorter::Sorter;
+use super::unique::Unique;
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
@@ -28,17 +31,24 @@ const LOOK_NANOS: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug)]
 pub struct BuildOptions {
     /// What sorting may take in memory, in bytes; one entry more if it is larger. What is beyond
-    /// goes to files in the database's directory. Default 64 MiB.
+    /// goes to files in the database's directory. 0: entries come in the order of their keys, so
+    /// nothing is to be sorted; each is written at once (not of unique builds). Default 64 MiB.
     pub memory_bytes: u64,
-    /// How long the begin may wait for transactions that have written to the source. Default 50 s.
+    /// How long the begin may wait for transactions that have written to the source, and the end
+    /// of a unique build for prepared ones. Default 50 s.
     pub writers_wait: Duration,
+    /// Set if no two rows may have the same key: how an entry tells its row. Default `None`.
+    pub unique: Option<UniqueRow>,
 }
 
 impl Default for BuildOptions {
     fn default() -> BuildOptions {
-        BuildOptions { memory_bytes: 64 << 20, writers_wait: Duration::from_secs(50) }
+        BuildOptions { memory_bytes: 64 << 20, writers_wait: Duration::from_secs(50), unique: None }
     }
 }
+
+/// What is added to the name of a unique tree for that of its changes.
+const CHANGES_SUFFIX: &str = ".changes";
 
 /// A tree that is being filled while writers go on; see [`Tree::build_online`]. Dropping it drops
 /// the tree with all its files, and so does an open after a crash.
@@ -62,7 +72,12 @@ pub struct OnlineBuild {
     seq: SeqNo,
     options: BuildOptions,
     sorter: Option<Sorter>,
+    /// What has come so far of entries that come in order.
+    run: Option<Ingest>,
     entries: u64,
+    unique: Option<Unique>,
+    /// After a failure what has come so far is only a part.
+    failed: Option<Error>,
 }
 
 impl std::fmt::Debug for OnlineBuild {
@@ -89,7 +104,11 @@ impl std::fmt::Debug for OnlineBuild {
 /// # Ok::<(), shaledb::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Entries<'a>(&'a mut OnlineBuild);
+pub struct Entries<'a> {
+    build: &'a mut OnlineBuild,
+    /// An entry that could not be added, even if nobody is told.
+    failed: Option<Error>,
+}
 
 impl Entries<'_> {
     /// Adds an entry of the row.
@@ -110,7 +129,8 @@ impl Entries<'_> {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.add(key, value)
+        let added = self.build.try_add(key, value);
+        added.inspect_err(|error| self.failed = Some(error.clone()))
     }
 }
 
@@ -124,13 +144,21 @@ impl Tree {
     /// not see the right entries.
     ///
     /// An entry's key must tell its row (end with the primary key, say): what puts it and what
-    /// deletes it are the same row's. An index of unique keys cannot be built so.
+    /// deletes it are the same row's.
+    ///
+    /// # Unique keys
+    /// With [`BuildOptions::unique`] keys are of one row each, and values tell which. Writers do
+    /// not look for duplicates meanwhile. They write to [`OnlineBuild::tree`], which is then not
+    /// the new tree but one of changes beside it, named `NAME.changes`. There they put and delete
+    /// each entry under [`entry_of_row`], with the same value. [`OnlineBuild::catch_up`] takes
+    /// what they have written, and [`OnlineBuild::finish`] the last of it, with writers held off.
     ///
     /// # The caller's part
     /// While this call runs nobody may be changing the source who does not write to the new tree:
     /// hold writers off for the moment, by a lock that each takes to read. Transactions that hold
     /// locks in the source, prepared ones too, are waited for; batches and optimistic transactions
-    /// cannot be seen.
+    /// cannot be seen. A build is dropped under the same lock: who then writes to its tree gets
+    /// [`Error::NoSuchTree`].
     ///
     /// # Errors
     /// [`Error::TreeExists`] if the name is taken; [`Error::LockTimeout`] if a transaction does not
@@ -171,12 +199,29 @@ impl Tree {
         options: BuildOptions,
     ) -> Result<OnlineBuild> {
         self.check()?;
-        let core = &self.handle.core;
-        let (inner, seq) = core.begin_build(name, config)?;
-        let tree = Tree { handle: self.handle.clone(), inner };
-        let source = self.clone();
-        let build = OnlineBuild { source, tree, seq, options, sorter: None, entries: 0 };
-        build.wait_for_writers(core)?;
+        if options.unique.is_some() && options.memory_bytes == 0 {
+            let what = "a unique build sorts: memory_bytes must not be 0";
+            return Err(Error::InvalidArgument(what.to_owned()));
+        }
+        let changes = format!("{name}{CHANGES_SUFFIX}");
+        let mut created = vec![(name, config.clone())];
+        created.extend(options.unique.map(|_| (&*changes, config)));
+        let (trees, seq) = self.handle.core.begin_build(&created)?;
+        let mut trees = trees.into_iter().map(|inner| Tree { handle: self.handle.clone(), inner });
+        let tree = trees.next().ok_or_else(|| Error::NoSuchTree(name.to_owned()))?;
+        let with = options.unique.zip(trees.next());
+        let build = OnlineBuild {
+            source: self.clone(),
+            tree,
+            seq,
+            options,
+            sorter: None,
+            run: None,
+            entries: 0,
+            unique: with.map(|(row, changes)| Unique::new(changes, row, seq)),
+            failed: None,
+        };
+        build.wait_for_writers()?;
         Ok(build)
     }
 }
@@ -186,13 +231,16 @@ impl OnlineBuild {
         &self.tree.handle.core
     }
 
-    fn wait_for_writers(&self, core: &Core) -> Result<()> {
+    /// Waits until no transaction holds a lock in the source, or has written changes.
+    fn wait_for_writers(&self) -> Result<()> {
+        let core = self.core();
+        let ids = [self.source.id(), self.tree().id()];
         let clock = &core.env.clock;
         let started = clock.now_nanos();
         loop {
             let mut holder = None;
             core.locks.each(&mut |txn, lock, waits| {
-                if lock.tree == self.source.inner.id && !waits {
+                if ids.contains(&lock.tree) && !waits {
                     holder = Some(txn);
                 }
                 holder.is_none()
@@ -213,7 +261,8 @@ impl OnlineBuild {
         }
     }
 
-    /// The tree: for those who change the source.
+    /// The tree that those who change the source write to: the new one or, of a unique build, that
+    /// of its changes.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -228,7 +277,7 @@ impl OnlineBuild {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn tree(&self) -> &Tree {
-        &self.tree
+        self.unique.as_ref().map_or(&self.tree, |unique| &unique.changes)
     }
 
     /// A snapshot of what the source has now, for who gives entries by [`OnlineBuild::add`]: all of
@@ -253,12 +302,14 @@ impl OnlineBuild {
         Snapshot::take(self.core())
     }
 
-    /// Adds an entry of the snapshot, in any order. Of equal keys the last one counts. Nobody sees
-    /// it before [`OnlineBuild::finish`].
+    /// Adds an entry of the snapshot, in any order; with [`BuildOptions::memory_bytes`] 0 keys have
+    /// to ascend. Of equal keys the last one counts, of unique ones if they are of the same row.
+    /// Nobody sees it before [`OnlineBuild::finish`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the key is longer than 64 KiB; what the disk fails with. Give
-    /// the build up then: the entry is not in it.
+    /// [`Error::InvalidArgument`] if the key is longer than 64 KiB, of unique ones together with
+    /// the row, if it does not ascend where it has to, or if the value tells no row; what the disk
+    /// fails with. Then the build has failed, since the entry is not in it: drop it.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -273,9 +324,27 @@ impl OnlineBuild {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_whole()?;
+        let added = self.try_add(key, value);
+        self.fail_with(added)
+    }
+
+    fn try_add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.tree.check()?;
         self.core().check_writable()?;
+        let entry = match &self.unique {
+            None => None,
+            Some(unique) if unique.has_rows() => {
+                let what = "all entries must be added before the first catch_up; drop the build";
+                return Err(Error::InvalidArgument(what.to_owned()));
+            }
+            Some(unique) => Some(entry_of_row(key, unique.row_of(value)?)),
+        };
+        let key = entry.as_deref().unwrap_or(key);
         check_bounds(key, value)?;
+        if self.options.memory_bytes == 0 {
+            return self.add_in_order(key, value);
+        }
         let sorter = match &mut self.sorter {
             Some(sorter) => sorter,
             None => {
@@ -288,9 +357,28 @@ impl OnlineBuild {
         Ok(())
     }
 
+    fn add_in_order(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let run = match &mut self.run {
+            Some(run) => run,
+            None => self.run.insert(Ingest::new(self.tree.clone())?),
+        };
+        run.add(key, value)?;
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Refuses to go on after a failure.
+    fn check_whole(&self) -> Result<()> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    fn fail_with<T>(&mut self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
     /// Scans the source at one snapshot and adds what `entries_of` makes of each row: key, value,
     /// and where to put its entries. An error of `entries_of` ends the scan, for whoever wants to
-    /// give the build up.
+    /// give the build up; it cannot be finished then.
     ///
     /// # Errors
     /// Those of `entries_of`, of the scan, and of [`OnlineBuild::add`].
@@ -309,14 +397,31 @@ impl OnlineBuild {
     /// ```
     pub fn fill(
         &mut self,
+        entries_of: impl FnMut(&[u8], &[u8], &mut Entries<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.check_whole()?;
+        // Whatever ends it, by a panic too: what it has given is a part.
+        let ended = "a scan of the source did not come to its end; drop the build";
+        self.failed = Some(Error::InvalidArgument(ended.to_owned()));
+        let filled = self.fill_from_scan(entries_of);
+        self.failed = filled.as_ref().err().cloned();
+        filled
+    }
+
+    fn fill_from_scan(
+        &mut self,
         mut entries_of: impl FnMut(&[u8], &[u8], &mut Entries<'_>) -> Result<()>,
     ) -> Result<()> {
         let (snapshot, source) = (self.snapshot(), self.source.clone());
         let options =
             ScanOptions { snapshot: Some(&snapshot), fill_cache: false, ..ScanOptions::default() };
+        let mut entries = Entries { build: self, failed: None };
         for row in source.scan_with(options)? {
             let (key, value) = row?;
-            entries_of(&key, &value, &mut Entries(self))?;
+            entries_of(&key, &value, &mut entries)?;
+            if let Some(error) = entries.failed {
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -374,14 +479,69 @@ impl OnlineBuild {
         self.sorter.as_ref().map_or(0, Sorter::spilled_bytes)
     }
 
-    /// Writes the entries to tables and puts them beneath what writers have written meanwhile. The
-    /// tree is complete and durable then. Writers go on; only those of this tree may wait for a
-    /// flush, as ever.
+    /// Takes what writers have changed since the last call, of a unique build; answers how many
+    /// entries that were. The first call takes the rows that were added, too, and all must have
+    /// been. Writers go on. The fewer entries are left, the shorter they are held off by
+    /// [`OnlineBuild::finish`]: call it until it answers few, or no fewer than before. A build that
+    /// is not unique has nothing to take.
     ///
     /// # Errors
-    /// [`Error::NoSuchTree`] if the tree has been dropped, and what the disk fails with. The tree
-    /// is gone then; but after [`Error::Poisoned`] the next open decides, and it is either complete
-    /// or gone.
+    /// [`Error::Duplicate`] if two of the rows that were added have the same key;
+    /// [`Error::InvalidArgument`] if a writer has put something else than an entry of (key, row);
+    /// what the disk fails with. The build has failed then: drop it.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// use shaledb::{Batch, BuildOptions, Error, TreeConfig, UniqueRow, entry_of_row};
+    ///
+    /// people.put(b"1", b"ada")?;
+    /// people.put(b"2", b"grace")?;
+    /// let options = BuildOptions { unique: Some(UniqueRow::Value), ..BuildOptions::default() };
+    /// let mut build = people.build_online("by_name", TreeConfig::default(), options)?;
+    /// let changes = build.tree().clone();
+    /// build.fill(|key, value, entries| entries.add(value, key))?;
+    ///
+    /// // A writer, meanwhile: 2 gets the name of 1.
+    /// let mut batch = Batch::new();
+    /// batch.put(&people, b"2", b"ada");
+    /// batch.delete(&changes, &entry_of_row(b"grace", b"2"));
+    /// batch.put(&changes, &entry_of_row(b"ada", b"2"), b"2");
+    /// db.write(&batch, shaledb::WriteOptions::default())?;
+    ///
+    /// while build.catch_up()? > 1000 {}
+    /// // Now nobody writes.
+    /// let error = build.finish().unwrap_err();
+    /// assert!(matches!(error, Error::Duplicate { key, .. } if key == b"ada"));
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn catch_up(&mut self) -> Result<u64> {
+        self.check_whole()?;
+        let caught_up = self.take_changes(true);
+        self.fail_with(caught_up)
+    }
+
+    fn take_changes(&mut self, flush: bool) -> Result<u64> {
+        let Some(unique) = &mut self.unique else { return Ok(0) };
+        unique.put_rows(&self.tree, self.sorter.take(), self.seq)?;
+        unique.round(&self.tree, flush)
+    }
+
+    /// Writes the entries to tables and puts them beneath what writers have written meanwhile. The
+    /// tree is complete and durable then. Writers go on; only those of this tree may wait for a
+    /// flush, as ever. Answers with the tree.
+    ///
+    /// A unique build takes the last changes, and for that nobody may be writing to the source or
+    /// to the changes: hold writers off while this call runs. Prepared transactions are waited for.
+    /// From then on writers write to the tree itself, and keep its keys unique.
+    ///
+    /// # Errors
+    /// That of the call that has failed, if one has; [`Error::NoSuchTree`] if the tree has been
+    /// dropped; what the disk fails with. Of a unique build as [`OnlineBuild::catch_up`], and
+    /// [`Error::Duplicate`] if two rows have the same key now; [`Error::LockTimeout`] if a
+    /// transaction does not end in [`BuildOptions::writers_wait`]. The tree is gone then; but after
+    /// [`Error::Poisoned`] the next open decides, and it is either complete or gone.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
@@ -395,26 +555,42 @@ impl OnlineBuild {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn finish(mut self) -> Result<Tree> {
+        self.check_whole()?;
         self.tree.check()?;
-        let mut run = Ingest::new(self.tree.clone())?;
+        if self.unique.is_some() {
+            self.wait_for_writers()?;
+            self.take_changes(false)?;
+            self.unique.iter().try_for_each(|unique| unique.check(&self.tree))?;
+            self.core().end_build(&self.tree.inner)?;
+            return Ok(self.tree.clone());
+        }
+        let mut run = match self.run.take() {
+            Some(run) => run,
+            None => Ingest::new(self.tree.clone())?,
+        };
         if let Some(sorter) = self.sorter.take() {
             sorter.drain(&mut |key, value| run.add(key, value))?;
         }
-        run.finish_beneath(self.seq)?;
+        run.finish_beneath(self.seq, true)?;
         Ok(self.tree.clone())
     }
 }
 
 impl Drop for OnlineBuild {
+    /// Drops what is unfinished: the tree, and that of its changes in any case.
     fn drop(&mut self) {
         self.sorter = None;
-        let tree = &self.tree;
-        if tree.inner.is_building() && !tree.inner.is_dropped() {
-            // A failure leaves it to the next open.
-            if let Err(error) = self.core().change_trees(&[], &[tree.name()]) {
-                let name = tree.name();
-                tracing::warn!(%error, name, "an unfinished tree could not be dropped");
-            }
+        self.run = None;
+        let changes = self.unique.iter().map(|unique| &unique.changes);
+        let trees = std::iter::once(&self.tree).chain(changes);
+        let unfinished = trees.filter(|tree| tree.inner.is_building() && !tree.inner.is_dropped());
+        let names: Vec<&str> = unfinished.map(Tree::name).collect();
+        if names.is_empty() {
+            return;
+        }
+        // A failure leaves it to the next open.
+        if let Err(error) = self.core().change_trees(&[], &names) {
+            tracing::warn!(%error, ?names, "trees of a build could not be dropped");
         }
     }
 }

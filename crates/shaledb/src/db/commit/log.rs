@@ -70,14 +70,21 @@ impl Core {
         if !decided && !prepared && !waits {
             return Ok(());
         }
+        let reached = self.sync_beside_commits()?;
+        assert!(reached.is_none_or(|seq| seq >= through), "what is flushed has been in the log");
+        Ok(())
+    }
+
+    /// Makes the log durable up to now, while commits go on; answers with the last operation that
+    /// is, or `None` if the database is closed.
+    pub fn sync_beside_commits(&self) -> Result<Option<SeqNo>> {
         let (syncers, reached) = {
             let leader = self.leader.lock();
-            let Some(wal) = leader.wal.as_ref() else { return Ok(()) };
+            let Some(wal) = leader.wal.as_ref() else { return Ok(None) };
             let mut syncers = leader.unsynced.clone();
             syncers.push(Arc::new(wal.syncer()?));
             (syncers, leader.next_seq - 1)
         };
-        assert!(reached >= through, "what is flushed has been in the log");
         let started = self.env.clock.now_nanos();
         for syncer in &syncers {
             syncer.sync().map_err(|error| self.poison(error))?;
@@ -86,7 +93,7 @@ impl Core {
         let mut leader = self.leader.lock();
         leader.unsynced.retain(|kept| !syncers.iter().any(|done| Arc::ptr_eq(done, kept)));
         self.durable.fetch_max(reached, Ordering::AcqRel);
-        Ok(())
+        Ok(Some(reached))
     }
 
     /// Takes the next sequence number for something that is not in the log.

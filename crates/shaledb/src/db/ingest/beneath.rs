@@ -18,43 +18,58 @@ use crate::version::{TreeId, Version};
 
 impl Core {
     /// Puts tables of a run beneath all that a tree has, each of their entries at `seq`, and ends
-    /// its build. All that the tree has is newer than that. After an error nothing has changed, and
-    /// the tables are gone.
-    pub fn end_build(
+    /// its build if it `ends` with that. All that the tree has is newer than that. After an error
+    /// nothing has changed, and the tables are gone.
+    pub fn put_beneath(
         &self,
         tree: &Arc<TreeCore>,
         mut run: Vec<TableMeta>,
         seq: SeqNo,
+        ends: bool,
     ) -> Result<()> {
         let ids: Vec<FileId> = run.iter().map(|meta| meta.id).collect();
         for meta in &mut run {
             assert_eq!(meta.ingest_seq, 0, "a table is ingested once");
             (meta.ingest_seq, meta.min_seq, meta.max_seq) = (seq, seq, seq);
         }
-        let result = self.try_end_build(tree, run);
+        let result = self.try_put_beneath(tree, run, ends);
         if result.is_err() {
             self.discard_runs(&ids);
         }
         result
     }
 
-    fn try_end_build(&self, tree: &Arc<TreeCore>, run: Vec<TableMeta>) -> Result<()> {
+    fn try_put_beneath(&self, tree: &Arc<TreeCore>, run: Vec<TableMeta>, ends: bool) -> Result<()> {
         assert!(is_run(&run), "tables of a run are in order and disjoint");
-        // The run has rows that were committed meanwhile: they are not to outlive the log.
-        self.sync_commits()?;
+        if ends {
+            // The run has rows that were committed meanwhile: they are not to outlive the log.
+            self.sync_beside_commits()?;
+        }
         self.name_tables(run.iter())?;
         let _held = self.hold_compactions(tree)?;
         // Flushes and bulk loads go on: they change level 0 only.
         let mut edit = make_room_below(&tree.state.load().version)?;
         edit.tree = tree.id;
         edit.added.extend(run.into_iter().map(|meta| (LAST, meta)));
+        if !ends {
+            return self.install(tree, edit, &[]);
+        }
         self.install_built(tree, edit)?;
         tree.building.store(false, Ordering::Release);
         Ok(())
     }
 
+    /// Ends the build of a tree that has all its rows. What was committed to it is durable then.
+    pub fn end_build(&self, tree: &TreeCore) -> Result<()> {
+        // The log's end must not be lost while the edit stays.
+        self.sync_beside_commits()?;
+        self.install_built(tree, TreeEdit { tree: tree.id, ..TreeEdit::default() })?;
+        tree.building.store(false, Ordering::Release);
+        Ok(())
+    }
+
     /// Keeps others from compacting a tree, and waits until none does.
-    fn hold_compactions(&self, tree: &TreeCore) -> Result<Held<'_>> {
+    pub fn hold_compactions(&self, tree: &TreeCore) -> Result<Held<'_>> {
         self.sched.lock().held.insert(tree.id);
         let held = Held { core: self, tree: tree.id };
         self.wait_until(|| {
@@ -83,7 +98,7 @@ fn make_room_below(version: &Version) -> Result<TreeEdit> {
 }
 
 /// Keeps others from compacting a tree until it is dropped.
-struct Held<'a> {
+pub(crate) struct Held<'a> {
     core: &'a Core,
     tree: TreeId,
 }

@@ -112,8 +112,11 @@ impl Core {
         let manifest = self.manifest.lock();
         let Some(manifest) = manifest.as_ref() else { return Err(Error::Closed) };
         assert!(self.visible.load(Ordering::Acquire) <= through, "what is visible is in the cut");
+        let mut catalog = manifest.catalog().clone();
+        let unfinished = catalog.take_unfinished();
         let trees = self.trees.load();
-        let states = trees.by_id.values().map(|tree| tree.state.load_full()).collect();
+        let there = trees.by_id.values().filter(|tree| !unfinished.contains_key(&tree.id));
+        let states = there.map(|tree| tree.state.load_full()).collect();
         for wal in self.wals.lock().iter().filter(|wal| wal.last_seq.is_some()) {
             let name = file(FileKind::Wal, wal.id);
             self.env.fs.link(&self.dir.join(&name), &to.join(&name))?;
@@ -132,7 +135,7 @@ impl Core {
         }
         let blobs = prepared.values().flat_map(|prepared| prepared.blobs.clone()).collect();
         let log_end = last.as_ref().map(|(id, _, bytes)| (*id, *bytes));
-        let snapshot = Edit { last_seq: Some(through), log_end, ..manifest.catalog().snapshot() };
+        let snapshot = Edit { last_seq: Some(through), log_end, ..catalog.snapshot() };
         Ok(Cut { states, snapshot, last, blobs })
     }
 

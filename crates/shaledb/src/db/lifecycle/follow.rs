@@ -122,8 +122,10 @@ impl Follower {
         for (xid, undecided) in &following.prepared.undecided {
             core.adopt_prepared(xid.clone(), undecided.clone(), &*core.env.clock);
         }
-        for (xid, trees) in &following.manifest.catalog().prepared {
-            core.adopt_prepared_tables(xid.clone(), trees.clone())?;
+        let mut catalog = following.manifest.catalog().clone();
+        catalog.take_unfinished();
+        for (xid, trees) in catalog.prepared {
+            core.adopt_prepared_tables(xid, trees)?;
         }
         Ok(())
     }
@@ -139,7 +141,7 @@ fn open_tables(view: &View) -> BTreeMap<FileId, Arc<Table>> {
 fn show(core: &Core, shown: &ArcSwap<View>, following: &Following) -> SeqNo {
     let before = shown.load_full();
     let mut states = BTreeMap::new();
-    for (id, tree) in &following.trees {
+    for (id, tree) in following.shown() {
         states.insert(*id, tree.state(before.states.get(id)));
     }
     let view = Arc::new(View { seq: following.seq, states });
@@ -147,7 +149,7 @@ fn show(core: &Core, shown: &ArcSwap<View>, following: &Following) -> SeqNo {
     shown.store(view.clone());
     let known = core.trees.load_full();
     let mut trees = Trees::default();
-    for (id, tree) in &following.trees {
+    for (id, tree) in following.shown() {
         if let Some(state) = view.state(*id) {
             tree.core.swap_state(|_| TreeState::clone(&state));
         }

@@ -202,6 +202,13 @@ impl Following {
         Ok(true)
     }
 
+    /// The trees but for those whose build has not ended. These are followed, since what the log
+    /// has of them will be theirs then.
+    pub fn shown(&self) -> impl Iterator<Item = (&TreeId, &Followed)> {
+        let building = &self.manifest.catalog().building;
+        self.trees.iter().filter(|(id, _)| !building.contains(id))
+    }
+
     fn memtable_bytes(&self) -> u64 {
         self.trees.values().map(|tree| tree.memtable.bytes() as u64).sum()
     }

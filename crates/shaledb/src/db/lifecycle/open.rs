@@ -61,7 +61,7 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
     if !fs.exists(&dir.join(CURRENT))? && !read_only && config.create {
         create(&env, dir, &files)?;
     }
-    let recovered = without_builds(manifest::recover(&*fs, dir)?);
+    let recovered = manifest::recover(&*fs, dir)?;
     check_tables(dir, &recovered, &files)?;
     check_log_end(dir, &recovered, &files)?;
 
@@ -92,27 +92,6 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
         finish(&core, &recovered, &files, &end)?;
     }
     Ok(core)
-}
-
-/// What is there without trees whose build has not come to its end. Their files count as orphans,
-/// and what the log has of them is passed over.
-fn without_builds(mut recovered: Recovered) -> Recovered {
-    let builds = std::mem::take(&mut recovered.snapshot.builds_begun);
-    if builds.is_empty() {
-        return recovered;
-    }
-    let stays = |id: &TreeId| !builds.contains(id);
-    recovered.trees.retain(|id, _| stays(id));
-    for trees in recovered.prepared.values_mut() {
-        trees.retain(|(id, _)| stays(id));
-    }
-    let snapshot = &mut recovered.snapshot;
-    snapshot.trees_created.retain(|(id, _, _)| stays(id));
-    snapshot.trees.retain(|edit| stays(&edit.tree));
-    for prepared in &mut snapshot.prepared {
-        prepared.trees.retain(|(id, _)| stays(id));
-    }
-    recovered
 }
 
 /// Makes an empty database. A crash before its end leaves a directory that counts as empty.

@@ -66,18 +66,22 @@ impl Core {
         Ok(new)
     }
 
-    /// Creates a tree whose older rows come later, by [`Core::end_build`], or never: then the next
-    /// open drops it. Answers with the tree and a sequence number that is older than all that will
-    /// be written to it.
-    pub fn begin_build(&self, name: &str, config: TreeConfig) -> Result<(Arc<TreeCore>, SeqNo)> {
+    /// Creates trees whose older rows come later, by [`Core::put_beneath`], or never: until their
+    /// build has ended an open drops them. Answers with the trees, in their order, and a sequence
+    /// number that is older than all that will be written to them.
+    pub fn begin_build(
+        &self,
+        created: &[(&str, TreeConfig)],
+    ) -> Result<(Vec<Arc<TreeCore>>, SeqNo)> {
         self.check_writable()?;
+        // Most of it now, so that writers of other trees do not wait for it below.
+        self.sync_beside_commits()?;
         let mut leader = self.leader.lock();
         let seq = leader.next_seq;
         self.append_nothing(&mut leader)?;
         self.publish(seq);
-        let (mut trees, _) = self.change_trees_in(&mut leader, &[(name, config)], &[], true)?;
-        let tree = trees.pop().ok_or_else(|| Error::NoSuchTree(name.to_owned()))?;
-        Ok((tree, seq))
+        let (trees, _) = self.change_trees_in(&mut leader, created, &[], true)?;
+        Ok((trees, seq))
     }
 
     fn change_trees_in(

@@ -1,0 +1,79 @@
+// Writing the entries of indexes that are being built: those that come with a row and those that go
+// with it, in the same call as the row. Nobody reads them yet, so nothing else is to be known of
+// them: not whether they are there, nor what a snapshot shows.
+
+#include "handler/ha_shale.h"
+
+#include "ddl/online.h"
+#include "engine/errors.h"
+#include "load/index_filler.h"
+#include "txn/trx.h"
+
+using namespace shale_sql;
+
+// From now on all who write to the table write to the new trees too. The server has taken care that
+// nobody is writing.
+void ha_shale::publish_building(TABLE *altered, Alter_inplace_info *info,
+                                std::vector<NewIndex> *indexes) {
+  std::vector<BuildingIndex> published;
+  for (const NewIndex &index : *indexes) {
+    published.push_back({parts_over(table, altered, info, index.number), index.build});
+  }
+  if (!published.empty()) shared_->building.publish(std::move(published));
+}
+
+// Learns of the indexes, once in a statement. Their trees stay to the end of the transaction, also
+// if the ALTER TABLE is given up meanwhile.
+void ha_shale::learn_building() {
+  Online &online = online_;
+  online.indexes = shared_->building.indexes();
+  if (online.indexes == nullptr) return;
+  trx()->hold(online.indexes);
+  if (online.of_codecs == online.indexes->number) return;
+  online.codecs.clear();
+  for (const BuildingIndex &index : online.indexes->indexes) {
+    std::vector<KEY_PART_INFO> parts = index.parts;
+    KEY key;
+    memset(static_cast<void *>(&key), 0, sizeof(key));
+    key.key_part = parts.data();
+    key.user_defined_key_parts = key.ext_key_parts = static_cast<uint>(parts.size());
+    online.codecs.push_back(std::make_unique<KeyCodec>(table, &key, primary().codec.get()));
+  }
+  online.of_codecs = online.indexes->number;
+}
+
+// Adds what a change of a row means for them; nullptr: the row comes, or goes.
+void ha_shale::add_building(const uchar *old_row, std::string_view old_primary,
+                            const uchar *new_row, std::string_view new_primary) {
+  Online &online = online_;
+  if (online.indexes == nullptr || online.indexes->number != shared_->building.number()) {
+    learn_building();
+    if (online.indexes == nullptr) return;
+  }
+  online.changes.resize(online.codecs.size());
+  for (size_t i = 0; i < online.codecs.size(); i++) {
+    const shale_tree *tree = online.indexes->indexes[i].build->tree();
+    const KeyCodec &codec = *online.codecs[i];
+    Online::Entry &was = online.changes[i].was, &is = online.changes[i].is;
+    if (old_row != nullptr) was.pack(codec, old_row, old_primary);
+    if (new_row != nullptr) is.pack(codec, new_row, new_primary);
+    const bool same_key = old_row != nullptr && new_row != nullptr && was.key == is.key;
+    const size_t place = indexes_.size() + i;
+    if (old_row != nullptr && !same_key) {
+      row_write_.add(place, tree, SHALE_ACTION_DELETE, was.key);
+    }
+    if (new_row != nullptr && !(same_key && was.value == is.value)) {
+      row_write_.add(place, tree, SHALE_ACTION_PUT, is.key, is.value);
+    }
+  }
+}
+
+void ha_shale::Online::Entry::pack(const KeyCodec &codec, const uchar *row,
+                                   std::string_view primary) {
+  bool has_null = false;
+  key.clear();
+  value.clear();
+  codec.pack_columns(row, &key, &has_null);
+  codec.append_primary(primary, has_null, &key);
+  codec.pack_value(row, primary, has_null, &value);
+}
