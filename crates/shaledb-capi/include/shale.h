@@ -198,9 +198,10 @@ typedef enum {
   SHALE_NOT_UNIQUE = 0,
   // The value is the row's key.
   SHALE_UNIQUE_VALUE = 1,
-  // The value begins with the length of the row's key, as a varint (seven bits a byte, the lowest
-  // first, the eighth set in all bytes but the last), then the row's key. A length of 0 is for
-  // entries that are not unique, such as those with a NULL: their own key tells their row.
+  // The value begins with the length of the row's key, as a varint (seven bits a byte, the
+  // lowest first, the eighth set in all bytes but the last), then the row's key. A length of 0
+  // is for entries that are not unique, such as those with a NULL: their own key tells their
+  // row.
   SHALE_UNIQUE_COUNTED = 2,
 } shale_unique;
 
@@ -648,9 +649,9 @@ shale_error *shale_build_add(shale_build *build,
                              size_t value_len);
 
 // Of a unique build, once all entries were added: takes what writers have changed since the last
-// call, while they go on. `changes` becomes how many entries that were. Call it until they are few,
-// or no fewer than before. SHALE_DUPLICATE: two entries that were added have the same key. After an
-// error the build has failed: free it.
+// call, while they go on. `changes` becomes how many entries that were. Call it until they are
+// few, or no fewer than before. SHALE_DUPLICATE: two entries that were added have the same key.
+// After an error the build has failed: free it.
 SHALE_MUST_USE shale_error *shale_build_catch_up(shale_build *build, uint64_t *changes);
 
 // Completes the tree with the entries added, beneath what writers have written meanwhile, and ends
@@ -660,14 +661,14 @@ SHALE_MUST_USE shale_error *shale_build_catch_up(shale_build *build, uint64_t *c
 // key. Afterwards open the tree by its name, and write to it instead of to its changes.
 SHALE_MUST_USE shale_error *shale_build_finish(shale_build *build, uint64_t *entries);
 
-// Gives a build up, and drops its tree and that of its changes. Hold writers off meanwhile: who then
-// writes there gets SHALE_NO_SUCH_TREE.
+// Gives a build up, and drops its tree and that of its changes. Hold writers off meanwhile: who
+// then writes there gets SHALE_NO_SUCH_TREE.
 void shale_build_free(shale_build *build);
 
 // The key under which writers put and delete an entry of a unique tree while it is built: the
-// entry's key, with a byte 1 after each 0; two bytes 0; the key of its row (none if the entry's key
-// tells it). Answers with its length, and writes it to `to` if that has room for `to_len` bytes or
-// more. 0: an argument is none.
+// entry's key, with a byte 1 after each 0; two bytes 0; the key of its row (none if the entry's
+// key tells it). Answers with its length, and writes it to `to` if that has room for `to_len`
+// bytes or more. 0: an argument is none.
 size_t shale_entry_of_row(const void *key,
                           size_t key_len,
                           const void *row,
