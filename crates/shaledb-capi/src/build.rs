@@ -124,9 +124,9 @@ pub unsafe extern "C" fn shale_build_catch_up(
     })
 }
 
-/// Completes the tree with the entries added, beneath what writers have written meanwhile, and ends
-/// the build, also if it fails: then there is no such tree. `entries` becomes how many were added;
-/// it may be NULL. Of a unique build: takes the last changes, so nobody may be writing to the
+/// Completes the tree with the entries added, beneath what writers have written meanwhile, and frees
+/// the build. After an error the build is there, and what writers write to: free it once they are
+/// held off. `entries` becomes how many were added; it may be NULL. Of a unique build: takes the last changes, so nobody may be writing to the
 /// source meanwhile; prepared transactions are waited for. SHALE_DUPLICATE: two rows have the same
 /// key. Afterwards open the tree by its name, and write to it instead of to its changes.
 #[must_use]
@@ -136,10 +136,12 @@ pub unsafe extern "C" fn shale_build_finish(
     entries: *mut u64,
 ) -> *mut shale_error {
     guard(|| {
-        // SAFETY: NULL or a handle that the caller gives back.
-        let build = unsafe { take(build, "build") }?;
-        let count = build.0.entries();
-        build.0.finish()?;
+        // SAFETY: a live handle.
+        let unfinished = unsafe { handle_mut(build, "build") }?;
+        let count = unfinished.0.entries();
+        unfinished.0.try_finish()?;
+        // SAFETY: the handle, which the caller gives back.
+        drop(unsafe { take(build, "build") }?);
         // SAFETY: NULL or a place for a number.
         unsafe { store_if_wanted(entries, count) };
         Ok(())

@@ -380,6 +380,8 @@ static void unique_builds(shale_db *db) {
       CHECK(memcmp(found[0], "k", 1) == 0 && memcmp(found[1], "1", 1) == 0);
       CHECK(memcmp(found[2], "2", 1) == 0);
       shale_error_free(error);
+      FAILS(SHALE_DUPLICATE, shale_build_finish(build, &count));
+      shale_build_free(build);
       break;
     }
     OK(error);

@@ -346,6 +346,35 @@ fn a_build_that_is_given_up_leaves_nothing() {
     ));
 }
 
+/// The end fails at a full disk. Who has written to the tree commits nevertheless, until the build
+/// is dropped.
+#[test]
+fn a_failing_end_fails_no_writer() {
+    let mut failed = 0;
+    for nth in 1..12 {
+        let fs = MemFs::new();
+        let db = open_db(&fs, PATH, &small()).unwrap();
+        let mut writer = start(&db, 7).unwrap();
+        let mut build = begin(&mut writer).unwrap();
+        build.fill(|key, value, entries| entries.add(&entry(value, key), b"v")).unwrap();
+        let mut txn = db.begin(Default::default()).unwrap();
+        txn.put(&writer.source, b"late", b"row").unwrap();
+        txn.put(build.tree(), &entry(b"row", b"late"), b"v").unwrap();
+        fs.fail(Call::Append, nth, Fault::Full, true);
+        let ended = build.try_finish();
+        let struck = fs.faults_struck() > 0;
+        fs.clear_faults();
+        txn.commit(WriteOptions { sync: true }).unwrap();
+        if ended.is_err() {
+            assert!(struck && build.try_finish().is_err(), "it stays so");
+            failed += 1;
+        }
+        drop(build);
+        assert_eq!(check(&db, "a full disk"), ended.is_ok(), "write {nth}");
+    }
+    assert!(failed > 0);
+}
+
 /// Of a part of the rows no tree is made: not if the scan was ended, nor if an entry could not be
 /// added, even if whoever gives entries goes on.
 #[test]

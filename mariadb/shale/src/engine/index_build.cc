@@ -20,9 +20,11 @@ Error IndexBuild::add(std::string_view key, std::string_view value) {
 }
 
 Error IndexBuild::finish() {
-  Error error = consume_error(shale_build_finish(build_.release(), nullptr));
-  finished_ = !error;
-  return error;
+  if (Error error = consume_error(shale_build_finish(build_.get(), nullptr))) return error;
+  // Freed by that. After an error it stays, since others may write to the tree.
+  static_cast<void>(build_.release());
+  finished_ = true;
+  return 0;
 }
 
 }  // namespace shale_sql

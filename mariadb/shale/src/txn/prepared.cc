@@ -93,9 +93,9 @@ std::string bytes_of_xid(const XID &xid) {
 
 Error any_prepared(bool *found) {
   *found = false;
-  return each_prepared([&](const XID &) {
-    *found = true;
-    return false;
+  return each_prepared([&](XID xid) {
+    *found = xid.get_my_xid() == 0;
+    return !*found;
   });
 }
 

@@ -555,7 +555,37 @@ impl OnlineBuild {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn finish(mut self) -> Result<Tree> {
+        self.try_finish()
+    }
+
+    /// As [`OnlineBuild::finish`], but after an error the build stays, with its tree: writers go on,
+    /// and their commits succeed, until it is dropped. Afterwards it is good for nothing else.
+    ///
+    /// # Errors
+    /// As [`OnlineBuild::finish`].
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let people = db.tree_or_create("people")?;
+    /// # use shaledb::{BuildOptions, TreeConfig};
+    /// # let (config, options) = (TreeConfig::default(), BuildOptions::default());
+    /// let mut build = people.build_online("by_name", config, options)?;
+    /// build.add(b"ada1", b"")?;
+    /// let by_name = build.try_finish()?;
+    /// drop(build);
+    /// assert!(by_name.contains(b"ada1")?);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn try_finish(&mut self) -> Result<Tree> {
         self.check_whole()?;
+        let ended = self.end();
+        let gone = || Error::InvalidArgument("the build has ended; drop it".to_owned());
+        self.failed = Some(ended.as_ref().err().cloned().unwrap_or_else(gone));
+        ended
+    }
+
+    fn end(&mut self) -> Result<Tree> {
         self.tree.check()?;
         if self.unique.is_some() {
             self.wait_for_writers()?;
