@@ -654,14 +654,14 @@ shale_error *shale_build_add(shale_build *build,
 // After an error the build has failed: free it.
 SHALE_MUST_USE shale_error *shale_build_catch_up(shale_build *build, uint64_t *changes);
 
-// Completes the tree with the entries added, beneath what writers have written meanwhile, and frees
-// the build. After an error the build is there, and what writers write to: free it once they are
-// held off. `entries` becomes how many were added; it may be NULL. Of a unique build: takes the last changes, so nobody may be writing to the
-// source meanwhile; prepared transactions are waited for. SHALE_DUPLICATE: two rows have the same
-// key. Afterwards open the tree by its name, and write to it instead of to its changes.
-SHALE_MUST_USE
-shale_error *shale_build_finish(shale_build *build,
-                                uint64_t *entries);
+// Completes the tree with the entries added, beneath what writers have written meanwhile, and
+// frees the build. After an error the build is there, and what writers write to: free it once they
+// are held off. `entries` becomes how many were added; it may be NULL.
+//
+// Of a unique build: takes the last changes, so nobody may be writing to the source meanwhile;
+// prepared transactions are waited for. SHALE_DUPLICATE: two rows have the same key. Afterwards
+// open the tree by its name, and write to it instead of to its changes.
+SHALE_MUST_USE shale_error *shale_build_finish(shale_build *build, uint64_t *entries);
 
 // Gives a build up, and drops its tree and that of its changes. Hold writers off meanwhile: who
 // then writes there gets SHALE_NO_SUCH_TREE.

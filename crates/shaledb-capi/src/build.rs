@@ -124,11 +124,13 @@ pub unsafe extern "C" fn shale_build_catch_up(
     })
 }
 
-/// Completes the tree with the entries added, beneath what writers have written meanwhile, and frees
-/// the build. After an error the build is there, and what writers write to: free it once they are
-/// held off. `entries` becomes how many were added; it may be NULL. Of a unique build: takes the last changes, so nobody may be writing to the
-/// source meanwhile; prepared transactions are waited for. SHALE_DUPLICATE: two rows have the same
-/// key. Afterwards open the tree by its name, and write to it instead of to its changes.
+/// Completes the tree with the entries added, beneath what writers have written meanwhile, and
+/// frees the build. After an error the build is there, and what writers write to: free it once they
+/// are held off. `entries` becomes how many were added; it may be NULL.
+///
+/// Of a unique build: takes the last changes, so nobody may be writing to the source meanwhile;
+/// prepared transactions are waited for. SHALE_DUPLICATE: two rows have the same key. Afterwards
+/// open the tree by its name, and write to it instead of to its changes.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_build_finish(

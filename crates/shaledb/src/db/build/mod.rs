@@ -2,10 +2,12 @@
 
 mod sorter;
 mod entry;
+mod options;
 mod unique;
 mod online;
 
 #[cfg(feature = "fuzz")]
 pub(crate) use entry::split_entry;
 pub use entry::{UniqueRow, entry_of_row};
-pub use online::{BuildOptions, Entries, OnlineBuild};
+pub use online::{Entries, OnlineBuild};
+pub use options::BuildOptions;
