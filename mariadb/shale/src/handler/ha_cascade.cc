@@ -79,6 +79,8 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
 // As the handler of the child: an outer level may be in the middle of one of its rows.
 int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, const uchar *is) {
   RowKeys was = std::move(was_), outer = std::move(is_);
+  std::string row;  // to which the records' long values point
+  row.swap(row_);
   RowWrite write = std::move(row_write_);
   row_write_ = RowWrite();
   std::vector<Online::Change> building = std::move(online_.changes);
@@ -98,6 +100,7 @@ int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, co
   is_ = std::move(outer);
   row_write_ = std::move(write);
   online_.changes = std::move(building);
+  row.swap(row_);
   return error;
 }
 

@@ -245,12 +245,13 @@ int ha_shale::delete_row(const uchar *buf) {
   if (error == 0) error = begin_row();
   if (error != 0) return tell_server(ha_thd(), error);
   row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was_.primary);
+  // Before its children, whose actions may read rows by this handler, and so move long values.
+  if (is_building()) add_building(buf, was_.primary, nullptr, {});
   error = check_children(0, was_, buf, nullptr);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
     error = check_children(index, was_, buf, nullptr);
   }
-  if (error == 0 && is_building()) add_building(buf, was_.primary, nullptr, {});
   error = end_row_of_parent(error, was_, buf, nullptr);
   if (error == 0) count_change(-1);
   return tell_server(ha_thd(), error);
