@@ -34,12 +34,16 @@ ForeignAction action_of(enum_fk_option option) {
   }
 }
 
-// As the table has it, whose letters may be of other case; nullptr: it has none.
-const char *name_in(Field **fields, const std::string &column) {
-  for (; *fields != nullptr; fields++) {
-    if (same_name((*fields)->field_name.str, column)) return (*fields)->field_name.str;
+bool sets_null(const ForeignKey &key) {
+  return key.on_delete == ForeignAction::kSetNull || key.on_update == ForeignAction::kSetNull;
+}
+
+// Whether the first columns of one index may reference those of the other.
+bool fits(const IndexDef &child, const IndexDef &parent, size_t columns) {
+  for (size_t i = 0; i < columns; i++) {
+    if (!may_reference(child.parts[i], parent.parts[i])) return false;
   }
-  return nullptr;
+  return true;
 }
 
 class Reader {
@@ -167,7 +171,9 @@ int Reader::look_at_parent(ForeignKey *key, TableDef *parent, bool *there) {
 // metadata lock is held.
 int Reader::name_columns(ForeignKey *key) {
   for (std::string &column : key->columns) {
-    if (const char *name = name_in(table_.form->field, column)) column = name;
+    // As the table has it, whose letters may be of other case.
+    const Field *field = field_named(table_.form->field, column);
+    if (field != nullptr) column = field->field_name.str;
   }
   TABLE_LIST parent;
   TABLE_SHARE *share = nullptr;
@@ -189,9 +195,9 @@ int Reader::name_columns(ForeignKey *key) {
   }
   const std::string *missing = nullptr;
   for (std::string &column : key->parent_columns) {
-    const char *name = name_in(fields, column);
-    if (name != nullptr) column = name;
-    if (name == nullptr && missing == nullptr) missing = &column;
+    const Field *field = field_named(fields, column);
+    if (field != nullptr) column = field->field_name.str;
+    if (field == nullptr && missing == nullptr) missing = &column;
   }
   if (share != nullptr) tdc_release_share(share);
   const bool to_itself = key->parent == table_.known_as;
@@ -240,19 +246,14 @@ int Reader::check_in_place(const ForeignKey &key, const TableDef *parent) {
     return HA_ERR_GENERIC;
   }
   const IndexDef *other = parent == nullptr ? nullptr : index_with(*parent, key.parent_columns);
-  bool fits = parent == nullptr || other != nullptr;
-  for (size_t i = 0; other != nullptr && i < key.columns.size(); i++) {
-    fits = fits && may_reference(own->parts[i], other->parts[i]);
-  }
-  if (!fits) {
+  const bool serves = other != nullptr && fits(*own, *other, key.columns.size());
+  if (parent != nullptr && !serves) {
     std::string database, table;
     names_of(key.parent, &database, &table);
     my_error(ER_FK_NO_INDEX_PARENT, MYF(0), name, table.c_str());
     return HA_ERR_GENERIC;
   }
-  const bool sets_null = key.on_delete == ForeignAction::kSetNull ||
-                         key.on_update == ForeignAction::kSetNull;
-  for (size_t i = 0; sets_null && i < key.columns.size(); i++) {
+  for (size_t i = 0; sets_null(key) && i < key.columns.size(); i++) {
     if (may_be_null(key.columns[i])) continue;
     my_error(ER_FK_INCORRECT_OPTION, MYF(0), name_.c_str(), name);
     return HA_ERR_GENERIC;
@@ -296,15 +297,13 @@ bool Reader::cascades_null(const ForeignKey &key, const TableDef &parent) const 
 }
 
 bool Reader::may_be_null(const std::string &column) const {
-  const Field *field = field_named(table_.form, column);
+  const Field *field = field_named(table_.form->field, column);
   return field == nullptr || field->real_maybe_null();
 }
 
 // What SET NULL would write.
 int Reader::check_nulls(const ForeignKey &key) {
-  const bool sets_null = key.on_delete == ForeignAction::kSetNull ||
-                         key.on_update == ForeignAction::kSetNull;
-  if (!sets_null) return 0;
+  if (!sets_null(key)) return 0;
   for (const std::string &column : key.columns) {
     if (may_be_null(column)) continue;
     return refuse(key, "with ", "You have defined a SET NULL condition but column '" + column +
@@ -465,9 +464,7 @@ bool fits_children(const std::string &path, const TableDef &def) {
     const bool to_itself = key->child == path;
     if (!to_itself && engine().catalog.read(key->child, &child)) continue;
     const IndexDef *other = index_with(to_itself ? def : child, key->columns);
-    for (size_t i = 0; other != nullptr && i < key->columns.size(); i++) {
-      if (!may_reference(other->parts[i], index->parts[i])) return false;
-    }
+    if (other != nullptr && !fits(*other, *index, key->columns.size())) return false;
   }
   return true;
 }

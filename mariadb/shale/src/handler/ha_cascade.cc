@@ -43,7 +43,7 @@ int ha_shale::too_deep(const ForeignKey &key) {
                       "SHALE: Cannot delete/update rows with cascading foreign key constraints "
                       "that exceed max depth of %u. Please drop extra constraints and try again",
                       kMostLevels);
-  return failed(HA_ERR_FK_DEPTH_EXCEEDED, full_name_of(key.child) + "," + clause_of(key));
+  return failed(HA_ERR_FK_DEPTH_EXCEEDED, told_of(key));
 }
 
 // Follows the rows of one foreign key whose entries begin with a key. `is`: the parent's row as it
@@ -146,11 +146,11 @@ int ha_shale::change_child(const Link &link, TABLE *parent, const uchar *is) {
     if (table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ)) return HA_ERR_INTERNAL_ERROR;
     memcpy(table->record[1], table->record[0], table->s->reclength);
   }
-  const ForeignAction action = is == nullptr ? link.key->on_delete : link.key->on_update;
+  const ForeignAction action = action_of(link, is);
   if (action == ForeignAction::kCascade && is == nullptr) return delete_row(table->record[1]);
   for (size_t i = 0; i < link.key->columns.size(); i++) {
-    Field *field = field_named(table, link.key->columns[i]);
-    Field *from = field_named(parent, link.key->parent_columns[i]);
+    Field *field = field_named(table->field, link.key->columns[i]);
+    Field *from = field_named(parent->field, link.key->parent_columns[i]);
     if (field == nullptr || from == nullptr) return has_child(*link.key);
     if (action == ForeignAction::kSetNull || from->is_null()) {
       if (!field->real_maybe_null()) return has_child(*link.key);

@@ -75,13 +75,13 @@ bool ha_shale::has_children(size_t place) const {
 }
 
 int ha_shale::no_parent(const ForeignKey &key) {
-  const std::string text = full_name_of(key.child) + "," + clause_of(key);
+  const std::string text = told_of(key);
   engine().failed_reference.note("a row has no parent: " + text);
   return failed(HA_ERR_NO_REFERENCED_ROW, text);
 }
 
 int ha_shale::has_child(const ForeignKey &key) {
-  const std::string text = full_name_of(key.child) + "," + clause_of(key);
+  const std::string text = told_of(key);
   engine().failed_reference.note("a row has children: " + text);
   return failed(HA_ERR_ROW_IS_REFERENCED, text);
 }
@@ -136,7 +136,7 @@ int ha_shale::check_parents(size_t place, const RowKeys &keys) {
 // Whether an update changes a referenced column by any bit.
 bool ha_shale::changes_referenced(const Link &link, const uchar *was, const uchar *is) const {
   for (const std::string &column : link.key->parent_columns) {
-    const Field *field = field_named(table, column);
+    const Field *field = field_named(table->field, column);
     if (field == nullptr) continue;
     const bool was_null = field->is_null_in_record(was), is_null = field->is_null_in_record(is);
     if (was_null != is_null) return true;

@@ -30,9 +30,9 @@ bool same_name(const std::string &one, const std::string &other) {
   return my_strcasecmp(system_charset_info, one.c_str(), other.c_str()) == 0;
 }
 
-Field *field_named(const TABLE *table, const std::string &name) {
-  for (Field **field = table->field; *field != nullptr; field++) {
-    if (same_name((*field)->field_name.str, name)) return *field;
+Field *field_named(Field **fields, const std::string &name) {
+  for (; *fields != nullptr; fields++) {
+    if (same_name((*fields)->field_name.str, name)) return *fields;
   }
   return nullptr;
 }
@@ -90,6 +90,10 @@ std::string clause_of(const ForeignKey &key) {
          (database == other_database ? quoted_name(parent) : full_name_of(key.parent)) + " (" +
          list_of(key.parent_columns, true) + ")" + action_of("DELETE", key.on_delete) +
          action_of("UPDATE", key.on_update);
+}
+
+std::string told_of(const ForeignKey &key) {
+  return full_name_of(key.child) + "," + clause_of(key);
 }
 
 const IndexDef *index_with(const TableDef &def, const std::vector<std::string> &columns) {
