@@ -190,6 +190,8 @@ typedef enum {
   SHALE_ACTION_DELETE = 3,
   // As shale_txn_put_unlocked, but only if `changed` has become true.
   SHALE_ACTION_PUT_IF_CHANGED = 4,
+  // As shale_txn_put_unlocked.
+  SHALE_ACTION_PUT_UNLOCKED = 5,
 } shale_action;
 
 // Whether keys of a tree that is built are of one row each, and how an entry's value says which.
@@ -230,6 +232,9 @@ typedef struct shale_ingest shale_ingest;
 // A flag that ends waits for locks. Threads may set it while others wait.
 typedef struct shale_interrupt shale_interrupt;
 
+// A walk through the keys of a shale_round.
+typedef struct shale_keys shale_keys;
+
 // A scan that locks what it passes, rows and gaps, until its transaction ends.
 typedef struct shale_locking_scan shale_locking_scan;
 
@@ -240,12 +245,18 @@ typedef struct shale_prepared shale_prepared;
 // A value that is read in parts.
 typedef struct shale_reader shale_reader;
 
+// The keys that were changed between two snapshots.
+typedef struct shale_round shale_round;
+
 // A position in the rows of a tree as they were at one moment.
 typedef struct shale_scan shale_scan;
 
 // A moment in the commit order at which reads can be repeated. What was there then is kept on disk
 // while the snapshot lives.
 typedef struct shale_snapshot shale_snapshot;
+
+// Tells which rows of a tree have been changed since they were copied.
+typedef struct shale_tracker shale_tracker;
 
 // A named tree: an ordered map from keys to values.
 typedef struct shale_tree shale_tree;
@@ -677,6 +688,62 @@ size_t shale_entry_of_row(const void *key,
                           size_t row_len,
                           void *to,
                           size_t to_len);
+
+// Waits until no transaction, prepared ones too, holds an exclusive lock in the tree: until all
+// have ended that have written to it. SHALE_LOCK_TIMEOUT after `wait_millis`.
+SHALE_MUST_USE
+shale_error *shale_tree_wait_for_writers(const shale_tree *tree,
+                                         uint64_t wait_millis);
+
+// Begins to keep which rows of `source` are changed, so that it can be copied in another form
+// while writers go on. `tree` becomes the handle of a new tree, `name`: whoever changes a row from
+// now on puts its key there too, in the same batch or transaction (SHALE_ACTION_PUT_UNLOCKED),
+// whatever the change is. While this call runs nobody may be changing the source who does not;
+// transactions that have written to it, prepared ones too, are waited for, `wait_millis` at most.
+SHALE_MUST_USE
+shale_error *shale_tracker_new(const shale_tree *source,
+                               const char *name,
+                               uint64_t wait_millis,
+                               shale_tracker **tracker,
+                               shale_tree **tree);
+
+// Waits for those who have written to the source or to the tree of changes, as by
+// shale_tree_wait_for_writers.
+SHALE_MUST_USE shale_error *shale_tracker_wait(const shale_tracker *tracker, uint64_t wait_millis);
+
+// The snapshot that the copy has: at first what it begins with, later what the last round has
+// ended with.
+SHALE_MUST_USE
+shale_error *shale_tracker_copied(const shale_tracker *tracker,
+                                  shale_snapshot **snapshot);
+
+// What was changed since shale_tracker_copied, up to `snapshot`. While rounds have many keys, begin
+// them with a `flush` of the tree of changes, so that the next one reads none of them again. The
+// last one is begun without, when nobody writes and shale_tracker_wait has ended.
+SHALE_MUST_USE
+shale_error *shale_round_begin(const shale_tracker *tracker,
+                               bool flush,
+                               shale_round **round,
+                               shale_snapshot **snapshot);
+
+// Begins a walk through the keys of a round, ascending. There may be several, one after the other.
+SHALE_MUST_USE shale_error *shale_round_keys(const shale_round *round, shale_keys **keys);
+
+// The next key, valid until the next call; NULL: there is none.
+SHALE_MUST_USE shale_error *shale_keys_next(shale_keys *keys, const void **key, size_t *key_len);
+
+// Ends a walk.
+void shale_keys_free(shale_keys *keys);
+
+// The copy has what the round has. Frees the round, after an error too; the copy is of no use then.
+SHALE_MUST_USE shale_error *shale_round_end(shale_tracker *tracker, shale_round *round);
+
+// Gives a round up; its keys come again in the next one.
+void shale_round_free(shale_round *round);
+
+// Ends it, and drops the tree of changes. Hold writers off meanwhile: who then writes there gets
+// SHALE_NO_SUCH_TREE.
+void shale_tracker_free(shale_tracker *tracker);
 
 // From now on `callback` is told of waits for locks, once for each transaction that is in the way:
 // before a wait begins, and about every 50 milliseconds while it lasts. The thread that waits

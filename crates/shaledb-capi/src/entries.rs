@@ -24,6 +24,8 @@ pub enum shale_action {
     SHALE_ACTION_DELETE = 3,
     /// As shale_txn_put_unlocked, but only if `changed` has become true.
     SHALE_ACTION_PUT_IF_CHANGED = 4,
+    /// As shale_txn_put_unlocked.
+    SHALE_ACTION_PUT_UNLOCKED = 5,
 }
 
 use shale_action::*;
@@ -35,6 +37,7 @@ fn action_of(number: c_int) -> Result<Action, Fail> {
         n if n == SHALE_ACTION_INSERT_OR_SHARE as c_int => Ok(Action::Insert(LockMode::Shared)),
         n if n == SHALE_ACTION_DELETE as c_int => Ok(Action::Delete),
         n if n == SHALE_ACTION_PUT_IF_CHANGED as c_int => Ok(Action::PutIfChanged),
+        n if n == SHALE_ACTION_PUT_UNLOCKED as c_int => Ok(Action::PutUnlocked),
         other => Err(Fail::Argument(format!("{other} is no action"))),
     }
 }

@@ -42,6 +42,7 @@ pub mod scan;
 pub mod ingest;
 
 pub mod build;
+pub mod changes;
 
 pub mod txn;
 

@@ -23,7 +23,10 @@ pub use api::{
 };
 #[cfg(feature = "fuzz")]
 pub(crate) use build::split_entry;
-pub use build::{BuildOptions, Entries, OnlineBuild, UniqueRow, entry_of_row};
+pub use build::{
+    BuildOptions, ChangeRound, ChangeTracker, ChangedKeys, Entries, OnlineBuild, UniqueRow,
+    entry_of_row,
+};
 pub use lifecycle::{VerifyProgress, VerifyReport};
 pub use options::{Background, OpenOptions, WriteOptions};
 pub use transaction::{

@@ -3,9 +3,12 @@
 mod sorter;
 mod entry;
 mod options;
+mod writers;
+mod changes;
 mod unique;
 mod online;
 
+pub use changes::{ChangeRound, ChangeTracker, ChangedKeys};
 #[cfg(feature = "fuzz")]
 pub(crate) use entry::split_entry;
 pub use entry::{UniqueRow, entry_of_row};

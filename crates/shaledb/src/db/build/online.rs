@@ -7,10 +7,12 @@
 //! the tree. For a tree of unique keys writers write to another one beside it: `unique`.
 //! docs/decisions/0013-online-index-builds.md has the reasons.
 
+use super::changes::drop_unfinished;
 use super::entry::entry_of_row;
 use super::options::BuildOptions;
 use super::sorter::Sorter;
 use super::unique::Unique;
+use super::writers::wait_for_writers;
 use crate::base::config::TreeConfig;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
@@ -18,10 +20,6 @@ use crate::base::sync::Arc;
 use crate::db::api::{Ingest, ScanOptions, Snapshot, Tree};
 use crate::db::core::Core;
 use crate::write::ops::check_bounds;
-use std::time::Duration;
-
-/// How long to sleep between two looks whether writers have ended, in nanoseconds.
-const LOOK_NANOS: u64 = 1_000_000;
 
 /// What is added to the name of a unique tree for that of its changes.
 const CHANGES_SUFFIX: &str = ".changes";
@@ -131,8 +129,8 @@ impl Tree {
     ///
     /// # The caller's part
     /// While this call runs nobody may be changing the source who does not write to the new tree:
-    /// hold writers off for the moment, by a lock that each takes to read. Transactions that hold
-    /// locks in the source, prepared ones too, are waited for; batches and optimistic transactions
+    /// hold writers off for the moment, by a lock that each takes to read. Transactions that have
+    /// written to the source, prepared ones too, are waited for; batches and optimistic transactions
     /// cannot be seen. A build is dropped under the same lock: who then writes to its tree gets
     /// [`Error::NoSuchTree`].
     ///
@@ -207,34 +205,10 @@ impl OnlineBuild {
         &self.tree.handle.core
     }
 
-    /// Waits until no transaction holds a lock in the source, or has written changes.
+    /// Waits for all who have written to the source, or have written changes.
     fn wait_for_writers(&self) -> Result<()> {
-        let core = self.core();
-        let ids = [self.source.id(), self.tree().id()];
-        let clock = &core.env.clock;
-        let started = clock.now_nanos();
-        loop {
-            let mut holder = None;
-            core.locks.each(&mut |txn, lock, waits| {
-                if ids.contains(&lock.tree) && !waits {
-                    holder = Some(txn);
-                }
-                holder.is_none()
-            });
-            let Some(holder) = holder else { return Ok(()) };
-            let waited = Duration::from_nanos(clock.now_nanos() - started);
-            if waited >= self.options.writers_wait {
-                let lock = format!(
-                    "the end of all who have locks in tree `{}`, to build `{}`",
-                    self.source.name(),
-                    self.tree.name()
-                );
-                let waited_millis = waited.as_millis() as u64;
-                return Err(Error::LockTimeout { lock, holder, waited_millis });
-            }
-            core.check_writable()?;
-            clock.sleep_nanos(LOOK_NANOS);
-        }
+        let trees = [&self.source, self.tree()];
+        wait_for_writers(self.core(), &trees, self.options.writers_wait)
     }
 
     /// The tree that those who change the source write to: the new one or, of a unique build, that
@@ -253,7 +227,7 @@ impl OnlineBuild {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn tree(&self) -> &Tree {
-        self.unique.as_ref().map_or(&self.tree, |unique| &unique.changes)
+        self.unique.as_ref().map_or(&self.tree, |unique| &unique.changes.tree)
     }
 
     /// A snapshot of what the source has now, for who gives entries by [`OnlineBuild::add`]: all of
@@ -585,16 +559,8 @@ impl Drop for OnlineBuild {
     fn drop(&mut self) {
         self.sorter = None;
         self.run = None;
-        let changes = self.unique.iter().map(|unique| &unique.changes);
-        let trees = std::iter::once(&self.tree).chain(changes);
-        let unfinished = trees.filter(|tree| tree.inner.is_building() && !tree.inner.is_dropped());
-        let names: Vec<&str> = unfinished.map(Tree::name).collect();
-        if names.is_empty() {
-            return;
-        }
-        // A failure leaves it to the next open.
-        if let Err(error) = self.core().change_trees(&[], &names) {
-            tracing::warn!(%error, ?names, "trees of a build could not be dropped");
-        }
+        let changes = self.unique.iter().map(|unique| &unique.changes.tree);
+        let trees: Vec<&Tree> = std::iter::once(&self.tree).chain(changes).collect();
+        drop_unfinished(&trees);
     }
 }

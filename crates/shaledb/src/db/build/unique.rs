@@ -9,15 +9,14 @@
 //! A key that several rows have at the end of a round is a *doubt*: it may be on its way from one
 //! row to another. A later round decides it. What is in doubt when the build ends is a duplicate.
 
+use super::changes::Rounds;
 use super::entry::{UniqueRow, split_entry};
 use super::sorter::Sorter;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
-use crate::base::sync::Arc;
-use crate::db::api::{Batch, Ingest, Snapshot, Tree};
+use crate::db::api::{Batch, Ingest, Tree};
 use crate::db::options::WriteOptions;
-use crate::read::{Changes, Value};
-use crate::version::edit::TreeEdit;
+use crate::read::Value;
 use std::collections::BTreeMap;
 
 /// The most rows of keys in doubt: more are no rows on their way.
@@ -32,12 +31,10 @@ type Owners = BTreeMap<Vec<u8>, Vec<u8>>;
 /// The part of a build that a unique tree needs besides.
 pub(super) struct Unique {
     /// Where writers put and delete entries of (key, row).
-    pub changes: Tree,
+    pub changes: Rounds,
     row: UniqueRow,
     /// Whether the rows of the scan are in the tree.
     has_rows: bool,
-    /// The tree has all changes up to this one.
-    after: SeqNo,
     doubts: BTreeMap<Vec<u8>, Owners>,
 }
 
@@ -50,7 +47,8 @@ struct Touched {
 
 impl Unique {
     pub fn new(changes: Tree, row: UniqueRow, seq: SeqNo) -> Unique {
-        Unique { changes, row, has_rows: false, after: seq, doubts: BTreeMap::new() }
+        let changes = Rounds::new(changes, seq);
+        Unique { changes, row, has_rows: false, doubts: BTreeMap::new() }
     }
 
     /// Whether the rows of the scan have been put into the tree, so that it is too late for more.
@@ -99,29 +97,15 @@ impl Unique {
             "`{}` in tree `{}` is no entry of (key, row), or its value is of another row: put and \
              delete there under keys that entry_of_row makes",
             entry.escape_ascii(),
-            self.changes.name()
+            self.changes.tree.name()
         ))
     }
 
     /// Brings the tree to what was committed by now; answers how many entries have changed. With a
     /// `flush` of the changes the next round reads none of them again.
     pub fn round(&mut self, tree: &Tree, flush: bool) -> Result<u64> {
-        let core = tree.core();
-        let _held = core.hold_compactions(&self.changes.inner)?;
-        if flush {
-            core.flush(Some(&self.changes.inner))?;
-        }
-        let snapshot = Snapshot::take(core);
-        let state = self.changes.inner.state.load_full();
-        // A tree that was dropped has no changes any more.
-        self.changes.check()?;
-        let has_ranges = |memtable: &Arc<_>| crate::memtable::Memtable::has_range_deletes(memtable);
-        if state.version.has_range_deletes() || state.memtables().any(has_ranges) {
-            let name = self.changes.name();
-            let what = format!("a range of tree `{name}` was deleted; delete entry by entry there");
-            return Err(Error::InvalidArgument(what));
-        }
-        let mut changes = Changes::new(&state, self.after, snapshot.seq(), core.clone());
+        let round = self.changes.begin(flush)?;
+        let mut changes = round.changes();
         let (mut batch, mut key, mut count) = (Batch::new(), Vec::new(), 0);
         let mut touched: Option<Touched> = None;
         while changes.step()? {
@@ -158,8 +142,8 @@ impl Unique {
             self.decide(tree, last, &mut batch)?;
         }
         batch.write(&tree.handle, WriteOptions::default())?;
-        self.after = snapshot.seq();
-        self.forget_taken()?;
+        drop(changes);
+        self.changes.end(round)?;
         Ok(count)
     }
 
@@ -195,19 +179,6 @@ impl Unique {
             }
         }
         Ok(())
-    }
-
-    /// Takes tables out of the tree of changes that have nothing which the built tree lacks.
-    fn forget_taken(&self) -> Result<()> {
-        let inner = &self.changes.inner;
-        let version = inner.state.load().version.clone();
-        let taken = version.tables().filter(|(_, table)| table.meta.max_seq <= self.after);
-        let removed: Vec<_> = taken.map(|(level, table)| (level, table.meta.id)).collect();
-        if removed.is_empty() {
-            return Ok(());
-        }
-        let edit = TreeEdit { tree: inner.id, removed, ..TreeEdit::default() };
-        self.changes.core().install(inner, edit, &[])
     }
 
     /// Whether each key has one row now.

@@ -21,7 +21,7 @@ impl Core {
     /// its build if it `ends` with that. All that the tree has is newer than that. After an error
     /// nothing has changed, and the tables are gone.
     pub fn put_beneath(
-        &self,
+        self: &Arc<Core>,
         tree: &Arc<TreeCore>,
         mut run: Vec<TableMeta>,
         seq: SeqNo,
@@ -39,7 +39,12 @@ impl Core {
         result
     }
 
-    fn try_put_beneath(&self, tree: &Arc<TreeCore>, run: Vec<TableMeta>, ends: bool) -> Result<()> {
+    fn try_put_beneath(
+        self: &Arc<Core>,
+        tree: &Arc<TreeCore>,
+        run: Vec<TableMeta>,
+        ends: bool,
+    ) -> Result<()> {
         assert!(is_run(&run), "tables of a run are in order and disjoint");
         if ends {
             // The run has rows that were committed meanwhile: they are not to outlive the log.
@@ -69,9 +74,9 @@ impl Core {
     }
 
     /// Keeps others from compacting a tree, and waits until none does.
-    pub fn hold_compactions(&self, tree: &TreeCore) -> Result<Held<'_>> {
+    pub fn hold_compactions(self: &Arc<Core>, tree: &TreeCore) -> Result<Held> {
         self.sched.lock().held.insert(tree.id);
-        let held = Held { core: self, tree: tree.id };
+        let held = Held { core: self.clone(), tree: tree.id };
         self.wait_until(|| {
             tree.is_dropped() || self.sched.lock().busy.get(&tree.id).is_none_or(|b| b.is_empty())
         })?;
@@ -98,14 +103,14 @@ fn make_room_below(version: &Version) -> Result<TreeEdit> {
 }
 
 /// Keeps others from compacting a tree until it is dropped.
-pub(crate) struct Held<'a> {
-    core: &'a Core,
+pub(crate) struct Held {
+    core: Arc<Core>,
     tree: TreeId,
 }
 
-impl Drop for Held<'_> {
+impl Drop for Held {
     fn drop(&mut self) {
-        let core = self.core;
+        let core = &self.core;
         core.sched.lock().held.remove(&self.tree);
         core.sched.want_look(self.tree);
         core.sched.wake_all();

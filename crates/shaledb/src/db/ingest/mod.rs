@@ -4,5 +4,6 @@ mod run_writer;
 mod install;
 mod beneath;
 
+pub(crate) use beneath::Held;
 pub(crate) use install::IngestPart;
 pub(crate) use run_writer::RunWriter;

@@ -23,6 +23,8 @@ pub enum Action {
     Delete,
     /// As [`Transaction::put_unlocked`], but only if the call has found a change: see [`Watch`].
     PutIfChanged,
+    /// As [`Transaction::put_unlocked`].
+    PutUnlocked,
 }
 
 /// One operation of [`Transaction::apply`].
@@ -131,6 +133,10 @@ impl Transaction {
                 Action::Delete => self.delete(tree, key).map(|()| None)?,
                 Action::Insert(LockMode::Exclusive) => self.insert(tree, key, value)?,
                 Action::Insert(LockMode::Shared) => self.insert_or_share(tree, key, value)?,
+                Action::PutUnlocked => {
+                    self.put_unlocked(tree, key, value)?;
+                    continue;
+                }
                 Action::PutIfChanged => {
                     if watch.as_ref().is_some_and(|watch| watch.changed) {
                         self.put_unlocked(tree, key, value)?;
