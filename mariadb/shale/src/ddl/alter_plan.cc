@@ -27,6 +27,15 @@ constexpr alter_table_operations kInstant =
 constexpr alter_table_operations kIndexes =
     ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX |
     ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
+// Changes for which rows are stored anew.
+constexpr alter_table_operations kRebuild =
+    ALTER_STORED_COLUMN_TYPE | ALTER_VIRTUAL_COLUMN_TYPE | ALTER_COLUMN_NOT_NULLABLE |
+    ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX | ALTER_ADD_STORED_GENERATED_COLUMN |
+    ALTER_STORED_GCOL_EXPR | ALTER_COLUMN_VCOL | ALTER_ADD_CHECK_CONSTRAINT |
+    ALTER_RECREATE_TABLE;
+
+// Values that differ each time they are computed, so that a row is never found again by them.
+constexpr uint kRandom = VCOL_NON_DETERMINISTIC | VCOL_NEXTVAL | VCOL_AUTO_INC | VCOL_IMPOSSIBLE;
 
 // Each row names its form, and every open table knows them all.
 constexpr size_t kMostForms = 128;
@@ -49,9 +58,13 @@ class Planner {
   const char *refusal();
   const char *statement_refusal() const;
   void map_columns();
-  const char *primary_refusal() const;
-  const char *columns_refusal();
-  const char *new_column_refusal(Field *field, const ColumnDef &column) const;
+  const char *statement_rebuild() const;
+  const char *primary_rebuild() const;
+  const char *columns_rebuild();
+  const char *new_column_rebuild(Field *field, const ColumnDef &column) const;
+  const char *rebuild_refusal() const;
+  const char *rebuilt_column_refusal(const Field *field, const Create_field *column) const;
+  void plan_rebuild();
   bool same_part(const KEY_PART_INFO &was, const KEY_PART_INFO &is) const;
   bool same_key(const KEY &was, const KEY &is) const;
   const KEY *old_key_of(unsigned number) const;
@@ -68,8 +81,7 @@ class Planner {
 const char *Planner::statement_refusal() const {
   alter_table_operations flags = info_->handler_flags;
   const HA_CREATE_INFO *create = info_->create_info;
-  if ((flags & ALTER_RECREATE_TABLE) != 0) return "a rebuild was asked for";
-  if ((flags & ~(kInstant | kIndexes)) != 0) return "the stored rows or the primary key change";
+  if ((flags & ~(kInstant | kIndexes | kRebuild)) != 0) return "the server alone can do that";
   if (altered_->versioned() || table_->versioned()) return "the table is system-versioned";
   bool was_sequence = table_->s->table_type == TABLE_TYPE_SEQUENCE;
   if (was_sequence || create->sequence) return "it is a sequence";
@@ -78,6 +90,13 @@ const char *Planner::statement_refusal() const {
   if (info_->ignore && (flags & ALTER_ADD_UNIQUE_INDEX) != 0) {
     return "IGNORE leaves rows out";
   }
+  return nullptr;
+}
+
+const char *Planner::statement_rebuild() const {
+  const alter_table_operations flags = info_->handler_flags & kRebuild;
+  if ((flags & ALTER_RECREATE_TABLE) != 0) return "a rebuild was asked for";
+  if (flags != 0) return "the stored rows or the primary key change";
   if (codec_of(altered_->s->option_struct) != was_.codec) {
     return "COMPRESSION changes, for which all data is written anew";
   }
@@ -120,7 +139,7 @@ bool Planner::same_key(const KEY &was, const KEY &is) const {
   return true;
 }
 
-const char *Planner::primary_refusal() const {
+const char *Planner::primary_rebuild() const {
   uint before = table_->s->primary_key, after = altered_->s->primary_key;
   bool hidden = before == MAX_KEY && after == MAX_KEY;
   if (hidden) return nullptr;
@@ -131,7 +150,7 @@ const char *Planner::primary_refusal() const {
   return "the primary key changes, by which rows are stored";
 }
 
-const char *Planner::new_column_refusal(Field *field, const ColumnDef &column) const {
+const char *Planner::new_column_rebuild(Field *field, const ColumnDef &column) const {
   if ((field->flags & AUTO_INCREMENT_FLAG) != 0) return "a new column numbers the rows";
   const Virtual_column_info *value = field->default_value;
   if (value != nullptr && (value->flags & ~uint(VCOL_SESSION_FUNC | VCOL_TIME_FUNC)) != 0) {
@@ -141,7 +160,7 @@ const char *Planner::new_column_refusal(Field *field, const ColumnDef &column) c
   return nullptr;
 }
 
-const char *Planner::columns_refusal() {
+const char *Planner::columns_rebuild() {
   TableDef &def = plan_.def;
   const std::vector<ColumnDef> &last = was_.forms.back();
   KeyCodec primary(altered_, altered_->s->primary_key, nullptr);
@@ -160,7 +179,7 @@ const char *Planner::columns_refusal() {
         return "a column is stored in another form";
       }
     } else {
-      if (const char *why = new_column_refusal(field, column)) return why;
+      if (const char *why = new_column_rebuild(field, column)) return why;
       column.id = def.next_column_id++;
       InstantDefault value = RowCodec::default_of(altered_, field, altered_->record[0]);
       value.column_id = column.id;
@@ -231,13 +250,81 @@ void Planner::plan_indexes() {
   describe_indexes(altered_, &def);
 }
 
+// Rows and trees begin anew: of the old ones only the numbers are known, which are not used again.
+void Planner::plan_rebuild() {
+  TableDef &def = plan_.def;
+  KeyCodec primary(altered_, altered_->s->primary_key, nullptr);
+  def.forms.assign(1, RowCodec::columns_of(altered_, &primary));
+  for (ColumnDef &column : def.forms[0]) column.id = def.next_column_id++;
+  def.defaults.clear();
+  def.hidden_key = altered_->s->primary_key == MAX_KEY;
+  def.codec = codec_of(altered_->s->option_struct);
+  def.dictionary = has_dictionary(altered_->s->option_struct);
+  def.indexes.clear();
+  auto add = [&](unsigned number) {
+    const char *name = number == MAX_KEY ? "" : altered_->key_info[number].name.str;
+    def.indexes.push_back({def.next_index_id++, name});
+    plan_.added.push_back(number);
+  };
+  add(altered_->s->primary_key);
+  for (uint number = 0; number < altered_->s->keys; number++) {
+    if (number != altered_->s->primary_key) add(number);
+  }
+  for (const IndexDef &index : was_.indexes) plan_.dropped.push_back(index.id);
+  describe_indexes(altered_, &def);
+}
+
+const char *Planner::rebuilt_column_refusal(const Field *field,
+                                            const Create_field *column) const {
+  const Field *was = column->field;
+  const bool numbers = (field->flags & AUTO_INCREMENT_FLAG) != 0;
+  if (numbers && (was == nullptr || (was->flags & AUTO_INCREMENT_FLAG) == 0)) {
+    return "a column begins to number the rows";
+  }
+  const Virtual_column_info *made = field->vcol_info;
+  if (made == nullptr && was == nullptr) made = field->default_value;
+  if (made != nullptr && (made->flags & kRandom) != 0) return "a value differs each time";
+  if (field->vcol_info == nullptr && was != nullptr && !was->stored_in_db()) {
+    return "a column becomes a stored one";
+  }
+  const partition_info *partitions = table_->part_info;
+  if (partitions != nullptr && was != nullptr && !was->is_equal(*column) &&
+      bitmap_is_set(&partitions->full_part_field_set, was->field_index)) {
+    return "a column changes by which rows are in partitions";
+  }
+  return nullptr;
+}
+
+const char *Planner::rebuild_refusal() const {
+  if (info_->ignore) return "IGNORE leaves rows out, or changes values";
+  if ((info_->handler_flags & ALTER_ADD_FOREIGN_KEY) != 0) return "a foreign key is added";
+  const uint before = table_->s->primary_key, after = altered_->s->primary_key;
+  if (after == MAX_KEY && before != MAX_KEY) return "there is no primary key any more";
+  if (table_->part_info != nullptr && primary_rebuild() != nullptr) {
+    return "the primary key of a partitioned table changes";
+  }
+  List_iterator_fast<Create_field> columns(info_->alter_info->create_list);
+  for (Field **field = altered_->field; *field != nullptr; field++) {
+    if (const char *why = rebuilt_column_refusal(*field, columns++)) return why;
+  }
+  return nullptr;
+}
+
 const char *Planner::refusal() {
   if (const char *why = statement_refusal()) return why;
   map_columns();
-  if (const char *why = primary_refusal()) return why;
-  if (const char *why = columns_refusal()) return why;
-  plan_indexes();
+  plan_.rebuild = statement_rebuild();
+  if (plan_.rebuild == nullptr) plan_.rebuild = primary_rebuild();
+  if (plan_.rebuild == nullptr) plan_.rebuild = columns_rebuild();
+  if (plan_.rebuild == nullptr) {
+    plan_indexes();
+  } else {
+    if (const char *why = rebuild_refusal()) return why;
+    plan_.def = was_;
+    plan_rebuild();
+  }
   for (unsigned number : plan_.added) {
+    if (number == MAX_KEY) continue;
     const KEY &key = altered_->key_info[number];
     // Its index alone does not tell which rows are in each other's way.
     if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.without_overlaps) {

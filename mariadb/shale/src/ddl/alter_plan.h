@@ -1,4 +1,4 @@
-// What ALTER TABLE makes of a table's definition, if it can be done without copying the table.
+// What ALTER TABLE makes of a table's definition, if it can be done in place.
 #pragma once
 
 #include "codec/table_def.h"
@@ -12,9 +12,12 @@ class Alter_inplace_info;
 namespace shale_sql {
 
 struct AlterPlan {
-  const char *refusal = nullptr;  // why the table has to be copied
+  const char *refusal = nullptr;  // why the table has to be copied by the server
+  const char *rebuild = nullptr;  // why all its trees are made anew; nullptr: they stay
   TableDef def;                   // of after
-  std::vector<unsigned> added;    // indexes of the altered table that have to be built
+  // Indexes of the altered table that have to be built. With a rebuild the first is the primary key
+  // (MAX_KEY: the hidden one).
+  std::vector<unsigned> added;
   std::vector<uint32_t> dropped;  // ids of those that go
 };
 

@@ -99,6 +99,28 @@ bool refuses_to_alter(const AlteredTable &table, const Constraints &constraints)
   return false;
 }
 
+bool changes_columns_of_keys(const AlteredTable &table) {
+  Columns linked;
+  for (bool is_child : {true, false}) {
+    const Side side = side_of(table, Constraints(), is_child);
+    for (const ForeignKeys::Shared &key : side.keys) {
+      const Columns &columns = side.columns_of(*key);
+      linked.insert(linked.end(), columns.begin(), columns.end());
+    }
+  }
+  List_iterator_fast<Create_field> all(
+      const_cast<List<Create_field> &>(table.statement->create_list));
+  while (const Create_field *is = all++) {
+    if (is->field == nullptr) continue;
+    const bool nullable = (is->flags & NOT_NULL_FLAG) == 0;
+    if (is->field->is_equal(*is) && nullable == is->field->real_maybe_null()) continue;
+    for (const std::string &column : linked) {
+      if (same_name(is->field->field_name.str, column)) return true;
+    }
+  }
+  return false;
+}
+
 ForeignKeys::Change change_of(const AlteredTable &table, const Constraints &constraints) {
   ForeignKeys::Change change;
   change.gone = constraints.gone;

@@ -1,5 +1,5 @@
-// Writers go on with the table's old definition. By both definitions an entry of a new index must
-// have the same bytes.
+// Writers go on with the table's old definition. They make the entries of a new index only if these
+// have the same bytes by both definitions.
 
 #include "ddl/online.h"
 
@@ -10,9 +10,6 @@
 namespace shale_sql {
 
 namespace {
-
-constexpr const char *kOfChanged =
-    "an index of columns that change is built while nothing is written";
 
 // The column of the table that this one of the altered table is; nullptr: it is a new one.
 Field *old_column(Alter_inplace_info *info, uint number) {
@@ -31,47 +28,52 @@ KEY_PART_INFO part_over(const KEY_PART_INFO &part, const Field *column) {
   return over;
 }
 
-const char *part_refusal(TABLE *table, TABLE *altered, Alter_inplace_info *info,
-                         const KEY_PART_INFO &part) {
+bool has_same_bytes(TABLE *table, TABLE *altered, Alter_inplace_info *info,
+                    const KEY_PART_INFO &part) {
   const Field *is = altered->field[part.fieldnr - 1];
   const Field *was = old_column(info, part.fieldnr - 1);
   // Who writes has virtual columns computed only if its own indexes need them.
-  if (!is->stored_in_db()) return "an index of virtual columns is built while nothing is written";
-  if (was == nullptr || !was->stored_in_db() || was->real_type() != is->real_type() ||
-      was->pack_length() != is->pack_length() || was->charset() != is->charset()) {
-    return kOfChanged;
+  if (was == nullptr || !is->stored_in_db() || !was->stored_in_db() ||
+      was->real_type() != is->real_type() || was->pack_length() != is->pack_length() ||
+      was->charset() != is->charset()) {
+    return false;
   }
   PartDef before = part_of(table, part_over(part, was));
   const PartDef after = part_of(altered, part);
   before.column = after.column;
-  return before == after ? nullptr : kOfChanged;
+  return before == after;
 }
 
-const char *key_refusal(TABLE *table, TABLE *altered, Alter_inplace_info *info, const KEY &key) {
+bool has_same_bytes(TABLE *table, TABLE *altered, Alter_inplace_info *info, const KEY &key) {
   for (uint part = 0; part < key.user_defined_key_parts; part++) {
-    if (const char *why = part_refusal(table, altered, info, key.key_part[part])) return why;
+    if (!has_same_bytes(table, altered, info, key.key_part[part])) return false;
   }
-  return nullptr;
+  return true;
 }
 
 }  // namespace
 
-const char *why_alone(TABLE *table, TABLE *altered, Alter_inplace_info *info,
-                      const AlterPlan &plan) {
+const char *why_alone(Alter_inplace_info *info, const AlterPlan &plan) {
+  if (plan.added.empty()) return nullptr;
   if ((info->create_info->used_fields & HA_CREATE_USED_AUTO) != 0) {
     return "AUTO_INCREMENT= is set above all that is in the table";
   }
+  return nullptr;
+}
+
+bool writers_make_entries(TABLE *table, TABLE *altered, Alter_inplace_info *info,
+                          const AlterPlan &plan) {
+  if (plan.rebuild != nullptr) return false;
   // Entries have the primary key too.
   const uint primary = altered->s->primary_key;
-  if (primary != MAX_KEY) {
-    if (const char *why = key_refusal(table, altered, info, altered->key_info[primary])) return why;
+  if (primary != MAX_KEY && !has_same_bytes(table, altered, info, altered->key_info[primary])) {
+    return false;
   }
   for (unsigned number : plan.added) {
     const KEY &key = altered->key_info[number];
-    if ((key.flags & HA_NOSAME) != 0) return "a unique index is built while nothing is written";
-    if (const char *why = key_refusal(table, altered, info, key)) return why;
+    if ((key.flags & HA_NOSAME) != 0 || !has_same_bytes(table, altered, info, key)) return false;
   }
-  return nullptr;
+  return true;
 }
 
 std::vector<KEY_PART_INFO> parts_over(TABLE *table, TABLE *altered, Alter_inplace_info *info,

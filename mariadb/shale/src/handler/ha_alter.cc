@@ -2,8 +2,8 @@
 //
 // New trees are made and filled before the catalog changes, old ones are dropped after it. The one
 // write of the catalog is the switch: by the version in it recovery knows which .frm is right.
-// Others may write while trees are filled if ddl/online.h says so, and then write there too
-// (ha_online.cc): docs/decisions/0013.
+// Others may write while trees are filled, and then write there too, or tell which rows they change
+// (ddl/online.h, ha_online.cc): docs/decisions/0013.
 
 #include "handler/ha_shale.h"
 
@@ -18,69 +18,89 @@
 #include "engine/trees.h"
 #include "load/index_filler.h"
 #include "txn/in_doubt.h"
+#include "txn/trx.h"
 
 using namespace shale_sql;
 
 namespace {
 
-// How long a build waits for others' locks before it looks whether the statement was killed.
+// How long others' locks are waited for before it is asked whether the statement was killed.
 constexpr unsigned long kAskMillis = 100;
 
 class AlterContext final : public inplace_alter_handler_ctx {
  public:
-  AlterContext(std::string path, AlterPlan plan, TableDef was)
+  AlterContext(std::string path, AlterPlan plan, std::shared_ptr<const TableDef> was)
       : path(std::move(path)), plan(std::move(plan)), was(std::move(was)) {}
 
   std::string path;
   AlterPlan plan;
-  std::vector<NewIndex> indexes;  // those of plan.added
-  uint64_t above = 0;             // the automatic numbers, if the statement sets the next
-  uint64_t seen_from = 0;         // the new trees show what snapshots show from that count on
-  TableDef was;
+  std::vector<NewIndex> indexes;          // those of plan.added
+  std::shared_ptr<ChangedRows> changed;   // nullptr: writers make the entries, or are held off
+  std::unique_ptr<IndexFiller> filler;
+  uint64_t above = 0;                     // the automatic numbers, if the statement sets the next
+  uint64_t seen_from = 0;  // the new trees show what snapshots show from that count on
+  std::shared_ptr<const TableDef> was;
   Constraints constraints;
 
   AlteredTable altered(THD *thd, const Alter_info *statement) const {
-    return {thd, statement, path, &was, &plan.def};
+    return {thd, statement, path, was.get(), &plan.def};
+  }
+  Alteration alteration(THD *thd, TABLE *table, TABLE *altered, Alter_inplace_info *info) const {
+    auto is = std::make_shared<const TableDef>(plan.def);
+    return {thd, table, altered, info, was, is, plan.rebuild != nullptr, plan.added};
   }
 };
 
-// Waits for those who have locks, as of a transaction that is prepared and has lost its connection.
-Error begin_build(THD *thd, const shale_tree *source, const TableDef &def, NewIndex *index) {
+// Calls `wait`, which takes milliseconds, until nobody is waited for any more.
+template <typename Wait>
+Error wait_for_writers(THD *thd, Wait wait) {
   const unsigned long most = settings::lock_wait_millis(thd);
   for (unsigned long waited = 0;; waited += kAskMillis) {
-    BuildHandle build;
-    TreeHandle tree;
-    Error error = begin_build(source, index->name, def.codec, def.dictionary,
-                              std::min(kAskMillis, most), &build, &tree);
-    if (!error) {
-      index->build =
-          std::make_shared<IndexBuild>(index->name, std::move(build), std::move(tree));
-      return 0;
-    }
-    if (error != HA_ERR_LOCK_WAIT_TIMEOUT || waited + kAskMillis >= most) return error;
+    Error error = wait(std::min(kAskMillis, most));
+    if (error != HA_ERR_LOCK_WAIT_TIMEOUT) return error;
     if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+    if (waited + kAskMillis >= most) {
+      return error;
+    }
   }
 }
 
-// Makes the trees. Entries of unique keys do not tell their rows, which a build relies on: their
-// trees are filled while nothing is written, and only wait for locks as a build does.
-Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, AlterContext *context) {
+// Makes the trees, once those have ended who have written to the table: transactions that are
+// prepared, and have lost their connection and with it the metadata lock.
+Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, bool builds,
+                    AlterContext *context) {
   const TableDef &def = context->plan.def;
+  std::vector<NewIndex> &indexes = context->indexes;
+  std::vector<std::string> names;
   for (unsigned number : context->plan.added) {
-    NewIndex index;
-    index.number = number;
-    index.name = tree_name(def.table_id, index_of(def, altered, number)->id);
-    Error error = begin_build(thd, source, def, &index);
-    if (!error && (altered->key_info[number].flags & HA_NOSAME) != 0) {
-      index.build.reset();
-      std::vector<TreeHandle> made;
-      error = create_trees({index.name}, def.codec, def.dictionary, &made);
-      if (!error) index.tree = std::move(made[0]);
-    }
-    if (error) return error;
-    context->indexes.push_back(std::move(index));
+    const uint32_t id =
+        number == MAX_KEY ? def.indexes[0].id : index_of(def, altered, number)->id;
+    indexes.push_back({number, tree_name(def.table_id, id), nullptr, nullptr});
+    names.push_back(indexes.back().name);
   }
-  return 0;
+  if (names.empty()) return 0;
+  Error error = wait_for_writers(thd, [&](unsigned long millis) {
+    return consume_error(shale_tree_wait_for_writers(source, millis));
+  });
+  if (error) {
+    indexes.clear();
+    return error;
+  }
+  for (size_t i = 0; builds && !error && i < indexes.size(); i++) {
+    BuildHandle build;
+    TreeHandle tree;
+    error = begin_build(source, names[i], def.codec, def.dictionary, kAskMillis, &build, &tree);
+    if (error) break;
+    indexes[i].build = std::make_shared<IndexBuild>(names[i], std::move(build), std::move(tree));
+  }
+  if (builds || error) return error;
+  std::vector<TreeHandle> made;
+  if ((error = create_trees(names, def.codec, def.dictionary, &made))) {
+    indexes.clear();
+    return error;
+  }
+  for (size_t i = 0; i < made.size(); i++) indexes[i].tree = std::move(made[i]);
+  return ChangedRows::begin(source, names[0] + ".changed", &context->changed);
 }
 
 // The catalog has the new trees. Snapshots of before do not see what was put into them.
@@ -133,8 +153,18 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
     return HA_ALTER_INPLACE_NOCOPY_LOCK;
   }
   if (plan.added.empty()) return HA_ALTER_INPLACE_INSTANT;
-  const char *alone = why_alone(table, altered, info, plan);
-  info->unsupported_reason = alone != nullptr ? alone : "an index is built";
+  if (plan.rebuild != nullptr &&
+      changes_columns_of_keys({ha_thd(), info->alter_info, shared_->path, shared_->def.get(),
+                               &plan.def})) {
+    info->unsupported_reason = "a column of a foreign key changes";
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  }
+  const char *alone = why_alone(info, plan);
+  const char *why = plan.rebuild != nullptr ? plan.rebuild : "an index is built";
+  info->unsupported_reason = alone != nullptr ? alone : why;
+  if (plan.rebuild != nullptr) {
+    return alone != nullptr ? HA_ALTER_INPLACE_COPY_LOCK : HA_ALTER_INPLACE_COPY_NO_LOCK;
+  }
   return alone != nullptr ? HA_ALTER_INPLACE_NOCOPY_LOCK : HA_ALTER_INPLACE_NOCOPY_NO_LOCK;
 }
 
@@ -174,7 +204,7 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     return true;
   }
   auto *context =
-      new (ha_thd()->mem_root) AlterContext(shared_->path, std::move(plan), *shared_->def);
+      new (ha_thd()->mem_root) AlterContext(shared_->path, std::move(plan), shared_->def);
   info->handler_ctx = context;
   if (plan_constraints(table, altered, info, context)) return true;
   bool numbered = (info->create_info->used_fields & HA_CREATE_USED_AUTO) != 0;
@@ -184,36 +214,66 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
       return true;
     }
   }
-  if (int error = note(begin_indexes(ha_thd(), altered, primary().tree, context))) {
+  const bool builds = writers_make_entries(table, altered, info, context->plan);
+  if (int error = note(begin_indexes(ha_thd(), altered, primary().tree, builds, context))) {
     tell_altering(error);
     return true;
   }
   // The server keeps writers off until this returns, and afterwards where there is a reason.
-  if (why_alone(table, altered, info, context->plan) == nullptr) {
-    publish_building(altered, info, &context->indexes);
-  }
+  publish_building(altered, info, context->indexes, context->changed);
   return false;
 }
 
 bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   auto *context = static_cast<AlterContext *>(info->handler_ctx);
-  IndexFiller filler(ha_thd(), altered, context->plan.def, primary().tree, &context->indexes);
-  int error = context->indexes.empty() ? 0 : note(filler.run(stats.records));
-  context->seen_from = filler.seen_from();
+  int error = 0;
+  if (!context->indexes.empty()) {
+    const Alteration alteration = context->alteration(ha_thd(), table, altered, info);
+    context->filler = std::make_unique<IndexFiller>(alteration, primary().tree, &context->indexes,
+                                                    context->changed);
+    error = note(context->filler->run(stats.records));
+    context->seen_from = context->filler->seen_from();
+  }
   if (error == 0) error = prove(context->constraints.added, context->path, context->plan.def);
-  if (error == 0) return false;
-  if (filler.duplicate() != MAX_KEY && !ha_thd()->is_error()) {
-    print_keydup_error(altered, &altered->key_info[filler.duplicate()], MYF(0));
+  if (error != 0) tell_filling(altered, context, error);
+  return error != 0;
+}
+
+void ha_shale::tell_filling(TABLE *altered, inplace_alter_handler_ctx *begun, int error) {
+  const auto *context = static_cast<AlterContext *>(begun);
+  const NewIndex *duplicate = context->filler ? context->filler->duplicate() : nullptr;
+  if (duplicate != nullptr && error == HA_ERR_FOUND_DUPP_KEY && !ha_thd()->is_error()) {
+    print_keydup_error(altered, &altered->key_info[duplicate->number], MYF(0));
   } else {
     tell_altering(error);
   }
-  return true;
+}
+
+// What others have changed since the last look at it. Nobody writes any more.
+bool ha_shale::finish_filling(TABLE *altered, inplace_alter_handler_ctx *begun, bool ignores) {
+  auto *context = static_cast<AlterContext *>(begun);
+  if (context->filler == nullptr || context->changed == nullptr) return false;
+  THD *thd = ha_thd();
+  const bool aborts = thd->abort_on_warning;
+  thd->abort_on_warning = !ignores && thd->is_strict_mode();
+  int error = note(wait_for_writers(
+      thd, [&](unsigned long millis) { return context->changed->wait(millis); }));
+  if (error == 0) error = note(context->filler->finish());
+  thd->abort_on_warning = aborts;
+  if (error != 0) tell_filling(altered, context, error);
+  return error != 0;
 }
 
 void ha_shale::tell_altering(int error) {
   if (ha_thd()->is_error()) return;  // told already: a value of a virtual column
+  const Error &last = trx()->last_error();
   if (error == HA_ERR_ABORTED_BY_USER) {
     ha_thd()->send_kill_message();
+  } else if (error == HA_ERR_LOCK_WAIT_TIMEOUT && last == error && last.has_text()) {
+    my_printf_error(ER_LOCK_WAIT_TIMEOUT,
+                    "Lock wait timeout exceeded; ALTER TABLE waits for a transaction that has "
+                    "written to the table and is prepared, as XA RECOVER lists them: %s",
+                    MYF(0), last.text().c_str());
   } else {
     print_error(error, MYF(0));
   }
@@ -224,6 +284,8 @@ void ha_shale::undo_alter(inplace_alter_handler_ctx *begun) {
   auto *context = static_cast<AlterContext *>(begun);
   if (context == nullptr) return;
   shared_->building.withdraw();
+  context->filler.reset();
+  context->changed.reset();
   std::vector<std::string> names;
   for (const NewIndex &index : context->indexes) {
     if (index.build == nullptr) names.push_back(index.name);
@@ -245,6 +307,9 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   const HA_CREATE_INFO *create = info->create_info;
   bool numbered = (create->used_fields & HA_CREATE_USED_AUTO) != 0;
   uint64_t asked = numbered ? std::max<uint64_t>(create->auto_increment_value, 1) : 0;
+  for (auto **one = all; *one != nullptr; one++) {
+    if (finish_filling(altered, *one, info->ignore)) return true;
+  }
   // Children may have come since the beginning.
   const AlteredTable altered_table = own->altered(ha_thd(), info->alter_info);
   ForeignKeys::Change change;
@@ -271,6 +336,8 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
     note_indexes_there(context);
     const TableDef &def = context->plan.def;
     for (uint32_t id : context->plan.dropped) dropped.push_back(tree_name(def.table_id, id));
+    if (context->changed != nullptr) dropped.push_back(context->changed->name());
+    context->filler.reset();
   }
   drop_trees(dropped);
   return false;

@@ -1,6 +1,6 @@
-// Writing the entries of indexes that are being built: those that come with a row and those that go
-// with it, in the same call as the row. Nobody reads them yet, so nothing else is to be known of
-// them: not whether they are there, nor what a snapshot shows.
+// Writing what is being built of a table, in the same call as a row: the entries that come with it
+// and those that go with it, or only that the row has changed. Nobody reads that yet, so nothing else
+// is to be known of it: not whether it is there, nor what a snapshot shows.
 
 #include "handler/ha_shale.h"
 
@@ -11,18 +11,22 @@
 
 using namespace shale_sql;
 
-// From now on all who write to the table write to the new trees too. The server has taken care that
-// nobody is writing.
+// From now on all who write to the table write to the new trees too, or tell which rows they change.
+// The server has taken care that nobody is writing.
 void ha_shale::publish_building(TABLE *altered, Alter_inplace_info *info,
-                                std::vector<NewIndex> *indexes) {
+                                const std::vector<NewIndex> &indexes,
+                                std::shared_ptr<ChangedRows> rows) {
   std::vector<BuildingIndex> published;
-  for (const NewIndex &index : *indexes) {
+  for (const NewIndex &index : indexes) {
+    if (index.build == nullptr) continue;
     published.push_back({parts_over(table, altered, info, index.number), index.build});
   }
-  if (!published.empty()) shared_->building.publish(std::move(published));
+  if (!published.empty() || rows != nullptr) {
+    shared_->building.publish(std::move(published), std::move(rows));
+  }
 }
 
-// Learns of the indexes, once in a statement. Their trees stay to the end of the transaction, also
+// Learns of what is being built, once in a statement. Its trees stay to the end of the transaction, also
 // if the ALTER TABLE is given up meanwhile.
 void ha_shale::learn_building() {
   Online &online = online_;
@@ -42,13 +46,23 @@ void ha_shale::learn_building() {
   online.of_codecs = online.indexes->number;
 }
 
-// Adds what a change of a row means for them; nullptr: the row comes, or goes.
+// Adds what a change of a row means for them; nullptr: the row comes, or goes. A row that is told
+// as changed needs no lock of its own: the row's is enough.
 void ha_shale::add_building(const uchar *old_row, std::string_view old_primary,
                             const uchar *new_row, std::string_view new_primary) {
   Online &online = online_;
   if (online.indexes == nullptr || online.indexes->number != shared_->building.number()) {
     learn_building();
     if (online.indexes == nullptr) return;
+  }
+  if (const ChangedRows *rows = online.indexes->rows.get()) {
+    const size_t place = indexes_.size();
+    if (old_row != nullptr) {
+      row_write_.add(place, rows->tree(), SHALE_ACTION_PUT_UNLOCKED, old_primary);
+    }
+    if (new_row != nullptr && (old_row == nullptr || new_primary != old_primary)) {
+      row_write_.add(place, rows->tree(), SHALE_ACTION_PUT_UNLOCKED, new_primary);
+    }
   }
   online.changes.resize(online.codecs.size());
   for (size_t i = 0; i < online.codecs.size(); i++) {

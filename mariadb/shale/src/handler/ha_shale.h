@@ -334,13 +334,16 @@ class ha_shale final : public handler {
     std::vector<Change> changes;  // by a row
   };
   void publish_building(TABLE *altered, Alter_inplace_info *info,
-                        std::vector<shale_sql::NewIndex> *indexes);
+                        const std::vector<shale_sql::NewIndex> &indexes,
+                        std::shared_ptr<shale_sql::ChangedRows> rows);
   void learn_building();
   bool is_building() const { return shared_->building.number() != 0; }
   void add_building(const uchar *old_row, std::string_view old_primary, const uchar *new_row,
                     std::string_view new_primary);
   void undo_alter(inplace_alter_handler_ctx *begun);
   void tell_altering(int error);
+  void tell_filling(TABLE *altered, inplace_alter_handler_ctx *begun, int error);
+  bool finish_filling(TABLE *altered, inplace_alter_handler_ctx *begun, bool ignores);
 
   // The row of a sequence (ha_sequence)
   bool is_sequence() const;

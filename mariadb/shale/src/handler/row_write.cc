@@ -30,6 +30,9 @@ shale_error *RowWrite::apply_one(const shale_operation &one, shale_bytes **exist
       return shale_txn_put(txn_, one.tree, one.key, one.key_len, one.value, one.value_len);
     case SHALE_ACTION_DELETE:
       return shale_txn_delete(txn_, one.tree, one.key, one.key_len, nullptr, 0);
+    case SHALE_ACTION_PUT_UNLOCKED:
+      return shale_txn_put_unlocked(txn_, one.tree, one.key, one.key_len, one.value,
+                                    one.value_len);
     default:
       return shale_txn_insert(
           txn_, one.tree, one.key, one.key_len, one.value, one.value_len,

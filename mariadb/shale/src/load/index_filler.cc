@@ -1,4 +1,5 @@
-// One scan of the table at one snapshot, whose rows give the entries of all new indexes.
+// One scan of the table at one snapshot, whose rows give the entries of all new trees. Then rounds:
+// each row that was changed since is looked at as it was and as it is.
 
 #include "load/index_filler.h"
 
@@ -14,100 +15,76 @@ namespace {
 
 // Rows between two looks at whether the statement was killed.
 constexpr uint64_t kAsk = 1024;
+// How many operations a batch of a round has: writers wait while it is applied.
+constexpr size_t kBatch = 200;
+// Rounds end when so few rows were left, whose look takes milliseconds with writers held off.
+constexpr uint64_t kFew = 500;
+// Or when there have been so many: writers are faster than this.
+constexpr unsigned kRounds = 100;
 
-// Adds a virtual column to those that are computed, after the ones that it is computed from.
-void add_virtual(const TABLE *table, Field *field, std::vector<Field *> *columns) {
-  if (field->stored_in_db()) return;
-  if (std::find(columns->begin(), columns->end(), field) != columns->end()) return;
-  std::vector<my_bitmap_map> words(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map));
-  MY_BITMAP from;
-  my_bitmap_init(&from, words.data(), table->s->fields);
-  field->vcol_info->expr->walk(&Item::register_field_in_bitmap, true, &from);
-  for (Field **other = table->vfield; *other != nullptr; other++) {
-    if (bitmap_is_set(&from, (*other)->field_index)) add_virtual(table, *other, columns);
-  }
-  columns->push_back(field);
+Error get(const shale_tree *tree, const shale_snapshot *at, std::string_view key,
+          BytesHandle *value) {
+  shale_bytes *found = nullptr;
+  Error error = consume_error(shale_get(tree, at, key.data(), key.size(), &found));
+  value->reset(found);
+  return error;
 }
 
 }  // namespace
 
-IndexFiller::IndexFiller(THD *thd, TABLE *altered, const TableDef &def, shale_tree *primary,
-                         std::vector<NewIndex> *indexes)
-    : thd_(thd),
-      altered_(altered),
-      tree_(primary),
+IndexFiller::IndexFiller(const Alteration &alteration, const shale_tree *source,
+                         std::vector<NewIndex> *indexes, std::shared_ptr<ChangedRows> changed)
+    : alter_(alteration),
+      source_(source),
       indexes_(*indexes),
-      primary_(altered, altered->s->primary_key, nullptr),
-      rows_(altered, &primary_, std::make_shared<const TableDef>(def)) {
-  size_t memory = sort_memory(thd, indexes_.size());
-  for (const NewIndex &index : indexes_) {
-    codecs_.push_back(std::make_unique<KeyCodec>(altered, index.number, &primary_));
+      changed_(std::move(changed)),
+      rows_(alteration) {
+  size_t memory = sort_memory(alter_.thd, indexes_.size());
+  for (size_t place = 0; place < indexes_.size(); place++) {
+    const NewIndex &index = indexes_[place];
     if (index.build != nullptr) {
       loaders_.emplace_back(index.build.get(), memory);
     } else {
-      loaders_.emplace_back(index.tree.get(), false, memory);
-    }
-    const KEY &key = altered->key_info[index.number];
-    for (uint part = 0; part < key.user_defined_key_parts; part++) {
-      Field *field = altered->field[key.key_part[part].fieldnr - 1];
-      add_virtual(altered, field, &computed_);
+      loaders_.emplace_back(index.tree.get(), alter_.rebuilds && place == 0, memory);
     }
   }
 }
 
-Error IndexFiller::take(std::string_view key, std::string_view value) {
-  if (!rows_.unpack(key, value, nullptr, altered_->record[0])) {
-    return Error(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
-  }
-  return computed_.empty() ? Error() : compute();
-}
-
-// TABLE::update_virtual_fields would make warnings of errors, those of the strict mode too. An
-// index is written: what could not be written into a row ends the statement.
-Error IndexFiller::compute() {
-  Query_arena backup;
-  thd_->set_n_backup_active_arena(altered_->expr_arena, &backup);
-  for (Field *field : computed_) field->vcol_info->expr->save_in_field(field, false);
-  thd_->restore_active_arena(altered_->expr_arena, &backup);
-  return thd_->is_error() ? HA_ERR_GENERIC : 0;
-}
-
-Error IndexFiller::add(std::string_view key, std::string_view value) {
-  if (Error error = take(key, value)) return error;
-  const uchar *row = altered_->record[0];
-  for (size_t place = 0; place < codecs_.size(); place++) {
-    bool has_null = false;
-    key_.clear();
-    value_.clear();
-    codecs_[place]->pack_columns(row, &key_, &has_null);
-    codecs_[place]->append_primary(key, has_null, &key_);
-    codecs_[place]->pack_value(row, key, has_null, &value_);
-    if (Error error = loaders_[place].add(key_, value_)) return error;
-  }
-  return 0;
+Error IndexFiller::snapshot(SnapshotHandle *taken) {
+  if (changed_ != nullptr) return changed_->copied(taken);
+  shale_snapshot *now = nullptr;
+  Error error = consume_error(shale_snapshot_new(engine().db, &now, nullptr));
+  taken->reset(now);
+  return error;
 }
 
 Error IndexFiller::scan(ha_rows expected) {
-  shale_snapshot *taken = nullptr;
-  Error error = consume_error(shale_snapshot_new(engine().db, &taken, nullptr));
+  SnapshotHandle at;
+  Error error = snapshot(&at);
   if (error) return error;
-  SnapshotHandle snapshot(taken);
   seen_from_ = SharedTable::count_new_trees();
   shale_scan *begun = nullptr;
-  error = consume_error(shale_scan_new(tree_, taken, nullptr, 0, nullptr, 0, false, &begun));
+  error = consume_error(shale_scan_new(source_, at.get(), nullptr, 0, nullptr, 0, false, &begun));
   ScanHandle scan(begun);
   if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
+  THD *thd = alter_.thd;
+  thd->get_stmt_da()->reset_current_row_for_warning(1);
   for (uint64_t count = 1; !error && at_row(begun); count++) {
     if (count % kAsk == 0) {
-      if (thd_killed(thd_)) return HA_ERR_ABORTED_BY_USER;
-      thd_progress_report(thd_, count, std::max<ha_rows>(expected, count));
+      if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+      thd_progress_report(thd, count, std::max<ha_rows>(expected, count));
     }
     size_t key_len = 0, value_len = 0;
     const char *key = static_cast<const char *>(shale_scan_key(begun, &key_len));
     const void *value = nullptr;
     if ((error = consume_error(shale_scan_value(begun, &value, &value_len)))) break;
-    if ((error = add({key, key_len}, {static_cast<const char *>(value), value_len}))) break;
-    error = consume_error(move_scan(begun, SHALE_NEXT));
+    error = rows_.of_row({key, key_len}, {static_cast<const char *>(value), value_len}, true, &is_);
+    for (size_t place = 0; !error && place < loaders_.size(); place++) {
+      error = loaders_[place].add(is_[place].key, is_[place].value);
+      if (error == HA_ERR_FOUND_DUPP_KEY) duplicate_ = &indexes_[place];
+    }
+    if (!error) error = consume_error(move_scan(begun, SHALE_NEXT));
+    thd->get_stmt_da()->inc_current_row_for_warning();
   }
   return error;
 }
@@ -115,30 +92,132 @@ Error IndexFiller::scan(ha_rows expected) {
 // Puts the row that is one too many into the record, for the error's text.
 Error IndexFiller::show_duplicate(size_t place) {
   const TreeLoader &loader = loaders_[place];
-  duplicate_ = indexes_[place].number;
+  duplicate_ = &indexes_[place];
+  if (alter_.rebuilds && place == 0) return rows_.show(loader.key(), loader.value());
   std::string_view primary;
-  if (!codecs_[place]->primary_of(loader.key(), loader.value(), &primary)) return 0;
-  shale_bytes *found = nullptr;
-  shale_error *error = shale_get(tree_, nullptr, primary.data(), primary.size(), &found);
-  if (error != nullptr) return consume_error(error);
-  if (found == nullptr) return 0;
-  BytesHandle row(found);
-  // Columns of any length are read from the record when the text is made.
-  value_ = view_of(row);
-  return take(primary, value_);
+  if (!rows_.primary_of(place, loader.key(), loader.value(), &primary)) return 0;
+  SnapshotHandle at;
+  Error error;
+  if (alter_.rebuilds) {
+    error = get(indexes_[0].tree.get(), nullptr, primary, &row_);
+  } else {
+    error = snapshot(&at);
+    if (!error) error = get(source_, at.get(), primary, &row_);
+  }
+  if (error || row_ == nullptr) return error;
+  if (alter_.rebuilds) return rows_.show(primary, view_of(row_));
+  return rows_.of_row(primary, view_of(row_), false, &is_);
+}
+
+Error IndexFiller::load() {
+  for (size_t place = 0; place < loaders_.size(); place++) {
+    thd_progress_next_stage(alter_.thd);
+    Error error = loaders_[place].finish(alter_.thd);
+    if (error == HA_ERR_FOUND_DUPP_KEY) {
+      if (Error other = show_duplicate(place)) return other;
+    }
+    if (error) return error;
+  }
+  return 0;
 }
 
 Error IndexFiller::run(ha_rows expected) {
-  thd_progress_init(thd_, static_cast<uint>(1 + loaders_.size()));
+  if (Error error = rows_.check()) return error;
+  const bool has_rounds = changed_ != nullptr;
+  thd_progress_init(alter_.thd, static_cast<uint>(1 + loaders_.size() + (has_rounds ? 1 : 0)));
   Error error = scan(expected);
-  for (size_t place = 0; !error && place < loaders_.size(); place++) {
-    thd_progress_next_stage(thd_);
-    error = loaders_[place].finish(thd_);
-    if (error == HA_ERR_FOUND_DUPP_KEY) {
-      if (Error other = show_duplicate(place)) error = std::move(other);
+  if (!error) error = load();
+  if (!error && has_rounds) {
+    thd_progress_next_stage(alter_.thd);
+    uint64_t left = kFew;
+    for (unsigned count = 0; !error && left >= kFew && count < kRounds; count++) {
+      error = round(false, &left);
     }
   }
-  thd_progress_end(thd_);
+  thd_progress_end(alter_.thd);
+  return error;
+}
+
+Error IndexFiller::finish() {
+  uint64_t keys = 0;
+  return changed_ == nullptr ? 0 : round(true, &keys);
+}
+
+// Entries that go make room for those that come: where these may be in each other's way, all that
+// goes does so first.
+Error IndexFiller::round(bool last, uint64_t *keys) {
+  ChangedRows::Round round;
+  if (Error error = changed_->begin_round(last, &round)) return error;
+  shale_batch *begun = nullptr;
+  if (Error error = consume_error(shale_batch_new(&begun))) return error;
+  batch_.reset(begun);
+  Error error;
+  if (rows_.has_unique()) {
+    error = pass(round, true, false, keys);
+    if (!error) error = write();
+    if (!error) error = pass(round, false, true, keys);
+  } else {
+    error = pass(round, true, true, keys);
+  }
+  if (!error) error = write();
+  return error ? std::move(error) : changed_->end_round(&round);
+}
+
+Error IndexFiller::pass(const ChangedRows::Round &round, bool erases, bool writes,
+                        uint64_t *keys) {
+  *keys = 0;
+  return each_key(round, [&](std::string_view key) -> Error {
+    if (++*keys % kAsk == 0 && thd_killed(alter_.thd)) return HA_ERR_ABORTED_BY_USER;
+    bool was = false, is = false;
+    if (Error error = entries_at(round.before.get(), key, false, &was, &was_)) return error;
+    // The record has what comes, for an error's text.
+    if (Error error = entries_at(round.after.get(), key, writes, &is, &is_)) return error;
+    for (size_t place = 0; place < indexes_.size(); place++) {
+      const bool stays = was && is && was_[place].key == is_[place].key;
+      if (erases && was && !stays) {
+        if (Error error = erase(place, was_[place].key)) return error;
+      }
+      if (!writes || !is || (stays && was_[place].value == is_[place].value)) continue;
+      if (Error error = put(place, is_[place], !stays && is_[place].is_unique)) return error;
+    }
+    return operations_ >= kBatch ? write() : Error();
+  });
+}
+
+Error IndexFiller::entries_at(const shale_snapshot *at, std::string_view key, bool comes,
+                              bool *found, Entries *entries) {
+  if (Error error = get(source_, at, key, &row_)) return error;
+  *found = row_ != nullptr;
+  return *found ? rows_.of_row(key, view_of(row_), comes, entries) : Error();
+}
+
+Error IndexFiller::erase(size_t place, const std::string &key) {
+  operations_++;
+  return consume_error(shale_batch_delete(batch_.get(), indexes_[place].tree.get(), key.data(),
+                                          key.size(), nullptr, 0));
+}
+
+Error IndexFiller::put(size_t place, const AlteredEntry &entry, bool looks) {
+  const shale_tree *tree = indexes_[place].tree.get();
+  if (looks) {
+    BytesHandle there;
+    if (Error error = get(tree, nullptr, entry.key, &there)) return error;
+    if (there != nullptr || !pending_.insert({place, entry.key}).second) {
+      duplicate_ = &indexes_[place];
+      return HA_ERR_FOUND_DUPP_KEY;
+    }
+  }
+  operations_++;
+  return consume_error(shale_batch_put(batch_.get(), tree, entry.key.data(), entry.key.size(),
+                                       entry.value.data(), entry.value.size()));
+}
+
+Error IndexFiller::write() {
+  Error error;
+  if (operations_ != 0) error = consume_error(shale_write(engine().db, batch_.get(), false));
+  shale_batch_clear(batch_.get());
+  operations_ = 0;
+  pending_.clear();
   return error;
 }
 

@@ -1,16 +1,17 @@
-// Fills the new indexes of a table that is altered in place.
+// Fills the new trees of a table that is altered in place.
 #pragma once
 
 #include "server.h"
 
-#include "codec/key_codec.h"
-#include "codec/row_codec.h"
+#include "engine/changed_rows.h"
 #include "engine/errors.h"
 #include "engine/handles.h"
 #include "engine/index_build.h"
+#include "load/altered_entries.h"
 #include "load/loader.h"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,47 +19,62 @@
 namespace shale_sql {
 
 struct NewIndex {
-  unsigned number;   // in the altered table's definition
+  unsigned number;   // in the altered table's definition; MAX_KEY: the hidden primary key
   std::string name;  // of its tree
-  // One of the two: a tree beneath what writers write to it meanwhile, or one that is filled while
-  // nobody writes.
+  // One of the two: a tree beneath what writers write to it meanwhile, or one that nobody else
+  // writes to.
   std::shared_ptr<IndexBuild> build;
   TreeHandle tree;
 };
 
-// Reads the rows of a table as the altered table has them.
+// Reads the rows of a table as the altered table has them: all of one snapshot, then in rounds those
+// that others have changed meanwhile.
 class IndexFiller {
  public:
-  IndexFiller(THD *thd, TABLE *altered, const TableDef &def, shale_tree *primary,
-              std::vector<NewIndex> *indexes);
+  // Of rows in `source`. `changed` is nullptr if there are no rounds: nobody writes, or writers
+  // write to the trees themselves.
+  IndexFiller(const Alteration &alteration, const shale_tree *source,
+              std::vector<NewIndex> *indexes, std::shared_ptr<ChangedRows> changed);
 
-  // `expected` rows, for the progress that is told.
+  // `expected` rows, for the progress that is told. Little is left to do then.
   Error run(ha_rows expected);
-  // The index that has two entries of one key; MAX_KEY: none. Its row is in the record.
-  unsigned duplicate() const { return duplicate_; }
+  // What is left, while nobody writes.
+  Error finish();
+  // The index that has two entries of one key; nullptr: none. Its row is in the record.
+  const NewIndex *duplicate() const { return duplicate_; }
   // What SharedTable::count_new_trees was when the rows had been seen.
   uint64_t seen_from() const { return seen_from_; }
 
  private:
-  Error scan(ha_rows expected);
-  Error add(std::string_view key, std::string_view value);
-  Error take(std::string_view key, std::string_view value);
-  Error compute();
-  Error show_duplicate(size_t place);
+  using Entries = std::vector<AlteredEntry>;
 
-  THD *thd_;
-  TABLE *altered_;
-  shale_tree *tree_;
+  Error snapshot(SnapshotHandle *taken);
+  Error scan(ha_rows expected);
+  Error load();
+  Error show_duplicate(size_t place);
+  Error round(bool last, uint64_t *keys);
+  Error pass(const ChangedRows::Round &round, bool erases, bool writes, uint64_t *keys);
+  Error entries_at(const shale_snapshot *at, std::string_view key, bool comes, bool *found,
+                   Entries *entries);
+  Error erase(size_t place, const std::string &key);
+  Error put(size_t place, const AlteredEntry &entry, bool looks);
+  Error write();
+
+  const Alteration alter_;
+  const shale_tree *source_;
   std::vector<NewIndex> &indexes_;
-  KeyCodec primary_;
-  RowCodec rows_;
-  std::vector<std::unique_ptr<KeyCodec>> codecs_;
+  const std::shared_ptr<ChangedRows> changed_;
+  AlteredEntries rows_;
   std::vector<TreeLoader> loaders_;
-  // The virtual columns that the new indexes need, in the order in which they are computed.
-  std::vector<Field *> computed_;
-  unsigned duplicate_ = MAX_KEY;
+  const NewIndex *duplicate_ = nullptr;
   uint64_t seen_from_ = 0;
-  std::string key_, value_;
+  BytesHandle row_;  // what the record may point into
+
+  // Of a round: what was before and after, and what is not written yet.
+  Entries was_, is_;
+  BatchHandle batch_;
+  size_t operations_ = 0;
+  std::set<std::pair<size_t, std::string>> pending_;  // unique keys
 };
 
 }  // namespace shale_sql

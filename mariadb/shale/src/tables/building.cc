@@ -1,14 +1,15 @@
-// Telling writers of the indexes that are being built.
+// Telling writers of what is being built.
 
 #include "tables/building.h"
 
 namespace shale_sql {
 
-void Building::publish(std::vector<BuildingIndex> indexes) {
+void Building::publish(std::vector<BuildingIndex> indexes, std::shared_ptr<ChangedRows> rows) {
   std::lock_guard<std::mutex> one_at_a_time(lock_);
   auto published = std::make_shared<BuildingIndexes>();
   published->number = ++last_;
   published->indexes = std::move(indexes);
+  published->rows = std::move(rows);
   now_ = std::move(published);
   number_.store(last_, std::memory_order_release);
 }

@@ -1,0 +1,196 @@
+// Rows become others as ALTER TABLE by copy makes them: column by column by the server's own
+// conversions, then defaults of new columns, generated columns, constraints.
+
+#include "load/altered_entries.h"
+
+#include "engine/errors.h"
+
+#include <algorithm>
+
+namespace shale_sql {
+
+namespace {
+
+// Adds a generated column to those that are computed, after the ones that it is computed from.
+void add_generated(const TABLE *table, Field *field, bool stored_too,
+                   std::vector<Field *> *columns) {
+  if (field->vcol_info == nullptr || (field->stored_in_db() && !stored_too)) return;
+  if (std::find(columns->begin(), columns->end(), field) != columns->end()) return;
+  std::vector<my_bitmap_map> words(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map));
+  MY_BITMAP from;
+  my_bitmap_init(&from, words.data(), table->s->fields);
+  field->vcol_info->expr->walk(&Item::register_field_in_bitmap, true, &from);
+  for (Field **other = table->vfield; *other != nullptr; other++) {
+    if (bitmap_is_set(&from, (*other)->field_index)) {
+      add_generated(table, *other, stored_too, columns);
+    }
+  }
+  columns->push_back(field);
+}
+
+// Warnings of what a row has had, which it has made before, are not made again.
+class Warnings {
+ public:
+  Warnings(THD *thd, bool wanted) : thd_(thd), saved_(thd->count_cuted_fields) {
+    if (!wanted) thd->count_cuted_fields = CHECK_FIELD_IGNORE;
+  }
+  Warnings(const Warnings &) = delete;
+  Warnings &operator=(const Warnings &) = delete;
+  ~Warnings() { thd_->count_cuted_fields = saved_; }
+
+ private:
+  THD *const thd_;
+  const enum_check_fields saved_;
+};
+
+bool is_only_not_null(const Field *was, const Field *is) {
+  return was->real_maybe_null() && !is->real_maybe_null() && was->real_type() == is->real_type() &&
+         was->pack_length() == is->pack_length() && was->charset() == is->charset();
+}
+
+}  // namespace
+
+AlteredEntries::AlteredEntries(const Alteration &alteration)
+    : alter_(alteration),
+      primary_(alter_.altered, alter_.altered->s->primary_key, nullptr),
+      rows_(alter_.altered, &primary_, alter_.is) {
+  TABLE *altered = alter_.altered;
+  for (size_t place = 0; place < alter_.indexes.size(); place++) {
+    const unsigned number = alter_.indexes[place];
+    if (alter_.rebuilds && place == 0) {
+      codecs_.push_back(nullptr);
+      unique_.push_back(number != MAX_KEY);
+      has_unique_ = number != MAX_KEY;
+      continue;
+    }
+    codecs_.push_back(std::make_unique<KeyCodec>(altered, number, &primary_));
+    const KEY &key = altered->key_info[number];
+    unique_.push_back((key.flags & HA_NOSAME) != 0);
+    has_unique_ = has_unique_ || unique_.back();
+    for (uint part = 0; part < key.user_defined_key_parts && !alter_.rebuilds; part++) {
+      add_generated(altered, altered->field[key.key_part[part].fieldnr - 1], false, &computed_);
+    }
+  }
+  if (alter_.rebuilds) map_columns();
+}
+
+AlteredEntries::~AlteredEntries() = default;
+
+void AlteredEntries::map_columns() {
+  TABLE *table = alter_.table, *altered = alter_.altered;
+  old_primary_ = std::make_unique<KeyCodec>(table, table->s->primary_key, nullptr);
+  old_rows_ = std::make_unique<RowCodec>(table, old_primary_.get(), alter_.was);
+  restore_record(altered, s->default_values);
+  altered->reset_default_fields();
+  List_iterator_fast<Create_field> columns(alter_.info->alter_info->create_list);
+  for (Field **field = altered->field; *field != nullptr; field++) {
+    const Create_field *column = columns++;
+    Field *was = column != nullptr ? column->field : nullptr;
+    if ((*field)->vcol_info != nullptr) {
+      add_generated(altered, *field, true, &computed_);
+    } else if (was != nullptr) {
+      copies_.emplace_back();
+      copies_.back().set(*field, was, false);
+      (*field)->set_has_explicit_value();
+      if (is_only_not_null(was, *field)) not_null_.emplace_back(was, *field);
+    } else if ((*field)->default_value != nullptr) {
+      has_defaults_ = true;
+    }
+  }
+}
+
+Error AlteredEntries::check() {
+  if (!alter_.rebuilds) return 0;
+  List_iterator_fast<Create_field> columns(alter_.info->alter_info->create_list);
+  for (Field **field = alter_.altered->field; *field != nullptr; field++) {
+    const Create_field *column = columns++;
+    if (column == nullptr || column->field == nullptr || (*field)->vcol_info != nullptr) continue;
+    if ((*field)->check_assignability_from(column->field, false)) return HA_ERR_GENERIC;
+  }
+  return 0;
+}
+
+// TABLE::update_virtual_fields would make warnings of errors, those of the strict mode too. What
+// could not be written into a row ends the statement.
+Error AlteredEntries::compute() {
+  TABLE *altered = alter_.altered;
+  Query_arena backup;
+  alter_.thd->set_n_backup_active_arena(altered->expr_arena, &backup);
+  for (Field *field : computed_) field->vcol_info->expr->save_in_field(field, false);
+  alter_.thd->restore_active_arena(altered->expr_arena, &backup);
+  return alter_.thd->is_error() ? HA_ERR_GENERIC : 0;
+}
+
+Error AlteredEntries::convert(std::string_view key, std::string_view value, bool comes) {
+  THD *thd = alter_.thd;
+  TABLE *altered = alter_.altered;
+  if (!old_rows_->unpack(key, value, nullptr, alter_.table->record[0])) {
+    return Error(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
+  }
+  // As InnoDB has it in place; with another type, or without the strict mode, it is as by copy.
+  for (const auto &[was, is] : not_null_) {
+    if (!thd->is_strict_mode() || !was->is_null()) continue;
+    my_error(ER_INVALID_USE_OF_NULL, MYF(0));
+    return HA_ERR_GENERIC;
+  }
+  for (Copy_field &copy : copies_) copy.do_copy(&copy);
+  if (has_defaults_ && altered->update_default_fields(false) != 0) return HA_ERR_GENERIC;
+  if (thd->is_error()) return HA_ERR_GENERIC;
+  if (!computed_.empty()) {
+    if (Error error = compute()) return error;
+  }
+  if (comes) altered->verify_constraints(false);
+  return thd->is_error() ? HA_ERR_GENERIC : 0;
+}
+
+Error AlteredEntries::of_row(std::string_view key, std::string_view value, bool comes,
+                             std::vector<AlteredEntry> *entries) {
+  Warnings warnings(alter_.thd, comes);
+  const uchar *row = alter_.altered->record[0];
+  if (alter_.rebuilds) {
+    if (Error error = convert(key, value, comes)) return error;
+  } else {
+    if (Error error = show(key, value)) return error;
+    if (!computed_.empty()) {
+      if (Error error = compute()) return error;
+    }
+  }
+  entries->resize(codecs_.size());
+  std::string_view primary = key;
+  for (size_t place = 0; place < codecs_.size(); place++) {
+    AlteredEntry &entry = (*entries)[place];
+    entry.is_unique = unique_[place];
+    entry.key.clear();
+    entry.value.clear();
+    if (codecs_[place] == nullptr) {
+      if (alter_.indexes[place] == MAX_KEY) {
+        entry.key.assign(key);
+      } else {
+        primary_.pack_columns(row, &entry.key);
+      }
+      rows_.pack(row, &entry.value);
+      primary = entry.key;
+      continue;
+    }
+    bool has_null = false;
+    codecs_[place]->pack_columns(row, &entry.key, &has_null);
+    codecs_[place]->append_primary(primary, has_null, &entry.key);
+    codecs_[place]->pack_value(row, primary, has_null, &entry.value);
+    entry.is_unique = entry.is_unique && !has_null;
+  }
+  return 0;
+}
+
+Error AlteredEntries::show(std::string_view key, std::string_view value) {
+  if (rows_.unpack(key, value, nullptr, alter_.altered->record[0])) return 0;
+  return Error(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
+}
+
+bool AlteredEntries::primary_of(size_t place, std::string_view key, std::string_view value,
+                                std::string_view *primary) const {
+  if (codecs_[place] != nullptr) return codecs_[place]->primary_of(key, value, primary);
+  *primary = key;
+  return true;
+}
+
+}  // namespace shale_sql
