@@ -5,9 +5,11 @@
 
 Clients insert, update, replace and delete, one by one and many at once, in transactions with
 savepoints and in XA transactions, at every isolation level. Meanwhile indexes are added with
-LOCK=NONE, some ALTERs are ended by KILL, and in the last rounds the server is killed. After each
-the new indexes and the table are compared at one snapshot, and CHECK TABLE EXTENDED finds nothing.
-No client gets an error for it, and no tree is left over.
+LOCK=NONE, unique ones and those of virtual columns too, and the table is rebuilt with other types,
+keys, collations and codecs. Some ALTERs are ended by KILL, and in the last rounds the server is
+killed. After each the new indexes and the table are compared at one snapshot, and so is what
+triggers have written of each change; CHECK TABLE EXTENDED finds nothing. No client gets an error
+for it, and no tree is left over.
 """
 
 from __future__ import annotations
@@ -47,8 +49,37 @@ TABLES = {
 INDEXES = {
     "(a)": "a", "(b)": "b", "(b, a desc)": "b, a", "(b(3), e)": "e", "(c(10))": "", "(d, id)": "d, id",
     "(e, f desc)": "e, f", "(f)": "f", "(g, b)": "g, b", "(h)": "h", "(h(2), g)": "g",
-    "(a, b, d, e)": "a, b, d, e", "(id, e)": "id, e",
+    "(a, b, d, e)": "a, b, d, e", "(id, e)": "id, e", "(v)": "v", "(v desc, b)": "v, b",
 }
+# Those that may have duplicates, and mostly have none.
+UNIQUE = {"(id, a, h)": "id, a, h", "(id, v)": "id, v", "(b, id, e, a)": "b, id, e, a", "(a)": "a",
+          "(f, id)": "f, id"}
+# What is done to the columns and rows, and what undoes it. No value reads otherwise for it.
+REBUILDS = [
+    ("modify a bigint", "modify a int"),
+    ("modify b varchar(30) collate utf8mb4_bin", "modify b varchar(30) collate utf8mb4_general_ci"),
+    ("modify c mediumtext", "modify c text"),
+    ("modify d decimal(14, 2)", "modify d decimal(9, 2)"),
+    ("modify e enum('y', 'x', 'z')", "modify e enum('x', 'y', 'z')"),
+    ("modify h varchar(20) not null default '' first", "modify h char(8) not null default ''"),
+    ("add column if not exists s int as (a + 1) stored, add check (a < 100000)",
+     "drop column if exists s, force"),
+    ("compression='zstd:1'", "compression='lz4', dictionary=yes"),
+    ("force", "engine=shale"),
+]
+KEY_REBUILDS = {
+    "plain": ("drop primary key, add primary key (id, h)", "drop primary key, add primary key (id)"),
+    "texts": ("modify id varchar(30) collate utf8mb4_bin",
+              "modify id varchar(20) collate utf8mb4_general_ci"),
+    "pairs": ("drop primary key, add primary key (id, w)",
+              "drop primary key, add primary key (w desc, id)"),
+    "hidden": ("modify id bigint", "modify id int"),
+}
+# What triggers keep of a row. The server calls them also for rows that UPDATE IGNORE has left as they
+# were, so there is a table without them.
+UNKEPT = "hidden"
+DIGEST = ("crc32(concat_ws('/', {0}id, ifnull({0}a, '-'), ifnull({0}b, '-'), ifnull({0}c, '-'), "
+          "ifnull({0}d, '-'), ifnull({0}e, '-'), ifnull({0}f, '-'), ifnull({0}g + 0, '-'), rtrim({0}h)))")
 
 
 class Clients:
@@ -97,7 +128,8 @@ class Clients:
             f"insert ignore into {columns} select id + 1, a, b, c, d, e, f, g, h from {self.table} "
             f"where id between {first} and {ninth} limit 20",
             f"update {self.table} set {change} where id = {first}",
-            f"update ignore {self.table} set {change} where id between {first} and {ninth}",
+            f"update {'ignore ' if self.table == UNKEPT else ''}{self.table} set {change} where id "
+            f"between {first} and {ninth}",
             f"update {self.table} set {change} where e = 'y' limit 5",
             f"delete from {self.table} where id = {first}",
             f"delete from {self.table} where id between {first} and {ninth} order by id desc",
@@ -194,6 +226,22 @@ def check(server: Server, table: str) -> None:
     assert rows[-1][3] == "OK", (table, rows)
 
 
+def compare_kept(server: Server, table: str) -> None:
+    """The table against what its triggers have kept, at one snapshot."""
+    if table == UNKEPT:
+        return
+    connection = server.connect("test")
+    with connection.cursor() as cursor:
+        cursor.execute("set session transaction isolation level repeatable read")
+        cursor.execute("start transaction with consistent snapshot")
+        cursor.execute(f"select count(*), sum({DIGEST.format('')}) from {table} use index ()")
+        rows = cursor.fetchone()
+        cursor.execute(f"select count(*), sum(digest) from kept_{table}")
+        kept = cursor.fetchone()
+        assert rows == kept, (table, rows, kept)
+    connection.close()
+
+
 def indexes_of(server: Server, table: str) -> set[str]:
     rows = server.run("select distinct index_name from information_schema.statistics where "
                       f"table_schema = 'test' and table_name = '{table}' and index_name like 'new%'")
@@ -208,12 +256,25 @@ class Alterer:
         self.table = table
         self.rng = rng
         self.there: dict[str, str] = {}
-        self.made = self.killed = 0
+        self.rebuilds = [list(pair) for pair in REBUILDS]
+        if table in KEY_REBUILDS:
+            self.rebuilds.append(list(KEY_REBUILDS[table]))
+        self.made = self.killed = self.rebuilt = self.refused = 0
+        self.may_fail = False
+        self.rebuild_chosen: list[str] = []
 
     def statement(self) -> tuple[str, dict[str, str], list[str]]:
+        self.may_fail, self.rebuild_chosen = False, []
+        if self.rng.random() < 0.4:
+            return self.rebuild()
         chosen = self.rng.sample(sorted(INDEXES), self.rng.choice([1, 1, 2, 3]))
         added = {f"new{self.made + i}": INDEXES[key] for i, key in enumerate(chosen)}
         words = [f"add index {name} {key}" for name, key in zip(added, chosen)]
+        if self.rng.random() < 0.4:
+            key = self.rng.choice(sorted(UNIQUE))
+            added[f"newu{self.made}"] = UNIQUE[key]
+            words.append(f"add unique index newu{self.made} {key}")
+            self.may_fail = True
         self.made += len(chosen)
         count = self.rng.randrange(len(self.there) + 1) if len(self.there) < 6 else 4
         dropped = self.rng.sample(sorted(self.there), count)
@@ -227,6 +288,20 @@ class Alterer:
                                 "algorithm=inplace", "lock=shared"])
         return f"alter table {self.table} {', '.join(words)}, {lock}", added, dropped
 
+    def rebuild(self) -> tuple[str, dict[str, str], list[str]]:
+        """All rows anew, perhaps with an index more."""
+        chosen = self.rng.choice(self.rebuilds)
+        words, added = [chosen[0]], {}
+        self.rebuild_chosen = chosen
+        self.may_fail = True
+        if self.rng.random() < 0.3:
+            key = self.rng.choice(sorted(INDEXES))
+            added = {f"new{self.made}": INDEXES[key]}
+            words.append(f"add index new{self.made} {key}")
+            self.made += 1
+        self.rebuilt += 1
+        return f"alter table {self.table} {', '.join(words)}, lock=none", added, []
+
     def alter(self, kill_after: float | None) -> None:
         statement, added, dropped = self.statement()
         connection = self.server.connect("test")
@@ -237,10 +312,15 @@ class Alterer:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
         except pymysql.err.Error as error:
-            if error.args[0] != KILLED or kill_after is None:
+            is_killed = error.args[0] == KILLED and kill_after is not None
+            if not is_killed and (error.args[0] != DUPLICATE or not self.may_fail):
                 raise AssertionError(f"{statement}: {error}") from error
-            self.killed += 1
+            self.killed += is_killed
+            self.refused += not is_killed
             added, dropped = {}, []
+        else:
+            if self.rebuild_chosen:
+                self.rebuild_chosen.reverse()
         finally:
             if killer is not None:
                 killer.get()
@@ -251,6 +331,7 @@ class Alterer:
         found = indexes_of(self.server, self.table)
         assert found == set(self.there), (statement, found, set(self.there))
         compare(self.server, self.table, self.there)
+        compare_kept(self.server, self.table)
         if self.rng.random() < 0.4:
             check(self.server, self.table)
 
@@ -272,11 +353,23 @@ class Alterer:
 
 def make(server: Server, table: str, rows: int) -> None:
     keys, end = TABLES[table]
+    kept = f"kept_{table}"
+    new, old = (DIGEST.format(f"{side}.") for side in ("new", "old"))
+    insert = f"insert into {kept} values ({new})"
+    delete = f"delete from {kept} where digest = {old} limit 1"
     server.run("create or replace table other (id int primary key)",
+               f"create or replace table {kept} (digest bigint, key (digest))",
                f"create or replace table {table} ({keys}, {COLUMNS}){end}",
                f"insert into {table} (id, a, b, c, d, e, f, g, h) select seq * 2, seq % 97, "
                "concat('Word ', seq % 31), concat('text ', seq), seq / 4, 1 + seq % 3, cast(seq % 5 as signed) - 2, "
-               f"seq % 2048, concat('h', seq % 9) from seq_1_to_{rows}", database="test")
+               f"seq % 2048, concat('h', seq % 9) from seq_1_to_{rows}",
+               f"insert into {kept} select {DIGEST.format('')} from {table}", database="test")
+    if table != UNKEPT:
+        server.run(
+            f"create trigger {table}_ai after insert on {table} for each row {insert}",
+            f"create trigger {table}_ad after delete on {table} for each row {delete}",
+            f"create trigger {table}_au after update on {table} for each row begin {delete}; "
+            f"{insert}; end", database="test")
 
 
 def decide_prepared(server: Server, rng: random.Random) -> None:
@@ -289,7 +382,7 @@ def trees(server: Server) -> int:
     return len(server.run("select tree from information_schema.shale_trees"))
 
 
-def write_and_alter(server: Server, table: str, options: Any, seed: int) -> tuple[int, int, int]:
+def write_and_alter(server: Server, table: str, options: Any, seed: int) -> tuple[int, ...]:
     rng = random.Random(seed)
     make(server, table, options.rows)
     before = trees(server)
@@ -303,10 +396,11 @@ def write_and_alter(server: Server, table: str, options: Any, seed: int) -> tupl
         clients.end()
     check(server, table)
     compare(server, table, alterer.there)
+    compare_kept(server, table)
     alterer.forget()
     now = trees(server)
     assert now == before, f"{now - before} trees of {table} are left over"
-    return alterer.made, alterer.killed, clients.statements
+    return (alterer.made, alterer.rebuilt, alterer.refused, alterer.killed, clients.statements)
 
 
 def kill_and_start(server: Server, options: Any, seed: int) -> None:
@@ -328,6 +422,7 @@ def kill_and_start(server: Server, options: Any, seed: int) -> None:
     there = {name: "" for name in indexes_of(server, table)}
     check(server, table)
     compare(server, table, there)
+    compare_kept(server, table)
     log = server.log.read_text(errors="replace")[offset:]
     for words in DISAGREE:
         assert words not in log, (statement, words)
@@ -354,10 +449,10 @@ def main() -> None:
     server = Server(layout, "online", ["performance-schema=off"])
     server.start()
     server.run("create database if not exists test")
-    made = killed = statements = 0
+    counts = [0] * 5
     for number, table in enumerate(options.tables):
         done = write_and_alter(server, table, options, options.seed + number)
-        made, killed, statements = made + done[0], killed + done[1], statements + done[2]
+        counts = [count + more for count, more in zip(counts, done)]
     for number in range(options.kills):
         kill_and_start(server, options, options.seed + 100 + number)
     server.stop()
@@ -367,8 +462,10 @@ def main() -> None:
     assert LEFT_OVER not in log, f"a clean stop has left a tree: see {server.log}"
     server.stop()
     layout.remove()
-    print(f"{made} indexes asked for beside {statements} statements of clients, {killed} ALTERs "
-          f"ended by KILL, {options.kills} kills of the server: all indexes as the tables")
+    made, rebuilt, refused, killed, statements = counts
+    print(f"{made} indexes and {rebuilt} rebuilds asked for beside {statements} statements of "
+          f"clients, {refused} ALTERs refused for a duplicate, {killed} ended by KILL, "
+          f"{options.kills} kills of the server: all indexes as the tables, all rows as written")
 
 
 if __name__ == "__main__":
