@@ -689,8 +689,8 @@ size_t shale_entry_of_row(const void *key,
                           void *to,
                           size_t to_len);
 
-// Waits until no transaction, prepared ones too, holds an exclusive lock in the tree: until all
-// have ended that have written to it. SHALE_LOCK_TIMEOUT after `wait_millis`.
+// Waits until no transaction, prepared ones too, holds a lock to write in the tree: until all have
+// ended that have written to it. SHALE_LOCK_TIMEOUT after `wait_millis`.
 SHALE_MUST_USE
 shale_error *shale_tree_wait_for_writers(const shale_tree *tree,
                                          uint64_t wait_millis);

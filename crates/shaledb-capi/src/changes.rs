@@ -24,8 +24,8 @@ pub struct shale_keys {
     key: Vec<u8>,
 }
 
-/// Waits until no transaction, prepared ones too, holds an exclusive lock in the tree: until all
-/// have ended that have written to it. SHALE_LOCK_TIMEOUT after `wait_millis`.
+/// Waits until no transaction, prepared ones too, holds a lock to write in the tree: until all have
+/// ended that have written to it. SHALE_LOCK_TIMEOUT after `wait_millis`.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_tree_wait_for_writers(

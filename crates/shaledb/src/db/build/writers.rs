@@ -11,8 +11,8 @@ use std::time::Duration;
 const LOOK_NANOS: u64 = 1_000_000;
 
 impl Tree {
-    /// Waits until no transaction, prepared ones too, holds an exclusive lock in the tree: until
-    /// all have ended that have written to it. Who may begin meanwhile is the caller's to hold off.
+    /// Waits until no transaction, prepared ones too, holds a lock to write in the tree: until all
+    /// have ended that have written to it. Who may begin meanwhile is the caller's to hold off.
     /// Batches and optimistic transactions cannot be seen.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ pub(super) fn wait_for_writers(core: &Arc<Core>, trees: &[&Tree], limit: Duratio
         let mut holder = None;
         core.locks.each(&mut |txn, lock, waits| {
             let tree = trees.iter().find(|tree| tree.id() == lock.tree);
-            if lock.mode == Mode::Exclusive && !waits {
+            if lock.mode == Mode::Write && !waits {
                 holder = tree.map(|tree| (txn, tree.name()));
             }
             holder.is_none()
