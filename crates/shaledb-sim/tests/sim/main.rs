@@ -16,6 +16,7 @@ mod online;
 mod prepared;
 mod stages;
 mod threads;
+mod tracked;
 mod undecided;
 mod unique;
 mod unsynced;

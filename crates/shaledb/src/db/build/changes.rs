@@ -130,7 +130,7 @@ impl ChangeRound {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn keys(&self) -> ChangedKeys {
-        ChangedKeys(self.changes())
+        ChangedKeys(Some(self.changes()))
     }
 
     pub(super) fn changes(&self) -> Changes {
@@ -150,7 +150,7 @@ impl ChangeRound {
 /// }
 /// # Ok::<(), shaledb::Error>(())
 /// ```
-pub struct ChangedKeys(Changes);
+pub struct ChangedKeys(Option<Changes>);
 
 impl std::fmt::Debug for ChangedKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -162,11 +162,13 @@ impl Iterator for ChangedKeys {
     type Item = Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Result<Vec<u8>>> {
-        match self.0.step() {
-            Ok(true) => Some(Ok(self.0.key().to_vec())),
-            Ok(false) => None,
-            Err(error) => Some(Err(error)),
+        let changes = self.0.as_mut()?;
+        let step = changes.step();
+        if let Ok(true) = step {
+            return Some(Ok(changes.key().to_vec()));
         }
+        self.0 = None;
+        step.err().map(Err)
     }
 }
 
