@@ -18,7 +18,6 @@
 #include "engine/trees.h"
 #include "load/index_filler.h"
 #include "txn/in_doubt.h"
-#include "txn/trx.h"
 
 using namespace shale_sql;
 
@@ -60,6 +59,12 @@ Error wait_for_writers(THD *thd, Wait wait) {
     if (error != HA_ERR_LOCK_WAIT_TIMEOUT) return error;
     if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
     if (waited + kAskMillis >= most) {
+      const std::string &text = error.text();
+      const size_t from = std::min(text.find("transaction "), text.size());
+      my_printf_error(ER_LOCK_WAIT_TIMEOUT,
+                      "Lock wait timeout exceeded; ALTER TABLE waits for those who have written to "
+                      "the table: %s; is it a prepared one, as XA RECOVER lists them?",
+                      MYF(0), text.substr(from, text.find(';', from) - from).c_str());
       return error;
     }
   }
@@ -266,14 +271,8 @@ bool ha_shale::finish_filling(TABLE *altered, inplace_alter_handler_ctx *begun, 
 
 void ha_shale::tell_altering(int error) {
   if (ha_thd()->is_error()) return;  // told already: a value of a virtual column
-  const Error &last = trx()->last_error();
   if (error == HA_ERR_ABORTED_BY_USER) {
     ha_thd()->send_kill_message();
-  } else if (error == HA_ERR_LOCK_WAIT_TIMEOUT && last == error && last.has_text()) {
-    my_printf_error(ER_LOCK_WAIT_TIMEOUT,
-                    "Lock wait timeout exceeded; ALTER TABLE waits for a transaction that has "
-                    "written to the table and is prepared, as XA RECOVER lists them: %s",
-                    MYF(0), last.text().c_str());
   } else {
     print_error(error, MYF(0));
   }

@@ -68,7 +68,8 @@ Error IndexFiller::scan(ha_rows expected) {
   ScanHandle scan(begun);
   if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
   THD *thd = alter_.thd;
-  thd->get_stmt_da()->reset_current_row_for_warning(1);
+  // Of a rebuild warnings tell the row, as those of a copy do; of an index none do, as InnoDB's.
+  if (alter_.rebuilds) thd->get_stmt_da()->reset_current_row_for_warning(1);
   for (uint64_t count = 1; !error && at_row(begun); count++) {
     if (count % kAsk == 0) {
       if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
@@ -84,7 +85,7 @@ Error IndexFiller::scan(ha_rows expected) {
       if (error == HA_ERR_FOUND_DUPP_KEY) duplicate_ = &indexes_[place];
     }
     if (!error) error = consume_error(move_scan(begun, SHALE_NEXT));
-    thd->get_stmt_da()->inc_current_row_for_warning();
+    if (alter_.rebuilds) thd->get_stmt_da()->inc_current_row_for_warning();
   }
   return error;
 }
