@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What ADD INDEX costs those who write meanwhile: the longest stall, and the rate beside it.
+"""What ALTER TABLE costs those who write meanwhile: the longest stall, and the rate beside it.
 
     mariadb/tests/online_rate.py [--rows 2000000] [--clients 4] [--seconds 10] [--runs 1] [--sync]
 
 Clients, a process each, insert, update and delete rows of a table one by one. After some seconds an
-index is added with LOCK=NONE, then dropped, then another one of two columns is added. For each
-engine, in turn on one server each: writes per second without and beside, their ratio, the longest
-that one statement took in either, what the server's threads of the clients took of the processor
-for a write, and how long the ALTER took. By hand, on a machine that does nothing else (only the
+index is added with LOCK=NONE, then dropped, then one of two columns is, then a unique one; then the
+table is rebuilt, and a column gets another type (InnoDB does that with writers held off, so not
+here). For each engine, in turn on one server each: writes per second without and beside, their
+ratio, the longest that one statement took in either, what the server's threads of the clients took
+of the processor for a write, and how long the ALTER took. By hand, on a machine that does nothing else (only the
 third figure means something on another); without --sync commits are not synced, so that the disk
 does not hide the work.
 """
@@ -34,7 +35,15 @@ ENGINES = {
 }
 NO_SYNC = {"SHALE": "set global shale_durability = 'periodic'",
            "InnoDB": "set global innodb_flush_log_at_trx_commit = 2"}
-INDEXES = ["(a)", "(b, a)"]
+# What is done, and what undoes it.
+CHANGES = {
+    "add index x (a)": "drop index x",
+    "add index x (b, a)": "drop index x",
+    "add unique index x (b, id)": "drop index x",
+    "force": "",
+    "modify c bigint": "",
+}
+NOT_OF = {"InnoDB": ["modify c bigint"]}
 # A statement as (when it began, when it ended), in seconds of the machine's clock.
 Times = list[tuple[float, float]]
 
@@ -103,19 +112,22 @@ def run(layout: Layout, engine: str, options: Any, name: str) -> list[str]:
         client.start()
     time.sleep(2)
     periods = []
-    for index in INDEXES:
+    for change, back in CHANGES.items():
+        if change in NOT_OF.get(engine, []):
+            continue
         began = time.monotonic()
         cpu = [cpu_of_clients(server)]
         time.sleep(options.seconds)
         cpu.append(cpu_of_clients(server))
         altered = time.monotonic()
-        server.run(f"alter table test.t add index x {index}, lock=none")
+        server.run(f"alter table test.t {change}, lock=none")
         ended = time.monotonic()
         cpu.append(cpu_of_clients(server))
         # Statements that waited for its end count.
         time.sleep(1)
-        server.run("alter table t drop index x, lock=none", database="test")
-        periods.append((index, began, altered, ended, cpu))
+        if back:
+            server.run(f"alter table t {back}, lock=none", database="test")
+        periods.append((change, began, altered, ended, cpu))
     stop.set()
     times = [one for _ in clients for one in results.get()]
     for client in clients:
@@ -124,11 +136,11 @@ def run(layout: Layout, engine: str, options: Any, name: str) -> list[str]:
     assert check[-1][3] == "OK", check
     server.stop()
     lines = []
-    for index, began, altered, ended, cpu in periods:
+    for change, began, altered, ended, cpu in periods:
         before, longest_before = of_period(times, began, altered)
         beside, longest = of_period(times, altered, ended)
         lines.append(
-            f"| {engine} | {index} | {before:.0f} | {beside:.0f} | {beside / before:.2f} | "
+            f"| {engine} | {change} | {before:.0f} | {beside:.0f} | {beside / before:.2f} | "
             f"{longest_before * 1000:.0f} | {longest * 1000:.0f} | "
             f"{(cpu[1] - cpu[0]) / before / (altered - began) * 1e6:.0f} | "
             f"{(cpu[2] - cpu[1]) / beside / (ended - altered) * 1e6:.0f} | {ended - altered:.1f} |")
@@ -145,7 +157,7 @@ def main() -> None:
     parser.add_argument("--engines", nargs="*", default=list(ENGINES))
     options = parser.parse_args()
     layout = Layout()
-    print("| engine | index | writes/s without | beside | ratio | longest ms without | beside | "
+    print("| engine | ALTER TABLE | writes/s without | beside | ratio | longest ms without | beside | "
           "CPU us a write without | beside | ALTER s |\n|---|---|---|---|---|---|---|---|---|---|",
           flush=True)
     for number in range(options.runs):
