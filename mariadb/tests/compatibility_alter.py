@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compatibility_feature import Change, Section
 
-INSTANT, INPLACE, COPY = "alter_instant", "alter_inplace", "alter_copy"
+INSTANT, COPY, REBUILD = "alter_instant", "alter_copy", "alter_rebuild"
 
 ALTER = Section(
     "Changes of tables",
@@ -25,8 +25,8 @@ ALTER = Section(
         Change("Longer `VARCHAR`", INSTANT, "copy", "modify column b varchar(20)"),
         Change("`VARCHAR` longer than 255 bytes", INSTANT, "copy", "modify column b varchar(2000)"),
         Change("`NULL` allowed", INSTANT, "copy", "modify column c int default 0"),
-        Change("`NOT NULL`", COPY, "copy", "modify column a int not null"),
-        Change("Another type", COPY, "copy", "modify column a bigint"),
+        Change("`NOT NULL`", REBUILD, "copy", "modify column a int not null"),
+        Change("Another type", REBUILD, "copy", "modify column a bigint"),
         Change(
             "`ENUM` with more values",
             INSTANT,
@@ -51,20 +51,20 @@ ALTER = Section(
             "drop column v",
             "create table t (id int primary key, v int as (id + 1) virtual)",
         ),
-        Change("A stored generated column", COPY, "?", "add column v int as (a + 1) persistent"),
+        Change("A stored generated column", REBUILD, "?", "add column v int as (a + 1) persistent"),
         Change(
             "Add a primary key",
-            COPY,
+            REBUILD,
             "copy",
             "add primary key (id)",
             "create table t (id int not null, a int)",
         ),
         Change("Drop the primary key", COPY, "copy", "drop primary key"),
         Change("Add an index", "online_ddl.py", "inplace, writers go on", "add key kb (b)"),
-        Change("Add a unique index", INPLACE, "inplace, writers go on", "add unique (b, id)"),
+        Change("Add a unique index", REBUILD, "inplace, writers go on", "add unique (b, id)"),
         Change(
             "Add an index of a virtual column",
-            INPLACE,
+            REBUILD,
             "?",
             "add key (v)",
             "create table t (id int primary key, v int as (id + 1) virtual)",
@@ -108,7 +108,7 @@ ALTER = Section(
                 "insert into p select seq from seq_1_to_10",
             ),
         ),
-        Change("Add a `CHECK`", COPY, "?", "add constraint x check (id >= 0)"),
+        Change("Add a `CHECK`", REBUILD, "?", "add constraint x check (id >= 0)"),
         Change(
             "Drop a `CHECK`",
             INSTANT,
@@ -126,11 +126,11 @@ ALTER = Section(
         Change("A comment", INSTANT, "instant", "comment='x'"),
         Change("Default character set", "compatibility.py", "?", "default character set latin2"),
         Change(
-            "All columns to another character set", COPY, "copy", "convert to character set utf8mb4"
+            "All columns to another character set", REBUILD, "copy", "convert to character set utf8mb4"
         ),
         Change("`ROW_FORMAT=`", "compatibility.py", "?", "row_format=compact"),
-        Change("`FORCE`, the same table made anew", COPY, "?", "force"),
-        Change("`ENGINE=` of the same", COPY, "?", "engine=ENGINE"),
+        Change("`FORCE`, the same table made anew", REBUILD, "?", "force"),
+        Change("`ENGINE=` of the same", REBUILD, "?", "engine=ENGINE"),
         Change("Begin to keep versions", "compatibility.py", "?", "add system versioning"),
         Change(
             "End to keep versions",

@@ -48,6 +48,18 @@ bool is_only_not_null(const Field *was, const Field *is) {
          was->pack_length() == is->pack_length() && was->charset() == is->charset();
 }
 
+// A copy checks such values by the session's sql_mode. In place InnoDB keeps them as they are.
+bool is_kept_as_is(const Field *was, const Field *is, const Create_field &column) {
+  return was->cmp_type() == TIME_RESULT && was->is_equal(column) &&
+         was->pack_length() == is->pack_length() &&
+         was->real_maybe_null() == is->real_maybe_null();
+}
+
+// Changes for which InnoDB copies a table, and asks its constraints of each row.
+constexpr alter_table_operations kChecked =
+    ALTER_ADD_CHECK_CONSTRAINT | ALTER_STORED_COLUMN_TYPE | ALTER_STORED_GCOL_EXPR |
+    ALTER_ADD_STORED_GENERATED_COLUMN | ALTER_COLUMN_VCOL;
+
 }  // namespace
 
 AlteredEntries::AlteredEntries(const Alteration &alteration)
@@ -80,6 +92,7 @@ void AlteredEntries::map_columns() {
   TABLE *table = alter_.table, *altered = alter_.altered;
   old_primary_ = std::make_unique<KeyCodec>(table, table->s->primary_key, nullptr);
   old_rows_ = std::make_unique<RowCodec>(table, old_primary_.get(), alter_.was);
+  is_checked_ = (alter_.info->handler_flags & kChecked) != 0;
   restore_record(altered, s->default_values);
   altered->reset_default_fields();
   List_iterator_fast<Create_field> columns(alter_.info->alter_info->create_list);
@@ -89,9 +102,13 @@ void AlteredEntries::map_columns() {
     if ((*field)->vcol_info != nullptr) {
       add_generated(altered, *field, true, &computed_);
     } else if (was != nullptr) {
+      (*field)->set_has_explicit_value();
+      if (is_kept_as_is(was, *field, *column)) {
+        kept_.emplace_back(was, *field);
+        continue;
+      }
       copies_.emplace_back();
       copies_.back().set(*field, was, false);
-      (*field)->set_has_explicit_value();
       if (is_only_not_null(was, *field)) not_null_.emplace_back(was, *field);
     } else if ((*field)->default_value != nullptr) {
       has_defaults_ = true;
@@ -134,12 +151,17 @@ Error AlteredEntries::convert(std::string_view key, std::string_view value, bool
     return HA_ERR_GENERIC;
   }
   for (Copy_field &copy : copies_) copy.do_copy(&copy);
+  for (const auto &[was, is] : kept_) {
+    memcpy(is->ptr, was->ptr, was->pack_length());
+    if (!was->real_maybe_null()) continue;
+    was->is_null() ? is->set_null() : is->set_notnull();
+  }
   if (has_defaults_ && altered->update_default_fields(false) != 0) return HA_ERR_GENERIC;
   if (thd->is_error()) return HA_ERR_GENERIC;
   if (!computed_.empty()) {
     if (Error error = compute()) return error;
   }
-  if (comes) altered->verify_constraints(false);
+  if (comes && is_checked_) altered->verify_constraints(false);
   return thd->is_error() ? HA_ERR_GENERIC : 0;
 }
 
