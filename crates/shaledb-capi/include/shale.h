@@ -717,9 +717,9 @@ SHALE_MUST_USE
 shale_error *shale_tracker_copied(const shale_tracker *tracker,
                                   shale_snapshot **snapshot);
 
-// What was changed since shale_tracker_copied, up to `snapshot`. While rounds have many keys, begin
-// them with a `flush` of the tree of changes, so that the next one reads none of them again. The
-// last one is begun without, when nobody writes and shale_tracker_wait has ended.
+// What was changed since shale_tracker_copied, up to `snapshot`. While rounds have many keys,
+// begin them with a `flush` of the tree of changes, so that the next one reads none of them again.
+// The last one is begun without, when nobody writes and shale_tracker_wait has ended.
 SHALE_MUST_USE
 shale_error *shale_round_begin(const shale_tracker *tracker,
                                bool flush,
@@ -735,7 +735,8 @@ SHALE_MUST_USE shale_error *shale_keys_next(shale_keys *keys, const void **key, 
 // Ends a walk.
 void shale_keys_free(shale_keys *keys);
 
-// The copy has what the round has. Frees the round, after an error too; the copy is of no use then.
+// The copy has what the round has. Frees the round, after an error too; the copy is of no use
+// then.
 SHALE_MUST_USE shale_error *shale_round_end(shale_tracker *tracker, shale_round *round);
 
 // Gives a round up; its keys come again in the next one.

@@ -100,9 +100,9 @@ pub unsafe extern "C" fn shale_tracker_copied(
     })
 }
 
-/// What was changed since shale_tracker_copied, up to `snapshot`. While rounds have many keys, begin
-/// them with a `flush` of the tree of changes, so that the next one reads none of them again. The
-/// last one is begun without, when nobody writes and shale_tracker_wait has ended.
+/// What was changed since shale_tracker_copied, up to `snapshot`. While rounds have many keys,
+/// begin them with a `flush` of the tree of changes, so that the next one reads none of them again.
+/// The last one is begun without, when nobody writes and shale_tracker_wait has ended.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_round_begin(
@@ -172,7 +172,8 @@ pub unsafe extern "C" fn shale_keys_free(keys: *mut shale_keys) {
     unsafe { free(keys) }
 }
 
-/// The copy has what the round has. Frees the round, after an error too; the copy is of no use then.
+/// The copy has what the round has. Frees the round, after an error too; the copy is of no use
+/// then.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_round_end(

@@ -24,8 +24,8 @@ struct AlteredTable {
 // `constraints.gone` need nothing any more.
 bool refuses_to_alter(const AlteredTable &table, const Constraints &constraints);
 
-// Whether a column of one of them gets another type, or another answer to NULL: the server has rules
-// for that, which it asks for when it copies the table.
+// Whether a column of one of them gets another type, or another answer to NULL: the server has
+// rules for that, which it asks for when it copies the table.
 bool changes_columns_of_keys(const AlteredTable &table);
 
 // With the names that columns get.

@@ -1,6 +1,6 @@
 // Writing what is being built of a table, in the same call as a row: the entries that come with it
-// and those that go with it, or only that the row has changed. Nobody reads that yet, so nothing else
-// is to be known of it: not whether it is there, nor what a snapshot shows.
+// and those that go with it, or only that the row has changed. Nobody reads that yet, so nothing
+// else is to be known of it: not whether it is there, nor what a snapshot shows.
 
 #include "handler/ha_shale.h"
 
@@ -11,8 +11,8 @@
 
 using namespace shale_sql;
 
-// From now on all who write to the table write to the new trees too, or tell which rows they change.
-// The server has taken care that nobody is writing.
+// From now on all who write to the table write to the new trees too, or tell which rows they
+// change. The server has taken care that nobody is writing.
 void ha_shale::publish_building(TABLE *altered, Alter_inplace_info *info,
                                 const std::vector<NewIndex> &indexes,
                                 std::shared_ptr<ChangedRows> rows) {
@@ -26,8 +26,8 @@ void ha_shale::publish_building(TABLE *altered, Alter_inplace_info *info,
   }
 }
 
-// Learns of what is being built, once in a statement. Its trees stay to the end of the transaction, also
-// if the ALTER TABLE is given up meanwhile.
+// Learns of what is being built, once in a statement. Its trees stay to the end of the transaction,
+// also if the ALTER TABLE is given up meanwhile.
 void ha_shale::learn_building() {
   Online &online = online_;
   online.indexes = shared_->building.indexes();

@@ -68,8 +68,8 @@ Error IndexFiller::scan(ha_rows expected) {
   ScanHandle scan(begun);
   if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
   THD *thd = alter_.thd;
-  // Of a rebuild warnings tell the row, as those of a copy do, counted through all partitions; of an
-  // index none do, as InnoDB's.
+  // Of a rebuild warnings tell the row, as those of a copy do, counted through all partitions; of
+  // an index none do, as InnoDB's.
   if (alter_.rebuilds && thd->get_stmt_da()->current_row_for_warning() == 0) {
     thd->get_stmt_da()->reset_current_row_for_warning(1);
   }

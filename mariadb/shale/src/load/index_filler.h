@@ -27,8 +27,8 @@ struct NewIndex {
   TreeHandle tree;
 };
 
-// Reads the rows of a table as the altered table has them: all of one snapshot, then in rounds those
-// that others have changed meanwhile.
+// Reads the rows of a table as the altered table has them: all of one snapshot, then in rounds
+// those that others have changed meanwhile.
 class IndexFiller {
  public:
   // Of rows in `source`. `changed` is nullptr if there are no rounds: nobody writes, or writers

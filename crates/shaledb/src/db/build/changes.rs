@@ -2,9 +2,9 @@
 //!
 //! Writers put the key of each row that they change into a tree of *changes*. A copy begins with
 //! what the source has at one snapshot. Then come rounds: a round has the keys that were changed
-//! since the snapshot before, and a snapshot of its own. Whoever copies looks at these rows at both,
-//! so it needs to know nothing of what writers did, and they know nothing of the copy's form. What a
-//! round has taken leaves the tree of changes.
+//! since the snapshot before, and a snapshot of its own. Whoever copies looks at these rows at
+//! both, so it needs to know nothing of what writers did, and they know nothing of the copy's form.
+//! What a round has taken leaves the tree of changes.
 
 use super::writers::wait_for_writers;
 use crate::base::config::TreeConfig;
@@ -212,9 +212,8 @@ impl Tree {
     /// The tracker is dropped under the same lock: who then writes to its tree gets
     /// [`Error::NoSuchTree`].
     ///
-    /// # Errors
-    /// [`Error::TreeExists`] if there is a tree `name`; [`Error::LockTimeout`] if a transaction does
-    /// not end in time.
+    /// # Errors [`Error::TreeExists`] if there is a tree `name`; [`Error::LockTimeout`] if a
+    /// transaction does not end in time.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };

@@ -127,12 +127,11 @@ impl Tree {
     /// each entry under [`entry_of_row`], with the same value. [`OnlineBuild::catch_up`] takes
     /// what they have written, and [`OnlineBuild::finish`] the last of it, with writers held off.
     ///
-    /// # The caller's part
-    /// While this call runs nobody may be changing the source who does not write to the new tree:
-    /// hold writers off for the moment, by a lock that each takes to read. Transactions that have
-    /// written to the source, prepared ones too, are waited for; batches and optimistic transactions
-    /// cannot be seen. A build is dropped under the same lock: who then writes to its tree gets
-    /// [`Error::NoSuchTree`].
+    /// # The caller's part While this call runs nobody may be changing the source who does not
+    /// write to the new tree: hold writers off for the moment, by a lock that each takes to read.
+    /// Transactions that have written to the source, prepared ones too, are waited for; batches and
+    /// optimistic transactions cannot be seen. A build is dropped under the same lock: who then
+    /// writes to its tree gets [`Error::NoSuchTree`].
     ///
     /// # Errors
     /// [`Error::TreeExists`] if the name is taken; [`Error::LockTimeout`] if a transaction does not
