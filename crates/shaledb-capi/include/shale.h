@@ -232,9 +232,6 @@ typedef struct shale_ingest shale_ingest;
 // A flag that ends waits for locks. Threads may set it while others wait.
 typedef struct shale_interrupt shale_interrupt;
 
-// A walk through the keys of a shale_round.
-typedef struct shale_keys shale_keys;
-
 // A scan that locks what it passes, rows and gaps, until its transaction ends.
 typedef struct shale_locking_scan shale_locking_scan;
 
@@ -700,40 +697,33 @@ shale_error *shale_tree_wait_for_writers(const shale_tree *tree,
 // now on puts its key there too, in the same batch or transaction (SHALE_ACTION_PUT_UNLOCKED),
 // whatever the change is. While this call runs nobody may be changing the source who does not;
 // transactions that have written to it, prepared ones too, are waited for, `wait_millis` at most.
+// `snapshot` becomes what the copy begins with.
 SHALE_MUST_USE
 shale_error *shale_tracker_new(const shale_tree *source,
                                const char *name,
                                uint64_t wait_millis,
                                shale_tracker **tracker,
-                               shale_tree **tree);
+                               shale_tree **tree,
+                               shale_snapshot **snapshot);
 
-// Waits for those who have written to the source or to the tree of changes, as by
-// shale_tree_wait_for_writers.
-SHALE_MUST_USE shale_error *shale_tracker_wait(const shale_tracker *tracker, uint64_t wait_millis);
-
-// The snapshot that the copy has: at first what it begins with, later what the last round has
-// ended with.
-SHALE_MUST_USE
-shale_error *shale_tracker_copied(const shale_tracker *tracker,
-                                  shale_snapshot **snapshot);
-
-// What was changed since shale_tracker_copied, up to `snapshot`. While rounds have many keys,
-// begin them with a `flush` of the tree of changes, so that the next one reads none of them again.
-// The last one is begun without, when nobody writes and shale_tracker_wait has ended.
+// What was changed since `before`: the snapshot of shale_tracker_new, or that with which the last
+// round has ended; up to `after`. While rounds have many keys, begin them with a `flush` of the tree
+// of changes, so that the next one reads none of them again. The last one is begun without, when
+// nobody writes and shale_tree_wait_for_writers of the source has ended.
 SHALE_MUST_USE
 shale_error *shale_round_begin(const shale_tracker *tracker,
                                bool flush,
                                shale_round **round,
-                               shale_snapshot **snapshot);
+                               shale_snapshot **before,
+                               shale_snapshot **after);
 
-// Begins a walk through the keys of a round, ascending. There may be several, one after the other.
-SHALE_MUST_USE shale_error *shale_round_keys(const shale_round *round, shale_keys **keys);
-
-// The next key, valid until the next call; NULL: there is none.
-SHALE_MUST_USE shale_error *shale_keys_next(shale_keys *keys, const void **key, size_t *key_len);
-
-// Ends a walk.
-void shale_keys_free(shale_keys *keys);
+// The next key of a round, ascending, or the `first`: there may be several walks, one after the
+// other. It is valid until the next call; NULL: there is none.
+SHALE_MUST_USE
+shale_error *shale_round_next(shale_round *round,
+                              bool first,
+                              const void **key,
+                              size_t *key_len);
 
 // The copy has what the round has. Frees the round, after an error too; the copy is of no use
 // then.

@@ -15,11 +15,8 @@ pub struct shale_tracker(ChangeTracker);
 
 /// The keys that were changed between two snapshots.
 #[derive(Debug)]
-pub struct shale_round(ChangeRound);
-
-/// A walk through the keys of a shale_round.
-#[derive(Debug)]
-pub struct shale_keys {
+pub struct shale_round {
+    round: ChangeRound,
     keys: ChangedKeys,
     key: Vec<u8>,
 }
@@ -44,6 +41,7 @@ pub unsafe extern "C" fn shale_tree_wait_for_writers(
 /// now on puts its key there too, in the same batch or transaction (SHALE_ACTION_PUT_UNLOCKED),
 /// whatever the change is. While this call runs nobody may be changing the source who does not;
 /// transactions that have written to it, prepared ones too, are waited for, `wait_millis` at most.
+/// `snapshot` becomes what the copy begins with.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_tracker_new(
@@ -52,10 +50,12 @@ pub unsafe extern "C" fn shale_tracker_new(
     wait_millis: u64,
     tracker: *mut *mut shale_tracker,
     tree: *mut *mut shale_tree,
+    snapshot: *mut *mut shale_snapshot,
 ) -> *mut shale_error {
     guard(|| {
         can_store(tracker, "tracker")?;
         can_store(tree, "tree")?;
+        can_store(snapshot, "snapshot")?;
         // SAFETY: a live handle and a text.
         let (source, name) = unsafe { (handle(source, "source")?, text(name, "name")?) };
         let begun = source.tree.track_changes(name, Duration::from_millis(wait_millis))?;
@@ -63,88 +63,50 @@ pub unsafe extern "C" fn shale_tracker_new(
         // SAFETY: places for pointers.
         unsafe {
             give(tree, "tree", made)?;
+            give(snapshot, "snapshot", shale_snapshot(begun.copied().clone()))?;
             give(tracker, "tracker", shale_tracker(begun))
         }
     })
 }
 
-/// Waits for those who have written to the source or to the tree of changes, as by
-/// shale_tree_wait_for_writers.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tracker_wait(
-    tracker: *const shale_tracker,
-    wait_millis: u64,
-) -> *mut shale_error {
-    guard(|| {
-        // SAFETY: a live handle.
-        let tracker = unsafe { handle(tracker, "tracker") }?;
-        Ok(tracker.0.wait_for_writers(Duration::from_millis(wait_millis))?)
-    })
-}
-
-/// The snapshot that the copy has: at first what it begins with, later what the last round has
-/// ended with.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_tracker_copied(
-    tracker: *const shale_tracker,
-    snapshot: *mut *mut shale_snapshot,
-) -> *mut shale_error {
-    guard(|| {
-        can_store(snapshot, "snapshot")?;
-        // SAFETY: a live handle.
-        let copied = unsafe { handle(tracker, "tracker") }?.0.copied().clone();
-        // SAFETY: a place for a pointer.
-        unsafe { give(snapshot, "snapshot", shale_snapshot(copied)) }
-    })
-}
-
-/// What was changed since shale_tracker_copied, up to `snapshot`. While rounds have many keys,
-/// begin them with a `flush` of the tree of changes, so that the next one reads none of them again.
-/// The last one is begun without, when nobody writes and shale_tracker_wait has ended.
+/// What was changed since `before`: the snapshot of shale_tracker_new, or that with which the last
+/// round has ended; up to `after`. While rounds have many keys, begin them with a `flush` of the tree
+/// of changes, so that the next one reads none of them again. The last one is begun without, when
+/// nobody writes and shale_tree_wait_for_writers of the source has ended.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_round_begin(
     tracker: *const shale_tracker,
     flush: bool,
     round: *mut *mut shale_round,
-    snapshot: *mut *mut shale_snapshot,
+    before: *mut *mut shale_snapshot,
+    after: *mut *mut shale_snapshot,
 ) -> *mut shale_error {
     guard(|| {
         can_store(round, "round")?;
-        can_store(snapshot, "snapshot")?;
+        can_store(before, "before")?;
+        can_store(after, "after")?;
         // SAFETY: a live handle.
-        let begun = unsafe { handle(tracker, "tracker") }?.0.begin_round(flush)?;
+        let tracker = &unsafe { handle(tracker, "tracker") }?.0;
+        let begun = tracker.begin_round(flush)?;
+        let (was, is) = (tracker.copied().clone(), begun.snapshot().clone());
+        let keys = begun.keys();
         // SAFETY: places for pointers.
         unsafe {
-            give(snapshot, "snapshot", shale_snapshot(begun.snapshot().clone()))?;
-            give(round, "round", shale_round(begun))
+            give(before, "before", shale_snapshot(was))?;
+            give(after, "after", shale_snapshot(is))?;
+            give(round, "round", shale_round { round: begun, keys, key: Vec::new() })
         }
     })
 }
 
-/// Begins a walk through the keys of a round, ascending. There may be several, one after the other.
+/// The next key of a round, ascending, or the `first`: there may be several walks, one after the
+/// other. It is valid until the next call; NULL: there is none.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_round_keys(
-    round: *const shale_round,
-    keys: *mut *mut shale_keys,
-) -> *mut shale_error {
-    guard(|| {
-        can_store(keys, "keys")?;
-        // SAFETY: a live handle.
-        let walk = unsafe { handle(round, "round") }?.0.keys();
-        // SAFETY: a place for a pointer.
-        unsafe { give(keys, "keys", shale_keys { keys: walk, key: Vec::new() }) }
-    })
-}
-
-/// The next key, valid until the next call; NULL: there is none.
-#[must_use]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_keys_next(
-    keys: *mut shale_keys,
+pub unsafe extern "C" fn shale_round_next(
+    round: *mut shale_round,
+    first: bool,
     key: *mut *const c_void,
     key_len: *mut usize,
 ) -> *mut shale_error {
@@ -152,24 +114,20 @@ pub unsafe extern "C" fn shale_keys_next(
         can_store(key, "key")?;
         can_store(key_len, "key_len")?;
         // SAFETY: a live handle.
-        let keys = unsafe { handle_mut(keys, "keys") }?;
-        let next = keys.keys.next().transpose()?;
+        let round = unsafe { handle_mut(round, "round") }?;
+        if first {
+            round.keys = round.round.keys();
+        }
+        let next = round.keys.next().transpose()?;
         let found = next.is_some();
-        keys.key = next.unwrap_or_default();
-        let bytes: *const c_void = if found { keys.key.as_ptr().cast() } else { std::ptr::null() };
+        round.key = next.unwrap_or_default();
+        let bytes: *const c_void = if found { round.key.as_ptr().cast() } else { std::ptr::null() };
         // SAFETY: places for a pointer and a number.
         unsafe {
-            store(key_len, "key_len", keys.key.len())?;
+            store(key_len, "key_len", round.key.len())?;
             store(key, "key", bytes)
         }
     })
-}
-
-/// Ends a walk.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_keys_free(keys: *mut shale_keys) {
-    // SAFETY: NULL or a handle that the caller gives back.
-    unsafe { free(keys) }
 }
 
 /// The copy has what the round has. Frees the round, after an error too; the copy is of no use
@@ -185,7 +143,9 @@ pub unsafe extern "C" fn shale_round_end(
         let round = unsafe { take(round, "round") }?;
         // SAFETY: a live handle.
         let tracker = unsafe { handle_mut(tracker, "tracker") }?;
-        Ok(tracker.0.end_round(round.0)?)
+        let shale_round { round, keys, .. } = *round;
+        drop(keys);
+        Ok(tracker.0.end_round(round)?)
     })
 }
 

@@ -405,6 +405,68 @@ static void unique_builds(shale_db *db) {
   OK(shale_tree_drop(db, "source"));
 }
 
+// The keys of a round, each one letter.
+static void keys_are(shale_round *round, const char *wanted) {
+  const void *key = NULL;
+  size_t len = 0;
+  for (bool first = true; *wanted != 0; first = false, wanted++) {
+    OK(shale_round_next(round, first, &key, &len));
+    CHECK(len == 1 && *(const char *)key == *wanted);
+  }
+  OK(shale_round_next(round, false, &key, &len));
+  CHECK(key == NULL);
+}
+
+static void tracked_changes(shale_db *db) {
+  shale_tree *source = NULL, *changed = NULL;
+  shale_tracker *tracker = NULL;
+  shale_snapshot *before = NULL, *after = NULL;
+  shale_round *round = NULL;
+  shale_txn *txn = NULL;
+  bool watched = false;
+  size_t place = 0;
+  shale_bytes *existing = NULL;
+  OK(shale_tree_open(db, "source", SHALE_TREE_THERE_OR_NEW, NULL, &source));
+  OK(shale_put(source, "a", 1, "1", 1, false));
+  OK(shale_txn_begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS, 50, &txn));
+  OK(shale_txn_put(txn, source, "b", 1, "2", 1));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_tree_wait_for_writers(source, 1));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_tracker_new(source, "changed", 1, &tracker, &changed, &before));
+  OK(shale_txn_commit(txn, false));
+  OK(shale_tree_wait_for_writers(source, 0));
+  OK(shale_tracker_new(source, "changed", 0, &tracker, &changed, &before));
+  CHECK(has(source, before, "b", "2"));
+  shale_snapshot_free(before);
+  OK(shale_txn_begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS, 50, &txn));
+  shale_operation both[] = {{source, SHALE_ACTION_PUT, "b", 1, "3", 1},
+                            {changed, SHALE_ACTION_PUT_UNLOCKED, "b", 1, "", 0}};
+  OK(shale_txn_apply(txn, both, 2, NULL, &watched, &place, &existing));
+  FAILS(SHALE_LOCK_TIMEOUT, shale_tree_wait_for_writers(source, 1));
+  OK(shale_txn_commit(txn, false));
+  OK(shale_round_begin(tracker, true, &round, &before, &after));
+  keys_are(round, "b");
+  CHECK(has(source, before, "b", "2") && has(source, after, "b", "3"));
+  shale_round_free(round);
+  shale_snapshot_free(before);
+  shale_snapshot_free(after);
+  OK(shale_round_begin(tracker, false, &round, &before, &after));
+  keys_are(round, "b");
+  keys_are(round, "b");
+  OK(shale_round_end(tracker, round));
+  shale_snapshot_free(before);
+  shale_snapshot_free(after);
+  OK(shale_round_begin(tracker, true, &round, &before, &after));
+  keys_are(round, "");
+  OK(shale_round_end(tracker, round));
+  shale_snapshot_free(before);
+  shale_snapshot_free(after);
+  shale_tracker_free(tracker);
+  FAILS(SHALE_NO_SUCH_TREE, shale_put(changed, "d", 1, "4", 1, false));
+  shale_tree_free(changed);
+  shale_tree_free(source);
+  OK(shale_tree_drop(db, "source"));
+}
+
 static shale_txn *begin(shale_db *db, shale_isolation isolation, shale_concurrency concurrency) {
   shale_txn *txn = NULL;
   OK(shale_txn_begin(db, isolation, concurrency, 50, &txn));
@@ -928,6 +990,7 @@ int main(int argc, char **argv) {
   loads(db);
   builds(db);
   unique_builds(db);
+  tracked_changes(db);
   lengths(db, a);
   after_close(path);
   {

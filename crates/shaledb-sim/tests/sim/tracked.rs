@@ -221,6 +221,10 @@ fn a_round_has_what_was_changed_since_the_last() {
             // One that is given up comes again.
             drop(tracker.begin_round(number % 2 == 0).unwrap());
             let round = tracker.begin_round(number % 4 != 3).unwrap();
+            if number == 5 {
+                let damage = db.verify(&mut |_| {}).unwrap().damage;
+                assert!(damage.is_empty(), "beside a round: {damage:?}");
+            }
             let keys: Vec<_> = round.keys().map(|key| key.unwrap()).collect();
             assert!(keys.into_iter().eq(wanted), "round {number}");
             tracker.end_round(round).unwrap();

@@ -259,7 +259,9 @@ pub struct Recovered {
     pub torn_bytes: u64,
     /// The length of `CURRENT` and of the manifest.
     pub bytes: u64,
-    /// The edit that makes all this from an empty catalog, for the next manifest.
+    /// The edit that makes what the manifest says from an empty catalog, unfinished trees too.
+    pub written: Edit,
+    /// The same without these, for the next manifest.
     pub snapshot: Edit,
 }
 
@@ -268,6 +270,7 @@ pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
     let (id, reader) = open_current(fs, dir)?;
     let bytes = reader.bytes() + current_content(id).len() as u64;
     let (mut catalog, edits, torn_bytes) = read_catalog(reader)?;
+    let written = catalog.snapshot();
     let unfinished = catalog.take_unfinished();
     let recovered = |tree: &CatalogTree| RecoveredTree {
         name: tree.name.clone(),
@@ -290,6 +293,7 @@ pub fn recover(fs: &dyn Fs, dir: &Path) -> Result<Recovered> {
         edits,
         torn_bytes,
         bytes,
+        written,
         snapshot: catalog.snapshot(),
         prepared: catalog.prepared,
     })

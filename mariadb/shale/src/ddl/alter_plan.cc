@@ -37,6 +37,11 @@ constexpr alter_table_operations kRebuild =
 // Values that differ each time they are computed, so that a row is never found again by them.
 constexpr uint kRandom = VCOL_NON_DETERMINISTIC | VCOL_NEXTVAL | VCOL_AUTO_INC | VCOL_IMPOSSIBLE;
 
+// The server counts rand() among what differs from session to session only.
+bool is_random(const Virtual_column_info &value) {
+  return (value.flags & kRandom) != 0 || (value.expr->used_tables() & RAND_TABLE_BIT) != 0;
+}
+
 // Each row names its form, and every open table knows them all.
 constexpr size_t kMostForms = 128;
 
@@ -153,7 +158,8 @@ const char *Planner::primary_rebuild() const {
 const char *Planner::new_column_rebuild(Field *field, const ColumnDef &column) const {
   if ((field->flags & AUTO_INCREMENT_FLAG) != 0) return "a new column numbers the rows";
   const Virtual_column_info *value = field->default_value;
-  if (value != nullptr && (value->flags & ~uint(VCOL_SESSION_FUNC | VCOL_TIME_FUNC)) != 0) {
+  if (value != nullptr && ((value->flags & ~uint(VCOL_SESSION_FUNC | VCOL_TIME_FUNC)) != 0 ||
+                           is_random(*value))) {
     return "the default of a new column differs from row to row";
   }
   if (column.in_key) return "the primary key changes";
@@ -283,16 +289,18 @@ const char *Planner::rebuilt_column_refusal(const Field *field,
   }
   const Virtual_column_info *made = field->vcol_info;
   if (made == nullptr && was == nullptr) made = field->default_value;
-  if (made != nullptr && (made->flags & kRandom) != 0) return "a value differs each time";
+  if (made != nullptr && is_random(*made)) return "a value differs each time";
   if (field->vcol_info == nullptr && was != nullptr && !was->stored_in_db()) {
     return "a column becomes a stored one";
   }
   const partition_info *partitions = table_->part_info;
-  if (partitions != nullptr && was != nullptr && !was->is_equal(*column) &&
-      bitmap_is_set(&partitions->full_part_field_set, was->field_index)) {
-    return "a column changes by which rows are in partitions";
-  }
-  return nullptr;
+  const bool tells_partition = partitions != nullptr && was != nullptr &&
+                               bitmap_is_set(&partitions->full_part_field_set, was->field_index);
+  // A generated one is computed anew, and may come out otherwise.
+  const bool stays = tells_partition && was->is_equal(*column) && was->vcol_info == nullptr &&
+                     field->vcol_info == nullptr &&
+                     was->real_maybe_null() == field->real_maybe_null();
+  return tells_partition && !stays ? "a column changes by which rows are in partitions" : nullptr;
 }
 
 const char *Planner::rebuild_refusal() const {

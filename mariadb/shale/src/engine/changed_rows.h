@@ -16,13 +16,11 @@ class ChangedRows {
   // Makes the tree `name`. To be called while nobody is writing to `source`.
   static Error begin(const shale_tree *source, const std::string &name,
                      std::shared_ptr<ChangedRows> *changed);
-  ChangedRows(std::string name, TrackerHandle tracker, TreeHandle tree)
-      : name_(std::move(name)), tracker_(std::move(tracker)), tree_(std::move(tree)) {}
 
   const std::string &name() const { return name_; }
   const shale_tree *tree() const { return tree_.get(); }
-  // The rows as the copy has them.
-  Error copied(SnapshotHandle *snapshot) const;
+  // The rows as the copy begins with; to be asked once.
+  SnapshotHandle first() { return std::move(first_); }
 
   // The rows that have been changed since, and how they are now. The last round is the one that is
   // begun while nobody writes.
@@ -32,25 +30,22 @@ class ChangedRows {
   };
   Error begin_round(bool last, Round *round) const;
   Error end_round(Round *round);
-  // Waits for those who have changed rows; HA_ERR_LOCK_WAIT_TIMEOUT.
-  Error wait(unsigned long millis) const;
 
  private:
-  const std::string name_;
+  std::string name_;
   TrackerHandle tracker_;
   TreeHandle tree_;
+  SnapshotHandle first_;
 };
 
 // Calls `each` with the keys of a round, until it answers with an error.
 template <typename Each>
 Error each_key(const ChangedRows::Round &round, Each each) {
-  shale_keys *begun = nullptr;
-  Error error = consume_error(shale_round_keys(round.round.get(), &begun));
-  KeysHandle keys(begun);
-  while (!error) {
+  Error error;
+  for (bool first = true; !error; first = false) {
     const void *key = nullptr;
     size_t length = 0;
-    error = consume_error(shale_keys_next(begun, &key, &length));
+    error = consume_error(shale_round_next(round.round.get(), first, &key, &length));
     if (error || key == nullptr) break;
     error = each(std::string_view(static_cast<const char *>(key), length));
   }

@@ -27,7 +27,6 @@ using InterruptHandle =
 using BuildHandle = std::unique_ptr<shale_build, FreeWith<shale_build, shale_build_free>>;
 using TrackerHandle = std::unique_ptr<shale_tracker, FreeWith<shale_tracker, shale_tracker_free>>;
 using RoundHandle = std::unique_ptr<shale_round, FreeWith<shale_round, shale_round_free>>;
-using KeysHandle = std::unique_ptr<shale_keys, FreeWith<shale_keys, shale_keys_free>>;
 using IngestHandle = std::unique_ptr<shale_ingest, FreeWith<shale_ingest, shale_ingest_free>>;
 
 inline std::string_view view_of(const BytesHandle &bytes) {

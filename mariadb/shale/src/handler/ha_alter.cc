@@ -50,12 +50,11 @@ class AlterContext final : public inplace_alter_handler_ctx {
   }
 };
 
-// Calls `wait`, which takes milliseconds, until nobody is waited for any more.
-template <typename Wait>
-Error wait_for_writers(THD *thd, Wait wait) {
+// Waits until nobody who has written to the tree is still under way; the error is told.
+Error wait_for_writers(THD *thd, const shale_tree *tree) {
   const unsigned long most = settings::lock_wait_millis(thd);
   for (unsigned long waited = 0;; waited += kAskMillis) {
-    Error error = wait(std::min(kAskMillis, most));
+    Error error = consume_error(shale_tree_wait_for_writers(tree, std::min(kAskMillis, most)));
     if (error != HA_ERR_LOCK_WAIT_TIMEOUT) return error;
     if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
     if (waited + kAskMillis >= most) {
@@ -84,9 +83,7 @@ Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, bool bui
     names.push_back(indexes.back().name);
   }
   if (names.empty()) return 0;
-  Error error = wait_for_writers(thd, [&](unsigned long millis) {
-    return consume_error(shale_tree_wait_for_writers(source, millis));
-  });
+  Error error = wait_for_writers(thd, source);
   if (error) {
     indexes.clear();
     return error;
@@ -261,8 +258,7 @@ bool ha_shale::finish_filling(TABLE *altered, inplace_alter_handler_ctx *begun, 
   THD *thd = ha_thd();
   const bool aborts = thd->abort_on_warning;
   thd->abort_on_warning = !ignores && thd->is_strict_mode();
-  int error = note(wait_for_writers(
-      thd, [&](unsigned long millis) { return context->changed->wait(millis); }));
+  int error = note(wait_for_writers(thd, context->filler->source()));
   if (error == 0) error = note(context->filler->finish());
   thd->abort_on_warning = aborts;
   if (error != 0) tell_filling(altered, context, error);

@@ -43,11 +43,6 @@ class Warnings {
   const enum_check_fields saved_;
 };
 
-bool is_only_not_null(const Field *was, const Field *is) {
-  return was->real_maybe_null() && !is->real_maybe_null() && was->real_type() == is->real_type() &&
-         was->pack_length() == is->pack_length() && was->charset() == is->charset();
-}
-
 // A copy checks such values by the session's sql_mode. In place InnoDB keeps them as they are.
 bool is_kept_as_is(const Field *was, const Field *is, const Create_field &column) {
   return was->cmp_type() == TIME_RESULT && was->is_equal(column) &&
@@ -109,7 +104,6 @@ void AlteredEntries::map_columns() {
       }
       copies_.emplace_back();
       copies_.back().set(*field, was, false);
-      if (is_only_not_null(was, *field)) not_null_.emplace_back(was, *field);
     } else if ((*field)->default_value != nullptr) {
       has_defaults_ = true;
     }
@@ -143,12 +137,6 @@ Error AlteredEntries::convert(std::string_view key, std::string_view value, bool
   TABLE *altered = alter_.altered;
   if (!old_rows_->unpack(key, value, nullptr, alter_.table->record[0])) {
     return Error(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
-  }
-  // As InnoDB has it in place; with another type, or without the strict mode, it is as by copy.
-  for (const auto &[was, is] : not_null_) {
-    if (!thd->is_strict_mode() || !was->is_null()) continue;
-    my_error(ER_INVALID_USE_OF_NULL, MYF(0));
-    return HA_ERR_GENERIC;
   }
   for (Copy_field &copy : copies_) copy.do_copy(&copy);
   for (const auto &[was, is] : kept_) {

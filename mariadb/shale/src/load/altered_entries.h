@@ -66,8 +66,7 @@ class AlteredEntries {
   std::unique_ptr<KeyCodec> old_primary_;
   std::unique_ptr<RowCodec> old_rows_;
   std::deque<Copy_field> copies_;
-  std::vector<std::pair<Field *, Field *>> kept_;      // whose bytes stay
-  std::vector<std::pair<Field *, Field *>> not_null_;  // from a column that may be NULL
+  std::vector<std::pair<Field *, Field *>> kept_;  // whose bytes stay
   bool has_defaults_ = false;
   bool is_checked_ = false;  // whether rows are held against the constraints
   bool has_unique_ = false;

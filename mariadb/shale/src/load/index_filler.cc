@@ -50,21 +50,23 @@ IndexFiller::IndexFiller(const Alteration &alteration, const shale_tree *source,
   }
 }
 
-Error IndexFiller::snapshot(SnapshotHandle *taken) {
-  if (changed_ != nullptr) return changed_->copied(taken);
+Error IndexFiller::take_snapshot() {
+  if (changed_ != nullptr) {
+    snapshot_ = changed_->first();
+    return 0;
+  }
   shale_snapshot *now = nullptr;
   Error error = consume_error(shale_snapshot_new(engine().db, &now, nullptr));
-  taken->reset(now);
+  snapshot_.reset(now);
   return error;
 }
 
 Error IndexFiller::scan(ha_rows expected) {
-  SnapshotHandle at;
-  Error error = snapshot(&at);
+  Error error = take_snapshot();
   if (error) return error;
   seen_from_ = SharedTable::count_new_trees();
   shale_scan *begun = nullptr;
-  error = consume_error(shale_scan_new(source_, at.get(), nullptr, 0, nullptr, 0, false, &begun));
+  error = consume_error(shale_scan_new(source_, snapshot_.get(), nullptr, 0, nullptr, 0, false, &begun));
   ScanHandle scan(begun);
   if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
   THD *thd = alter_.thd;
@@ -100,16 +102,11 @@ Error IndexFiller::show_duplicate(size_t place) {
   if (alter_.rebuilds && place == 0) return rows_.show(loader.key(), loader.value());
   std::string_view primary;
   if (!rows_.primary_of(place, loader.key(), loader.value(), &primary)) return 0;
-  SnapshotHandle at;
-  Error error;
-  if (alter_.rebuilds) {
-    error = get(indexes_[0].tree.get(), nullptr, primary, &row_);
-  } else {
-    error = snapshot(&at);
-    if (!error) error = get(source_, at.get(), primary, &row_);
-  }
+  const bool rebuilds = alter_.rebuilds;
+  Error error = rebuilds ? get(indexes_[0].tree.get(), nullptr, primary, &row_)
+                         : get(source_, snapshot_.get(), primary, &row_);
   if (error || row_ == nullptr) return error;
-  if (alter_.rebuilds) return rows_.show(primary, view_of(row_));
+  if (rebuilds) return rows_.show(primary, view_of(row_));
   return rows_.of_row(primary, view_of(row_), false, &is_);
 }
 
@@ -131,6 +128,7 @@ Error IndexFiller::run(ha_rows expected) {
   thd_progress_init(alter_.thd, static_cast<uint>(1 + loaders_.size() + (has_rounds ? 1 : 0)));
   Error error = scan(expected);
   if (!error) error = load();
+  snapshot_.reset();
   if (!error && has_rounds) {
     thd_progress_next_stage(alter_.thd);
     uint64_t left = kFew;

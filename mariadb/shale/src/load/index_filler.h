@@ -40,6 +40,7 @@ class IndexFiller {
   Error run(ha_rows expected);
   // What is left, while nobody writes.
   Error finish();
+  const shale_tree *source() const { return source_; }
   // The index that has two entries of one key; nullptr: none. Its row is in the record.
   const NewIndex *duplicate() const { return duplicate_; }
   // What SharedTable::count_new_trees was when the rows had been seen.
@@ -48,7 +49,7 @@ class IndexFiller {
  private:
   using Entries = std::vector<AlteredEntry>;
 
-  Error snapshot(SnapshotHandle *taken);
+  Error take_snapshot();
   Error scan(ha_rows expected);
   Error load();
   Error show_duplicate(size_t place);
@@ -68,7 +69,8 @@ class IndexFiller {
   std::vector<TreeLoader> loaders_;
   const NewIndex *duplicate_ = nullptr;
   uint64_t seen_from_ = 0;
-  BytesHandle row_;  // what the record may point into
+  SnapshotHandle snapshot_;  // of the scan, until its rows are in the trees
+  BytesHandle row_;          // what the record may point into
 
   // Of a round: what was before and after, and what is not written yet.
   Entries was_, is_;

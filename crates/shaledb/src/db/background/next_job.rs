@@ -131,7 +131,7 @@ impl Core {
             looks.extend(failed);
         }
         for id in looks {
-            if state.held.contains(&id) {
+            if state.held.contains_key(&id) {
                 continue;
             }
             let plan = trees.by_id.get(&id).and_then(|tree| {

@@ -60,9 +60,9 @@ impl Rounds {
     pub fn end(&mut self, round: ChangeRound) -> Result<()> {
         let inner = &self.tree.inner;
         self.after = round.snapshot.seq();
-        // The round's own hold may have ended with that of another.
-        let _held = self.core().hold_compactions(inner)?;
-        drop(round);
+        // Until here it needs its state, and from here the hold.
+        let ChangeRound { state, _held, .. } = round;
+        drop(state);
         let version = inner.state.load().version.clone();
         let taken = version.tables().filter(|(_, table)| table.meta.max_seq <= self.after);
         let removed: Vec<_> = taken.map(|(level, table)| (level, table.meta.id)).collect();

@@ -77,7 +77,7 @@ pub(crate) struct State {
     /// Trees whose last compaction has failed.
     pub failed: BTreeSet<TreeId>,
     /// Trees of which no compaction may start.
-    pub held: BTreeSet<TreeId>,
+    pub held: BTreeMap<TreeId, usize>,
     /// Whether a log file is to be made in advance.
     pub spare_log_wanted: bool,
     pub closing: bool,

@@ -73,9 +73,9 @@ impl Core {
         Ok(())
     }
 
-    /// Keeps others from compacting a tree, and waits until none does.
+    /// Keeps others from compacting a tree, and waits until none does; several may.
     pub fn hold_compactions(self: &Arc<Core>, tree: &TreeCore) -> Result<Held> {
-        self.sched.lock().held.insert(tree.id);
+        *self.sched.lock().held.entry(tree.id).or_default() += 1;
         let held = Held { core: self.clone(), tree: tree.id };
         self.wait_until(|| {
             tree.is_dropped() || self.sched.lock().busy.get(&tree.id).is_none_or(|b| b.is_empty())
@@ -111,7 +111,14 @@ pub(crate) struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let core = &self.core;
-        core.sched.lock().held.remove(&self.tree);
+        let mut state = core.sched.lock();
+        if let Some(count) = state.held.get_mut(&self.tree) {
+            *count -= 1;
+            if *count == 0 {
+                state.held.remove(&self.tree);
+            }
+        }
+        drop(state);
         core.sched.want_look(self.tree);
         core.sched.wake_all();
     }

@@ -138,7 +138,7 @@ impl Core {
     /// While compactions are held, only level 0 may change: a build's older rows come to the last.
     fn reserve_level(&self, tree: &TreeCore, range: &KeyRange) -> usize {
         let mut state = self.sched.lock();
-        let held = state.held.contains(&tree.id);
+        let held = state.held.contains_key(&tree.id);
         let busy = state.busy.entry(tree.id).or_default();
         let chosen = || ingest_level(&tree.state.load().version, busy, range);
         let level = if held { 0 } else { chosen() };

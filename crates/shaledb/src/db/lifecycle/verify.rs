@@ -175,7 +175,7 @@ impl Work<'_> {
         drop(manifest_now);
         match read {
             Ok(read) => {
-                if in_use.is_some_and(|known| known != read.snapshot) {
+                if in_use.is_some_and(|known| known != read.written) {
                     let path = core.path(FileKind::Manifest, read.manifest_id);
                     let what = "it does not say what was written to it";
                     self.report.note(Error::corruption(&path, 0, what))?;
