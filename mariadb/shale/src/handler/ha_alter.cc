@@ -25,6 +25,7 @@ namespace {
 
 // How long others' locks are waited for before it is asked whether the statement was killed.
 constexpr unsigned long kAskMillis = 100;
+constexpr const char *kOfForeignKey = "a column of a foreign key changes";
 
 class AlterContext final : public inplace_alter_handler_ctx {
  public:
@@ -158,7 +159,7 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
   if (plan.rebuild != nullptr &&
       changes_columns_of_keys({ha_thd(), info->alter_info, shared_->path, shared_->def.get(),
                                &plan.def})) {
-    info->unsupported_reason = "a column of a foreign key changes";
+    info->unsupported_reason = kOfForeignKey;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
   const char *alone = why_alone(info, plan);
@@ -310,6 +311,11 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   ForeignKeys::Change change;
   if (engine().catalog.foreign_keys().any() || !own->constraints.added.empty()) {
     if (refuses_to_alter(altered_table, own->constraints)) return true;
+    if (own->plan.rebuild != nullptr && changes_columns_of_keys(altered_table)) {
+      my_error(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, MYF(0), "ALGORITHM=INPLACE",
+               kOfForeignKey, "ALGORITHM=COPY");
+      return true;
+    }
     change = change_of(altered_table, own->constraints);
   }
   std::vector<Catalog::Redefined> defs;
