@@ -66,8 +66,8 @@ def classes() -> None:
 
 
 def what_is_refused() -> None:
-    create = "create table c (a int references p(a));\n"
-    error = "ERROR HY000: Table storage engine 'SHALE' does not support the create option 'FOREIGN KEY'\n"
+    create = "create table c (a text, fulltext (a));\n"
+    error = "ERROR HY000: The storage engine SHALE doesn't support FULLTEXT indexes\n"
     missing = "ERROR 42S02: Table 'test.c' doesn't exist\n"
     other = "select * from other;\na\n"
     gives(f"{create}{error}select * from c;\n{missing}", f"{create}select * from c;\na\n1\n",
@@ -191,7 +191,7 @@ def records() -> None:
             record.Entry("main.a", "equal", "2026-11-01"),
             record.Entry("rpl.b,row", "not run", "2026-11-01"),
             record.Entry("rpl.b,mix", "equal", "2026-11-01"),
-            record.Entry("compat/oracle.c", "refused", "2026-11-02", ("data directory", "foreign key")),
+            record.Entry("compat/oracle.c", "refused", "2026-11-02", ("data directory", "fulltext")),
             *(record.Entry(f"main.{'long_' * 6}{n}", "plan", "2026-11-01") for n in range(20)),
         ]
     }
