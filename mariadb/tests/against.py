@@ -155,6 +155,19 @@ def results() -> None:
     checked += 1
 
 
+def disabled() -> None:
+    """Tests that the server's people have disabled are left out, however their list names them."""
+    global checked
+    with tempfile.TemporaryDirectory() as folder:
+        suite = pathlib.Path(folder) / "suite/gcol"
+        (suite / "t").mkdir(parents=True)
+        for name in ("one", "two", "three"):
+            (suite / f"t/{name}.test").touch()
+        (suite / "disabled.def").write_text("# two: not\ngcol.one: fails\nthree : fails\n")
+        assert run.tests_of(pathlib.Path(folder), "gcol") == ["gcol.two"]
+    checked += 1
+
+
 def one_format() -> None:
     """A test that has a choice of formats gets one of them, the others none."""
     global checked
@@ -207,6 +220,6 @@ def records() -> None:
     checked += 1
 
 
-for part in (classes, what_is_refused, files, verdicts, results, one_format, records):
+for part in (classes, what_is_refused, files, verdicts, results, disabled, one_format, records):
     part()
 print(f"{checked} checks")
