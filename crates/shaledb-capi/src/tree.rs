@@ -166,8 +166,8 @@ pub unsafe extern "C" fn shale_tree_free(tree: *mut shale_tree) {
     unsafe { free(tree) }
 }
 
-/// Whether a transaction that has not ended, a prepared one too, has an exclusive lock in the tree or
-/// one to write: a scan that locks all rows shared would wait for it. Batches and optimistic
+/// Whether a transaction that has not ended, a prepared one too, has an exclusive lock in the tree
+/// or one to write: a scan that locks all rows shared would wait for it. Batches and optimistic
 /// transactions have no locks before they commit.
 #[must_use]
 #[unsafe(no_mangle)]

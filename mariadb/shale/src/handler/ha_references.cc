@@ -86,8 +86,8 @@ int ha_shale::has_child(const ForeignKey &key) {
   return failed(HA_ERR_ROW_IS_REFERENCED, text);
 }
 
-// Whether the parent's index has an entry that begins with a key: locked shared, and looked at as it
-// is now.
+// Whether the parent's index has an entry that begins with a key: locked shared, and looked at as
+// it is now.
 int ha_shale::look_up_parent(const Link &link, const std::string &key, bool *found) {
   if (!link.is_whole_unique) return scan_other(link, key, found);
   shale_txn *txn = nullptr;
