@@ -156,18 +156,30 @@ fetch_source() {
     rm -rf "$folder.download"
 }
 
-# Unpacks packages of the machine's release into a folder, which has each one's version beside it.
+# Unpacks packages of the machine's release into a folder, which has each one's version beside it. With
+# OF_RELEASE=NAME those of another release, from where the machine gets its own.
 fetch_packages() {
-    local folder=$1 file package
+    local folder=$1 file package options=() keys=/usr/share/keyrings/debian-archive-keyring.gpg
     shift
     rm -rf "$folder"
     mkdir -p "$folder/download"
     pushd "$folder/download" >/dev/null
     printf 'APT::Sandbox::User "root";\n' >apt.conf
     export APT_CONFIG=$PWD/apt.conf
+    if [ -n "${OF_RELEASE:-}" ]; then
+        options=(-o "Dir::Etc::sourcelist=$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null
+            -o "Dir::State::lists=$PWD/lists" -o "Dir::Cache=$PWD/cache")
+        mkdir -p lists/partial cache/archives/partial
+        # Not its updates, which have folders of their own.
+        apt-get indextargets --format "\$(ORIGIN) \$(RELEASE) deb [signed-by=$keys] \$(REPO_URI) \
+$OF_RELEASE main" 'Created-By: Packages' | sed -n 's/^Debian [a-z]* //p' | sort -u >sources.list
+        apt-get "${options[@]}" update -qq
+    fi
     # The machine's list of packages may be older than what the mirror has.
-    apt-get -qq download "$@" 2>download.log || { [ "$(id -u)" != 0 ] || apt-get update -qq; } &&
-        apt-get -qq download "$@" || fail "Debian's sources in /etc/apt do not offer all of: $*"
+    apt-get "${options[@]}" -qq download "$@" 2>download.log ||
+        { [ "$(id -u)" != 0 ] || apt-get "${options[@]}" update -qq; } &&
+        apt-get "${options[@]}" -qq download "$@" ||
+        fail "Debian's sources in /etc/apt do not offer all of: $*"
     unset APT_CONFIG
     for file in *.deb; do
         dpkg-deb -x "$file" ..

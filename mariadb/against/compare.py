@@ -22,7 +22,6 @@ import re
 from collections import Counter
 
 REFUSED = [
-    (r"create option 'FOREIGN KEY'", "foreign key"),
     (r"doesn't support FULLTEXT indexes", "fulltext"),
     (r"doesn't support SPATIAL indexes", "spatial"),
     (r"must be of type TIMESTAMP\(6\) for system-versioned", "versioning by transaction"),

@@ -16,15 +16,20 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 import django_oscar  # noqa: E402
 import mediawiki  # noqa: E402
+import redmine  # noqa: E402
 import roundcube  # noqa: E402
+import roundcube_upgraded  # noqa: E402
 import tables  # noqa: E402
 import wordpress  # noqa: E402
 import zabbix  # noqa: E402
+import zabbix_upgraded  # noqa: E402
 from server import Layout, free_port  # noqa: E402
 from walk import Outcome, walk  # noqa: E402
 
 ENGINES = ("SHALE", "InnoDB")
-APPLICATIONS: tuple[ModuleType, ...] = (wordpress, mediawiki, django_oscar, roundcube, zabbix)
+APPLICATIONS: tuple[ModuleType, ...] = (
+    wordpress, mediawiki, django_oscar, roundcube, roundcube_upgraded, zabbix, zabbix_upgraded, redmine,
+)
 
 
 def said(text: str) -> list[str]:

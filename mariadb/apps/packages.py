@@ -10,11 +10,12 @@ import sys
 from server import shell
 
 
-def unpack(name: str, packages: tuple[str, ...]) -> pathlib.Path:
-    """Unpacks packages, once: installed they would bring servers that are started."""
+def unpack(name: str, packages: tuple[str, ...], release: str = "") -> pathlib.Path:
+    """Unpacks packages, once: installed they would bring servers that are started. They are of the
+    machine's release of Debian, or of another."""
     folder = pathlib.Path(os.environ["APPS_PACKAGES"]) / name
     if not (folder / "complete").exists():
-        shell(f"fetch_packages '{folder}' {' '.join(packages)}")
+        shell(f"OF_RELEASE={release} fetch_packages '{folder}' {' '.join(packages)}")
         relink(folder)
         (folder / "complete").touch()
     return folder

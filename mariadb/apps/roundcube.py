@@ -72,6 +72,12 @@ $config['create_default_folders'] = true;
 
 
 def prepare(site: Site) -> None:
+    configure(site)
+    site.load(site.folder / "SQL/mysql.initial.sql")
+    update(site)
+
+
+def configure(site: Site) -> None:
     assert site.packages is not None
     letters = {user: [mail.letter(number, user) for number in range(5)] for user in USERS}
     site.mail = mail.Mail(PASSWORD, letters)
@@ -89,8 +95,8 @@ def prepare(site: Site) -> None:
             work=site.work,
         )
     )
-    # The schema says ENGINE=INNODB, in capitals.
-    for file in (site.folder / "SQL").rglob("mysql*.sql"):
+    # The schema says ENGINE=INNODB, in capitals, and so do its changes.
+    for file in (site.folder / "SQL/mysql.initial.sql", *(site.folder / "SQL/mysql").glob("*.sql")):
         file.write_text(file.read_text().replace("ENGINE=INNODB", f"ENGINE={site.engine}"))
     for folder in ("bin", "program"):
         for file in (*(site.folder / folder).rglob("*.php"), *(site.folder / folder).rglob("*.sh")):
@@ -98,7 +104,9 @@ def prepare(site: Site) -> None:
             if "/var/lib/roundcube/" in text:
                 changed = text.replace("/var/lib/roundcube/", f"{site.folder}/")
                 file.write_text(changed, errors="surrogateescape")
-    site.load(site.folder / "SQL/mysql.initial.sql")
+
+
+def update(site: Site) -> None:
     site.php(*libraries(site), "bin/updatedb.sh", f"--dir={site.folder}/SQL", "--package=roundcube")
 
 

@@ -124,13 +124,14 @@ def errors(site: Site) -> list[str]:
         site.folder / "wp-content/debug.log",
         site.work / "database-errors.log",
         site.work / "errors.log",
+        site.work / "rails.log",
     )
     for file in logs:
         if file.exists():
             for line in file.read_text(errors="replace").splitlines():
                 if re.search(
                     r"WordPress database error|Fatal error|DBQueryError|\bError \d{4}\b|django\.db\.utils"
-                    r"|DB Error|SQLSTATE",
+                    r"|DB Error|SQLSTATE|Mysql2::Error",
                     line,
                 ):
                     found.append(re.sub(r"^\[[^]]*\] (\[[^]]*\] )?", "", tables.plain(line)))

@@ -42,6 +42,16 @@ FOLDERS = ("usr/share/zabbix",)
 REMOVED = ()
 USER, PASSWORD = "Admin", "zabbix"
 
+# Of this version; and of the one before, whose names an upgrade keeps.
+TEMPLATES = [
+    "Linux by Zabbix agent",
+    "Nginx by HTTP",
+    "Website certificate by Zabbix agent 2",
+    "Template App Apache by HTTP",
+    "Template App Nginx by HTTP",
+    "Template OS Linux by Zabbix agent",
+]
+
 IGNORED = [
     ("users", "passwd|attempt_clock|attempt_ip"),
     # Numbers that are made at random.
@@ -96,6 +106,11 @@ Fping6Location=/bin/true
 
 def prepare(site: Site) -> None:
     assert site.packages is not None
+    configure(site)
+    load(site, site.packages)
+
+
+def configure(site: Site) -> None:
     # Debian's is in /etc.
     reader = site.folder / "include/classes/core/CConfigFile.php"
     reader.write_text(reader.read_text().replace("/etc/zabbix/", f"{site.folder}/conf/"))
@@ -104,13 +119,17 @@ def prepare(site: Site) -> None:
             port=site.database_port, database=site.database, user=site.user, password=site.password
         )
     )
+
+
+def load(site: Site, packages: pathlib.Path, characters: str = "utf8mb4") -> None:
+    """The schema and the templates of the server that these packages have."""
     site.server.run(
-        f"alter database {site.database} collate utf8mb4_bin",
+        f"alter database {site.database} character set {characters} collate {characters}_bin",
         "set global log_bin_trust_function_creators = 1",
     )
     for name in ("schema", "images", "data"):
         text = gzip.open(
-            site.packages / f"usr/share/zabbix-server-mysql/{name}.sql.gz", "rt"
+            packages / f"usr/share/zabbix-server-mysql/{name}.sql.gz", "rt"
         ).read()
         file = site.work / f"{name}.sql"
         # The schema names InnoDB for each table.
@@ -169,7 +188,7 @@ def use(site: Site, browser: Browser, image: pathlib.Path) -> None:
     change(api, ids)
     looks(browser)
     remove(api, ids)
-    start_server(site)
+    start_server(site, "server #0 started [main process]")
 
 
 def build(api: Api) -> dict[str, list[str]]:
@@ -181,13 +200,7 @@ def build(api: Api) -> dict[str, list[str]]:
             output=["templateid"],
             sortfield="host",
             limit=3,
-            filter={
-                "host": [
-                    "Linux by Zabbix agent",
-                    "Nginx by HTTP",
-                    "Website certificate by Zabbix agent 2",
-                ]
-            },
+            filter={"host": TEMPLATES},
         )
     ]
     hosts = []
@@ -347,7 +360,7 @@ def low_port() -> int:
     raise SystemExit("no port is free")
 
 
-def start_server(site: Site) -> None:
+def start_server(site: Site, *told: str) -> None:
     """The server reads all of its configuration from the database, and writes what it has seen."""
     assert site.packages is not None
     configuration = site.work / "zabbix_server.conf"
@@ -361,24 +374,38 @@ def start_server(site: Site) -> None:
             listen=low_port(),
         )
     )
+    # Its migrations name InnoDB for the tables that they make.
+    program = site.work / "zabbix_server"
+    named = f" engine={site.engine:6}".encode()
+    code = (site.packages / "usr/sbin/zabbix_server").read_bytes()
+    assert code.count(b" engine=innodb") == 1 and len(named) == len(b" engine=innodb")
+    program.write_bytes(code.replace(b" engine=innodb", named))
+    program.chmod(0o755)
     machine = os.uname().machine
     libraries = (
         f"{site.packages}/usr/lib/{machine}-linux-gnu:{site.packages}/lib/{machine}-linux-gnu"
     )
     process = subprocess.Popen(
-        [str(site.packages / "usr/sbin/zabbix_server"), "-f", "-c", str(configuration)],
+        [str(program), "-f", "-c", str(configuration)],
         start_new_session=True,
         env=os.environ
         | {"LD_LIBRARY_PATH": f"{libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}"},
         stdout=subprocess.DEVNULL,
     )
+    log_file = site.work / "server.log"
+    ends = time.monotonic() + 900
+    text = ""
+    while not all(words in text for words in told):
+        if process.poll() is not None or time.monotonic() > ends:
+            raise SystemExit(f"Zabbix's server has ended, or does not say {told}: see {log_file}")
+        time.sleep(1)
+        text = log_file.read_text(errors="replace") if log_file.exists() else ""
     time.sleep(20)
     if process.poll() is not None:
-        raise SystemExit(f"Zabbix's server has ended: see {site.work}/server.log")
+        raise SystemExit(f"Zabbix's server has ended: see {log_file}")
     os.killpg(process.pid, signal.SIGTERM)
     process.wait(timeout=60)
-    text = (site.work / "server.log").read_text(errors="replace")
-    assert "server #0 started [main process]" in text, text
+    text = log_file.read_text(errors="replace")
     with open(site.work / "database-errors.log", "a") as log:
         log.write(
             "\n".join(f"Error 1 {line}" for line in text.splitlines() if "query failed" in line)

@@ -66,8 +66,8 @@ def classes() -> None:
 
 
 def what_is_refused() -> None:
-    create = "create table c (a int references p(a));\n"
-    error = "ERROR HY000: Table storage engine 'SHALE' does not support the create option 'FOREIGN KEY'\n"
+    create = "create table c (a text, fulltext (a));\n"
+    error = "ERROR HY000: The storage engine SHALE doesn't support FULLTEXT indexes\n"
     missing = "ERROR 42S02: Table 'test.c' doesn't exist\n"
     other = "select * from other;\na\n"
     gives(f"{create}{error}select * from c;\n{missing}", f"{create}select * from c;\na\n1\n",
@@ -155,6 +155,19 @@ def results() -> None:
     checked += 1
 
 
+def disabled() -> None:
+    """Tests that the server's people have disabled are left out, however their list names them."""
+    global checked
+    with tempfile.TemporaryDirectory() as folder:
+        suite = pathlib.Path(folder) / "suite/gcol"
+        (suite / "t").mkdir(parents=True)
+        for name in ("one", "two", "three"):
+            (suite / f"t/{name}.test").touch()
+        (suite / "disabled.def").write_text("# two: not\ngcol.one: fails\nthree : fails\n")
+        assert run.tests_of(pathlib.Path(folder), "gcol") == ["gcol.two"]
+    checked += 1
+
+
 def one_format() -> None:
     """A test that has a choice of formats gets one of them, the others none."""
     global checked
@@ -191,7 +204,7 @@ def records() -> None:
             record.Entry("main.a", "equal", "2026-11-01"),
             record.Entry("rpl.b,row", "not run", "2026-11-01"),
             record.Entry("rpl.b,mix", "equal", "2026-11-01"),
-            record.Entry("compat/oracle.c", "refused", "2026-11-02", ("data directory", "foreign key")),
+            record.Entry("compat/oracle.c", "refused", "2026-11-02", ("data directory", "fulltext")),
             *(record.Entry(f"main.{'long_' * 6}{n}", "plan", "2026-11-01") for n in range(20)),
         ]
     }
@@ -207,6 +220,6 @@ def records() -> None:
     checked += 1
 
 
-for part in (classes, what_is_refused, files, verdicts, results, one_format, records):
+for part in (classes, what_is_refused, files, verdicts, results, disabled, one_format, records):
     part()
 print(f"{checked} checks")

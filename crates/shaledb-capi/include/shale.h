@@ -439,6 +439,11 @@ const char *shale_tree_name(const shale_tree *tree);
 // Frees a handle; the tree stays.
 void shale_tree_free(shale_tree *tree);
 
+// Whether a transaction that has not ended, a prepared one too, has an exclusive lock in the tree
+// or one to write: a scan that locks all rows shared would wait for it. Batches and optimistic
+// transactions have no locks before they commit.
+SHALE_MUST_USE shale_error *shale_tree_is_locked(const shale_tree *tree, bool *is_locked);
+
 // How much the keys from `lower` up to but without `upper` have (NULL for either is no bound), at
 // a bounded cost, for the choice between plans of a query. Up to `exact_max` rows (some hundreds
 // are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` becomes

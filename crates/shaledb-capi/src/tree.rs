@@ -166,6 +166,24 @@ pub unsafe extern "C" fn shale_tree_free(tree: *mut shale_tree) {
     unsafe { free(tree) }
 }
 
+/// Whether a transaction that has not ended, a prepared one too, has an exclusive lock in the tree
+/// or one to write: a scan that locks all rows shared would wait for it. Batches and optimistic
+/// transactions have no locks before they commit.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_tree_is_locked(
+    tree: *const shale_tree,
+    is_locked: *mut bool,
+) -> *mut shale_error {
+    guard(|| {
+        can_store(is_locked, "is_locked")?;
+        // SAFETY: a live handle.
+        let found = unsafe { handle(tree, "tree") }?.tree.is_locked()?;
+        // SAFETY: a place for a truth.
+        unsafe { store(is_locked, "is_locked", found) }
+    })
+}
+
 /// How much the keys from `lower` up to but without `upper` have (NULL for either is no bound), at
 /// a bounded cost, for the choice between plans of a query. Up to `exact_max` rows (some hundreds
 /// are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` becomes

@@ -767,6 +767,9 @@ static void prepared(shale_db *db, shale_tree *a) {
   shale_prepared *some[3] = {NULL, NULL, NULL}, *found = NULL;
   shale_txn *txn;
   size_t i, len = 9;
+  bool is_locked = true;
+  OK(shale_tree_is_locked(a, &is_locked));
+  CHECK(!is_locked);
   for (i = 0; i < 3; i++) {
     txn = begin(db, SHALE_REPEATABLE_READ, SHALE_LOCKS);
     OK(shale_txn_put(txn, a, names[i], 7, "1", 1));
@@ -774,6 +777,9 @@ static void prepared(shale_db *db, shale_tree *a) {
     CHECK(has(a, NULL, names[i], NULL));
   }
   CHECK(named(some[1], "order 2"));
+  OK(shale_tree_is_locked(a, &is_locked));
+  CHECK(is_locked);
+  FAILS(SHALE_INVALID_ARGUMENT, shale_tree_is_locked(a, NULL));
   CHECK(shale_prepared_xid(NULL, &len) == NULL && len == 0);
   txn = begin(db, SHALE_READ_COMMITTED, SHALE_LOCKS);
   FAILS(SHALE_LOCK_TIMEOUT, shale_txn_put(txn, a, "order 2", 7, "2", 1));

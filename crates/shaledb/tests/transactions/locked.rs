@@ -1,9 +1,10 @@
 //! Keys that are locked one by one, and looked up together.
 
-use crate::{DONE, at, keys, open, optimistic};
+use crate::{DONE, at, keys, open, open_on, optimistic};
+use shaledb::fs::mem::MemFs;
 use shaledb::{
     Background, Concurrency, Config, Db, Env, Error, Isolation, LockMode, OnConflict, OpenOptions,
-    ScanOptions, Transaction, TransactionOptions, Tree,
+    ScanOptions, Transaction, TransactionOptions, Tree, WriteOptions,
 };
 use std::time::Duration;
 
@@ -308,4 +309,42 @@ fn nobody_becomes_an_orphan() {
     for child in rows(&children) {
         assert!(there.iter().any(|parent| child.starts_with(parent)), "{child:?} is an orphan");
     }
+}
+
+/// Who has locked without writing does not count, nor does another tree.
+#[test]
+fn a_tree_is_locked_until_the_last_writer_has_ended() {
+    let fs = MemFs::new();
+    let db = open_on(&fs);
+    let (tree, other) = (db.tree_or_create("t").unwrap(), db.tree_or_create("other").unwrap());
+    let mut reader = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    reader.get_for_share(&tree, b"shared").unwrap();
+    let mut scan = reader.scan_locking(&tree, ScanOptions::default(), LockMode::Shared).unwrap();
+    assert!(!scan.next(&mut reader).unwrap());
+    assert!(!tree.is_locked().unwrap());
+    let mut of_other = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    of_other.put(&other, b"a", b"1").unwrap();
+    assert!(!tree.is_locked().unwrap() && other.is_locked().unwrap());
+    reader.get_for_update(&tree, b"read").unwrap();
+    assert!(tree.is_locked().unwrap());
+    reader.rollback();
+    assert!(!tree.is_locked().unwrap());
+
+    let mut ranges = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    ranges.delete_range(&tree, b"x", b"y").unwrap();
+    assert!(tree.is_locked().unwrap());
+    ranges.rollback();
+    assert!(!tree.is_locked().unwrap());
+
+    let mut keys = db.begin(at(Isolation::RepeatableRead)).unwrap();
+    keys.insert(&tree, b"a", b"1").unwrap();
+    keys.prepare(b"p").unwrap();
+    assert!(tree.is_locked().unwrap());
+    drop((of_other, tree, other));
+    db.close().unwrap();
+    let db = open_on(&fs);
+    let (tree, other) = (db.tree("t").unwrap(), db.tree("other").unwrap());
+    assert!(tree.is_locked().unwrap() && !other.is_locked().unwrap());
+    db.prepared().unwrap().pop().unwrap().commit(WriteOptions::SYNC).unwrap();
+    assert!(!tree.is_locked().unwrap());
 }

@@ -54,7 +54,7 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
   const bool comes_back = link.key->child == shared_->path || trx->is_updating(link.key->child);
   bool found = true;
   if (updates && comes_back) {
-    if (int error = look_up_other(link, key, &found)) return error;
+    if (int error = scan_other(link, key, &found)) return error;
     return found ? has_child(*link.key) : 0;
   }
   // Also if there are no rows there, as InnoDB has it.

@@ -9,7 +9,6 @@
 #include "engine/settings.h"
 #include "tables/in_words.h"
 #include "txn/in_doubt.h"
-#include "txn/prepared.h"
 #include "txn/trx.h"
 
 using namespace shale_sql;
@@ -210,12 +209,14 @@ int ha_shale::external_lock(THD *thd, int type) {
   // Those who write late are away from what is read without locks.
   if (alters_table(thd)) {
     if (int error = note(engine().in_doubt.finish_commits())) return tell_server(thd, error);
-    // Those that have lost their connections have no metadata lock either: a copy of the table
-    // waits for their rows, which it would miss.
-    bool any = false;
-    if (int error = note(any_prepared(&any))) return tell_server(thd, error);
-    if (any && locking_.mode == SHALE_LOCK_NONE) {
-      locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
+    // Those that are prepared and have lost their connections have no metadata lock either: a copy
+    // of the table waits for their rows, which it would miss.
+    if (locking_.mode == SHALE_LOCK_NONE && !shared_->def->temporary) {
+      bool locked = false;
+      if (Error error = consume_error(shale_tree_is_locked(indexes_[0].tree, &locked))) {
+        return tell_server(thd, note(std::move(error)));
+      }
+      if (locked) locking_.mode = locking_.of_table = SHALE_LOCK_SHARED;
     }
   }
   if (locking_.mode == SHALE_LOCK_NONE && in_transaction(thd) &&

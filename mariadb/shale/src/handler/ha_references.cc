@@ -86,23 +86,30 @@ int ha_shale::has_child(const ForeignKey &key) {
   return failed(HA_ERR_ROW_IS_REFERENCED, text);
 }
 
-// Whether an index of the other side has an entry that begins with a key: locked shared, and looked
-// at as it is now.
-int ha_shale::look_up_other(const Link &link, const std::string &key, bool *found) {
+// Whether the parent's index has an entry that begins with a key: locked shared, and looked at as
+// it is now.
+int ha_shale::look_up_parent(const Link &link, const std::string &key, bool *found) {
+  if (!link.is_whole_unique) return scan_other(link, key, found);
   shale_txn *txn = nullptr;
   if (int error = note(trx()->get(&txn))) return error;
   *found = false;
-  if (link.is_whole_unique) {
-    const void *value = nullptr;
-    size_t bytes = 0;
-    if (int error = consume_error(shale_txn_read(txn, link.other.get(), SHALE_LOCK_SHARED,
-                                                 key.data(), key.size(), &value, &bytes))) {
-      return error;
-    }
-    *found = value != nullptr;
-    if (!*found) trx()->unlock(link.other.get(), key);
-    return 0;
+  const void *value = nullptr;
+  size_t bytes = 0;
+  if (int error = consume_error(shale_txn_read(txn, link.other.get(), SHALE_LOCK_SHARED, key.data(),
+                                               key.size(), &value, &bytes))) {
+    return error;
   }
+  *found = value != nullptr;
+  if (!*found) trx()->unlock(link.other.get(), key);
+  return 0;
+}
+
+// The same of the index of either side. It waits for rows, not for those who have locked a place
+// where no row is: nobody puts a child there while its parent's entry is locked.
+int ha_shale::scan_other(const Link &link, const std::string &key, bool *found) {
+  *found = false;
+  shale_txn *txn = nullptr;
+  if (int error = note(trx()->get(&txn))) return error;
   std::string end = key;
   const bool has_end = next_after_prefix(&end);
   Cursor cursor;
@@ -126,7 +133,7 @@ int ha_shale::check_parents(size_t place, const RowKeys &keys) {
     if (int error = note(key_of_other(link, own, shared_->path, &key, &possible))) return error;
     if (!possible) continue;
     if (link.other != nullptr && !key.empty()) {
-      if (int error = look_up_other(link, key, &found)) return error;
+      if (int error = look_up_parent(link, key, &found)) return error;
     }
     if (!found) return no_parent(*link.key);
   }
@@ -169,7 +176,7 @@ int ha_shale::check_children(size_t place, const RowKeys &keys, const uchar *was
       if (int error = cascade(link, key, is)) return error;
       continue;
     }
-    if (int error = look_up_other(link, key, &found)) return error;
+    if (int error = scan_other(link, key, &found)) return error;
     if (found) return has_child(*link.key);
   }
   return 0;
@@ -248,7 +255,7 @@ int ha_shale::prove_entries(const Link &link, const ForeignKey &told, const shal
     std::string key;
     if ((error = note(key_of_other(link, last, told.child, &key, &possible)))) return error;
     if (!possible) continue;
-    if (link.other != nullptr && !key.empty()) error = look_up_other(link, key, &has_parent);
+    if (link.other != nullptr && !key.empty()) error = look_up_parent(link, key, &has_parent);
     if (error == 0 && !has_parent) return no_parent(told);
   }
   return error;

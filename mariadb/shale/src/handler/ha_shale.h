@@ -293,7 +293,8 @@ class ha_shale final : public handler {
   bool has_children(size_t place) const;
   int no_parent(const shale_sql::ForeignKey &key);
   int has_child(const shale_sql::ForeignKey &key);
-  int look_up_other(const shale_sql::Link &link, const std::string &key, bool *found);
+  int look_up_parent(const shale_sql::Link &link, const std::string &key, bool *found);
+  int scan_other(const shale_sql::Link &link, const std::string &key, bool *found);
   int check_parents(size_t place, const RowKeys &keys);
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
   int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);

@@ -91,14 +91,6 @@ std::string bytes_of_xid(const XID &xid) {
   return out;
 }
 
-Error any_prepared(bool *found) {
-  *found = false;
-  return each_prepared([&](XID xid) {
-    *found = xid.get_my_xid() == 0;
-    return !*found;
-  });
-}
-
 Error roll_back_what_the_server_prepared() {
   std::vector<XID> own;
   Error error = each_prepared([&](XID xid) {

@@ -16,10 +16,6 @@ std::string bytes_of_xid(const xid_t &xid);
 // Fills in what the server calls about them.
 void fill_prepared(handlerton *hton);
 
-// Whether there are any that users have named (XA): they may have lost their connections. Those of
-// the server have one.
-Error any_prepared(bool *found);
-
 // Rolls back prepared transactions, but for those that users have named (XA). 0, or an error's
 // number.
 Error roll_back_what_the_server_prepared();

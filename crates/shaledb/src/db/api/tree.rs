@@ -374,6 +374,28 @@ impl Tree {
         read::estimate_rows(&state, lower, upper, seq, exact_max)
     }
 
+    /// Whether a transaction that has not ended, a prepared one too, has an exclusive lock here or
+    /// one to write: a scan that locks all rows shared would wait for it. Batches and optimistic
+    /// transactions have no locks before they commit. Costs a walk through the locks of this tree.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
+    /// txn.get_for_share(&tree, b"a")?;
+    /// assert!(!tree.is_locked()?);
+    /// txn.put(&tree, b"a", b"1")?;
+    /// assert!(tree.is_locked()?);
+    /// txn.commit(shaledb::WriteOptions::default())?;
+    /// assert!(!tree.is_locked()?);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn is_locked(&self) -> Result<bool> {
+        self.check()?;
+        Ok(self.core().locks.is_locked(self.id()))
+    }
+
     /// About how many bytes of table files, compressed, hold the keys from `lower` up to, not
     /// including, `upper`; `None` goes to the end. Right to about a block at either end for each
     /// table. Memtables and blob files do not count.

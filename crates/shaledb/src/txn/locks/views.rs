@@ -47,6 +47,13 @@ impl LockTable {
         self.cells.iter().all(|cell| cell.lock().shard.is_free(owner.id, lock))
     }
 
+    /// Whether anybody holds a lock in a tree, or waits for one, that excludes a shared one.
+    pub fn is_locked(&self, tree: TreeId) -> bool {
+        // What is in the way of one who asks for all of it, and is nobody.
+        let lock = Lock { tree, span: Span::Range(b"", None), mode: Mode::Shared };
+        !self.cells.iter().all(|cell| cell.lock().shard.is_free(0, lock))
+    }
+
     /// Whether the owner holds a key, or a range that it is in, in this mode or a stronger one.
     pub fn holds(&self, owner: &Owner, tree: TreeId, key: &[u8], mode: Mode) -> bool {
         self.cells[Self::shard_of(tree, key)].lock().shard.holds(owner.id, tree, key, mode)
