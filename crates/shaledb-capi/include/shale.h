@@ -190,6 +190,9 @@ typedef enum {
   SHALE_ACTION_DELETE = 3,
   // As shale_txn_put_unlocked, but only if `changed` has become true.
   SHALE_ACTION_PUT_IF_CHANGED = 4,
+  // Nothing, but the key must have a value, own writes included: it is locked shared, and looked
+  // at as it is now. The value is not used.
+  SHALE_ACTION_REQUIRE = 5,
 } shale_action;
 
 // Whether keys of a tree that is built are of one row each, and how an entry's value says which.
@@ -265,7 +268,7 @@ typedef void (*shale_wait_callback)(void *context, uint64_t waiter, uint64_t hol
 
 // One operation of shale_txn_apply.
 typedef struct {
-  // The tree that it writes to.
+  // The tree that it writes to, or looks at.
   const shale_tree *tree;
   // A shale_action.
   int action;
@@ -949,8 +952,9 @@ SHALE_MUST_USE shale_error *shale_report(const shale_db *db, int kind, shale_byt
 
 // Does `count` operations, in this order, all or none: a row and its entries in indexes. If one
 // fails, what those before it have written is undone, as by a savepoint. `place` becomes `count`
-// if all are done. Otherwise it is the place of an insert whose key has a value, which
-// `existing` becomes: none is done then.
+// if all are done. Otherwise none is done, and it is the place of an insert whose key has a value,
+// which `existing` becomes, or of a key that is required and has none: `existing` is NULL then, and
+// the locks of what was required stay.
 //
 // With `watched` (not NULL) `changed` becomes true if others have written one of the keys in this
 // tree since the snapshot that plain reads see: see shale_txn_wrote. It comes with what earlier

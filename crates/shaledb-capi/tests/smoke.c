@@ -621,6 +621,13 @@ static void rows(shale_db *db, shale_tree *a, shale_tree *b) {
   CHECK(changed && place == 3);
   OK(shale_txn_read(one, b, SHALE_LOCK_NONE, "r kept", 6, &value, &len));
   CHECK(len == 2);
+  row[0] = operation(b, SHALE_ACTION_REQUIRE, "r kept", "");
+  row[2] = operation(b, SHALE_ACTION_REQUIRE, "r none", "");
+  OK(shale_txn_apply(one, row, 2, NULL, NULL, &place, &existing));
+  CHECK(place == 2 && existing == NULL);
+  OK(shale_txn_apply(one, row, 3, NULL, NULL, &place, &existing));
+  CHECK(place == 2 && existing == NULL);
+  row[0] = operation(a, SHALE_ACTION_PUT, "r3", "new");
   OK(shale_txn_apply(one, NULL, 0, NULL, NULL, &place, &existing));
   CHECK(place == 0);
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_apply(one, NULL, 1, NULL, NULL, &place, &existing));

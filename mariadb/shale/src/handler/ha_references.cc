@@ -49,10 +49,10 @@ int ha_shale::begin_references() {
     references_ = std::move(links);
     if (!checks_foreign_keys(thd)) return 0;
     for (const Link &link : references_->parents) {
-      if (int error = lock_definition(thd, link.key->parent)) return error;
+      if (int error = lock_definition(thd, link)) return error;
     }
     for (const Link &link : references_->children) {
-      if (int error = lock_definition(thd, link.key->child)) return error;
+      if (int error = lock_definition(thd, link)) return error;
     }
     if (references_version_ == links_version()) return 0;
   }
@@ -86,6 +86,16 @@ int ha_shale::has_child(const ForeignKey &key) {
   return failed(HA_ERR_ROW_IS_REFERENCED, text);
 }
 
+// Before a row goes or changes, which may be one that this transaction has found as a parent.
+void ha_shale::forget_parents() {
+  if (references_ != nullptr && !references_->children.empty()) trx()->known_parents().forget();
+}
+
+int ha_shale::parent_is_missing(const RowWrite::Required &parent) {
+  trx()->unlock(parent.link->other.get(), parent.key);
+  return no_parent(*parent.link->key);
+}
+
 // Whether an index of the other side has an entry that begins with a key: locked shared, and looked
 // at as it is now.
 int ha_shale::look_up_other(const Link &link, const std::string &key, bool *found) {
@@ -115,20 +125,29 @@ int ha_shale::look_up_other(const Link &link, const std::string &key, bool *foun
 // Before the entry of an index is written.
 int ha_shale::check_parents(size_t place, const RowKeys &keys) {
   if (!has_parents(place) || !checks_foreign_keys(ha_thd())) return 0;
-  // What the row has written so far may be its own parent.
-  if (int error = write_part()) return error;
+  KnownParents &known = trx()->known_parents();
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
   for (const Link &link : references_->parents) {
-    if (link.place == Link::kNone && place == 0) return no_parent(*link.key);
-    if (link.place != place || link.key.get() == following_) continue;
+    const bool lost = link.place == Link::kNone && place == 0;
+    if (!lost && (link.place != place || link.key.get() == following_)) continue;
     bool possible = false, found = false;
     std::string key;
-    if (int error = note(key_of_other(link, own, shared_->path, &key, &possible))) return error;
-    if (!possible) continue;
-    if (link.other != nullptr && !key.empty()) {
+    if (!lost) {
+      if (int error = note(key_of_other(link, own, shared_->path, &key, &possible))) return error;
+      if (!possible || known.has(link.number, key)) continue;
+    }
+    const bool may_be_there = link.other != nullptr && !key.empty();
+    if (may_be_there && link.is_whole_unique) {
+      row_write_.require(link, std::move(key));
+      continue;
+    }
+    // What the row has written so far may be its own parent, and what was refused of it comes first.
+    if (int error = write_part()) return error;
+    if (may_be_there) {
       if (int error = look_up_other(link, key, &found)) return error;
     }
     if (!found) return no_parent(*link.key);
+    known.add(link.number, key);
   }
   return 0;
 }

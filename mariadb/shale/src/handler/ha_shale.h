@@ -272,7 +272,7 @@ class ha_shale final : public handler {
   int begin_row();
   int write_part();
   int end_row(int error);
-  int note_applied(int error, const shale_sql::RowWrite::Duplicate &found);
+  int note_applied(int error, const shale_sql::RowWrite::Refused &found);
 
   // Keys that the server checks itself (ha_unique)
   struct Place {
@@ -293,6 +293,8 @@ class ha_shale final : public handler {
   bool has_children(size_t place) const;
   int no_parent(const shale_sql::ForeignKey &key);
   int has_child(const shale_sql::ForeignKey &key);
+  void forget_parents();
+  int parent_is_missing(const shale_sql::RowWrite::Required &parent);
   int look_up_other(const shale_sql::Link &link, const std::string &key, bool *found);
   int check_parents(size_t place, const RowKeys &keys);
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
