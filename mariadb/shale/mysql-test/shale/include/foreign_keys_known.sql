@@ -62,6 +62,14 @@ begin;
 savepoint s;
 insert into p values (7, 70, null);
 insert into c (x, y) values (7, 70);
+rollback to s;
+insert into c (x) values (7);
+rollback;
+begin;
+insert into c (x) values (1);
+savepoint s;
+insert into p values (7, 70, null);
+insert into c (x, y) values (7, 70);
 insert into c (x, y) values (7, 70);
 rollback to s;
 insert into c (x) values (7);
@@ -110,10 +118,13 @@ create trigger t before insert on c for each row
 begin
   if new.u = 1 then insert into p values (new.x, 0, null); end if;
   if new.u = 2 then delete from p where a = 2; end if;
+  if new.u = 99 then signal sqlstate '45000'; end if;
 end//
 delimiter ;
 begin;
 insert into c (x, u) values (8, 1), (8, null), (99, 3);
+insert into c (x) values (8);
+insert into c (x, u) values (8, 1), (8, null), (8, 99);
 insert into c (x) values (8);
 insert ignore into c (x, u) values (8, 1), (8, null), (99, 3), (8, 4), (8, 4);
 select x, u from c;
@@ -146,6 +157,14 @@ select * from s;
 rollback;
 insert into s values (2, 2, 10), (3, 2, 10);
 insert into s values (3, 2, 11);
+drop table s;
+
+create table s (id int primary key, n int, par int, q int, key (n), key (par), key (q),
+  foreign key (par) references s (n), foreign key (q) references p (a));
+begin;
+insert ignore into s values (1, 5, 5, 99), (2, null, 5, null), (3, 6, 6, 1), (4, null, 6, 1), (5, null, 5, 1);
+select * from s;
+rollback;
 drop table s;
 
 -- keys of other forms, NULL in a part, texts, long ones
