@@ -59,7 +59,6 @@ int ha_shale::begin_references() {
 }
 
 bool ha_shale::has_parents(size_t place) const {
-  if (references_ == nullptr) return false;
   for (const Link &link : references_->parents) {
     if (link.place == place || link.place == Link::kNone) return true;
   }
@@ -67,7 +66,6 @@ bool ha_shale::has_parents(size_t place) const {
 }
 
 bool ha_shale::has_children(size_t place) const {
-  if (references_ == nullptr) return false;
   for (const Link &link : references_->children) {
     if (link.place == place) return true;
   }
@@ -87,8 +85,8 @@ int ha_shale::has_child(const ForeignKey &key) {
 }
 
 // Before a row goes or changes, which may be one that this transaction has found as a parent.
-void ha_shale::forget_parents() {
-  if (references_ != nullptr && !references_->children.empty()) trx()->known_parents().forget();
+void ha_shale::forget_own_parents() {
+  if (!references_->children.empty()) trx()->known_parents().forget();
 }
 
 int ha_shale::parent_is_missing(const RowWrite::Required &parent) {
@@ -123,7 +121,7 @@ int ha_shale::look_up_other(const Link &link, const std::string &key, bool *foun
 }
 
 // Before the entry of an index is written.
-int ha_shale::check_parents(size_t place, const RowKeys &keys) {
+int ha_shale::check_parents_of(size_t place, const RowKeys &keys) {
   if (!has_parents(place) || !checks_foreign_keys(ha_thd())) return 0;
   KnownParents &known = trx()->known_parents();
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
@@ -167,8 +165,8 @@ bool ha_shale::changes_referenced(const Link &link, const uchar *was, const ucha
 
 // After the entry of an index was erased, which is locked by that. `is` is the row as it becomes;
 // nullptr: it goes.
-int ha_shale::check_children(size_t place, const RowKeys &keys, const uchar *was,
-                             const uchar *is) {
+int ha_shale::check_children_of(size_t place, const RowKeys &keys, const uchar *was,
+                                const uchar *is) {
   if (!has_children(place) || !checks_foreign_keys(ha_thd())) return 0;
   bool written = false;
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];

@@ -293,12 +293,22 @@ class ha_shale final : public handler {
   bool has_children(size_t place) const;
   int no_parent(const shale_sql::ForeignKey &key);
   int has_child(const shale_sql::ForeignKey &key);
-  void forget_parents();
+  void forget_parents() {
+    if (references_ != nullptr) forget_own_parents();
+  }
+  void forget_own_parents();
   int parent_is_missing(const shale_sql::RowWrite::Required &parent);
   int look_up_other(const shale_sql::Link &link, const std::string &key, bool *found);
-  int check_parents(size_t place, const RowKeys &keys);
+  // Of tables without foreign keys these cost a comparison.
+  int check_parents(size_t place, const RowKeys &keys) {
+    return references_ == nullptr ? 0 : check_parents_of(place, keys);
+  }
+  int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is) {
+    return references_ == nullptr ? 0 : check_children_of(place, keys, was, is);
+  }
+  int check_parents_of(size_t place, const RowKeys &keys);
+  int check_children_of(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
-  int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
   int check_late_children(const RowKeys &keys, const uchar *was, const uchar *is);
   int end_row_of_parent(int error, const RowKeys &keys, const uchar *was, const uchar *is);
   int prove(const shale_sql::ForeignKeys::List &keys, const std::string &known_as,

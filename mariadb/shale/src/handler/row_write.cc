@@ -14,7 +14,7 @@ void RowWrite::begin(shale_txn *txn, const shale_tree *watched) {
   changed_ = has_savepoint_ = applied_ = false;
   operations_.clear();
   indexes_.clear();
-  required_.clear();
+  if (!required_.empty()) required_.clear();
 }
 
 void RowWrite::add(size_t index, const shale_tree *tree, shale_action action, std::string_view key,
@@ -26,7 +26,7 @@ void RowWrite::add(size_t index, const shale_tree *tree, shale_action action, st
 void RowWrite::require(const Link &link, std::string key) {
   if (applied_) required_.clear();
   applied_ = false;
-  // Keys move as the list grows: `apply` says where they are.
+  // Keys move as the list grows.
   operations_.push_back({link.other.get(), SHALE_ACTION_REQUIRE, nullptr, 0, nullptr, 0});
   indexes_.push_back(required_.size());
   required_.push_back({&link, std::move(key)});
@@ -48,18 +48,23 @@ shale_error *RowWrite::apply_one(const shale_operation &one, shale_bytes **exist
   }
 }
 
-Error RowWrite::apply(Refused *found) {
-  found->value.reset();
-  found->parent = nullptr;
+// Says where the keys are that are required.
+void RowWrite::place_required() {
   if (applied_) required_.clear();
   applied_ = true;
-  if (operations_.empty()) return {};
   for (size_t i = 0; !required_.empty() && i < operations_.size(); i++) {
     if (operations_[i].action != SHALE_ACTION_REQUIRE) continue;
     const std::string &key = required_[indexes_[i]].key;
     operations_[i].key = key.data();
     operations_[i].key_len = key.size();
   }
+}
+
+Error RowWrite::apply(Refused *found) {
+  found->value.reset();
+  found->parent = nullptr;
+  if (!required_.empty()) place_required();
+  if (operations_.empty()) return {};
   size_t place = 0;
   shale_bytes *existing = nullptr;
   bool alone = operations_.size() == 1 && watched_ == nullptr && required_.empty();

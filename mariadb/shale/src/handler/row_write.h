@@ -45,6 +45,7 @@ class RowWrite {
   bool changed() const { return changed_; }
 
  private:
+  void place_required();
   shale_error *apply_one(const shale_operation &one, shale_bytes **existing);
 
   shale_txn *txn_ = nullptr;

@@ -263,7 +263,7 @@ void Trx::end() {
   set_number(0);
   has_snapshot_ = false;
   ended_++;
-  actions_.clear();
+  if (!actions_.empty()) actions_.clear();
   wrote_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;
