@@ -505,6 +505,15 @@ shale_error *shale_multi_get(const shale_tree *tree,
                              size_t count,
                              shale_bytes **values);
 
+// Asks the file system for what look-ups of `count` keys read, and does not wait for it. `asked`
+// becomes for how many blocks; 0 if all that is there is in memory.
+SHALE_MUST_USE
+shale_error *shale_prefetch(const shale_tree *tree,
+                            const void *const *keys,
+                            const size_t *key_lens,
+                            size_t count,
+                            uint64_t *asked);
+
 // Reads the value of a key in parts, so that a large one is never in memory as a whole. `reader`
 // becomes NULL if there is no such key, and `len`, which may be NULL, the length of the whole
 // value. It is the cheapest way to ask whether a key is there: a large value is not read.

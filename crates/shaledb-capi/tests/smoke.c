@@ -137,7 +137,7 @@ static void trees(shale_db *db, shale_config *config, shale_tree **a, shale_tree
 
 static void reads_and_writes(shale_db *db, shale_tree *a) {
   shale_snapshot *before = NULL;
-  uint64_t seq = 0;
+  uint64_t seq = 0, asked = 9;
   const void *keys[3] = {"one", "none", "two"};
   size_t lens[3] = {3, 4, 3};
   shale_bytes *values[3] = {NULL, NULL, NULL};
@@ -160,6 +160,11 @@ static void reads_and_writes(shale_db *db, shale_tree *a) {
   shale_bytes_free(values[0]);
   shale_bytes_free(values[2]);
   OK(shale_multi_get(a, NULL, NULL, 0, NULL));
+  OK(shale_prefetch(a, keys, lens, 3, &asked));
+  CHECK(asked == 0);
+  OK(shale_prefetch(a, NULL, NULL, 0, &asked));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_prefetch(a, keys, lens, 3, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_prefetch(a, NULL, lens, 3, &asked));
   FAILS(SHALE_INVALID_ARGUMENT, shale_multi_get(a, NULL, lens, 3, values));
   FAILS(SHALE_INVALID_ARGUMENT, shale_put(a, NULL, 3, "", 0, false));
   FAILS(SHALE_INVALID_ARGUMENT, shale_put(NULL, "k", 1, "", 0, false));

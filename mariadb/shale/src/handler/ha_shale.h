@@ -316,6 +316,21 @@ class ha_shale final : public handler {
   int prove_entries(const shale_sql::Link &link, const shale_sql::ForeignKey &told,
                     const shale_tree *tree);
 
+  // Parents of rows that are written next (ha_parents)
+  struct ParentsAhead {
+    ha_rows rows = 0;  // of the statement; 0: that is not known
+    ha_rows written = 0, asked = 0;
+    // So many statements pass before it is looked again, after one of which all was in memory.
+    unsigned pause = 0, left = 0;
+    struct Of;
+    void begin(ha_rows of_statement) {
+      rows = of_statement;
+      written = asked = 0;
+    }
+  };
+  void ask_for_parents();
+  void add_parent_ahead(ParentsAhead::Of *of, const std::string &own);
+
   // Actions of foreign keys (ha_cascade)
   shale_sql::ForeignAction action_of(const shale_sql::Link &link, const uchar *is) const;
   int cascade(const shale_sql::Link &link, const std::string &key, const uchar *is);
@@ -465,6 +480,7 @@ class ha_shale final : public handler {
   std::shared_ptr<const shale_sql::Links> references_;  // of a statement that writes; or none
   uint64_t references_version_ = 0;                       // of all foreign keys, as it has them
   const shale_sql::ForeignKey *following_ = nullptr;  // whose action changes the row
+  ParentsAhead parents_ahead_;
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

@@ -120,6 +120,7 @@ void ha_shale::add_row(const uchar *row, const RowKeys &keys, shale_action actio
 
 int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   if (int error = begin_row()) return error;
+  if (parents_ahead_.rows > 2 && references_ != nullptr) ask_for_parents();
   int error = check_parents(0, keys);
   if (error == 0) {
     add_row(row, keys, shared_->def->hidden_key ? SHALE_ACTION_PUT : insert_action());
