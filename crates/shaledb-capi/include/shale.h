@@ -962,8 +962,8 @@ SHALE_MUST_USE shale_error *shale_report(const shale_db *db, int kind, shale_byt
 // Does `count` operations, in this order, all or none: a row and its entries in indexes. If one
 // fails, what those before it have written is undone, as by a savepoint. `place` becomes `count`
 // if all are done. Otherwise none is done, and it is the place of an insert whose key has a value,
-// which `existing` becomes, or of a key that is required and has none: `existing` is NULL then, and
-// the locks of what was required stay.
+// which `existing` becomes, or of a key that is required and has none: `existing` is NULL then,
+// and the locks of what was required stay.
 //
 // With `watched` (not NULL) `changed` becomes true if others have written one of the keys in this
 // tree since the snapshot that plain reads see: see shale_txn_wrote. It comes with what earlier

@@ -1,6 +1,6 @@
 // INSERT of many rows whose values are written out: what the look-ups of their parents have to read
-// is asked for before the first of them, so that the disk does it at once. Nothing else changes: each
-// row looks its parents up when it is written.
+// is asked for before the first of them, so that the disk does it at once. Nothing else changes:
+// each row looks its parents up when it is written.
 
 #include "handler/ha_shale.h"
 

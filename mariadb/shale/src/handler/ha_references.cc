@@ -139,7 +139,8 @@ int ha_shale::check_parents_of(size_t place, const RowKeys &keys) {
       row_write_.require(link, std::move(key));
       continue;
     }
-    // What the row has written so far may be its own parent, and what was refused of it comes first.
+    // What the row has written so far may be its own parent, and what is refused of it is told
+    // first.
     if (int error = write_part()) return error;
     if (may_be_there) {
       if (int error = look_up_other(link, key, &found)) return error;

@@ -71,7 +71,8 @@ Error link_of(const ForeignKeys::Shared &key, const std::string &path, const Tab
 Error key_of_other(const Link &link, std::string_view key, const std::string &path,
                    std::string *other, bool *possible) {
   if (link.has_same_forms) {
-    const Translated made = copy_columns(key, link.own_parts, link.other_parts, link.columns, other);
+    const Translated made =
+        copy_columns(key, link.own_parts, link.other_parts, link.columns, other);
     *possible = made == Translated::kKey;
     return made == Translated::kDamaged ? damaged(path) : Error();
   }

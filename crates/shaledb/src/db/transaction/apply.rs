@@ -86,8 +86,8 @@ impl Transaction {
     /// Does several operations, in this order, all or none: if one fails, what those before it have
     /// written is undone as by [`Transaction::rollback_to`], and the locks of it with it. `None`:
     /// all are done. Otherwise the place in the list is answered of an [`Action::Insert`], with the
-    /// value that it has found, or of an [`Action::Require`] that has found none. Locks of keys that
-    /// were required stay.
+    /// value that it has found, or of an [`Action::Require`] that has found none. Locks of keys
+    /// that were required stay.
     ///
     /// # Errors
     /// Those of the operations.

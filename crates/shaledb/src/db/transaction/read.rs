@@ -239,7 +239,8 @@ impl Transaction {
         }
     }
 
-    /// Whether a key has a value, as [`Transaction::get_for_share`] finds it; a large one is not read.
+    /// Whether a key has a value, as [`Transaction::get_for_share`] finds it; a large one is not
+    /// read.
     pub(super) fn is_there_locked(&mut self, tree: &Tree, key: &[u8]) -> Result<bool> {
         self.lock(tree, key, LockMode::Shared)?;
         match self.writes.get(tree.id(), key)? {
