@@ -112,11 +112,12 @@ int ha_shale::look_up_other(const Link &link, const std::string &key, bool *foun
     return 0;
   }
   std::string end = key;
-  const bool has_end = next_after_prefix(&end);
+  const bool has_end = next_of_length(&end);
   Cursor cursor;
   int error = note(
       cursor.begin(txn, link.other.get(), SHALE_LOCK_SHARED, key, has_end, end, true, false));
   if (error == 0) error = note(cursor.step(txn, false, found));
+  *found = *found && begins_with(cursor.key(), key);
   return error;
 }
 
