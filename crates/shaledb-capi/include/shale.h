@@ -192,6 +192,9 @@ typedef enum {
   SHALE_ACTION_PUT_IF_CHANGED = 4,
   // As shale_txn_put_unlocked.
   SHALE_ACTION_PUT_UNLOCKED = 5,
+  // Nothing, but the key must have a value, own writes included: it is locked shared, and looked
+  // at as it is now. The value is not used.
+  SHALE_ACTION_REQUIRE = 6,
 } shale_action;
 
 // Whether keys of a tree that is built are of one row each, and how an entry's value says which.
@@ -273,7 +276,7 @@ typedef void (*shale_wait_callback)(void *context, uint64_t waiter, uint64_t hol
 
 // One operation of shale_txn_apply.
 typedef struct {
-  // The tree that it writes to.
+  // The tree that it writes to, or looks at.
   const shale_tree *tree;
   // A shale_action.
   int action;
@@ -514,6 +517,15 @@ shale_error *shale_multi_get(const shale_tree *tree,
                              const size_t *key_lens,
                              size_t count,
                              shale_bytes **values);
+
+// Asks the file system for what look-ups of `count` keys read, and does not wait for it. `asked`
+// becomes for how many blocks; 0 if all that is there is in memory.
+SHALE_MUST_USE
+shale_error *shale_prefetch(const shale_tree *tree,
+                            const void *const *keys,
+                            const size_t *key_lens,
+                            size_t count,
+                            uint64_t *asked);
 
 // Reads the value of a key in parts, so that a large one is never in memory as a whole. `reader`
 // becomes NULL if there is no such key, and `len`, which may be NULL, the length of the whole
@@ -1012,8 +1024,9 @@ SHALE_MUST_USE shale_error *shale_report(const shale_db *db, int kind, shale_byt
 
 // Does `count` operations, in this order, all or none: a row and its entries in indexes. If one
 // fails, what those before it have written is undone, as by a savepoint. `place` becomes `count`
-// if all are done. Otherwise it is the place of an insert whose key has a value, which
-// `existing` becomes: none is done then.
+// if all are done. Otherwise none is done, and it is the place of an insert whose key has a value,
+// which `existing` becomes, or of a key that is required and has none: `existing` is NULL then,
+// and the locks of what was required stay.
 //
 // With `watched` (not NULL) `changed` becomes true if others have written one of the keys in this
 // tree since the snapshot that plain reads see: see shale_txn_wrote. It comes with what earlier

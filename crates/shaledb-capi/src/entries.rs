@@ -26,6 +26,9 @@ pub enum shale_action {
     SHALE_ACTION_PUT_IF_CHANGED = 4,
     /// As shale_txn_put_unlocked.
     SHALE_ACTION_PUT_UNLOCKED = 5,
+    /// Nothing, but the key must have a value, own writes included: it is locked shared, and looked
+    /// at as it is now. The value is not used.
+    SHALE_ACTION_REQUIRE = 6,
 }
 
 use shale_action::*;
@@ -38,6 +41,7 @@ fn action_of(number: c_int) -> Result<Action, Fail> {
         n if n == SHALE_ACTION_DELETE as c_int => Ok(Action::Delete),
         n if n == SHALE_ACTION_PUT_IF_CHANGED as c_int => Ok(Action::PutIfChanged),
         n if n == SHALE_ACTION_PUT_UNLOCKED as c_int => Ok(Action::PutUnlocked),
+        n if n == SHALE_ACTION_REQUIRE as c_int => Ok(Action::Require),
         other => Err(Fail::Argument(format!("{other} is no action"))),
     }
 }
@@ -46,7 +50,7 @@ fn action_of(number: c_int) -> Result<Action, Fail> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct shale_operation {
-    /// The tree that it writes to.
+    /// The tree that it writes to, or looks at.
     pub tree: *const shale_tree,
     /// A shale_action.
     pub action: c_int,
@@ -77,8 +81,9 @@ unsafe fn operation_of<'a>(operation: &shale_operation) -> Result<Operation<'a>,
 
 /// Does `count` operations, in this order, all or none: a row and its entries in indexes. If one
 /// fails, what those before it have written is undone, as by a savepoint. `place` becomes `count`
-/// if all are done. Otherwise it is the place of an insert whose key has a value, which
-/// `existing` becomes: none is done then.
+/// if all are done. Otherwise none is done, and it is the place of an insert whose key has a value,
+/// which `existing` becomes, or of a key that is required and has none: `existing` is NULL then,
+/// and the locks of what was required stay.
 ///
 /// With `watched` (not NULL) `changed` becomes true if others have written one of the keys in this
 /// tree since the snapshot that plain reads see: see shale_txn_wrote. It comes with what earlier
@@ -116,7 +121,7 @@ pub unsafe extern "C" fn shale_txn_apply(
         // SAFETY: a live handle.
         let txn = unsafe { handle_mut(txn, "txn") }?;
         let (at, found) = match txn.txn.apply(&list, watch.as_mut())? {
-            Some((at, value)) => (at, Some(value)),
+            Some((at, value)) => (at, value),
             None => (count, None),
         };
         // SAFETY: places for a number, for a truth where one was asked for, and for a pointer.

@@ -58,6 +58,29 @@ pub unsafe extern "C" fn shale_multi_get(
     })
 }
 
+/// Asks the file system for what look-ups of `count` keys read, and does not wait for it. `asked`
+/// becomes for how many blocks; 0 if all that is there is in memory.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_prefetch(
+    tree: *const shale_tree,
+    keys: *const *const c_void,
+    key_lens: *const usize,
+    count: usize,
+    asked: *mut u64,
+) -> *mut shale_error {
+    guard(|| {
+        can_store(asked, "asked")?;
+        // SAFETY: a live handle.
+        let tree = unsafe { handle(tree, "tree") }?;
+        // SAFETY: two arrays of `count`.
+        let keys = unsafe { many_keys(keys, key_lens, count, asked) }?;
+        let blocks = tree.tree.prefetch(&keys)?;
+        // SAFETY: a place for a number.
+        unsafe { store(asked, "asked", blocks) }
+    })
+}
+
 /// A value that is read in parts.
 #[derive(Debug)]
 pub struct shale_reader(shaledb::ValueReader);

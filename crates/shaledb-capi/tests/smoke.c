@@ -137,7 +137,7 @@ static void trees(shale_db *db, shale_config *config, shale_tree **a, shale_tree
 
 static void reads_and_writes(shale_db *db, shale_tree *a) {
   shale_snapshot *before = NULL;
-  uint64_t seq = 0;
+  uint64_t seq = 0, asked = 9;
   const void *keys[3] = {"one", "none", "two"};
   size_t lens[3] = {3, 4, 3};
   shale_bytes *values[3] = {NULL, NULL, NULL};
@@ -160,6 +160,11 @@ static void reads_and_writes(shale_db *db, shale_tree *a) {
   shale_bytes_free(values[0]);
   shale_bytes_free(values[2]);
   OK(shale_multi_get(a, NULL, NULL, 0, NULL));
+  OK(shale_prefetch(a, keys, lens, 3, &asked));
+  CHECK(asked == 0);
+  OK(shale_prefetch(a, NULL, NULL, 0, &asked));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_prefetch(a, keys, lens, 3, NULL));
+  FAILS(SHALE_INVALID_ARGUMENT, shale_prefetch(a, NULL, lens, 3, &asked));
   FAILS(SHALE_INVALID_ARGUMENT, shale_multi_get(a, NULL, lens, 3, values));
   FAILS(SHALE_INVALID_ARGUMENT, shale_put(a, NULL, 3, "", 0, false));
   FAILS(SHALE_INVALID_ARGUMENT, shale_put(NULL, "k", 1, "", 0, false));
@@ -683,6 +688,13 @@ static void rows(shale_db *db, shale_tree *a, shale_tree *b) {
   CHECK(changed && place == 3);
   OK(shale_txn_read(one, b, SHALE_LOCK_NONE, "r kept", 6, &value, &len));
   CHECK(len == 2);
+  row[0] = operation(b, SHALE_ACTION_REQUIRE, "r kept", "");
+  row[2] = operation(b, SHALE_ACTION_REQUIRE, "r none", "");
+  OK(shale_txn_apply(one, row, 2, NULL, NULL, &place, &existing));
+  CHECK(place == 2 && existing == NULL);
+  OK(shale_txn_apply(one, row, 3, NULL, NULL, &place, &existing));
+  CHECK(place == 2 && existing == NULL);
+  row[0] = operation(a, SHALE_ACTION_PUT, "r3", "new");
   OK(shale_txn_apply(one, NULL, 0, NULL, NULL, &place, &existing));
   CHECK(place == 0);
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_apply(one, NULL, 1, NULL, NULL, &place, &existing));

@@ -515,6 +515,7 @@ fn every_call_on_a_dropped_tree_is_refused() -> Result<()> {
         db.write(&batch, WriteOptions::default()),
         tree.get(b"a").map(drop),
         tree.multi_get(&["a"]).map(drop),
+        tree.prefetch(&["a"]).map(drop),
         tree.get_reader(b"a").map(drop),
         tree.contains(b"a").map(drop),
         tree.scan::<&[u8]>(..).map(drop),
@@ -527,5 +528,29 @@ fn every_call_on_a_dropped_tree_is_refused() -> Result<()> {
     for (at, answer) in answers.into_iter().enumerate() {
         assert!(matches!(answer, Err(Error::NoSuchTree(_))), "{at}: {answer:?}");
     }
+    Ok(())
+}
+
+#[test]
+fn blocks_of_keys_that_are_looked_up_next_are_asked_for() -> Result<()> {
+    let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    const N: u64 = 5_000;
+    {
+        let db = Db::open_in("/db", small(), options.clone())?;
+        let tree = db.tree_or_create("t")?;
+        for n in 0..N {
+            tree.put(&key(n), &value(n))?;
+        }
+        assert_eq!(tree.prefetch(&[key(N - 1)])?, 0, "it is in memory");
+        tree.compact()?;
+    }
+    let db = Db::open_in("/db", small(), options)?;
+    let tree = db.tree("t")?;
+    let (there, nowhere) = (key(17), key(N + 17));
+    assert_eq!(tree.prefetch(&[there, nowhere])?, 1);
+    assert_eq!(tree.get(&there)?.unwrap(), value(17));
+    assert_eq!(tree.prefetch(&[there])?, 0);
+    assert_eq!(tree.prefetch::<&[u8]>(&[])?, 0);
+    assert_eq!(db.stats().counters["blocks_prefetched"], 1);
     Ok(())
 }

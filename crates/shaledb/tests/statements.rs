@@ -376,7 +376,7 @@ fn several_operations_are_done_as_a_whole_or_not_at_all() {
             operation(&entries, insert, b"taken", b"row"),
         ];
         let (place, found) = txn.apply(&list, None).unwrap().unwrap();
-        assert_eq!((place, &*found), (3, &b"0"[..]));
+        assert_eq!((place, &*found.unwrap()), (3, &b"0"[..]));
         assert_eq!(txn.get(&rows, b"before").unwrap().unwrap(), b"1");
         assert!(txn.get(&rows, b"row").unwrap().is_none());
         assert_eq!(txn.writes(), 1);
@@ -401,6 +401,53 @@ fn several_operations_are_done_as_a_whole_or_not_at_all() {
         assert_eq!(txn.writes(), 5);
         txn.rollback();
     }
+}
+
+/// What a row requires is looked for where it is in the list: what the row itself has written before
+/// is there, what it writes later is not. A key that is required is locked shared, there or not.
+#[test]
+fn what_a_row_requires_is_there_or_nothing_is_done() {
+    let (db, rows) = open(Background::Stepped);
+    let parents = db.tree_or_create("parents").unwrap();
+    parents.put(b"7", &[7; 100_000]).unwrap();
+    parents.put(b"gone", b"").unwrap();
+    let operation = |tree, action, key, value| Operation { tree, action, key, value };
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable]
+    {
+        let mut txn = db.begin(at(isolation)).unwrap();
+        txn.take_snapshot().unwrap();
+        parents.put(b"late", b"").unwrap();
+        let put = operation(&rows, Action::Put, &b"row"[..], &b"1"[..]);
+        let required = |key| operation(&parents, Action::Require, key, b"");
+        let of = |key| [put, required(key)];
+        assert_eq!(txn.apply(&of(b"7"), None).unwrap(), None);
+        assert_eq!(txn.apply(&of(b"late"), None).unwrap(), None, "the newest, not the snapshot's");
+        assert_eq!(txn.writes(), 2);
+        assert_eq!(txn.apply(&of(b"none"), None).unwrap(), Some((1, None)));
+        assert_eq!(txn.writes(), 2);
+        txn.delete(&parents, b"gone").unwrap();
+        assert_eq!(txn.apply(&of(b"gone"), None).unwrap(), Some((1, None)));
+        let own = operation(&rows, Action::Require, &b"self"[..], b"");
+        let itself = operation(&rows, Action::Put, &b"self"[..], &b"1"[..]);
+        assert_eq!(txn.apply(&[own, itself], None).unwrap(), Some((0, None)));
+        let mut watch = Watch { tree: &rows, changed: false };
+        assert_eq!(txn.apply(&[itself, own], Some(&mut watch)).unwrap(), None);
+        let mut other = db.begin(at(isolation)).unwrap();
+        other.set_lock_timeout(Duration::ZERO);
+        assert!(other.get_for_share(&parents, b"7").is_ok());
+        for key in [&b"7"[..], b"late", b"none"] {
+            assert!(other.put(&parents, key, b"").is_err(), "{key:?}");
+        }
+        drop(other);
+        txn.rollback();
+        parents.delete(b"late").unwrap();
+    }
+    let mut other = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    other.delete(&parents, b"7").unwrap();
+    let mut txn = db.begin(at(Isolation::ReadCommitted)).unwrap();
+    txn.set_lock_timeout(Duration::ZERO);
+    let required = operation(&parents, Action::Require, &b"7"[..], b"");
+    assert!(matches!(txn.apply(&[required], None), Err(Error::LockTimeout { .. })));
 }
 
 /// What others have changed since the snapshot is found, and entries that stay are written then.

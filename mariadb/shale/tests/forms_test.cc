@@ -202,6 +202,15 @@ void prefixes() {
   CHECK(!next_after_prefix(&key));
   key = "";
   CHECK(!next_after_prefix(&key));
+  key = "a\xff\xff";
+  CHECK(next_of_length(&key) && key == std::string("b\0\0", 3));
+  key = "ab";
+  CHECK(next_of_length(&key) && key == "ac");
+  key = "\xff\xff";
+  CHECK(!next_of_length(&key));
+  key = "";
+  CHECK(!next_of_length(&key));
+  CHECK(begins_with("abc", "ab") && begins_with("ab", "ab") && !begins_with("a", "ab"));
 }
 
 }  // namespace

@@ -263,6 +263,19 @@ void rows_of_columns() {
     CHECK(translate_key(entry, row.parts, others, count, &key) == Translated::kKey);
     CHECK(translate_key(key, others, row.parts, count, &back) == Translated::kKey);
     CHECK(back == row.key.substr(0, end));
+    CHECK(same_forms(row.parts, row.parts, count));
+    CHECK(!same_forms(row.parts, others, columns + 1));
+    std::vector<PartDef> alike = row.parts;
+    for (PartDef &part : alike) part.nullable = chance.one_in(2);
+    CHECK(same_forms(row.parts, alike, count));
+    const bool some_null = row.first_null < count;
+    std::string copied = "of before";
+    CHECK(copy_columns(entry, row.parts, alike, count, &copied) ==
+          (some_null ? Translated::kNoMatch : Translated::kKey));
+    if (!some_null) {
+      CHECK(translate_key(entry, row.parts, alike, count, &key) == Translated::kKey);
+      CHECK(copied == key);
+    }
     // NULL is in no column that has none.
     std::vector<PartDef> without = others;
     for (PartDef &part : without) part.nullable = false;
@@ -285,6 +298,7 @@ void damage() {
     const Copy cut(key, chance.below(key.size()));
     CHECK(translate_key(cut.view(), row.parts, to, columns, &out) == Translated::kDamaged);
     CHECK(!columns_end(cut.view(), row.parts, columns, &end));
+    CHECK(copy_columns(cut.view(), row.parts, row.parts, columns, &out) != Translated::kKey);
     if (!has_null(cut.view(), row.parts, columns, &damaged)) CHECK(damaged);
     // Changed: whatever comes out, nothing is read outside of the key.
     for (uint64_t n = 1 + chance.below(4); n > 0; n--) {
@@ -293,6 +307,7 @@ void damage() {
     const Copy changed(key, key.size());
     if (columns_end(changed.view(), row.parts, columns, &end)) CHECK(end <= key.size());
     has_null(changed.view(), row.parts, columns, &damaged);
+    copy_columns(changed.view(), row.parts, row.parts, columns, &out);
     translate_key(changed.view(), row.parts, to, columns, &out);
     // The definition is damaged, or of other columns.
     std::vector<PartDef> wrong = some_row(columns).parts;

@@ -53,6 +53,8 @@ counters! {
     GetHits => "get_hits",
     /// Point reads of several keys at once.
     MultiGets => "multi_gets",
+    /// Blocks that [`Tree::prefetch`](crate::Tree::prefetch) has asked for.
+    BlocksPrefetched => "blocks_prefetched",
     /// Scans made.
     Scans => "scans",
     /// Seeks of scans.

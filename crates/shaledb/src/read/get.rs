@@ -100,6 +100,16 @@ pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<O
     Ok(found)
 }
 
+/// Asks the file system for the blocks that look-ups of several keys need and that are not in
+/// memory; answers of how many.
+pub fn prefetch(state: &TreeState, keys: &[&[u8]]) -> u64 {
+    let asked = keys.iter().map(|key| {
+        let hash = coding::hash(key);
+        tables_of(state, key).filter(|table| table.prefetch_block(key, hash)).count() as u64
+    });
+    asked.sum()
+}
+
 /// For so many keys in a row a [`multi_find`] looks whether their blocks have to be read.
 const PREFETCH_LOOKS: u32 = 8;
 

@@ -13,7 +13,7 @@ mod changes;
 
 pub use changes::Changes;
 pub use estimate::{RowEstimate, estimate_rows};
-pub use get::{Found, find, get, multi_find, multi_get};
+pub use get::{Found, find, get, multi_find, multi_get, prefetch};
 pub use scan::Scan;
 pub use sources::ScanRange;
 pub use value::{BlobSource, Value};

@@ -82,4 +82,18 @@ inline bool next_after_prefix(std::string *key) {
   return true;
 }
 
+// `key` becomes the next of its length, which is where keys that begin with that one begin: locked
+// ranges of neighbors touch, and become one. Keys that begin as it did are below, and perhaps
+// shorter ones behind them. False: there is none.
+inline bool next_of_length(std::string *key) {
+  for (size_t i = key->size(); i > 0; i--) {
+    if (static_cast<uchar>(++(*key)[i - 1]) != 0) return true;
+  }
+  return false;
+}
+
+inline bool begins_with(std::string_view key, std::string_view prefix) {
+  return key.substr(0, prefix.size()) == prefix;
+}
+
 }  // namespace shale_sql

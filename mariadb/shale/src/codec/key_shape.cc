@@ -138,6 +138,35 @@ Translated translate_key(std::string_view key, const std::vector<PartDef> &from,
   return Translated::kKey;
 }
 
+bool same_forms(const std::vector<PartDef> &from, const std::vector<PartDef> &to, size_t count) {
+  if (count > from.size() || count > to.size()) return false;
+  for (size_t i = 0; i < count; i++) {
+    if (from[i].form != to[i].form || from[i].descending != to[i].descending) return false;
+  }
+  return true;
+}
+
+Translated copy_columns(std::string_view key, const std::vector<PartDef> &from,
+                        const std::vector<PartDef> &to, size_t count, std::string *out) {
+  out->clear();
+  Reader reader(key);
+  size_t copied = 0;  // of the key
+  for (size_t i = 0; i < count; i++) {
+    const bool differs = from[i].nullable != to[i].nullable;
+    if (differs) {
+      out->append(key, copied, key.size() - reader.left() - copied);
+      if (to[i].nullable) out->push_back(static_cast<char>(kNotNull ^ mask_of(to[i])));
+    }
+    bool is_null;
+    if (!take_mark(from[i], &reader, &is_null)) return Translated::kDamaged;
+    if (is_null) return Translated::kNoMatch;
+    if (differs) copied = key.size() - reader.left();
+    if (!skip_form(from[i], &reader)) return Translated::kDamaged;
+  }
+  out->append(key, copied, key.size() - reader.left() - copied);
+  return Translated::kKey;
+}
+
 bool columns_end(std::string_view key, const std::vector<PartDef> &parts, size_t count,
                  size_t *end) {
   if (count > parts.size()) return false;

@@ -23,6 +23,14 @@ enum class Translated { kKey, kNoMatch, kDamaged };
 Translated translate_key(std::string_view key, const std::vector<PartDef> &from,
                          const std::vector<PartDef> &to, size_t count, std::string *out);
 
+// Whether the first `count` columns have the same forms, so that `copy_columns` will do.
+bool same_forms(const std::vector<PartDef> &from, const std::vector<PartDef> &to, size_t count);
+
+// As `translate_key` of a key without NULLs among these columns, but much cheaper. kNoMatch: one is
+// NULL.
+Translated copy_columns(std::string_view key, const std::vector<PartDef> &from,
+                        const std::vector<PartDef> &to, size_t count, std::string *out);
+
 // Where the first `count` columns end; false: the key is damaged.
 bool columns_end(std::string_view key, const std::vector<PartDef> &parts, size_t count,
                  size_t *end);

@@ -39,6 +39,7 @@ ForeignKeys::List ForeignKeys::all() const {
 }
 
 ForeignKeys::List ForeignKeys::of_child(const std::string &path) const {
+  if (!any()) return {};
   std::lock_guard<std::mutex> lock(lock_);
   List found;
   const auto child = by_child_.find(path);
@@ -48,6 +49,7 @@ ForeignKeys::List ForeignKeys::of_child(const std::string &path) const {
 }
 
 ForeignKeys::List ForeignKeys::list_of_parent(const std::string &path, bool intermediate) const {
+  if (!any()) return {};
   std::lock_guard<std::mutex> lock(lock_);
   List found;
   const auto parent = by_parent_.find(path);

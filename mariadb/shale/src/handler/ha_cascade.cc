@@ -110,14 +110,14 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *paren
   shale_txn *txn = nullptr;
   if (int error = note(trx()->get(&txn))) return error;
   std::string end = key;
-  const bool has_end = next_after_prefix(&end);
+  const bool has_end = next_of_length(&end);
   Cursor cursor;
   int error =
       note(cursor.begin(txn, index.tree, SHALE_LOCK_EXCLUSIVE, key, has_end, end, true, false));
   for (unsigned rows = 1; error == 0; rows++) {
     bool found = false;
     error = note(cursor.step(txn, false, &found));
-    if (error != 0 || !found) return error;
+    if (error != 0 || !found || !begins_with(cursor.key(), key)) return error;
     if (rows % kRowsBetweenLooks == 0 && thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
     std::string_view primary_key = cursor.key();
     if (!is_primary(index) &&

@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "tables/constraint_text.h"
+#include "tables/links.h"
 
 using namespace shale_sql;
 
@@ -29,21 +30,38 @@ LEX_CSTRING *copied(THD *thd, const std::string &text) {
   return thd_make_lex_string(thd, nullptr, text.data(), text.size(), 1);
 }
 
-// The parent's index, as KEY_COLUMN_USAGE names it; nothing while it has none.
-const IndexDef *parent_index(const ForeignKey &key, TableDef *def) {
-  if (engine().catalog.read(key.parent, def)) return nullptr;
-  return index_with(*def, key.parent_columns);
+// The indexes of both sides; without one it has no parts.
+struct Sides {
+  std::string parent_index;  // as KEY_COLUMN_USAGE names it
+  std::vector<PartDef> parent, child;
+};
+
+Sides sides_of(const ForeignKey &key) {
+  Sides sides;
+  TableDef def;
+  const IndexDef *index = nullptr;
+  if (!engine().catalog.read(key.parent, &def)) index = index_with(def, key.parent_columns);
+  if (index != nullptr) {
+    sides.parent_index = index->name;
+    sides.parent = index->parts;
+  }
+  TableDef child;
+  index = nullptr;
+  if (!engine().catalog.read(key.child, &child)) index = index_with(child, key.columns);
+  if (index != nullptr) sides.child = index->parts;
+  return sides;
 }
 
-void set_nullable(THD *thd, const std::vector<std::string> &columns, const IndexDef *index,
-                  bool referenced, FOREIGN_KEY_INFO *info) {
-  for (unsigned i = 0; index != nullptr && i < columns.size(); i++) {
-    if (!index->parts[i].nullable) continue;
-    info->set_nullable(thd, referenced, i, static_cast<unsigned>(columns.size()));
+void set_nullable(THD *thd, size_t columns, const std::vector<PartDef> &parts, bool referenced,
+                  FOREIGN_KEY_INFO *info) {
+  for (unsigned i = 0; i < columns && i < parts.size(); i++) {
+    if (!parts[i].nullable) continue;
+    info->set_nullable(thd, referenced, i, static_cast<unsigned>(columns));
   }
 }
 
-FOREIGN_KEY_INFO *info_of(THD *thd, const ForeignKey &key) {
+FOREIGN_KEY_INFO *info_of(THD *thd, const ForeignKey &key, const std::string *parent_index,
+                          const std::vector<PartDef> &parent, const std::vector<PartDef> &child) {
   // The class has no operator for the server's memory.
   void *memory = thd_alloc(thd, sizeof(FOREIGN_KEY_INFO));
   if (memory == nullptr) return nullptr;
@@ -64,23 +82,20 @@ FOREIGN_KEY_INFO *info_of(THD *thd, const ForeignKey &key) {
   for (const std::string &column : key.parent_columns) {
     info->referenced_fields.push_back(copied(thd, column), thd->mem_root);
   }
-  TableDef def;
-  const IndexDef *index = parent_index(key, &def);
-  info->referenced_key_name = index == nullptr ? nullptr : copied(thd, index->name);
-  set_nullable(thd, key.parent_columns, index, true, info);
-  TableDef child;
-  if (!engine().catalog.read(key.child, &child)) {
-    set_nullable(thd, key.columns, index_with(child, key.columns), false, info);
-  }
+  info->referenced_key_name = parent_index == nullptr ? nullptr : copied(thd, *parent_index);
+  set_nullable(thd, key.columns.size(), parent, true, info);
+  set_nullable(thd, key.columns.size(), child, false, info);
   return info;
 }
 
-int add_infos(THD *thd, const ForeignKeys::List &keys, List<FOREIGN_KEY_INFO> *list) {
-  for (const ForeignKeys::Shared &key : keys) {
-    FOREIGN_KEY_INFO *info = info_of(thd, *key);
-    if (info == nullptr || list->push_back(info, thd->mem_root)) return HA_ERR_OUT_OF_MEM;
-  }
-  return 0;
+int add_info(THD *thd, FOREIGN_KEY_INFO *info, List<FOREIGN_KEY_INFO> *list) {
+  return info == nullptr || list->push_back(info, thd->mem_root) ? HA_ERR_OUT_OF_MEM : 0;
+}
+
+int add_read_info(THD *thd, const ForeignKey &key, List<FOREIGN_KEY_INFO> *list) {
+  const Sides sides = sides_of(key);
+  const std::string *index = sides.parent.empty() ? nullptr : &sides.parent_index;
+  return add_info(thd, info_of(thd, key, index, sides.parent, sides.child), list);
 }
 
 }  // namespace
@@ -96,16 +111,31 @@ char *ha_shale::get_foreign_key_create_info() {
 void ha_shale::free_foreign_key_create_info(char *text) { my_free(text); }
 
 int ha_shale::get_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) {
-  return add_infos(thd, engine().catalog.foreign_keys().of_child(shared_->path), list);
+  for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_child(shared_->path)) {
+    if (int error = add_read_info(thd, *key, list)) return error;
+  }
+  return 0;
 }
 
+// Asked with each statement that writes to a parent: so the catalog is not read.
 int ha_shale::get_parent_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) {
-  ForeignKeys::List keys;
-  for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(shared_->path)) {
-    // Without its index nothing of the parent matters to them, as in InnoDB.
-    if (index_with(*shared_->def, key->parent_columns) != nullptr) keys.push_back(key);
+  std::shared_ptr<const Links> links;
+  // A child's tree may have gone meanwhile. The server does not look at an error.
+  const bool are_known = !shared_->links(&links);
+  // Without its index nothing of the parent matters to them, as in InnoDB.
+  for (size_t i = 0; are_known && i < links->children.size(); i++) {
+    const Link &link = links->children[i];
+    if (link.place == Link::kNone) continue;
+    FOREIGN_KEY_INFO *info = info_of(thd, *link.key, &shared_->def->indexes[link.place].name,
+                                     link.own_parts, link.other_parts);
+    if (int error = add_info(thd, info, list)) return error;
   }
-  return add_infos(thd, keys, list);
+  if (are_known) return 0;
+  for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_parent(shared_->path)) {
+    if (index_with(*shared_->def, key->parent_columns) == nullptr) continue;
+    if (int error = add_read_info(thd, *key, list)) return error;
+  }
+  return 0;
 }
 
 bool ha_shale::referenced_by_foreign_key() const noexcept {

@@ -108,8 +108,9 @@ int ha_shale::prove_copy() {
 }
 
 // Loads that the user allows to be cut into parts.
-void ha_shale::start_bulk_insert(ha_rows, uint) {
+void ha_shale::start_bulk_insert(ha_rows rows, uint) {
   THD *thd = ha_thd();
+  parents_ahead_.begin(rows);
   if (!settings::bulk_load(thd) || in_transaction(thd) || shared_->def->temporary) return;
   int command = thd_sql_command(thd);
   bool loads = command == SQLCOM_LOAD || command == SQLCOM_INSERT || command == SQLCOM_REPLACE ||
@@ -119,6 +120,7 @@ void ha_shale::start_bulk_insert(ha_rows, uint) {
 }
 
 int ha_shale::end_bulk_insert() {
+  parents_ahead_.begin(0);
   // A copy goes on until its own end; the last part is committed as a statement is.
   if (thd_sql_command(ha_thd()) != SQLCOM_ALTER_TABLE) load_.in_parts = Load::Parts::kNone;
   return 0;

@@ -255,6 +255,7 @@ int ha_shale::reset() {
   forget_locked();
   semi_ = Semi::kNo;
   load_ = Load();
+  parents_ahead_.begin(0);
   online_.indexes.reset();
   // A statement with long values does not keep their memory for all that follow.
   if (row_.capacity() > (1 << 20)) std::string().swap(row_);

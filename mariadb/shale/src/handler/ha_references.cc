@@ -49,17 +49,16 @@ int ha_shale::begin_references() {
     references_ = std::move(links);
     if (!checks_foreign_keys(thd)) return 0;
     for (const Link &link : references_->parents) {
-      if (int error = lock_definition(thd, link.key->parent)) return error;
+      if (int error = lock_definition(thd, link)) return error;
     }
     for (const Link &link : references_->children) {
-      if (int error = lock_definition(thd, link.key->child)) return error;
+      if (int error = lock_definition(thd, link)) return error;
     }
     if (references_version_ == links_version()) return 0;
   }
 }
 
 bool ha_shale::has_parents(size_t place) const {
-  if (references_ == nullptr) return false;
   for (const Link &link : references_->parents) {
     if (link.place == place || link.place == Link::kNone) return true;
   }
@@ -67,7 +66,6 @@ bool ha_shale::has_parents(size_t place) const {
 }
 
 bool ha_shale::has_children(size_t place) const {
-  if (references_ == nullptr) return false;
   for (const Link &link : references_->children) {
     if (link.place == place) return true;
   }
@@ -86,13 +84,22 @@ int ha_shale::has_child(const ForeignKey &key) {
   return failed(HA_ERR_ROW_IS_REFERENCED, text);
 }
 
+// Before a row goes or changes, which may be one that this transaction has found as a parent.
+void ha_shale::forget_own_parents() {
+  if (!references_->children.empty()) trx()->known_parents().forget();
+}
+
+int ha_shale::parent_is_missing(const RowWrite::Required &parent) {
+  trx()->unlock(parent.link->other.get(), parent.key);
+  return no_parent(*parent.link->key);
+}
+
 // Whether the parent's index has an entry that begins with a key: locked shared, and looked at as
 // it is now.
 int ha_shale::look_up_parent(const Link &link, const std::string &key, bool *found) {
   if (!link.is_whole_unique) return scan_other(link, key, found);
   shale_txn *txn = nullptr;
   if (int error = note(trx()->get(&txn))) return error;
-  *found = false;
   const void *value = nullptr;
   size_t bytes = 0;
   if (int error = consume_error(shale_txn_read(txn, link.other.get(), SHALE_LOCK_SHARED, key.data(),
@@ -104,38 +111,49 @@ int ha_shale::look_up_parent(const Link &link, const std::string &key, bool *fou
   return 0;
 }
 
-// The same of the index of either side. It waits for rows, not for those who have locked a place
-// where no row is: nobody puts a child there while its parent's entry is locked.
+// The same of the index of either side. It waits for rows, not for those who have locked a place where no row is: nobody
+// puts a child there while its parent's entry is locked.
 int ha_shale::scan_other(const Link &link, const std::string &key, bool *found) {
   *found = false;
   shale_txn *txn = nullptr;
   if (int error = note(trx()->get(&txn))) return error;
   std::string end = key;
-  const bool has_end = next_after_prefix(&end);
+  const bool has_end = next_of_length(&end);
   Cursor cursor;
   int error = note(
       cursor.begin(txn, link.other.get(), SHALE_LOCK_SHARED, key, has_end, end, true, false));
   if (error == 0) error = note(cursor.step(txn, false, found));
+  *found = *found && begins_with(cursor.key(), key);
   return error;
 }
 
 // Before the entry of an index is written.
-int ha_shale::check_parents(size_t place, const RowKeys &keys) {
+int ha_shale::check_parents_of(size_t place, const RowKeys &keys) {
   if (!has_parents(place) || !checks_foreign_keys(ha_thd())) return 0;
-  // What the row has written so far may be its own parent.
-  if (int error = write_part()) return error;
+  KnownParents &known = trx()->known_parents();
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
   for (const Link &link : references_->parents) {
-    if (link.place == Link::kNone && place == 0) return no_parent(*link.key);
-    if (link.place != place || link.key.get() == following_) continue;
+    const bool lost = link.place == Link::kNone && place == 0;
+    if (!lost && (link.place != place || link.key.get() == following_)) continue;
     bool possible = false, found = false;
     std::string key;
-    if (int error = note(key_of_other(link, own, shared_->path, &key, &possible))) return error;
-    if (!possible) continue;
-    if (link.other != nullptr && !key.empty()) {
-      if (int error = look_up_parent(link, key, &found)) return error;
+    if (!lost) {
+      if (int error = note(key_of_other(link, own, shared_->path, &key, &possible))) return error;
+      if (!possible || known.has(link.number, key)) continue;
+    }
+    const bool may_be_there = link.other != nullptr && !key.empty();
+    if (may_be_there && link.is_whole_unique) {
+      row_write_.require(link, std::move(key));
+      continue;
+    }
+    // What the row has written so far may be its own parent, and what is refused of it is told
+    // first.
+    if (int error = write_part()) return error;
+    if (may_be_there) {
+      if (int error = scan_other(link, key, &found)) return error;
     }
     if (!found) return no_parent(*link.key);
+    known.add(link.number, key);
   }
   return 0;
 }
@@ -155,8 +173,8 @@ bool ha_shale::changes_referenced(const Link &link, const uchar *was, const ucha
 
 // After the entry of an index was erased, which is locked by that. `is` is the row as it becomes;
 // nullptr: it goes.
-int ha_shale::check_children(size_t place, const RowKeys &keys, const uchar *was,
-                             const uchar *is) {
+int ha_shale::check_children_of(size_t place, const RowKeys &keys, const uchar *was,
+                                const uchar *is) {
   if (!has_children(place) || !checks_foreign_keys(ha_thd())) return 0;
   bool written = false;
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];

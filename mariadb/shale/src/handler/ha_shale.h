@@ -272,7 +272,7 @@ class ha_shale final : public handler {
   int begin_row();
   int write_part();
   int end_row(int error);
-  int note_applied(int error, const shale_sql::RowWrite::Duplicate &found);
+  int note_applied(int error, const shale_sql::RowWrite::Refused &found);
 
   // Keys that the server checks itself (ha_unique)
   struct Place {
@@ -293,17 +293,44 @@ class ha_shale final : public handler {
   bool has_children(size_t place) const;
   int no_parent(const shale_sql::ForeignKey &key);
   int has_child(const shale_sql::ForeignKey &key);
+  void forget_parents() {
+    if (references_ != nullptr) forget_own_parents();
+  }
+  void forget_own_parents();
+  int parent_is_missing(const shale_sql::RowWrite::Required &parent);
   int look_up_parent(const shale_sql::Link &link, const std::string &key, bool *found);
   int scan_other(const shale_sql::Link &link, const std::string &key, bool *found);
-  int check_parents(size_t place, const RowKeys &keys);
+  // Of tables without foreign keys these cost a comparison.
+  int check_parents(size_t place, const RowKeys &keys) {
+    return references_ == nullptr ? 0 : check_parents_of(place, keys);
+  }
+  int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is) {
+    return references_ == nullptr ? 0 : check_children_of(place, keys, was, is);
+  }
+  int check_parents_of(size_t place, const RowKeys &keys);
+  int check_children_of(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
-  int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
   int check_late_children(const RowKeys &keys, const uchar *was, const uchar *is);
   int end_row_of_parent(int error, const RowKeys &keys, const uchar *was, const uchar *is);
   int prove(const shale_sql::ForeignKeys::List &keys, const std::string &known_as,
             const shale_sql::TableDef &def);
   int prove_entries(const shale_sql::Link &link, const shale_sql::ForeignKey &told,
                     const shale_tree *tree);
+
+  // Parents of rows that are written next (ha_parents)
+  struct ParentsAhead {
+    ha_rows rows = 0;  // of the statement; 0: that is not known
+    ha_rows written = 0, asked = 0;
+    // So many statements pass before it is looked again, after one of which all was in memory.
+    unsigned pause = 0, left = 0;
+    struct Of;
+    void begin(ha_rows of_statement) {
+      rows = of_statement;
+      written = asked = 0;
+    }
+  };
+  void ask_for_parents();
+  void add_parent_ahead(ParentsAhead::Of *of, const std::string &own);
 
   // Actions of foreign keys (ha_cascade)
   shale_sql::ForeignAction action_of(const shale_sql::Link &link, const uchar *is) const;
@@ -457,6 +484,7 @@ class ha_shale final : public handler {
   std::shared_ptr<const shale_sql::Links> references_;  // of a statement that writes; or none
   uint64_t references_version_ = 0;                       // of all foreign keys, as it has them
   const shale_sql::ForeignKey *following_ = nullptr;  // whose action changes the row
+  ParentsAhead parents_ahead_;
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

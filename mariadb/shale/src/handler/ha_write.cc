@@ -61,10 +61,17 @@ int ha_shale::begin_row() {
   return 0;
 }
 
-// What the engine says of the writes: 0, an error, or a duplicate.
-int ha_shale::note_applied(int error, const RowWrite::Duplicate &found) {
+// What the engine says of the writes: 0, an error, a duplicate, or a parent that is not there.
+int ha_shale::note_applied(int error, const RowWrite::Refused &found) {
   if (row_write_.changed()) trx()->note_rewritten();
-  if (error != 0 || !found.value) return error;
+  if (error != 0) return error;
+  if (found.parent != nullptr) return parent_is_missing(*found.parent);
+  if (!found.value) {
+    for (const RowWrite::Required &parent : row_write_.required()) {
+      trx()->known_parents().add(parent.link->number, parent.key);
+    }
+    return 0;
+  }
   if (found.index == 0) return duplicate(0, found.key);
   std::string_view other;
   if (!indexes_[found.index].codec->primary_of(found.key, view_of(found.value), &other)) {
@@ -75,7 +82,7 @@ int ha_shale::note_applied(int error, const RowWrite::Duplicate &found) {
 
 // Writes what was added of the row so far.
 int ha_shale::write_part() {
-  RowWrite::Duplicate found;
+  RowWrite::Refused found;
   int error = note(row_write_.apply_part(&found));
   return note_applied(error, found);
 }
@@ -84,10 +91,12 @@ int ha_shale::write_part() {
 // (INSERT IGNORE).
 int ha_shale::end_row(int error) {
   if (error == 0) {
-    RowWrite::Duplicate found;
+    RowWrite::Refused found;
     error = note(row_write_.apply(&found));
     error = note_applied(error, found);
   }
+  // It may have been its own parent.
+  if (error != 0 && references_ != nullptr) trx()->known_parents().forget();
   int other = note(row_write_.end(error));
   return other != 0 ? other : error;
 }
@@ -111,6 +120,7 @@ void ha_shale::add_row(const uchar *row, const RowKeys &keys, shale_action actio
 
 int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   if (int error = begin_row()) return error;
+  if (parents_ahead_.rows > 2 && references_ != nullptr) ask_for_parents();
   int error = check_parents(0, keys);
   if (error == 0) {
     add_row(row, keys, shared_->def->hidden_key ? SHALE_ACTION_PUT : insert_action());
@@ -177,6 +187,7 @@ int ha_shale::write_row(const uchar *buf) {
 int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was,
                          const RowKeys &is) {
   bool same_primary = was.primary == is.primary;
+  forget_parents();
   if (!same_primary) {
     row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
     if (int error = check_children(0, was, old_row, new_row)) return error;
@@ -244,6 +255,7 @@ int ha_shale::delete_row(const uchar *buf) {
   int error = check_unchanged(was_.primary, buf);
   if (error == 0) error = begin_row();
   if (error != 0) return tell_server(ha_thd(), error);
+  forget_parents();
   row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was_.primary);
   // Before its children, whose actions may read rows by this handler, and so move long values.
   if (is_building()) add_building(buf, was_.primary, nullptr, {});

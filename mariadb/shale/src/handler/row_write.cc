@@ -11,15 +11,25 @@ namespace shale_sql {
 void RowWrite::begin(shale_txn *txn, const shale_tree *watched) {
   txn_ = txn;
   watched_ = watched;
-  changed_ = has_savepoint_ = false;
+  changed_ = has_savepoint_ = applied_ = false;
   operations_.clear();
   indexes_.clear();
+  if (!required_.empty()) required_.clear();
 }
 
 void RowWrite::add(size_t index, const shale_tree *tree, shale_action action, std::string_view key,
                    std::string_view value) {
   operations_.push_back({tree, action, key.data(), key.size(), value.data(), value.size()});
   indexes_.push_back(index);
+}
+
+void RowWrite::require(const Link &link, std::string key) {
+  if (applied_) required_.clear();
+  applied_ = false;
+  // Keys move as the list grows.
+  operations_.push_back({link.other.get(), SHALE_ACTION_REQUIRE, nullptr, 0, nullptr, 0});
+  indexes_.push_back(required_.size());
+  required_.push_back({&link, std::move(key)});
 }
 
 // One operation is whole by itself.
@@ -41,12 +51,26 @@ shale_error *RowWrite::apply_one(const shale_operation &one, shale_bytes **exist
   }
 }
 
-Error RowWrite::apply(Duplicate *found) {
+// Says where the keys are that are required.
+void RowWrite::place_required() {
+  if (applied_) required_.clear();
+  applied_ = true;
+  for (size_t i = 0; !required_.empty() && i < operations_.size(); i++) {
+    if (operations_[i].action != SHALE_ACTION_REQUIRE) continue;
+    const std::string &key = required_[indexes_[i]].key;
+    operations_[i].key = key.data();
+    operations_[i].key_len = key.size();
+  }
+}
+
+Error RowWrite::apply(Refused *found) {
   found->value.reset();
+  found->parent = nullptr;
+  if (!required_.empty()) place_required();
   if (operations_.empty()) return {};
   size_t place = 0;
   shale_bytes *existing = nullptr;
-  bool alone = operations_.size() == 1 && watched_ == nullptr;
+  bool alone = operations_.size() == 1 && watched_ == nullptr && required_.empty();
   Error error =
       consume_error(alone ? apply_one(operations_[0], &existing)
                           : shale_txn_apply(txn_, operations_.data(), operations_.size(), watched_,
@@ -56,13 +80,15 @@ Error RowWrite::apply(Duplicate *found) {
     found->index = indexes_[place];
     found->key = {static_cast<const char *>(refused.key), refused.key_len};
     found->value.reset(existing);
+  } else if (!error && !alone && place < operations_.size()) {
+    found->parent = &required_[indexes_[place]];
   }
   operations_.clear();
   indexes_.clear();
   return error;
 }
 
-Error RowWrite::apply_part(Duplicate *found) {
+Error RowWrite::apply_part(Refused *found) {
   if (!has_savepoint_) {
     if (Error error = consume_error(shale_txn_savepoint(txn_, &savepoint_))) return error;
     has_savepoint_ = true;

@@ -21,7 +21,7 @@ struct Shown {
   ulonglong user_bytes, wal_bytes, flush_bytes, compact_bytes, read_bytes;
   ulonglong wal_syncs, commits, commit_groups, stall_micros, stalls;
   ulonglong cache_hits, cache_misses, filter_checks, filter_useful;
-  ulonglong point_reads, multi_point_reads, scans;
+  ulonglong point_reads, multi_point_reads, scans, blocks_prefetched;
   ulonglong memory_used, memory_bound, snapshots, debt_bytes, disk_bytes, lock_escalations;
   double write_amp;
 };
@@ -47,6 +47,7 @@ SHOW_VAR rows[] = {
     {"point_reads", (char *)&shown.point_reads, SHOW_ULONGLONG},
     {"multi_point_reads", (char *)&shown.multi_point_reads, SHOW_ULONGLONG},
     {"scans", (char *)&shown.scans, SHOW_ULONGLONG},
+    {"blocks_prefetched", (char *)&shown.blocks_prefetched, SHOW_ULONGLONG},
     {"filter_checks", (char *)&shown.filter_checks, SHOW_ULONGLONG},
     {"filter_useful", (char *)&shown.filter_useful, SHOW_ULONGLONG},
     {"memory_used", (char *)&shown.memory_used, SHOW_ULONGLONG},
@@ -78,6 +79,7 @@ void ask() {
   shown.cache_misses = counters["data_block_misses"].whole();
   shown.point_reads = counters["gets"].whole();
   shown.multi_point_reads = counters["multi_gets"].whole();
+  shown.blocks_prefetched = counters["blocks_prefetched"].whole();
   shown.scans = counters["scans"].whole();
   shown.filter_checks = counters["filter_checks"].whole();
   shown.filter_useful = counters["filter_useful"].whole();

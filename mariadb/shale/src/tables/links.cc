@@ -8,9 +8,13 @@
 #include "engine/engine.h"
 #include "tables/constraint_text.h"
 
+#include <atomic>
+
 namespace shale_sql {
 
 namespace {
+
+std::atomic<uint64_t> last_number{0};
 
 size_t place_of(const TableDef &def, const IndexDef *index) {
   return index == nullptr ? Link::kNone : static_cast<size_t>(index - def.indexes.data());
@@ -53,14 +57,25 @@ Error link_of(const ForeignKeys::Shared &key, const std::string &path, const Tab
   const std::vector<std::string> &other = is_child ? key->parent_columns : key->columns;
   link->key = key;
   link->columns = own.size();
+  const std::string &path_of_other = is_child ? key->parent : key->child;
   const IndexDef *index = index_with(def, own);
+  link->number = ++last_number;
   link->place = place_of(def, index);
   if (index != nullptr) link->own_parts = index->parts;
-  return open_other(is_child ? key->parent : key->child, def, path, other, link);
+  names_of(path_of_other, &link->database, &link->table);
+  Error error = open_other(path_of_other, def, path, other, link);
+  link->has_same_forms = same_forms(link->own_parts, link->other_parts, link->columns);
+  return error;
 }
 
 Error key_of_other(const Link &link, std::string_view key, const std::string &path,
                    std::string *other, bool *possible) {
+  if (link.has_same_forms) {
+    const Translated made =
+        copy_columns(key, link.own_parts, link.other_parts, link.columns, other);
+    *possible = made == Translated::kKey;
+    return made == Translated::kDamaged ? damaged(path) : Error();
+  }
   bool is_damaged = false;
   *possible = !has_null(key, link.own_parts, link.columns, &is_damaged);
   if (is_damaged) return damaged(path);
@@ -84,14 +99,22 @@ int error_of_metadata_lock(THD *thd) {
   return thd_killed(thd) ? HA_ERR_ABORTED_BY_USER : HA_ERR_LOCK_WAIT_TIMEOUT;
 }
 
-int lock_definition(THD *thd, const std::string &path) {
-  std::string database, table;
-  names_of(path, &database, &table);
+static int lock_name(THD *thd, const std::string &database, const std::string &table) {
   MDL_request request;
   MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), table.c_str(), MDL_SHARED_READ,
                    MDL_TRANSACTION);
   const bool failed = thd->mdl_context.acquire_lock(&request, thd->variables.lock_wait_timeout);
   return failed ? error_of_metadata_lock(thd) : 0;
+}
+
+int lock_definition(THD *thd, const std::string &path) {
+  std::string database, table;
+  names_of(path, &database, &table);
+  return lock_name(thd, database, table);
+}
+
+int lock_definition(THD *thd, const Link &link) {
+  return lock_name(thd, link.database, link.table);
 }
 
 bool checks_foreign_keys(const THD *thd) {

@@ -20,7 +20,10 @@ namespace shale_sql {
 struct Link {
   static constexpr size_t kNone = ~size_t{0};
 
+  uint64_t number = 0;  // no other link has it, nor had it
   ForeignKeys::Shared key;
+  // Of the other side's table.
+  std::string database, table;
   size_t columns = 0;
   // The table's own index, by its place in the definition; kNone: it has lost it.
   size_t place = 0;
@@ -29,6 +32,7 @@ struct Link {
   // The index of the other side, and its place there; no tree: there is none, or not the table.
   TreeHandle other;
   std::vector<PartDef> other_parts;
+  bool has_same_forms = false;   // of the parts on both sides: keys are copied
   bool is_whole_unique = false;  // the columns are all of a unique index of the other side
 };
 
@@ -52,6 +56,7 @@ Error key_of_other(const Link &link, std::string_view key, const std::string &pa
                    std::string *other, bool *possible);
 // Until the transaction ends nobody changes a table's definition. 0, or an error's number.
 int lock_definition(THD *thd, const std::string &path);
+int lock_definition(THD *thd, const Link &link);  // of the other side
 // The number of the error with which a metadata lock was not given, which is told already.
 int error_of_metadata_lock(THD *thd);
 // Whether the connection (nullptr: there is none) wants rows to be checked.

@@ -67,6 +67,7 @@ Error Trx::begin(shale_txn **txn) {
   if (prepared_ != nullptr) {
     return Error(HA_ERR_WRONG_COMMAND, "the transaction is prepared: commit it or roll it back");
   }
+  known_parents_.forget();
   read_committed_ = thd_tx_isolation(thd_) <= ISO_READ_COMMITTED;
   int isolation = read_committed_ ? SHALE_READ_COMMITTED : SHALE_REPEATABLE_READ;
   lock_wait_millis_ = settings::lock_wait_millis(thd_);
@@ -154,6 +155,7 @@ Error Trx::commit_statement() {
 Error Trx::rollback_statement() {
   if (has_statement_savepoint_ && txn_ != nullptr) {
     has_statement_savepoint_ = false;
+    known_parents_.forget();
     Error error = consume_error(shale_txn_rollback_to(txn_, statement_savepoint_));
     return error ? std::move(error)
                  : consume_error(shale_txn_release(txn_, statement_savepoint_));
@@ -261,7 +263,7 @@ void Trx::end() {
   set_number(0);
   has_snapshot_ = false;
   ended_++;
-  actions_.clear();
+  if (!actions_.empty()) actions_.clear();
   wrote_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;
@@ -308,6 +310,7 @@ Error Trx::savepoint(size_t *place) {
 Error Trx::rollback_to(size_t place) {
   if (txn_ == nullptr) return 0;
   has_statement_savepoint_ = false;
+  known_parents_.forget();
   return consume_error(shale_txn_rollback_to(txn_, place));
 }
 

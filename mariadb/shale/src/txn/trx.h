@@ -4,6 +4,7 @@
 #include "engine/errors.h"
 #include "engine/handles.h"
 #include "tables/query_cache.h"
+#include "txn/known_parents.h"
 #include "txn/load_in_parts.h"
 
 #include <algorithm>
@@ -92,6 +93,9 @@ class Trx {
   }
   void note_action_on(const SharedTable *table) { actions_[table]++; }
 
+  // Parents that need not be looked up again.
+  KnownParents &known_parents() { return known_parents_; }
+
   // The levels of actions of foreign keys that run now, and the tables whose rows they update.
   size_t levels() const { return levels_.size(); }
   void begin_level(std::string updating) { levels_.push_back(std::move(updating)); }
@@ -175,6 +179,7 @@ class Trx {
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
   std::map<const SharedTable *, uint64_t> actions_;
+  KnownParents known_parents_;
   std::vector<std::string> levels_;
   std::string duplicate_child_, duplicate_key_;
   std::set<std::shared_ptr<Changes>> writes_;  // of the tables that it has written

@@ -243,6 +243,28 @@ impl Tree {
         Ok(found)
     }
 
+    /// Asks the file system for the blocks that look-ups of these keys need, and does not wait for
+    /// them; answers of how many. Of blocks in memory, and of keys that are nowhere, it asks for
+    /// nothing. It is for who looks keys up one by one and knows the next ones. It costs about as
+    /// much as looking them up in memory.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// # let tree = db.tree_or_create("t")?;
+    /// tree.put(b"a", b"1")?;
+    /// assert_eq!(tree.prefetch(&["a", "b"])?, 0, "it is in a memtable");
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<u64> {
+        self.check()?;
+        let (state, _) = self.read_view(None)?;
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        let asked = read::prefetch(&state, &keys);
+        self.core().recorder.add(Counter::BlocksPrefetched, asked);
+        Ok(asked)
+    }
+
     /// A reader of the value of `key`, as of now, for values too large to hold. It goes on reading
     /// that value if the key is written or deleted meanwhile.
     ///

@@ -25,6 +25,9 @@ pub enum Action {
     PutIfChanged,
     /// As [`Transaction::put_unlocked`].
     PutUnlocked,
+    /// Nothing, but the key must have a value. It is locked and looked at as by
+    /// [`Transaction::get_for_share`], and own writes count. The value is not used.
+    Require,
 }
 
 /// One operation of [`Transaction::apply`].
@@ -41,7 +44,7 @@ pub enum Action {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'a> {
-    /// The tree that it writes to.
+    /// The tree that it writes to, or looks at.
     pub tree: &'a Tree,
     /// What it does.
     pub action: Action,
@@ -84,8 +87,9 @@ pub struct Watch<'a> {
 impl Transaction {
     /// Does several operations, in this order, all or none: if one fails, what those before it have
     /// written is undone as by [`Transaction::rollback_to`], and the locks of it with it. `None`:
-    /// all are done. Otherwise an [`Action::Insert`] has found the value that is answered, with
-    /// the operation's place in the list.
+    /// all are done. Otherwise the place in the list is answered of an [`Action::Insert`], with the
+    /// value that it has found, or of an [`Action::Require`] that has found none. Locks of keys
+    /// that were required stay.
     ///
     /// # Errors
     /// Those of the operations.
@@ -103,7 +107,7 @@ impl Transaction {
     /// ];
     /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
     /// let (place, found) = txn.apply(&operations, None)?.unwrap();
-    /// assert_eq!((place, &*found), (1, &b"7"[..]));
+    /// assert_eq!((place, &*found.unwrap()), (1, &b"7"[..]));
     /// assert!(txn.get(&rows, b"8")?.is_none());
     /// # Ok::<(), shaledb::Error>(())
     /// ```
@@ -111,7 +115,7 @@ impl Transaction {
         &mut self,
         operations: &[Operation<'_>],
         watch: Option<&mut Watch<'_>>,
-    ) -> Result<Option<(usize, Value)>> {
+    ) -> Result<Option<(usize, Option<Value>)>> {
         let (writes, keys) = (self.writes.mark(), self.owner.mark());
         let done = self.apply_each(operations, watch);
         // After a deadlock all is undone.
@@ -125,7 +129,7 @@ impl Transaction {
         &mut self,
         operations: &[Operation<'_>],
         mut watch: Option<&mut Watch<'_>>,
-    ) -> Result<Option<(usize, Value)>> {
+    ) -> Result<Option<(usize, Option<Value>)>> {
         for (place, operation) in operations.iter().enumerate() {
             let Operation { tree, action, key, value } = *operation;
             let existing = match action {
@@ -143,8 +147,10 @@ impl Transaction {
                     }
                     continue;
                 }
+                Action::Require if self.is_there_locked(tree, key)? => continue,
+                Action::Require => return Ok(Some((place, None))),
             };
-            if let Some(existing) = existing {
+            if existing.is_some() {
                 return Ok(Some((place, existing)));
             }
             if let Some(watch) = watch.as_deref_mut().filter(|watch| watch.tree.id() == tree.id()) {

@@ -239,6 +239,20 @@ impl Transaction {
         }
     }
 
+    /// Whether a key has a value, as [`Transaction::get_for_share`] finds it; a large one is not
+    /// read.
+    pub(super) fn is_there_locked(&mut self, tree: &Tree, key: &[u8]) -> Result<bool> {
+        self.lock(tree, key, LockMode::Shared)?;
+        match self.writes.get(tree.id(), key)? {
+            Written::Deleted => Ok(false),
+            Written::Value(..) => Ok(true),
+            Written::Nothing => match self.locked_view() {
+                None => tree.contains(key),
+                Some(snapshot) => Ok(tree.get_at(key, snapshot)?.is_some()),
+            },
+        }
+    }
+
     /// What reads of locked keys see: the newest, asked for when the locks are held, since whoever
     /// held one before has let go of it after his commit was visible. An optimistic transaction
     /// sees its snapshot.
