@@ -724,9 +724,9 @@ shale_error *shale_tracker_new(const shale_tree *source,
                                shale_snapshot **snapshot);
 
 // What was changed since `before`: the snapshot of shale_tracker_new, or that with which the last
-// round has ended; up to `after`. While rounds have many keys, begin them with a `flush` of the tree
-// of changes, so that the next one reads none of them again. The last one is begun without, when
-// nobody writes and shale_tree_wait_for_writers of the source has ended.
+// round has ended; up to `after`. While rounds have many keys, begin them with a `flush` of the
+// tree of changes, so that the next one reads none of them again. The last one is begun without,
+// when nobody writes and shale_tree_wait_for_writers of the source has ended.
 SHALE_MUST_USE
 shale_error *shale_round_begin(const shale_tracker *tracker,
                                bool flush,

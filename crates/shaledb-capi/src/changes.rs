@@ -70,9 +70,9 @@ pub unsafe extern "C" fn shale_tracker_new(
 }
 
 /// What was changed since `before`: the snapshot of shale_tracker_new, or that with which the last
-/// round has ended; up to `after`. While rounds have many keys, begin them with a `flush` of the tree
-/// of changes, so that the next one reads none of them again. The last one is begun without, when
-/// nobody writes and shale_tree_wait_for_writers of the source has ended.
+/// round has ended; up to `after`. While rounds have many keys, begin them with a `flush` of the
+/// tree of changes, so that the next one reads none of them again. The last one is begun without,
+/// when nobody writes and shale_tree_wait_for_writers of the source has ended.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_round_begin(

@@ -111,8 +111,8 @@ int ha_shale::look_up_parent(const Link &link, const std::string &key, bool *fou
   return 0;
 }
 
-// The same of the index of either side. It waits for rows, not for those who have locked a place where no row is: nobody
-// puts a child there while its parent's entry is locked.
+// The same of the index of either side. It waits for rows, not for those who have locked a place
+// where no row is: nobody puts a child there while its parent's entry is locked.
 int ha_shale::scan_other(const Link &link, const std::string &key, bool *found) {
   *found = false;
   shale_txn *txn = nullptr;

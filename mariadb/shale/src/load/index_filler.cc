@@ -14,7 +14,7 @@ namespace shale_sql {
 namespace {
 
 // Rows between two looks at whether the statement was killed.
-constexpr uint64_t kAsk = 1024;
+constexpr uint64_t kAsk = 256;
 // How many operations a batch of a round has: writers wait while it is applied.
 constexpr size_t kBatch = 200;
 // Rounds end when so few rows were left, whose look takes milliseconds with writers held off.
