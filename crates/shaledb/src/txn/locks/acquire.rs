@@ -1,7 +1,7 @@
 //! Asking for locks: of what nobody disputes, in one shard after the other.
 
 use super::ask::{Ask, Wait};
-use super::escalate::FEW;
+use super::escalate::{FEW, GAPS};
 use super::lock::{Lock, Mode, Span};
 use super::owner::{Claim, HeldKey, Owner};
 use super::refusal::Refusal;
@@ -105,6 +105,9 @@ impl LockTable {
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
         let range = ask.first;
+        if owner.gaps_new >= GAPS.max(owner.gaps_left) {
+            self.merge_gaps(owner);
+        }
         // Noted before, so that what is granted in part is let go of at the end.
         if !owner.ranges.contains(&range.tree) {
             owner.ranges.push(range.tree);
@@ -129,7 +132,10 @@ impl LockTable {
             refused = Some(self.request(owner, Self::shard_of(row.tree, key), row));
         }
         match refused {
-            None | Some(Some(Ok(()))) => return Ok(()),
+            None | Some(Some(Ok(()))) => {
+                owner.gaps_new += usize::from(new != 0 && range.mode == Mode::Gap);
+                return Ok(());
+            }
             _ => self.take_back(owner, range.tree, new),
         }
         match refused {

@@ -5,7 +5,7 @@
 //! who did not. So it can bring no deadlock, and leaves the keys beside others' locks as they are.
 
 use super::cell::{Entered, LockedCell};
-use super::lock::{Lock, Mode, Span};
+use super::lock::{Lock, Mode, Span, TxnId};
 use super::owner::{HeldKey, Owner};
 use super::table::{LockTable, SHARDS};
 use crate::base::sync::atomic::Ordering;
@@ -18,6 +18,8 @@ const RANGES: usize = 32;
 const WIDE: u64 = 8;
 /// Fewer neighbours are not worth a range.
 pub(super) const FEW: usize = 8;
+/// With fewer ranges of gaps every request looks through them quickly.
+pub(super) const GAPS: usize = 256;
 /// With fewer keys there is nothing to be gained.
 const MANY: usize = 64;
 
@@ -134,6 +136,60 @@ impl LockTable {
     /// Whether it is worth while to merge once more before a request is refused for want of memory.
     pub(super) fn may_escalate(&self, owner: &Owner) -> bool {
         owner.keys.len() >= owner.keys_unmerged + MANY
+    }
+
+    /// Makes few ranges of an owner's locks of gaps, where nobody is in the way. Else one who looks
+    /// into many places where nothing is would have as many, in each shard, and look through all of
+    /// them each time.
+    #[cold]
+    pub(super) fn merge_gaps(&self, owner: &mut Owner) {
+        if owner.pending.is_some() {
+            return;
+        }
+        // What was claimed becomes one with the others.
+        owner.claim = None;
+        let left = owner.ranges.iter().map(|tree| self.merge_gaps_of(owner.id, *tree));
+        owner.gaps_left = left.sum();
+        owner.gaps_new = 0;
+    }
+
+    /// Merges those of one tree; answers how many are left.
+    fn merge_gaps_of(&self, owner: TxnId, tree: TreeId) -> usize {
+        let mut cells: Vec<Entered<'_>> = self.cells.iter().map(LockedCell::lock).collect();
+        let mut parts = Vec::new();
+        cells[0].shard.each_range(owner, tree, &mut |lock| {
+            if let Span::Range(lower, upper) = lock.span
+                && lock.mode == Mode::Gap
+            {
+                let (lower, upper) = (lower.into(), upper.map(Into::into));
+                parts.push(Part { lower, upper, mode: lock.mode, key: None });
+            }
+        });
+        parts.sort_by(|a, b| a.lower.cmp(&b.lower));
+        let mut left = parts.len();
+        let mut cuts = wide_gaps(&parts, RANGES - 1);
+        cuts.push(parts.len());
+        let mut open: Vec<&[Part]> = Vec::new();
+        let mut from = 0;
+        for cut in cuts {
+            open.push(&parts[from..cut]);
+            from = cut;
+        }
+        while let Some(part) = open.pop() {
+            if part.len() < 2 {
+                continue;
+            }
+            let (lower, upper, mode) = Part::cover(part);
+            let lock = Lock { tree, span: Span::Range(lower, upper), mode };
+            if cells.iter().all(|cell| cell.shard.is_free(owner, lock)) {
+                cells.iter_mut().for_each(|cell| cell.shard.cover(owner, lock));
+                left -= part.len() - 1;
+            } else {
+                let (a, b) = part.split_at(part.len() / 2);
+                open.extend([a, b]);
+            }
+        }
+        left
     }
 
     /// Merges the locks of one tree; answers with the keys that are left.

@@ -27,6 +27,9 @@ pub struct Owner {
     pub(super) merges: u64,
     /// The trees with ranges that it holds.
     pub(super) ranges: Vec<TreeId>,
+    /// How many ranges of gaps it has got since they were merged, and how many were left then.
+    pub(super) gaps_new: usize,
+    pub(super) gaps_left: usize,
     /// The last range asked for by [`super::LockTable::claim`], if it can be told from the others.
     pub(super) claim: Option<Claim>,
     pub(super) slot: Arc<Slot>,
@@ -77,6 +80,8 @@ impl Owner {
             keys_unmerged: 0,
             merges: 0,
             ranges: Vec::new(),
+            gaps_new: 0,
+            gaps_left: 0,
             claim: None,
             slot,
             pending: None,

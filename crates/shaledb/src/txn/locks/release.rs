@@ -14,6 +14,7 @@ impl LockTable {
             let _ = self.end_wait(owner);
         }
         (owner.key_bytes, owner.keys_unmerged) = (0, 0);
+        (owner.gaps_new, owner.gaps_left) = (0, 0);
         owner.claim = None;
         let mut parts = Vec::new();
         for held in owner.keys.drain(..) {
