@@ -66,7 +66,8 @@ Error IndexFiller::scan(ha_rows expected) {
   if (error) return error;
   seen_from_ = SharedTable::count_new_trees();
   shale_scan *begun = nullptr;
-  error = consume_error(shale_scan_new(source_, snapshot_.get(), nullptr, 0, nullptr, 0, false, &begun));
+  error = consume_error(
+      shale_scan_new(source_, snapshot_.get(), nullptr, 0, nullptr, 0, false, &begun));
   ScanHandle scan(begun);
   if (!error) error = consume_error(move_scan(begun, SHALE_FIRST));
   THD *thd = alter_.thd;
