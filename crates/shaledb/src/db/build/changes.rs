@@ -361,7 +361,7 @@ impl ChangeTracker {
     /// ```
     pub fn wait_for_writers(&self, limit: Duration) -> Result<()> {
         let trees = [&self.source, &self.rounds.tree];
-        wait_for_writers(self.rounds.core(), &trees, limit)
+        wait_for_writers(self.rounds.core(), &trees, limit, self.rounds.tree.name())
     }
 }
 

@@ -207,7 +207,7 @@ impl OnlineBuild {
     /// Waits for all who have written to the source, or have written changes.
     fn wait_for_writers(&self) -> Result<()> {
         let trees = [&self.source, self.tree()];
-        wait_for_writers(self.core(), &trees, self.options.writers_wait)
+        wait_for_writers(self.core(), &trees, self.options.writers_wait, self.tree.name())
     }
 
     /// The tree that those who change the source write to: the new one or, of a unique build, that

@@ -32,12 +32,17 @@ impl Tree {
     /// ```
     pub fn wait_for_writers(&self, limit: Duration) -> Result<()> {
         self.check()?;
-        wait_for_writers(&self.handle.core, &[self], limit)
+        wait_for_writers(&self.handle.core, &[self], limit, "")
     }
 }
 
-/// As [`Tree::wait_for_writers`], of several trees.
-pub(super) fn wait_for_writers(core: &Arc<Core>, trees: &[&Tree], limit: Duration) -> Result<()> {
+/// As [`Tree::wait_for_writers`], of several trees, to make the tree `made`.
+pub(super) fn wait_for_writers(
+    core: &Arc<Core>,
+    trees: &[&Tree],
+    limit: Duration,
+    made: &str,
+) -> Result<()> {
     let clock = &core.env.clock;
     let started = clock.now_nanos();
     loop {
@@ -52,7 +57,8 @@ pub(super) fn wait_for_writers(core: &Arc<Core>, trees: &[&Tree], limit: Duratio
         let Some((holder, tree)) = holder else { return Ok(()) };
         let waited = Duration::from_nanos(clock.now_nanos() - started);
         if waited >= limit {
-            let lock = format!("the end of all who have written to tree `{tree}`");
+            let made = if made.is_empty() { String::new() } else { format!(", to make `{made}`") };
+            let lock = format!("the end of all who have written to tree `{tree}`{made}");
             return Err(Error::LockTimeout {
                 lock,
                 holder,
