@@ -218,12 +218,13 @@ impl Tree {
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
     /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
-    /// use shaledb::{Batch, Snapshot, WriteOptions};
+    /// use shaledb::{Batch, ScanOptions, Snapshot, WriteOptions};
     /// let (people, ages) = (db.tree_or_create("people")?, db.tree_or_create("ages")?);
     /// people.put(b"ada", b"36")?;
     ///
     /// let mut tracker = people.track_changes("changed", std::time::Duration::ZERO)?;
-    /// for row in people.scan_at::<&[u8]>(.., tracker.copied())? {
+    /// let begin = ScanOptions { snapshot: Some(tracker.copied()), ..ScanOptions::default() };
+    /// for row in people.scan_with(begin)? {
     ///     let (name, age) = row?;
     ///     ages.put(&[&age[..], &name[..]].concat(), b"")?;
     /// }
@@ -290,7 +291,8 @@ impl ChangeTracker {
     /// # let people = db.tree_or_create("people")?;
     /// # people.put(b"1", b"ada")?;
     /// let tracker = people.track_changes("changed", std::time::Duration::ZERO)?;
-    /// assert_eq!(people.scan_at::<&[u8]>(.., tracker.copied())?.count(), 1);
+    /// people.put(b"1", b"grace")?;
+    /// assert_eq!(people.get_at(b"1", tracker.copied())?.unwrap(), b"ada");
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn copied(&self) -> &Snapshot {

@@ -1,7 +1,7 @@
 //! Asking for locks: of what nobody disputes, in one shard after the other.
 
 use super::ask::{Ask, Wait};
-use super::escalate::{FEW, GAPS};
+use super::escalate::FEW;
 use super::lock::{Lock, Mode, Span};
 use super::owner::{Claim, HeldKey, Owner};
 use super::refusal::Refusal;
@@ -105,7 +105,7 @@ impl LockTable {
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
         let range = ask.first;
-        if owner.gaps_new >= GAPS.max(owner.gaps_left) {
+        if self.has_many_gaps(owner) {
             self.merge_gaps(owner);
         }
         // Noted before, so that what is granted in part is let go of at the end.

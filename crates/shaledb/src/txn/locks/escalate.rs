@@ -18,8 +18,10 @@ const RANGES: usize = 32;
 const WIDE: u64 = 8;
 /// Fewer neighbours are not worth a range.
 pub(super) const FEW: usize = 8;
-/// With fewer ranges of gaps every request looks through them quickly.
-pub(super) const GAPS: usize = 256;
+/// With fewer new ranges of gaps there is little to be gained.
+const GAPS: usize = 256;
+/// With so many every request, which looks through all of them in each shard, takes 100 us.
+const GAPS_MANY: usize = 4096;
 /// With fewer keys there is nothing to be gained.
 const MANY: usize = 64;
 
@@ -136,6 +138,16 @@ impl LockTable {
     /// Whether it is worth while to merge once more before a request is refused for want of memory.
     pub(super) fn may_escalate(&self, owner: &Owner) -> bool {
         owner.keys.len() >= owner.keys_unmerged + MANY
+    }
+
+    /// Whether ranges of gaps are to be merged: that keeps others from places in between, so only if
+    /// memory is short, or they are very many.
+    #[inline]
+    pub(super) fn has_many_gaps(&self, owner: &Owner) -> bool {
+        if owner.gaps_new < GAPS.max(owner.gaps_left) {
+            return false;
+        }
+        owner.gaps_new >= GAPS_MANY || self.cells[0].bytes() > self.shard_bytes_max / 2
     }
 
     /// Makes few ranges of an owner's locks of gaps, where nobody is in the way. Else one who looks

@@ -189,29 +189,44 @@ fn what_is_held_stays_held() {
     assert!(merges > 200, "{merges}");
 }
 
+fn lock_gap(table: &LockTable, owner: &mut Owner, n: u32) -> bool {
+    let (lower, upper) = (key(n), key(n + 1));
+    let lock = Lock { tree: 1, span: Span::Range(&lower, Some(&upper)), mode: Mode::Gap };
+    table.acquire(owner, lock, Wait::Never, &MemClock::new()).is_ok()
+}
+
+/// Where there is room, what lies between is nobody's.
+#[test]
+fn gaps_of_a_transaction_of_some_size_stay_apart() {
+    let table = LockTable::new(64 << 20);
+    let mut owner = table.owner();
+    for n in 0..3000 {
+        assert!(lock_gap(&table, &mut owner, n * 20));
+    }
+    for n in (0..3000).step_by(31) {
+        assert!(!is_free(&table, n * 20) && is_free(&table, n * 20 + 10), "{n}");
+    }
+    end(&table, &mut [owner]);
+}
+
 /// Places where nothing is, with others between them, in no order, and beside one who writes there.
 #[test]
 fn any_number_of_gaps_finds_room_and_stays_locked() {
     const N: u32 = 20_000;
-    let gap = |table: &LockTable, owner: &mut Owner, n: u32| {
-        let (lower, upper) = (key(n), key(n + 1));
-        let lock = Lock { tree: 1, span: Span::Range(&lower, Some(&upper)), mode: Mode::Gap };
-        table.acquire(owner, lock, Wait::Never, &MemClock::new())
-    };
     for order in [1, 7_919] {
         let table = LockTable::new(1 << 20);
         let (mut owner, mut other) = (table.owner(), table.owner());
         assert!(write(&table, &mut other, 3_001));
         for n in 0..N {
             let place = n * order % N * 2;
-            assert!(gap(&table, &mut owner, place).is_ok(), "{n}");
+            assert!(lock_gap(&table, &mut owner, place), "{n}");
         }
         let (_, ranges, _) = table.counts();
         assert!(ranges <= 3 * GAPS, "{ranges}");
         for n in (0..N).step_by(97) {
             assert!(!is_free(&table, n * 2), "{n}");
         }
-        assert!(gap(&table, &mut other, 4_000).is_ok(), "others may lock gaps there too");
+        assert!(lock_gap(&table, &mut other, 4_000), "others may lock gaps there too");
         table.release(&mut other);
         assert!(is_free(&table, 3_001), "it is not locked by who has come after");
         end(&table, &mut [owner, other]);
