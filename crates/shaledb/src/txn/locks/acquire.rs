@@ -49,9 +49,13 @@ impl LockTable {
         clock: &dyn Clock,
     ) -> Result<(), Refusal> {
         let lock = Lock { tree, span: Span::Range(lower, Some(upper)), mode: Mode::Gap };
+        owner.range_is_new = false;
         self.acquire(owner, lock, Wait::Never, clock)?;
-        let (lower, upper) = (lower.to_vec(), upper.to_vec());
-        owner.claim = Some(Claim { tree, used: lower.clone(), lower, upper });
+        // What it had before is not to be given up: it stays locked, whatever becomes of this.
+        if owner.range_is_new {
+            let (lower, upper) = (lower.to_vec(), upper.to_vec());
+            owner.claim = Some(Claim { tree, used: lower.clone(), lower, upper });
+        }
         Ok(())
     }
 
@@ -133,6 +137,7 @@ impl LockTable {
         }
         match refused {
             None | Some(Some(Ok(()))) => {
+                owner.range_is_new = new != 0;
                 owner.gaps_new += usize::from(new != 0 && range.mode == Mode::Gap);
                 return Ok(());
             }

@@ -140,8 +140,8 @@ impl LockTable {
         owner.keys.len() >= owner.keys_unmerged + MANY
     }
 
-    /// Whether ranges of gaps are to be merged: that keeps others from places in between, so only if
-    /// memory is short, or they are very many.
+    /// Whether ranges of gaps are to be merged: that keeps others from places in between, so only
+    /// if memory is short, or they are very many.
     #[inline]
     pub(super) fn has_many_gaps(&self, owner: &Owner) -> bool {
         if owner.gaps_new < GAPS.max(owner.gaps_left) {

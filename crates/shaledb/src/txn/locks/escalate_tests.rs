@@ -195,6 +195,27 @@ fn lock_gap(table: &LockTable, owner: &mut Owner, n: u32) -> bool {
     table.acquire(owner, lock, Wait::Never, &MemClock::new()).is_ok()
 }
 
+/// A range that is claimed again within one that is held is not given up with the claim, nor is
+/// another one in its place.
+#[test]
+fn a_claim_of_what_is_held_gives_up_nothing() {
+    let table = LockTable::new(1 << 20);
+    let mut owner = table.owner();
+    let (first, last) = (key(0), key(100));
+    let lock = Lock { tree: 1, span: Span::Range(&first, Some(&last)), mode: Mode::Gap };
+    table.acquire(&mut owner, lock, Wait::Never, &MemClock::new()).unwrap();
+    assert!(lock_gap(&table, &mut owner, 500));
+    table.claim(&mut owner, 1, (&key(10), &key(90)), &MemClock::new()).unwrap();
+    table.give_up_claim(&mut owner);
+    assert!(!is_free(&table, 500) && !is_free(&table, 5) && !is_free(&table, 50));
+    // One of something new goes, and leaves what was there.
+    table.claim(&mut owner, 1, (&key(600), &key(700)), &MemClock::new()).unwrap();
+    assert!(!is_free(&table, 650));
+    table.give_up_claim(&mut owner);
+    assert!(is_free(&table, 650) && !is_free(&table, 500));
+    end(&table, &mut [owner]);
+}
+
 /// Where there is room, what lies between is nobody's.
 #[test]
 fn gaps_of_a_transaction_of_some_size_stay_apart() {

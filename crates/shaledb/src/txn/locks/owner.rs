@@ -27,6 +27,8 @@ pub struct Owner {
     pub(super) merges: u64,
     /// The trees with ranges that it holds.
     pub(super) ranges: Vec<TreeId>,
+    /// Whether the range asked for last was not held before.
+    pub(super) range_is_new: bool,
     /// How many ranges of gaps it has got since they were merged, and how many were left then.
     pub(super) gaps_new: usize,
     pub(super) gaps_left: usize,
@@ -80,6 +82,7 @@ impl Owner {
             keys_unmerged: 0,
             merges: 0,
             ranges: Vec::new(),
+            range_is_new: false,
             gaps_new: 0,
             gaps_left: 0,
             claim: None,
