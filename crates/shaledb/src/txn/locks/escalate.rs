@@ -82,6 +82,18 @@ fn wide_gaps(parts: &[Part], most: usize) -> Vec<usize> {
     at
 }
 
+/// Those that are to become one range each, where nobody is in the way. They are in the order of
+/// their lower bounds.
+fn neighbors(parts: &[Part]) -> Vec<&[Part]> {
+    let mut open = Vec::with_capacity(RANGES);
+    let mut from = 0;
+    for cut in wide_gaps(parts, RANGES - 1).into_iter().chain([parts.len()]) {
+        open.push(&parts[from..cut]);
+        from = cut;
+    }
+    open
+}
+
 impl LockTable {
     /// How many bytes all shards together may still take, by the looks of one.
     fn free_bytes(&self, shard: usize) -> usize {
@@ -179,14 +191,7 @@ impl LockTable {
         });
         parts.sort_by(|a, b| a.lower.cmp(&b.lower));
         let mut left = parts.len();
-        let mut cuts = wide_gaps(&parts, RANGES - 1);
-        cuts.push(parts.len());
-        let mut open: Vec<&[Part]> = Vec::new();
-        let mut from = 0;
-        for cut in cuts {
-            open.push(&parts[from..cut]);
-            from = cut;
-        }
+        let mut open = neighbors(&parts);
         while let Some(part) = open.pop() {
             if part.len() < 2 {
                 continue;
@@ -231,15 +236,8 @@ impl LockTable {
             }
         });
         parts.sort_by(|a, b| a.lower.cmp(&b.lower));
-        let mut cuts = wide_gaps(&parts, RANGES - 1);
-        cuts.push(parts.len());
         let mut gone = vec![false; keys.len()];
-        let mut open: Vec<&[Part]> = Vec::new();
-        let mut from = 0;
-        for cut in cuts {
-            open.push(&parts[from..cut]);
-            from = cut;
-        }
+        let mut open = neighbors(&parts);
         while let Some(part) = open.pop() {
             let has_range = part.iter().any(|part| part.key.is_none());
             if part.len() < if has_range { 2 } else { few } {
