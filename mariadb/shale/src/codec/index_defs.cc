@@ -50,6 +50,20 @@ std::string kind_of(const Field *field) {
   return number((field->flags & UNSIGNED_FLAG) != 0);
 }
 
+RowEnd row_end_of(const TABLE *table, const TableDef &def) {
+  RowEnd end;
+  if (!table->versioned(VERS_TIMESTAMP) || def.forms.empty()) return end;
+  const Field *wanted = table->vers_end_field();
+  size_t place = 0;
+  for (Field **field = table->field; *field != wanted; field++) {
+    if ((*field)->stored_in_db()) place++;
+  }
+  if (place >= def.forms.back().size()) return end;
+  end.column = wanted->field_name.str;
+  end.column_id = def.forms.back()[place].id;
+  return end;
+}
+
 }  // namespace
 
 PartDef part_of(TABLE *table, const KEY_PART_INFO &info) {
@@ -86,6 +100,7 @@ bool has_indexes_of(const TableDef &def, const TABLE *table) {
 
 void describe_indexes(TABLE *table, TableDef *def) {
   if (def->hidden_key) def->indexes[0].unique = true;
+  def->row_end = row_end_of(table, *def);
   for (unsigned number = 0; number < table->s->keys; number++) {
     auto *index = const_cast<IndexDef *>(index_of(*def, table, number));
     if (index == nullptr) continue;

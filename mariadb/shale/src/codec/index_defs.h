@@ -21,8 +21,9 @@ const IndexDef *index_of(const TableDef &def, const TABLE *table, unsigned numbe
 // Whether the definition has as many indexes as the table, and a primary key as it has.
 bool has_indexes_of(const TableDef &def, const TABLE *table);
 
-// Writes into `def` how the indexes of the table look: which are unique, and their parts. What the
-// table does not have stays as it is.
+// Writes into `def` how the indexes of the table look: which are unique, and their parts; and the
+// column that ends a row's time, if the table is system-versioned. What the table does not have
+// stays as it is.
 void describe_indexes(TABLE *table, TableDef *def);
 
 }  // namespace shale_sql

@@ -8,7 +8,7 @@ namespace shale_sql {
 
 namespace {
 
-constexpr uchar kWithoutParts = 1, kFormat = 2;
+constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kFormat = 3;
 
 void put_index(std::string *out, const IndexDef &index) {
   append_varint(out, index.id);
@@ -67,12 +67,14 @@ std::string bytes_of(const TableDef &def) {
   }
   append_varint(&out, def.indexes.size());
   for (const IndexDef &index : def.indexes) put_index(&out, index);
+  put_text(&out, def.row_end.column);
+  append_varint(&out, def.row_end.column_id);
   return out;
 }
 
 bool parse(std::string_view bytes, TableDef *def) {
   const uchar format = bytes.empty() ? 0 : static_cast<uchar>(bytes.front());
-  if (format != kWithoutParts && format != kFormat) return false;
+  if (format < kWithoutParts || format > kFormat) return false;
   FieldReader in(bytes.substr(1));
   def->table_id = in.number();
   uint64_t flags = in.number();
@@ -105,6 +107,10 @@ bool parse(std::string_view bytes, TableDef *def) {
     index.id = static_cast<uint32_t>(in.number());
     index.name = in.text();
     if (format != kWithoutParts) read_parts(&in, &index);
+  }
+  if (format > kWithoutRowEnd) {
+    def->row_end.column = in.text();
+    def->row_end.column_id = static_cast<uint32_t>(in.number());
   }
   return in.is_whole() && !def->forms.empty() && !def->indexes.empty();
 }

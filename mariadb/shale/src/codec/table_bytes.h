@@ -1,7 +1,7 @@
 // Definitions of tables as the bytes of their entries of the catalog.
 //
-// The first byte is the format's number. In format 2 indexes say whether they are unique and have
-// their parts, which in definitions of format 1 are empty.
+// The first byte is the format's number. Definitions of format 1 do not say of their indexes whether
+// they are unique, nor what their parts are; those of formats 1 and 2 know of no row end.
 #pragma once
 
 #include "codec/table_def.h"
@@ -13,7 +13,7 @@ namespace shale_sql {
 
 // In the newest format.
 std::string bytes_of(const TableDef &def);
-// Of either format; false: the bytes are damaged, or of a later one.
+// Of any format; false: the bytes are damaged, or of a later one.
 bool parse(std::string_view bytes, TableDef *def);
 
 }  // namespace shale_sql

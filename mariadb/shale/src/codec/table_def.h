@@ -62,6 +62,12 @@ struct IndexDef {
   std::vector<PartDef> parts{};
 };
 
+// Of a system-versioned table, the column that says until when a row was the current one.
+struct RowEnd {
+  std::string column;      // its name; empty: the table keeps no rows of the past
+  uint32_t column_id = 0;  // as in ColumnDef
+};
+
 struct TableDef {
   uint64_t table_id = 0;
   // The columns of each form of row, in the order in which they are stored; the last is the one
@@ -77,6 +83,7 @@ struct TableDef {
   std::string codec;  // of the trees, as the table option says; empty: the default
   bool dictionary = false;  // whether they may have compression dictionaries
   std::string version;  // the server's id of the definition (of its .frm)
+  RowEnd row_end{};
 };
 
 }  // namespace shale_sql

@@ -18,6 +18,9 @@ namespace shale_sql {
 namespace {
 
 constexpr const char *kAutomatic = "_ibfk_";
+constexpr const char *kOnlyPrefix =
+    "There is only prefix index in the referenced table where the referenced columns appear as the"
+    " first columns.";
 
 ForeignAction action_of(enum_fk_option option) {
   switch (option) {
@@ -59,12 +62,12 @@ class Reader {
   int hold_parent(ForeignKeys::Shared *key) const;
   int keep(const ForeignKeys::Shared &key, Constraints *found) const;
   int add(const Foreign_key &from);
-  int refuse_versioned(const ForeignKey &key) const;
+  int refuse_unknown_history(const ForeignKey &key) const;
   int take(const Foreign_key &from, ForeignKey *key);
   int name_automatic(ForeignKey *key);
   void count_from(const std::string &name);
   int look_at_parent(ForeignKey *key, TableDef *parent, bool *there);
-  int name_columns(ForeignKey *key);
+  int name_columns(ForeignKey *key, const TableDef &def_of_parent);
   int check(ForeignKey *key);
   int check_columns(const ForeignKey &key);
   int check_parent(const ForeignKey &key, const TableDef &parent);
@@ -106,9 +109,11 @@ int Reader::refuse(const ForeignKey &key, const char *with, const std::string &w
   return HA_ERR_CANNOT_ADD_FOREIGN;
 }
 
-// Rows of the past are in their indexes too, and are nobody's parents or children.
-int Reader::refuse_versioned(const ForeignKey &key) const {
-  return refuse(key, "with ", "SHALE has no foreign keys of system-versioned tables.");
+// Without it rows of the past would be taken for parents.
+int Reader::refuse_unknown_history(const ForeignKey &key) const {
+  const std::string name = full_name_of(key.parent);
+  return refuse(key, "with ", "An earlier version of SHALE made the system-versioned table " + name +
+                                  "; read a row of it, and try again.");
 }
 
 int Reader::take(const Foreign_key &from, ForeignKey *key) {
@@ -169,7 +174,7 @@ int Reader::look_at_parent(ForeignKey *key, TableDef *parent, bool *there) {
 
 // Columns get the names that their tables have for them. Of the parent's one may not be there. Its
 // metadata lock is held.
-int Reader::name_columns(ForeignKey *key) {
+int Reader::name_columns(ForeignKey *key, const TableDef &def_of_parent) {
   for (std::string &column : key->columns) {
     // As the table has it, whose letters may be of other case.
     const Field *field = field_named(table_.form->field, column);
@@ -189,9 +194,9 @@ int Reader::name_columns(ForeignKey *key) {
     if (share == nullptr) return 0;
     fields = share->field;
   }
-  if (share != nullptr && share->versioned) {
+  if (share != nullptr && share->versioned && def_of_parent.row_end.column.empty()) {
     tdc_release_share(share);
-    return refuse_versioned(*key);
+    return refuse_unknown_history(*key);
   }
   const std::string *missing = nullptr;
   for (std::string &column : key->parent_columns) {
@@ -222,8 +227,7 @@ int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
     for (; place < key.parent_columns.size(); place++) {
       const PartDef &part = index.parts[place];
       if (!part.whole) {
-        why = "There is only prefix index in the referenced table where the referenced columns"
-              " appear as the first columns.";
+        why = kOnlyPrefix;
         break;
       }
       if (!same_name(part.column, key.parent_columns[place])) break;
@@ -266,11 +270,14 @@ int Reader::check(ForeignKey *key) {
   bool there = false;
   if (int error = look_at_parent(key, &parent, &there)) return error;
   if (checks_foreign_keys(table_.thd) && !there) {
-    return refuse(*key, "with ", "Referenced table " + full_name_of(key->parent) +
-                                     " not found in the data dictionary.");
+    // InnoDB looks for the own index first, and has these words where only a prefix is indexed.
+    const bool has_index = index_with(*table_.def, key->columns) != nullptr;
+    return refuse(*key, "with ", has_index ? "Referenced table " + full_name_of(key->parent) +
+                                                 " not found in the data dictionary."
+                                           : kOnlyPrefix);
   }
   if (there) {
-    if (int error = name_columns(key)) return error;
+    if (int error = name_columns(key, parent)) return error;
   }
   if (is_in_place_unchecked()) return check_in_place(*key, there ? &parent : nullptr);
   if (there) {
@@ -362,7 +369,6 @@ int Reader::hold_parent(ForeignKeys::Shared *key) const {
 }
 
 int Reader::keep(const ForeignKeys::Shared &key, Constraints *found) const {
-  if (table_.form->versioned()) return refuse_versioned(*key);
   if (table_.made != Made::kCopy) {
     found->kept.push_back(key);
     return 0;
@@ -383,7 +389,6 @@ int Reader::add(const Foreign_key &from) {
     return refuse(key, "with ", "Temporary tables can't have foreign key constraints.");
   }
   if (int error = take(from, &key)) return error;
-  if (table_.form->versioned()) return refuse_versioned(key);
   if (int error = check(&key)) return error;
   added_.push_back(std::move(key));
   return 0;
@@ -393,8 +398,6 @@ int Reader::run(Constraints *found) {
   ForeignKeys::List was;
   if (table_.made != Made::kTable) was = engine().catalog.foreign_keys().of_child(table_.known_as);
   for (const ForeignKeys::Shared &key : was) count_from(key->name);
-  const bool is_parent = !engine().catalog.foreign_keys().of_parent(table_.known_as).empty();
-  if (table_.form->versioned() && is_parent) return refuse_versioned({});
   List_iterator_fast<Key> all(const_cast<List<Key> &>(table_.statement->key_list));
   std::vector<std::string> stay;
   while (const Key *one = all++) {

@@ -23,18 +23,20 @@ Error Cursor::begin(shale_txn *txn, const shale_tree *tree, int lock, std::strin
   end();
   const char *no_bound = nullptr;
   const char *from = lower.empty() ? no_bound : lower.data();
+  // Without a bound the caller's text may be anything.
   const char *to = has_upper ? upper.data() : no_bound;
+  const size_t to_bytes = has_upper ? upper.size() : 0;
   if (lock != SHALE_LOCK_NONE) {
     shale_locking_scan *begun = nullptr;
-    Error error = consume_error(shale_locking_scan_new(txn, tree, lock, from, lower.size(), to,
-                                                 upper.size(), &begun));
+    Error error = consume_error(
+        shale_locking_scan_new(txn, tree, lock, from, lower.size(), to, to_bytes, &begun));
     locking_.reset(begun);
     if (error || !skip_locked) return error;
     return consume_error(shale_locking_scan_skip_locked(begun));
   }
   shale_scan *begun = nullptr;
-  Error error = consume_error(shale_txn_scan(txn, tree, from, lower.size(), to, upper.size(),
-                                       fill_cache, &begun));
+  Error error = consume_error(
+      shale_txn_scan(txn, tree, from, lower.size(), to, to_bytes, fill_cache, &begun));
   scan_.reset(begun);
   return error;
 }

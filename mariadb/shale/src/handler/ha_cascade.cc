@@ -132,6 +132,7 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *paren
       error = 0;
       continue;
     }
+    if (error == 0 && is_past(table->record[1])) continue;
     if (error == 0) error = change_child(link, parent, is);
     trx()->note_action_on(shared_.get());
   }
@@ -147,11 +148,13 @@ int ha_shale::change_child(const Link &link, TABLE *parent, const uchar *is) {
     memcpy(table->record[1], table->record[0], table->s->reclength);
   }
   const ForeignAction action = action_of(link, is);
-  if (action == ForeignAction::kCascade && is == nullptr) return delete_row(table->record[1]);
+  if (action == ForeignAction::kCascade && is == nullptr) return end_child();
+  bool keeps_past = false;
   for (size_t i = 0; i < link.key->columns.size(); i++) {
     Field *field = field_named(table->field, link.key->columns[i]);
     Field *from = field_named(parent->field, link.key->parent_columns[i]);
     if (field == nullptr || from == nullptr) return has_child(*link.key);
+    keeps_past |= table->versioned(VERS_TIMESTAMP) && !field->vers_update_unversioned();
     if (action == ForeignAction::kSetNull || from->is_null()) {
       if (!field->real_maybe_null()) return has_child(*link.key);
       field->set_null();
@@ -160,12 +163,46 @@ int ha_shale::change_child(const Link &link, TABLE *parent, const uchar *is) {
     field->set_notnull();
     if (!copy_value(field, from)) return has_child(*link.key);
   }
-  if (table->vfield != nullptr &&
-      table->update_virtual_fields(this, VCOL_UPDATE_FOR_WRITE)) {
-    return HA_ERR_INTERNAL_ERROR;
-  }
+  if (int error = compute_for_write()) return error;
+  // Told from its old form without the time.
+  keeps_past = keeps_past && !rows_->same(table->record[0], table->record[1]);
+  if (keeps_past) table->vers_start_field()->set_time();
   int error = update_row(table->record[1], table->record[0]);
-  return error == HA_ERR_RECORD_IS_THE_SAME ? 0 : error;
+  if (error == HA_ERR_RECORD_IS_THE_SAME) return 0;
+  return error == 0 && keeps_past ? keep_past() : error;
+}
+
+int ha_shale::compute_for_write() {
+  if (table->vfield == nullptr) return 0;
+  return table->update_virtual_fields(this, VCOL_UPDATE_FOR_WRITE) ? HA_ERR_INTERNAL_ERROR : 0;
+}
+
+// Deletes the row of both records as the server does: a current row of a system-versioned table
+// becomes one of the past, if there is none of the same time.
+int ha_shale::end_child() {
+  if (!table->versioned(VERS_TIMESTAMP)) return delete_row(table->record[1]);
+  Field *start = table->vers_start_field(), *end = table->vers_end_field();
+  end->set_time();
+  if (start->cmp(start->ptr, end->ptr) > 0) return delete_row(table->record[1]);
+  if (int error = compute_for_write()) return error;
+  const int error = update_row(table->record[1], table->record[0]);
+  const bool is_there = error == HA_ERR_FOUND_DUPP_KEY || error == HA_ERR_FOUND_DUPP_UNIQUE ||
+                        error == HA_ERR_FOREIGN_DUPLICATE_KEY;
+  return is_there ? delete_row(table->record[1]) : error;
+}
+
+// After an update: what the row was is one of the past, unless it was written at the same time.
+int ha_shale::keep_past() {
+  memcpy(table->record[0], table->record[1], table->s->reclength);
+  Field *start = table->vers_start_field(), *end = table->vers_end_field();
+  end->set_time();
+  if (start->cmp(start->ptr, end->ptr) >= 0) return 0;
+  if (int error = compute_for_write()) return error;
+  Field *number = table->next_number_field;
+  table->next_number_field = nullptr;  // it has one
+  const int error = write_row(table->record[0]);
+  table->next_number_field = number;
+  return error;
 }
 
 bool ha_shale::get_foreign_dup_key(char *table_name, uint table_bytes, char *key_name,

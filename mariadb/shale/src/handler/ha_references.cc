@@ -122,14 +122,29 @@ int ha_shale::scan_other(const Link &link, const std::string &key, bool *found) 
   Cursor cursor;
   int error = note(
       cursor.begin(txn, link.other.get(), SHALE_LOCK_SHARED, key, has_end, end, true, false));
-  if (error == 0) error = note(cursor.step(txn, false, found));
-  *found = *found && begins_with(cursor.key(), key);
+  for (uint64_t entries = 1; error == 0; entries++) {
+    bool is_past = false;
+    error = note(cursor.step(txn, false, found));
+    *found = *found && begins_with(cursor.key(), key);
+    if (error != 0 || !*found) return error;
+    error = note(link.past.has(txn, cursor.key(), &is_past));
+    if (error != 0 || !is_past) return error;
+    const bool looks = entries % kEntriesBetweenLooks == 0;
+    if (looks && thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+  }
   return error;
 }
 
-// Before the entry of an index is written.
-int ha_shale::check_parents_of(size_t place, const RowKeys &keys) {
-  if (!has_parents(place) || !checks_foreign_keys(ha_thd())) return 0;
+// Whether a row of a system-versioned table is one of the past, which foreign keys do not know.
+bool ha_shale::is_past(const uchar *row) const {
+  if (!table->versioned(VERS_TIMESTAMP)) return false;
+  const Field *end = table->vers_end_field();
+  return !end->is_max(end->ptr_in_record(row));
+}
+
+// Before the entry of an index is written, of `row`.
+int ha_shale::check_parents_of(size_t place, const RowKeys &keys, const uchar *row) {
+  if (!has_parents(place) || !checks_foreign_keys(ha_thd()) || is_past(row)) return 0;
   KnownParents &known = trx()->known_parents();
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
   for (const Link &link : references_->parents) {
@@ -171,11 +186,12 @@ bool ha_shale::changes_referenced(const Link &link, const uchar *was, const ucha
   return false;
 }
 
-// After the entry of an index was erased, which is locked by that. `is` is the row as it becomes;
-// nullptr: it goes.
+// After the entry of an index was erased, which is locked by that; or the row, whose entry says
+// nothing of the past. `is` is the row as it becomes; nullptr: it goes.
 int ha_shale::check_children_of(size_t place, const RowKeys &keys, const uchar *was,
                                 const uchar *is) {
-  if (!has_children(place) || !checks_foreign_keys(ha_thd())) return 0;
+  if (!has_children(place) || !checks_foreign_keys(ha_thd()) || is_past(was)) return 0;
+  if (is != nullptr && is_past(is)) is = nullptr;
   bool written = false;
   const std::string &own = place == 0 ? keys.primary : keys.keys[place];
   for (const Link &link : references_->children) {
@@ -243,21 +259,24 @@ int ha_shale::prove(const ForeignKeys::List &keys, const std::string &known_as,
       return error;
     }
     const TreeHandle tree(opened);
-    if (int error = prove_entries(link, told, tree.get())) return error;
+    PastRows past;
+    if (int error = note(PastRows::of(known_as, def, link.place, &past))) return error;
+    if (int error = prove_entries(link, told, tree.get(), past)) return error;
   }
   return 0;
 }
 
 // Each parent is locked: nobody removes it until the foreign key can be seen. So are the entries,
 // for which transactions may be prepared.
-int ha_shale::prove_entries(const Link &link, const ForeignKey &told, const shale_tree *tree) {
+int ha_shale::prove_entries(const Link &link, const ForeignKey &told, const shale_tree *tree,
+                            const PastRows &past) {
   shale_txn *txn = nullptr;
   if (int error = note(trx()->get(&txn))) return error;
   Cursor cursor;
   int error = note(cursor.begin(txn, tree, SHALE_LOCK_SHARED, {}, false, {}, false, false));
   std::string last;
   for (uint64_t entries = 1; error == 0; entries++) {
-    bool found = false, possible = false, has_parent = false;
+    bool found = false, possible = false, has_parent = false, is_past = false;
     error = note(cursor.step(txn, false, &found));
     if (error != 0 || !found) return error;
     if (entries % kEntriesBetweenLooks == 0) {
@@ -269,6 +288,8 @@ int ha_shale::prove_entries(const Link &link, const ForeignKey &told, const shal
       return failed(kErrDamagedRow, "an entry of an index of " + told.child + " is damaged");
     }
     if (cursor.key().substr(0, end) == last) continue;
+    if ((error = note(past.has(txn, cursor.key(), &is_past)))) return error;
+    if (is_past) continue;
     last.assign(cursor.key().substr(0, end));
     std::string key;
     if ((error = note(key_of_other(link, last, told.child, &key, &possible)))) return error;

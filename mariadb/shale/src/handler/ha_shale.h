@@ -301,13 +301,14 @@ class ha_shale final : public handler {
   int look_up_parent(const shale_sql::Link &link, const std::string &key, bool *found);
   int scan_other(const shale_sql::Link &link, const std::string &key, bool *found);
   // Of tables without foreign keys these cost a comparison.
-  int check_parents(size_t place, const RowKeys &keys) {
-    return references_ == nullptr ? 0 : check_parents_of(place, keys);
+  int check_parents(size_t place, const RowKeys &keys, const uchar *row) {
+    return references_ == nullptr ? 0 : check_parents_of(place, keys, row);
   }
   int check_children(size_t place, const RowKeys &keys, const uchar *was, const uchar *is) {
     return references_ == nullptr ? 0 : check_children_of(place, keys, was, is);
   }
-  int check_parents_of(size_t place, const RowKeys &keys);
+  bool is_past(const uchar *row) const;
+  int check_parents_of(size_t place, const RowKeys &keys, const uchar *row);
   int check_children_of(size_t place, const RowKeys &keys, const uchar *was, const uchar *is);
   bool changes_referenced(const shale_sql::Link &link, const uchar *was, const uchar *is) const;
   int check_late_children(const RowKeys &keys, const uchar *was, const uchar *is);
@@ -315,7 +316,7 @@ class ha_shale final : public handler {
   int prove(const shale_sql::ForeignKeys::List &keys, const std::string &known_as,
             const shale_sql::TableDef &def);
   int prove_entries(const shale_sql::Link &link, const shale_sql::ForeignKey &told,
-                    const shale_tree *tree);
+                    const shale_tree *tree, const shale_sql::PastRows &past);
 
   // Parents of rows that are written next (ha_parents)
   struct ParentsAhead {
@@ -340,6 +341,9 @@ class ha_shale final : public handler {
                   const uchar *is);
   int too_deep(const shale_sql::ForeignKey &key);
   int change_child(const shale_sql::Link &link, TABLE *parent, const uchar *is);
+  int compute_for_write();
+  int end_child();
+  int keep_past();
 
   // Rows that others have changed since the snapshot (ha_rewrite)
   int begin_plain_read(shale_sql::Trx *trx);

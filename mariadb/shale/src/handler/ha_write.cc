@@ -121,12 +121,12 @@ void ha_shale::add_row(const uchar *row, const RowKeys &keys, shale_action actio
 int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
   if (int error = begin_row()) return error;
   if (parents_ahead_.rows > 2 && references_ != nullptr) ask_for_parents();
-  int error = check_parents(0, keys);
+  int error = check_parents(0, keys, row);
   if (error == 0) {
     add_row(row, keys, shared_->def->hidden_key ? SHALE_ACTION_PUT : insert_action());
   }
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
-    error = check_parents(index, keys);
+    error = check_parents(index, keys, row);
     if (error == 0) error = add_entry(row, index, keys);
   }
   if (error == 0 && is_building()) add_building(nullptr, {}, row, keys.primary);
@@ -187,11 +187,12 @@ int ha_shale::write_row(const uchar *buf) {
 int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was,
                          const RowKeys &is) {
   bool same_primary = was.primary == is.primary;
+  const bool ends = references_ != nullptr && is_past(new_row);
   forget_parents();
   if (!same_primary) {
     row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
     if (int error = check_children(0, was, old_row, new_row)) return error;
-    if (int error = check_parents(0, is)) return error;
+    if (int error = check_parents(0, is, new_row)) return error;
   }
   add_row(new_row, is, same_primary ? SHALE_ACTION_PUT : insert_action());
   if (same_primary) {
@@ -201,8 +202,13 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
     const Index &index = indexes_[place];
     const std::string &key = is.keys[place], &value = is.values[place];
     if (was.keys[place] == key) {
-      if (was.values[place] == value) continue;
-      if (int error = check_parents(place, is)) return error;
+      if (was.values[place] == value) {
+        // Without a primary key an entry stays where a row becomes one of the past.
+        if (!ends) continue;
+        if (int error = check_children(place, was, old_row, new_row)) return error;
+        continue;
+      }
+      if (int error = check_parents(place, is, new_row)) return error;
       row_write_.add(place, index.tree, SHALE_ACTION_PUT, key, value);
       if (int error = check_children(place, was, old_row, new_row)) return error;
       continue;
@@ -211,7 +217,7 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
     if (int error = lock_place_of(place, is)) return error;
     row_write_.add(place, index.tree, SHALE_ACTION_DELETE, was.keys[place]);
     if (int error = check_children(place, was, old_row, new_row)) return error;
-    if (int error = check_parents(place, is)) return error;
+    if (int error = check_parents(place, is, new_row)) return error;
     if (int error = add_entry(new_row, place, is)) return error;
   }
   if (same_primary && row_write_.watches()) keep_entries(was, is);

@@ -25,7 +25,7 @@ Error damaged(const std::string &path) {
 }
 
 Error open_other(const std::string &path, const TableDef &own, const std::string &own_path,
-                 const std::vector<std::string> &columns, Link *link) {
+                 const std::vector<std::string> &columns, bool is_parent, Link *link) {
   TableDef read;
   const TableDef *def = &own;
   if (path != own_path) {
@@ -37,10 +37,16 @@ Error open_other(const std::string &path, const TableDef &own, const std::string
   if (def->temporary) return 0;
   const IndexDef *index = index_with(*def, columns);
   if (index == nullptr) return 0;
-  const bool is_primary = index == def->indexes.data();
-  link->is_whole_unique = (is_primary || index->unique) && index->parts.size() == columns.size();
   link->other_parts = index->parts;
   link->other_place = place_of(*def, index);
+  if (Error error = PastRows::of(path, *def, link->other_place, &link->past)) return error;
+  const bool is_unique = index == def->indexes.data() || index->unique;
+  if (!link->past.any()) {
+    link->is_whole_unique = is_unique && index->parts.size() == columns.size();
+  } else if (is_parent) {
+    link->current = link->past.current_after(columns.size());
+    link->is_whole_unique = !link->current.empty();
+  }
   shale_tree *tree = nullptr;
   const std::string name = tree_name(def->table_id, index->id);
   Error error = consume_error(
@@ -63,7 +69,7 @@ Error link_of(const ForeignKeys::Shared &key, const std::string &path, const Tab
   link->place = place_of(def, index);
   if (index != nullptr) link->own_parts = index->parts;
   names_of(path_of_other, &link->database, &link->table);
-  Error error = open_other(path_of_other, def, path, other, link);
+  Error error = open_other(path_of_other, def, path, other, is_child, link);
   link->has_same_forms = same_forms(link->own_parts, link->other_parts, link->columns);
   return error;
 }
@@ -74,6 +80,7 @@ Error key_of_other(const Link &link, std::string_view key, const std::string &pa
     const Translated made =
         copy_columns(key, link.own_parts, link.other_parts, link.columns, other);
     *possible = made == Translated::kKey;
+    if (*possible) other->append(link.current);
     return made == Translated::kDamaged ? damaged(path) : Error();
   }
   bool is_damaged = false;
@@ -88,6 +95,7 @@ Error key_of_other(const Link &link, std::string_view key, const std::string &pa
       other->clear();
       break;
     case Translated::kKey:
+      other->append(link.current);
       break;
   }
   return 0;

@@ -6,6 +6,7 @@
 #include "engine/errors.h"
 #include "engine/foreign_keys.h"
 #include "engine/handles.h"
+#include "tables/past_rows.h"
 
 #include <memory>
 #include <string>
@@ -32,8 +33,10 @@ struct Link {
   // The index of the other side, and its place there; no tree: there is none, or not the table.
   TreeHandle other;
   std::vector<PartDef> other_parts;
+  PastRows past;                 // among the entries of that index
   bool has_same_forms = false;   // of the parts on both sides: keys are copied
   bool is_whole_unique = false;  // the columns are all of a unique index of the other side
+  std::string current;           // of a parent that is versioned: what follows them in it
 };
 
 struct Links {

@@ -38,7 +38,7 @@ bool has_other_parts(const TableDef &was, const TableDef &is) {
   return false;
 }
 
-// Gives a definition of before the parts were kept what the server's definition says of them. Who
+// Gives a definition of an earlier format what the server's definition says of indexes. Who
 // opens a table has it locked against DDL, so nobody else writes its definition now.
 void complete(const std::string &path, TABLE *opened, TableDef *def) {
   if (!has_indexes_of(*def, opened)) return;
@@ -52,7 +52,7 @@ void complete(const std::string &path, TABLE *opened, TableDef *def) {
   }
   // Lost with the machine it is written again. If it cannot be written, the next start tries.
   if (Error error = engine().catalog.complete(path, *def)) {
-    log_note("the parts of the indexes of " + path + " are not in the catalog yet: " +
+    log_note("what the definition says of the indexes of " + path + " are not in the catalog yet: " +
              error.text());
   }
 }
