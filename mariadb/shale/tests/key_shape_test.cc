@@ -7,6 +7,7 @@
 #include "codec/index_defs.h"
 #include "codec/key_part.h"
 #include "codec/key_shape.h"
+#include "codec/row_shape.h"
 #include "codec/table_bytes.h"
 #include "embedded.h"
 
@@ -326,6 +327,7 @@ TableDef some_definition() {
   for (auto &form : def.forms) form.resize(chance.below(3), ColumnDef{3, true, 4, false});
   if (chance.one_in(2)) def.defaults.push_back({9, false, "value"});
   def.version = "version";
+  if (chance.one_in(2)) def.row_end = {"row_end", static_cast<uint32_t>(chance.below(300))};
   for (uint64_t n = 1 + chance.below(3); n > 0; n--) {
     def.indexes.push_back({def.next_index_id++, "name", chance.one_in(2), {}});
     if (!chance.one_in(3)) def.indexes.back().parts = some_row(1 + chance.below(3)).parts;
@@ -339,6 +341,8 @@ void definitions() {
     std::string bytes = bytes_of(def);
     TableDef back, other;
     CHECK(parse(bytes, &back) && bytes_of(back) == bytes);
+    CHECK(back.row_end.column == def.row_end.column);
+    CHECK(back.row_end.column_id == def.row_end.column_id);
     for (size_t i = 0; i < def.indexes.size(); i++) {
       CHECK(back.indexes[i].parts == def.indexes[i].parts);
       CHECK(back.indexes[i].unique == def.indexes[i].unique);
@@ -349,6 +353,50 @@ void definitions() {
     const Copy changed(bytes, bytes.size());
     TableDef third;
     parse(changed.view(), &third);
+  }
+}
+
+// Of format 2, which knew of no row end.
+void format_2() {
+  TableDef def = some_definition(), back;
+  def.row_end = RowEnd();
+  std::string bytes = bytes_of(def);
+  bytes[0] = 2;
+  bytes.resize(bytes.size() - 2);
+  CHECK(parse(bytes, &back) && back.row_end.column.empty());
+  CHECK(back.indexes.size() == def.indexes.size());
+}
+
+// A column of a row by the definition alone, whole and damaged.
+void columns_of_rows() {
+  TableDef def;
+  def.forms = {{{0, false, 4, true}, {1, true, 2, false}, {2, false, 0, false}},
+               {{0, false, 4, true}, {2, true, 0, false}, {7, false, 3, false}}};
+  const std::string first("\0\0ab\3xyz", 8), none("\0\1\3xyz", 6);
+  const std::string second("\1\0\1qend", 7), null("\1\1end", 5);
+  std::string_view bytes;
+  CHECK(column_of_row(first, def, 1, &bytes) && bytes == "ab");
+  CHECK(column_of_row(first, def, 2, &bytes) && bytes == "xyz");
+  CHECK(!column_of_row(none, def, 1, &bytes));
+  CHECK(column_of_row(none, def, 2, &bytes) && bytes == "xyz");
+  CHECK(column_of_row(second, def, 7, &bytes) && bytes == "end");
+  CHECK(column_of_row(second, def, 2, &bytes) && bytes == "q");
+  CHECK(!column_of_row(null, def, 2, &bytes));
+  CHECK(column_of_row(null, def, 7, &bytes) && bytes == "end");
+  // Of the key, of another form, or of none.
+  CHECK(!column_of_row(first, def, 0, &bytes) && !column_of_row(first, def, 7, &bytes));
+  CHECK(!column_of_row("\2", def, 1, &bytes) && !column_of_row("", def, 1, &bytes));
+  for (const std::string &row : {first, none, second, null}) {
+    for (size_t size = 0; size < row.size(); size++) {
+      const Copy cut(row, size);
+      CHECK(!column_of_row(cut.view(), def, row[0] == 0 ? 2 : 7, &bytes));
+    }
+    for (unsigned round = 0; round < 1000; round++) {
+      std::string changed = row;
+      changed[chance.below(changed.size())] = static_cast<char>(chance.next());
+      const Copy whole(changed, changed.size());
+      column_of_row(whole.view(), def, static_cast<uint32_t>(chance.below(9)), &bytes);
+    }
   }
 }
 
@@ -363,6 +411,7 @@ void format_1() {
   CHECK(def.indexes[0].parts.empty() && def.indexes[1].parts.empty());
   TableDef later;
   CHECK(!parse("\3" + std::string(bytes.substr(1)), &later));
+  CHECK(!parse("\4" + std::string(bytes.substr(1)), &later));
 }
 
 // What a table says of its indexes completes such a definition.
@@ -387,6 +436,18 @@ void of_table(Embedded *server) {
   CHECK(index_of(def, table, table->s->primary_key) == &def.indexes[0]);
   server->close(table);
   server->run("drop table t");
+  CHECK(def.row_end.column.empty());
+  server->run("create table t (a int, v int as (a) virtual, b int) with system versioning");
+  table = server->open("t");
+  TableDef versioned;
+  versioned.hidden_key = true;
+  versioned.indexes = {{0, "", true, {}}};
+  versioned.forms = {{{0, true, 4, false}, {5, true, 4, false}, {6, false, 7, false},
+                      {9, false, 7, false}}};
+  describe_indexes(table, &versioned);
+  CHECK(versioned.row_end.column == "row_end" && versioned.row_end.column_id == 9);
+  server->close(table);
+  server->run("drop table t");
 }
 
 }  // namespace
@@ -404,6 +465,8 @@ int main(int, char **arguments) {
   damage();
   definitions();
   format_1();
+  format_2();
+  columns_of_rows();
   of_table(&server);
   printf("key_shape: ok\n");
 }
