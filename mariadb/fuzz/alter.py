@@ -195,8 +195,7 @@ CHANGES = [(add_column, 8), (drop_column, 4), (rename_column, 3), (modify, 8), (
            (add_key, 8), (drop_key, 4), (primary, 2), (rename_key, 2), (ignored, 1), (whole, 4),
            (versioning, 1)]
 # With foreign keys.
-FOREIGN = [(change, weight) for change, weight in CHANGES if change is not versioning] + [
-    (foreign.add_foreign, 8), (foreign.drop_foreign, 4)]
+FOREIGN = [*CHANGES, (foreign.add_foreign, 8), (foreign.drop_foreign, 4)]
 
 
 def partitions(program: Any, table: Table) -> None:

@@ -131,7 +131,8 @@ class Program:
             return
         if self.gone and self.chance.random() < 0.2:
             table.name, self.gone = self.gone, ""
-        table.versioned = False
+        if not (table.temporary or table.partition) and self.chance.random() < 0.15:
+            table.versioned = True
         if self.tables and self.chance.random() < (0.06 if table.temporary else 0.6):
             foreign.constrain(self, table)
 
@@ -498,6 +499,10 @@ class Program:
             if not self.tables:
                 self.create()
                 continue
+            # What an action keeps as history and what a statement does have times of their own.
+            if self.foreign_keys and chance.random() < 0.3 and any(one.versioned for one in self.tables):
+                self.clock += 1
+                self.do(f"set timestamp={self.clock}")
             act = chance.choices(acts, weights)[0]
             # A branch of XA takes no DDL.
             if not self.branch or act.__name__ in ("insert", "update", "delete", "select",

@@ -72,15 +72,34 @@ def values(table: str, row: Row, columns: Iterable[str]) -> Row:
     return tuple(row[COLUMNS[table].index(column)] for column in columns)
 
 
-def create(engine: str) -> list[str]:
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """How the tables are made. A unique key that may be NULL is no primary key: the table has a hidden
+    one, of which entries do not tell until when a row was current."""
+
+    told: str
+    number: str = "id int primary key"
+    options: str = ""
+
+
+FORMS = [
+    Form("tables"),
+    Form("system-versioned tables", options=" with system versioning"),
+    Form("system-versioned tables without a primary key", "id int unique",
+         " with system versioning"),
+]
+
+
+def create(engine: str, form: Form) -> list[str]:
     """The tables, made."""
-    made = [f"create table parent (id int primary key, u int not null, k int not null,"
-            f" unique key uk (u, k), key k (k)) engine={engine}"]
+    tail = f"engine={engine}{form.options}"
+    made = [f"create table parent ({form.number}, u int not null, k int not null,"
+            f" unique key uk (u, k), key k (k)) {tail}"]
     for key in KEYS:
         columns = ", ".join(f"{column} int" for column in key.columns)
         index = ", ".join(key.columns)
-        made.append(f"create table {key.child} (id int primary key, {columns}, key c ({index}),"
-                    f" {key.declared()}) engine={engine}")
+        made.append(f"create table {key.child} ({form.number}, {columns}, key c ({index}),"
+                    f" {key.declared()}) {tail}")
     return made
 
 

@@ -69,7 +69,6 @@ class Reader {
   int look_at_parent(ForeignKey *key, TableDef *parent, bool *there);
   int name_columns(ForeignKey *key, const TableDef &def_of_parent);
   int check(ForeignKey *key);
-  int check_columns(const ForeignKey &key);
   int check_parent(const ForeignKey &key, const TableDef &parent);
   int check_in_place(const ForeignKey &key, const TableDef *parent);
   int check_nulls(const ForeignKey &key);
@@ -93,7 +92,8 @@ class Reader {
 int Reader::refuse(const ForeignKey &key, const char *with, const std::string &why) const {
   std::string which;
   if (is_named_) {
-    which = ' ' + quoted_name(key.name);
+    // In whichever quotes the session has names.
+    which = " `" + key.name + '`';
   } else if (!key.columns.empty()) {
     which = " (" + list_of(key.columns, false) + ")";
   }
@@ -210,12 +210,6 @@ int Reader::name_columns(ForeignKey *key, const TableDef &def_of_parent) {
   return refuse(*key, "", "Column " + *missing + " was not found.");
 }
 
-int Reader::check_columns(const ForeignKey &key) {
-  if (index_with(*table_.def, key.columns) != nullptr) return 0;
-  return refuse(key, "with ", "There is no index in table " + full_name_of(table_.known_as) +
-                                  " where the columns appear as the first columns.");
-}
-
 // As InnoDB looks: the last index that fails by more than a name says why.
 int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
   const IndexDef *own = index_with(*table_.def, key.columns);
@@ -245,12 +239,15 @@ int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
 int Reader::check_in_place(const ForeignKey &key, const TableDef *parent) {
   const IndexDef *own = index_with(*table_.def, key.columns);
   const char *name = is_named_ ? key.name.c_str() : "";
-  if (own == nullptr) {
-    my_error(ER_FK_NO_INDEX_CHILD, MYF(0), name, name_.c_str());
+  // The own index that there is in any case is of prefixes then.
+  if (own == nullptr && parent == nullptr) {
+    const std::string id = database_ + '/' + key.name;
+    my_error(ER_FK_INCORRECT_OPTION, MYF(0), name_.c_str(), id.c_str());
     return HA_ERR_GENERIC;
   }
   const IndexDef *other = parent == nullptr ? nullptr : index_with(*parent, key.parent_columns);
-  const bool serves = other != nullptr && fits(*own, *other, key.columns.size());
+  const bool serves =
+      own != nullptr && other != nullptr && fits(*own, *other, key.columns.size());
   if (parent != nullptr && !serves) {
     std::string database, table;
     names_of(key.parent, &database, &table);
@@ -269,12 +266,13 @@ int Reader::check(ForeignKey *key) {
   TableDef parent;
   bool there = false;
   if (int error = look_at_parent(key, &parent, &there)) return error;
+  // InnoDB looks for the own index first, and has these words where that is of prefixes.
+  if (!is_in_place_unchecked() && index_with(*table_.def, key->columns) == nullptr) {
+    return refuse(*key, "with ", kOnlyPrefix);
+  }
   if (checks_foreign_keys(table_.thd) && !there) {
-    // InnoDB looks for the own index first, and has these words where only a prefix is indexed.
-    const bool has_index = index_with(*table_.def, key->columns) != nullptr;
-    return refuse(*key, "with ", has_index ? "Referenced table " + full_name_of(key->parent) +
-                                                 " not found in the data dictionary."
-                                           : kOnlyPrefix);
+    return refuse(*key, "with ", "Referenced table " + full_name_of(key->parent) +
+                                     " not found in the data dictionary.");
   }
   if (there) {
     if (int error = name_columns(key, parent)) return error;
@@ -282,7 +280,6 @@ int Reader::check(ForeignKey *key) {
   if (is_in_place_unchecked()) return check_in_place(*key, there ? &parent : nullptr);
   if (there) {
     if (int error = check_parent(*key, parent)) return error;
-    if (int error = check_columns(*key)) return error;
     if (cascades_null(*key, parent)) return HA_ERR_CANNOT_ADD_FOREIGN;
   }
   return check_nulls(*key);

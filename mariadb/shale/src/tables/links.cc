@@ -8,7 +8,9 @@
 #include "engine/engine.h"
 #include "tables/constraint_text.h"
 
+#include <algorithm>
 #include <atomic>
+#include <utility>
 
 namespace shale_sql {
 
@@ -135,16 +137,31 @@ uint64_t links_version() {
   return keys.any() ? 1 + keys.version() + engine().catalog.definitions() : 0;
 }
 
+// By the child's database and the name, as InnoDB goes through them: of several that refuse a row the
+// first is told.
+static ForeignKeys::List in_order(ForeignKeys::List keys) {
+  std::vector<std::pair<std::string, ForeignKeys::Shared>> sorted;
+  for (ForeignKeys::Shared &key : keys) {
+    std::string database, table;
+    names_of(key->child, &database, &table);
+    sorted.emplace_back(database + '/' + key->name, std::move(key));
+  }
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto &one, const auto &other) { return one.first < other.first; });
+  for (size_t i = 0; i < keys.size(); i++) keys[i] = std::move(sorted[i].second);
+  return keys;
+}
+
 Error links_of(const std::string &path, const TableDef &def, std::shared_ptr<const Links> *found) {
   auto links = std::make_shared<Links>();
   // Read first: a change meanwhile makes them outdated at once.
   links->version = links_version();
   const ForeignKeys &keys = engine().catalog.foreign_keys();
-  for (const ForeignKeys::Shared &key : keys.of_child(path)) {
+  for (const ForeignKeys::Shared &key : in_order(keys.of_child(path))) {
     links->parents.emplace_back();
     if (Error error = link_of(key, path, def, true, &links->parents.back())) return error;
   }
-  for (const ForeignKeys::Shared &key : keys.of_parent(path)) {
+  for (const ForeignKeys::Shared &key : in_order(keys.of_parent(path))) {
     links->children.emplace_back();
     if (Error error = link_of(key, path, def, false, &links->children.back())) return error;
   }

@@ -138,7 +138,8 @@ create table r3 (x varchar(10) character set latin1, foreign key (x) references 
 drop table r3;
 create table r3 (x varchar(10) character set utf8mb4, foreign key (x) references p (d));
 create table r3 (x varchar(10) collate latin1_bin, foreign key (x) references p (d));
-create table pt (e enum('a', 'b'), key (e), dt datetime, key (dt), ts timestamp(3) null, key (ts), dc decimal(10, 2), key (dc), f float, key (f), bi bit(5), key (bi), vb varbinary(10), key (vb), y year, key (y), s set('x'), key (s), u uuid, key (u), g point not null, spatial key (g));
+create table pt (e enum('a', 'b'), key (e), dt datetime, key (dt), ts timestamp(3) null, key (ts), dc decimal(10, 2), key (dc), f float, key (f), bi bit(5), key (bi), vb varbinary(10), key (vb), y year, key (y), s set('x'), key (s), u uuid, key (u), g point not null);
+alter table pt add spatial key (g);
 create table t1 (e enum('c', 'd', 'e'), foreign key (e) references pt (e));
 create table t2 (e datetime(6), foreign key (e) references pt (dt));
 create table t3 (e timestamp(6) null, foreign key (e) references pt (ts));
