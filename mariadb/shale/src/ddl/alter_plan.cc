@@ -87,7 +87,7 @@ const char *Planner::statement_refusal() const {
   alter_table_operations flags = info_->handler_flags;
   const HA_CREATE_INFO *create = info_->create_info;
   if ((flags & ~(kInstant | kIndexes | kRebuild)) != 0) return "the server alone can do that";
-  if (altered_->versioned() || table_->versioned()) return "the table is system-versioned";
+  if (altered_->versioned() != table_->versioned()) return "system versioning comes or goes";
   bool was_sequence = table_->s->table_type == TABLE_TYPE_SEQUENCE;
   if (was_sequence || create->sequence) return "it is a sequence";
   if (refused_row_format(table_->in_use, create) != nullptr) return "there is no such ROW_FORMAT";
