@@ -131,17 +131,19 @@ class Interleaved:
         return theirs
 
     def other_victim(self, session: int, answers: list[list[Result] | None]) -> bool:
-        """Whether both sides have a deadlock, and one of them has given up another session."""
+        """Whether both sides have a deadlock, and have not given up the same sessions."""
         dead = [one is not None and one[-1].code == DEADLOCK for one in answers]
-        if dead[0] == dead[1]:
+        waits = [one is None for one in answers]
+        if dead[0] == dead[1] and waits[0] == waits[1]:
             return False
-        side = self.pair.sides[dead.index(False)]
-        for other in self.waiting:
-            if other != session:
-                answer = self.settled(side, other)
+        given_up: list[set[int]] = []
+        for side, is_dead in zip(self.pair.sides, dead):
+            given_up.append({session} if is_dead else set())
+            for other in self.waiting:
+                answer = self.settled(side, other) if other != session else None
                 if answer is not None and answer[-1].code == DEADLOCK:
-                    return True
-        return False
+                    given_up[-1].add(other)
+        return all(given_up) and given_up[0] != given_up[1]
 
     def note(self, step: Step, answer: list[Result]) -> None:
         if answer[-1].kind == "error":
