@@ -197,7 +197,7 @@ FOREIGN_KEYS = Section(
         ),
         Feature(
             "Keys of system-versioned tables",
-            "refused",
+            "foreign_keys_versioned",
             "?",
             (*PARENT, child() + " with system versioning", "insert into t (id, a) values (1, 3)"),
             "error 1452",

@@ -26,6 +26,11 @@ static MYSQL_THDVAR_ULONGLONG(
     "Bytes that ALTER TABLE and CREATE TABLE ... SELECT take to sort what they put into indexes; "
     "more goes to temporary files in tmpdir",
     nullptr, nullptr, 64ULL << 20, 1ULL << 20, 1ULL << 40, 1 << 20);
+static MYSQL_THDVAR_UINT(
+    alter_rest, PLUGIN_VAR_RQCMDARG,
+    "Percentage of its time for which ALTER TABLE rests, while it reads and sorts a table that "
+    "others write to: they get on faster, and it takes longer. 0: it never rests",
+    nullptr, nullptr, 50, 0, 95, 0);
 static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
                          "Statements that insert many rows commit in parts: for loads that can be "
                          "done again, not within transactions",
@@ -33,6 +38,7 @@ static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
 
 st_mysql_sys_var *lock_wait_variable() { return MYSQL_SYSVAR(lock_wait_timeout); }
 st_mysql_sys_var *sort_memory_variable() { return MYSQL_SYSVAR(sort_memory); }
+st_mysql_sys_var *alter_rest_variable() { return MYSQL_SYSVAR(alter_rest); }
 st_mysql_sys_var *bulk_load_variable() { return MYSQL_SYSVAR(bulk_load); }
 
 // NOWAIT and WAIT n set the server's own timeout for their statement.
@@ -42,6 +48,8 @@ unsigned long lock_wait_millis(THD *thd) {
 }
 
 size_t sort_memory(THD *thd) { return THDVAR(thd, sort_memory); }
+
+unsigned alter_rest(THD *thd) { return THDVAR(thd, alter_rest); }
 
 bool bulk_load(THD *thd) { return THDVAR(thd, bulk_load); }
 

@@ -26,10 +26,13 @@ bool sync_at_commit();
 unsigned long lock_wait_millis(THD *thd);
 // Bytes that one statement may take to sort what it puts into new trees.
 size_t sort_memory(THD *thd);
+// The percentage of its time in which an ALTER TABLE rests while others write to the table.
+unsigned alter_rest(THD *thd);
 bool bulk_load(THD *thd);
-// The session variables behind the three functions; they are defined in settings.cc.
+// The session variables behind these functions; they are defined in settings.cc.
 st_mysql_sys_var *lock_wait_variable();
 st_mysql_sys_var *sort_memory_variable();
+st_mysql_sys_var *alter_rest_variable();
 st_mysql_sys_var *bulk_load_variable();
 
 }  // namespace settings

@@ -232,8 +232,8 @@ bool ha_shale::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   int error = 0;
   if (!context->indexes.empty()) {
     const Alteration alteration = context->alteration(ha_thd(), table, altered, info);
-    context->filler = std::make_unique<IndexFiller>(alteration, primary().tree, &context->indexes,
-                                                    context->changed);
+    context->filler = std::make_unique<IndexFiller>(
+        alteration, primary().tree, shared_->counts, &context->indexes, context->changed);
     error = note(context->filler->run(stats.records));
     context->seen_from = context->filler->seen_from();
   }

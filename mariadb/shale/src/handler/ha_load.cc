@@ -87,7 +87,7 @@ int ha_shale::end_copy() {
   if (!load_.copy) return by_row ? prove_copy() : 0;
   int error = 0;
   for (size_t place = 0; error == 0 && place < load_.copy->trees.size(); place++) {
-    error = note(load_.copy->trees[place].finish(ha_thd()));
+    error = note(load_.copy->trees[place].finish(ha_thd(), nullptr));
     if (error == HA_ERR_FOUND_DUPP_KEY) {
       if (int other = show_duplicate(place)) error = other;
     }

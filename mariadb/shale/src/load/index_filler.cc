@@ -33,12 +33,14 @@ Error get(const shale_tree *tree, const shale_snapshot *at, std::string_view key
 }  // namespace
 
 IndexFiller::IndexFiller(const Alteration &alteration, const shale_tree *source,
-                         std::vector<NewIndex> *indexes, std::shared_ptr<ChangedRows> changed)
+                         const TableCounts &counts, std::vector<NewIndex> *indexes,
+                         std::shared_ptr<ChangedRows> changed)
     : alter_(alteration),
       source_(source),
       indexes_(*indexes),
       changed_(std::move(changed)),
-      rows_(alteration) {
+      rows_(alteration),
+      pace_(alteration.thd, counts) {
   size_t memory = sort_memory(alter_.thd, indexes_.size());
   for (size_t place = 0; place < indexes_.size(); place++) {
     const NewIndex &index = indexes_[place];
@@ -78,7 +80,7 @@ Error IndexFiller::scan(ha_rows expected) {
   }
   for (uint64_t count = 1; !error && at_row(begun); count++) {
     if (count % kAsk == 0) {
-      if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+      if (pace_.rest()) return HA_ERR_ABORTED_BY_USER;
       thd_progress_report(thd, count, std::max<ha_rows>(expected, count));
     }
     size_t key_len = 0, value_len = 0;
@@ -114,7 +116,7 @@ Error IndexFiller::show_duplicate(size_t place) {
 Error IndexFiller::load() {
   for (size_t place = 0; place < loaders_.size(); place++) {
     thd_progress_next_stage(alter_.thd);
-    Error error = loaders_[place].finish(alter_.thd);
+    Error error = loaders_[place].finish(alter_.thd, &pace_);
     if (error == HA_ERR_FOUND_DUPP_KEY) {
       if (Error other = show_duplicate(place)) return other;
     }

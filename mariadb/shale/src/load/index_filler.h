@@ -9,6 +9,7 @@
 #include "engine/index_build.h"
 #include "load/altered_entries.h"
 #include "load/loader.h"
+#include "load/pace.h"
 
 #include <memory>
 #include <set>
@@ -31,9 +32,9 @@ struct NewIndex {
 // those that others have changed meanwhile.
 class IndexFiller {
  public:
-  // Of rows in `source`. `changed` is nullptr if there are no rounds: nobody writes, or writers
+  // Of rows in `source`, the tree of a table with these `counts`. `changed` is nullptr if there are no rounds: nobody writes, or writers
   // write to the trees themselves.
-  IndexFiller(const Alteration &alteration, const shale_tree *source,
+  IndexFiller(const Alteration &alteration, const shale_tree *source, const TableCounts &counts,
               std::vector<NewIndex> *indexes, std::shared_ptr<ChangedRows> changed);
 
   // `expected` rows, for the progress that is told. Little is left to do then.
@@ -66,6 +67,7 @@ class IndexFiller {
   std::vector<NewIndex> &indexes_;
   const std::shared_ptr<ChangedRows> changed_;
   AlteredEntries rows_;
+  Pace pace_;
   std::vector<TreeLoader> loaders_;
   const NewIndex *duplicate_ = nullptr;
   uint64_t seen_from_ = 0;

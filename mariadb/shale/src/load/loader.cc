@@ -6,6 +6,7 @@
 
 #include "engine/errors.h"
 #include "engine/settings.h"
+#include "load/pace.h"
 
 namespace shale_sql {
 
@@ -81,7 +82,7 @@ Error TreeLoader::in_tree(shale_scan *scan, std::string_view key, bool *found) {
   return 0;
 }
 
-Error TreeLoader::merge(THD *thd) {
+Error TreeLoader::merge(THD *thd, Pace *pace) {
   if (!sorter_->finish()) return Error(kErrEngine, sorter_->error());
   ScanHandle scan;
   if (wrote_) {
@@ -95,7 +96,10 @@ Error TreeLoader::merge(THD *thd) {
   has_last_ = false;
   std::string_view key, value;
   for (uint64_t count = 1; sorter_->next(&key, &value); count++) {
-    if (count % kAsk == 0 && thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+    if (count % kAsk == 0) {
+      const bool killed = pace != nullptr ? pace->rest() : thd_killed(thd) != 0;
+      if (killed) return HA_ERR_ABORTED_BY_USER;
+    }
     bool found = has_last_ && key == key_;
     if (!found && scan) {
       if (Error error = in_tree(scan.get(), key, &found)) return error;
@@ -110,9 +114,9 @@ Error TreeLoader::merge(THD *thd) {
   return sorter_->error().empty() ? 0 : Error(kErrEngine, sorter_->error());
 }
 
-Error TreeLoader::finish(THD *thd) {
+Error TreeLoader::finish(THD *thd, Pace *pace) {
   if (sorter_) {
-    if (Error error = merge(thd)) return error;
+    if (Error error = merge(thd, pace)) return error;
     sorter_.reset();
   }
   return end();

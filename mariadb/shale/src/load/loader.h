@@ -16,6 +16,8 @@ class THD;
 
 namespace shale_sql {
 
+class Pace;
+
 // One tree.
 class TreeLoader {
  public:
@@ -28,8 +30,8 @@ class TreeLoader {
   // end.
   Error add(std::string_view key, std::string_view value);
   // Puts into the tree what is not there yet. After HA_ERR_FOUND_DUPP_KEY `key` and `value` are the
-  // entry that is one too many.
-  Error finish(THD *thd);
+  // entry that is one too many. `pace`: of who fills trees while others write, or nullptr.
+  Error finish(THD *thd, Pace *pace);
 
   const std::string &key() const { return key_; }
   const std::string &value() const { return value_; }
@@ -38,7 +40,7 @@ class TreeLoader {
   Error begin();
   Error end();
   Error add_sorted(std::string_view key, std::string_view value);
-  Error merge(THD *thd);
+  Error merge(THD *thd, Pace *pace);
   Error in_tree(shale_scan *scan, std::string_view key, bool *found);
 
   shale_tree *tree_ = nullptr;

@@ -91,6 +91,7 @@ st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
                                         settings::bulk_load_variable(),
                                         MYSQL_SYSVAR(wait_idle),
                                         settings::sort_memory_variable(),
+                                        settings::alter_rest_variable(),
                                         MYSQL_SYSVAR(checkpoint),
                                         nullptr};
 

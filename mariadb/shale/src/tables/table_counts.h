@@ -29,6 +29,8 @@ class TableCounts {
   }
   // The first tree is the primary one. `renew`: as of now, whatever is kept.
   Error get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size);
+  // How many rows have been written since the table was opened.
+  uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   // When a row was last written since the table was opened; 0: not since.
   time_t changed_at() const { return changed_at_.load(std::memory_order_relaxed); }
 
