@@ -311,6 +311,7 @@ class Alterer:
             killer = Running(self.kill, connection.thread_id(), kill_after)
         try:
             with connection.cursor() as cursor:
+                cursor.execute(f"set shale_alter_rest = {self.rng.choice([0, 50, 95])}")
                 cursor.execute(statement)
         except pymysql.err.Error as error:
             is_killed = error.args[0] == KILLED and kill_after is not None
