@@ -269,7 +269,7 @@ ALLOWED: list[Allowed] = [
     Allowed("rows matched by overlaps", "the same: an UPDATE IGNORE has left out other rows", "^text$", "^update", "^ok", "^ok",
             program="without overlaps", also="^update ignore"),
     Allowed("overlaps that are none", "at READ COMMITTED and below InnoDB takes rows of other values for overlapping in a"
-            " partitioned table", "^(outcome|affected|rows)$", "^(insert|replace|load|update|alter table)", r"^ok|^\d+ rows",
+            " partitioned table", "^(outcome|affected|rows)$", "^(insert|replace|load|update|delete|alter table)", r"^ok|^\d+ rows",
             r"^error 1062|Duplicates: [1-9]|^\d+ rows; only here 0: $", parts=True, program="without overlaps", also="partition by"),
     Allowed("overlaps that InnoDB misses", "in a partitioned table InnoDB does not find all rows that overlap, and writes them or"
             " comes to a later error", "^(error code|outcome|affected|rows)$", "^(insert|replace|load|update)",
