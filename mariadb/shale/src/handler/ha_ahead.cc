@@ -39,13 +39,13 @@ void ha_shale::Ahead::grow() {
 
 // Whether rows may be read before they are asked for.
 bool ha_shale::reads_plainly() {
-  return lock_mode() == SHALE_LOCK_NONE && !read_whole_rows_ && !keyread_only_ &&
+  return lock_mode() == SHALE_LOCK_NONE && !asked_.whole_rows && !asked_.keys_only &&
          thd_sql_command(ha_thd()) == SQLCOM_SELECT;
 }
 
 // The scan that has begun may read ahead.
 void ha_shale::read_ahead() {
-  if (scanned_ != nullptr && !is_primary(*scanned_) && reads_plainly()) ahead_.most = 1;
+  if (scan_.index != nullptr && !is_primary(*scan_.index) && reads_plainly()) ahead_.most = 1;
 }
 
 // Takes entries from the cursor until there are enough; HA_ERR_END_OF_FILE: it has no more.
@@ -53,18 +53,15 @@ int ha_shale::add_entries(uchar *buf, shale_txn *txn, range_id_t range) {
   while (ahead_.rows.size() < ahead_.most) {
     bool found = false, skip = false;
     std::string_view primary_key;
-    if (int error = note(cursor_.step(txn, false, &found))) return error;
+    if (int error = note(scan_.cursor.step(txn, false, &found))) return error;
     if (!found) return HA_ERR_END_OF_FILE;
-    if (int error =
-            decode_entry(*scanned_, buf, cursor_.key(), cursor_.value(), &primary_key, &skip)) {
-      return error;
-    }
+    const std::string_view key = scan_.cursor.key(), value = scan_.cursor.value();
+    if (int error = decode_entry(*scan_.index, buf, key, value, &primary_key, &skip)) return error;
     if (skip || is_skipped(range)) {
       if (thd_kill_level(ha_thd()) != THD_IS_NOT_KILLED) return HA_ERR_ABORTED_BY_USER;
       continue;
     }
-    RowAhead row{range, std::string(cursor_.key()), std::string(primary_key), nullptr, {}, false};
-    ahead_.rows.push_back(std::move(row));
+    ahead_.rows.push_back({range, std::string(key), std::string(primary_key), nullptr, {}, false});
   }
   return 0;
 }
@@ -106,13 +103,13 @@ int ha_shale::step_ahead(uchar *buf) {
     ahead_.key = std::move(row.key);
     if (!row.value) {
       bool skip = false;
-      if (int error = row_is_missing(*scanned_, &skip)) return error;
+      if (int error = row_is_missing(*scan_.index, &skip)) return error;
       continue;
     }
-    current_primary_ = std::move(row.primary);
-    reads_base_ = computes(*scanned_, buf);
-    int error = fill_from_primary(buf, current_primary_, row.bytes);
-    reads_base_ = false;
-    return error != 0 ? error : compute(*scanned_, buf);
+    last_.primary = std::move(row.primary);
+    asked_.base_columns = computes(*scan_.index, buf);
+    int error = fill_from_primary(buf, last_.primary, row.bytes);
+    asked_.base_columns = false;
+    return error != 0 ? error : compute(*scan_.index, buf);
   }
 }

@@ -80,7 +80,7 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
 int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, const uchar *is) {
   RowKeys was = std::move(was_), outer = std::move(is_);
   std::string row;  // to which the records' long values point
-  row.swap(row_);
+  row.swap(last_.value);
   RowWrite write = std::move(row_write_);
   row_write_ = RowWrite();
   std::vector<Online::Change> building = std::move(online_.changes);
@@ -100,7 +100,7 @@ int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, co
   is_ = std::move(outer);
   row_write_ = std::move(write);
   online_.changes = std::move(building);
-  row.swap(row_);
+  row.swap(last_.value);
   return error;
 }
 
@@ -124,8 +124,8 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *paren
         !index.codec->primary_of(cursor.key(), cursor.value(), &primary_key)) {
       return failed(kErrDamagedRow, "an entry of an index of " + shared_->path + " is damaged");
     }
-    current_primary_.assign(primary_key);
-    const std::string primary = current_primary_;
+    last_.primary.assign(primary_key);
+    const std::string primary = last_.primary;
     error = read_by_primary(primary, table->record[1], HA_ERR_KEY_NOT_FOUND);
     // One that this statement has removed on another way.
     if (error == HA_ERR_KEY_NOT_FOUND) {

@@ -72,9 +72,9 @@ int ha_shale::show_duplicate(size_t place) {
     row.reset(found);
     value = view_of(row);
   }
-  row_.assign(value);
-  current_primary_.assign(key);
-  if (!rows_->unpack(current_primary_, row_, nullptr, table->record[0])) {
+  last_.value.assign(value);
+  last_.primary.assign(key);
+  if (!rows_->unpack(last_.primary, last_.value, nullptr, table->record[0])) {
     return failed(kErrDamagedRow, "a row that was just written is damaged");
   }
   if (table->vfield != nullptr) table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);

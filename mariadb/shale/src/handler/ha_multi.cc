@@ -31,7 +31,7 @@ bool ha_shale::may_read_together(uint index, uint flags) {
   return (flags & (HA_MRR_USE_DEFAULT_IMPL | HA_MRR_INDEX_ONLY)) == 0 &&
          (thd->variables.optimizer_switch & OPTIMIZER_SWITCH_MRR) != 0 &&
          lock_mode() == SHALE_LOCK_NONE &&
-         !read_whole_rows_ && thd_sql_command(thd) == SQLCOM_SELECT &&
+         !asked_.whole_rows && thd_sql_command(thd) == SQLCOM_SELECT &&
          (index != table->s->primary_key || (flags & HA_MRR_SINGLE_POINT) != 0);
 }
 
@@ -70,8 +70,8 @@ int ha_shale::multi_range_read_init(RANGE_SEQ_IF *ranges, void *parameter, uint 
   end_scan();
   ranges_.together = reads_plainly();
   if (ranges_.together) {
-    scanned_ = &of_number(active_index);
-    prefix_bound_ = false;
+    scan_.index = &of_number(active_index);
+    scan_.is_of_prefix = false;
     // Ranges are bounds of the cursor.
     set_end_range(nullptr);
     bool of_list = (mode & HA_MRR_NO_ASSOCIATION) != 0;
@@ -120,13 +120,13 @@ int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
       }
       if (row.value) {
         *range = row.range;
-        current_primary_ = std::move(row.primary);
-        return fill_from_primary(buf, current_primary_, row.bytes);
+        last_.primary = std::move(row.primary);
+        return fill_from_primary(buf, last_.primary, row.bytes);
       }
       bool skip = false;
       // A point of the primary key may have no row.
-      if (!is_primary(*scanned_)) {
-        if (int error = row_is_missing(*scanned_, &skip)) return error;
+      if (!is_primary(*scan_.index)) {
+        if (int error = row_is_missing(*scan_.index, &skip)) return error;
       }
     } else if (ranges_.streaming) {
       bool shown = false;
@@ -145,7 +145,7 @@ int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
 int ha_shale::stream(uchar *buf, shale_txn *txn, bool *shown) {
   bool found = false, skip = false;
   increment_statistics(&SSV::ha_read_next_count);
-  if (int error = note(cursor_.step(txn, false, &found))) return error;
+  if (int error = note(scan_.cursor.step(txn, false, &found))) return error;
   if (found) {
     if (int error = fill_row(buf, &skip)) return error;
   }
@@ -171,7 +171,7 @@ int ha_shale::fill_ranges(uchar *buf, shale_txn *txn) {
     ranges_.in_range = error == 0;
     ahead_.ended = error == HA_ERR_END_OF_FILE ? 0 : error;
   }
-  if (!is_primary(*scanned_)) {
+  if (!is_primary(*scan_.index)) {
     if (int error = find_points(buf, txn)) return error;
   }
   if (int error = fetch_rows(txn)) return error;
@@ -181,7 +181,7 @@ int ha_shale::fill_ranges(uchar *buf, shale_txn *txn) {
 
 // Adds the point that the next range is, or sets the cursor to its beginning.
 int ha_shale::begin_range(shale_txn *txn) {
-  const Index &index = *scanned_;
+  const Index &index = *scan_.index;
   const key_range &start = mrr_cur_range.start_key, &end = mrr_cur_range.end_key;
   const KEY *key_info = index.number == MAX_KEY ? nullptr : &table->key_info[index.number];
   bool equal = (mrr_cur_range.range_flag & EQ_RANGE) != 0;
@@ -219,7 +219,7 @@ int ha_shale::find_points(uchar *buf, shale_txn *txn) {
     if (row.is_point) keys.push_back(row.key);
   }
   std::vector<BytesHandle> entries;
-  int error = note(read_together(txn, scanned_->tree, keys, &entries));
+  int error = note(read_together(txn, scan_.index->tree, keys, &entries));
   if (error != 0 || keys.empty()) return error;
   size_t kept = 0, point = 0;
   for (RowAhead &row : ahead_.rows) {
@@ -228,7 +228,7 @@ int ha_shale::find_points(uchar *buf, shale_txn *txn) {
       if (!entry) continue;
       bool skip = false;
       std::string_view primary_key;
-      error = decode_entry(*scanned_, buf, row.key, view_of(entry), &primary_key, &skip);
+      error = decode_entry(*scan_.index, buf, row.key, view_of(entry), &primary_key, &skip);
       if (error != 0) {
         ahead_.ended = error;
         break;

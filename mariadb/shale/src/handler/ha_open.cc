@@ -155,8 +155,8 @@ handler *ha_shale::clone(const char *name, MEM_ROOT *mem_root) {
   if (copy != nullptr) {
     copy->locking_.mode = locking_.mode;
     copy->locking_.of_table = locking_.of_table;
-    copy->skips_locked_ = skips_locked_;
-    copy->read_whole_rows_ = read_whole_rows_;
+    copy->asked_.skips_locked = asked_.skips_locked;
+    copy->asked_.whole_rows = asked_.whole_rows;
   }
   return copy;
 }
@@ -169,7 +169,7 @@ THR_LOCK_DATA **ha_shale::store_lock(THD *thd, THR_LOCK_DATA **to, enum thr_lock
   int command = thd_sql_command(thd);
   bool in_lock_tables = thd_in_lock_tables(thd);
   if (type != TL_IGNORE) {
-    skips_locked_ = type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED;
+    asked_.skips_locked = type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED;
     bool read_committed = thd_tx_isolation(thd) <= ISO_READ_COMMITTED;
     bool locks = (in_lock_tables && (type == TL_READ || type == TL_READ_HIGH_PRIORITY)) ||
                  type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED ||
@@ -196,13 +196,13 @@ int ha_shale::external_lock(THD *thd, int type) {
   Trx *trx = Trx::of(thd);
   if (type == F_UNLCK) {
     locking_.by_server = false;
-    read_whole_rows_ = false;
+    asked_.whole_rows = false;
     trx->end_table();
     return 0;
   }
   if (type == F_WRLCK) {
     locking_.mode = locking_.of_table = SHALE_LOCK_EXCLUSIVE;
-    read_whole_rows_ = true;
+    asked_.whole_rows = true;
     if (is_sequence() && !shared_->def->temporary) trx->note_sequence();
   }
   if (int error = note(trx->begin_statement(false))) return tell_server(thd, error);
@@ -233,14 +233,14 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
   if (!locking_.by_server) {
     // A temporary table, made within this LOCK TABLES.
     locking_.mode = SHALE_LOCK_EXCLUSIVE;
-    read_whole_rows_ = true;
+    asked_.whole_rows = true;
   } else if (thd_sql_command(thd) == SQLCOM_SELECT && type == TL_READ &&
              thd_tx_isolation(thd) != ISO_SERIALIZABLE) {
     locking_.mode = SHALE_LOCK_NONE;
   } else {
     locking_.mode = locking_.of_table;
   }
-  if (type >= TL_WRITE_ALLOW_WRITE) read_whole_rows_ = true;
+  if (type >= TL_WRITE_ALLOW_WRITE) asked_.whole_rows = true;
   Trx *trx = Trx::of(thd);
   if (locking_.mode != SHALE_LOCK_NONE) trx->note_locks();
   return tell_server(thd, note(trx->begin_statement(!thd->in_sub_stmt)));
@@ -248,27 +248,27 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
 
 int ha_shale::reset() {
   end_scan();
-  scanned_ = nullptr;
-  keyread_only_ = checks_period_ = false;
+  scan_.index = nullptr;
+  asked_.keys_only = asked_.checks_period = false;
   noted_write_ = false;
-  has_range_end_ = false;
+  asked_.has_range_end = false;
   forget_locked();
   semi_ = Semi::kNo;
   load_ = Load();
   parents_ahead_.begin(0);
   online_.indexes.reset();
   // A statement with long values does not keep their memory for all that follow.
-  if (row_.capacity() > (1 << 20)) std::string().swap(row_);
+  if (last_.value.capacity() > (1 << 20)) std::string().swap(last_.value);
   return 0;
 }
 
 int ha_shale::extra(enum ha_extra_function operation) {
   switch (operation) {
     case HA_EXTRA_KEYREAD:
-      keyread_only_ = true;
+      asked_.keys_only = true;
       break;
     case HA_EXTRA_NO_KEYREAD:
-      keyread_only_ = false;
+      asked_.keys_only = false;
       break;
     case HA_EXTRA_BEGIN_COPY:
       begin_copy(false);

@@ -25,9 +25,9 @@ void ha_shale::keep_entries(const RowKeys &was, const RowKeys &is) {
 
 // Before a read; one that locks sees what is committed, in all indexes.
 int ha_shale::begin_plain_read(Trx *trx) {
-  may_be_outdated_ = false;
+  scan_.may_be_outdated = false;
   if (lock_mode() != SHALE_LOCK_NONE) return 0;
-  may_be_outdated_ = trx->rewrote();
+  scan_.may_be_outdated = trx->rewrote();
   return note(trx->see(*shared_));
 }
 

@@ -29,13 +29,13 @@ inline void copy_key(std::string_view key, std::string *to) {
 
 // Of [lower, upper); an empty upper bound is none.
 int ha_shale::begin_scan(const Index &index, std::string lower, std::string upper) {
-  scanned_ = &index;
-  lower_ = std::move(lower);
-  upper_ = std::move(upper);
-  gap_ = Gap::kNone;
-  prefix_bound_ = ends_in_range_ = false;
+  scan_.index = &index;
+  scan_.lower = std::move(lower);
+  scan_.upper = std::move(upper);
+  scan_.gap = Gap::kNone;
+  scan_.is_of_prefix = scan_.ends_in_range = false;
   ahead_.clear();
-  return open_cursor(index, lower_, !upper_.empty(), upper_);
+  return open_cursor(index, scan_.lower, !scan_.upper.empty(), scan_.upper);
 }
 
 int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_upper,
@@ -44,26 +44,26 @@ int ha_shale::open_cursor(const Index &index, std::string_view lower, bool has_u
   Trx *trx = this->trx();
   if (int error = note(trx->get(&txn))) return tell_server(ha_thd(), error);
   if (int error = begin_plain_read(trx)) return error;
-  scan_trx_ = trx;
-  scan_of_ = trx->ended();
-  scan_actions_ = trx->actions_on(shared_.get());
-  int error = note(cursor_.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true,
-                                 skips_locked_));
+  scan_.trx = trx;
+  scan_.of = trx->ended();
+  scan_.actions = trx->actions_on(shared_.get());
+  int error = note(scan_.cursor.begin(txn, index.tree, lock_mode(), lower, has_upper, upper, true,
+                                 asked_.skips_locked));
   // As InnoDB: not in other indexes.
-  if (error == 0 && semi_ != Semi::kNo && is_primary(index)) cursor_.peek_locked(true);
+  if (error == 0 && semi_ != Semi::kNo && is_primary(index)) scan_.cursor.peek_locked(true);
   return tell_server(ha_thd(), error);
 }
 
 // Fills `buf` from the row of the primary key's entry; blobs point into a copy that lives until the
 // next row is read.
 int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_view value) {
-  if (current_primary_.data() != key.data()) copy_key(key, &current_primary_);
-  if (table->s->blob_fields != 0 && value.data() != row_.data()) {
-    row_.assign(value);
-    value = row_;
+  if (last_.primary.data() != key.data()) copy_key(key, &last_.primary);
+  if (table->s->blob_fields != 0 && value.data() != last_.value.data()) {
+    last_.value.assign(value);
+    value = last_.value;
   }
-  const MY_BITMAP *wanted = read_whole_rows_ || reads_base_ ? nullptr : table->read_set;
-  if (rows_->unpack(current_primary_, value, wanted, buf)) return 0;
+  const MY_BITMAP *wanted = asked_.whole_rows || asked_.base_columns ? nullptr : table->read_set;
+  if (rows_->unpack(last_.primary, value, wanted, buf)) return 0;
   return failed(kErrDamagedRow, "a row of table " + shared_->path +
                                     " is damaged; CHECK TABLE says which");
 }
@@ -76,14 +76,14 @@ int ha_shale::get_value(const Index &index, std::string_view key, int missing,
   Trx *trx = this->trx();
   if (int error = note(trx->get(&txn))) return error;
   if (int error = begin_plain_read(trx)) return error;
-  if (skips_locked_) {
+  if (asked_.skips_locked) {
     if (int error = note(trx->wait_for_locks(0))) return error;
   }
   const void *found = nullptr;
   size_t length = 0;
   int error = consume_error(
       shale_txn_read(txn, index.tree, lock_mode(), key.data(), key.size(), &found, &length));
-  if (skips_locked_) {
+  if (asked_.skips_locked) {
     // Another's row is as if it were not there.
     if (error == HA_ERR_LOCK_WAIT_TIMEOUT) error = missing;
     if (int other = note(trx->wait_for_locks(settings::lock_wait_millis(ha_thd())))) return other;
@@ -95,7 +95,7 @@ int ha_shale::get_value(const Index &index, std::string_view key, int missing,
     return missing;
   }
   *value = {static_cast<const char *>(found), length};
-  row_actions_ = trx->actions_on(shared_.get());
+  last_.actions = trx->actions_on(shared_.get());
   note_locked(index, key);
   return 0;
 }
@@ -112,47 +112,49 @@ int ha_shale::read_by_entry(const Index &index, std::string_view key, uchar *buf
   bool skip = false;
   if (int error = get_value(index, key, missing, &value)) return error;
   // A condition on the entry may read other rows.
-  entry_.assign(value);
-  if (int error = decode_entry(index, buf, key, entry_, &primary_key, &skip)) return error;
+  last_.entry.assign(value);
+  if (int error = decode_entry(index, buf, key, last_.entry, &primary_key, &skip)) return error;
   if (skip) {
     // The row of an entry that does not match is not the one that was read before.
-    locked_row_.index = nullptr;
+    last_.locked_row.index = nullptr;
     unlock_row();
     return missing;
   }
-  current_primary_.assign(primary_key);
-  int error = read_entry_row(index, buf, skips_locked_ ? missing : HA_ERR_CRASHED_ON_USAGE);
+  last_.primary.assign(primary_key);
+  int error = read_entry_row(index, buf, asked_.skips_locked ? missing : HA_ERR_CRASHED_ON_USAGE);
   return error == HA_ERR_CRASHED_ON_USAGE ? entry_without_row(index) : error;
 }
 
-// Reads the row of an entry, whose primary key is current_primary_, if the entry is not enough.
+// Reads the row of an entry, whose primary key is last_.primary, if the entry is not enough.
 int ha_shale::read_entry_row(const Index &index, uchar *buf, int missing) {
   if (is_enough(index)) return 0;
-  reads_base_ = computes(index, buf);
-  int error = read_by_primary(current_primary_, buf, missing);
-  reads_base_ = false;
+  asked_.base_columns = computes(index, buf);
+  int error = read_by_primary(last_.primary, buf, missing);
+  asked_.base_columns = false;
   return error != 0 ? error : compute(index, buf);
 }
 
 // Fills `buf` from where the cursor is; `skip` if that row is not to be shown.
 int ha_shale::fill_row(uchar *buf, bool *skip) {
-  const Index &index = *scanned_;
-  std::string_view value = cursor_.value();
+  const Index &index = *scan_.index;
+  std::string_view value = scan_.cursor.value();
   *skip = false;
   if (is_primary(index)) {
-    row_actions_ = scan_actions_;
-    if (cursor_.is_only_shown()) {
+    last_.actions = scan_.actions;
+    if (scan_.cursor.is_only_shown()) {
       semi_ = Semi::kDid;
     } else {
-      note_locked(index, cursor_.key());
+      note_locked(index, scan_.cursor.key());
     }
-    return fill_from_primary(buf, cursor_.key(), value);
+    return fill_from_primary(buf, scan_.cursor.key(), value);
   }
   std::string_view primary_key;
-  note_locked(index, cursor_.key());
-  if (int error = decode_entry(index, buf, cursor_.key(), value, &primary_key, skip)) return error;
+  note_locked(index, scan_.cursor.key());
+  if (int error = decode_entry(index, buf, scan_.cursor.key(), value, &primary_key, skip)) {
+    return error;
+  }
   if (*skip) return 0;
-  current_primary_.assign(primary_key);
+  last_.primary.assign(primary_key);
   int error = read_entry_row(index, buf, HA_ERR_KEY_NOT_FOUND);
   return error == HA_ERR_KEY_NOT_FOUND ? row_is_missing(index, skip) : error;
 }
@@ -162,7 +164,7 @@ int ha_shale::fill_row(uchar *buf, bool *skip) {
 // beginning only, to compare rows of partitions or to make a position of the primary key. Who locks
 // a row for writing locks it where all others do, whichever index they come by.
 bool ha_shale::is_enough(const Index &index) const {
-  if (!keyread_only_ || lock_mode() == SHALE_LOCK_EXCLUSIVE) return false;
+  if (!asked_.keys_only || lock_mode() == SHALE_LOCK_EXCLUSIVE) return false;
   const my_bitmap_map *wanted = table->read_set->bitmap;
   for (size_t word = 0; word < index.beginnings.size(); word++) {
     if ((wanted[word] & index.beginnings[word]) != 0) return false;
@@ -178,7 +180,7 @@ bool ha_shale::has_beginnings(const Index &index) const {
 // Columns that are in no row are computed by the server, but neither in a read of an index alone
 // nor in a buffer of its own, where rows of partitions are compared by them.
 bool ha_shale::computes(const Index &index, const uchar *buf) const {
-  return index.computed && (keyread_only_ || buf != table->record[0]);
+  return index.computed && (asked_.keys_only || buf != table->record[0]);
 }
 
 // Computes the virtual columns of record[0]. A value that is cut was so when the row was written,
@@ -199,19 +201,20 @@ int ha_shale::compute_quietly() {
 int ha_shale::compute(const Index &index, uchar *buf) {
   if (!computes(index, buf)) return 0;
   uchar *record = table->record[0];
-  const bool alone = keyread_only_, aside = buf != record;
+  const bool alone = asked_.keys_only, aside = buf != record;
   if (alone) ha_end_keyread();
   if (aside) table->move_fields(table->field, buf, record);
   int error = compute_quietly();
-  computed_.clear();
-  computed_.reserve(table->s->blob_fields);
+  last_.computed.clear();
+  last_.computed.reserve(table->s->blob_fields);
   for (Field **field = table->vfield; *field != nullptr; field++) {
     bool is_blob = ((*field)->flags & BLOB_FLAG) != 0 && !(*field)->stored_in_db();
     if (!is_blob) continue;
     // The column's own memory is of one row only.
     auto *blob = static_cast<Field_blob *>(*field);
-    computed_.emplace_back(reinterpret_cast<const char *>(blob->get_ptr()), blob->get_length());
-    blob->set_ptr(blob->get_length(), reinterpret_cast<uchar *>(&computed_.back()[0]));
+    const char *bytes = reinterpret_cast<const char *>(blob->get_ptr());
+    last_.computed.emplace_back(bytes, blob->get_length());
+    blob->set_ptr(blob->get_length(), reinterpret_cast<uchar *>(&last_.computed.back()[0]));
   }
   if (aside) table->move_fields(table->field, record, buf);
   if (alone) ha_start_keyread(index.number);
@@ -225,7 +228,7 @@ int ha_shale::decode_entry(const Index &index, uchar *buf, std::string_view key,
   bool good = index.codec->primary_of(key, value, primary_key);
   bool conditional = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == index.number;
   bool by_join = ranges_.together && mrr_funcs.skip_index_tuple != nullptr;
-  if (good && (conditional || by_join || checks_period_ || is_enough(index))) {
+  if (good && (conditional || by_join || asked_.checks_period || is_enough(index))) {
     good = index.codec->unpack(key, value, buf);
   }
   if (!good) {
@@ -234,7 +237,7 @@ int ha_shale::decode_entry(const Index &index, uchar *buf, std::string_view key,
                                       shared_->path + " is damaged");
   }
   *skip = false;
-  if (may_be_outdated_) {
+  if (scan_.may_be_outdated) {
     if (int error = is_outdated(index, key, *primary_key, skip)) return error;
     if (*skip) return 0;
   }
@@ -281,7 +284,7 @@ int ha_shale::entry_without_row(const Index &index) {
 }
 
 int ha_shale::row_is_missing(const Index &index, bool *skip) {
-  if (!trx()->wrote() && !skips_locked_) return entry_without_row(index);
+  if (!trx()->wrote() && !asked_.skips_locked) return entry_without_row(index);
   // The transaction has deleted the row since the scan began, or another has locked it.
   *skip = true;
   return 0;
@@ -290,41 +293,41 @@ int ha_shale::row_is_missing(const Index &index, bool *skip) {
 // HANDLER holds a scan from one transaction to the next: it goes on after the row that it was at.
 // One that locks begins there, so as not to lock what it has passed.
 int ha_shale::resume_scan(shale_txn *txn, bool backward, bool *found) {
-  std::string at(cursor_.key());
+  std::string at(scan_.cursor.key());
   *found = false;
   if (at.empty()) return 0;
   bool locks = lock_mode() != SHALE_LOCK_NONE;
-  const bool bound = prefix_bound_, ends = ends_in_range_;
-  std::string lower = locks && !backward ? at : lower_;
-  std::string upper = locks && backward ? at : upper_;
-  if (int error = begin_scan(*scanned_, std::move(lower), std::move(upper))) return error;
-  prefix_bound_ = bound;
-  ends_in_range_ = ends;
-  return note(cursor_.step_from(txn, at, backward, found));
+  const bool bound = scan_.is_of_prefix, ends = scan_.ends_in_range;
+  std::string lower = locks && !backward ? at : scan_.lower;
+  std::string upper = locks && backward ? at : scan_.upper;
+  if (int error = begin_scan(*scan_.index, std::move(lower), std::move(upper))) return error;
+  scan_.is_of_prefix = bound;
+  scan_.ends_in_range = ends;
+  return note(scan_.cursor.step_from(txn, at, backward, found));
 }
 
 // A scan shows what was there when it began. It begins anew after its transaction has ended, and
 // after an action of a foreign key has changed rows of the table.
 bool ha_shale::is_scan_current() const {
-  return scan_of_ == scan_trx_->ended() &&
-         scan_actions_ == scan_trx_->actions_on(shared_.get());
+  return scan_.of == scan_.trx->ended() &&
+         scan_.actions == scan_.trx->actions_on(shared_.get());
 }
 
 int ha_shale::step(uchar *buf, bool backward) {
   if (ahead_.most != 0 && !backward) return step_ahead(buf);
-  if (scan_trx_ == nullptr) return HA_ERR_END_OF_FILE;
+  if (scan_.trx == nullptr) return HA_ERR_END_OF_FILE;
   shale_txn *txn = nullptr;
-  if (int error = note(scan_trx_->get(&txn))) return error;
+  if (int error = note(scan_.trx->get(&txn))) return error;
   for (;;) {
     bool found = false, skip = false;
     int error = 0;
     if (semi_ == Semi::kDid) {
       // The row that was only shown matches.
       semi_ = Semi::kTry;
-      error = note(cursor_.lock_row(txn, &found));
+      error = note(scan_.cursor.lock_row(txn, &found));
       if (error == 0 && !found) continue;
     } else {
-      error = is_scan_current() ? note(cursor_.step(txn, backward, &found))
+      error = is_scan_current() ? note(scan_.cursor.step(txn, backward, &found))
                                 : resume_scan(txn, backward, &found);
     }
     forget_locked();
@@ -343,9 +346,8 @@ int ha_shale::finish_read(int error, uchar *) {
 }
 
 int ha_shale::rnd_init(bool scan) {
-  whole_scan_ = scan;
   end_scan();
-  sequence_was_read_ = false;
+  scan_.has_shown_sequence = false;
   if (is_sequence()) return 0;
   if (!scan) try_semi_consistent_read(false);
   if (!scan) return 0;
@@ -354,14 +356,14 @@ int ha_shale::rnd_init(bool scan) {
 
 int ha_shale::rnd_end() {
   end_scan();
-  scanned_ = nullptr;
+  scan_.index = nullptr;
   return 0;
 }
 
 int ha_shale::rnd_next(uchar *buf) {
   if (is_sequence()) {
-    if (sequence_was_read_) return HA_ERR_END_OF_FILE;
-    sequence_was_read_ = true;
+    if (scan_.has_shown_sequence) return HA_ERR_END_OF_FILE;
+    scan_.has_shown_sequence = true;
     return read_sequence(buf);
   }
   return finish_read(step(buf, false), buf);
@@ -378,34 +380,34 @@ void ha_shale::set_ref(std::string_view primary_key, uchar *to) const {
 }
 
 void ha_shale::position(const uchar *record) {
-  if (shared_->def->hidden_key) return set_ref(current_primary_, ref);
-  key_.clear();
-  primary().codec->pack_columns(record, &key_);
-  set_ref(key_, ref);
+  if (shared_->def->hidden_key) return set_ref(last_.primary, ref);
+  scan_.key.clear();
+  primary().codec->pack_columns(record, &scan_.key);
+  set_ref(scan_.key, ref);
 }
 
 int ha_shale::rnd_pos(uchar *buf, uchar *pos) {
   if (is_sequence()) return read_sequence(buf);
   const char *from = reinterpret_cast<const char *>(pos);
-  current_primary_.assign(from, std::min<size_t>(uint2korr(pos + ref_length - 2), ref_length - 2));
-  bool keyread = keyread_only_;
-  keyread_only_ = false;
+  last_.primary.assign(from, std::min<size_t>(uint2korr(pos + ref_length - 2), ref_length - 2));
+  bool keyread = asked_.keys_only;
+  asked_.keys_only = false;
   forget_locked();
-  int error = read_by_primary(current_primary_, buf, HA_ERR_KEY_NOT_FOUND);
-  keyread_only_ = keyread;
+  int error = read_by_primary(last_.primary, buf, HA_ERR_KEY_NOT_FOUND);
+  asked_.keys_only = keyread;
   return finish_read(error, buf);
 }
 
 int ha_shale::index_init(uint index, bool) {
   active_index = index;
   end_scan();
-  scanned_ = nullptr;
+  scan_.index = nullptr;
   return 0;
 }
 
 int ha_shale::index_end() {
   end_scan();
-  scanned_ = nullptr;
+  scan_.index = nullptr;
   active_index = MAX_KEY;
   return 0;
 }
@@ -414,43 +416,43 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
                              enum ha_rkey_function how) {
   const Index &index = of_number(active_index);
   const KEY &key_info = table->key_info[active_index];
-  bool in_range = has_range_end_;
-  has_range_end_ = false;
+  bool in_range = asked_.has_range_end;
+  asked_.has_range_end = false;
   if (key == nullptr) return index_first(buf);
-  key_.clear();
-  index.codec->pack_tuple(key, parts, &key_);
+  scan_.key.clear();
+  index.codec->pack_tuple(key, parts, &scan_.key);
   key_part_map whole = (key_part_map(1) << key_info.user_defined_key_parts) - 1;
   if (how == HA_READ_KEY_EXACT && index.unique && (parts & whole) == whole &&
       !has_null(key_info, key, parts)) {
     end_scan();
-    scanned_ = nullptr;
+    scan_.index = nullptr;
     if (parts != whole) {
-      key_.clear();
-      index.codec->pack_tuple(key, whole, &key_);
+      scan_.key.clear();
+      index.codec->pack_tuple(key, whole, &scan_.key);
     }
     forget_locked();
-    lower_ = upper_ = key_;
-    if (!next_after_prefix(&upper_)) upper_.clear();
-    int error = is_primary(index) ? read_by_primary(lower_, buf, HA_ERR_KEY_NOT_FOUND)
-                                  : read_by_entry(index, lower_, buf, HA_ERR_KEY_NOT_FOUND);
+    scan_.lower = scan_.upper = scan_.key;
+    if (!next_after_prefix(&scan_.upper)) scan_.upper.clear();
+    int error = is_primary(index) ? read_by_primary(scan_.lower, buf, HA_ERR_KEY_NOT_FOUND)
+                                  : read_by_entry(index, scan_.lower, buf, HA_ERR_KEY_NOT_FOUND);
     // Where an index_next would go on, or an index_prev.
-    scanned_ = &index;
-    gap_ = error == 0 ? Gap::kNone : Gap::kLower;
+    scan_.index = &index;
+    scan_.gap = error == 0 ? Gap::kNone : Gap::kLower;
     return finish_read(error, buf);
   }
-  Search search = search_of(key_, how);
+  Search search = search_of(scan_.key, how);
   if (int error = begin_check(index, buf, key, how, &search)) return finish_read(error, buf);
   if (!search.possible) {
     // The place is the end of the index.
     end_scan();
-    scanned_ = &index;
-    upper_.clear();
-    gap_ = Gap::kUpper;
+    scan_.index = &index;
+    scan_.upper.clear();
+    scan_.gap = Gap::kUpper;
     return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
   }
   bool ends_in_range = in_range && !search.exact && !search.backward;
   if (ends_in_range) {
-    search.upper = range_end_;
+    search.upper = asked_.range_end;
     search.has_upper = true;
     if (search.lower >= search.upper) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
   }
@@ -458,16 +460,16 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
   if (int error = begin_scan(index, std::move(search.lower), std::move(search.upper))) {
     return finish_read(error, buf);
   }
-  prefix_bound_ = search.exact;
-  ends_in_range_ = ends_in_range;
-  if ((search.exact || in_server_range_) && !search.backward) read_ahead();
+  scan_.is_of_prefix = search.exact;
+  scan_.ends_in_range = ends_in_range;
+  if ((search.exact || asked_.in_range) && !search.backward) read_ahead();
   int error = first_step(buf, search.backward);
   return finish_read(error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error, buf);
 }
 
 int ha_shale::first_step(uchar *buf, bool backward) {
   int error = step(buf, backward);
-  if (error == HA_ERR_END_OF_FILE) gap_ = backward ? Gap::kLower : Gap::kUpper;
+  if (error == HA_ERR_END_OF_FILE) scan_.gap = backward ? Gap::kLower : Gap::kUpper;
   return error;
 }
 
@@ -475,22 +477,22 @@ int ha_shale::first_step(uchar *buf, bool backward) {
 // exact search come the rows beyond the equal ones, after a search in vain those around the place
 // where the row would be, and after the last row, backward, the last.
 int ha_shale::move(uchar *buf, bool backward) {
-  if (scanned_ == nullptr) return HA_ERR_END_OF_FILE;
+  if (scan_.index == nullptr) return HA_ERR_END_OF_FILE;
   const Gap side = backward ? Gap::kLower : Gap::kUpper;
-  if (gap_ == Gap::kNone && ahead_.most != 0 && backward) {
+  if (scan_.gap == Gap::kNone && ahead_.most != 0 && backward) {
     std::string to = ahead_.key;
-    if (int error = begin_scan(*scanned_, {}, std::move(to))) return error;
+    if (int error = begin_scan(*scan_.index, {}, std::move(to))) return error;
   }
-  if (gap_ == Gap::kNone) {
-    int error = cursor_.begun() ? step(buf, backward) : HA_ERR_END_OF_FILE;
-    if (error != HA_ERR_END_OF_FILE || ends_in_range_) return error;
-    gap_ = side;
+  if (scan_.gap == Gap::kNone) {
+    int error = scan_.cursor.begun() ? step(buf, backward) : HA_ERR_END_OF_FILE;
+    if (error != HA_ERR_END_OF_FILE || scan_.ends_in_range) return error;
+    scan_.gap = side;
   }
-  std::string from = gap_ == Gap::kLower ? lower_ : upper_;
+  std::string from = scan_.gap == Gap::kLower ? scan_.lower : scan_.upper;
   // The end of the index.
-  if (gap_ == side && from.empty()) return HA_ERR_END_OF_FILE;
+  if (scan_.gap == side && from.empty()) return HA_ERR_END_OF_FILE;
   std::string lower = backward ? std::string() : from, upper = backward ? from : std::string();
-  if (int error = begin_scan(*scanned_, std::move(lower), std::move(upper))) return error;
+  if (int error = begin_scan(*scan_.index, std::move(lower), std::move(upper))) return error;
   return first_step(buf, backward);
 }
 
@@ -500,17 +502,19 @@ int ha_shale::index_prev(uchar *buf) { return finish_read(move(buf, true), buf);
 
 // Of an exact search: the scan is of the equal rows only.
 int ha_shale::index_next_same(uchar *buf, const uchar *key, uint length) {
-  if (!prefix_bound_ && cursor_.begun()) return handler::index_next_same(buf, key, length);
-  if (gap_ != Gap::kNone || !cursor_.begun()) return finish_read(HA_ERR_END_OF_FILE, buf);
+  if (!scan_.is_of_prefix && scan_.cursor.begun()) {
+    return handler::index_next_same(buf, key, length);
+  }
+  if (scan_.gap != Gap::kNone || !scan_.cursor.begun()) return finish_read(HA_ERR_END_OF_FILE, buf);
   return finish_read(first_step(buf, false), buf);
 }
 
 int ha_shale::index_first(uchar *buf) {
-  bool bounded = has_range_end_;
-  has_range_end_ = false;
-  int error = begin_scan(of_number(active_index), {}, bounded ? range_end_ : std::string());
-  ends_in_range_ = bounded;
-  if (error == 0 && in_server_range_) read_ahead();
+  bool bounded = asked_.has_range_end;
+  asked_.has_range_end = false;
+  int error = begin_scan(of_number(active_index), {}, bounded ? asked_.range_end : std::string());
+  scan_.ends_in_range = bounded;
+  if (error == 0 && asked_.in_range) read_ahead();
   return finish_read(error != 0 ? error : first_step(buf, false), buf);
 }
 
@@ -522,15 +526,15 @@ int ha_shale::index_last(uchar *buf) {
 // The end of the range bounds the scan, so that it neither reads nor locks beyond.
 int ha_shale::read_range_first(const key_range *start, const key_range *end, bool eq_range,
                                bool sorted) {
-  has_range_end_ = false;
+  asked_.has_range_end = false;
   if (end != nullptr && !eq_range) {
-    range_end_.clear();
-    of_number(active_index).codec->pack_tuple(end->key, end->keypart_map, &range_end_);
-    has_range_end_ = end->flag == HA_READ_BEFORE_KEY || next_after_prefix(&range_end_);
+    asked_.range_end.clear();
+    of_number(active_index).codec->pack_tuple(end->key, end->keypart_map, &asked_.range_end);
+    asked_.has_range_end = end->flag == HA_READ_BEFORE_KEY || next_after_prefix(&asked_.range_end);
   }
-  in_server_range_ = true;
+  asked_.in_range = true;
   int error = handler::read_range_first(start, end, eq_range, sorted);
-  has_range_end_ = in_server_range_ = false;
+  asked_.has_range_end = asked_.in_range = false;
   return error;
 }
 
@@ -545,7 +549,7 @@ Item *ha_shale::idx_cond_push(uint index, Item *condition) {
 
 void ha_shale::note_locked(const Index &index, std::string_view key) {
   if (lock_mode() == SHALE_LOCK_NONE || !trx()->read_committed()) return;
-  Locked &locked = is_primary(index) ? locked_row_ : locked_entry_;
+  LastRow::Locked &locked = is_primary(index) ? last_.locked_row : last_.locked_entry;
   locked.index = &index;
   locked.key.assign(key);
 }
@@ -555,7 +559,7 @@ void ha_shale::note_locked(const Index &index, std::string_view key) {
 void ha_shale::unlock_row() {
   // It was not locked.
   if (semi_ == Semi::kDid) semi_ = Semi::kTry;
-  for (Locked *locked : {&locked_row_, &locked_entry_}) {
+  for (LastRow::Locked *locked : {&last_.locked_row, &last_.locked_entry}) {
     if (locked->index != nullptr) trx()->unlock(locked->index->tree, locked->key);
   }
   forget_locked();
@@ -563,5 +567,5 @@ void ha_shale::unlock_row() {
 
 void ha_shale::try_semi_consistent_read(bool yes) {
   semi_ = yes && thd_tx_isolation(ha_thd()) <= ISO_READ_COMMITTED ? Semi::kTry : Semi::kNo;
-  if (semi_ == Semi::kNo) cursor_.peek_locked(false);
+  if (semi_ == Semi::kNo) scan_.cursor.peek_locked(false);
 }

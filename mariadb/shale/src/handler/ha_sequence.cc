@@ -28,9 +28,9 @@ int ha_shale::read_sequence(uchar *buf) {
   if (error != nullptr) return consume_error(error);
   if (found == nullptr) return HA_ERR_END_OF_FILE;
   BytesHandle row(found);
-  row_.assign(view_of(row));
-  current_primary_.assign(kSequenceKey);
-  if (rows_->unpack(current_primary_, row_, nullptr, buf)) return 0;
+  last_.value.assign(view_of(row));
+  last_.primary.assign(kSequenceKey);
+  if (rows_->unpack(last_.primary, last_.value, nullptr, buf)) return 0;
   return failed(kErrDamagedRow, "the row of sequence " + shared_->path + " is damaged: restore it"
                                 " from a backup");
 }

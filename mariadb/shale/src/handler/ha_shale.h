@@ -169,6 +169,51 @@ class ha_shale final : public handler {
     bool by_server = false;  // between external_lock and its end
   };
 
+  // How the server wants rows to be read.
+  struct Asked {
+    bool skips_locked = false;   // SKIP LOCKED
+    bool whole_rows = false;     // for writers: the whole row is needed to write it anew
+    bool keys_only = false;      // what an entry of the index has
+    bool base_columns = false;   // all columns are read: others are computed of them
+    bool checks_period = false;  // the search is the server's, for a row that is in the way
+    bool in_range = false;       // index_read_map is called by read_range_first,
+    bool has_range_end = false;  // which has told the end
+    std::string range_end;
+  };
+
+  // Where an index is read on after no row was found: at a bound of the scan.
+  enum class Gap { kNone, kLower, kUpper };
+  struct Scan {
+    shale_sql::Cursor cursor;
+    const Index *index = nullptr;
+    // The connection's, while there is a scan, and which of its transactions the scan is of.
+    shale_sql::Trx *trx = nullptr;
+    uint64_t of = 0;
+    uint64_t actions = 0;  // of foreign keys, as of its begin
+    std::string lower, upper;
+    std::string key;                 // that was searched, or is searched next
+    bool is_of_prefix = false;       // of the rows that begin with a prefix
+    bool ends_in_range = false;      // it ends where the server's range does
+    bool may_be_outdated = false;    // what a plain read finds in an index
+    bool has_shown_sequence = false;  // the one row
+    Gap gap = Gap::kNone;
+  };
+
+  // The row last read. Long values of the record point into it.
+  struct LastRow {
+    uint64_t actions = 0;  // of foreign keys, as of then
+    std::string primary;
+    std::string value;
+    std::string entry;                  // the value of the entry of an index, read by its key
+    std::vector<std::string> computed;  // long values that are in no row
+    // What it has locked, for unlock_row: in the primary index, and in another one.
+    struct Locked {
+      const Index *index = nullptr;
+      std::string key;
+    };
+    Locked locked_row, locked_entry;
+  };
+
   int open_indexes();
   const Index &primary() const { return indexes_[0]; }
   const Index &of_number(uint number) const { return indexes_[places_[number]]; }
@@ -203,7 +248,7 @@ class ha_shale final : public handler {
   int finish_read(int error, uchar *buf);
   void set_ref(std::string_view primary_key, uchar *to) const;
   void note_locked(const Index &index, std::string_view key);
-  void forget_locked() { locked_row_.index = locked_entry_.index = nullptr; }
+  void forget_locked() { last_.locked_row.index = last_.locked_entry.index = nullptr; }
 
   // Reading ahead (ha_ahead)
   struct RowAhead {
@@ -226,8 +271,8 @@ class ha_shale final : public handler {
   bool reads_plainly();
   void read_ahead();
   void end_scan() {
-    cursor_.end();
-    scan_trx_ = nullptr;
+    scan_.cursor.end();
+    scan_.trx = nullptr;
     ahead_.clear();
     ranges_ = Ranges();
   }
@@ -441,42 +486,11 @@ class ha_shale final : public handler {
   std::unique_ptr<shale_sql::RowCodec> rows_;
 
   Locking locking_;
-  bool skips_locked_ = false;   // SKIP LOCKED
-  bool read_whole_rows_ = false;  // for writers: the whole row is needed to write it anew
-  bool keyread_only_ = false;
-  bool checks_period_ = false;  // the search is the server's, for a row that is in the way
-  bool may_be_outdated_ = false;  // what a plain read finds in an index
-
-  shale_sql::Cursor cursor_;
+  Asked asked_;
+  Scan scan_;
   Ahead ahead_;
   Ranges ranges_;
-  const Index *scanned_ = nullptr;
-  bool whole_scan_ = false;       // rnd_next rather than an index
-  bool sequence_was_read_ = false;  // the scan has shown the one row
-  // The connection's, while there is a scan, and which of its transactions the scan is of.
-  shale_sql::Trx *scan_trx_ = nullptr;
-  uint64_t scan_of_ = 0;
-  uint64_t scan_actions_ = 0, row_actions_ = 0;  // as of the scan's begin, and the row last read
-  bool prefix_bound_ = false;     // the scan is of the rows equal to a prefix
-  bool ends_in_range_ = false;    // the scan ends where the server's range does
-  std::string upper_, lower_, key_;
-  // Where an index is read on after no row was found: at a bound of the scan.
-  enum class Gap { kNone, kLower, kUpper };
-  Gap gap_ = Gap::kNone;
-  bool in_server_range_ = false;  // index_read_map is called by read_range_first
-  bool has_range_end_ = false;    // of read_range_first, for index_read_map
-  std::string range_end_;
-  std::string current_primary_;   // of the row last read
-  std::string row_;               // its value: blobs point into it
-  std::string entry_;             // the value of the entry of an index last read by its key
-  bool reads_base_ = false;       // all columns are read: others are computed of them
-  std::vector<std::string> computed_;  // blobs that are in no row
-  // What the row last read has locked, for unlock_row: in the primary index, and in another one.
-  struct Locked {
-    const Index *index = nullptr;
-    std::string key;
-  };
-  Locked locked_row_, locked_entry_;
+  LastRow last_;
   // UPDATE at READ COMMITTED: rows that others have locked are shown as they were committed, and
   // locked only if they match.
   enum class Semi : uint8_t { kNo, kTry, kDid };

@@ -63,14 +63,14 @@ int ha_shale::lock_place(const Index &index, std::string_view place) {
 // Before a search: locks the place if it is such a look-up, and bounds it to rows of that place.
 int ha_shale::begin_check(const Index &index, const uchar *buf, const uchar *tuple,
                           enum ha_rkey_function how, Search *search) {
-  checks_period_ = false;
+  asked_.checks_period = false;
   if (index.number == MAX_KEY || lock_mode() != SHALE_LOCK_EXCLUSIVE) return 0;
   const KEY &key = table->key_info[index.number];
   std::string place;
   bool of_hash = is_hash(key) && search->exact;
   if (of_hash) place = search->lower;
-  if (!of_hash && (!is_period(key) || how != HA_READ_AFTER_KEY || in_server_range_ ||
-                   !keyread_only_ || buf == table->record[0])) {
+  if (!of_hash && (!is_period(key) || how != HA_READ_AFTER_KEY || asked_.in_range ||
+                   !asked_.keys_only || buf == table->record[0])) {
     return 0;
   }
   if (!of_hash) {
@@ -79,8 +79,8 @@ int ha_shale::begin_check(const Index &index, const uchar *buf, const uchar *tup
     search->upper = place;
     search->has_upper = next_after_prefix(&search->upper);
     // A part of a column is not to be had from the index, and is compared.
-    checks_period_ = true;
-    if (!index.codec->covers()) keyread_only_ = false;
+    asked_.checks_period = true;
+    if (!index.codec->covers()) asked_.keys_only = false;
   }
   if (int error = lock_place(index, place)) return error;
   if (!search->possible || !search->has_upper) return 0;

@@ -179,7 +179,7 @@ int ha_shale::write_row(const uchar *buf) {
   if (error == 0 || (error == HA_ERR_FOUND_DUPP_KEY && counts_duplicates(ha_thd()))) {
     use_number(buf);
   }
-  if (error == 0 && shared_->def->hidden_key) current_primary_ = is_.primary;
+  if (error == 0 && shared_->def->hidden_key) last_.primary = is_.primary;
   if (error == 0) count_change(1);
   return tell_server(ha_thd(), error);
 }
@@ -228,7 +228,7 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
 // What an action of a foreign key has made of a row since it was read, in a function or a trigger
 // of the statement, is not overwritten.
 int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) {
-  if (row_actions_ == trx()->actions_on(shared_.get())) return 0;
+  if (last_.actions == trx()->actions_on(shared_.get())) return 0;
   std::string_view value;
   if (int error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &value)) return error;
   std::vector<uchar> is(table->s->reclength);
@@ -239,7 +239,7 @@ int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) 
 }
 
 int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
-  if (shared_->def->hidden_key) was_.primary = is_.primary = current_primary_;
+  if (shared_->def->hidden_key) was_.primary = is_.primary = last_.primary;
   pack_keys(old_row, &was_);
   pack_keys(new_row, &is_);
   // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
@@ -256,7 +256,7 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
 }
 
 int ha_shale::delete_row(const uchar *buf) {
-  if (shared_->def->hidden_key) was_.primary = current_primary_;
+  if (shared_->def->hidden_key) was_.primary = last_.primary;
   pack_keys(buf, &was_);
   int error = check_unchanged(was_.primary, buf);
   if (error == 0) error = begin_row();
