@@ -66,7 +66,7 @@ enum Task {
     },
     /// Run the tests with threads under ThreadSanitizer (needs a nightly toolchain)
     Tsan {
-        /// Only tests whose name contains one of these [default: the stress test, cache, memtable,
+        /// Only tests whose name contains one of these [default: stress, builds, cache, memtable,
         /// write]
         filters: Vec<String>,
     },

@@ -90,9 +90,12 @@ pub(crate) fn tsan(filters: &[String]) -> Outcome {
     command.env("RUSTFLAGS", "-Zsanitizer=thread");
     command.env("TSAN_OPTIONS", "halt_on_error=1");
     command.args(["test", "-Zbuild-std", "--target", target, "--target-dir", "target/tsan"]);
-    command.args(["-p", "shaledb", "--lib", "--test", "stress", "--"]);
+    command.env("SHALE_BUILDS", "1");
+    command.args(["-p", "shaledb", "--lib", "--test", "stress", "--test", "builds", "--"]);
     if filters.is_empty() {
-        command.args(["everything_at_once", "cache::", "memtable::", "write::"]);
+        let with_threads =
+            ["everything_at_once", "beside_writers", "cache::", "memtable::", "write::"];
+        command.args(with_threads);
     } else {
         command.args(filters);
     }

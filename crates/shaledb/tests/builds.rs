@@ -2,10 +2,12 @@
 //! after build. Under ThreadSanitizer by `cargo xtask tsan`.
 //!
 //! What holds: when a build has ended, its tree has what the source says; also after writers have
-//! gone on with it. A unique build fails if a writer makes a duplicate, and no writer ever does.
+//! gone on with it. A unique build fails if a writer makes a duplicate, and no writer ever does. A
+//! copy that follows the source in rounds (`Tree::track_changes`) has what the source says too.
 
-use shaledb::{Batch, BuildOptions, Config, Db, Error, OnlineBuild, Result, Tree, TreeConfig};
-use shaledb::{TransactionOptions, UniqueRow, WriteOptions, entry_of_row};
+use shaledb::entry_of_row;
+use shaledb::{Batch, BuildOptions, ChangeTracker, Config, Db, Error, OnlineBuild, Result, Tree};
+use shaledb::{ScanOptions, Snapshot, TransactionOptions, TreeConfig, UniqueRow, WriteOptions};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{RwLock, RwLockWriteGuard};
@@ -41,6 +43,8 @@ enum Index {
     /// The changes of a unique tree that is being built.
     Changes(Tree),
     Unique(Tree),
+    /// Which rows are changed.
+    Tracked(Tree),
 }
 
 impl Index {
@@ -51,6 +55,7 @@ impl Index {
             Index::Plain(tree) => Some((tree, [name, b"/", row].concat(), Vec::new())),
             Index::Changes(tree) => Some((tree, entry_of_row(name, row), row.to_vec())),
             Index::Unique(tree) => Some((tree, name.to_vec(), row.to_vec())),
+            Index::Tracked(tree) => Some((tree, row.to_vec(), Vec::new())),
         }
     }
 }
@@ -110,6 +115,10 @@ impl Writer {
         let index = world.index.read().unwrap();
         let (mut goes, mut comes) = (Vec::new(), Vec::new());
         for (key, name) in &change {
+            if let Index::Tracked(_) = *index {
+                comes.extend(index.entry(b"", key));
+                continue;
+            }
             goes.extend(self.names.get(key).and_then(|old| index.entry(old, key)));
             comes.extend(name.as_ref().and_then(|name| index.entry(name, key)));
         }
@@ -122,7 +131,11 @@ impl Writer {
                 }
             }
             goes.iter().try_for_each(|(tree, key, _)| txn.delete(tree, key))?;
-            comes.iter().try_for_each(|(tree, key, value)| txn.put(tree, key, value))?;
+            let tracked = matches!(*index, Index::Tracked(_));
+            comes.iter().try_for_each(|(tree, key, value)| match tracked {
+                true => txn.put_unlocked(tree, key, value),
+                false => txn.put(tree, key, value),
+            })?;
             if self.random(8) == 0 {
                 txn.rollback();
                 return Ok(());
@@ -254,6 +267,54 @@ impl World {
         self.check(self.index.write().unwrap(), true)
     }
 
+    /// Looks at the rows that were changed since the last round.
+    fn round(&self, tracker: &mut ChangeTracker, copy: &Tree, last: bool) -> Result<()> {
+        let copied = |key: &[u8], at: &Snapshot| -> Result<Option<Vec<u8>>> {
+            Ok(self.source.get_at(key, at)?.map(|name| [&name[..], b"/", key].concat()))
+        };
+        let round = tracker.begin_round(!last)?;
+        for key in round.keys() {
+            let key = key?;
+            let was = copied(&key, tracker.copied())?;
+            let is = copied(&key, round.snapshot())?;
+            if was != is {
+                was.iter().try_for_each(|was| copy.delete(was))?;
+                is.iter().try_for_each(|is| copy.put(is, b""))?;
+            }
+        }
+        tracker.end_round(round)
+    }
+
+    /// Copies the source as a plain index has it, and then follows it.
+    fn copy(&self) -> Result<()> {
+        let mut tracker = {
+            let mut index = self.index.write().unwrap();
+            let tracker = self.source.track_changes("changes", Duration::ZERO)?;
+            *index = Index::Tracked(tracker.tree().clone());
+            tracker
+        };
+        let copy = self.db.create_tree("index", TreeConfig::default())?;
+        self.wait_for_writes(100);
+        let at = ScanOptions { snapshot: Some(tracker.copied()), ..ScanOptions::default() };
+        for row in self.source.scan_with(at)? {
+            let (key, name) = row?;
+            copy.put(&[&name[..], b"/", &key[..]].concat(), b"")?;
+        }
+        for _ in 0..3 {
+            self.wait_for_writes(200);
+            self.round(&mut tracker, &copy, false)?;
+        }
+        let mut index = self.index.write().unwrap();
+        tracker.wait_for_writers(Duration::ZERO)?;
+        self.round(&mut tracker, &copy, true)?;
+        drop(tracker);
+        *index = Index::Plain(copy);
+        self.check(index, false)?;
+        // It is an index as any other from here on.
+        self.wait_for_writes(300);
+        self.check(self.index.write().unwrap(), true)
+    }
+
     /// A row that takes another's name fails the build, and nothing else.
     fn build_in_vain(&self) -> Result<()> {
         let mut build = self.begin(true)?;
@@ -304,6 +365,7 @@ fn trees_are_built_beside_writers_and_compactions() -> Result<()> {
         let built = (0..builds()).try_for_each(|_| {
             world.build(false)?;
             world.build(true)?;
+            world.copy()?;
             world.build_in_vain()
         });
         drop(ends);
