@@ -1,7 +1,7 @@
 // Definitions of tables as the bytes of their entries of the catalog.
 //
-// The first byte is the format's number. Definitions of format 1 do not say of their indexes whether
-// they are unique, nor what their parts are; those of formats 1 and 2 know of no row end.
+// The first byte is the format's number. Definitions of format 1 do not say of their indexes
+// whether they are unique, nor what their parts are; those of formats 1 and 2 know of no row end.
 #pragma once
 
 #include "codec/table_def.h"

@@ -111,9 +111,9 @@ int Reader::refuse(const ForeignKey &key, const char *with, const std::string &w
 
 // Without it rows of the past would be taken for parents.
 int Reader::refuse_unknown_history(const ForeignKey &key) const {
-  const std::string name = full_name_of(key.parent);
-  return refuse(key, "with ", "An earlier version of SHALE made the system-versioned table " + name +
-                                  "; read a row of it, and try again.");
+  const std::string why = "An earlier version of SHALE made the system-versioned table " +
+                          full_name_of(key.parent) + "; read a row of it, and try again.";
+  return refuse(key, "with ", why);
 }
 
 int Reader::take(const Foreign_key &from, ForeignKey *key) {

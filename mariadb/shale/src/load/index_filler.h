@@ -32,8 +32,8 @@ struct NewIndex {
 // those that others have changed meanwhile.
 class IndexFiller {
  public:
-  // Of rows in `source`, the tree of a table with these `counts`. `changed` is nullptr if there are no rounds: nobody writes, or writers
-  // write to the trees themselves.
+  // Of rows in `source`, the tree of a table with these `counts`. `changed` is nullptr if there are
+  // no rounds: nobody writes, or writers write to the trees themselves.
   IndexFiller(const Alteration &alteration, const shale_tree *source, const TableCounts &counts,
               std::vector<NewIndex> *indexes, std::shared_ptr<ChangedRows> changed);
 

@@ -137,8 +137,8 @@ uint64_t links_version() {
   return keys.any() ? 1 + keys.version() + engine().catalog.definitions() : 0;
 }
 
-// By the child's database and the name, as InnoDB goes through them: of several that refuse a row the
-// first is told.
+// By the child's database and the name, as InnoDB goes through them: of several that refuse a row
+// the first is told.
 static ForeignKeys::List in_order(ForeignKeys::List keys) {
   std::vector<std::pair<std::string, ForeignKeys::Shared>> sorted;
   for (ForeignKeys::Shared &key : keys) {

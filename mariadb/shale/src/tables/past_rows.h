@@ -1,5 +1,5 @@
-// Rows of the past of a system-versioned table, told from the current ones by an entry of one of its
-// indexes: as of InnoDB, they are nobody's parents or children.
+// Rows of the past of a system-versioned table, told from the current ones by an entry of one of
+// its indexes: as of InnoDB, they are nobody's parents or children.
 #pragma once
 
 #include "codec/table_def.h"

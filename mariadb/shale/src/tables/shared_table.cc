@@ -52,8 +52,7 @@ void complete(const std::string &path, TABLE *opened, TableDef *def) {
   }
   // Lost with the machine it is written again. If it cannot be written, the next start tries.
   if (Error error = engine().catalog.complete(path, *def)) {
-    log_note("what the definition says of the indexes of " + path + " are not in the catalog yet: " +
-             error.text());
+    log_note("what " + path + " says of its indexes is not in the catalog yet: " + error.text());
   }
 }
 
