@@ -131,7 +131,7 @@ class Interleaved:
         return theirs
 
     def other_victim(self, session: int, answers: list[list[Result] | None]) -> bool:
-        """Whether both sides have a deadlock, and have not given up the same sessions."""
+        """Whether both sides have a deadlock, and have not given up the same sessions, SHALE no more than InnoDB."""
         dead = [one is not None and one[-1].code == DEADLOCK for one in answers]
         waits = [one is None for one in answers]
         if dead[0] == dead[1] and waits[0] == waits[1]:
@@ -143,7 +143,7 @@ class Interleaved:
                 answer = self.settled(side, other) if other != session else None
                 if answer is not None and answer[-1].code == DEADLOCK:
                     given_up[-1].add(other)
-        return all(given_up) and given_up[0] != given_up[1]
+        return all(given_up) and given_up[0] != given_up[1] and len(given_up[0]) <= len(given_up[1])
 
     def note(self, step: Step, answer: list[Result]) -> None:
         if answer[-1].kind == "error":

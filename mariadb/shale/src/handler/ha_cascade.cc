@@ -79,8 +79,8 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
 // As the handler of the child: an outer level may be in the middle of one of its rows.
 int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, const uchar *is) {
   RowKeys was = std::move(was_), outer = std::move(is_);
-  std::string row;  // to which the records' long values point
-  row.swap(last_.value);
+  LastRow last;
+  last.swap(&last_);
   RowWrite write = std::move(row_write_);
   row_write_ = RowWrite();
   std::vector<Online::Change> building = std::move(online_.changes);
@@ -100,7 +100,7 @@ int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, co
   is_ = std::move(outer);
   row_write_ = std::move(write);
   online_.changes = std::move(building);
-  row.swap(last_.value);
+  last_.swap(&last);
   return error;
 }
 
@@ -119,6 +119,9 @@ int ha_shale::follow_rows(const Link &link, const std::string &key, TABLE *paren
     error = note(cursor.step(txn, false, &found));
     if (error != 0 || !found || !begins_with(cursor.key(), key)) return error;
     if (rows % kRowsBetweenLooks == 0 && thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+    bool past = false;
+    if (link.past.is_told_by_entries()) error = note(link.past.has(txn, cursor.key(), &past));
+    if (error != 0 || past) continue;
     std::string_view primary_key = cursor.key();
     if (!is_primary(index) &&
         !index.codec->primary_of(cursor.key(), cursor.value(), &primary_key)) {

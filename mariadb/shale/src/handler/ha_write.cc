@@ -188,6 +188,7 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
                          const RowKeys &is) {
   bool same_primary = was.primary == is.primary;
   const bool ends = references_ != nullptr && is_past(new_row);
+  const bool begins = references_ != nullptr && !ends && is_past(old_row);
   forget_parents();
   if (!same_primary) {
     row_write_.add(0, primary().tree, SHALE_ACTION_DELETE, was.primary);
@@ -203,9 +204,14 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
     const std::string &key = is.keys[place], &value = is.values[place];
     if (was.keys[place] == key) {
       if (was.values[place] == value) {
-        // Without a primary key an entry stays where a row becomes one of the past.
-        if (!ends) continue;
-        if (int error = check_children(place, was, old_row, new_row)) return error;
+        // Without a primary key an entry stays where a row becomes one of the past, or is one no
+        // more.
+        if (begins) {
+          if (int error = check_parents(place, is, new_row)) return error;
+        }
+        if (ends) {
+          if (int error = check_children(place, was, old_row, new_row)) return error;
+        }
         continue;
       }
       if (int error = check_parents(place, is, new_row)) return error;

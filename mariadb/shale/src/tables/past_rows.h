@@ -18,6 +18,8 @@ class PastRows {
 
   // False: the table keeps none.
   bool any() const { return where_ != Where::kNowhere; }
+  // Without reading a row.
+  bool is_told_by_entries() const { return where_ == Where::kInEntry; }
   // Whether an entry is of one. A row that has to be read for that is locked shared.
   Error has(shale_txn *txn, std::string_view key, bool *is_past) const;
   // What follows `columns` columns of the key in the one entry that is current; empty: there may be
