@@ -87,6 +87,45 @@ bool loses_column(const AlteredTable &table, const Side &side) {
   return false;
 }
 
+// The columns of the statement's list that become NULL where they were not.
+Columns become_nullable(const Alter_info *statement) {
+  Columns names;
+  List_iterator_fast<Create_field> all(const_cast<List<Create_field> &>(statement->create_list));
+  while (const Create_field *is = all++) {
+    if (is->field == nullptr || is->field->real_maybe_null()) continue;
+    if ((is->flags & NOT_NULL_FLAG) == 0) names.push_back(is->field->field_name.str);
+  }
+  return names;
+}
+
+// Under a strict mode a parent's column does not become NULL if ON UPDATE CASCADE would write that
+// to one that may not be NULL; CREATE TABLE looks at the same (Reader::cascades_null).
+bool would_cascade_null(const AlteredTable &table, const Side &parents) {
+  const Columns nullable = become_nullable(table.statement);
+  if (nullable.empty() || !table.thd->is_strict_mode()) return false;
+  for (const ForeignKeys::Shared &key : parents.keys) {
+    TableDef child;
+    const bool to_itself = key->child == table.path;
+    if (key->on_update != ForeignAction::kCascade) continue;
+    if (!to_itself && engine().catalog.read(key->child, &child)) continue;
+    const IndexDef *index = index_with(to_itself ? *table.was : child, key->columns);
+    for (size_t i = 0; index != nullptr && i < key->parent_columns.size(); i++) {
+      const std::string &column = key->parent_columns[i];
+      const bool changes = std::any_of(nullable.begin(), nullable.end(), [&](const auto &name) {
+        return same_name(name, column);
+      });
+      if (index->parts[i].nullable || !changes) continue;
+      std::string database, name;
+      names_of(key->child, &database, &name);
+      const std::string of_child = database + '.' + name;
+      my_error(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, MYF(0), column.c_str(), key->name.c_str(),
+               of_child.c_str());
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool refuses_to_alter(const AlteredTable &table, const Constraints &constraints) {
@@ -95,6 +134,7 @@ bool refuses_to_alter(const AlteredTable &table, const Constraints &constraints)
     const Side side = side_of(table, constraints, is_child);
     if (checks && loses_index(table, side)) return true;
     if (loses_column(table, side)) return true;
+    if (checks && !is_child && would_cascade_null(table, side)) return true;
   }
   return false;
 }

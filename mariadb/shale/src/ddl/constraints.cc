@@ -49,6 +49,17 @@ bool fits(const IndexDef &child, const IndexDef &parent, size_t columns) {
   return true;
 }
 
+// How many columns InnoDB counts of an index: with the primary key behind it. That has all columns.
+size_t columns_in_innodb(const TableDef &def, const IndexDef &index) {
+  if (&index == def.indexes.data()) return MAX_FIELDS;
+  size_t count = index.parts.size() + (def.hidden_key ? 1 : 0);
+  for (const PartDef &primary : def.indexes[0].parts) {
+    const auto same = [&](const PartDef &part) { return same_name(part.column, primary.column); };
+    count += std::none_of(index.parts.begin(), index.parts.end(), same);
+  }
+  return count;
+}
+
 class Reader {
  public:
   explicit Reader(const ConstraintTable &table) : table_(table) {
@@ -97,11 +108,18 @@ int Reader::refuse(const ForeignKey &key, const char *with, const std::string &w
   } else if (!key.columns.empty()) {
     which = " (" + list_of(key.columns, false) + ")";
   }
-  // A temporary table's path has another name.
-  const std::string name = table_.made == Made::kTable
-                               ? quoted_name(table_.form->s->db.str) + '.' +
-                                     quoted_name(table_.form->s->table_name.str)
-                               : full_name_of(table_.known_as);
+  std::string name;
+  if (table_.made != Made::kTable) {
+    name = full_name_of(table_.known_as);
+  } else {
+    // A temporary table's path has another name.
+    const TABLE_SHARE *share = table_.form->s;
+    // Of temporary tables InnoDB does not ask in which quotes the session has names.
+    const auto quoted = [&](const char *one) {
+      return table_.temporary ? '`' + std::string(one) + '`' : quoted_name(one);
+    };
+    name = quoted(share->db.str) + '.' + quoted(share->table_name.str);
+  }
   push_warning_printf(table_.thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN,
                       "%s  table %s %sforeign key%s constraint failed. %s",
                       table_.made == Made::kTable ? "Create" : "Alter", name.c_str(), with,
@@ -216,9 +234,9 @@ int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
   std::string why = "There is no index in the referenced table where the referenced columns appear"
                     " as the first columns.";
   for (const IndexDef &index : parent.indexes) {
-    if (index.parts.size() < key.parent_columns.size()) continue;
+    if (columns_in_innodb(parent, index) < key.parent_columns.size()) continue;
     size_t place = 0;
-    for (; place < key.parent_columns.size(); place++) {
+    for (; place < key.parent_columns.size() && place < index.parts.size(); place++) {
       const PartDef &part = index.parts[place];
       if (!part.whole) {
         why = kOnlyPrefix;
@@ -370,6 +388,7 @@ int Reader::keep(const ForeignKeys::Shared &key, Constraints *found) const {
     found->kept.push_back(key);
     return 0;
   }
+  if (takes_null(table_.thd, table_.statement, *key)) return HA_ERR_GENERIC;
   ForeignKeys::Shared now = key;
   if (int error = hold_parent(&now)) return error;
   ForeignKey copy = *now;
@@ -437,6 +456,21 @@ const Foreign_key *any_old(const Alter_info *statement) {
 
 int constraints_of(const ConstraintTable &table, Constraints *found) {
   return Reader(table).run(found);
+}
+
+bool takes_null(THD *thd, const Alter_info *statement, const ForeignKey &key) {
+  if (!sets_null(key) || !checks_foreign_keys(thd)) return false;
+  List_iterator_fast<Create_field> all(const_cast<List<Create_field> &>(statement->create_list));
+  while (const Create_field *is = all++) {
+    if (is->field == nullptr || !is->field->real_maybe_null()) continue;
+    if ((is->flags & NOT_NULL_FLAG) == 0) continue;
+    for (const std::string &column : key.columns) {
+      if (!same_name(column, is->field->field_name.str)) continue;
+      my_error(ER_FK_COLUMN_NOT_NULL, MYF(0), column.c_str(), key.name.c_str());
+      return true;
+    }
+  }
+  return false;
 }
 
 std::string known_path(THD *thd, const std::string &path, const Alter_info *statement) {

@@ -37,6 +37,9 @@ struct Constraints {
 // 0, or an error's number, after its warnings were pushed or the error itself.
 int constraints_of(const ConstraintTable &table, Constraints *found);
 
+// Whether a statement takes from the child what SET NULL would write; the error is told then.
+bool takes_null(THD *thd, const Alter_info *statement, const ForeignKey &key);
+
 // By which path others know a table that a statement writes at `path`: of a copy, that of the table
 // that is altered.
 std::string known_path(THD *thd, const std::string &path, const Alter_info *statement);

@@ -159,6 +159,9 @@ enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *alte
   if (plan.rebuild != nullptr &&
       changes_columns_of_keys({ha_thd(), info->alter_info, shared_->path, shared_->def.get(),
                                &plan.def})) {
+    for (const ForeignKeys::Shared &key : engine().catalog.foreign_keys().of_child(shared_->path)) {
+      if (takes_null(ha_thd(), info->alter_info, *key)) return HA_ALTER_ERROR;
+    }
     info->unsupported_reason = kOfForeignKey;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
