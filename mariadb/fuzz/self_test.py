@@ -13,7 +13,7 @@ import allowed
 import fuzz
 import script
 import shrink
-from pair import Difference, Pair, servers
+from pair import Difference, Pair, Step, servers
 
 SEED = 20261123
 
@@ -89,7 +89,27 @@ def engines(layout: Any) -> None:
     pair.server.kill()
 
 
+def own_faults() -> None:
+    """What fails without a look at it."""
+    ok = "1 rows; only here 1: ('t', 'check', 'status', 'OK')"
+    damaged = "1 rows; only here 1: ('t', 'check', 'error', 'Corrupt')"
+    for kind, sql, ours, theirs, wanted in [
+        ("crash", "select 1", "the server ended", "", True),
+        ("rows of two plans", "select * from t /*same*/", "1 rows", "2 rows", True),
+        ("waits of two plans", "select * from t for update", "waits", "2 rows", False),
+        ("rows", "select * from t", "1 rows; only here 0: ", "2 rows; only here 1: (1)", False),
+        ("outcome", "insert into t values (1)", "error 1296: Got error 3000", "ok: 1 affected", True),
+        ("error text", "delete from t", "error 1032: one", "error 1032: other", False),
+        ("outcome", "insert into t values (1)", "error 1062: Duplicate", "ok: 1 affected", False),
+        ("rows", "check table t extended", damaged, ok, True),
+        ("rows", "check table t extended", ok, damaged, False),
+    ]:
+        found = Difference(kind, Step(sql), ours, theirs)
+        assert fuzz.is_own_fault(found) == wanted, found
+
+
 def main() -> int:
+    own_faults()
     layout = servers.Layout(fuzz.memory())
     nothing(layout)
     for part, rewrite in (("a", wrong_comparison), ("b", lost_rows), ("c", lost_update),
