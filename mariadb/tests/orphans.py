@@ -38,7 +38,7 @@ CHILDREN_IDS = 12
 PARTS = 3
 # A duplicate, a child in the way, a parent that is missing.
 REFUSED = (1062, 1451, 1452)
-ROUND = 3.0
+ROUND = 1.0
 
 Database = frozenset[tuple[str, Row]]
 
