@@ -75,15 +75,18 @@ def write(socket: str, rows: int, seed: int, stop: Any, results: Any) -> None:
     results.put(times)
 
 
+def processor_seconds(process: pathlib.Path) -> float:
+    """What a process or a thread, by its folder in /proc, has taken of the processor."""
+    fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def cpu_of_clients(server: Server) -> float:
     """The seconds of the processor that the clients' threads have taken."""
     assert server.process is not None
     tasks = pathlib.Path(f"/proc/{server.process.pid}/task")
-    ticks = 0
-    for (thread,) in server.run("select tid from information_schema.processlist where db = 'test'"):
-        fields = (tasks / str(thread) / "stat").read_text().rsplit(")", 1)[1].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    threads = server.run("select tid from information_schema.processlist where db = 'test'")
+    return sum(processor_seconds(tasks / str(thread)) for (thread,) in threads)
 
 
 def of_period(times: Times, began: float, ended: float) -> tuple[float, float]:

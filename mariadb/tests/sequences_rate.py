@@ -11,23 +11,16 @@ each with what it does for durability by default. By hand, on a machine that doe
 from __future__ import annotations
 
 import argparse
-import os
+import pathlib
 import statistics
 import time
 
+from online_rate import processor_seconds
 from server import Layout, Server, all_of, say
 
 ENGINES = ("SHALE", "InnoDB")
 # Of NOCACHE each value is a row written, so it gets fewer of them.
 CACHES = {"cache 1000": 1, "cache 10": 10, "nocache": 100}
-
-
-def cpu(server: Server) -> float:
-    """The seconds of the processor that the server has taken."""
-    assert server.process is not None
-    with open(f"/proc/{server.process.pid}/stat") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def ask(server: Server, statement: str, times: int) -> None:
@@ -57,9 +50,11 @@ def measure(server: Server, engine: str, cache: str, name: str,
                f"create sequence s {cache} engine={engine}",
                f"create table t (id bigint primary key default nextval(s), v int) engine={engine}",
                database="test")
-    busy, began = cpu(server), time.monotonic()
+    assert server.process is not None
+    process = pathlib.Path(f"/proc/{server.process.pid}")
+    busy, began = processor_seconds(process), time.monotonic()
     all_of([(ask, server, statement, times) for _ in range(clients)])
-    took, busy = time.monotonic() - began, cpu(server) - busy
+    took, busy = time.monotonic() - began, processor_seconds(process) - busy
     count = values * times * clients
     [(last,)] = server.run("select nextval(s)", database="test")
     assert last > count, (engine, cache, name, last, count)

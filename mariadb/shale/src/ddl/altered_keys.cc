@@ -87,21 +87,10 @@ bool loses_column(const AlteredTable &table, const Side &side) {
   return false;
 }
 
-// The columns of the statement's list that become NULL where they were not.
-Columns become_nullable(const Alter_info *statement) {
-  Columns names;
-  List_iterator_fast<Create_field> all(const_cast<List<Create_field> &>(statement->create_list));
-  while (const Create_field *is = all++) {
-    if (is->field == nullptr || is->field->real_maybe_null()) continue;
-    if ((is->flags & NOT_NULL_FLAG) == 0) names.push_back(is->field->field_name.str);
-  }
-  return names;
-}
-
 // Under a strict mode a parent's column does not become NULL if ON UPDATE CASCADE would write that
 // to one that may not be NULL; CREATE TABLE looks at the same (Reader::cascades_null).
 bool would_cascade_null(const AlteredTable &table, const Side &parents) {
-  const Columns nullable = become_nullable(table.statement);
+  const Columns nullable = changing_null(table.statement, true);
   if (nullable.empty() || !table.thd->is_strict_mode()) return false;
   for (const ForeignKeys::Shared &key : parents.keys) {
     TableDef child;
@@ -111,10 +100,7 @@ bool would_cascade_null(const AlteredTable &table, const Side &parents) {
     const IndexDef *index = index_with(to_itself ? *table.was : child, key->columns);
     for (size_t i = 0; index != nullptr && i < key->parent_columns.size(); i++) {
       const std::string &column = key->parent_columns[i];
-      const bool changes = std::any_of(nullable.begin(), nullable.end(), [&](const auto &name) {
-        return same_name(name, column);
-      });
-      if (index->parts[i].nullable || !changes) continue;
+      if (index->parts[i].nullable || !is_named(nullable, column)) continue;
       std::string database, name;
       names_of(key->child, &database, &name);
       const std::string of_child = database + '.' + name;

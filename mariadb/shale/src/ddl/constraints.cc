@@ -458,17 +458,28 @@ int constraints_of(const ConstraintTable &table, Constraints *found) {
   return Reader(table).run(found);
 }
 
-bool takes_null(THD *thd, const Alter_info *statement, const ForeignKey &key) {
-  if (!sets_null(key) || !checks_foreign_keys(thd)) return false;
+std::vector<std::string> changing_null(const Alter_info *statement, bool to_null) {
+  std::vector<std::string> names;
   List_iterator_fast<Create_field> all(const_cast<List<Create_field> &>(statement->create_list));
   while (const Create_field *is = all++) {
-    if (is->field == nullptr || !is->field->real_maybe_null()) continue;
-    if ((is->flags & NOT_NULL_FLAG) == 0) continue;
-    for (const std::string &column : key.columns) {
-      if (!same_name(column, is->field->field_name.str)) continue;
-      my_error(ER_FK_COLUMN_NOT_NULL, MYF(0), column.c_str(), key.name.c_str());
-      return true;
-    }
+    const bool nullable = (is->flags & NOT_NULL_FLAG) == 0;
+    if (is->field == nullptr || nullable != to_null) continue;
+    if (is->field->real_maybe_null() != nullable) names.push_back(is->field->field_name.str);
+  }
+  return names;
+}
+
+bool is_named(const std::vector<std::string> &columns, const std::string &column) {
+  return std::any_of(columns.begin(), columns.end(),
+                     [&](const std::string &one) { return same_name(one, column); });
+}
+
+bool takes_null(THD *thd, const Alter_info *statement, const ForeignKey &key) {
+  if (!sets_null(key) || !checks_foreign_keys(thd)) return false;
+  for (const std::string &column : changing_null(statement, false)) {
+    if (!is_named(key.columns, column)) continue;
+    my_error(ER_FK_COLUMN_NOT_NULL, MYF(0), column.c_str(), key.name.c_str());
+    return true;
   }
   return false;
 }

@@ -6,6 +6,7 @@
 #include "engine/foreign_keys.h"
 
 #include <string>
+#include <vector>
 
 class THD;
 class Alter_info;
@@ -37,6 +38,11 @@ struct Constraints {
 // 0, or an error's number, after its warnings were pushed or the error itself.
 int constraints_of(const ConstraintTable &table, Constraints *found);
 
+// The columns, by their names of before, that may be NULL by the statement and could not; or the
+// other way round.
+std::vector<std::string> changing_null(const Alter_info *statement, bool to_null);
+// Whether a column is among them, letter case aside.
+bool is_named(const std::vector<std::string> &columns, const std::string &column);
 // Whether a statement takes from the child what SET NULL would write; the error is told then.
 bool takes_null(THD *thd, const Alter_info *statement, const ForeignKey &key);
 
