@@ -105,11 +105,13 @@ pub unsafe extern "C" fn shale_txn_apply(
         if operations.is_null() && count > 0 {
             return Err(Fail::null("operations"));
         }
-        let mut list = Vec::with_capacity(count);
+        // SAFETY: so many operations, with live handles, and bytes with their lengths.
+        let operation_at = |at| unsafe { operation_of(&*operations.add(at)) };
+        // All are looked at first, then taken again: a list of them would be an allocation a row.
         for at in 0..count {
-            // SAFETY: so many operations, with live handles, and bytes with their lengths.
-            list.push(unsafe { operation_of(&*operations.add(at)) }?);
+            operation_at(at)?;
         }
+        let list = (0..count).map_while(|at| operation_at(at).ok());
         let mut watch = None;
         if !watched.is_null() {
             can_store(changed, "changed")?;
@@ -120,7 +122,7 @@ pub unsafe extern "C" fn shale_txn_apply(
         }
         // SAFETY: a live handle.
         let txn = unsafe { handle_mut(txn, "txn") }?;
-        let (at, found) = match txn.txn.apply(&list, watch.as_mut())? {
+        let (at, found) = match txn.txn.apply(list, watch.as_mut())? {
             Some((at, value)) => (at, value),
             None => (count, None),
         };

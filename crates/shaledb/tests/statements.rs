@@ -375,7 +375,7 @@ fn several_operations_are_done_as_a_whole_or_not_at_all() {
             operation(&entries, Action::Put, b"first", b""),
             operation(&entries, insert, b"taken", b"row"),
         ];
-        let (place, found) = txn.apply(&list, None).unwrap().unwrap();
+        let (place, found) = txn.apply(list.clone(), None).unwrap().unwrap();
         assert_eq!((place, &*found.unwrap()), (3, &b"0"[..]));
         assert_eq!(txn.get(&rows, b"before").unwrap().unwrap(), b"1");
         assert!(txn.get(&rows, b"row").unwrap().is_none());
@@ -388,14 +388,14 @@ fn several_operations_are_done_as_a_whole_or_not_at_all() {
         other.get_for_update(&entries, b"locked").unwrap();
         txn.set_lock_timeout(Duration::ZERO);
         list[3] = operation(&entries, Action::Delete, b"locked", b"");
-        let error = txn.apply(&list, None).unwrap_err();
+        let error = txn.apply(list.clone(), None).unwrap_err();
         assert!(matches!(error, Error::LockTimeout { .. }), "{error}");
         list[3] = operation(&entries, Action::Put, &[0; 1 << 20], b"");
-        assert!(txn.apply(&list, None).is_err(), "too long a key");
+        assert!(txn.apply(list.clone(), None).is_err(), "too long a key");
         assert_eq!(txn.writes(), 1);
         drop(other);
         list[3] = operation(&entries, Action::Delete, b"taken", b"");
-        assert_eq!(txn.apply(&list, None).unwrap(), None);
+        assert_eq!(txn.apply(list.clone(), None).unwrap(), None);
         assert_eq!(txn.get(&rows, b"before").unwrap().unwrap(), b"2");
         assert!(txn.get(&entries, b"taken").unwrap().is_none());
         assert_eq!(txn.writes(), 5);
@@ -420,18 +420,18 @@ fn what_a_row_requires_is_there_or_nothing_is_done() {
         let put = operation(&rows, Action::Put, &b"row"[..], &b"1"[..]);
         let required = |key| operation(&parents, Action::Require, key, b"");
         let of = |key| [put, required(key)];
-        assert_eq!(txn.apply(&of(b"7"), None).unwrap(), None);
-        assert_eq!(txn.apply(&of(b"late"), None).unwrap(), None, "the newest, not the snapshot's");
+        assert_eq!(txn.apply(of(b"7"), None).unwrap(), None);
+        assert_eq!(txn.apply(of(b"late"), None).unwrap(), None, "the newest, not the snapshot's");
         assert_eq!(txn.writes(), 2);
-        assert_eq!(txn.apply(&of(b"none"), None).unwrap(), Some((1, None)));
+        assert_eq!(txn.apply(of(b"none"), None).unwrap(), Some((1, None)));
         assert_eq!(txn.writes(), 2);
         txn.delete(&parents, b"gone").unwrap();
-        assert_eq!(txn.apply(&of(b"gone"), None).unwrap(), Some((1, None)));
+        assert_eq!(txn.apply(of(b"gone"), None).unwrap(), Some((1, None)));
         let own = operation(&rows, Action::Require, &b"self"[..], b"");
         let itself = operation(&rows, Action::Put, &b"self"[..], &b"1"[..]);
-        assert_eq!(txn.apply(&[own, itself], None).unwrap(), Some((0, None)));
+        assert_eq!(txn.apply([own, itself], None).unwrap(), Some((0, None)));
         let mut watch = Watch { tree: &rows, changed: false };
-        assert_eq!(txn.apply(&[itself, own], Some(&mut watch)).unwrap(), None);
+        assert_eq!(txn.apply([itself, own], Some(&mut watch)).unwrap(), None);
         let mut other = db.begin(at(isolation)).unwrap();
         other.set_lock_timeout(Duration::ZERO);
         assert!(other.get_for_share(&parents, b"7").is_ok());
@@ -447,7 +447,7 @@ fn what_a_row_requires_is_there_or_nothing_is_done() {
     let mut txn = db.begin(at(Isolation::ReadCommitted)).unwrap();
     txn.set_lock_timeout(Duration::ZERO);
     let required = operation(&parents, Action::Require, &b"7"[..], b"");
-    assert!(matches!(txn.apply(&[required], None), Err(Error::LockTimeout { .. })));
+    assert!(matches!(txn.apply([required], None), Err(Error::LockTimeout { .. })));
 }
 
 /// What others have changed since the snapshot is found, and entries that stay are written then.
@@ -465,17 +465,17 @@ fn entries_follow_a_row_that_was_changed_since_the_snapshot() {
         Operation { tree: &entries, action: Action::PutIfChanged, key: b"entry", value: b"row" },
     ];
     let mut watch = Watch { tree: &rows, changed: false };
-    assert_eq!(txn.apply(&list, Some(&mut watch)).unwrap(), None);
+    assert_eq!(txn.apply(list, Some(&mut watch)).unwrap(), None);
     assert!(!watch.changed && !txn.has_written(&entries, b"entry").unwrap());
     // Not through this transaction's lock: writes outside of transactions ask for none.
     rows.put(b"row", b"1").unwrap();
-    assert_eq!(txn.apply(&list, None).unwrap(), None);
+    assert_eq!(txn.apply(list, None).unwrap(), None);
     assert!(!txn.has_written(&entries, b"entry").unwrap(), "it was not asked");
-    assert_eq!(txn.apply(&list, Some(&mut watch)).unwrap(), None);
+    assert_eq!(txn.apply(list, Some(&mut watch)).unwrap(), None);
     assert!(watch.changed && txn.has_written(&entries, b"entry").unwrap());
     // What an earlier part of the row has found counts.
     let more = [Operation { key: b"other", ..list[1] }];
-    assert_eq!(txn.apply(&more, Some(&mut watch)).unwrap(), None);
+    assert_eq!(txn.apply(more, Some(&mut watch)).unwrap(), None);
     assert!(txn.has_written(&entries, b"other").unwrap());
 }
 

@@ -39,7 +39,7 @@ pub enum Action {
 /// use shaledb::{Action, Operation};
 /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
 /// let operation = Operation { tree: &tree, action: Action::Put, key: b"a", value: b"1" };
-/// assert_eq!(txn.apply(&[operation], None)?, None);
+/// assert_eq!(txn.apply([operation], None)?, None);
 /// # Ok::<(), shaledb::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ pub struct Operation<'a> {
 ///     Operation { tree: &by_name, action: Action::PutIfChanged, key: b"ada 7", value: b"" },
 /// ];
 /// let mut watch = Watch { tree: &rows, changed: false };
-/// txn.apply(&operations, Some(&mut watch))?;
+/// txn.apply(operations, Some(&mut watch))?;
 /// assert!(watch.changed && txn.get(&by_name, b"ada 7")?.is_some());
 /// # Ok::<(), shaledb::Error>(())
 /// ```
@@ -106,14 +106,14 @@ impl Transaction {
     ///     Operation { tree: &emails, action: insert, key: b"ada@example.org", value: b"8" },
     /// ];
     /// let mut txn = db.begin(shaledb::TransactionOptions::default())?;
-    /// let (place, found) = txn.apply(&operations, None)?.unwrap();
+    /// let (place, found) = txn.apply(operations, None)?.unwrap();
     /// assert_eq!((place, &*found.unwrap()), (1, &b"7"[..]));
     /// assert!(txn.get(&rows, b"8")?.is_none());
     /// # Ok::<(), shaledb::Error>(())
     /// ```
-    pub fn apply(
+    pub fn apply<'a>(
         &mut self,
-        operations: &[Operation<'_>],
+        operations: impl IntoIterator<Item = Operation<'a>>,
         watch: Option<&mut Watch<'_>>,
     ) -> Result<Option<(usize, Option<Value>)>> {
         let (writes, keys) = (self.writes.mark(), self.owner.mark());
@@ -125,13 +125,13 @@ impl Transaction {
         done
     }
 
-    fn apply_each(
+    fn apply_each<'a>(
         &mut self,
-        operations: &[Operation<'_>],
+        operations: impl IntoIterator<Item = Operation<'a>>,
         mut watch: Option<&mut Watch<'_>>,
     ) -> Result<Option<(usize, Option<Value>)>> {
-        for (place, operation) in operations.iter().enumerate() {
-            let Operation { tree, action, key, value } = *operation;
+        for (place, operation) in operations.into_iter().enumerate() {
+            let Operation { tree, action, key, value } = operation;
             let existing = match action {
                 Action::Put => self.put(tree, key, value).map(|()| None)?,
                 Action::Delete => self.delete(tree, key).map(|()| None)?,
