@@ -360,6 +360,8 @@ pub fn directory_in(env: &Env, path: &Path) -> Result<DirectoryInspection> {
         })
         .collect();
     trees.sort_by_key(|tree| tree.id);
+    assert!(trees.is_sorted_by(|a, b| a.id < b.id), "a tree is there, or is being built");
+    assert!(damage.is_none() || trees.is_empty(), "without a manifest no tree is known");
     Ok(DirectoryInspection { path: path.to_owned(), damage, trees, files })
 }
 
@@ -430,6 +432,8 @@ fn describe(
             damage: Some("it is missing".to_owned()),
         });
     }
+    let names: BTreeSet<&String> = files.iter().map(|file| &file.name).collect();
+    assert_eq!(names.len(), files.len(), "a file is there or is missing");
     files
 }
 

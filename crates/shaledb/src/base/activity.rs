@@ -48,6 +48,15 @@ pub enum Activity {
 /// How many activities there are.
 pub(super) const ACTIVITIES: usize = Activity::ALL.len();
 
+// What is kept of each is found by its number.
+const _: () = {
+    let mut at = 0;
+    while at < ACTIVITIES {
+        assert!(Activity::ALL[at] as usize == at);
+        at += 1;
+    }
+};
+
 impl Activity {
     /// All of them, in order.
     pub const ALL: [Activity; 12] = [
@@ -211,6 +220,7 @@ impl Dice {
 
     /// True once in `every` calls, a power of two.
     pub fn one_in(&mut self, every: u32) -> bool {
+        debug_assert!(every.is_power_of_two(), "what is left over is a mask");
         (self.next() >> 40) & u64::from(every - 1) == 0
     }
 }

@@ -27,6 +27,9 @@ pub const SEQ_MAX: SeqNo = (1 << 56) - 1;
 /// commit order gets this far.
 pub const WRITE_SET_FIRST: SeqNo = 1 << 55;
 
+// A number and a kind share 64 bits.
+const _: () = assert!(WRITE_SET_FIRST < SEQ_MAX && SEQ_MAX <= u64::MAX >> 8);
+
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 64 * 1024;
 
@@ -97,6 +100,7 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     while at < limit && a[at] == b[at] {
         at += 1;
     }
+    debug_assert!(a[..at] == b[..at], "the prefix is of both");
     at
 }
 
@@ -105,6 +109,7 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let keep = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut end = prefix[..=keep].to_vec();
     end[keep] += 1;
+    debug_assert!(end.as_slice() > prefix && !end.starts_with(prefix), "all of the prefix is less");
     Some(end)
 }
 

@@ -78,7 +78,19 @@ impl RangeDeletes {
                 }
             }
         }
-        RangeDeletes { fragments }
+        assert_eq!(next, deletes.len(), "each delete has begun at a cut");
+        RangeDeletes { fragments }.checked()
+    }
+
+    /// As it is, in order and disjoint: what is found in it is found by binary search.
+    fn checked(self) -> RangeDeletes {
+        let parts = &self.fragments;
+        debug_assert!(parts.is_sorted_by(|a, b| a.end <= b.start), "fragments are disjoint");
+        debug_assert!(
+            parts.iter().all(|part| part.start < part.end && part.seqs.is_sorted_by(|a, b| a > b)),
+            "a fragment has a length, and its deletes newest first"
+        );
+        self
     }
 
     /// The deletes of several sets together.
@@ -140,6 +152,7 @@ impl RangeDeletes {
 
     /// The part of the set inside `start` (included) to `end` (excluded; `None` = no bound).
     pub fn clip(&self, start: &[u8], end: Option<&[u8]>) -> RangeDeletes {
+        debug_assert!(end.is_none_or(|end| start < end), "a range has a length");
         let first = self.fragments.partition_point(|fragment| fragment.end.as_slice() <= start);
         let mut fragments = Vec::new();
         for fragment in &self.fragments[first..] {
@@ -157,7 +170,7 @@ impl RangeDeletes {
             }
             fragments.push(fragment);
         }
-        RangeDeletes { fragments }
+        RangeDeletes { fragments }.checked()
     }
 
     /// About how many bytes of memory the set takes.

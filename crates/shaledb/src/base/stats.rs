@@ -130,6 +130,17 @@ impl Timed {
 }
 
 const COUNTERS: usize = Counter::ALL.len();
+
+// Counters and latencies are found by number.
+const _: () = {
+    assert!(ACTIVITIES <= u32::BITS as usize, "`postponed` has a bit for each");
+    assert!(Counter::ALL[COUNTERS - 1] as usize == COUNTERS - 1);
+    let mut at = 0;
+    while at < Timed::ALL.len() {
+        assert!(Timed::ALL[at] as usize == at);
+        at += 1;
+    }
+};
 /// Eight buckets per power of two: percentiles are right to within an eighth.
 const BUCKETS: usize = 40 * 8;
 
@@ -240,7 +251,12 @@ fn bucket(nanos: u64) -> usize {
     let nanos = nanos.max(8);
     let power = 63 - nanos.leading_zeros() as usize;
     let within = (nanos >> (power - 3)) as usize & 7;
-    ((power - 3) * 8 + within).min(BUCKETS - 1)
+    let index = ((power - 3) * 8 + within).min(BUCKETS - 1);
+    debug_assert!(
+        index == BUCKETS - 1 || bucket_nanos(index).abs_diff(nanos) <= nanos / 8,
+        "a bucket stands for what is put in it"
+    );
+    index
 }
 
 /// The middle of a bucket, in nanoseconds.

@@ -96,7 +96,9 @@ mod taken {
         fn drop(&mut self) {
             let _ = TAKEN.try_with(|taken| {
                 let mut taken = taken.borrow_mut();
-                if let Some(at) = taken.iter().rposition(|rank| *rank == self.0) {
+                let at = taken.iter().rposition(|rank| *rank == self.0);
+                assert!(at.is_some(), "a mutex is let go by who has taken it");
+                if let Some(at) = at {
                     taken.remove(at);
                 }
             });

@@ -103,6 +103,7 @@ impl Memory {
         // Looked at again under the lock, so that the last resize is by the latest numbers.
         let cache = self.cache.lock();
         let due = self.cache_due();
+        assert!((self.total / CACHE_SHARE_MIN..=self.total).contains(&due), "the cache's share");
         if moved(due) {
             cache.resize(due);
             self.applied.store(due, Relaxed);

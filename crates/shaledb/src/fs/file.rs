@@ -137,7 +137,8 @@ pub trait WriteFile: Send {
     /// ```
     fn flush_hint(&mut self);
 
-    /// Cuts the file back to its first `bytes` bytes, undoing a failed append.
+    /// Cuts the file back to its first `bytes` bytes, of which it has at least as many, undoing a
+    /// failed append.
     ///
     /// ```
     /// # let fs = shaledb::Env::memory().fs;

@@ -5,7 +5,8 @@ use crate::base::error::Result;
 use std::path::{Path, PathBuf};
 
 /// Writes a small file so that after a crash either the old or the new content is there: written
-/// beside (with the extension `tmp`), synced, renamed over, directory synced.
+/// beside (with the extension `tmp`, which `path` must not have), synced, renamed over, directory
+/// synced.
 ///
 /// ```
 /// # let fs = shaledb::Env::memory().fs;
@@ -17,8 +18,10 @@ use std::path::{Path, PathBuf};
 /// ```
 pub fn replace(fs: &dyn Fs, path: &Path, content: &[u8]) -> Result<()> {
     let beside: PathBuf = path.with_extension("tmp");
+    assert_ne!(beside, path, "the old content stays until the new one is there");
     let mut file = fs.create(&beside)?;
     file.append(content)?;
+    assert_eq!(file.len(), content.len() as u64, "nothing else is in the new file");
     file.sync()?;
     drop(file);
     fs.rename(&beside, path)?;
@@ -62,6 +65,7 @@ pub fn create_dirs(fs: &dyn Fs, dir: &Path) -> Result<Vec<PathBuf>> {
     };
     let result = make();
     missing.reverse();
+    assert!(missing.is_sorted_by(|a, b| b.parent() == Some(a)), "each is made in the one before");
     result.inspect_err(|_| remove_dirs(fs, &missing))?;
     Ok(missing)
 }

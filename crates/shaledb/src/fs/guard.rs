@@ -64,7 +64,9 @@ impl Guard {
 
     #[cold]
     fn poisoned(&self) -> Error {
-        match &*self.cause.lock() {
+        let cause = self.cause.lock();
+        assert!(cause.is_some(), "what is poisoned has a cause");
+        match &*cause {
             Some(cause) => Error::Poisoned(Arc::clone(cause)),
             None => Error::Closed,
         }
@@ -78,6 +80,7 @@ impl Guard {
             other => Arc::new(other.clone()),
         };
         let first = Arc::clone(self.cause.lock().get_or_insert(cause));
+        assert!(!matches!(*first, Error::Poisoned(_)), "a cause is what came first");
         if !self.set.swap(true, Ordering::AcqRel) {
             let path = self.dir.display();
             tracing::error!(%path, cause = %first, "writes are refused from now on");
@@ -114,6 +117,8 @@ impl Gate {
             return guard.check();
         }
         guard.check()?;
+        assert_eq!(state.started, state.ended, "one sync at a time");
+        assert_eq!(state.started + 1, wanted, "nobody has begun it since");
         state.started = wanted;
         drop(state);
         let _ending = Ending { gate: self, number: wanted };
@@ -129,7 +134,10 @@ struct Ending<'a> {
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.gate.state.lock().ended = self.number;
+        let mut state = self.gate.state.lock();
+        debug_assert_eq!((state.started, state.ended + 1), (self.number, self.number));
+        state.ended = self.number;
+        drop(state);
         self.gate.ended.notify_all();
     }
 }

@@ -205,6 +205,7 @@ impl WriteFile for OsWriteFile {
     }
 
     fn flush_hint(&mut self) {
+        debug_assert!(self.hinted <= self.bytes, "only what was written is on its way");
         let end = self.bytes / PAGE_BYTES * PAGE_BYTES;
         if end > self.hinted {
             hint::write_back(&self.file, self.hinted, end - self.hinted);
@@ -213,9 +214,11 @@ impl WriteFile for OsWriteFile {
     }
 
     fn truncate(&mut self, bytes: u64) -> Result<()> {
+        assert!(bytes <= self.bytes, "a cut does not lengthen");
         self.file.set_len(bytes).map_err(|e| Error::io("truncate", &self.path, e))?;
         self.bytes = bytes;
         self.hinted = self.hinted.min(bytes / PAGE_BYTES * PAGE_BYTES);
+        debug_assert!(self.hinted.is_multiple_of(PAGE_BYTES), "whole pages are on their way");
         Ok(())
     }
 

@@ -70,12 +70,15 @@ impl Run {
 
     /// The first table that does not lie before `key`.
     fn position(&self, key: &[u8]) -> usize {
-        match self {
+        let at = match self {
             Run::Level { level, range } => {
                 level.position(key).clamp(range.start, range.end) - range.start
             }
             Run::Tables(tables) => tables.partition_point(|table| table.meta.is_before(key)),
-        }
+        };
+        debug_assert!(self.tables()[..at].last().is_none_or(|table| table.meta.is_before(key)));
+        debug_assert!(self.tables().get(at).is_none_or(|table| !table.meta.is_before(key)));
+        at
     }
 }
 
@@ -261,6 +264,7 @@ impl<C: OpenTable> Source for Concat<C> {
         let passed = |table: &&Arc<Table>| old(table) && table.meta.is_before(key);
         let to = self.at + tables[self.at..].iter().take_while(passed).count();
         let inside = tables.get(to).is_some_and(old);
+        debug_assert!(to >= self.at && tables[self.at..to].iter().all(old), "only the old is left");
         if let Some(cursor) = self.open(to) {
             let moved = if inside { cursor.seek(key, SEQ_MAX) } else { cursor.seek_first() };
             self.check(moved)?;
@@ -280,6 +284,9 @@ impl<C: OpenTable> Source for Concat<C> {
         let count = tables[..=self.at].iter().rev().take_while(passed).count();
         let to = self.at.wrapping_sub(count);
         let inside = tables.get(to).is_some_and(old);
+        debug_assert!(
+            count <= self.at + 1 && tables[self.at + 1 - count..=self.at].iter().all(old)
+        );
         if let Some(cursor) = self.open(to) {
             let moved = if inside { cursor.seek_back(key, SEQ_MAX) } else { cursor.seek_last() };
             self.check(moved)?;

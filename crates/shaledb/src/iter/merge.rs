@@ -60,6 +60,7 @@ pub struct Merge<C> {
 impl<C: Cursor> Merge<C> {
     /// A merge of `children`; not valid until a seek.
     pub fn new(children: Vec<C>) -> Merge<C> {
+        assert!(u32::try_from(children.len()).is_ok(), "a slot has a number for each child");
         let tree = vec![NOBODY; 2 * children.len()];
         Merge {
             children,
@@ -232,6 +233,14 @@ impl<C: Cursor> Merge<C> {
             let (a, b) = (self.tree[2 * node], self.tree[2 * node + 1]);
             self.tree[node] = if self.tree[node].child == a.child { b } else { a };
         }
+        debug_assert!(self.winner_leads::<REVERSE>());
+    }
+
+    /// Whether none of the others comes before the winner.
+    fn winner_leads<const REVERSE: bool>(&self) -> bool {
+        let others = (0..self.children.len() as u32).filter(|&child| child != self.winner.child);
+        let mut slots = others.map(|child| self.slot::<REVERSE>(child));
+        slots.all(|slot| !self.beats::<REVERSE>(slot, self.winner))
     }
 
     /// Puts the winner where it belongs after it has moved.
@@ -247,6 +256,7 @@ impl<C: Cursor> Merge<C> {
         }
         let slot = self.slot::<REVERSE>(self.winner.child);
         if self.streak > STREAK && self.beats::<REVERSE>(slot, self.runner) {
+            debug_assert!(self.runner.child != slot.child, "the runner is one of the others");
             self.winner = slot;
         } else {
             self.replay::<REVERSE>(slot);
@@ -267,6 +277,11 @@ impl<C: Cursor> Merge<C> {
             node /= 2;
         }
         self.winner = best;
+        debug_assert!(
+            self.children.len() < 2
+                || !self.beats::<REVERSE>(self.find_runner::<REVERSE>(best.child), best),
+            "who wins comes first"
+        );
         if best.child != slot.child {
             self.streak = 0;
             return;
@@ -320,6 +335,7 @@ impl<C: Cursor> Merge<C> {
         key.clear();
         key.extend_from_slice(self.children[winner].key());
         let seq = self.children[winner].seq();
+        debug_assert!(self.winner.live && self.reverse != REVERSE, "there is a way back");
         let turned = self.move_all::<REVERSE>(|index, child| match (index == winner, REVERSE) {
             (true, true) => child.prev(),
             (true, false) => child.next(),

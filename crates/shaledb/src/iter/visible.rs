@@ -31,6 +31,8 @@ pub struct Undone(Option<Arc<[(SeqNo, SeqNo)]>>);
 impl Undone {
     /// These spans.
     pub fn new(spans: Vec<(SeqNo, SeqNo)>) -> Undone {
+        debug_assert!(spans.iter().all(|span| span.0 <= span.1));
+        debug_assert!(spans.is_sorted_by(|a, b| a.1 < b.0), "spans ascend and are disjoint");
         Undone((!spans.is_empty()).then(|| spans.into()))
     }
 
@@ -124,6 +126,7 @@ impl<C: Source> Visible<C> {
 
     /// Shows the reader's own writes as well, which are among the merge's sources.
     pub fn with_write_set(mut self, write_set: WriteSetView) -> Visible<C> {
+        assert!(self.seq < WRITE_SET_FIRST, "a snapshot is of what is committed");
         if !write_set.deletes.is_empty() {
             self.covers.0.push(Cover::new(Arc::clone(&write_set.deletes), SEQ_MAX));
         }
@@ -239,6 +242,8 @@ impl<C: Source> Visible<C> {
             if moved.is_err() {
                 self.position = Position::Nowhere;
             }
+            debug_assert!(moved.is_err() || self.merge.current().valid(), "it was counted");
+            debug_assert!(moved.is_err() || self.sees(self.merge.seq()), "plain rows are seen");
             return moved;
         }
         match std::mem::replace(&mut self.position, Position::Nowhere) {
@@ -250,6 +255,7 @@ impl<C: Source> Visible<C> {
             Position::Backward => self.merge.seek(&self.key, 0)?,
             Position::Nowhere => return Ok(()),
         }
+        debug_assert!(!self.merge.valid() || self.merge.key() >= &self.key, "keys ascend");
         self.find_forward(true)
     }
 
@@ -266,6 +272,7 @@ impl<C: Source> Visible<C> {
             Position::Backward => {}
             Position::Nowhere => return Ok(()),
         }
+        debug_assert!(!self.merge.valid() || self.merge.key() < &self.key, "keys descend");
         self.find_backward()
     }
 
@@ -316,6 +323,7 @@ impl<C: Source> Visible<C> {
                 continue;
             }
             if self.merge.kind() != Kind::Delete {
+                debug_assert!(self.sees(seq) && key >= self.lower.as_slice(), "a row of the range");
                 self.position = Position::Forward;
                 self.plain = self.plain_ahead();
                 return Ok(());
@@ -366,6 +374,8 @@ impl<C: Source> Visible<C> {
             self.key.clear();
             self.key.extend_from_slice(self.merge.key());
             if self.pass_versions()? {
+                debug_assert!(self.kind != Kind::Delete && self.key >= self.lower);
+                debug_assert!(self.upper.as_ref().is_none_or(|upper| self.key < *upper));
                 self.position = Position::Backward;
                 return Ok(());
             }

@@ -32,6 +32,7 @@ impl Changes {
         through: SeqNo,
         blobs: Arc<dyn BlobSource>,
     ) -> Changes {
+        debug_assert!(after <= through);
         let merge = Merge::new(sources::newer(state, after));
         Changes { merge, after, through, blobs, key: Vec::new(), begun: false }
     }
@@ -50,6 +51,7 @@ impl Changes {
                 self.merge.next()?;
                 continue;
             }
+            debug_assert!(!passed || self.merge.key() > self.key.as_slice(), "a key is told once");
             self.key.clear();
             self.key.extend_from_slice(self.merge.key());
             if seq > self.after {

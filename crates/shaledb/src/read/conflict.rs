@@ -122,6 +122,10 @@ fn covered_after(
 ) -> Option<Vec<u8>> {
     let inside = deletes.clip(lower, upper);
     let newer = inside.fragments().iter().find(|fragment| fragment.newest_at(SEQ_MAX) > since);
+    debug_assert!(newer.is_none_or(|fragment| {
+        let start = fragment.start.as_slice();
+        start >= lower && upper.is_none_or(|upper| start < upper)
+    }));
     newer.map(|fragment| fragment.start.clone())
 }
 

@@ -109,6 +109,7 @@ pub fn estimate_rows(
     let mut counted = 0;
     if exact_max > 0 && entries <= steps {
         let (rows, exact) = count_rows(state, lower, upper, seq, exact_max, steps)?;
+        assert!(rows <= exact_max, "no more are counted than asked for");
         if exact {
             return Ok(RowEstimate { rows, exact });
         }
@@ -237,6 +238,9 @@ fn pieces(
     if upper.is_none_or(|upper| at.as_slice() < upper) {
         all.push(Piece { lower: at, upper: upper.map(<[u8]>::to_vec), since: 0, more });
     }
+    debug_assert!(all.first().is_some_and(|first| first.lower == lower));
+    debug_assert!(all.last().is_some_and(|last| last.upper.as_deref() == upper));
+    debug_assert!(all.is_sorted_by(|a, b| a.upper.as_ref() == Some(&b.lower)), "without gaps");
     all
 }
 
@@ -425,6 +429,7 @@ fn sample_piece(
 ) -> Result<f64> {
     let (lower, upper) = (piece.lower.as_slice(), piece.upper.as_deref());
     let all: u64 = sources.iter().map(|source| source.entries).sum();
+    debug_assert!(all > 0, "of nothing there are no shares");
     let mut rows = 0.0;
     for (at, source) in sources.iter().enumerate() {
         let (newer, older) = (&sources[..at], &sources[at + 1..]);
@@ -459,6 +464,7 @@ fn sample_piece(
             0 => 1.0,
             looked => (f64::from(fresh) - f64::from(gone)) / looked as f64,
         };
+        debug_assert!(part <= 1.0, "an entry is one row at most");
         rows += part * entries;
     }
     Ok(rows.max(0.0))

@@ -4,6 +4,7 @@
 //! Range deletes are looked at first, and only if there are any: a source all of which is older
 //! than the delete that covers the key need not be asked.
 
+use super::sources::is_in_order;
 use super::value::{BlobSource, Value};
 use crate::base::coding;
 use crate::base::error::Result;
@@ -45,6 +46,7 @@ pub fn get(
 
 /// As [`get`], but a large value is not read: the caller gets the reference to it.
 pub fn find(state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> {
+    debug_assert!(is_in_order(state));
     let deleted = newest_covering(state, key, seq)?;
     if let Some(answer) = find_in_memtables(state, key, seq, deleted) {
         return Ok(answer);
@@ -76,6 +78,7 @@ pub fn multi_get(
 
 /// As [`multi_get`], but large values are not read: the caller gets the references to them.
 pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<Option<Found>>> {
+    debug_assert!(is_in_order(state));
     let mut found = vec![None; keys.len()];
     let mut open: Vec<Open<'_>> = Vec::with_capacity(keys.len());
     for (index, &key) in keys.iter().enumerate() {
@@ -97,6 +100,7 @@ pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<O
     for level in deeper.iter().filter(|level| !level.is_empty()) {
         find_in_source(&mut open, &mut found, seq, |key| level.find(key))?;
     }
+    debug_assert!(open.iter().all(|open| found[open.index].is_none()), "one answer a key");
     Ok(found)
 }
 
@@ -173,6 +177,7 @@ fn newest_covering(state: &TreeState, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
     if state.version.has_range_deletes() {
         newest = newest.max(state.version.range_deletes()?.newest_covering(key, seq));
     }
+    debug_assert!(newest <= seq, "what is newer hides nothing");
     Ok(newest)
 }
 
@@ -186,6 +191,7 @@ fn find_in_memtables(
 ) -> Option<Option<Found>> {
     for memtable in state.memtables() {
         if let Some(entry) = memtable.get(key, seq) {
+            debug_assert!(entry.seq <= seq, "only what the reader may see");
             let live = entry.seq >= deleted && entry.kind != Kind::Delete;
             return Some(live.then(|| Found {
                 seq: entry.seq,
@@ -207,6 +213,7 @@ fn find_in_table(
     deleted: SeqNo,
 ) -> Result<Option<Option<Found>>> {
     let Some(entry) = table.get(key, hash, seq)? else { return Ok(None) };
+    debug_assert!(entry.seq <= seq, "only what the reader may see");
     let live = entry.seq >= deleted && entry.kind != Kind::Delete;
     Ok(Some(live.then_some(Found {
         seq: entry.seq,

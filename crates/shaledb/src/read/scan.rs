@@ -344,6 +344,7 @@ impl Scan {
 
     #[cold]
     fn large_value(&self) -> Result<&[u8]> {
+        debug_assert!(self.valid(), "the value is of a row");
         if let Some(value) = self.blob.get() {
             return Ok(value);
         }

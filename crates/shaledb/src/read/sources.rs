@@ -4,7 +4,7 @@
 use super::write_set::WriteSetSources;
 use crate::base::cursor::{Cursor, cursor_by_variant};
 use crate::base::error::Result;
-use crate::base::key::{SEQ_MAX, SeqNo, common_prefix};
+use crate::base::key::{SEQ_MAX, SeqNo, WRITE_SET_FIRST, common_prefix};
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
 use crate::iter::concat::{Concat, Run};
@@ -132,6 +132,8 @@ fn add_level<'a>(
     }
     let first = state.version.levels[level].position(&range.lower);
     let after = first + tables[first..].partition_point(|table| !begins_after(table));
+    debug_assert!(tables[..first].iter().all(|table| table.meta.is_before(&range.lower)));
+    debug_assert!(tables[after..].iter().all(begins_after), "what meets the range is read");
     match &tables[first..after] {
         [] => {}
         [table] => {
@@ -148,6 +150,15 @@ fn add_level<'a>(
     }
 }
 
+/// Whether the sources of look-ups are from new to old.
+pub(super) fn is_in_order(state: &TreeState) -> bool {
+    let newest = |table: &Arc<Table>| table.meta.max_seq;
+    let level_0 = state.version.levels.first().is_none_or(|level| {
+        level.tables().is_sorted_by(|newer, older| newest(newer) >= newest(older))
+    });
+    level_0 && state.sealed.is_sorted_by(|newer, older| newer.last_seq() >= older.last_seq())
+}
+
 /// A merge of all sources of a range, from new to old, and the range deletes of all of them. `own`
 /// are the reader's own writes, on top.
 pub fn open(
@@ -157,7 +168,9 @@ pub fn open(
 ) -> Result<(Merge<ScanSource>, Vec<Arc<RangeDeletes>>)> {
     let mut deletes = Vec::new();
     let mut sources = Vec::new();
+    debug_assert!(is_in_order(state));
     if let Some(write_set) = write_set {
+        debug_assert!(write_set.memtable.first_seq().is_none_or(|seq| seq >= WRITE_SET_FIRST));
         let (cursor, max_seq) = (write_set.memtable.cursor(), write_set.writes.last);
         sources.push(ScanSource::Memtable { cursor, max_seq });
         sources.extend(write_set.run_cursors(range.cursor).map(ScanSource::Run));
@@ -208,5 +221,6 @@ pub fn newer(state: &TreeState, after: SeqNo) -> Vec<ScanSource> {
             sources.push(ScanSource::Table { cursor, max_seq });
         }
     }
+    debug_assert!(sources.iter().all(|source| source.max_seq() > after));
     sources
 }

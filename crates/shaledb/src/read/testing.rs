@@ -136,10 +136,13 @@ impl Tree {
     /// Whether a key of the range was written, or may have been deleted, after `since`.
     pub fn is_written_after(&self, lower: &[u8], upper: Option<&[u8]>, since: SeqNo) -> bool {
         let inside = |key: &[u8]| key >= lower && upper.is_none_or(|upper| key < upper);
-        let deletes = RangeDeletes::new(self.history.deletes.iter().cloned()).clip(lower, upper);
+        let deletes = RangeDeletes::new(self.history.deletes.iter().cloned());
+        let meets = || {
+            let inside = deletes.clip(lower, upper);
+            inside.fragments().iter().any(|part| part.newest_at(SeqNo::MAX) > since)
+        };
         let empty = upper.is_some_and(|upper| upper <= lower);
-        self.history.entries.iter().any(|e| inside(&e.key) && e.seq > since)
-            || !empty && deletes.fragments().iter().any(|part| part.newest_at(SeqNo::MAX) > since)
+        self.history.entries.iter().any(|e| inside(&e.key) && e.seq > since) || !empty && meets()
     }
 
     /// What a reader at `seq` sees: (key, value), sorted, large values read.

@@ -268,7 +268,8 @@ impl Catalog {
     pub fn claim_for_file(&mut self, file: FileId) -> TreeId {
         let id = (0..=TreeId::MAX).rev().find(|id| !self.trees.contains_key(id)).unwrap_or(0);
         let name = format!("recovered-file-{file}");
-        self.trees.insert(id, KnownTree { name, ..KnownTree::default() });
+        let other = self.trees.insert(id, KnownTree { name, ..KnownTree::default() });
+        assert!(other.is_none(), "the number was free");
         id
     }
 

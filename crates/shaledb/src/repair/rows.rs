@@ -111,6 +111,7 @@ impl Sources {
             }
         }
         catalog.name_all();
+        assert!(sources.trees.iter().all(|(id, source)| source.id == *id));
         Ok(sources)
     }
 
@@ -381,6 +382,7 @@ pub fn write(
     };
     // Of entries with equal numbers the first source's wins: that is the newest file's.
     source.tables.sort_by_key(|table| std::cmp::Reverse(table.id()));
+    assert!(source.tables.is_sorted_by(|newer, older| newer.id() > older.id()), "a file once");
     let mut deletes = vec![source.memtable.range_deletes()];
     let (cursor, max_seq) = (source.memtable.cursor(), source.memtable.last_seq());
     let mut children = vec![RowSource::Log { cursor, max_seq }];
@@ -427,6 +429,7 @@ pub fn write(
     }
     let written = ingest.finish()?;
     assert_eq!(written, done.rows, "each row that is reported is written");
+    assert!(done.blobs <= done.rows, "a blob is the value of a row");
     progress(work.progress(RepairStep::Writing, tree.name()));
     Ok(done)
 }

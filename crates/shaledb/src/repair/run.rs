@@ -3,7 +3,7 @@
 use super::catalog::Catalog;
 use super::options::{RepairOptions, RepairProgress};
 use super::prepared;
-use super::report::{RepairReport, RepairedTree};
+use super::report::{CatalogStanding, RepairReport, RepairedTree};
 use super::rows::{self, Sources};
 use super::work::{Work, list};
 use crate::base::config::Config;
@@ -74,6 +74,7 @@ pub fn repair(
     let mut work = Work { env, from, files: &files, bytes_done: 0, bytes_total: 0, rows: 0 };
     work.bytes_total = work.total();
     let mut sources = Sources::read(&mut work, &mut catalog, &mut report, progress)?;
+    assert_eq!(catalog.complete, report.catalog == CatalogStanding::Sound);
 
     let config = Config { create: true, ..options.config.clone() };
     let open = OpenOptions { env: env.clone(), background: Background::Stepped, read_only: false };
@@ -87,6 +88,8 @@ pub fn repair(
         report.trees.push(RepairedTree { named: known.named, ..repaired });
         trees.insert(id, tree);
     }
+    assert!(sources.trees.is_empty(), "all that was found is written");
+    assert_eq!(report.rows(), work.rows, "each row is of a tree");
     for (xid, undecided) in &sources.prepared.undecided {
         if catalog.prepared.contains_key(xid) {
             let what = format!(

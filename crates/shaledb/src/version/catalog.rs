@@ -111,7 +111,9 @@ impl Catalog {
         gone: &BTreeSet<TreeId>,
         created: &BTreeMap<TreeId, &str>,
     ) -> Result<(), Damage> {
-        if id < self.next_tree || created.contains_key(&id) {
+        // The last number is used even though none follows it.
+        let used = id < self.next_tree || self.trees.contains_key(&id);
+        if used || created.contains_key(&id) {
             return Err(format!("tree {id} is created but its number has been used before"));
         }
         let mut others = self.trees.iter().filter(|(id, _)| !gone.contains(id));
@@ -214,20 +216,22 @@ impl Catalog {
         }
         for change in &edit.trees {
             let Some(tree) = self.trees.get_mut(&change.tree) else { continue };
-            for (_, file) in &change.removed {
-                tree.tables.remove(file);
-                self.files.remove(file);
+            for (level, file) in &change.removed {
+                let table = tree.tables.remove(file);
+                assert!(table.is_some_and(|(at, _)| at == *level), "what is removed was there");
+                assert!(self.files.remove(file), "a table's file is in use");
             }
             for (level, meta) in &change.added {
+                assert!(*level < LEVELS);
                 tree.tables.insert(meta.id, (*level, meta.clone()));
-                self.files.insert(meta.id);
+                assert!(self.files.insert(meta.id), "no two tables share a file");
                 self.next_file = self.next_file.max(after(meta));
             }
             tree.flushed_seq = tree.flushed_seq.max(change.flushed_seq.unwrap_or(0));
         }
         for PreparedTables { xid, trees } in &edit.prepared {
             for meta in trees.iter().flat_map(|(_, tables)| tables) {
-                self.files.insert(meta.id);
+                assert!(self.files.insert(meta.id), "no two tables share a file");
                 self.next_file = self.next_file.max(after(meta));
             }
             self.prepared.insert(xid.clone(), trees.clone());
@@ -235,9 +239,14 @@ impl Catalog {
         self.next_file = self.next_file.max(edit.next_file.unwrap_or(0));
         self.next_tree = self.next_tree.max(edit.next_tree.unwrap_or(0));
         self.last_seq = self.last_seq.max(edit.last_seq.unwrap_or(0));
-        self.log = edit.log.unwrap_or(self.log);
+        let log = edit.log.unwrap_or(self.log);
+        assert!(log.file >= self.log.file && log.seq >= self.log.seq, "the log's start moves on");
+        self.log = log;
         let log = self.log.file;
         self.log_end = edit.log_end.or(self.log_end).filter(|(file, _)| *file >= log);
+        let (file, tree) = (self.files.last(), self.trees.last_key_value());
+        assert!(file.is_none_or(|id| id.saturating_add(1) <= self.next_file), "a number once");
+        assert!(tree.is_none_or(|(id, _)| id.saturating_add(1) <= self.next_tree), "a number once");
     }
 
     /// Takes out the trees whose build has not ended, with what prepared transactions have for
@@ -245,7 +254,8 @@ impl Catalog {
     pub fn take_unfinished(&mut self) -> BTreeMap<TreeId, CatalogTree> {
         let ids: Vec<TreeId> = self.building.iter().copied().collect();
         let trees = ids.iter().filter_map(|id| Some((*id, self.trees.get(id)?.clone())));
-        let unfinished = trees.collect();
+        let unfinished: BTreeMap<TreeId, CatalogTree> = trees.collect();
+        assert_eq!(unfinished.len(), ids.len(), "what is being built is there");
         self.apply(&Edit { trees_dropped: ids, ..Edit::default() });
         unfinished
     }
@@ -303,6 +313,7 @@ impl CatalogTree {
                 tables.push(meta);
             }
         }
+        assert_eq!(levels.iter().map(Vec::len).sum::<usize>(), self.tables.len());
         for (level, tables) in levels.iter_mut().enumerate() {
             sort_level(level, tables, |meta| meta);
         }

@@ -31,6 +31,17 @@ fn catalog() -> Catalog {
     catalog
 }
 
+/// No number follows the last one, so that it is not told by the next unused one.
+#[test]
+fn the_last_number_of_a_tree_is_used_once() {
+    let mut catalog = catalog();
+    let edit = create(TreeId::MAX, "last");
+    assert_eq!(catalog.check(&edit), Ok(()));
+    catalog.apply(&edit);
+    let what = catalog.check(&create(TreeId::MAX, "again")).unwrap_err();
+    assert!(what.contains("has been used before"), "{what}");
+}
+
 #[test]
 fn contradictions_are_refused() {
     let catalog = catalog();

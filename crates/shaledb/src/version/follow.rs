@@ -49,6 +49,7 @@ impl ManifestTail {
             return Err(Error::corruption(&dir.join(CURRENT), 0, what));
         }
         *self = ManifestTail::open(fs, dir)?;
+        assert!(self.number > 0, "a manifest begins with a snapshot");
         Ok(true)
     }
 
@@ -60,6 +61,7 @@ impl ManifestTail {
                 Step::Record { offset, payload } => {
                     apply_record(&mut self.catalog, payload, self.number)
                         .map_err(|what| Error::corruption(&path, offset, what))?;
+                    assert_eq!(offset, self.at, "edits follow one another");
                     self.number += 1;
                     self.at = offset + (RECORD_HEADER_BYTES + payload.len()) as u64;
                 }

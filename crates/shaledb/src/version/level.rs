@@ -7,6 +7,7 @@
 
 use super::catalog::{overlap, sort_level};
 use super::edit::Damage;
+use crate::base::config::LEVELS;
 use crate::base::key::{common_prefix, head};
 use crate::table::Table;
 use crate::table::meta::TableMeta;
@@ -33,6 +34,7 @@ impl Level {
         let bytes = tables.iter().map(|table| table.meta.file_bytes).sum();
         let mut level = Level { number, tables, bytes, ..Level::default() };
         sort_level(number, &mut level.tables, |table| &table.meta);
+        assert!(number < LEVELS);
         if number == 0 {
             return Ok(level);
         }
@@ -81,6 +83,7 @@ impl Level {
     #[inline]
     pub fn find(&self, key: &[u8]) -> Option<&Arc<Table>> {
         let table = self.tables.get(self.position(key))?;
+        debug_assert!(!table.meta.is_before(key));
         (table.meta.smallest.as_slice() <= key).then_some(table)
     }
 

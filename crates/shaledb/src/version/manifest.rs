@@ -73,6 +73,7 @@ impl Manifest {
         id: FileId,
         catalog: Catalog,
     ) -> Result<Manifest> {
+        assert!(catalog.next_file > id, "the manifest's own number is used");
         let path = dir.join(file_name(id));
         let writer = LogWriter::create_as(fs.as_ref(), &path, id, MANIFEST)?;
         let mut manifest = Manifest {
@@ -128,6 +129,7 @@ impl Manifest {
     /// this manifest is poisoned.
     pub fn rewrite(&mut self, id: FileId) -> Result<()> {
         self.writer.check()?;
+        assert!(id > self.id(), "who follows tells a newer manifest by its number");
         let mut catalog = self.catalog.clone();
         catalog.next_file = catalog.next_file.max(id + 1);
         match Manifest::with_catalog(&self.fs, &self.dir, id, catalog) {
@@ -187,7 +189,9 @@ fn check(catalog: &Catalog, edit: &Edit) -> Result<()> {
 pub(super) fn frame_edit(writer: &LogWriter, number: u64, edit: &Edit, out: &mut Vec<u8>) {
     writer.framer().frame(out, |out| {
         out.extend_from_slice(&number.to_le_bytes());
+        let start = out.len();
         edit::encode(edit, out);
+        debug_assert_eq!(edit::decode(&out[start..]).as_ref(), Ok(edit), "read as it was meant");
     });
 }
 

@@ -234,6 +234,7 @@ impl Version {
     fn read_range_deletes(&self) -> Result<&Arc<RangeDeletes>> {
         let with = self.tables().filter(|(_, table)| table.meta.range_deletes > 0);
         let sets = with.map(|(_, table)| table.range_deletes()).collect::<Result<Vec<_>>>()?;
+        assert!(!sets.is_empty(), "asked for only if a table has some");
         let union = match sets.as_slice() {
             [only] => Arc::clone(only),
             sets => Arc::new(RangeDeletes::union(sets.iter().map(|set| set.as_ref()))),

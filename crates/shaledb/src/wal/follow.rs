@@ -68,6 +68,7 @@ impl LogTail {
         start: ReplayStart,
         sink: &mut dyn FnMut(&WalBatch<'_>) -> Result<bool>,
     ) -> Result<TailEnd> {
+        assert!(wals.is_sorted_by(|a, b| a.0 < b.0), "the oldest first");
         self.durable = self.durable.max(start.durable).max(start.flushed_to);
         let mut again = false;
         loop {
@@ -144,10 +145,12 @@ impl LogTail {
                         .map_err(|what| Error::corruption(&path, offset, what))?;
                     self.durable = self.durable.max(batch.durable_seq);
                     let (seq, next) = (batch.first_seq, batch.next_seq());
+                    assert!(offset >= current.after, "records come in order");
                     if !self.follows(&batch, flushed_to) {
                         self.stop = Some(self.gap(reader.path(), offset, seq));
                         return Ok(None);
                     }
+                    assert!(self.expected.is_none_or(|expected| expected <= seq), "none twice");
                     if !sink(&batch)? {
                         return Ok(Some(TailEnd::Held));
                     }

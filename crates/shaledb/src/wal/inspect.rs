@@ -70,6 +70,7 @@ impl Pieces {
         };
         if let Some((offset, what)) = damage {
             let end = self.search()?;
+            assert!(end >= offset, "damage ends behind its start");
             return Ok(Some(Piece::Damage { offset, bytes: end - offset, what }));
         }
         match self.reader.next()? {
@@ -288,6 +289,7 @@ pub fn salvage(
                 Err(_) => offset..offset + (RECORD_HEADER_BYTES + payload.len()) as u64,
             },
         };
+        assert!(salvage.lost.last().is_none_or(|last| last.end <= lost.start), "in order");
         match salvage.lost.last_mut() {
             Some(last) if last.end == lost.start => last.end = lost.end,
             _ => salvage.lost.push(lost),

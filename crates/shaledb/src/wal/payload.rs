@@ -36,6 +36,7 @@ const NOTHING: u8 = 0x80;
 #[inline]
 pub fn begin(out: &mut Vec<u8>, first_seq: SeqNo, durable_seq: SeqNo) {
     debug_assert!(durable_seq < first_seq);
+    debug_assert!(first_seq <= SEQ_MAX);
     out.extend_from_slice(&first_seq.to_le_bytes());
     put_varint(out, first_seq - durable_seq);
 }
@@ -44,6 +45,8 @@ pub fn begin(out: &mut Vec<u8>, first_seq: SeqNo, durable_seq: SeqNo) {
 #[inline]
 pub fn put_op(out: &mut Vec<u8>, kind: Kind, tree: u32, key: &[u8], value: &[u8]) {
     debug_assert!(kind != Kind::Delete || value.is_empty());
+    debug_assert!(kind != Kind::Merge, "no reader knows it");
+    debug_assert!(key.len() <= KEY_BYTES_MAX);
     out.push(kind as u8);
     put_varint(out, u64::from(tree));
     put_bytes(out, key);
@@ -67,6 +70,8 @@ const ROLLBACK: u8 = 0x83;
 
 /// Appends the prepare of a transaction with these operations, made by [`put_op`].
 pub fn put_prepare(out: &mut Vec<u8>, xid: &[u8], ops: &[u8]) {
+    assert!((1..=XID_BYTES_MAX).contains(&xid.len()));
+    debug_assert_eq!(check_prepared(ops), Ok(()));
     out.push(PREPARE);
     put_bytes(out, xid);
     put_bytes(out, ops);
@@ -74,6 +79,7 @@ pub fn put_prepare(out: &mut Vec<u8>, xid: &[u8], ops: &[u8]) {
 
 /// Appends the commit of a prepared transaction, or its rollback.
 pub fn put_decision(out: &mut Vec<u8>, xid: &[u8], commit: bool) {
+    assert!((1..=XID_BYTES_MAX).contains(&xid.len()));
     out.push(if commit { COMMIT } else { ROLLBACK });
     put_bytes(out, xid);
 }

@@ -103,6 +103,7 @@ impl RecordReader {
 
     /// Goes on at `offset`, where a record starts or will start, with what the file has by now.
     pub fn go_on_at(&mut self, offset: u64) -> Result<()> {
+        assert!(offset >= FILE_HEADER_BYTES as u64, "records follow the header");
         self.bytes = self.file.len()?;
         self.at = offset;
         self.window.clear();
@@ -157,8 +158,10 @@ impl RecordReader {
         match self.examine(offset)? {
             Ok(length) => {
                 self.at = offset + (RECORD_HEADER_BYTES + length) as u64;
+                assert!(self.at <= self.bytes, "a record ends inside the file");
                 let record = self.peek(offset, RECORD_HEADER_BYTES + length)?;
                 let payload = record.get(RECORD_HEADER_BYTES..).unwrap_or_default();
+                assert_eq!(payload.len(), length, "what was examined is what is handed on");
                 Ok(Step::Record { offset, payload })
             }
             Err(what) => Ok(Step::End { offset, torn: Some(what) }),
@@ -187,6 +190,7 @@ impl RecordReader {
             let record = self.peek(candidate, RECORD_HEADER_BYTES + length)?;
             let payload = record.get(RECORD_HEADER_BYTES..).unwrap_or_default();
             if (search.plausible)(payload) && self.examine(candidate)?.is_ok() {
+                assert!(candidate >= offset && candidate < self.bytes, "a search goes on only");
                 self.at = candidate;
                 return Ok(Resync::Found(candidate));
             }
@@ -278,6 +282,7 @@ impl RecordReader {
     fn refill(&mut self, offset: u64, have: usize, want: usize) -> Result<()> {
         let left = self.bytes.saturating_sub(offset);
         let target = (want.max(CHUNK_BYTES) as u64).min(left) as usize;
+        assert!(have <= want && want <= target, "the window grows to what is wanted");
         let kept = self.window.len() - have;
         self.window.copy_within(kept.., 0);
         // A window that grew for a long record shrinks again after it.

@@ -72,6 +72,22 @@ impl Seal {
         let mixed = coding::hash(bytes) ^ position ^ (position >> 32);
         (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
     }
+
+    /// Whether `framed` is whole records for `offset` of the file.
+    pub fn is_of(self, mut offset: u64, mut framed: &[u8]) -> bool {
+        while let Some((head, rest)) = framed.split_first_chunk::<RECORD_HEADER_BYTES>() {
+            let checksum = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+            let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+            let Some(left) = rest.get(length..) else { return false };
+            let sealed = &framed[4..RECORD_HEADER_BYTES + length];
+            if checksum != self.checksum(offset, sealed) {
+                return false;
+            }
+            offset += (RECORD_HEADER_BYTES + length) as u64;
+            framed = left;
+        }
+        framed.is_empty()
+    }
 }
 
 /// The header of a new log file.

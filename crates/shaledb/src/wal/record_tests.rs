@@ -44,6 +44,11 @@ fn later_records_of_a_buffer_know_their_place() {
     let second = 100 + both.len() as u64;
     framer.frame(&mut both, |out| out.extend_from_slice(b"second one"));
     assert!(both.ends_with(&framed(seal, second, b"second one")));
+    assert!(seal.is_of(100, &both) && seal.is_of(100, b""));
+    assert!(!seal.is_of(101, &both) && !Seal::new(WAL, 4).is_of(100, &both));
+    for end in (1..both.len()).filter(|end| 100 + *end as u64 != second) {
+        assert!(!seal.is_of(100, &both[..end]), "cut at {end}");
+    }
 }
 
 #[test]

@@ -74,6 +74,7 @@ pub fn replay(
     start: ReplayStart,
     sink: &mut dyn FnMut(WalBatch<'_>) -> Result<()>,
 ) -> Result<ReplayEnd> {
+    assert!(wals.is_sorted_by(|a, b| a.0 < b.0), "the oldest first");
     let mut replayer = Replayer {
         id: 0,
         flushed_to: start.flushed_to,
@@ -165,6 +166,8 @@ impl Replayer {
 
     fn accept(&mut self, batch: &WalBatch<'_>, id: u64, after: u64) {
         let next = batch.next_seq();
+        assert!(self.expected.is_none_or(|expected| expected <= batch.first_seq), "none twice");
+        assert!((self.end.end_file, self.end.end_offset) < (id, after), "the log goes on only");
         // Without a gap it is the torn end of a file that an earlier recovery has left.
         if let Some(stop) = self.stop.take()
             && self.expected != Some(batch.first_seq)
@@ -223,6 +226,8 @@ impl Replayer {
 
     fn finish(self, dir: &Path, wals: &[(u64, PathBuf)]) -> Result<ReplayEnd> {
         let (last, durable) = (self.end.last_seq, self.durable);
+        assert!(durable >= self.flushed_to && last >= self.flushed_to, "tables are durable");
+        assert!(self.expected.is_none_or(|next| next <= last + 1), "what was accepted counts");
         if last < durable {
             let path = wals.last().map_or(dir, |(_, path)| path);
             let note = format!(
@@ -254,6 +259,7 @@ pub fn cut(fs: &dyn Fs, dir: &Path, wals: &[(u64, PathBuf)], end: &ReplayEnd) ->
     }
     fs.sync_dir(dir)?;
     if let Some((_, path)) = wals.iter().find(|(id, _)| *id == end.end_file) {
+        assert!(end.end_offset >= FILE_HEADER_BYTES as u64, "a log keeps its header");
         let mut file = fs.append(path)?;
         if file.len() > end.end_offset {
             file.truncate(end.end_offset)?;

@@ -65,6 +65,7 @@ impl LogWriter {
     /// the records to the next ones; any other failure poisons the writer.
     pub fn append(&mut self, framed: &[u8]) -> Result<()> {
         self.guard.check()?;
+        debug_assert!(self.seal.is_of(self.bytes, framed), "framed for this place of this file");
         match self.file.append(framed) {
             Ok(()) => {
                 self.bytes += framed.len() as u64;

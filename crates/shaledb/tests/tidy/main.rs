@@ -1,10 +1,11 @@
 //! The habits of this code base, checked: a style that no tool checks does not hold.
 //!
 //! The laws of all crates: modules name only earlier ones (`circles`), files are short, words are
-//! the field's. Those of `crates/shaledb`: one door to disk, clock, chance and threads. Those of the
-//! plugin's C++ are in `cpp`. What is allowed in spite of a rule is listed, with the reason; the
-//! lists only shrink.
+//! the field's. Those of `crates/shaledb`: one door to disk, clock, chance and threads, and many
+//! assertions (`asserts`). Those of the plugin's C++ are in `cpp`. What is allowed in spite of a
+//! rule is listed, with the reason; the lists only shrink.
 
+mod asserts;
 mod circles;
 mod cpp;
 mod prose;

@@ -22,7 +22,8 @@ impl Source {
 
     /// The lines, numbered from 1, without the tests at the end of the file.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        let end = self.text.find("#[cfg(test)]\nmod tests {").unwrap_or(self.text.len());
+        let tests = self.text.find(")]\nmod tests {");
+        let end = tests.and_then(|at| self.text[..at].rfind("#[cfg(")).unwrap_or(self.text.len());
         self.text[..end].lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 

@@ -32,6 +32,7 @@ impl Content {
     }
 
     pub(super) fn sync(&mut self) {
+        assert!(self.synced <= self.live.len(), "what is durable was written");
         if !self.lost {
             self.synced = self.live.len();
             self.cut = Vec::new();
@@ -50,7 +51,9 @@ impl Content {
 
     /// Whether there was a failure that no sync by this opening of the file has reported.
     pub(super) fn report(&self, reported: &Reported) -> bool {
-        reported.0.swap(self.failures, Ordering::AcqRel) < self.failures
+        let before = reported.0.swap(self.failures, Ordering::AcqRel);
+        assert!(before <= self.failures, "a failure is reported after it has happened");
+        before < self.failures
     }
 
     /// As of a file that is opened now.
@@ -59,13 +62,17 @@ impl Content {
     }
 
     pub(super) fn truncate(&mut self, bytes: usize) {
+        assert!(bytes <= self.live.len(), "a cut does not lengthen");
+        let durable = self.synced + self.cut.len();
         if bytes < self.synced {
             let mut cut = self.live[bytes..self.synced].to_vec();
             cut.append(&mut self.cut);
             self.cut = cut;
             self.synced = bytes;
         }
-        Arc::make_mut(&mut self.live).resize(bytes, 0);
+        assert_eq!(self.synced + self.cut.len(), durable, "a cut is durable by the next sync only");
+        assert!(self.synced <= bytes);
+        Arc::make_mut(&mut self.live).truncate(bytes);
     }
 }
 

@@ -91,6 +91,8 @@ impl Content {
             }
             at = end;
         }
+        assert!(bytes >= self.synced, "what is durable is there");
+        debug_assert!(after[..self.synced] == self.live[..self.synced], "and as it was written");
         Arc::new(after)
     }
 }

@@ -201,6 +201,7 @@ impl Disk {
     pub(super) fn write(&mut self, node: &Node, path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
         let mut data = node.data.lock();
         let (at, before) = (at as usize, data.live.len());
+        assert!(at <= before, "an append leaves no hole");
         let mut take = bytes;
         let growth = (at + bytes.len()).saturating_sub(before) as u64;
         let free = self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used));
@@ -219,6 +220,7 @@ impl Disk {
             live.resize(end, 0);
         }
         live[at..end].copy_from_slice(take);
+        assert!(data.live.len() >= before && data.synced <= at, "what is durable stays as it is");
         if data.names > 0 {
             self.used += (data.live.len() - before) as u64;
         }
@@ -239,8 +241,10 @@ impl Disk {
     fn unlinked(&mut self, entry: Option<Entry>) {
         if let Some(Entry::File(node)) = entry {
             let mut data = node.data.lock();
+            assert!(data.names > 0, "a name is removed once");
             data.names -= 1;
             if data.names == 0 {
+                assert!(self.used >= data.live.len() as u64, "what is named is counted");
                 self.used -= data.live.len() as u64;
             }
         }
@@ -333,6 +337,7 @@ impl Disk {
             self.create_dir_all(parent)?;
         }
         let name = self.split("create directory", path)?;
+        assert!(!self.live.contains_key(&self.next_dir), "a directory has a number of its own");
         self.change(Change::Set(name, Entry::Dir(self.next_dir)));
         self.next_dir += 1;
         Ok(())
@@ -358,6 +363,8 @@ impl Disk {
         left.reverse();
         self.pending = left;
         done.into_iter().rev().for_each(|change| change.apply(&mut self.durable));
+        let mut pending = self.pending.iter();
+        assert!(pending.all(|one| one.lost || one.change.dir() != dir), "all else is durable");
         Ok(())
     }
 

@@ -53,6 +53,15 @@ impl Call {
     }
 }
 
+// Calls are counted by number.
+const _: () = {
+    let mut at = 0;
+    while at < Call::ALL.len() {
+        assert!(Call::ALL[at] as usize == at);
+        at += 1;
+    }
+};
+
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {

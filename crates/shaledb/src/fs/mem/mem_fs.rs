@@ -124,6 +124,7 @@ impl WriteFile for MemWriteFile {
             Ok(()) => {
                 inner.disk.write(&self.node, &self.path, self.bytes, bytes)?;
                 self.bytes += bytes.len() as u64;
+                debug_assert!(self.bytes <= self.node.data.lock().bytes().len() as u64);
                 Ok(())
             }
             Err(error) => {

@@ -259,7 +259,8 @@ impl WriteSet {
         let mut spans: Vec<(SeqNo, SeqNo)> =
             self.undone.spans().iter().copied().filter(|span| span.0 < mark.next).collect();
         match spans.last_mut() {
-            Some(last) if last.1 + 1 == mark.next => last.1 = self.next - 1,
+            // Beyond the mark if this went back to it before.
+            Some(last) if last.1 + 1 >= mark.next => last.1 = self.next - 1,
             _ => spans.push((mark.next, self.next - 1)),
         }
         self.undone = Undone::new(spans);
