@@ -12,7 +12,7 @@ use crate::base::key::{Kind, SeqNo};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
-use crate::db::core::{Core, Leader, TreeCore, Trees};
+use crate::db::core::{Core, Leader, TreeCore, Trees, Written};
 use crate::memtable::Memtable;
 use crate::wal::{Op, OpIter, payload};
 use crate::write::ops::Ops;
@@ -31,7 +31,7 @@ impl Core {
         }
         let sync = sync || self.settings.sync == SyncPolicy::Always;
         self.commit_in_group(ops, sync)?;
-        self.count_commit(ops);
+        self.count_commit(ops.into());
         self.tables.meter.end(Activity::Write, started);
         Ok(())
     }
@@ -48,11 +48,12 @@ impl Core {
         Ok(())
     }
 
-    fn count_commit(&self, ops: &Ops) {
+    /// Counts a commit that has been made, in one phase or two.
+    pub fn count_commit(&self, written: Written) {
         self.recorder.add_all([
             (Counter::Commits, 1),
-            (Counter::WriteOps, ops.count().into()),
-            (Counter::UserBytes, ops.user_bytes()),
+            (Counter::WriteOps, written.ops),
+            (Counter::UserBytes, written.user_bytes),
         ]);
     }
 
@@ -62,7 +63,7 @@ impl Core {
         let result = self.write_group(leader, &Group::of_one(ops));
         std::mem::forget(unfinished);
         if result.is_ok() {
-            self.count_commit(ops);
+            self.count_commit(ops.into());
         }
         result
     }

@@ -31,15 +31,24 @@ impl Core {
             first + SeqNo::from(group.ops.count()),
             "each operation has a number"
         );
-        let result = wal.append(&buffer);
-        let bytes = buffer.len() as u64;
+        let result = self.append(leader, &buffer);
+        if result.is_ok() {
+            self.recorder.add(Counter::CommitGroups, 1);
+        }
         if buffer.capacity() <= 4 << 20 {
             leader.buffer = buffer;
         }
-        match result {
+        result
+    }
+
+    /// Appends framed records. After a full disk the log is as it was, after any other error it is
+    /// unknown.
+    fn append(&self, leader: &mut Leader, records: &[u8]) -> Result<()> {
+        let Some(wal) = leader.wal.as_mut() else { return Err(Error::Closed) };
+        match wal.append(records) {
             Ok(()) => {
                 leader.dirty = true;
-                self.recorder.add_all([(Counter::WalBytes, bytes), (Counter::CommitGroups, 1)]);
+                self.recorder.add(Counter::WalBytes, records.len() as u64);
                 Ok(())
             }
             Err(error) if error.is_disk_full() => Err(error),
@@ -112,16 +121,10 @@ impl Core {
             payload::begin(out, seq, durable);
             put(out);
         });
-        match wal.append(&record) {
-            Ok(()) => {
-                debug_assert!(seq > self.visible.load(Ordering::Relaxed), "the number is new");
-                leader.dirty = true;
-                leader.next_seq = seq + 1;
-                Ok(seq)
-            }
-            Err(error) if error.is_disk_full() => Err(error),
-            Err(error) => Err(self.poison(error)),
-        }
+        self.append(leader, &record)?;
+        debug_assert!(seq > self.visible.load(Ordering::Relaxed), "the number is new");
+        leader.next_seq = seq + 1;
+        Ok(seq)
     }
 
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.

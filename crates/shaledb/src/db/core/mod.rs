@@ -17,7 +17,7 @@ pub(crate) use database::Core;
 pub(crate) use leader::{Leader, LiveWal};
 pub(crate) use merge_job::{Inputs, MergeJob, Progress};
 pub(crate) use open_snapshots::{Shard, Taken};
-pub(crate) use prepared::{PreparedCore, PreparedWrites, TablesOf};
+pub(crate) use prepared::{PreparedCore, PreparedWrites, TablesOf, Written};
 pub(crate) use scheduler::{State, TreeDebt};
 pub(crate) use settings::Settings;
 pub(crate) use throttle::STOP;
