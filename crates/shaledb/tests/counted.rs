@@ -116,3 +116,22 @@ fn both_phases_and_optimistic_commits_are_measured() {
         assert!(samples > 2000 / 64 / 4, "{samples} samples, optimistic: {optimistic}");
     }
 }
+
+#[test]
+fn a_removed_file_counts_once() {
+    let fs = MemFs::new();
+    let db = open_on(&fs);
+    let tree = db.tree_or_create("t").unwrap();
+    for n in 0..3u32 {
+        tree.put(b"key", &n.to_be_bytes()).unwrap();
+        db.flush().unwrap();
+    }
+    let files = |end: &str| {
+        let files = fs.files();
+        files.iter().filter(|(path, _)| path.to_string_lossy().ends_with(end)).count() as u64
+    };
+    let (before, counted) = (files(".table"), db.stats().counters["files_removed"]);
+    assert_eq!((before, counted), (3, 0));
+    db.compact().unwrap();
+    assert_eq!((files(".table"), db.stats().counters["files_removed"]), (1, 3));
+}

@@ -85,7 +85,7 @@ counters! {
     StallDebtNanos => "stall_debt_ns",
     /// Waits of writers of all causes.
     Stalls => "stalls",
-    /// Files removed.
+    /// Files of tables and large values removed.
     FilesRemoved => "files_removed",
 }
 
