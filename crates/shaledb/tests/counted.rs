@@ -2,10 +2,11 @@
 
 use shaledb::fs::mem::{CrashMode, MemFs};
 use shaledb::{
-    Background, Concurrency, Config, Db, Env, OpenOptions, Stats, Transaction, TransactionOptions,
-    TreeConfig, WriteOptions,
+    Background, Concurrency, Config, Db, Env, OpenOptions, Stats, SyncPolicy, Transaction,
+    TransactionOptions, TreeConfig, WriteOptions,
 };
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const DONE: WriteOptions = WriteOptions { sync: false };
 
@@ -134,4 +135,24 @@ fn a_removed_file_counts_once() {
     assert_eq!((before, counted), (3, 0));
     db.compact().unwrap();
     assert_eq!((files(".table"), db.stats().counters["files_removed"]), (1, 3));
+}
+
+#[test]
+fn a_sync_alone_is_no_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config { sync: SyncPolicy::EveryMillis(1), ..Config::default() };
+    let db = Db::open(dir.path(), config).unwrap();
+    db.tree_or_create("t").unwrap().put(b"a", b"1").unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    // What is written is synced; nothing is left for the timer then, but it goes on asking.
+    while db.stats().counters["wal_syncs"] == 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    db.begin(TransactionOptions::default()).unwrap().commit(WriteOptions::SYNC).unwrap();
+    db.write(&shaledb::Batch::new(), WriteOptions::SYNC).unwrap();
+    db.sync().unwrap();
+    let stats = db.stats();
+    assert!(stats.counters["wal_syncs"] > 0);
+    assert_eq!(counted(&stats, &["commits", "write_ops"]), [1, 1]);
 }

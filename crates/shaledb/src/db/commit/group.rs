@@ -24,11 +24,10 @@ const BATCH_BYTES_MAX: usize = 1 << 29;
 impl Core {
     /// Commits `ops`: atomic, at one position of the commit order, and durable on return if `sync`.
     pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
+        assert!(!ops.is_empty(), "a sync alone is no commit");
         self.check_commit(ops)?;
         let started = self.tables.meter.begin(Activity::Write);
-        if !ops.is_empty() {
-            self.wait_for_room(ops.bytes().len() as u64)?;
-        }
+        self.wait_for_room(ops.bytes().len() as u64)?;
         let sync = sync || self.settings.sync == SyncPolicy::Always;
         self.commit_in_group(ops, sync)?;
         self.count_commit(ops.into());

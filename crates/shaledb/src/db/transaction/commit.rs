@@ -42,7 +42,7 @@ impl Transaction {
         self.alive()?;
         if self.writes.is_empty() {
             // What it has read was so at one moment: its snapshot, or now, since it holds locks.
-            return if options.sync { self.core().commit(&Ops::new(), true) } else { Ok(()) };
+            return if options.sync { self.core().sync_commits() } else { Ok(()) };
         }
         if self.writes.has_runs() {
             return self.commit_spilled();
