@@ -129,11 +129,7 @@ impl Core {
 
     fn after_apply(&self, leader: &mut Leader, trees: &Trees, bytes: usize, full: bool) {
         self.sched.note_write();
-        leader.bytes_since_check += bytes as u64;
-        if full || leader.bytes_since_check >= self.settings.memtable_bytes / 4 {
-            leader.bytes_since_check = 0;
-            self.seal_full(leader, trees);
-        }
+        self.seal_due(leader, trees, bytes, full);
     }
 
     /// Puts the operations of a prepared transaction, which is committed by the record `seq`, into
