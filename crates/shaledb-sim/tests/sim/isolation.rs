@@ -85,7 +85,7 @@ impl World {
         });
         match self.act(client, next) {
             Ok(()) => client.next = None,
-            Err(Error::LockWait { .. }) => {
+            Err(Error::LockQueued { .. }) => {
                 self.waits += 1;
                 return;
             }

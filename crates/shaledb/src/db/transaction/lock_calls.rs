@@ -192,10 +192,10 @@ impl Transaction {
             Refusal::Timeout { holder } => Error::LockTimeout {
                 lock: words(lock),
                 holder,
-                waited_millis: self.options.lock_timeout.as_millis() as u64,
+                limit_millis: self.options.lock_timeout.as_millis() as u64,
             },
             Refusal::Interrupted { holder } => Error::Interrupted { lock: words(lock), holder },
-            Refusal::Queued { holder } => Error::LockWait { lock: words(lock), holder },
+            Refusal::Queued { holder } => Error::LockQueued { lock: words(lock), holder },
             Refusal::Full { bytes_max } => Error::LocksFull { bytes_max },
             Refusal::Deadlock(report) => {
                 let error = Error::Deadlock(std::sync::Arc::new(self.core().deadlock(&report)));
