@@ -100,7 +100,7 @@ impl World {
             && self.merging
             && rng.random_ratio(1, 3)
         {
-            self.merges += u64::from(txn.merge_locks().unwrap());
+            self.merges += u64::from(txn.escalate_locks().unwrap());
         }
     }
 

@@ -68,7 +68,7 @@ fn locked_keys_are_found_wherever_they_are() {
             }
             assert_eq!(found(&mut txn, &tree, &keys), some(&expected));
             // Some become one lock of a range.
-            txn.merge_locks().unwrap();
+            txn.escalate_locks().unwrap();
             assert_eq!(found(&mut txn, &tree, &keys), some(&expected));
             assert!(found(&mut txn, &tree, &[]).is_empty());
         }

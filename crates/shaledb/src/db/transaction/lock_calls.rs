@@ -115,11 +115,11 @@ impl Transaction {
     /// for n in 0..1_000u32 {
     ///     txn.put(&tree, &n.to_be_bytes(), b"")?;
     /// }
-    /// assert!(txn.merge_locks()?);
+    /// assert!(txn.escalate_locks()?);
     /// assert_eq!(db.locks(10)?.len(), 1);
     /// # Ok::<(), shaledb::Error>(())
     /// ```
-    pub fn merge_locks(&mut self) -> Result<bool> {
+    pub fn escalate_locks(&mut self) -> Result<bool> {
         self.alive()?;
         Ok(self.handle.core.locks.escalate(&mut self.owner, 2))
     }
