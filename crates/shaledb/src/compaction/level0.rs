@@ -4,7 +4,7 @@ use super::choose::View;
 use super::plan::{Action, Plan, Reason};
 use super::policy;
 use super::range::{KeyRange, bytes_of};
-use super::score::{LEVEL0_TABLES, LEVEL0_TABLES_MAX};
+use super::score::{LEVEL0_TABLES_MAX, LEVEL0_TIER};
 use crate::table::meta::TableMeta;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) fn level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
 pub(super) fn move_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
     let tables = view.level(0);
     let output = view.targets.base;
-    let has_debt = tables.len() >= 2 * LEVEL0_TABLES;
+    let has_debt = tables.len() >= 2 * LEVEL0_TIER;
     for (index, table) in tables.iter().enumerate().rev() {
         let older_overlaps = tables[index + 1..].iter().any(|older| older.overlaps(table));
         if older_overlaps || view.busy.has(table) {

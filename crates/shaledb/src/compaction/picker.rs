@@ -14,7 +14,7 @@ use super::choose::View;
 use super::level0::{level0, merge_level0, move_level0, too_small};
 use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
 use super::policy::LAST;
-use super::score::{LEVEL0_TABLES, LEVEL0_TABLES_MAX, Scores, Targets};
+use super::score::{LEVEL0_TABLES_MAX, LEVEL0_TIER, Scores, Targets};
 use super::{deletes, idle};
 
 /// The next compaction to run beside those in `busy`, if one is due. A pure function.
@@ -39,9 +39,9 @@ fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
     let mut order: Vec<usize> = (0..LAST).filter(|&level| scores.0[level] >= 1.0).collect();
     order.sort_by(|&a, &b| scores.0[b].total_cmp(&scores.0[a]).then(a.cmp(&b)));
     let mut level0_waits = false;
-    if scores.0[0] < 1.0 && view.level(0).len() >= LEVEL0_TABLES {
+    if scores.0[0] < 1.0 && view.level(0).len() >= LEVEL0_TIER {
         // What can go down as it is costs nothing; what overlaps is gathered.
-        let merge = || merge_level0(view, LEVEL0_TABLES, |chosen| too_small(view, chosen));
+        let merge = || merge_level0(view, LEVEL0_TIER, |chosen| too_small(view, chosen));
         if let Some(plan) = move_level0(view, Reason::Level0).or_else(merge) {
             return Some(plan);
         }
@@ -50,7 +50,7 @@ fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
         if level == 0 {
             let plan = level0(view, Reason::Level0);
             let crowded = view.level(0).len() > LEVEL0_TABLES_MAX;
-            let merge = || if crowded { merge_level0(view, LEVEL0_TABLES, |_| true) } else { None };
+            let merge = || if crowded { merge_level0(view, LEVEL0_TIER, |_| true) } else { None };
             if let Some(plan) = plan.or_else(merge) {
                 return Some(plan);
             }
