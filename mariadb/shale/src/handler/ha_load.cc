@@ -96,7 +96,7 @@ int ha_shale::end_copy() {
   if (error == 0) error = prove_copy();
   if (error == 0) error = note(shared_->keep_number());
   SharedTable::note_new_trees(shared_->path);
-  shared_->new_trees = SharedTable::new_trees_count();
+  shared_->trees_epoch = SharedTable::tree_epoch();
   return error;
 }
 

@@ -66,7 +66,7 @@ Error IndexFiller::take_snapshot() {
 Error IndexFiller::scan(ha_rows expected) {
   Error error = take_snapshot();
   if (error) return error;
-  seen_from_ = SharedTable::count_new_trees();
+  seen_from_ = SharedTable::next_tree_epoch();
   shale_scan *begun = nullptr;
   error = consume_error(
       shale_scan_new(source_, snapshot_.get(), nullptr, 0, nullptr, 0, false, &begun));

@@ -111,7 +111,7 @@ void Trx::unlock(const shale_tree *tree, const std::string &key) {
 Error Trx::take_snapshot() {
   shale_txn *txn = nullptr;
   if (Error error = get(&txn)) return error;
-  if (!has_snapshot_) snapshot_count_ = SharedTable::new_trees_count();
+  if (!has_snapshot_) snapshot_epoch_ = SharedTable::tree_epoch();
   has_snapshot_ = true;
   return consume_error(shale_txn_view(txn));
 }
@@ -137,9 +137,9 @@ Error Trx::see(const SharedTable &table) {
   if (read_committed_) return 0;
   if (!has_snapshot_) {
     has_snapshot_ = true;
-    snapshot_count_ = SharedTable::new_trees_count();
+    snapshot_epoch_ = SharedTable::tree_epoch();
   }
-  if (table.new_trees <= snapshot_count_) return 0;
+  if (table.trees_epoch <= snapshot_epoch_) return 0;
   return Error(HA_ERR_TABLE_DEF_CHANGED, "table " + table.path +
                                               " was made anew after this transaction's snapshot");
 }
