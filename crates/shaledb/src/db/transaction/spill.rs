@@ -172,11 +172,11 @@ impl Transaction {
         }
         let tables = self.write_tables(&core)?;
         tables.put(|parts| core.ingest(parts))?;
-        core.count_commit(self.written());
+        core.count_commit(self.counted());
         Ok(())
     }
 
-    fn written(&self) -> Written {
+    fn counted(&self) -> Written {
         Written { ops: self.writes.count(), user_bytes: self.writes.user_bytes() }
     }
 
@@ -187,7 +187,7 @@ impl Transaction {
             tree.check()?;
         }
         let tables = self.write_tables(&core)?;
-        let written = self.written();
+        let written = self.counted();
         tables.put(|parts| {
             let result = core.prepare_tables(xid, parts, written, &mut self.owner);
             if result.is_err() {
