@@ -17,7 +17,7 @@ pub const INPUT_TABLES: u64 = 25;
 
 /// Everything that picking looks at.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub struct PickInput<'a> {
     /// The tables.
     pub shape: &'a Shape,
     /// The settings.
@@ -28,7 +28,7 @@ pub struct View<'a> {
     pub targets: &'a Targets,
 }
 
-impl<'a> View<'a> {
+impl<'a> PickInput<'a> {
     /// The tables of a level.
     pub fn level(&self, level: usize) -> &'a [Arc<TableMeta>] {
         self.shape.levels.get(level).map_or(&[], Vec::as_slice)

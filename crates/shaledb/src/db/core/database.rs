@@ -2,6 +2,7 @@
 //!
 //! In which order its mutexes are taken, and across which I/O each is held: `base/rank`.
 
+use super::followed_view::FollowedView;
 use super::leader::{Leader, LiveWal};
 use super::open_snapshots::Snapshots;
 use super::prepared::PreparedCore;
@@ -9,7 +10,6 @@ use super::scheduler::Scheduler;
 use super::settings::Settings;
 use super::throttle::ThrottleState;
 use super::trees::Trees;
-use super::view::View;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
 use crate::base::rank;
@@ -80,7 +80,7 @@ pub(crate) struct Core {
     /// When the database was opened, in clock nanoseconds.
     pub opened_at: u64,
     /// What it shows, if another process writes it.
-    pub followed: Option<Arc<ArcSwap<View>>>,
+    pub followed: Option<Arc<ArcSwap<FollowedView>>>,
     /// Released when closed.
     pub lock: Mutex<Option<Box<dyn Lock>>, { rank::DIRECTORY }>,
 }

@@ -10,10 +10,11 @@ mod merge_job;
 mod scheduler;
 mod throttle;
 mod prepared;
-mod view;
+mod followed_view;
 mod database;
 
 pub(crate) use database::Core;
+pub(crate) use followed_view::FollowedView;
 pub(crate) use leader::{Leader, LiveWal};
 pub(crate) use merge_job::{Inputs, MergeJob, Progress};
 pub(crate) use open_snapshots::{Shard, Taken};
@@ -22,4 +23,3 @@ pub(crate) use scheduler::{State, TreeDebt};
 pub(crate) use settings::Settings;
 pub(crate) use throttle::STOP;
 pub(crate) use trees::{FlushedOf, Manual, TreeCore, Trees};
-pub(crate) use view::View;
