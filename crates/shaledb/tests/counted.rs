@@ -59,7 +59,9 @@ fn a_commit_in_two_phases_counts_as_one_in_one() {
         });
         assert_eq!(counted(&two, &all), counted(&one, &all), "{rows} rows");
         assert_eq!(counted(&two, &["commits", "write_ops"]), [1, u64::from(rows) + 3]);
-        assert_eq!(counted(&recovered, &all[..3]), counted(&one, &all[..3]), "{rows} rows");
+        // Tables do not tell how long large values are.
+        let told = if two.counters["ingest_bytes"] == 0 { &all[..3] } else { &all[..2] };
+        assert_eq!(counted(&recovered, told), counted(&one, told), "{rows} rows");
         assert_eq!(two.write_amp, one.write_amp);
         assert!(two.wal_bytes >= one.wal_bytes, "{} and {}", two.wal_bytes, one.wal_bytes);
     }

@@ -37,7 +37,7 @@ impl Written {
         })
     }
 
-    /// What a recovery finds in tables: there each key is once.
+    /// What a recovery finds in tables: there each key is once, and a large value is a reference.
     pub fn of_tables(trees: &TablesOf) -> Written {
         let tables = trees.iter().flat_map(|(_, tables)| tables);
         tables.fold(Written::default(), |sum, meta| Written {
