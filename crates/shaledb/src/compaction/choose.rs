@@ -177,11 +177,7 @@ impl<'a> PickInput<'a> {
 
     /// The table of `level` whose way down is the cheapest: the fewest bytes of the next level for
     /// each byte moved; of equals, the oldest. Only tables that `wanted` accepts.
-    pub fn cheapest(
-        &self,
-        level: usize,
-        wanted: impl Fn(&TableMeta) -> bool,
-    ) -> Option<(usize, f64)> {
+    pub fn cheapest(&self, level: usize, wanted: impl Fn(&TableMeta) -> bool) -> Option<usize> {
         let output = (level + 1).max(self.targets.base).min(LAST);
         let lower = self.level(output);
         let mut at = 0;
@@ -207,6 +203,6 @@ impl<'a> PickInput<'a> {
             }
             best = Some((ratio, table.id, index));
         }
-        best.map(|(ratio, _, index)| (index, ratio))
+        best.map(|(_, _, index)| index)
     }
 }

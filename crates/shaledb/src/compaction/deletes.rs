@@ -57,7 +57,7 @@ pub(super) fn is_full_of_deletes(table: &TableMeta) -> bool {
 /// once no snapshot needs them.
 pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     for level in (1..LAST).rev() {
-        if let Some((index, _)) = input.cheapest(level, is_full_of_deletes)
+        if let Some(index) = input.cheapest(level, is_full_of_deletes)
             && let Some(plan) = input.down(Reason::Deletes, level, index..index + 1, true)
         {
             return Some(plan);

@@ -37,7 +37,7 @@ pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
         return Some(plan);
     }
     for level in 1..LAST {
-        if let Some((index, _)) = input.cheapest(level, |_| true)
+        if let Some(index) = input.cheapest(level, |_| true)
             && let Some(plan) =
                 input.down(Reason::Idle, level, index..index + 1, false).filter(worthwhile)
         {

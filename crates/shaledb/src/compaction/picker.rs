@@ -61,7 +61,7 @@ fn due(input: &PickInput<'_>, scores: &Scores) -> Option<Plan> {
         if level0_waits && level == input.targets.base {
             continue;
         }
-        if let Some((index, _)) = input.cheapest(level, |_| true)
+        if let Some(index) = input.cheapest(level, |_| true)
             && let Some(plan) = input.down(Reason::Size, level, index..index + 1, true)
         {
             return Some(plan);

@@ -184,15 +184,6 @@ impl Version {
         self.levels.iter().map(|level| level.bytes()).sum()
     }
 
-    /// The bytes of the files of each level.
-    pub fn level_bytes(&self) -> [u64; LEVELS] {
-        let mut bytes = [0; LEVELS];
-        for (sum, level) in bytes.iter_mut().zip(&self.levels) {
-            *sum = level.bytes();
-        }
-        bytes
-    }
-
     /// How many tables there are.
     pub fn table_count(&self) -> usize {
         self.levels.iter().map(|level| level.len()).sum()
@@ -201,11 +192,6 @@ impl Version {
     /// Whether there is no table.
     pub fn is_empty(&self) -> bool {
         self.levels.iter().all(|level| level.is_empty())
-    }
-
-    /// The deepest level that has tables.
-    pub fn last_level(&self) -> Option<usize> {
-        self.levels.iter().rposition(|level| !level.is_empty())
     }
 
     /// The tables, described.

@@ -42,7 +42,6 @@ class Trx {
     if (tables_ > 0) tables_--;
   }
   void use_table() { tables_++; }
-  bool in_statement() const { return tables_ > 0; }
 
   // The engine's transaction, begun if it has not.
   Error get(shale_txn **txn) {
