@@ -179,6 +179,15 @@ impl Version {
         Ok(bytes)
     }
 
+    /// The tables of level 0, newest first, and the levels below it.
+    #[inline]
+    pub fn level0_and_deeper(&self) -> (&[Arc<Table>], &[Arc<Level>]) {
+        match self.levels.split_first() {
+            Some((first, deeper)) => (first.tables(), deeper),
+            None => (&[], &[]),
+        }
+    }
+
     /// The bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.levels.iter().map(|level| level.bytes()).sum()
