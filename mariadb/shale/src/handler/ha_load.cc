@@ -39,7 +39,7 @@ void ha_shale::begin_copy(bool ignore) {
     return;
   }
   load_.copy = std::make_unique<TableLoader>();
-  size_t memory = sort_memory(thd, indexes_.size() * partitions_of(table));
+  size_t memory = sort_memory_of_each(thd, indexes_.size() * partitions_of(table));
   for (const Index &index : indexes_) {
     load_.copy->trees.emplace_back(index.tree, is_primary(index), memory);
   }

@@ -41,7 +41,7 @@ IndexFiller::IndexFiller(const Alteration &alteration, const shale_tree *source,
       changed_(std::move(changed)),
       rows_(alteration),
       pace_(alteration.thd, counts) {
-  size_t memory = sort_memory(alter_.thd, indexes_.size());
+  size_t memory = sort_memory_of_each(alter_.thd, indexes_.size());
   for (size_t place = 0; place < indexes_.size(); place++) {
     const NewIndex &index = indexes_[place];
     if (index.build != nullptr) {
