@@ -5,10 +5,9 @@
 //! over its target is relieved; then tables full of deletes are taken down; then, if the
 //! load has ended, the tree is brought into a better shape for reading.
 //!
-//! Level 0 goes into the base level when it has gathered enough bytes. Until then, if it would take
-//! many tables of the present size, and while jobs that hold the base level keep it from that,
-//! tables of about one size are merged with each other, four into one, so that a read does not have
-//! to look into ever more of them.
+//! Level 0 goes into the base level when it has gathered enough bytes. Level 0's tables are merged
+//! with each other, four of about one size into one, in two cases: reaching that size would take
+//! many of them, or running jobs hold the base level. So a read looks into few.
 
 use super::choose::PickInput;
 use super::level0::{level0, merge_level0, move_level0, too_small};

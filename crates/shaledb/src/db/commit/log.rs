@@ -56,12 +56,12 @@ impl Core {
         }
     }
 
-    /// Makes the log durable up to `through`, the last operation of what is to be flushed, if there
-    /// are operations in it that no table will hold then, or that are prepared: a table made
-    /// durable before them would break the promise that what survives a crash is a prefix of the
-    /// commit order (and newer ones may be of the same batch as the last one of the table). Newer
-    /// ones of the same tree do not matter if it is flushed alone: memtables are sealed between
-    /// batches. Commits go on meanwhile.
+    /// A table must not become durable before older operations that are only in the log: a crash
+    /// would leave a hole. So this syncs the log up to `through`, the last operation of what is to
+    /// be flushed, unless everything up to there is synced, or will be in tables and nothing is
+    /// prepared. Newer operations may be of the same batch as that last one, so those of other
+    /// trees count too; those of the same tree do not if it is flushed alone, since memtables are
+    /// sealed between batches. Commits go on meanwhile.
     pub fn sync_before_flush(&self, flushed: &FlushedOf<'_>, through: SeqNo) -> Result<()> {
         if self.durable.load(Ordering::Acquire) >= through {
             return Ok(());
