@@ -199,7 +199,7 @@ impl Core {
         }
         let started = self.env.clock.now_nanos();
         let mut run = || -> Result<()> {
-            for syncer in leader.unsynced.drain(..) {
+            for syncer in &leader.unsynced {
                 syncer.sync()?;
             }
             if let Some(wal) = leader.wal.as_mut() {
@@ -207,7 +207,9 @@ impl Core {
             }
             Ok(())
         };
+        // After a failure all count as not synced: no later call answers that they are.
         run().map_err(|error| self.poison(error))?;
+        leader.unsynced.clear();
         leader.dirty = false;
         self.durable.fetch_max(through, Ordering::AcqRel);
         self.note_sync(started);
