@@ -59,6 +59,7 @@ fn a_commit_in_two_phases_counts_as_one_in_one() {
         });
         assert_eq!(counted(&two, &all), counted(&one, &all), "{rows} rows");
         assert_eq!(counted(&two, &["commits", "write_ops"]), [1, u64::from(rows) + 3]);
+        assert_eq!(one.user_bytes, u64::from(rows) * 104 + 2 + 4 + 5 + 5000);
         // Tables do not tell how long large values are.
         let told = if two.counters["ingest_bytes"] == 0 { &all[..3] } else { &all[..2] };
         assert_eq!(counted(&recovered, told), counted(&one, told), "{rows} rows");

@@ -7,7 +7,7 @@ use crate::table::meta::{FileId, TableMeta};
 use crate::txn::Owner;
 use crate::version::TreeId;
 use crate::wal::OpIter;
-use crate::write::ops::Ops;
+use crate::write::ops::{Ops, user_bytes};
 
 /// The tables of a large transaction by tree.
 pub(crate) type TablesOf = Vec<(TreeId, Vec<TableMeta>)>;
@@ -33,7 +33,7 @@ impl Written {
     pub fn of_ops(ops: &[u8]) -> Written {
         OpIter::new(ops, 1).fold(Written::default(), |sum, op| Written {
             ops: sum.ops + 1,
-            user_bytes: sum.user_bytes + (op.key.len() + op.value.len()) as u64,
+            user_bytes: sum.user_bytes + user_bytes(op.kind, op.key, op.value),
         })
     }
 
