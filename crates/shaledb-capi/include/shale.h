@@ -97,7 +97,7 @@ typedef enum {
 
 // What a transaction sees of others.
 typedef enum {
-  // Each read, or each statement (shale_txn_view), sees what is committed then.
+  // Each read, or each statement (shale_txn_begin_statement), sees what is committed then.
   SHALE_READ_COMMITTED = 0,
   // Plain reads see one snapshot, locking reads the newest; locking scans lock the gaps too.
   SHALE_REPEATABLE_READ = 1,
@@ -775,7 +775,7 @@ uint64_t shale_txn_id(const shale_txn *txn);
 
 // At SHALE_READ_COMMITTED: begins a statement, whose plain reads all see what is committed now. At
 // SHALE_REPEATABLE_READ: takes the snapshot now, if no read has taken it yet.
-SHALE_MUST_USE shale_error *shale_txn_view(shale_txn *txn);
+SHALE_MUST_USE shale_error *shale_txn_begin_statement(shale_txn *txn);
 
 // The value of a key, own writes included; with a lock (a shale_lock), the newest. `value`
 // becomes NULL if there is none: that is no error, and the key is locked all the same.

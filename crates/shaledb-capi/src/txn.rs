@@ -18,7 +18,7 @@ use std::time::Duration;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum shale_isolation {
-    /// Each read, or each statement (shale_txn_view), sees what is committed then.
+    /// Each read, or each statement (shale_txn_begin_statement), sees what is committed then.
     SHALE_READ_COMMITTED = 0,
     /// Plain reads see one snapshot, locking reads the newest; locking scans lock the gaps too.
     SHALE_REPEATABLE_READ = 1,
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn shale_txn_id(txn: *const shale_txn) -> u64 {
 /// SHALE_REPEATABLE_READ: takes the snapshot now, if no read has taken it yet.
 #[must_use]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shale_txn_view(txn: *mut shale_txn) -> *mut shale_error {
+pub unsafe extern "C" fn shale_txn_begin_statement(txn: *mut shale_txn) -> *mut shale_error {
     guard(|| {
         // SAFETY: a live handle.
         let txn = &mut unsafe { handle_mut(txn, "txn") }?.txn;

@@ -498,7 +498,7 @@ static void transactions(shale_db *db, shale_tree *a) {
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_begin(db, 77, SHALE_LOCKS, 0, &two));
   FAILS(SHALE_INVALID_ARGUMENT, shale_txn_get(one, a, -1, "x", 1, &value));
   CHECK(shale_txn_id(one) < shale_txn_id(two) && shale_txn_id(NULL) == 0);
-  OK(shale_txn_view(one));
+  OK(shale_txn_begin_statement(one));
   OK(shale_txn_savepoint(one, &before));
   OK(shale_txn_put(one, a, "t1", 2, "1", 1));
   OK(shale_txn_savepoint(one, &between));

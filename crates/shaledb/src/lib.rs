@@ -75,7 +75,7 @@ pub mod fuzz;
 pub use base::config::{Codec, Codecs, Config, SyncPolicy, TreeConfig};
 pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
-pub use base::lock_error::{Deadlock, LockWait};
+pub use base::lock_error::{Deadlock, DeadlockEdge};
 pub use db::{
     Action, Background, Batch, BuildOptions, ChangeRound, ChangeTracker, ChangedKeys, Concurrency,
     CpuStats, Db, Entries, Ingest, Isolation, LastDeadlock, LevelStats, LockInfo, LockMode,

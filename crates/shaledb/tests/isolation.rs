@@ -93,7 +93,7 @@ impl Session {
         let mut moved = false;
         while let Some(&step) = self.waiting.front() {
             match self.make(tree, step) {
-                Err(Error::LockWait { .. }) => break,
+                Err(Error::LockQueued { .. }) => break,
                 Err(error) => {
                     assert!(error.is_retryable(), "{error}");
                     self.txn = None;

@@ -30,7 +30,7 @@ fn inserted(txn: &mut Transaction, tree: &Tree, key: &[u8], value: &[u8]) -> boo
 
 /// It waits: asking for the same again tells how it went on.
 fn waits<T: std::fmt::Debug>(result: shaledb::Result<T>) {
-    assert!(matches!(result, Err(Error::LockWait { .. })), "{result:?}");
+    assert!(matches!(result, Err(Error::LockQueued { .. })), "{result:?}");
 }
 
 #[test]
@@ -555,7 +555,7 @@ fn who_waits_for_a_duplicate_shares_it() {
                     break;
                 }
                 Err(error) => {
-                    assert!(matches!(error, Error::LockWait { .. }), "{error}");
+                    assert!(matches!(error, Error::LockQueued { .. }), "{error}");
                     refused += 1;
                     assert!(refused < 3);
                     waits(two.insert_or_share(&tree, b"a", b"3"));

@@ -185,14 +185,15 @@ fn shale(setup: &Setup, options: &mut Vec<(&'static str, String)>) {
     ]);
 }
 
-/// A codec by RocksDB's name, and its level.
-fn codec(name: &str) -> (&'static str, Option<&str>) {
+/// A codec by RocksDB's name, and its level. What is not known stays as it is: MyRocks refuses it.
+fn codec(name: &str) -> (&str, Option<&str>) {
     let (name, level) = name.split_once(':').map_or((name, None), |(n, level)| (n, Some(level)));
     match name {
         "lz4" => ("kLZ4Compression", None),
         "zlib" => ("kZlibCompression", level),
         "zstd" => ("kZSTD", level),
-        _ => ("kNoCompression", None),
+        "none" => ("kNoCompression", None),
+        _ => (name, level),
     }
 }
 

@@ -35,17 +35,18 @@ pub(crate) struct RocksDb {
     sync: bool,
 }
 
-fn codec(name: &str) -> (DBCompressionType, Option<i32>) {
+fn codec(name: &str) -> Result<(DBCompressionType, Option<i32>)> {
     let (name, level) = match name.split_once(':') {
-        Some((name, level)) => (name, level.parse().ok()),
+        Some((name, level)) => (name, Some(level.parse()?)),
         None => (name, None),
     };
-    match name {
+    Ok(match name {
+        "none" => (DBCompressionType::None, None),
         "lz4" => (DBCompressionType::Lz4, None),
         "zlib" => (DBCompressionType::Zlib, level),
         "zstd" => (DBCompressionType::Zstd, level),
-        _ => (DBCompressionType::None, None),
-    }
+        _ => return Err(format!("RocksDB is given no codec for `{name}`: see engine.rs").into()),
+    })
 }
 
 /// All of the memory: memtables are charged to the cache, so that it has what they do not take.
@@ -68,7 +69,7 @@ fn file_bytes(setup: &Setup) -> u64 {
     setup.memtable.clamp(2 << 20, 64 << 20)
 }
 
-fn settings(options: &Setup) -> Options {
+fn settings(options: &Setup) -> Result<Options> {
     let mut settings = Options::default();
     settings.create_if_missing(true);
     settings.create_missing_column_families(true);
@@ -85,9 +86,9 @@ fn settings(options: &Setup) -> Options {
 
     // With dynamic levels, entry 0 is level 0, entry 1 the first level in use below it, and so on.
     let codecs = &options.codecs;
-    let (upper, _) = codec(&codecs.upper);
-    let (middle, middle_level) = codec(&codecs.middle);
-    let (bottommost, bottommost_level) = codec(&codecs.bottommost);
+    let (upper, _) = codec(&codecs.upper)?;
+    let (middle, middle_level) = codec(&codecs.middle)?;
+    let (bottommost, bottommost_level) = codec(&codecs.bottommost)?;
     let mut levels = [middle; LEVELS];
     levels[..3].fill(upper);
     settings.set_compression_per_level(&levels);
@@ -117,7 +118,7 @@ fn settings(options: &Setup) -> Options {
     table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
     table.set_format_version(FORMAT_VERSION);
     settings.set_block_based_table_factory(&table);
-    settings
+    Ok(settings)
 }
 
 impl Engine for RocksDb {
@@ -129,7 +130,7 @@ impl Engine for RocksDb {
     }
 
     fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<RocksDb> {
-        let settings = settings(setup);
+        let settings = settings(setup)?;
         let names: Vec<String> = trees.iter().map(|&name| name.to_owned()).collect();
         // RocksDB insists on opening every family that is there, its own `default` among them.
         let mut all = vec!["default".to_owned()];
@@ -377,6 +378,16 @@ mod tests {
         handle.put(0, b"k9", b"nine").unwrap();
         assert_eq!(pairs(&mut handle, 0), [pair("k9", "nine")]);
         assert_eq!(pairs(&mut handle, 1).len(), 1);
+    }
+
+    #[test]
+    fn a_codec_that_is_not_known_is_an_error() {
+        for name in ["none", "lz4", "zlib:1", "zstd:-5"] {
+            codec(name).unwrap();
+        }
+        for name in ["brotli", "zstd:x", ""] {
+            assert!(codec(name).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl World {
         });
         match self.act(client, next) {
             Ok(()) => client.next = None,
-            Err(Error::LockWait { .. }) => {
+            Err(Error::LockQueued { .. }) => {
                 self.waits += 1;
                 return;
             }
@@ -100,7 +100,7 @@ impl World {
             && self.merging
             && rng.random_ratio(1, 3)
         {
-            self.merges += u64::from(txn.merge_locks().unwrap());
+            self.merges += u64::from(txn.escalate_locks().unwrap());
         }
     }
 

@@ -19,7 +19,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Activity {
-    /// Commits: back-pressure, log, memtables.
+    /// Commits: back-pressure, log, memtables. Those in two phases are two calls.
     Write,
     /// Point reads of one key.
     Get,

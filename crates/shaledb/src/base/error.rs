@@ -113,8 +113,8 @@ pub enum Error {
         lock: String,
         /// A transaction that was in the way; 0 if it has just ended.
         holder: u64,
-        /// For how long the call was to wait, in milliseconds.
-        waited_millis: u64,
+        /// For how long the call was to wait at most, in milliseconds.
+        limit_millis: u64,
     },
     /// A lock was not to be had at once, and the transaction's [`Interrupt`](crate::Interrupt) was
     /// set. The call has done nothing; the transaction keeps what it has.
@@ -126,7 +126,7 @@ pub enum Error {
     },
     /// Only with [`Background::Stepped`](crate::Background::Stepped): the call has to wait for a
     /// lock, and its place in the queue is kept. Make the same call again when others have gone on.
-    LockWait {
+    LockQueued {
         /// The lock asked for, in words.
         lock: String,
         /// A transaction that is in the way.
@@ -309,16 +309,16 @@ impl fmt::Display for Error {
             Error::Conflict { what } => {
                 write!(f, "write conflict: {what}; roll the transaction back and retry it")
             }
-            Error::LockTimeout { lock, holder, waited_millis } => write!(
+            Error::LockTimeout { lock, holder, limit_millis } => write!(
                 f,
-                "lock wait timeout after {waited_millis} ms: transaction {holder} blocks {lock}; \
+                "lock wait timeout after {limit_millis} ms: transaction {holder} blocks {lock}; \
                  nothing was changed; retry the call or roll back"
             ),
             Error::Interrupted { lock, holder } => write!(
                 f,
                 "lock wait interrupted: transaction {holder} blocks {lock}; nothing was changed"
             ),
-            Error::LockWait { lock, holder } => write!(
+            Error::LockQueued { lock, holder } => write!(
                 f,
                 "lock wait: transaction {holder} blocks {lock}; repeat the call when that one has \
                  gone on"

@@ -7,16 +7,16 @@ use std::fmt;
 /// One of the transactions of a [`Deadlock`]: what it waited for, and for whom.
 ///
 /// ```
-/// let wait = shaledb::LockWait {
+/// let edge = shaledb::DeadlockEdge {
 ///     transaction: 7,
 ///     writes: 2,
 ///     lock: "a shared lock on key `b` of tree `t`".to_owned(),
 ///     holder: 9,
 /// };
-/// assert!(wait.to_string().contains("transaction 7 (2 writes) waits for a shared lock"));
+/// assert!(edge.to_string().contains("transaction 7 (2 writes) waits for a shared lock"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LockWait {
+pub struct DeadlockEdge {
     /// The number of the transaction; later ones have larger numbers.
     pub transaction: u64,
     /// How many writes it had made.
@@ -27,9 +27,9 @@ pub struct LockWait {
     pub holder: u64,
 }
 
-impl fmt::Display for LockWait {
+impl fmt::Display for DeadlockEdge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LockWait { transaction, writes, lock, holder } = self;
+        let DeadlockEdge { transaction, writes, lock, holder } = self;
         let plural = if *writes == 1 { "" } else { "s" };
         write!(
             f,
@@ -66,7 +66,7 @@ impl fmt::Display for LockWait {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Deadlock {
     /// The transactions, each waiting for the next.
-    pub waits: Vec<LockWait>,
+    pub waits: Vec<DeadlockEdge>,
     /// The one that had to give way: the one with the fewest writes and locks, and of those that
     /// have as many the one that came last into the circle.
     pub victim: u64,

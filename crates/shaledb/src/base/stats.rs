@@ -85,7 +85,7 @@ counters! {
     StallDebtNanos => "stall_debt_ns",
     /// Waits of writers of all causes.
     Stalls => "stalls",
-    /// Files removed.
+    /// Files of tables and large values removed.
     FilesRemoved => "files_removed",
 }
 
@@ -93,7 +93,7 @@ counters! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Timed {
-    /// A commit, its wait for back-pressure and its sync included.
+    /// A commit, or one of its two phases: with its wait for back-pressure and its sync.
     Write,
     /// A point read.
     Get,

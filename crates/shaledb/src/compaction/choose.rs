@@ -17,7 +17,7 @@ pub const INPUT_TABLES: u64 = 25;
 
 /// Everything that picking looks at.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub struct PickInput<'a> {
     /// The tables.
     pub shape: &'a Shape,
     /// The settings.
@@ -28,7 +28,7 @@ pub struct View<'a> {
     pub targets: &'a Targets,
 }
 
-impl<'a> View<'a> {
+impl<'a> PickInput<'a> {
     /// The tables of a level.
     pub fn level(&self, level: usize) -> &'a [Arc<TableMeta>] {
         self.shape.levels.get(level).map_or(&[], Vec::as_slice)
@@ -177,11 +177,7 @@ impl<'a> View<'a> {
 
     /// The table of `level` whose way down is the cheapest: the fewest bytes of the next level for
     /// each byte moved; of equals, the oldest. Only tables that `wanted` accepts.
-    pub fn cheapest(
-        &self,
-        level: usize,
-        wanted: impl Fn(&TableMeta) -> bool,
-    ) -> Option<(usize, f64)> {
+    pub fn cheapest(&self, level: usize, wanted: impl Fn(&TableMeta) -> bool) -> Option<usize> {
         let output = (level + 1).max(self.targets.base).min(LAST);
         let lower = self.level(output);
         let mut at = 0;
@@ -207,6 +203,6 @@ impl<'a> View<'a> {
             }
             best = Some((ratio, table.id, index));
         }
-        best.map(|(ratio, _, index)| (index, ratio))
+        best.map(|(_, _, index)| index)
     }
 }

@@ -1,7 +1,7 @@
 //! Compactions that make room: tables that newer range deletes cover are dropped unread; tables
 //! full of deletes go down early, where the deletes meet what they delete.
 
-use super::choose::View;
+use super::choose::PickInput;
 use super::plan::{Action, Load, Plan, Reason};
 use super::policy::LAST;
 use crate::base::ranges::RangeDeletes;
@@ -9,14 +9,14 @@ use crate::table::meta::TableMeta;
 use std::sync::Arc;
 
 /// Drops all tables of which newer range deletes cover everything, if no snapshot reads between.
-pub(super) fn drop_covered(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
+pub(super) fn drop_covered(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     let deletes = load.range_deletes.filter(|deletes| !deletes.is_empty())?;
     let mut inputs: Vec<(usize, Vec<Arc<TableMeta>>)> = Vec::new();
     for level in 0..=LAST {
-        let covered: Vec<Arc<TableMeta>> = view
+        let covered: Vec<Arc<TableMeta>> = input
             .level(level)
             .iter()
-            .filter(|table| !view.busy.has(table) && is_covered(table, deletes, load))
+            .filter(|table| !input.busy.has(table) && is_covered(table, deletes, load))
             .cloned()
             .collect();
         if !covered.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn drop_covered(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
     let output = inputs.last()?.0;
     let inputs: Vec<(usize, &[Arc<TableMeta>])> =
         inputs.iter().map(|(level, tables)| (*level, tables.as_slice())).collect();
-    view.plan(Reason::Deletes, Action::DropFiles, &inputs, output)
+    input.plan(Reason::Deletes, Action::DropFiles, &inputs, output)
 }
 
 /// Whether for every key of the table's range there is a delete newer than all of the table, with
@@ -55,10 +55,10 @@ pub(super) fn is_full_of_deletes(table: &TableMeta) -> bool {
 
 /// Takes a table full of deletes one level down; or, in the last level, rewrites it without them
 /// once no snapshot needs them.
-pub(super) fn pick(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
+pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     for level in (1..LAST).rev() {
-        if let Some((index, _)) = view.cheapest(level, is_full_of_deletes)
-            && let Some(plan) = view.down(Reason::Deletes, level, index..index + 1, true)
+        if let Some(index) = input.cheapest(level, is_full_of_deletes)
+            && let Some(plan) = input.down(Reason::Deletes, level, index..index + 1, true)
         {
             return Some(plan);
         }
@@ -67,19 +67,19 @@ pub(super) fn pick(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
     let droppable = |table: &TableMeta| {
         is_full_of_deletes(table) && table.max_seq > 0 && table.max_seq <= oldest
     };
-    rewrite_last(view, Reason::Deletes, droppable)
+    rewrite_last(input, Reason::Deletes, droppable)
 }
 
 /// Rewrites the first free table of the last level that `wanted` accepts where it is.
 pub(super) fn rewrite_last(
-    view: &View<'_>,
+    input: &PickInput<'_>,
     reason: Reason,
     wanted: impl Fn(&TableMeta) -> bool,
 ) -> Option<Plan> {
-    let table = view.level(LAST).iter().find(|table| {
-        !view.busy.has(table)
+    let table = input.level(LAST).iter().find(|table| {
+        !input.busy.has(table)
             && wanted(table)
-            && !view.busy.writes(LAST, &super::range::KeyRange::of(table))
+            && !input.busy.writes(LAST, &super::range::KeyRange::of(table))
     })?;
-    view.plan(reason, Action::Merge, &[(LAST, std::slice::from_ref(table))], LAST)
+    input.plan(reason, Action::Merge, &[(LAST, std::slice::from_ref(table))], LAST)
 }

@@ -37,11 +37,6 @@ pub enum Bottom {
 }
 
 impl Bottom {
-    /// Nothing lies below.
-    pub fn empty() -> Bottom {
-        Bottom::Levels(Vec::new())
-    }
-
     /// What lies below the output of this plan.
     pub fn of(plan: &super::plan::Plan) -> Bottom {
         if plan.output_level == 0 || plan.building {

@@ -10,7 +10,7 @@
 //! from the top, tables go down whose way is cheap by the rule. At last tables are rewritten that
 //! were moved into the last level without its codec.
 
-use super::choose::View;
+use super::choose::PickInput;
 use super::deletes::rewrite_last;
 use super::level0::{level0, merge_all_level0};
 use super::plan::{Load, Plan, Reason};
@@ -23,36 +23,36 @@ pub const COST: u64 = 12;
 pub const FLOOR: u64 = 1 << 20;
 
 /// The next compaction towards the best shape for reading; `None` when it is reached.
-pub(super) fn pick(view: &View<'_>, load: &Load<'_>) -> Option<Plan> {
+pub(super) fn pick(input: &PickInput<'_>, load: &Load<'_>) -> Option<Plan> {
     let worthwhile = |plan: &Plan| {
         let moved = plan.input_bytes - plan.output_level_bytes;
         plan.input_bytes <= FLOOR || plan.output_level_bytes <= COST * moved
     };
-    if let Some(plan) = level0(view, Reason::Idle).filter(worthwhile) {
+    if let Some(plan) = level0(input, Reason::Idle).filter(worthwhile) {
         return Some(plan);
     }
-    if let Some(plan) = merge_all_level0(view, Reason::Idle)
-        && cheap_merge(view, plan.input_bytes)
+    if let Some(plan) = merge_all_level0(input, Reason::Idle)
+        && cheap_merge(input, plan.input_bytes)
     {
         return Some(plan);
     }
     for level in 1..LAST {
-        if let Some((index, _)) = view.cheapest(level, |_| true)
+        if let Some(index) = input.cheapest(level, |_| true)
             && let Some(plan) =
-                view.down(Reason::Idle, level, index..index + 1, false).filter(worthwhile)
+                input.down(Reason::Idle, level, index..index + 1, false).filter(worthwhile)
         {
             return Some(plan);
         }
     }
     let oldest = load.oldest_snapshot();
-    rewrite_last(view, Reason::Recode, |table| {
-        policy::wants_rewrite(&view.settings.codecs, table, oldest)
+    rewrite_last(input, Reason::Recode, |table| {
+        policy::wants_rewrite(&input.settings.codecs, table, oldest)
     })
 }
 
 /// Whether merging level 0 into one table follows the cost rule: its largest table counts as the
 /// output that is rewritten, the others as taken to it.
-fn cheap_merge(view: &View<'_>, bytes: u64) -> bool {
-    let largest = view.level(0).iter().map(|table| table.file_bytes).max().unwrap_or(0);
+fn cheap_merge(input: &PickInput<'_>, bytes: u64) -> bool {
+    let largest = input.level(0).iter().map(|table| table.file_bytes).max().unwrap_or(0);
     bytes <= FLOOR || largest <= COST * (bytes - largest)
 }

@@ -1,10 +1,10 @@
 //! Level 0, whose tables overlap: down into the base level, or merged with each other.
 
-use super::choose::View;
+use super::choose::PickInput;
 use super::plan::{Action, Plan, Reason};
 use super::policy;
 use super::range::{KeyRange, bytes_of};
-use super::score::{LEVEL0_TABLES, LEVEL0_TABLES_MAX};
+use super::score::{LEVEL0_TABLES_MAX, LEVEL0_TIER};
 use crate::table::meta::TableMeta;
 use std::sync::Arc;
 
@@ -13,45 +13,45 @@ const LEVEL0_INPUTS_MAX: usize = 64;
 
 /// Takes tables of level 0 to the base level: the oldest ones, so that no table is passed by a
 /// newer one that overlaps it.
-pub(super) fn level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
-    let tables = view.level(0);
-    if view.busy.writes(0, &KeyRange::hull(tables)?) {
+pub(super) fn level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
+    let tables = input.level(0);
+    if input.busy.writes(0, &KeyRange::hull(tables)?) {
         return None;
     }
-    if let Some(plan) = move_level0(view, reason) {
+    if let Some(plan) = move_level0(input, reason) {
         return Some(plan);
     }
     let first = tables.len().saturating_sub(LEVEL0_INPUTS_MAX);
     let chosen = &tables[first..];
-    if view.any_busy(chosen) {
+    if input.any_busy(chosen) {
         return None;
     }
-    let output = view.targets.base;
+    let output = input.targets.base;
     let range = KeyRange::hull(chosen)?;
-    view.clear_between(0, output, &range)?;
-    let lower = &view.level(output)[view.free_overlap(output, &range)?];
-    view.plan(reason, Action::Merge, &[(0, chosen), (output, lower)], output)
+    input.clear_between(0, output, &range)?;
+    let lower = &input.level(output)[input.free_overlap(output, &range)?];
+    input.plan(reason, Action::Merge, &[(0, chosen), (output, lower)], output)
 }
 
 /// A move of a table that overlaps nothing older in level 0 and nothing in the base level.
-pub(super) fn move_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
-    let tables = view.level(0);
-    let output = view.targets.base;
-    let has_debt = tables.len() >= 2 * LEVEL0_TABLES;
+pub(super) fn move_level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
+    let tables = input.level(0);
+    let output = input.targets.base;
+    let has_debt = tables.len() >= 2 * LEVEL0_TIER;
     for (index, table) in tables.iter().enumerate().rev() {
         let older_overlaps = tables[index + 1..].iter().any(|older| older.overlaps(table));
-        if older_overlaps || view.busy.has(table) {
+        if older_overlaps || input.busy.has(table) {
             continue;
         }
         let range = KeyRange::of(table);
-        if view.clear_between(0, output, &range).is_none() {
+        if input.clear_between(0, output, &range).is_none() {
             continue;
         }
-        if view.free_overlap(output, &range).is_some_and(|found| found.is_empty())
-            && policy::may_move(&view.settings.codecs, 0, output, output, has_debt)
+        if input.free_overlap(output, &range).is_some_and(|found| found.is_empty())
+            && policy::may_move(&input.settings.codecs, 0, output, output, has_debt)
         {
             let chosen = std::slice::from_ref(table);
-            return view.plan(reason, Action::Move, &[(0, chosen)], output);
+            return input.plan(reason, Action::Move, &[(0, chosen)], output);
         }
     }
     None
@@ -59,33 +59,33 @@ pub(super) fn move_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
 
 /// Whether level 0, filled with tables of the size of these, would have more tables when it goes
 /// down than it should: only then is merging them with each other worth what it writes.
-pub(super) fn too_small(view: &View<'_>, tables: &[Arc<TableMeta>]) -> bool {
+pub(super) fn too_small(input: &PickInput<'_>, tables: &[Arc<TableMeta>]) -> bool {
     let each = bytes_of(tables) / (tables.len() as u64).max(1);
-    view.targets.level0 / each.max(1) > LEVEL0_TABLES_MAX as u64
+    input.targets.level0 / each.max(1) > LEVEL0_TABLES_MAX as u64
 }
 
 /// Merges neighbours in age of level 0 with each other: the newest `count` or more that are of
 /// about one size, so that each byte is merged once in each tier. Only tables that are `wanted`.
 pub(super) fn merge_level0(
-    view: &View<'_>,
+    input: &PickInput<'_>,
     count: usize,
     wanted: impl Fn(&[Arc<TableMeta>]) -> bool,
 ) -> Option<Plan> {
-    let tables = view.level(0);
-    if view.busy.writes(0, &KeyRange::hull(tables)?) {
+    let tables = input.level(0);
+    if input.busy.writes(0, &KeyRange::hull(tables)?) {
         return None;
     }
     let mut first = 0;
     while first < tables.len() {
         let bound = tables[first].file_bytes.saturating_mul(2);
         let alike = |table: &&Arc<TableMeta>| {
-            !view.busy.has(table) && table.file_bytes <= bound && table.file_bytes >= bound / 4
+            !input.busy.has(table) && table.file_bytes <= bound && table.file_bytes >= bound / 4
         };
         let taken = tables[first..].iter().take_while(alike).count();
         let chosen = &tables[first..first + taken];
         // Tables that overlap no other (a sequential load) cost a read nothing side by side.
         if taken >= count && wanted(chosen) && overlap_somewhere(chosen) {
-            return view.plan(Reason::Level0Merge, Action::Merge, &[(0, chosen)], 0);
+            return input.plan(Reason::Level0Merge, Action::Merge, &[(0, chosen)], 0);
         }
         first += taken.max(1);
     }
@@ -100,10 +100,11 @@ fn overlap_somewhere(tables: &[Arc<TableMeta>]) -> bool {
 }
 
 /// Merges all of level 0 into one table.
-pub(super) fn merge_all_level0(view: &View<'_>, reason: Reason) -> Option<Plan> {
-    let tables = view.level(0);
-    if tables.len() < 2 || view.any_busy(tables) || view.busy.writes(0, &KeyRange::hull(tables)?) {
+pub(super) fn merge_all_level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
+    let tables = input.level(0);
+    if tables.len() < 2 || input.any_busy(tables) || input.busy.writes(0, &KeyRange::hull(tables)?)
+    {
         return None;
     }
-    view.plan(reason, Action::Merge, &[(0, tables)], 0)
+    input.plan(reason, Action::Merge, &[(0, tables)], 0)
 }

@@ -1,6 +1,6 @@
 //! Compaction on request: everything in a key range goes, level by level, to the last level.
 
-use super::choose::{INPUT_TABLES, View};
+use super::choose::{INPUT_TABLES, PickInput};
 use super::deletes::rewrite_last;
 use super::level0::level0;
 use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
@@ -30,70 +30,71 @@ pub fn pick_manual(
     bounds: (Option<&[u8]>, Option<&[u8]>),
 ) -> Step {
     let targets = Targets::of(shape, settings);
-    let view = View { shape, settings, busy, targets: &targets };
+    let input = PickInput { shape, settings, busy, targets: &targets };
     let (lower, upper) = bounds;
     let inside = |table: &TableMeta| {
         !lower.is_some_and(|lower| table.is_before(lower))
             && upper.is_none_or(|upper| table.smallest.as_slice() < upper)
     };
     let run = |plan: Option<Plan>| plan.map_or(Step::Wait, |plan| Step::Run(Box::new(plan)));
-    if view.level(0).iter().any(|table| inside(table)) {
+    if input.level(0).iter().any(|table| inside(table)) {
         // Tables between level 0 and the base (of an ingest, or from when the tree was larger)
         // must go down first where they are in its way.
-        return run(level0(&view, Reason::Manual).or_else(|| drain_above_base(&view)));
+        return run(level0(&input, Reason::Manual).or_else(|| drain_above_base(&input)));
     }
     for level in 1..LAST {
-        let tables = view.level(level);
+        let tables = input.level(level);
         let mut wanted = (0..tables.len()).filter(|&index| inside(&tables[index])).peekable();
         if wanted.peek().is_none() {
             continue;
         }
         for index in wanted {
-            if let Some(plan) = chunk(&view, level, index, inside) {
+            if let Some(plan) = chunk(&input, level, index, inside) {
                 return Step::Run(Box::new(plan));
             }
         }
-        return run(drain_above_base(&view));
+        return run(drain_above_base(&input));
     }
     let oldest = load.oldest_snapshot();
     let stale =
         |table: &TableMeta| inside(table) && policy::wants_rewrite(&settings.codecs, table, oldest);
-    match rewrite_last(&view, Reason::Manual, stale) {
+    match rewrite_last(&input, Reason::Manual, stale) {
         Some(plan) => Step::Run(Box::new(plan)),
-        None if view.level(LAST).iter().any(|table| stale(table)) => Step::Wait,
+        None if input.level(LAST).iter().any(|table| stale(table)) => Step::Wait,
         None => Step::Done,
     }
 }
 
 /// Takes tables of levels that should be empty down.
-fn drain_above_base(view: &View<'_>) -> Option<Plan> {
-    (1..view.targets.base).find_map(|level| {
-        let tables = view.level(level);
-        (0..tables.len()).find_map(|first| chunk(view, level, first, |_| true))
+fn drain_above_base(input: &PickInput<'_>) -> Option<Plan> {
+    (1..input.targets.base).find_map(|level| {
+        let tables = input.level(level);
+        (0..tables.len()).find_map(|first| chunk(input, level, first, |_| true))
     })
 }
 
 /// Takes the table at `first` down, together with those after it as long as the job stays small.
 fn chunk(
-    view: &View<'_>,
+    input: &PickInput<'_>,
     level: usize,
     first: usize,
     inside: impl Fn(&TableMeta) -> bool,
 ) -> Option<Plan> {
-    let tables = view.level(level);
-    let output = (level + 1).max(view.targets.base).min(LAST);
-    let limit = INPUT_TABLES * view.settings.table_bytes;
+    let tables = input.level(level);
+    let output = (level + 1).max(input.targets.base).min(LAST);
+    let limit = INPUT_TABLES * input.settings.table_bytes;
     let mut range = KeyRange::of(&tables[first]);
     let mut end = first + 1;
-    while end < tables.len() && inside(&tables[end]) && !view.busy.has(&tables[end]) {
+    while end < tables.len() && inside(&tables[end]) && !input.busy.has(&tables[end]) {
         range.extend(&tables[end]);
-        let lower = view.level(output);
+        let lower = input.level(output);
         let bytes = bytes_of(&tables[first..=end]) + bytes_of(&lower[overlapping(lower, &range)]);
         if bytes > limit {
             break;
         }
         end += 1;
     }
-    view.down(Reason::Manual, level, first..end, false)
-        .or_else(|| view.down(Reason::Manual, level, first..first + 1, false))
+    input
+        .down(Reason::Manual, level, first..end, false)
+        .or_else(|| input.down(Reason::Manual, level, first..first + 1, false))
 }

@@ -5,52 +5,51 @@
 //! over its target is relieved; then tables full of deletes are taken down; then, if the
 //! load has ended, the tree is brought into a better shape for reading.
 //!
-//! Level 0 goes into the base level when it has gathered enough bytes. Until then, if it would take
-//! many tables of the present size, and while jobs that hold the base level keep it from that,
-//! tables of about one size are merged with each other, four into one, so that a read does not have
-//! to look into ever more of them.
+//! Level 0 goes into the base level when it has gathered enough bytes. Level 0's tables are merged
+//! with each other, four of about one size into one, in two cases: reaching that size would take
+//! many of them, or running jobs hold the base level. So a read looks into few.
 
-use super::choose::View;
+use super::choose::PickInput;
 use super::level0::{level0, merge_level0, move_level0, too_small};
 use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
 use super::policy::LAST;
-use super::score::{LEVEL0_TABLES, LEVEL0_TABLES_MAX, Scores, Targets};
+use super::score::{LEVEL0_TABLES_MAX, LEVEL0_TIER, Scores, Targets};
 use super::{deletes, idle};
 
 /// The next compaction to run beside those in `busy`, if one is due. A pure function.
 pub fn pick(shape: &Shape, settings: &Settings, busy: &Busy, load: &Load<'_>) -> Option<Plan> {
     let targets = Targets::of(shape, settings);
-    let view = View { shape, settings, busy, targets: &targets };
-    if let Some(plan) = deletes::drop_covered(&view, load) {
+    let input = PickInput { shape, settings, busy, targets: &targets };
+    if let Some(plan) = deletes::drop_covered(&input, load) {
         return Some(plan);
     }
     let scores = Scores::of(shape, &targets, busy);
     if settings.building {
         // Deletes go nowhere, and rows that come below change what is the best shape.
-        return due(&view, &scores);
+        return due(&input, &scores);
     }
-    due(&view, &scores)
-        .or_else(|| deletes::pick(&view, load))
-        .or_else(|| if load.idle { idle::pick(&view, load) } else { None })
+    due(&input, &scores)
+        .or_else(|| deletes::pick(&input, load))
+        .or_else(|| if load.idle { idle::pick(&input, load) } else { None })
 }
 
 /// The compaction of the level that is furthest over its target.
-fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
+fn due(input: &PickInput<'_>, scores: &Scores) -> Option<Plan> {
     let mut order: Vec<usize> = (0..LAST).filter(|&level| scores.0[level] >= 1.0).collect();
     order.sort_by(|&a, &b| scores.0[b].total_cmp(&scores.0[a]).then(a.cmp(&b)));
     let mut level0_waits = false;
-    if scores.0[0] < 1.0 && view.level(0).len() >= LEVEL0_TABLES {
+    if scores.0[0] < 1.0 && input.level(0).len() >= LEVEL0_TIER {
         // What can go down as it is costs nothing; what overlaps is gathered.
-        let merge = || merge_level0(view, LEVEL0_TABLES, |chosen| too_small(view, chosen));
-        if let Some(plan) = move_level0(view, Reason::Level0).or_else(merge) {
+        let merge = || merge_level0(input, LEVEL0_TIER, |chosen| too_small(input, chosen));
+        if let Some(plan) = move_level0(input, Reason::Level0).or_else(merge) {
             return Some(plan);
         }
     }
     for level in order {
         if level == 0 {
-            let plan = level0(view, Reason::Level0);
-            let crowded = view.level(0).len() > LEVEL0_TABLES_MAX;
-            let merge = || if crowded { merge_level0(view, LEVEL0_TABLES, |_| true) } else { None };
+            let plan = level0(input, Reason::Level0);
+            let crowded = input.level(0).len() > LEVEL0_TABLES_MAX;
+            let merge = || if crowded { merge_level0(input, LEVEL0_TIER, |_| true) } else { None };
             if let Some(plan) = plan.or_else(merge) {
                 return Some(plan);
             }
@@ -58,11 +57,11 @@ fn due(view: &View<'_>, scores: &Scores) -> Option<Plan> {
             continue;
         }
         // Level 0 waits for jobs that hold the base level: do not start more of them.
-        if level0_waits && level == view.targets.base {
+        if level0_waits && level == input.targets.base {
             continue;
         }
-        if let Some((index, _)) = view.cheapest(level, |_| true)
-            && let Some(plan) = view.down(Reason::Size, level, index..index + 1, true)
+        if let Some(index) = input.cheapest(level, |_| true)
+            && let Some(plan) = input.down(Reason::Size, level, index..index + 1, true)
         {
             return Some(plan);
         }

@@ -7,7 +7,7 @@
 //! plans, picked with this one in [`Busy`], have done meanwhile.
 
 use super::range::KeyRange;
-use crate::base::config::{Codec, Codecs, Config, TreeConfig};
+use crate::base::config::{Codec, Codecs};
 use crate::base::key::SeqNo;
 use crate::base::ranges::RangeDeletes;
 use crate::table::meta::{FileId, TableMeta};
@@ -19,7 +19,7 @@ pub use crate::version::version::Shape;
 /// What the picker needs to know of the settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The size at which memtables are flushed, in bytes.
+    /// The size at which memtables are flushed, in bytes; what is in use where `Config` has 0.
     pub memtable_bytes: u64,
     /// The aim for the size of a table, in bytes.
     pub table_bytes: u64,
@@ -29,20 +29,6 @@ pub struct Settings {
     pub filter_bits: u8,
     /// Whether older rows are still to be put beneath all tables, so that every delete stays.
     pub building: bool,
-}
-
-impl Settings {
-    /// The settings of a tree; `memtable_bytes` is the size in use, after `Config`'s 0 has been
-    /// replaced by what the machine allows.
-    pub fn new(config: &Config, tree: &TreeConfig, memtable_bytes: u64) -> Settings {
-        Settings {
-            memtable_bytes,
-            table_bytes: config.table_bytes,
-            codecs: tree.codecs,
-            filter_bits: tree.filter_bits,
-            building: false,
-        }
-    }
 }
 
 /// Why a compaction runs. The order is the order of the rows in the statistics.

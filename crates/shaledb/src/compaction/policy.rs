@@ -31,9 +31,9 @@ pub fn codec(codecs: &Codecs, level: usize, base: usize) -> Codec {
 }
 
 /// Whether the codec in a block's frame tells that the block is compressed as the outputs of `plan`
-/// are to be: the frame does not tell the level of zlib and zstd. In the last level it does in any
-/// case, as whatever was written for another level is given sequence number 0 there, by this
-/// compaction or (if a snapshot is in the way) by a later one.
+/// are to be: the frame does not tell the level of zlib and zstd. In the last level the frame is
+/// always enough: a block from another level still has sequence numbers, which it loses there, so
+/// it is compressed anew, now or when no snapshot is in the way.
 pub fn tells_codec(codecs: &Codecs, plan: &Plan) -> bool {
     let same = |codec: Codec| codec == plan.codec || id_of(codec) != id_of(plan.codec);
     plan.output_level == LAST

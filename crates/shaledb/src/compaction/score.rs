@@ -24,15 +24,15 @@ pub const RATIO: u64 = 10;
 pub const RATIO_UPPER: u64 = 8;
 
 /// How many tables of about one size in level 0 are merged into one, if they have not gone down.
-pub const LEVEL0_TABLES: usize = 4;
+pub const LEVEL0_TIER: usize = 4;
 
 /// How many tables in level 0 start a compaction, however small they are.
 pub const LEVEL0_TABLES_MAX: usize = 12;
 
 /// How many tables of one memtable each level 0 of a small tree gathers. Of compressed ones there
-/// are so many in [`LEVEL0_TABLES`] memtables' bytes anyway; without compression level 0 would go
+/// are so many in [`LEVEL0_TIER`] memtables' bytes anyway; without compression level 0 would go
 /// down with four, and the last level would be written that much more often.
-pub const LEVEL0_TABLES_LEAST: u64 = 7;
+pub const LEVEL0_GATHERED: u64 = 7;
 
 /// But not more than one part in so many of the largest level, which may be compressed where level
 /// 0 is not: space-amp grows by this share.
@@ -71,7 +71,7 @@ impl Targets {
         let memtable = settings.memtable_bytes.max(1);
         let mut targets = Targets::for_bytes(&stored, largest, memtable);
         let flushed = shape.levels[0].iter().map(|table| table.file_bytes.min(memtable)).max();
-        let tables = flushed.unwrap_or(0).saturating_mul(LEVEL0_TABLES_LEAST);
+        let tables = flushed.unwrap_or(0).saturating_mul(LEVEL0_GATHERED);
         targets.level0 = targets.level0.max(tables.min(largest / LEVEL0_SHARE));
         assert!((1..=LAST).contains(&targets.base), "level 0 is merged into a level below it");
         assert!(
@@ -83,7 +83,7 @@ impl Targets {
 
     /// The targets when the last level has (or should have) `last` bytes.
     fn for_bytes(stored: &[u64; LEVELS], last: u64, memtable: u64) -> Targets {
-        let least = memtable.saturating_mul(LEVEL0_TABLES as u64);
+        let least = memtable.saturating_mul(LEVEL0_TIER as u64);
         let batch = memtable.saturating_mul(LEVEL0_MEMTABLES);
         let mut targets = Targets { base: LAST, bytes: [0; LEVELS], level0: least };
         targets.bytes[LAST] = last.max(least);

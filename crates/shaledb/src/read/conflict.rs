@@ -5,7 +5,7 @@
 //! newer versions. Exception: a key inserted and deleted again since the snapshot may be missed; no
 //! reader can tell. Tables that have nothing newer are not read.
 
-use super::get::tables_of;
+use super::get::{newest_covering, newest_covering_in_memtables, tables_of};
 use crate::base::coding;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
@@ -30,18 +30,16 @@ pub fn newest_after(
     since: SeqNo,
     scope: Scope,
 ) -> Result<Option<SeqNo>> {
-    let mut newest = 0;
+    let mut newest = match scope {
+        Scope::All => newest_covering(state, key, SEQ_MAX)?,
+        Scope::Memtables => newest_covering_in_memtables(state, key, SEQ_MAX),
+    };
     for memtable in state.memtables() {
-        newest = newest.max(memtable.newest_covering(key, SEQ_MAX));
         if let Some(entry) = memtable.get(key, SEQ_MAX) {
             newest = newest.max(entry.seq);
         }
     }
     if scope == Scope::All {
-        if state.version.has_range_deletes() {
-            let deletes = state.version.range_deletes()?;
-            newest = newest.max(deletes.newest_covering(key, SEQ_MAX));
-        }
         let mut hash = None;
         for table in tables_of(state, key).filter(|table| table.meta.max_seq > since) {
             let hash = *hash.get_or_insert_with(|| coding::hash(key));

@@ -90,10 +90,7 @@ pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<O
     }
     // In key order, so that neighbors find their blocks, and the nodes of the index, warm.
     open.sort_unstable_by(|a, b| a.key.cmp(b.key));
-    let (level_0, deeper) = match state.version.levels.split_first() {
-        Some((first, deeper)) => (first.tables(), deeper),
-        None => (&[][..], &[][..]),
-    };
+    let (level_0, deeper) = state.version.level0_and_deeper();
     for table in level_0 {
         find_in_source(&mut open, &mut found, seq, |_| Some(table))?;
     }
@@ -169,16 +166,19 @@ fn find_in_source<'t>(
 
 /// The newest range delete that covers `key` for a reader at `seq`, or 0.
 #[inline]
-fn newest_covering(state: &TreeState, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
-    let mut newest = 0;
-    for memtable in state.memtables() {
-        newest = newest.max(memtable.newest_covering(key, seq));
-    }
+pub(super) fn newest_covering(state: &TreeState, key: &[u8], seq: SeqNo) -> Result<SeqNo> {
+    let mut newest = newest_covering_in_memtables(state, key, seq);
     if state.version.has_range_deletes() {
         newest = newest.max(state.version.range_deletes()?.newest_covering(key, seq));
     }
     debug_assert!(newest <= seq, "what is newer hides nothing");
     Ok(newest)
+}
+
+/// As [`newest_covering`], of those in memtables.
+#[inline]
+pub(super) fn newest_covering_in_memtables(state: &TreeState, key: &[u8], seq: SeqNo) -> SeqNo {
+    state.memtables().map(|memtable| memtable.newest_covering(key, seq)).max().unwrap_or(0)
 }
 
 /// What the memtables say of the key: nothing, that it is deleted, or its value.
@@ -228,10 +228,7 @@ pub(super) fn tables_of<'a>(
     state: &'a TreeState,
     key: &'a [u8],
 ) -> impl Iterator<Item = &'a Arc<Table>> {
-    let (level_0, deeper) = match state.version.levels.split_first() {
-        Some((first, deeper)) => (first.tables(), deeper),
-        None => (&[][..], &[][..]),
-    };
+    let (level_0, deeper) = state.version.level0_and_deeper();
     let level_0 = level_0.iter().filter(move |table| table.meta.covers(key));
     let deeper = deeper.iter().filter(|level| !level.is_empty());
     level_0.chain(deeper.filter_map(move |level| level.find(key)))

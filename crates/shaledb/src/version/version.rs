@@ -179,18 +179,18 @@ impl Version {
         Ok(bytes)
     }
 
+    /// The tables of level 0, newest first, and the levels below it.
+    #[inline]
+    pub fn level0_and_deeper(&self) -> (&[Arc<Table>], &[Arc<Level>]) {
+        match self.levels.split_first() {
+            Some((first, deeper)) => (first.tables(), deeper),
+            None => (&[], &[]),
+        }
+    }
+
     /// The bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.levels.iter().map(|level| level.bytes()).sum()
-    }
-
-    /// The bytes of the files of each level.
-    pub fn level_bytes(&self) -> [u64; LEVELS] {
-        let mut bytes = [0; LEVELS];
-        for (sum, level) in bytes.iter_mut().zip(&self.levels) {
-            *sum = level.bytes();
-        }
-        bytes
     }
 
     /// How many tables there are.
@@ -201,11 +201,6 @@ impl Version {
     /// Whether there is no table.
     pub fn is_empty(&self) -> bool {
         self.levels.iter().all(|level| level.is_empty())
-    }
-
-    /// The deepest level that has tables.
-    pub fn last_level(&self) -> Option<usize> {
-        self.levels.iter().rposition(|level| !level.is_empty())
     }
 
     /// The tables, described.

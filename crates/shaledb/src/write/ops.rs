@@ -6,6 +6,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::key::{KEY_BYTES_MAX, Kind, VALUE_BYTES_MAX};
+use crate::table::blob::BlobRef;
 use crate::wal::payload::put_op;
 
 /// A sequence of encoded operations.
@@ -29,7 +30,7 @@ impl Ops {
         self.bytes.reserve(key.len() + value.len() + 24);
         put_op(&mut self.bytes, kind, tree, key, value);
         self.count += 1;
-        self.user_bytes += (key.len() + value.len()) as u64;
+        self.user_bytes += user_bytes(kind, key, value);
         Ok(())
     }
 
@@ -71,6 +72,17 @@ impl Ops {
         self.count = 0;
         self.user_bytes = 0;
     }
+}
+
+/// The bytes of an operation's key and value; of a large value those of the value itself, which are
+/// in a blob file.
+#[inline]
+pub fn user_bytes(kind: Kind, key: &[u8], value: &[u8]) -> u64 {
+    let value_bytes = match kind {
+        Kind::Blob => BlobRef::decode(value).map_or(0, |reference| reference.bytes),
+        _ => value.len() as u64,
+    };
+    key.len() as u64 + value_bytes
 }
 
 /// Refuses a key or a value that is too long.

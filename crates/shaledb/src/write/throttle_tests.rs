@@ -86,7 +86,7 @@ fn only_memory_stops_and_the_cause_is_told() {
 #[test]
 fn no_write_waits_long() {
     let worst = Pressure { level0_tables: 1000, compaction_rate: 1, flush_rate: 1, ..calm() };
-    // The bound itself is kept where waits are added up: see the tests of `db/core/throttle`.
+    // The bound itself is kept where waits are added up: see the tests of `db/core/write_price`.
     assert!(nanos(&worst) * u64::MAX as f64 > WAIT_NANOS_MAX as f64);
     assert!(nanos(&worst) * 100.0 < 1_000_000.0);
     const { assert!(WAIT_NANOS_MAX < 200_000_000) };

@@ -123,8 +123,8 @@ fn names(file: &Source) -> Names {
         } else if let Some(name) = last_path(head.split(['(', '=', '[']).next().unwrap_or(head)) {
             let path: Vec<&str> = name.split("::").filter(|name| !spaces.contains(*name)).collect();
             let is_variable = !head.contains('(') && !head.starts_with("extern ");
-            let names =
-                if has_body || is_variable { &mut found.defined } else { &mut found.declared };
+            let is_defined = has_body || is_variable || head.trim_end().ends_with("= default");
+            let names = if is_defined { &mut found.defined } else { &mut found.declared };
             names.insert(path.join("::"));
         }
         statement.clear();
@@ -202,6 +202,84 @@ fn defined_elsewhere(files: &[Source]) -> Vec<String> {
 #[test]
 fn what_a_header_declares_its_unit_defines() {
     report("a unit defines what its header declares", defined_elsewhere(&files()));
+}
+
+/// Methods that the classes of a header declare, with their lines; not those of classes inside them,
+/// nor operators.
+fn methods(file: &Source) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let (mut class, mut statement) = ("", String::new());
+    for (at, line) in file.text.lines().enumerate() {
+        let code = strip_comment(line).trim_end();
+        if !line.starts_with(' ') {
+            if ["class", "struct"].contains(&first_word(line)) && !code.ends_with(';') {
+                class = line.split(' ').skip(1).find(|w| !w.starts_with('[')).unwrap_or_default();
+            } else if line.starts_with("};") {
+                class = "";
+            }
+            statement.clear();
+            continue;
+        }
+        let text = line.trim_start();
+        let begins = line.len() - text.len() == 2
+            && text.starts_with(|c: char| c.is_alphabetic() || c == '~');
+        if class.is_empty() || statement.is_empty() && !begins {
+            continue;
+        }
+        statement.push_str(code);
+        statement.push(' ');
+        let mut open = 0;
+        let is_end = |c: char| {
+            open += i32::from(c == '(') - i32::from(c == ')');
+            open == 0 && [';', '{', '='].contains(&c)
+        };
+        let Some(end) = statement.find(is_end) else { continue };
+        let (head, is_declared) = (&statement[..end], statement[end..].starts_with(';'));
+        let (before, is_function) =
+            head.split_once('(').map_or((head, false), |(before, _)| (before, true));
+        // A call in angles, or a pointer to a function.
+        let is_type =
+            before.matches('<').count() > before.matches('>').count() || head.contains("(*");
+        let is_none = ["using", "friend", "typedef"].contains(&first_word(head.trim_start()));
+        if is_declared && is_function && !is_type && !is_none {
+            found.extend(last_path(before).map(|name| (at + 1, format!("{class}::{name}"))));
+        }
+        statement.clear();
+    }
+    found
+}
+
+/// Methods that a header declares and no file defines.
+fn defined_nowhere(files: &[Source]) -> Vec<String> {
+    let defined: BTreeSet<String> = files.iter().flat_map(|file| names(file).defined).collect();
+    let headers = files.iter().filter(|file| file.path.ends_with(".h"));
+    let declared = headers.flat_map(|file| methods(file).into_iter().map(move |m| (file, m)));
+    let wrong = declared.filter(|(_, (_, name))| !defined.contains(name));
+    wrong.map(|(file, (at, name))| format!("{}:{at}: {name} is not defined", file.path)).collect()
+}
+
+#[test]
+fn what_a_class_declares_is_defined() {
+    let files = files();
+    let count: usize = files.iter().map(|file| methods(file).len()).sum();
+    assert!(count > 200, "{count} methods found");
+    report("a method that a class declares is defined", defined_nowhere(&files));
+}
+
+#[test]
+fn a_method_that_is_not_defined_is_found() {
+    let header = "namespace s {\nclass A;\nclass [[x]] A final : public B {\n public:\n  A(int x);\n  ~A();\n  B();\n  void (*p)(int);\n\
+                  \x20 // void no();\n  int f() const { return 1; }\n  void g() = delete;\n\
+                  \x20 std::function<void(int)> h_;\n  std::atomic<int> i_{0};\n  int j(\n\
+                  \x20     int x = f(1), int y = {});\n  bool k(int) const;  // here\n\
+                  \x20 struct In {\n    void l();\n  };\n  using M = void();\n  int n_ = 1;\n\
+                  };\nvoid o();\n}  // namespace s\n";
+    let code = "#include \"a.h\"\n\nnamespace s {\nA::A(int x) : i_(x) {}\nA::B() = default;\nint A::j(int x, int y) {\n\
+                \x20 return 1;\n}\n}  // namespace s\n";
+    let sources = [source("a.h", header), source("a.cc", code)];
+    let expected = ["6: A::~A", "16: A::k"];
+    let expected = expected.map(|what| format!("{SOURCES}a.h:{what} is not defined"));
+    assert_eq!(defined_nowhere(&sources), expected);
 }
 
 /// Units that rely on one of a later folder, or that are in a folder that is not listed.

@@ -68,7 +68,7 @@ fn locked_keys_are_found_wherever_they_are() {
             }
             assert_eq!(found(&mut txn, &tree, &keys), some(&expected));
             // Some become one lock of a range.
-            txn.merge_locks().unwrap();
+            txn.escalate_locks().unwrap();
             assert_eq!(found(&mut txn, &tree, &keys), some(&expected));
             assert!(found(&mut txn, &tree, &[]).is_empty());
         }
@@ -88,7 +88,7 @@ fn what_was_committed_since_the_snapshot_is_found_and_own_writes_on_top() {
     other.put(&tree, b"a", b"1").unwrap();
     other.delete(&tree, b"b").unwrap();
     other.put(&tree, b"new", b"1").unwrap();
-    assert!(matches!(txn.lock(&tree, b"a", LockMode::Shared), Err(Error::LockWait { .. })));
+    assert!(matches!(txn.lock(&tree, b"a", LockMode::Shared), Err(Error::LockQueued { .. })));
     other.commit(DONE).unwrap();
     let keys = ["a", "b", "c", "d", "e", "new"];
     for key in &keys[..5] {
@@ -165,11 +165,11 @@ fn a_lock_is_upgraded_and_falls_back() {
     );
     a.lock(&tree, b"k", LockMode::Shared).unwrap();
     a.lock(&tree, b"k", LockMode::Exclusive).unwrap();
-    assert!(matches!(b.lock(&tree, b"k", LockMode::Shared), Err(Error::LockWait { .. })));
+    assert!(matches!(b.lock(&tree, b"k", LockMode::Shared), Err(Error::LockQueued { .. })));
     assert!(!a.unlock(&tree, b"k").unwrap(), "it is shared again");
     b.lock(&tree, b"k", LockMode::Shared).unwrap();
     // Each waits for the other to let go of what it holds shared.
-    assert!(matches!(a.lock(&tree, b"k", LockMode::Exclusive), Err(Error::LockWait { .. })));
+    assert!(matches!(a.lock(&tree, b"k", LockMode::Exclusive), Err(Error::LockQueued { .. })));
     let error = b.lock(&tree, b"k", LockMode::Exclusive).unwrap_err();
     assert!(matches!(error, Error::Deadlock(_)), "{error}");
     assert!(matches!(b.lock(&tree, b"k", LockMode::Shared), Err(Error::RolledBack(_))));

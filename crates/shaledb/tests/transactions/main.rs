@@ -162,7 +162,7 @@ fn savepoints_undo_and_keep_locks() {
     let mut other = db.begin(TransactionOptions::default()).unwrap();
     let before = other.savepoint();
     assert!(txn.rollback_to(before).is_err(), "it is of another transaction");
-    assert!(matches!(other.put(&tree, b"b", b""), Err(Error::LockWait { .. })));
+    assert!(matches!(other.put(&tree, b"b", b""), Err(Error::LockQueued { .. })));
     txn.commit(DONE).unwrap();
     other.put(&tree, b"b", b"").unwrap();
     assert_eq!(tree.scan::<&[u8]>(..).unwrap().count(), 1);
@@ -197,7 +197,7 @@ fn locks_are_waited_for_in_turn() {
     let mut b = db.begin(TransactionOptions::default()).unwrap();
     assert!(a.get_for_share(&tree, b"k").unwrap().is_some());
     assert!(b.get_for_share(&tree, b"k").unwrap().is_some());
-    assert!(matches!(b.put(&tree, b"k", b"c"), Err(Error::LockWait { .. })));
+    assert!(matches!(b.put(&tree, b"k", b"c"), Err(Error::LockQueued { .. })));
     a.rollback();
     b.put(&tree, b"k", b"c").unwrap();
 }
@@ -210,7 +210,7 @@ fn the_victim_of_a_deadlock_is_rolled_back_and_told_why() {
     a.put(&tree, b"x", b"a").unwrap();
     a.put(&tree, b"z", b"a").unwrap();
     b.put(&tree, b"y", b"b").unwrap();
-    assert!(matches!(a.put(&tree, b"y", b"a"), Err(Error::LockWait { .. })));
+    assert!(matches!(a.put(&tree, b"y", b"a"), Err(Error::LockQueued { .. })));
     let error = b.put(&tree, b"x", b"b").unwrap_err();
     let Error::Deadlock(deadlock) = &error else { panic!("{error:?}") };
     assert_eq!(deadlock.victim, b.id());

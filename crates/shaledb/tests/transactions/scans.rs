@@ -136,7 +136,7 @@ fn a_locking_scan_waits_for_rows_that_are_being_written_and_finds_them() {
                     found.push(scan.key().to_vec());
                 }
                 Ok(false) => break,
-                Err(Error::LockWait { .. }) => writer.take().unwrap().commit(DONE).unwrap(),
+                Err(Error::LockQueued { .. }) => writer.take().unwrap().commit(DONE).unwrap(),
                 Err(error) => panic!("{error}"),
             }
         }
@@ -160,7 +160,7 @@ fn walk(
         match if backward { scan.prev(txn) } else { scan.next(txn) } {
             Ok(true) => found.push(String::from_utf8_lossy(scan.key()).into_owned()),
             Ok(false) => return found,
-            Err(Error::LockWait { .. }) => meanwhile(),
+            Err(Error::LockQueued { .. }) => meanwhile(),
             Err(error) => panic!("{error}"),
         }
     }

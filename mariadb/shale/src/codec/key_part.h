@@ -86,7 +86,6 @@ class KeyPart {
   void append_sorted(uchar *record, std::string *out) const;
   void sort_tuple(const uchar *tuple, std::string *out) const;
   bool restore_text(Reader *key, uchar *record) const;
-  bool store_text(const uchar *text, size_t n, uchar *record) const;
   void value_of(const uchar *record, const uchar **text, size_t *n) const;
   bool words_of_text(Reader *key, std::string *out) const;
   bool words_of_fixed(Reader *key, std::string *out) const;

@@ -114,7 +114,7 @@ void note_indexes_there(AlterContext *context) {
     all_built = all_built && index.build != nullptr;
   }
   if (context->indexes.empty()) return;
-  const uint64_t from = all_built ? context->seen_from : SharedTable::count_new_trees();
+  const uint64_t from = all_built ? context->seen_from : SharedTable::next_tree_epoch();
   SharedTable::note_new_trees(context->path, from);
 }
 

@@ -39,7 +39,7 @@ void ha_shale::begin_copy(bool ignore) {
     return;
   }
   load_.copy = std::make_unique<TableLoader>();
-  size_t memory = sort_memory(thd, indexes_.size() * partitions_of(table));
+  size_t memory = sort_memory_of_each(thd, indexes_.size() * partitions_of(table));
   for (const Index &index : indexes_) {
     load_.copy->trees.emplace_back(index.tree, is_primary(index), memory);
   }
@@ -96,7 +96,7 @@ int ha_shale::end_copy() {
   if (error == 0) error = prove_copy();
   if (error == 0) error = note(shared_->keep_number());
   SharedTable::note_new_trees(shared_->path);
-  shared_->new_trees = SharedTable::new_trees_count();
+  shared_->trees_epoch = SharedTable::tree_epoch();
   return error;
 }
 

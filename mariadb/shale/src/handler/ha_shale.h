@@ -1,8 +1,8 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
-// close, locks, flags), ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique, ha_load,
-// ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create, drop, rename, empty),
-// ha_foreign (foreign keys, as the server asks of them), ha_alter (in place), ha_info (statistics),
-// ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence.
+// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique,
+// ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create, drop,
+// rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
+// ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence.
 #pragma once
 
 #include "server.h"
@@ -45,11 +45,13 @@ class ha_shale final : public handler {
   int start_stmt(THD *thd, thr_lock_type type) override;
   int reset() override;
   int extra(enum ha_extra_function operation) override;
-  bool get_error_message(int error, String *text) override;
-  void print_error(int error, myf flags) override;
   // None of the server's own locks of tables: metadata locks and locks of rows are enough.
   uint lock_count() const override { return 0; }
   handler *clone(const char *name, MEM_ROOT *mem_root) override;
+
+  // ha_errors
+  bool get_error_message(int error, String *text) override;
+  void print_error(int error, myf flags) override;
 
   // ha_scan
   int rnd_init(bool scan) override;

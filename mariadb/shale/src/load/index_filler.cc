@@ -41,7 +41,7 @@ IndexFiller::IndexFiller(const Alteration &alteration, const shale_tree *source,
       changed_(std::move(changed)),
       rows_(alteration),
       pace_(alteration.thd, counts) {
-  size_t memory = sort_memory(alter_.thd, indexes_.size());
+  size_t memory = sort_memory_of_each(alter_.thd, indexes_.size());
   for (size_t place = 0; place < indexes_.size(); place++) {
     const NewIndex &index = indexes_[place];
     if (index.build != nullptr) {
@@ -66,7 +66,7 @@ Error IndexFiller::take_snapshot() {
 Error IndexFiller::scan(ha_rows expected) {
   Error error = take_snapshot();
   if (error) return error;
-  seen_from_ = SharedTable::count_new_trees();
+  seen_from_ = SharedTable::next_tree_epoch();
   shale_scan *begun = nullptr;
   error = consume_error(
       shale_scan_new(source_, snapshot_.get(), nullptr, 0, nullptr, 0, false, &begun));

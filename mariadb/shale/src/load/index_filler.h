@@ -44,7 +44,7 @@ class IndexFiller {
   const shale_tree *source() const { return source_; }
   // The index that has two entries of one key; nullptr: none. Its row is in the record.
   const NewIndex *duplicate() const { return duplicate_; }
-  // What SharedTable::count_new_trees was when the rows had been seen.
+  // The tree epoch that began when the rows had been seen.
   uint64_t seen_from() const { return seen_from_; }
 
  private:

@@ -17,7 +17,7 @@ constexpr uint64_t kAsk = 1024;
 
 }  // namespace
 
-size_t sort_memory(THD *thd, size_t trees) {
+size_t sort_memory_of_each(THD *thd, size_t trees) {
   return settings::sort_memory(thd) / std::max<size_t>(trees, 1);
 }
 

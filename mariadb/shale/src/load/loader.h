@@ -60,6 +60,6 @@ struct TableLoader {
 };
 
 // Bytes that sorting may take for each of `trees` trees that are filled at once.
-size_t sort_memory(THD *thd, size_t trees);
+size_t sort_memory_of_each(THD *thd, size_t trees);
 
 }  // namespace shale_sql

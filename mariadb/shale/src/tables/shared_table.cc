@@ -76,8 +76,8 @@ Error SharedTable::open(const std::string &path, TABLE *opened_by,
   auto opened = std::make_shared<SharedTable>(path, std::make_shared<const TableDef>(def));
   if (Error error = opened->open_trees()) return error;
   if (Error error = opened->read_statistics()) return error;
-  auto made = open.new_trees_by_path.find(path);
-  if (made != open.new_trees_by_path.end()) opened->new_trees = made->second;
+  auto made = open.epoch_by_path.find(path);
+  if (made != open.epoch_by_path.end()) opened->trees_epoch = made->second;
   place = opened;
   *table = std::move(opened);
   return 0;
@@ -143,19 +143,19 @@ void SharedTable::learn_key_words(TABLE *table, const std::vector<unsigned> &num
   has_key_words_.store(true);
 }
 
-uint64_t SharedTable::new_trees_count() { return engine().tables.new_trees_now.load(); }
+uint64_t SharedTable::tree_epoch() { return engine().tables.tree_epoch.load(); }
 
-uint64_t SharedTable::count_new_trees() { return ++engine().tables.new_trees_now; }
+uint64_t SharedTable::next_tree_epoch() { return ++engine().tables.tree_epoch; }
 
 void SharedTable::note_new_trees(const std::string &path) {
-  note_new_trees(path, count_new_trees());
+  note_new_trees(path, next_tree_epoch());
 }
 
-void SharedTable::note_new_trees(const std::string &path, uint64_t count) {
+void SharedTable::note_new_trees(const std::string &path, uint64_t epoch) {
   OpenTables &open = engine().tables;
   std::lock_guard<std::mutex> one_at_a_time(open.lock);
-  uint64_t &last = open.new_trees_by_path[path];
-  last = std::max(last, count);
+  uint64_t &last = open.epoch_by_path[path];
+  last = std::max(last, epoch);
 }
 
 void SharedTable::note_renamed(const std::string &from, const std::string &to) {
@@ -163,18 +163,18 @@ void SharedTable::note_renamed(const std::string &from, const std::string &to) {
   std::lock_guard<std::mutex> one_at_a_time(open.lock);
   open.by_path.erase(from);
   open.by_path.erase(to);
-  open.new_trees_by_path.erase(to);
-  auto moved = open.new_trees_by_path.extract(from);
+  open.epoch_by_path.erase(to);
+  auto moved = open.epoch_by_path.extract(from);
   if (moved.empty()) return;
   moved.key() = to;
-  open.new_trees_by_path.insert(std::move(moved));
+  open.epoch_by_path.insert(std::move(moved));
 }
 
 void SharedTable::note_gone(const std::string &path) {
   OpenTables &open = engine().tables;
   std::lock_guard<std::mutex> one_at_a_time(open.lock);
   open.by_path.erase(path);
-  open.new_trees_by_path.erase(path);
+  open.epoch_by_path.erase(path);
 }
 
 Error SharedTable::open_trees() {

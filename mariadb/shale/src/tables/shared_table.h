@@ -42,17 +42,18 @@ class SharedTable {
   // Lets go of one reference; with the last one the automatic number goes to the catalog.
   static void close(std::shared_ptr<SharedTable> *table);
 
-  // Counts the changes of tables whose rows are in new trees, of which snapshots of before show
-  // nothing.
-  static uint64_t new_trees_count();
+  // A tree epoch begins whenever the rows of a table are in new trees, of which snapshots of
+  // earlier epochs show nothing.
+  static uint64_t tree_epoch();
+  static uint64_t next_tree_epoch();
+  // The trees of a table are new, and of an epoch that begins with that.
   static void note_new_trees(const std::string &path);
-  // The same of trees that show what snapshots show which are taken from `count` on.
-  static void note_new_trees(const std::string &path, uint64_t count);
-  static uint64_t count_new_trees();
+  // The same of trees that show what snapshots show which are taken from `epoch` on.
+  static void note_new_trees(const std::string &path, uint64_t epoch);
   static void note_renamed(const std::string &from, const std::string &to);
   static void note_gone(const std::string &path);
-  // The count when that last happened to this table; 0: not since the server started.
-  uint64_t new_trees = 0;
+  // The epoch of this table's trees; 0: they are older than the server's start.
+  uint64_t trees_epoch = 0;
 
   const std::string path;
   const std::shared_ptr<const TableDef> def;
@@ -127,8 +128,8 @@ class SharedTable {
 struct OpenTables {
   std::mutex lock;  // of both maps
   std::map<std::string, std::weak_ptr<SharedTable>> by_path;
-  std::map<std::string, uint64_t> new_trees_by_path;
-  std::atomic<uint64_t> new_trees_now{0};
+  std::map<std::string, uint64_t> epoch_by_path;
+  std::atomic<uint64_t> tree_epoch{0};
 };
 
 }  // namespace shale_sql

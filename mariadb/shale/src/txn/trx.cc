@@ -58,7 +58,7 @@ Error Trx::begin_statement(bool fresh) {
     if (Error error = wait_for_locks(settings::lock_wait_millis(thd_))) return error;
   }
   if (txn_ != nullptr && read_committed_ && (fresh || tables_ == 0)) {
-    return consume_error(shale_txn_view(txn_));
+    return consume_error(shale_txn_begin_statement(txn_));
   }
   return 0;
 }
@@ -80,7 +80,7 @@ Error Trx::begin(shale_txn **txn) {
     if (Error error = consume_error(shale_txn_set_interrupt(txn_, interrupt_.get()))) return error;
   }
   if (read_committed_) {
-    if (Error error = consume_error(shale_txn_view(txn_))) return error;
+    if (Error error = consume_error(shale_txn_begin_statement(txn_))) return error;
   }
   *txn = txn_;
   return 0;
@@ -111,9 +111,9 @@ void Trx::unlock(const shale_tree *tree, const std::string &key) {
 Error Trx::take_snapshot() {
   shale_txn *txn = nullptr;
   if (Error error = get(&txn)) return error;
-  if (!has_snapshot_) snapshot_count_ = SharedTable::new_trees_count();
+  if (!has_snapshot_) snapshot_epoch_ = SharedTable::tree_epoch();
   has_snapshot_ = true;
-  return consume_error(shale_txn_view(txn));
+  return consume_error(shale_txn_begin_statement(txn));
 }
 
 Error Trx::wait_for_locks(unsigned long millis) {
@@ -137,9 +137,9 @@ Error Trx::see(const SharedTable &table) {
   if (read_committed_) return 0;
   if (!has_snapshot_) {
     has_snapshot_ = true;
-    snapshot_count_ = SharedTable::new_trees_count();
+    snapshot_epoch_ = SharedTable::tree_epoch();
   }
-  if (table.new_trees <= snapshot_count_) return 0;
+  if (table.trees_epoch <= snapshot_epoch_) return 0;
   return Error(HA_ERR_TABLE_DEF_CHANGED, "table " + table.path +
                                               " was made anew after this transaction's snapshot");
 }

@@ -42,7 +42,6 @@ class Trx {
     if (tables_ > 0) tables_--;
   }
   void use_table() { tables_++; }
-  bool in_statement() const { return tables_ > 0; }
 
   // The engine's transaction, begun if it has not.
   Error get(shale_txn **txn) {
@@ -170,7 +169,7 @@ class Trx {
   uint64_t ended_ = 0;
   unsigned tables_ = 0;
   bool has_snapshot_ = false;
-  uint64_t snapshot_count_ = 0;  // SharedTable::new_trees_count when it was taken
+  uint64_t snapshot_epoch_ = 0;  // SharedTable::tree_epoch when it was taken
   bool has_statement_savepoint_ = false;
   size_t statement_savepoint_ = 0;
   Error last_error_;

@@ -231,8 +231,8 @@ impl Batch {
             }
             tree.check()?;
         }
-        if self.is_empty() && !options.sync {
-            return Ok(());
+        if self.is_empty() {
+            return if options.sync { to.core.sync_commits() } else { Ok(()) };
         }
         to.core.store_large(self, |ops| to.core.commit(ops, options.sync))
     }

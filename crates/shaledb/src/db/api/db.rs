@@ -13,7 +13,6 @@ use crate::db::background::Threads;
 use crate::db::core::TreeCore;
 use crate::db::lifecycle::{self, VerifyProgress, VerifyReport};
 use crate::db::options::{Background, OpenOptions, WriteOptions};
-use crate::write::ops::Ops;
 use std::path::Path;
 
 impl Db {
@@ -280,7 +279,7 @@ impl Db {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     pub fn sync(&self) -> Result<()> {
-        self.core().commit(&Ops::new(), true)
+        self.core().sync_commits()
     }
 
     /// Writes all memtables to tables and waits for it. Seldom needed: memtables are written by

@@ -3,7 +3,7 @@
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
-use crate::db::core::{Core, Shard, Taken, View};
+use crate::db::core::{Core, FollowedView, Shard, Taken};
 use crate::state::TreeState;
 use crate::version::TreeId;
 
@@ -34,7 +34,7 @@ struct Shared {
     shard_at: usize,
     taken: Taken,
     /// What it sees of a database that is followed.
-    view: Option<Arc<View>>,
+    view: Option<Arc<FollowedView>>,
 }
 
 impl std::fmt::Debug for Snapshot {

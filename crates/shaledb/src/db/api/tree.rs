@@ -10,7 +10,7 @@ use crate::base::key::SeqNo;
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
-use crate::db::core::{Core, Manual, TreeCore, View};
+use crate::db::core::{Core, FollowedView, Manual, TreeCore};
 use crate::db::values::ValueReader;
 use crate::read::{self, RowEstimate, Value};
 use crate::state::TreeState;
@@ -164,7 +164,7 @@ impl Tree {
     #[cold]
     fn followed_view(
         &self,
-        view: &ArcSwap<View>,
+        view: &ArcSwap<FollowedView>,
         snapshot: Option<&Snapshot>,
     ) -> Result<(Guard<Arc<TreeState>>, SeqNo)> {
         if let Some((snapshot, state)) = snapshot.and_then(|s| Some((s, s.state(self.inner.id)?))) {

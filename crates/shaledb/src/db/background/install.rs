@@ -3,7 +3,6 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
-use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::compaction::drop::dropped_blobs;
@@ -186,7 +185,6 @@ impl Core {
         for id in &next.lost_blobs {
             self.blob(*id).mark_obsolete();
         }
-        self.recorder.add(Counter::FilesRemoved, next.removed.len() as u64);
     }
 
     /// Appends an edit to the manifest. A full disk is reported and nothing has changed; any

@@ -1,7 +1,7 @@
 //! Background work: what is to be done next, flushes, compactions, the threads that run them, and
 //! who waits for them.
 
-mod tables;
+mod table_files;
 mod pressure;
 mod outcome;
 mod install;
@@ -11,7 +11,7 @@ mod edit_only;
 mod merge;
 mod run_job;
 mod threads;
-mod wait;
+mod on_request;
 
 pub(crate) use install::Change;
 pub(crate) use threads::{Threads, cores};

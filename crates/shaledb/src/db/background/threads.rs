@@ -5,7 +5,6 @@ use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::db::core::Core;
-use crate::write::ops::Ops;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -107,7 +106,7 @@ fn sync_every(core: &Core, every: Duration) {
             // Closing ends the wait.
             drop(core.sched.wait_for_progress(state, Duration::from_nanos(left)));
         }
-        if core.commit(&Ops::new(), true).is_err() && core.check_writable().is_err() {
+        if core.sync_commits().is_err() && core.check_writable().is_err() {
             return;
         }
     }

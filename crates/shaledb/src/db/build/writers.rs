@@ -55,15 +55,11 @@ pub(super) fn wait_for_writers(
             holder.is_none()
         });
         let Some((holder, tree)) = holder else { return Ok(()) };
-        let waited = Duration::from_nanos(clock.now_nanos() - started);
-        if waited >= limit {
+        if Duration::from_nanos(clock.now_nanos() - started) >= limit {
             let made = if made.is_empty() { String::new() } else { format!(", to make `{made}`") };
             let lock = format!("the end of all who have written to tree `{tree}`{made}");
-            return Err(Error::LockTimeout {
-                lock,
-                holder,
-                waited_millis: waited.as_millis() as u64,
-            });
+            let limit_millis = limit.as_millis() as u64;
+            return Err(Error::LockTimeout { lock, holder, limit_millis });
         }
         core.check_writable()?;
         clock.sleep_nanos(LOOK_NANOS);

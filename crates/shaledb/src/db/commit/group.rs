@@ -12,7 +12,7 @@ use crate::base::key::{Kind, SeqNo};
 use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
-use crate::db::core::{Core, Leader, TreeCore, Trees};
+use crate::db::core::{Core, Leader, TreeCore, Trees, Written};
 use crate::memtable::Memtable;
 use crate::wal::{Op, OpIter, payload};
 use crate::write::ops::Ops;
@@ -24,14 +24,13 @@ const BATCH_BYTES_MAX: usize = 1 << 29;
 impl Core {
     /// Commits `ops`: atomic, at one position of the commit order, and durable on return if `sync`.
     pub fn commit(&self, ops: &Ops, sync: bool) -> Result<()> {
+        assert!(!ops.is_empty(), "a sync alone is no commit");
         self.check_commit(ops)?;
         let started = self.tables.meter.begin(Activity::Write);
-        if !ops.is_empty() {
-            self.wait_for_room(ops.bytes().len() as u64)?;
-        }
+        self.wait_for_room(ops.bytes().len() as u64)?;
         let sync = sync || self.settings.sync == SyncPolicy::Always;
         self.commit_in_group(ops, sync)?;
-        self.count_commit(ops);
+        self.count_commit(ops.into());
         self.tables.meter.end(Activity::Write, started);
         Ok(())
     }
@@ -48,11 +47,12 @@ impl Core {
         Ok(())
     }
 
-    fn count_commit(&self, ops: &Ops) {
+    /// Counts a commit that has been made, in one phase or two.
+    pub fn count_commit(&self, written: Written) {
         self.recorder.add_all([
             (Counter::Commits, 1),
-            (Counter::WriteOps, ops.count().into()),
-            (Counter::UserBytes, ops.user_bytes()),
+            (Counter::WriteOps, written.ops),
+            (Counter::UserBytes, written.user_bytes),
         ]);
     }
 
@@ -62,7 +62,7 @@ impl Core {
         let result = self.write_group(leader, &Group::of_one(ops));
         std::mem::forget(unfinished);
         if result.is_ok() {
-            self.count_commit(ops);
+            self.count_commit(ops.into());
         }
         result
     }
@@ -129,11 +129,7 @@ impl Core {
 
     fn after_apply(&self, leader: &mut Leader, trees: &Trees, bytes: usize, full: bool) {
         self.sched.note_write();
-        leader.bytes_since_check += bytes as u64;
-        if full || leader.bytes_since_check >= self.settings.memtable_bytes / 4 {
-            leader.bytes_since_check = 0;
-            self.seal_full(leader, trees);
-        }
+        self.seal_due(leader, trees, bytes, full);
     }
 
     /// Puts the operations of a prepared transaction, which is committed by the record `seq`, into

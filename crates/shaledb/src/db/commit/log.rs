@@ -31,15 +31,24 @@ impl Core {
             first + SeqNo::from(group.ops.count()),
             "each operation has a number"
         );
-        let result = wal.append(&buffer);
-        let bytes = buffer.len() as u64;
+        let result = self.append(leader, &buffer);
+        if result.is_ok() {
+            self.recorder.add(Counter::CommitGroups, 1);
+        }
         if buffer.capacity() <= 4 << 20 {
             leader.buffer = buffer;
         }
-        match result {
+        result
+    }
+
+    /// Appends framed records. After a full disk the log is as it was, after any other error it is
+    /// unknown.
+    fn append(&self, leader: &mut Leader, records: &[u8]) -> Result<()> {
+        let Some(wal) = leader.wal.as_mut() else { return Err(Error::Closed) };
+        match wal.append(records) {
             Ok(()) => {
                 leader.dirty = true;
-                self.recorder.add_all([(Counter::WalBytes, bytes), (Counter::CommitGroups, 1)]);
+                self.recorder.add(Counter::WalBytes, records.len() as u64);
                 Ok(())
             }
             Err(error) if error.is_disk_full() => Err(error),
@@ -47,12 +56,12 @@ impl Core {
         }
     }
 
-    /// Makes the log durable up to `through`, the last operation of what is to be flushed, if there
-    /// are operations in it that no table will hold then, or that are prepared: a table made
-    /// durable before them would break the promise that what survives a crash is a prefix of the
-    /// commit order (and newer ones may be of the same batch as the last one of the table). Newer
-    /// ones of the same tree do not matter if it is flushed alone: memtables are sealed between
-    /// batches. Commits go on meanwhile.
+    /// A table must not become durable before older operations that are only in the log: a crash
+    /// would leave a hole. So this syncs the log up to `through`, the last operation of what is to
+    /// be flushed, unless everything up to there is synced, or will be in tables and nothing is
+    /// prepared. Newer operations may be of the same batch as that last one, so those of other
+    /// trees count too; those of the same tree do not if it is flushed alone, since memtables are
+    /// sealed between batches. Commits go on meanwhile.
     pub fn sync_before_flush(&self, flushed: &FlushedOf<'_>, through: SeqNo) -> Result<()> {
         if self.durable.load(Ordering::Acquire) >= through {
             return Ok(());
@@ -112,16 +121,10 @@ impl Core {
             payload::begin(out, seq, durable);
             put(out);
         });
-        match wal.append(&record) {
-            Ok(()) => {
-                debug_assert!(seq > self.visible.load(Ordering::Relaxed), "the number is new");
-                leader.dirty = true;
-                leader.next_seq = seq + 1;
-                Ok(seq)
-            }
-            Err(error) if error.is_disk_full() => Err(error),
-            Err(error) => Err(self.poison(error)),
-        }
+        self.append(leader, &record)?;
+        debug_assert!(seq > self.visible.load(Ordering::Relaxed), "the number is new");
+        leader.next_seq = seq + 1;
+        Ok(seq)
     }
 
     /// Goes on in a new log file. If none can be made (a full disk), the present one is kept.
@@ -196,7 +199,7 @@ impl Core {
         }
         let started = self.env.clock.now_nanos();
         let mut run = || -> Result<()> {
-            for syncer in leader.unsynced.drain(..) {
+            for syncer in &leader.unsynced {
                 syncer.sync()?;
             }
             if let Some(wal) = leader.wal.as_mut() {
@@ -204,7 +207,9 @@ impl Core {
             }
             Ok(())
         };
+        // After a failure all count as not synced: no later call answers that they are.
         run().map_err(|error| self.poison(error))?;
+        leader.unsynced.clear();
         leader.dirty = false;
         self.durable.fetch_max(through, Ordering::AcqRel);
         self.note_sync(started);

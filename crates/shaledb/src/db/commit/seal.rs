@@ -16,9 +16,16 @@ impl Core {
         memtable.bytes() as u64 >= self.settings.memtable_bytes
     }
 
-    /// Seals the memtables that are full, the largest one while all active ones together take more
-    /// than half of what memtables may, and those that hold back the removal of old logs.
-    pub fn seal_full(&self, leader: &mut Leader, trees: &Trees) {
+    /// After `bytes` have been written: seals the memtables that are full, the largest one while
+    /// all active ones together take more than half of what memtables may, and those that hold back
+    /// the removal of old logs. Looks at all trees, so only if one is `full`, or once for each
+    /// quarter of a memtable that is written.
+    pub fn seal_due(&self, leader: &mut Leader, trees: &Trees, bytes: usize, full: bool) {
+        leader.bytes_since_check += bytes as u64;
+        if !full && leader.bytes_since_check < self.settings.memtable_bytes / 4 {
+            return;
+        }
+        leader.bytes_since_check = 0;
         let mut active: Vec<(u64, &TreeCore)> = Vec::new();
         let mut full: Vec<&TreeCore> = Vec::new();
         for tree in trees.by_id.values() {

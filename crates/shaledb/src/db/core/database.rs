@@ -2,14 +2,14 @@
 //!
 //! In which order its mutexes are taken, and across which I/O each is held: `base/rank`.
 
+use super::followed_view::FollowedView;
 use super::leader::{Leader, LiveWal};
 use super::open_snapshots::Snapshots;
 use super::prepared::PreparedCore;
 use super::scheduler::Scheduler;
 use super::settings::Settings;
-use super::throttle::ThrottleState;
 use super::trees::Trees;
-use super::view::View;
+use super::write_price::WritePrice;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
 use crate::base::rank;
@@ -63,7 +63,7 @@ pub(crate) struct Core {
     /// The first log file that a recovery needs, says the manifest.
     pub log_file: AtomicU64,
     pub sched: Scheduler,
-    pub throttle: ThrottleState,
+    pub throttle: WritePrice,
     /// The locks of transactions.
     pub locks: LockTable,
     /// Transactions that are prepared and not decided, by name.
@@ -80,7 +80,7 @@ pub(crate) struct Core {
     /// When the database was opened, in clock nanoseconds.
     pub opened_at: u64,
     /// What it shows, if another process writes it.
-    pub followed: Option<Arc<ArcSwap<View>>>,
+    pub followed: Option<Arc<ArcSwap<FollowedView>>>,
     /// Released when closed.
     pub lock: Mutex<Option<Box<dyn Lock>>, { rank::DIRECTORY }>,
 }
@@ -128,7 +128,7 @@ impl Core {
             flushed_to: AtomicU64::new(recovered.log.seq),
             log_file: AtomicU64::new(recovered.log.file),
             sched: Scheduler::new(),
-            throttle: ThrottleState::default(),
+            throttle: WritePrice::default(),
             locks,
             prepared: Mutex::new(BTreeMap::new()),
             decided: AtomicU64::new(0),

@@ -6,6 +6,8 @@ use crate::table::Blob;
 use crate::table::meta::{FileId, TableMeta};
 use crate::txn::Owner;
 use crate::version::TreeId;
+use crate::wal::OpIter;
+use crate::write::ops::{Ops, user_bytes};
 
 /// The tables of a large transaction by tree.
 pub(crate) type TablesOf = Vec<(TreeId, Vec<TableMeta>)>;
@@ -18,9 +20,43 @@ pub(crate) enum PreparedWrites {
     Tables(TablesOf),
 }
 
+/// How much a commit writes, as statistics count it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    pub ops: u64,
+    /// Bytes of keys and values.
+    pub user_bytes: u64,
+}
+
+impl Written {
+    /// What a recovery finds in a log.
+    pub fn of_ops(ops: &[u8]) -> Written {
+        OpIter::new(ops, 1).fold(Written::default(), |sum, op| Written {
+            ops: sum.ops + 1,
+            user_bytes: sum.user_bytes + user_bytes(op.kind, op.key, op.value),
+        })
+    }
+
+    /// What a recovery finds in tables: there each key is once, and a large value is a reference.
+    pub fn of_tables(trees: &TablesOf) -> Written {
+        let tables = trees.iter().flat_map(|(_, tables)| tables);
+        tables.fold(Written::default(), |sum, meta| Written {
+            ops: sum.ops + meta.entries + meta.range_deletes,
+            user_bytes: sum.user_bytes + meta.key_bytes + meta.value_bytes,
+        })
+    }
+}
+
+impl From<&Ops> for Written {
+    fn from(ops: &Ops) -> Written {
+        Written { ops: ops.count().into(), user_bytes: ops.user_bytes() }
+    }
+}
+
 /// A prepared transaction that is not decided.
 pub(crate) struct PreparedCore {
     pub writes: PreparedWrites,
+    pub written: Written,
     /// The file that tells of it if the manifest does not; see [`mark`].
     ///
     /// [`mark`]: crate::version::mark

@@ -1,8 +1,8 @@
 //! Followers: reading a database that another process writes, as of moments of the reader's choice.
 //!
 //! A follower takes no lock and changes nothing. It holds the files of its tables and blobs open,
-//! so that it can read them after the writer has removed them. What it shows, a [`View`], is the
-//! state of the database at one position in the commit order:
+//! so that it can read them after the writer has removed them. What it shows, a [`FollowedView`],
+//! is the state of the database at one position in the commit order:
 //!
 //! 1. The manifest is read, and the tables that it names are opened. One that is gone has been
 //!    replaced by a newer edit: so again.
@@ -25,7 +25,7 @@ use crate::base::rank;
 use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::db::background::cores;
-use crate::db::core::{Core, Settings, Trees, View};
+use crate::db::core::{Core, FollowedView, Settings, Trees};
 use crate::fs::guard::Guard;
 use crate::fs::{Env, os};
 use crate::state::TreeState;
@@ -44,7 +44,7 @@ const TRIES: usize = 1000;
 pub(crate) struct Follower {
     following: Mutex<Option<Following>, { rank::FOLLOWER }>,
     /// What readers see: the database's own.
-    shown: Arc<ArcSwap<View>>,
+    shown: Arc<ArcSwap<FollowedView>>,
 }
 
 /// Opens a database that another process writes.
@@ -62,7 +62,7 @@ pub(crate) fn open_follower(
     let guard = Arc::new(Guard::new(dir));
     let mut core = Core::new(env, dir, settings, &Recovered::default(), guard);
     core.read_only = true;
-    let shown = Arc::new(ArcSwap::from_pointee(View { seq: 0, states: BTreeMap::new() }));
+    let shown = Arc::new(ArcSwap::from_pointee(FollowedView { seq: 0, states: BTreeMap::new() }));
     core.followed = Some(shown.clone());
     let core = Arc::new(core);
     core.watch_snapshots();
@@ -132,19 +132,19 @@ impl Follower {
 }
 
 /// The tables that are open now.
-fn open_tables(view: &View) -> BTreeMap<FileId, Arc<Table>> {
+fn open_tables(view: &FollowedView) -> BTreeMap<FileId, Arc<Table>> {
     let tables = view.states.values().flat_map(|state| state.version.tables());
     tables.map(|(_, table)| (table.meta.id, Arc::clone(table))).collect()
 }
 
 /// Shows readers what has been read. One at a time: its follower is locked.
-fn show(core: &Core, shown: &ArcSwap<View>, following: &Following) -> SeqNo {
+fn show(core: &Core, shown: &ArcSwap<FollowedView>, following: &Following) -> SeqNo {
     let before = shown.load_full();
     let mut states = BTreeMap::new();
     for (id, tree) in following.shown() {
         states.insert(*id, tree.state(before.states.get(id)));
     }
-    let view = Arc::new(View { seq: following.seq, states });
+    let view = Arc::new(FollowedView { seq: following.seq, states });
     // The view first: who finds a tree finds what is in it.
     shown.store(view.clone());
     let known = core.trees.load_full();

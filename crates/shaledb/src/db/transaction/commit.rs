@@ -4,6 +4,7 @@
 
 use super::options::{Isolation, OnConflict};
 use super::txn::Transaction;
+use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::sync::atomic::Ordering;
@@ -41,7 +42,7 @@ impl Transaction {
         self.alive()?;
         if self.writes.is_empty() {
             // What it has read was so at one moment: its snapshot, or now, since it holds locks.
-            return if options.sync { self.core().commit(&Ops::new(), true) } else { Ok(()) };
+            return if options.sync { self.core().sync_commits() } else { Ok(()) };
         }
         if self.writes.has_runs() {
             return self.commit_spilled();
@@ -59,10 +60,13 @@ impl Transaction {
         let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
         let touched = self.touched();
         core.store_large(&batch, |ops| {
+            let started = core.tables.meter.begin(Activity::Write);
             core.commit_checked(ops, &touched, since, &check, &mut |leader| {
                 core.commit_locked(leader, ops)
             })?;
-            core.sync_if(options.sync)
+            core.sync_if(options.sync)?;
+            core.tables.meter.end(Activity::Write, started);
+            Ok(())
         })
     }
 
@@ -133,8 +137,9 @@ impl Transaction {
         let optimistic = self.is_optimistic();
         let mut owner = std::mem::replace(&mut self.owner, core.locks.owner());
         let result = core.store_large(&batch, |ops| {
+            let started = core.tables.meter.begin(Activity::Write);
             let mut prepare =
-                |leader: &mut Leader| core.prepare_locked(leader, xid, ops.bytes(), &mut owner);
+                |leader: &mut Leader| core.prepare_locked(leader, xid, ops, &mut owner);
             if optimistic {
                 let check = |searched, since: Option<SeqNo>| self.check_all(searched, since);
                 core.commit_checked(ops, &touched, since, &check, &mut prepare)?;
@@ -145,7 +150,9 @@ impl Transaction {
                 core.check_writable()?;
                 prepare(&mut leader)?;
             }
-            core.sync_if(options.sync)
+            core.sync_if(options.sync)?;
+            core.tables.meter.end(Activity::Write, started);
+            Ok(())
         });
         assert!(result.is_err() || owner.keys() == 0, "what is prepared has the locks");
         // With its locks, if they were not handed over.

@@ -115,11 +115,11 @@ impl Transaction {
     /// for n in 0..1_000u32 {
     ///     txn.put(&tree, &n.to_be_bytes(), b"")?;
     /// }
-    /// assert!(txn.merge_locks()?);
+    /// assert!(txn.escalate_locks()?);
     /// assert_eq!(db.locks(10)?.len(), 1);
     /// # Ok::<(), shaledb::Error>(())
     /// ```
-    pub fn merge_locks(&mut self) -> Result<bool> {
+    pub fn escalate_locks(&mut self) -> Result<bool> {
         self.alive()?;
         Ok(self.handle.core.locks.escalate(&mut self.owner, 2))
     }
@@ -192,10 +192,10 @@ impl Transaction {
             Refusal::Timeout { holder } => Error::LockTimeout {
                 lock: words(lock),
                 holder,
-                waited_millis: self.options.lock_timeout.as_millis() as u64,
+                limit_millis: self.options.lock_timeout.as_millis() as u64,
             },
             Refusal::Interrupted { holder } => Error::Interrupted { lock: words(lock), holder },
-            Refusal::Queued { holder } => Error::LockWait { lock: words(lock), holder },
+            Refusal::Queued { holder } => Error::LockQueued { lock: words(lock), holder },
             Refusal::Full { bytes_max } => Error::LocksFull { bytes_max },
             Refusal::Deadlock(report) => {
                 let error = Error::Deadlock(std::sync::Arc::new(self.core().deadlock(&report)));

@@ -13,7 +13,7 @@ use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::compaction::policy::LAST;
 use crate::db::api::Tree;
-use crate::db::core::Core;
+use crate::db::core::{Core, Written};
 use crate::db::ingest::{IngestPart, RunWriter};
 use crate::db::values::NewBlob;
 use crate::table::format::FileKind;
@@ -172,12 +172,12 @@ impl Transaction {
         }
         let tables = self.write_tables(&core)?;
         tables.put(|parts| core.ingest(parts))?;
-        core.recorder.add_all([
-            (Counter::Commits, 1),
-            (Counter::WriteOps, self.writes.count()),
-            (Counter::UserBytes, self.writes.user_bytes()),
-        ]);
+        core.count_commit(self.counted());
         Ok(())
+    }
+
+    fn counted(&self) -> Written {
+        Written { ops: self.writes.count(), user_bytes: self.writes.user_bytes() }
     }
 
     /// Prepares what is in runs and in memory.
@@ -187,8 +187,9 @@ impl Transaction {
             tree.check()?;
         }
         let tables = self.write_tables(&core)?;
+        let written = self.counted();
         tables.put(|parts| {
-            let result = core.prepare_tables(xid, parts, &mut self.owner);
+            let result = core.prepare_tables(xid, parts, written, &mut self.owner);
             if result.is_err() {
                 let tables = parts.iter().flat_map(|part| &part.tables);
                 core.discard_runs(&tables.map(|meta| meta.id).collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 
 use super::options::{Concurrency, Isolation, OnConflict, TransactionOptions};
 use crate::base::error::{Error, Result};
-use crate::base::lock_error::{Deadlock, LockWait, changed_text, keys_text};
+use crate::base::lock_error::{Deadlock, DeadlockEdge, changed_text, keys_text};
 use crate::base::sync::Arc;
 use crate::db::api::{Db, Handle, Snapshot, Tree};
 use crate::db::core::Core;
@@ -557,7 +557,7 @@ impl Core {
             let waiting = &edge.waiting;
             let span = waiting.span.get();
             let lock = Lock { tree: waiting.tree, span, mode: waiting.mode };
-            LockWait {
+            DeadlockEdge {
                 transaction: edge.waiter,
                 writes: waiting.writes,
                 lock: self.lock_text(lock),

@@ -1,6 +1,7 @@
 //! Committing and rolling back what is prepared.
 
 use super::names::not_prepared;
+use crate::base::activity::Activity;
 use crate::base::error::Result;
 use crate::db::core::Core;
 
@@ -12,6 +13,7 @@ impl Core {
         if !logged.ok_or_else(|| not_prepared(xid))? {
             return if commit { self.commit_tables(xid) } else { self.rollback_tables(xid) };
         }
+        let started = if commit { self.tables.meter.begin(Activity::Write) } else { None };
         // It does not wait for room: the prepare has, when it could still be refused.
         let mut leader = self.leader.lock();
         self.check_writable()?;
@@ -19,7 +21,9 @@ impl Core {
         drop(leader);
         self.locks.release(&mut prepared.owner);
         if commit || prepared.blobs.is_empty() {
-            return self.sync_if(sync);
+            self.sync_if(sync)?;
+            self.tables.meter.end(Activity::Write, started);
+            return Ok(());
         }
         // If a crash took the rollback, it would be prepared again and need its blobs.
         self.sync_commits()?;

@@ -9,14 +9,16 @@
 use super::names::not_prepared;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
+use crate::base::stats::Counter;
 use crate::base::sync::Arc;
-use crate::db::core::{Core, Leader, PreparedCore, PreparedWrites};
+use crate::db::core::{Core, Leader, PreparedCore, PreparedWrites, Written};
 use crate::fs::Clock;
 use crate::table::Blob;
 use crate::txn::{Lock, Mode, Owner, Span, Wait};
 use crate::version::TreeId;
 use crate::wal::payload;
 use crate::wal::{OpIter, Undecided};
+use crate::write::ops::Ops;
 
 impl Core {
     /// Appends the prepare of these operations and notes it, and with it the locks of `owner`.
@@ -24,16 +26,17 @@ impl Core {
         &self,
         leader: &mut Leader,
         xid: &[u8],
-        ops: &[u8],
+        ops: &Ops,
         owner: &mut Owner,
     ) -> Result<()> {
         self.check_xid(xid)?;
+        let (written, ops) = (Written::from(ops), ops.bytes());
         let seq = self.append_one(leader, |out| payload::put_prepare(out, xid, ops))?;
         assert!(seq < leader.next_seq, "a prepare has a number of its own");
         let owner = std::mem::replace(owner, self.locks.owner());
         let blobs = self.blobs_of(ops);
         let writes = PreparedWrites::Logged { seq, ops: ops.to_vec() };
-        let prepared = PreparedCore { writes, mark: None, owner, blobs };
+        let prepared = PreparedCore { writes, written, mark: None, owner, blobs };
         let before = self.prepared.lock().insert(xid.to_vec(), prepared);
         assert!(before.is_none(), "a name is prepared once until it is decided");
         // After it has been noted, so that whoever sees the number finds what needs the log.
@@ -63,8 +66,9 @@ impl Core {
         }
         owner.note_writes(writes, ops.len() as u64);
         let blobs = self.blobs_of(&ops);
+        let written = Written::of_ops(&ops);
         let writes = PreparedWrites::Logged { seq, ops };
-        let prepared = PreparedCore { writes, mark: None, owner, blobs };
+        let prepared = PreparedCore { writes, written, mark: None, owner, blobs };
         self.prepared.lock().insert(xid, prepared);
     }
 
@@ -105,7 +109,12 @@ impl Core {
         let ended = self.prepared.lock().remove(xid);
         assert!(ended.is_some(), "what is prepared is decided once");
         applied.publish(leader);
-        ended.ok_or_else(|| not_prepared(xid))
+        let ended = ended.ok_or_else(|| not_prepared(xid))?;
+        if commit {
+            self.recorder.add(Counter::CommitGroups, 1);
+            self.count_commit(ended.written);
+        }
+        Ok(ended)
     }
 
     /// Logs again what was prepared in logs up to the one that ends with `oldest`, so that these

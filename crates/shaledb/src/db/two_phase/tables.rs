@@ -9,7 +9,7 @@ use super::names::not_prepared;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::sync::atomic::Ordering;
-use crate::db::core::{Core, PreparedCore, PreparedWrites, TablesOf};
+use crate::db::core::{Core, PreparedCore, PreparedWrites, TablesOf, Written};
 use crate::db::ingest::IngestPart;
 use crate::table::Table;
 use crate::table::format::FileKind;
@@ -27,13 +27,14 @@ impl Core {
         &self,
         xid: &[u8],
         parts: &[IngestPart],
+        written: Written,
         owner: &mut Owner,
     ) -> Result<()> {
         let id = self.new_file();
         let trees = parts.iter().map(|part| (part.tree.id, part.tables.clone())).collect();
         let result = self
             .write_mark(id, xid, trees)
-            .and_then(|()| self.prepare_tables_locked(xid, parts, id, owner));
+            .and_then(|()| self.prepare_tables_locked(xid, parts, written, id, owner));
         if result.is_err() && !self.is_poisoned() {
             self.discard_files(FileKind::Prepared, [id]);
         }
@@ -50,6 +51,7 @@ impl Core {
         &self,
         xid: &[u8],
         parts: &[IngestPart],
+        written: Written,
         mark: FileId,
         owner: &mut Owner,
     ) -> Result<()> {
@@ -70,16 +72,23 @@ impl Core {
         self.append_edit(&mut self.manifest.lock(), &edit)?;
         let owner = std::mem::replace(owner, self.locks.owner());
         assert!(!self.prepared.lock().contains_key(xid), "a name is prepared once");
-        self.note_prepared(xid.to_vec(), trees, Some(mark), owner);
+        self.note_prepared(xid.to_vec(), trees, written, Some(mark), owner);
         Ok(())
     }
 
-    fn note_prepared(&self, xid: Vec<u8>, trees: TablesOf, mark: Option<FileId>, owner: Owner) {
+    fn note_prepared(
+        &self,
+        xid: Vec<u8>,
+        trees: TablesOf,
+        written: Written,
+        mark: Option<FileId>,
+        owner: Owner,
+    ) {
         let tables = trees.iter().flat_map(|(_, tables)| tables);
         let blobs: BTreeSet<FileId> = tables.flat_map(|meta| meta.blobs.iter().copied()).collect();
         let blobs = blobs.into_iter().map(|id| self.blob(id)).collect();
         let writes = PreparedWrites::Tables(trees);
-        self.prepared.lock().insert(xid, PreparedCore { writes, mark, owner, blobs });
+        self.prepared.lock().insert(xid, PreparedCore { writes, written, mark, owner, blobs });
     }
 
     /// Takes in what the manifest says is prepared, and locks its keys again.
@@ -100,7 +109,8 @@ impl Core {
                 }
             }
         }
-        self.note_prepared(xid, trees, mark, owner);
+        let written = Written::of_tables(&trees);
+        self.note_prepared(xid, trees, written, mark, owner);
         Ok(())
     }
 
@@ -156,6 +166,7 @@ impl Core {
             result?;
             self.end_prepared(xid)?
         };
+        self.count_commit(ended.written);
         let installed =
             |id: TreeId| parts.iter().any(|part| part.tree.id == id && part.tables.is_empty());
         let left = tables.iter().filter(|(id, _)| !installed(*id)).flat_map(|(_, tables)| tables);

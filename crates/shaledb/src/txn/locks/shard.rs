@@ -1,5 +1,5 @@
 //! One shard of the lock table, as a value: who holds what, who waits for what, and what follows
-//! when somebody asks or lets go. It neither waits nor wakes: that is for [`super::table`].
+//! when somebody asks or lets go. It neither waits nor wakes: that is for [`super::waits`].
 //!
 //! A lock is on a key or on a range of keys of a tree, whether or not there are rows, and has one
 //! of four modes. Locks of two transactions whose spans overlap conflict as follows:

@@ -7,12 +7,12 @@ use crate::version::TreeId;
 use std::collections::BTreeMap;
 
 /// All trees at one sequence number.
-pub(crate) struct View {
+pub(crate) struct FollowedView {
     pub seq: SeqNo,
     pub states: BTreeMap<TreeId, Arc<TreeState>>,
 }
 
-impl View {
+impl FollowedView {
     /// What the tree was then, if it was there.
     pub fn state(&self, tree: TreeId) -> Option<Arc<TreeState>> {
         self.states.get(&tree).cloned()

@@ -15,7 +15,7 @@ const AHEAD_NANOS: u64 = 1_000_000;
 pub(crate) const STOP: u64 = u64::MAX;
 
 #[derive(Debug, Default)]
-pub(crate) struct ThrottleState {
+pub(crate) struct WritePrice {
     /// Nanoseconds per KiB; 0 for none, `STOP` for a stop.
     pub price: AtomicU64,
     cause: AtomicU8,
@@ -26,7 +26,7 @@ pub(crate) struct ThrottleState {
     pub compaction_rate: AtomicU64,
 }
 
-impl ThrottleState {
+impl WritePrice {
     pub fn note_flush(&self, bytes: u64, nanos: u64) {
         smooth(&self.flush_rate, bytes, nanos);
     }
@@ -86,5 +86,5 @@ fn smooth(rate: &AtomicU64, bytes: u64, nanos: u64) {
 }
 
 #[cfg(test)]
-#[path = "throttle_tests.rs"]
+#[path = "write_price_tests.rs"]
 mod tests;

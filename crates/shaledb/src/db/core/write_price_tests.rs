@@ -13,7 +13,7 @@ const NOW: u64 = 1_000_000_000;
 
 /// Each of some threads charges `charges` times; nothing of it may get lost.
 fn charges_add_up(threads: u64, charges: u64, cost: u64) {
-    let state = Arc::new(ThrottleState::default());
+    let state = Arc::new(WritePrice::default());
     let writers: Vec<_> = (0..threads)
         .map(|_| {
             let state = state.clone();
@@ -44,7 +44,7 @@ fn charges_add_up_in_all_interleavings() {
 #[cfg(not(shuttle))]
 #[test]
 fn no_account_is_run_up_or_taken_back() {
-    let state = ThrottleState::default();
+    let state = WritePrice::default();
     assert_eq!(state.charge(NOW, 10), NOW - AHEAD_NANOS + 10);
     assert_eq!(state.charge(NOW, u64::MAX), NOW - AHEAD_NANOS + 10 + WAIT_NANOS_MAX);
     for _ in 0..3 {
