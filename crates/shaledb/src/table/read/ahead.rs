@@ -292,6 +292,10 @@ impl Help for Ahead {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 #[path = "ahead_tests.rs"]
 mod tests;
+
+#[cfg(all(test, shuttle))]
+#[path = "ahead_shuttle_tests.rs"]
+mod shuttle_tests;
