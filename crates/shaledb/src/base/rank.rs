@@ -81,6 +81,11 @@ pub const MEM_DISK: u8 = 30;
 /// A file of the simulated disk.
 pub const MEM_FILE: u8 = 31;
 
+/// `Ahead::state`: what is read ahead of a scan. Not held while blocks are read.
+pub const READ_AHEAD: u8 = 32;
+/// `Helpers::offers`: readers' work that idle threads may share.
+pub const OFFERS: u8 = 33;
+
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).
 pub const MANY: [u8; 1] = [LOCK_SHARD];

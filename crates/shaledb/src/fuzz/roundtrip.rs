@@ -62,7 +62,8 @@ fn sound<T>(result: Result<T>) -> T {
 /// Every entry from both ends, and the part between two keys.
 fn check_walks(table: &Arc<Table>, entries: &[Entry<'_>]) {
     let fill_cache = entries.len().is_multiple_of(2);
-    let mut cursor = table.cursor(CursorOptions { fill_cache, readahead: 256 });
+    let mut cursor =
+        table.cursor(CursorOptions { fill_cache, readahead: 256, ..CursorOptions::default() });
     sound(cursor.seek_first());
     assert!(collect(&mut cursor, Cursor::next).iter().map(refer).eq(entries.iter().copied()));
     sound(cursor.seek_last());
@@ -82,7 +83,8 @@ fn check_walks(table: &Arc<Table>, entries: &[Entry<'_>]) {
 
 /// Every position at which something begins, and its neighbours.
 fn check_seeks(table: &Arc<Table>, entries: &[Entry<'_>]) {
-    let mut cursor = table.cursor(CursorOptions { fill_cache: true, readahead: 0 });
+    let mut cursor =
+        table.cursor(CursorOptions { fill_cache: true, readahead: 0, ..CursorOptions::default() });
     let mut scan = table.scan(None, None);
     for (key, seq, _, _) in entries {
         let longer = [key, &[0][..]].concat();

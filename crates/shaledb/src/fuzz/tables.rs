@@ -123,7 +123,7 @@ fn exercise(table: &Arc<Table>, key: &[u8]) {
         }
     }
     check(table.split_points(4).map(drop));
-    let options = CursorOptions { fill_cache: false, readahead: 4096 };
+    let options = CursorOptions { fill_cache: false, readahead: 4096, ..CursorOptions::default() };
     let mut cursor = table.cursor(options);
     check(cursor.seek_first());
     check(walk(&mut cursor, Cursor::next));

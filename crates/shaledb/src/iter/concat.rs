@@ -102,6 +102,11 @@ impl<C: OpenTable> Concat<C> {
         Concat { run, options, at: 0, cursor: None, max_seq }
     }
 
+    /// How tables are opened from now on.
+    pub fn options_mut(&mut self) -> &mut C::Options {
+        &mut self.options
+    }
+
     /// The table whose entry is the current one. Only while valid.
     pub fn table(&self) -> &Arc<Table> {
         &self.run.tables()[self.at]

@@ -32,6 +32,17 @@ pub enum ScanSource {
     Run(Concat<TableCursor>),
 }
 
+impl ScanSource {
+    /// Tells the cursor [`CursorOptions::range_bytes`].
+    fn set_range_bytes(&mut self, bytes: u64) {
+        match self {
+            ScanSource::Memtable { .. } => {}
+            ScanSource::Table { cursor, .. } => cursor.set_range_bytes(bytes),
+            ScanSource::Run(concat) => concat.options_mut().range_bytes = bytes,
+        }
+    }
+}
+
 cursor_by_variant!(ScanSource, cursor in
     ScanSource::Memtable { cursor, .. },
     ScanSource::Table { cursor, .. },
@@ -103,14 +114,15 @@ impl<'a> Prefix<'a> {
 }
 
 /// Adds cursors for those tables of a level that meet the range: one for each in level 0, where
-/// tables overlap, and one for all together elsewhere.
+/// tables overlap, and one for all together elsewhere. Answers about how many bytes their blocks
+/// have when decoded.
 fn add_level<'a>(
     sources: &mut Vec<ScanSource>,
     prefix: &mut Prefix<'a>,
     state: &'a TreeState,
     level: usize,
     range: &ScanRange,
-) {
+) -> u64 {
     let tables = state.version.levels[level].tables();
     let begins_after = |table: &Arc<Table>| {
         range.upper.as_ref().is_some_and(|upper| table.meta.smallest >= *upper)
@@ -121,14 +133,16 @@ fn add_level<'a>(
     };
     if level == 0 {
         let before = |table: &Arc<Table>| table.meta.is_before(&range.lower);
+        let mut bytes = 0;
         for table in tables.iter().filter(|table| !before(table) && !begins_after(table)) {
             prefix.add(&table.meta);
             sources.push(single(table));
+            bytes += table.meta.raw_bytes;
         }
-        return;
+        return bytes;
     }
     if tables.is_empty() {
-        return;
+        return 0;
     }
     let first = state.version.levels[level].position(&range.lower);
     let after = first + tables[first..].partition_point(|table| !begins_after(table));
@@ -148,6 +162,7 @@ fn add_level<'a>(
             sources.push(ScanSource::Run(Concat::new(run, range.cursor)));
         }
     }
+    state.version.levels[level].raw_bytes() / tables.len() as u64 * (after - first) as u64
 }
 
 /// Whether the sources of look-ups are from new to old.
@@ -190,8 +205,12 @@ pub fn open(
         deletes.push(Arc::clone(state.version.range_deletes()?));
     }
     let mut prefix = Prefix::new(range);
+    let mut bytes = 0;
     for level in 0..state.version.levels.len() {
-        add_level(&mut sources, &mut prefix, state, level, range);
+        bytes += add_level(&mut sources, &mut prefix, state, level, range);
+    }
+    for source in &mut sources {
+        source.set_range_bytes(bytes);
     }
     Ok((Merge::new(sources).with_prefix(prefix.get()), deletes))
 }

@@ -6,6 +6,7 @@
 //! last passed.
 
 use super::format::Block;
+use super::helpers::{Help, Helpers};
 use crate::base::rank;
 use crate::base::stats::{Counter, Recorder};
 use crate::base::sync::Mutex;
@@ -13,7 +14,7 @@ use crate::cache::{Cache, Memory};
 use crate::fs::Env;
 use crate::fs::meter::Meter;
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// How many table files are open at once, at most.
 pub const FILES_OPEN_MAX: usize = 512;
@@ -42,9 +43,21 @@ pub struct TableEnv {
     pub recorder: Arc<Recorder>,
     /// What measures calls, into `recorder`.
     pub meter: Arc<Meter>,
+    /// Where readers offer work to idle threads.
+    pub helpers: Helpers,
+    wake_helper: OnceLock<Wake>,
     files: Mutex<Ring, { rank::OPEN_FILES }>,
     indexes: Mutex<Ring, { rank::INDEXES }>,
     files_open_max: usize,
+}
+
+/// What wakes an idle thread.
+struct Wake(Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Wake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Wake")
+    }
 }
 
 /// Tables that hold a resource, in the order of the clock's hand.
@@ -72,7 +85,34 @@ impl TableEnv {
         let memory = Arc::new(Memory::new(memory_bytes, Arc::clone(&cache)));
         let (files, indexes) = (Mutex::default(), Mutex::default());
         let meter = Arc::new(Meter::new(Arc::clone(&env.clock), Arc::clone(&recorder)));
-        Arc::new(TableEnv { env, cache, memory, recorder, meter, files, indexes, files_open_max })
+        Arc::new(TableEnv {
+            env,
+            cache,
+            memory,
+            recorder,
+            meter,
+            helpers: Helpers::default(),
+            wake_helper: OnceLock::new(),
+            files,
+            indexes,
+            files_open_max,
+        })
+    }
+
+    /// How to wake a thread that is idle and looks at `helpers` then. To be told once.
+    pub fn wake_helpers_by(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let told = self.wake_helper.set(Wake(Box::new(wake)));
+        assert!(told.is_ok(), "one database has these tables");
+    }
+
+    /// Has an idle thread share this work; whether one was asked.
+    pub(super) fn ask_for_help(&self, work: &Arc<impl Help + 'static>) -> bool {
+        let Some(wake) = self.wake_helper.get() else { return false };
+        let asked = self.helpers.offer(work);
+        if asked {
+            (wake.0)();
+        }
+        asked
     }
 
     /// Bytes that indexes and filters may take.

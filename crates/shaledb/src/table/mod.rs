@@ -3,6 +3,7 @@
 
 pub mod meta;
 pub mod format;
+pub mod helpers;
 pub mod env;
 pub mod blob;
 pub mod write;

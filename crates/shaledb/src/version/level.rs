@@ -24,6 +24,7 @@ pub struct Level {
     /// The head of each table's largest key behind the prefix.
     heads: Vec<u64>,
     bytes: u64,
+    raw_bytes: u64,
 }
 
 impl Level {
@@ -32,7 +33,8 @@ impl Level {
     pub fn new(number: usize, mut tables: Vec<Arc<Table>>) -> Result<Level, Damage> {
         tables.shrink_to_fit();
         let bytes = tables.iter().map(|table| table.meta.file_bytes).sum();
-        let mut level = Level { number, tables, bytes, ..Level::default() };
+        let raw_bytes = tables.iter().map(|table| table.meta.raw_bytes).sum();
+        let mut level = Level { number, tables, bytes, raw_bytes, ..Level::default() };
         sort_level(number, &mut level.tables, |table| &table.meta);
         assert!(number < LEVELS);
         if number == 0 {
@@ -77,6 +79,12 @@ impl Level {
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The bytes of all data blocks before compression.
+    #[inline]
+    pub fn raw_bytes(&self) -> u64 {
+        self.raw_bytes
     }
 
     /// The table whose key range has `key` in it. Not for level 0.

@@ -31,6 +31,12 @@ impl Threads {
     /// Starts the workers (and the timer, if one is needed).
     pub fn start(core: &Arc<Core>) -> Result<Threads> {
         let mut threads = Threads::none();
+        let asked = Arc::downgrade(core);
+        core.tables.wake_helpers_by(move || {
+            if let Some(core) = asked.upgrade() {
+                core.sched.wake_worker();
+            }
+        });
         for index in 0..core.settings.background_threads {
             let core = core.clone();
             threads.spawn(format!("shale-work-{index}"), move || work(&core))?;
@@ -81,14 +87,30 @@ fn work(core: &Core) {
                 }
             }
             None => {
-                let state = core.sched.lock();
-                if state.closing {
+                if core.sched.lock().closing {
                     return;
                 }
-                drop(core.sched.wait_for_work(state, LOOK_EVERY));
+                if !help_readers(core) {
+                    let state = core.sched.lock();
+                    // Work that came since the look above has woken nobody who did not wait yet.
+                    if !state.closing {
+                        let wait = || drop(core.sched.wait_for_work(state, LOOK_EVERY));
+                        core.tables.helpers.idle_while(wait);
+                    }
+                }
             }
         }
     }
+}
+
+/// Shares the work of a reader who has asked for help, until there is work of one's own. Whether
+/// anyone had asked.
+fn help_readers(core: &Core) -> bool {
+    let Some(work) = core.tables.helpers.take() else { return false };
+    let until = core.env.clock.now_nanos() + LOOK_EVERY.as_nanos() as u64;
+    while work.help() && core.env.clock.now_nanos() < until && !core.sched.lock().has_work() {}
+    work.leave();
+    true
 }
 
 fn sync_every(core: &Core, every: Duration) {

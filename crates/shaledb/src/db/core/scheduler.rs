@@ -96,6 +96,13 @@ impl State {
         self.flush.is_empty() && self.look.is_empty() && self.nothing_runs()
     }
 
+    /// Whether a thread that has nothing to do should look for a job.
+    pub fn has_work(&self) -> bool {
+        self.closing
+            || self.spare_log_wanted
+            || !(self.flush.is_empty() && self.look.is_empty() && self.parts.is_empty())
+    }
+
     pub fn nothing_runs(&self) -> bool {
         self.flushing.is_empty() && self.running_compactions == 0 && self.parts.is_empty()
     }

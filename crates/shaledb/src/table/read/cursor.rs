@@ -5,7 +5,12 @@
 //! several are read at once, at first 64 KiB of them, then twice as many each time up to the bound.
 //! Each is decoded once, when it is reached. Blocks go into the cache only if the caller wants so;
 //! else the memory of the last one is used for the next.
+//!
+//! A scan that goes on forward beyond that is read ahead in batches, with the help of idle threads
+//! ([`super::ahead`]). If its range holds more than the cache, it then no longer fills the cache: it
+//! would only replace what others read by what it will not read again.
 
+use super::ahead::Ahead;
 use super::reader::{Table, TableIndex};
 use crate::base::activity::Activity;
 use crate::base::cursor::Cursor;
@@ -28,11 +33,14 @@ pub struct CursorOptions {
     pub fill_cache: bool,
     /// The most bytes to read at once; 0 never reads ahead.
     pub readahead: usize,
+    /// About how many bytes the blocks of the scan's range have when decoded, those of other tables
+    /// included; 0 if that is not known.
+    pub range_bytes: u64,
 }
 
 impl Default for CursorOptions {
     fn default() -> CursorOptions {
-        CursorOptions { fill_cache: true, readahead: 512 * 1024 }
+        CursorOptions { fill_cache: true, readahead: 512 * 1024, range_bytes: 0 }
     }
 }
 
@@ -50,6 +58,24 @@ pub struct TableCursor {
     /// The key here, if the block's keys have a common prefix.
     key: Vec<u8>,
     window: Window,
+    following: Option<Following>,
+}
+
+/// The batches that are read ahead, as the cursor goes through them.
+struct Following {
+    ahead: Arc<Ahead>,
+    /// What is left of the batch.
+    batch: std::vec::IntoIter<Arc<Block>>,
+    /// The number of the next block.
+    next: usize,
+    /// Memory of blocks that were left.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.ahead.close();
+    }
 }
 
 /// File bytes that have been read ahead.
@@ -93,12 +119,18 @@ impl TableCursor {
             entry: 0,
             key: Vec::new(),
             window: Window::default(),
+            following: None,
         }
     }
 
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
+    }
+
+    /// Tells [`CursorOptions::range_bytes`], before the first seek.
+    pub fn set_range_bytes(&mut self, bytes: u64) {
+        self.options.range_bytes = bytes;
     }
 
     /// How many entries of the block follow the current one, up to `bound`, if all of the block are
@@ -131,12 +163,16 @@ impl TableCursor {
     }
 
     /// Makes block `at` the current one; not yet at any entry.
-    fn load(&mut self, index: &TableIndex, at: usize) -> Result<()> {
+    fn load(&mut self, index: &Arc<TableIndex>, at: usize) -> Result<()> {
         self.invalidate();
         if self.block_at == at {
             return Ok(());
         }
         let from = std::mem::replace(&mut self.block_at, usize::MAX);
+        if self.following.is_some() && self.follow(at)? {
+            self.arrive(at);
+            return Ok(());
+        }
         let info = index.index.info(at);
         let key = CacheKey { file: self.table.id(), offset: info.handle.offset };
         let shared = Arc::clone(&self.table);
@@ -144,17 +180,72 @@ impl TableCursor {
         if let Some(block) = shared.cache.get(&key) {
             shared.recorder.add(Counter::DataHits, 1);
             self.block = block;
+        } else if self.goes_on(at, from) && self.window.get(info.handle).is_none() {
+            self.begin_ahead(index, at);
+            self.follow(at)?;
         } else {
             self.decode(index, at, from)?;
             if self.options.fill_cache {
                 shared.cache.insert(key, Arc::clone(&self.block));
             }
         }
+        self.arrive(at);
+        Ok(())
+    }
+
+    /// `self.block` is block `at`.
+    fn arrive(&mut self, at: usize) {
         self.block_at = at;
         let prefix = self.block.prefix();
         self.key.clear();
         self.key.extend_from_slice(prefix);
-        Ok(())
+    }
+
+    /// Whether a scan that comes from block `from` to `at` has read forward for long, and has used
+    /// up what it has read.
+    fn goes_on(&self, at: usize, from: usize) -> bool {
+        let readahead = self.options.readahead;
+        from.wrapping_add(1) == at && readahead > 0 && self.window.next_bytes > readahead
+    }
+
+    fn begin_ahead(&mut self, index: &Arc<TableIndex>, at: usize) {
+        let capacity = self.table.shared().cache.capacity();
+        let fill_cache = self.options.fill_cache && self.options.range_bytes <= capacity;
+        let (table, bytes) = (Arc::clone(&self.table), self.options.readahead);
+        let ahead = Ahead::new(table, Arc::clone(index), at, bytes, fill_cache);
+        let (batch, spare) = (Vec::new().into_iter(), Vec::new());
+        self.following = Some(Following { ahead, batch, next: at, spare });
+        self.window = Window::default();
+    }
+
+    /// Takes block `at` from what is read ahead; `false` if that is not where it is.
+    fn follow(&mut self, at: usize) -> Result<bool> {
+        let Some(following) = self.following.as_mut().filter(|following| following.next == at)
+        else {
+            self.following = None;
+            return Ok(false);
+        };
+        let block = match following.batch.next() {
+            Some(block) => block,
+            None => match following.ahead.take(&mut following.spare) {
+                Ok(batch) => {
+                    following.batch = batch.into_iter();
+                    following.batch.next().expect("a batch has a block")
+                }
+                Err(error) => {
+                    self.following = None;
+                    return Err(error);
+                }
+            },
+        };
+        following.next += 1;
+        let left = std::mem::replace(&mut self.block, block);
+        if following.ahead.wants_spare()
+            && let Ok(block) = Arc::try_unwrap(left)
+        {
+            following.spare.push(block.into_bytes());
+        }
+        Ok(true)
     }
 
     fn decode(&mut self, index: &TableIndex, at: usize, from: usize) -> Result<()> {
@@ -229,7 +320,7 @@ impl TableCursor {
     }
 
     /// Goes to the first entry of the first block from `at` on that has one.
-    fn enter_first(&mut self, index: &TableIndex, at: usize) -> Result<()> {
+    fn enter_first(&mut self, index: &Arc<TableIndex>, at: usize) -> Result<()> {
         self.invalidate();
         if at < index.index.blocks() {
             self.load(index, at)?;
@@ -239,7 +330,7 @@ impl TableCursor {
         Ok(())
     }
 
-    fn enter_last(&mut self, index: &TableIndex, at: usize) -> Result<()> {
+    fn enter_last(&mut self, index: &Arc<TableIndex>, at: usize) -> Result<()> {
         self.load(index, at)?;
         self.entry = self.block.entries().wrapping_sub(1);
         self.assemble_key();
@@ -248,7 +339,7 @@ impl TableCursor {
 
     /// Goes to the first entry at or after (key, seq); if there is none, past the last entry of the
     /// last block looked into.
-    fn find(&mut self, index: &TableIndex, key: &[u8], seq: SeqNo) -> Result<bool> {
+    fn find(&mut self, index: &Arc<TableIndex>, key: &[u8], seq: SeqNo) -> Result<bool> {
         let seq = match self.table.meta.ingest_seq {
             0 => seq,
             // Blocks say 0 for all entries: they are all before `seq`, or all after.
@@ -269,7 +360,7 @@ impl TableCursor {
     }
 
     /// As `find`, to the first entry whose key is after `key`.
-    fn find_after(&mut self, index: &TableIndex, key: &[u8]) -> Result<bool> {
+    fn find_after(&mut self, index: &Arc<TableIndex>, key: &[u8]) -> Result<bool> {
         let mut after = Vec::with_capacity(key.len() + 1);
         after.extend_from_slice(key);
         after.push(0);

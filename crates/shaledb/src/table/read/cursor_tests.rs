@@ -68,7 +68,8 @@ fn moves_as_a_sorted_list_does() {
         let rows = entries(150, versions, block_bytes as u64);
         let table = world.open(world.write(1, options(Codec::Lz4, block_bytes), &rows));
         for (fill_cache, readahead) in [(false, 0), (false, 1000), (true, 300), (false, 1 << 20)] {
-            let mut cursor = table.cursor(CursorOptions { fill_cache, readahead });
+            let mut cursor =
+                table.cursor(CursorOptions { fill_cache, readahead, ..CursorOptions::default() });
             walk(&mut cursor, &rows, &mut chance, 400);
         }
     }
@@ -119,8 +120,8 @@ fn reads_ahead_only_when_blocks_follow_each_other() {
         assert_eq!(count, rows.len());
         world.fs.counts().total() - before
     };
-    let none = CursorOptions { fill_cache: false, readahead: 0 };
-    let some = CursorOptions { fill_cache: false, readahead: 1 << 20 };
+    let none = CursorOptions { fill_cache: false, readahead: 0, ..CursorOptions::default() };
+    let some = CursorOptions { fill_cache: false, readahead: 1 << 20, ..CursorOptions::default() };
     assert!(table.meta.blocks > 100);
     for forward in [true, false] {
         assert!(reads(none, forward) >= table.meta.blocks - 1);
@@ -138,7 +139,11 @@ fn a_value_outlives_the_move_of_its_cursor() {
     let world = World::new(64 << 20);
     let rows = entries(300, 1, 6);
     let table = world.open(world.write(1, options(Codec::Lz4, 400), &rows));
-    let mut cursor = table.cursor(CursorOptions { fill_cache: false, readahead: 1 << 16 });
+    let mut cursor = table.cursor(CursorOptions {
+        fill_cache: false,
+        readahead: 1 << 16,
+        ..CursorOptions::default()
+    });
     cursor.seek_first().unwrap();
     let mut values = Vec::new();
     while cursor.valid() {
@@ -156,7 +161,8 @@ fn an_error_leaves_the_cursor_usable() {
     let table = world.open(meta);
     let damaged = 2000;
     assert!(world.fs.corrupt(table.path(), damaged, 1));
-    let mut cursor = table.cursor(CursorOptions { fill_cache: true, readahead: 0 });
+    let mut cursor =
+        table.cursor(CursorOptions { fill_cache: true, readahead: 0, ..CursorOptions::default() });
     cursor.seek_first().unwrap();
     let mut seen = 0;
     let error = loop {

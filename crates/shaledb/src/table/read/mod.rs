@@ -2,6 +2,7 @@
 
 mod sections;
 mod reader;
+mod ahead;
 mod cursor;
 mod bulk_scan;
 mod sample;
