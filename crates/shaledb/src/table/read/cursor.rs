@@ -7,8 +7,8 @@
 //! else the memory of the last one is used for the next.
 //!
 //! A scan that goes on forward beyond that is read ahead in batches, with the help of idle threads
-//! ([`super::ahead`]). If its range holds more than the cache, it then no longer fills the cache: it
-//! would only replace what others read by what it will not read again.
+//! ([`super::ahead`]). If its range holds more than the cache, it then no longer fills the cache:
+//! it would only replace what others read by what it will not read again.
 
 use super::ahead::Ahead;
 use super::reader::{Table, TableIndex};
