@@ -421,6 +421,44 @@ fn a_forked_child_is_refused_and_leaves_the_parents_database_alone() {
     assert!(!tree.contains(b"child").unwrap());
 }
 
+/// A long scan that a fork inherits goes on in it: whoever helped to read ahead is not there.
+#[test]
+fn a_forked_child_reads_a_scan_to_its_end() {
+    const ROWS: u64 = 12_000;
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config { memory_bytes: 16 << 20, background_threads: 2, ..Config::default() };
+    let db = Db::open(dir.path().join("db"), config).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    for row in 0..ROWS {
+        tree.put(&row.to_be_bytes(), &[row as u8; 1000]).unwrap();
+    }
+    db.flush().unwrap();
+    let at_row = |scan: &shaledb::Scan, row: u64| {
+        scan.valid()
+            && scan.key() == row.to_be_bytes()
+            && scan.value().unwrap() == [row as u8; 1000]
+    };
+    // Forked at other moments of what reader and helper do.
+    for forked_at in (4000..ROWS).step_by(613) {
+        let mut scan = tree.scan::<&[u8]>(..).unwrap();
+        scan.seek_first().unwrap();
+        for row in 0..forked_at {
+            assert!(at_row(&scan, row));
+            scan.next().unwrap();
+        }
+        let child = move || {
+            let mut right = true;
+            for row in forked_at..ROWS {
+                right &= at_row(&scan, row);
+                scan.next().unwrap();
+            }
+            right && !scan.valid()
+        };
+        assert!(in_a_fork(child, || ()));
+    }
+    assert_eq!(tree.scan::<&[u8]>(..).unwrap().count() as u64, ROWS);
+}
+
 /// What stands where a file of the database should.
 fn replace_with_other(path: &Path, kind: &str) {
     std::fs::remove_file(path).unwrap();

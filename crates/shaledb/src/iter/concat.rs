@@ -17,12 +17,20 @@ pub trait OpenTable: Cursor + Sized {
     type Options;
     /// A cursor on `table`, not valid until a seek.
     fn open(table: &Arc<Table>, options: &Self::Options) -> Self;
+    /// The same, where a scan goes forward to it from the end of the table before.
+    fn open_after(_before: &Self, table: &Arc<Table>, options: &Self::Options) -> Self {
+        Self::open(table, options)
+    }
 }
 
 impl OpenTable for TableCursor {
     type Options = CursorOptions;
     fn open(table: &Arc<Table>, options: &CursorOptions) -> TableCursor {
         table.cursor(*options)
+    }
+
+    fn open_after(before: &Self, table: &Arc<Table>, options: &CursorOptions) -> TableCursor {
+        TableCursor::after(before, table, *options)
     }
 }
 
@@ -140,8 +148,12 @@ impl<C: OpenTable> Concat<C> {
     /// If the open table has ended, goes to the first entry of the next one that has any.
     #[cold]
     fn leave_forward(&mut self) -> Result<()> {
-        while self.cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
-            if let Some(cursor) = self.open(self.at + 1) {
+        while let Some(before) = self.cursor.as_ref().filter(|cursor| !cursor.valid()) {
+            let after = self.at + 1;
+            let table = self.run.tables().get(after);
+            self.cursor = table.map(|table| C::open_after(before, table, &self.options));
+            if let Some(cursor) = self.cursor.as_mut() {
+                self.at = after;
                 let moved = cursor.seek_first();
                 self.check(moved)?;
             }

@@ -25,6 +25,9 @@ pub struct ScanRange {
     pub cursor: CursorOptions,
 }
 
+/// Of how many tables of a level the bytes are added up; for more the level's mean is taken.
+const TABLES_ADDED: usize = 8;
+
 /// One source of a scan. Large, but a hop to the heap on every step would cost more.
 pub enum ScanSource {
     Memtable { cursor: MemCursor, max_seq: SeqNo },
@@ -124,6 +127,9 @@ fn add_level<'a>(
     range: &ScanRange,
 ) -> u64 {
     let tables = state.version.levels[level].tables();
+    let raw_bytes = |tables: &[Arc<Table>]| {
+        tables.iter().fold(0u64, |sum, table| sum.saturating_add(table.meta.raw_bytes))
+    };
     let begins_after = |table: &Arc<Table>| {
         range.upper.as_ref().is_some_and(|upper| table.meta.smallest >= *upper)
     };
@@ -137,7 +143,7 @@ fn add_level<'a>(
         for table in tables.iter().filter(|table| !before(table) && !begins_after(table)) {
             prefix.add(&table.meta);
             sources.push(single(table));
-            bytes += table.meta.raw_bytes;
+            bytes = u64::saturating_add(bytes, table.meta.raw_bytes);
         }
         return bytes;
     }
@@ -162,7 +168,10 @@ fn add_level<'a>(
             sources.push(ScanSource::Run(Concat::new(run, range.cursor)));
         }
     }
-    state.version.levels[level].raw_bytes() / tables.len() as u64 * (after - first) as u64
+    match &tables[first..after] {
+        few if few.len() <= TABLES_ADDED => raw_bytes(few),
+        many => state.version.levels[level].raw_bytes() / tables.len() as u64 * many.len() as u64,
+    }
 }
 
 /// Whether the sources of look-ups are from new to old.
@@ -207,7 +216,8 @@ pub fn open(
     let mut prefix = Prefix::new(range);
     let mut bytes = 0;
     for level in 0..state.version.levels.len() {
-        bytes += add_level(&mut sources, &mut prefix, state, level, range);
+        let level = add_level(&mut sources, &mut prefix, state, level, range);
+        bytes = u64::saturating_add(bytes, level);
     }
     for source in &mut sources {
         source.set_range_bytes(bytes);

@@ -13,6 +13,7 @@ use crate::base::sync::Mutex;
 use crate::cache::{Cache, Memory};
 use crate::fs::Env;
 use crate::fs::meter::Meter;
+use crate::fs::os::{self, Process};
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -46,6 +47,7 @@ pub struct TableEnv {
     /// Where readers offer work to idle threads.
     pub helpers: Helpers,
     wake_helper: OnceLock<Wake>,
+    process: Process,
     files: Mutex<Ring, { rank::OPEN_FILES }>,
     indexes: Mutex<Ring, { rank::INDEXES }>,
     files_open_max: usize,
@@ -93,6 +95,7 @@ impl TableEnv {
             meter,
             helpers: Helpers::default(),
             wake_helper: OnceLock::new(),
+            process: os::process(),
             files,
             indexes,
             files_open_max,
@@ -105,8 +108,16 @@ impl TableEnv {
         assert!(told.is_ok(), "one database has these tables");
     }
 
-    /// Has an idle thread share this work; whether one was asked.
+    /// Whether this is the process that has opened the tables, and not a fork of it.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.process.is_this()
+    }
+
+    /// Has an idle thread share this work; whether one was asked. A fork has no such threads.
     pub(super) fn ask_for_help(&self, work: &Arc<impl Help + 'static>) -> bool {
+        if !self.is_of_this_process() {
+            return false;
+        }
         let Some(wake) = self.wake_helper.get() else { return false };
         let asked = self.helpers.offer(work);
         if asked {

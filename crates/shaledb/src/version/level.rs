@@ -33,7 +33,8 @@ impl Level {
     pub fn new(number: usize, mut tables: Vec<Arc<Table>>) -> Result<Level, Damage> {
         tables.shrink_to_fit();
         let bytes = tables.iter().map(|table| table.meta.file_bytes).sum();
-        let raw_bytes = tables.iter().map(|table| table.meta.raw_bytes).sum();
+        let raw_bytes = |table: &Arc<Table>| table.meta.raw_bytes;
+        let raw_bytes = tables.iter().map(raw_bytes).fold(0, u64::saturating_add);
         let mut level = Level { number, tables, bytes, raw_bytes, ..Level::default() };
         sort_level(number, &mut level.tables, |table| &table.meta);
         assert!(number < LEVELS);

@@ -108,7 +108,9 @@ fn work(core: &Core) {
 fn help_readers(core: &Core) -> bool {
     let Some(work) = core.tables.helpers.take() else { return false };
     let until = core.env.clock.now_nanos() + LOOK_EVERY.as_nanos() as u64;
-    while work.help() && core.env.clock.now_nanos() < until && !core.sched.lock().has_work() {}
+    // After a panic the reader does the same himself, and learns of it.
+    let help = || catch_unwind(AssertUnwindSafe(|| work.help())).unwrap_or(false);
+    while help() && core.env.clock.now_nanos() < until && !core.sched.lock().has_work() {}
     work.leave();
     true
 }

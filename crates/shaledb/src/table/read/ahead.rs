@@ -19,6 +19,10 @@ use std::time::Duration;
 
 /// How many batches are made before the reader is there, once he has read as many.
 const BATCHES_AHEAD: usize = 8;
+/// How many times the bytes to read ahead blocks may have when decoded.
+const DECODED_FACTOR: u64 = 4;
+/// How many times the typical block's memory is kept for use again.
+const SPARE_FACTOR: u64 = 4;
 /// How long a helper waits for the reader to come closer before it leaves.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// The most memory that a thread keeps for reading batches.
@@ -52,21 +56,32 @@ pub(super) struct Ahead {
 struct State {
     /// The batches that have been begun and not been taken, without gaps.
     batches: VecDeque<Batch>,
+    /// About how many bytes these have when decoded.
+    bytes: u64,
     /// How many have been taken.
     taken: u64,
     /// The first block that belongs to no batch yet.
     next_block: usize,
     /// Whether somebody helps, or has been asked to.
     helped: bool,
-    /// The reader has gone.
-    closed: bool,
+    /// The reader has gone, or a batch has failed: no more are begun.
+    ended: bool,
     /// What comes after the last batch that was taken.
     failed: Option<Error>,
     /// Memory of blocks that the reader has left.
     spare: Vec<Vec<u8>>,
 }
 
-enum Batch {
+struct Batch {
+    blocks: Range<usize>,
+    /// About how many bytes it has when decoded.
+    bytes: u64,
+    progress: Progress,
+}
+
+enum Progress {
+    /// Whoever was to make it has panicked.
+    Left,
     /// Somebody makes it.
     Begun,
     Made(Made),
@@ -86,8 +101,8 @@ impl std::fmt::Debug for Ahead {
 }
 
 impl Ahead {
-    /// For a scan that comes to block `first` next. At most about `bytes` of the file are read that
-    /// it has not come to.
+    /// For a scan that comes to block `first` next. About `bytes` of the file are read that it has
+    /// not come to, and not much more than four times as many are held decoded.
     pub(super) fn new(
         table: Arc<Table>,
         index: Arc<TableIndex>,
@@ -95,15 +110,18 @@ impl Ahead {
         bytes: usize,
         fill_cache: bool,
     ) -> Arc<Ahead> {
-        let batch_bytes = (bytes / BATCHES_AHEAD) as u64;
+        let batch_bytes = (bytes / BATCHES_AHEAD).max(1) as u64;
         let state = State { next_block: first, ..State::default() };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         Arc::new(Ahead { table, index, fill_cache, batch_bytes, state, changed })
     }
 
-    /// Whether memory of blocks that the reader has left is of use.
-    pub(super) fn wants_spare(&self) -> bool {
-        !self.fill_cache
+    /// Whether the memory of a block that the reader has left is of use. That of an unusually large
+    /// one is not: all that goes round would grow to its size.
+    pub(super) fn wants(&self, memory: &[u8]) -> bool {
+        let meta = &self.table.meta;
+        let typical = meta.raw_bytes / meta.blocks.max(1);
+        !self.fill_cache && memory.len() as u64 <= SPARE_FACTOR * typical
     }
 
     /// The blocks of the next batch. The reader gives the memory of blocks that he has left. After
@@ -115,28 +133,12 @@ impl Ahead {
             return Err(error);
         }
         loop {
-            if matches!(state.batches.front(), Some(Batch::Made(_)))
-                && let Some(Batch::Made((blocks, failed))) = state.batches.pop_front()
-            {
-                state.taken += 1;
-                if let Some(error) = failed {
-                    if blocks.is_empty() {
-                        return Err(error);
-                    }
-                    state.failed = Some(error);
-                    return Ok(blocks);
+            if let Some((blocks, failed)) = state.take() {
+                match failed {
+                    Some(error) if blocks.is_empty() => return Err(error),
+                    failed => state.failed = failed,
                 }
-                debug_assert!(!blocks.is_empty(), "a batch has a block");
-                let offer = !state.helped && self.may_begin(&state);
-                if offer {
-                    state.helped = true;
-                } else if state.helped {
-                    self.changed.notify_all();
-                }
-                drop(state);
-                if offer && !self.table.shared().ask_for_help(self) {
-                    self.state.lock().helped = false;
-                }
+                self.wake_helper(state);
                 return Ok(blocks);
             }
             state = match self.begin(&mut state) {
@@ -151,94 +153,143 @@ impl Ahead {
         }
     }
 
+    /// After a batch was taken: more may be made.
+    fn wake_helper(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if state.helped {
+            drop(state);
+            self.changed.notify_all();
+        } else if self.may_begin(&state) && state.batches.len() <= most(state.taken) / 2 {
+            state.helped = true;
+            drop(state);
+            if !self.table.shared().ask_for_help(self) {
+                self.state.lock().helped = false;
+            }
+        }
+    }
+
+    /// Whether its helpers, if there are any, are threads of this process, and not of the one that
+    /// it is a fork of.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.table.shared().is_of_this_process()
+    }
+
     /// The reader goes elsewhere.
     pub(super) fn close(&self) {
-        self.state.lock().closed = true;
+        self.state.lock().ended = true;
         self.changed.notify_all();
     }
 
     /// Whether one more batch may be made now.
     fn may_begin(&self, state: &State) -> bool {
-        // A scan that ends soon shall not have caused much.
-        let most = BATCHES_AHEAD.min(1 + state.taken as usize);
-        state.next_block < self.index.index.blocks() && state.batches.len() < most
+        let left = state.batches.iter().any(|batch| matches!(batch.progress, Progress::Left));
+        let room = state.batches.is_empty()
+            || state.batches.len() < most(state.taken)
+                && state.bytes < DECODED_FACTOR * self.batch_bytes * BATCHES_AHEAD as u64;
+        !state.ended && (left || state.next_block < self.index.index.blocks() && room)
     }
 
     fn begin(&self, state: &mut State) -> Option<Task> {
         if !self.may_begin(state) {
             return None;
         }
-        let index = &self.index.index;
-        let start = state.next_block;
-        let offset = index.info(start).handle.offset;
-        let mut end = start + 1;
-        while end < index.blocks() && index.info(end).handle.end() - offset <= self.batch_bytes {
+        let is_left = |batch: &Batch| matches!(batch.progress, Progress::Left);
+        let at = state.batches.iter().position(is_left).unwrap_or_else(|| {
+            state.batches.push_back(self.batch(state.next_block));
+            state.batches.len() - 1
+        });
+        let batch = &mut state.batches[at];
+        batch.progress = Progress::Begun;
+        let (number, blocks) = (state.taken + at as u64, batch.blocks.clone());
+        if blocks.end > state.next_block {
+            state.next_block = blocks.end;
+            state.bytes += batch.bytes;
+        }
+        let rest = state.spare.len().saturating_sub(blocks.len());
+        Some(Task { number, blocks, spare: state.spare.split_off(rest) })
+    }
+
+    /// The batch that begins with block `first`.
+    fn batch(&self, first: usize) -> Batch {
+        let (index, meta) = (&self.index.index, &self.table.meta);
+        let decoded = |bytes: u64| {
+            let bytes = u128::from(bytes) * u128::from(meta.raw_bytes);
+            (bytes / u128::from(meta.data_bytes.max(1))) as u64
+        };
+        let offset = index.info(first).handle.offset;
+        let bytes = |end: usize| index.info(end - 1).handle.end() - offset;
+        let fits = |end: usize| {
+            let bytes = bytes(end);
+            bytes <= self.batch_bytes && decoded(bytes) <= DECODED_FACTOR * self.batch_bytes
+        };
+        let mut end = first + 1;
+        while end < index.blocks() && fits(end + 1) {
             end += 1;
         }
-        state.next_block = end;
-        let number = state.taken + state.batches.len() as u64;
-        state.batches.push_back(Batch::Begun);
-        let rest = state.spare.len().saturating_sub(end - start);
-        Some(Task { number, blocks: start..end, spare: state.spare.split_off(rest) })
+        Batch { blocks: first..end, bytes: decoded(bytes(end)), progress: Progress::Left }
     }
 
     fn make(&self, task: Task) {
         let number = task.number;
-        // A panic on the way would leave the reader waiting for ever.
-        let mut unmade = Unmade { ahead: self, number: Some(number) };
+        // After a panic on the way the reader makes it, and does not wait for ever.
+        let mut begun = Begun { ahead: self, number: Some(number) };
         let mut blocks = Vec::with_capacity(task.blocks.len());
         let failed = self.read(task, &mut blocks).err();
-        unmade.number = None;
-        self.made(number, (blocks, failed));
+        begun.number = None;
+        self.set(number, Progress::Made((blocks, failed)));
     }
 
-    fn made(&self, number: u64, made: Made) {
+    fn set(&self, number: u64, progress: Progress) {
         let mut state = self.state.lock();
-        if state.closed {
-            return;
-        }
+        state.ended |= matches!(progress, Progress::Made((_, Some(_))));
         let at = number.checked_sub(state.taken).map(|at| at as usize);
         let batch = at.and_then(|at| state.batches.get_mut(at));
         let batch = batch.expect("a batch is taken only when it has been made");
-        assert!(matches!(batch, Batch::Begun), "a batch is made once");
-        *batch = Batch::Made(made);
+        assert!(matches!(batch.progress, Progress::Begun), "a batch is made once");
+        batch.progress = progress;
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Reads the batch in one go, and decodes what the cache does not have.
+    /// Reads the batch in one go, and decodes what the cache does not have. If that fails, one by
+    /// one what comes before the block that cannot be read.
     fn read(&self, task: Task, made: &mut Blocks) -> Result<()> {
         let Task { blocks, mut spare, .. } = task;
-        let index = &self.index.index;
         let shared = self.table.shared();
         let key = |info: &BlockInfo| CacheKey { file: self.table.id(), offset: info.handle.offset };
+        let index = &self.index.index;
         let cached = |at: usize| shared.cache.get(&key(&index.info(at)));
         let cached: Vec<_> = blocks.clone().map(cached).collect();
-        let hits = cached.iter().flatten().count() as u64;
-        shared.recorder.add(Counter::DataHits, hits);
-        if hits == cached.len() as u64 {
+        let Some(first) = cached.iter().position(Option::is_none) else {
+            shared.recorder.add(Counter::DataHits, blocks.len() as u64);
             made.extend(cached.into_iter().flatten());
             return Ok(());
-        }
-        let start = index.info(blocks.start).handle.offset;
-        let end = index.info(blocks.end - 1).handle.end();
-        let length = (end - start) as usize;
+        };
+        let last = cached.iter().rposition(Option::is_none).unwrap_or(first);
+        let start = index.info(blocks.start + first).handle.offset;
+        let length = (index.info(blocks.start + last).handle.end() - start) as usize;
         // Taken, not borrowed: it is not held across the read.
         let mut scratch = SCRATCH.take();
         if scratch.len() < length {
             scratch.resize(length, 0);
         }
-        self.table.read_at(start, &mut scratch[..length])?;
+        let whole = self.table.read_at(start, &mut scratch[..length]);
+        shared.recorder.add(Counter::ReadBytes, length as u64);
         for (at, cached) in blocks.zip(cached) {
             if let Some(block) = cached {
+                shared.recorder.add(Counter::DataHits, 1);
                 made.push(block);
                 continue;
             }
             let info = index.info(at);
             let from = (info.handle.offset - start) as usize;
-            let frame = &scratch[from..from + info.handle.bytes as usize];
+            let frame = from..from + info.handle.bytes as usize;
+            if whole.is_err() {
+                self.table.read_at(info.handle.offset, &mut scratch[frame.clone()])?;
+            }
+            shared.recorder.add(Counter::DataMisses, 1);
             let image = spare.pop().unwrap_or_default();
             let activity = Some(Activity::ReadDecompress);
+            let frame = &scratch[frame];
             let block = self.table.decode_block(&self.index, frame, &info, image, activity)?;
             let block = Arc::new(block);
             if self.fill_cache {
@@ -249,37 +300,51 @@ impl Ahead {
         if scratch.len() <= SCRATCH_BYTES_MAX {
             SCRATCH.set(scratch);
         }
-        shared.recorder.add_all([
-            (Counter::DataMisses, made.len() as u64 - hits),
-            (Counter::ReadBytes, length as u64),
-        ]);
         Ok(())
     }
 }
 
+/// How many batches may be ahead of a reader who has taken so many: a scan that ends soon shall not
+/// have caused much.
+fn most(taken: u64) -> usize {
+    BATCHES_AHEAD.min(1 + taken as usize)
+}
+
+impl State {
+    /// The first batch, if it has been made.
+    fn take(&mut self) -> Option<Made> {
+        if !matches!(self.batches.front()?.progress, Progress::Made(_)) {
+            return None;
+        }
+        let batch = self.batches.pop_front()?;
+        let Progress::Made(made) = batch.progress else { return None };
+        debug_assert!(made.1.is_some() || made.0.len() == batch.blocks.len());
+        self.taken += 1;
+        self.bytes -= batch.bytes;
+        Some(made)
+    }
+}
+
 /// A batch that would never be made if its maker panicked.
-struct Unmade<'a> {
+struct Begun<'a> {
     ahead: &'a Ahead,
     number: Option<u64>,
 }
 
-impl Drop for Unmade<'_> {
+impl Drop for Begun<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            let what = "who was to decode these blocks has panicked";
-            self.ahead.made(number, (Vec::new(), Some(self.ahead.table.corrupt(0, what))));
+            self.ahead.set(number, Progress::Left);
         }
     }
 }
 
 impl Help for Ahead {
     fn help(&self) -> bool {
-        let mut state: MutexGuard<'_, State> = self.state.lock();
-        if !state.closed && !self.may_begin(&state) {
+        let mut state = self.state.lock();
+        let at_end = state.next_block == self.index.index.blocks();
+        if !at_end && !state.ended && !self.may_begin(&state) {
             state = self.changed.wait_timeout(state, PATIENCE);
-        }
-        if state.closed {
-            return false;
         }
         let Some(task) = self.begin(&mut state) else { return false };
         drop(state);

@@ -34,6 +34,15 @@ fn rest(cursor: &mut TableCursor) -> (Vec<Entry>, Option<crate::base::error::Err
     (rows, None)
 }
 
+/// Ends the helpers.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs `read` while threads take up whatever work is offered.
 fn with_helpers<T>(world: &World, threads: usize, read: impl FnOnce() -> T) -> (T, u64) {
     let over = AtomicBool::new(false);
@@ -53,8 +62,10 @@ fn with_helpers<T>(world: &World, threads: usize, read: impl FnOnce() -> T) -> (
                 }
             });
         }
+        // Also if `read` panics: else the scope waits for them.
+        let ends = Ends(&over);
         let done = read();
-        over.store(true, Ordering::Relaxed);
+        drop(ends);
         (done, helped.load(Ordering::Relaxed))
     })
 }
@@ -151,4 +162,108 @@ fn every_row_before_a_damaged_block_is_seen() {
         }
         assert!(world.fs.corrupt(table.path(), offset, 1));
     }
+}
+
+#[cfg(feature = "fault")]
+#[test]
+fn a_disk_that_fails_costs_no_row_before() {
+    use crate::fs::mem::{Call, Fault};
+    let (world, rows, table) = world();
+    world.shared.wake_helpers_by(|| ());
+    for threads in [0, 1] {
+        let mut shown = std::collections::BTreeSet::new();
+        for nth in 1..40 {
+            world.fs.fail(Call::Read, nth, Fault::Io, false);
+            let ((seen, error), _) = with_helpers(&world, threads, || {
+                let mut cursor = cursor(&table, false, 0);
+                match cursor.seek_first() {
+                    Ok(()) => rest(&mut cursor),
+                    Err(error) => (Vec::new(), Some(error)),
+                }
+            });
+            world.fs.clear_faults();
+            assert!(matches!(error, Some(crate::base::error::Error::Io { .. })), "{error:?}");
+            assert_eq!(seen, rows[..seen.len()]);
+            shown.insert(seen.len());
+            // Once is not for ever: what is left is read block by block.
+            world.fs.fail(Call::Read, nth, Fault::Io, true);
+            let mut cursor = cursor(&table, false, 0);
+            if cursor.seek_first().is_ok() {
+                let (seen, error) = rest(&mut cursor);
+                assert!(seen.len() == rows.len() || error.is_some());
+                assert_eq!(seen, rows[..seen.len()]);
+            }
+            world.fs.clear_faults();
+        }
+        assert!(shown.len() > 20, "{shown:?}");
+    }
+}
+
+#[test]
+fn large_and_compressible_blocks_are_not_held_by_the_dozen() {
+    use super::{Ahead, DECODED_FACTOR};
+    let world = World::new(64 << 20);
+    // Most rows are small; some are many batches long; all of them compress well.
+    let rows: Vec<Entry> = (0..4000u32)
+        .map(|row| {
+            let length = if row % 500 == 250 { 200_000 } else { 300 };
+            (row.to_be_bytes().to_vec(), 1, crate::base::key::Kind::Put, vec![b'x'; length])
+        })
+        .collect();
+    let table = world.open(world.write(1, options(Codec::Zstd(3), 4000), &rows));
+    let index = table.index().unwrap();
+    let ahead = Ahead::new(Arc::clone(&table), index, 0, READAHEAD, false);
+    let bound = DECODED_FACTOR * READAHEAD as u64;
+    let (mut spare, mut blocks) = (Vec::new(), 0);
+    while blocks < table.meta.blocks {
+        let batch = ahead.take(&mut spare).unwrap();
+        while let Some(task) = {
+            let mut state = ahead.state.lock();
+            ahead.begin(&mut state)
+        } {
+            ahead.make(task);
+        }
+        let held: usize = {
+            let state = ahead.state.lock();
+            let made = state.batches.iter().filter_map(|batch| match &batch.progress {
+                super::Progress::Made((blocks, _)) => Some(blocks),
+                _ => None,
+            });
+            made.flatten().map(|block| block.image().len()).sum()
+        };
+        // One may be large, and how well a block compresses is guessed by the others.
+        assert!(held as u64 <= 3 * bound + 200_000, "{held} bytes are held of {bound}");
+        blocks += batch.len() as u64;
+        for block in batch {
+            if ahead.wants(block.image()) {
+                spare.extend(Arc::try_unwrap(block).map(crate::table::Block::into_bytes));
+            }
+        }
+        assert!(spare.iter().all(|memory| memory.capacity() < 100_000));
+    }
+}
+
+#[test]
+fn a_scan_goes_on_ahead_in_the_next_table() {
+    use crate::iter::concat::{Concat, Run};
+    let (world, rows, table) = world();
+    let more: Vec<Entry> =
+        rows.iter().map(|row| ([b"v", &*row.0].concat(), row.1, row.2, row.3.clone())).collect();
+    let next = world.open(world.write(2, options(Codec::Lz4, 500), &more));
+    let run = Run::Tables(vec![Arc::clone(&table), Arc::clone(&next)]);
+    let options = CursorOptions { fill_cache: true, readahead: READAHEAD, range_bytes: u64::MAX };
+    let mut scan = Concat::<TableCursor>::new(run, options);
+    scan.seek_first().unwrap();
+    for row in rows.iter().chain(&more) {
+        assert_eq!((scan.key(), scan.value()), (&*row.0, &*row.3));
+        scan.next().unwrap();
+    }
+    assert!(!scan.valid());
+    // The first table's first blocks are in the cache, and none of the next one's.
+    let key = |table: &Table| {
+        let handle = table.blocks().unwrap()[0].1.handle;
+        crate::cache::CacheKey { file: table.id(), offset: handle.offset }
+    };
+    assert!(world.shared.cache.get(&key(&table)).is_some());
+    assert!(world.shared.cache.get(&key(&next)).is_none());
 }

@@ -59,6 +59,8 @@ pub struct TableCursor {
     key: Vec<u8>,
     window: Window,
     following: Option<Following>,
+    /// Whether the scan comes from the table before, which it was reading ahead.
+    goes_on: bool,
 }
 
 /// The batches that are read ahead, as the cursor goes through them.
@@ -74,7 +76,10 @@ struct Following {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        self.ahead.close();
+        // After a fork the state may have been locked by a thread that is not here.
+        if self.ahead.is_of_this_process() {
+            self.ahead.close();
+        }
     }
 }
 
@@ -120,12 +125,20 @@ impl TableCursor {
             key: Vec::new(),
             window: Window::default(),
             following: None,
+            goes_on: false,
         }
     }
 
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
+    }
+
+    /// A cursor for the table after that of `before`, which a scan goes to from there.
+    pub fn after(before: &TableCursor, table: &Arc<Table>, options: CursorOptions) -> TableCursor {
+        let mut cursor = table.cursor(options);
+        cursor.goes_on = before.following.is_some();
+        cursor
     }
 
     /// Tells [`CursorOptions::range_bytes`], before the first seek.
@@ -182,7 +195,8 @@ impl TableCursor {
             self.block = block;
         } else if self.goes_on(at, from) && self.window.get(info.handle).is_none() {
             self.begin_ahead(index, at);
-            self.follow(at)?;
+            let followed = self.follow(at)?;
+            assert!(followed, "what is read ahead begins with this block");
         } else {
             self.decode(index, at, from)?;
             if self.options.fill_cache {
@@ -205,7 +219,10 @@ impl TableCursor {
     /// up what it has read.
     fn goes_on(&self, at: usize, from: usize) -> bool {
         let readahead = self.options.readahead;
-        from.wrapping_add(1) == at && readahead > 0 && self.window.next_bytes > readahead
+        let long = self.window.next_bytes > readahead || (self.goes_on && at == 0);
+        // A fork has no helpers, and keeps out of what they may have locked.
+        let here = || self.table.shared().is_of_this_process();
+        from.wrapping_add(1) == at && readahead > 0 && long && here()
     }
 
     fn begin_ahead(&mut self, index: &Arc<TableIndex>, at: usize) {
@@ -220,8 +237,10 @@ impl TableCursor {
 
     /// Takes block `at` from what is read ahead; `false` if that is not where it is.
     fn follow(&mut self, at: usize) -> Result<bool> {
-        let Some(following) = self.following.as_mut().filter(|following| following.next == at)
-        else {
+        let is_next = |following: &&mut Following| {
+            following.next == at && following.ahead.is_of_this_process()
+        };
+        let Some(following) = self.following.as_mut().filter(is_next) else {
             self.following = None;
             return Ok(false);
         };
@@ -240,7 +259,7 @@ impl TableCursor {
         };
         following.next += 1;
         let left = std::mem::replace(&mut self.block, block);
-        if following.ahead.wants_spare()
+        if following.ahead.wants(left.image())
             && let Ok(block) = Arc::try_unwrap(left)
         {
             following.spare.push(block.into_bytes());
