@@ -32,7 +32,8 @@ pub(crate) struct CompareOptions {
         long,
         value_delimiter = ',',
         default_value = "fillrandom,fillseq,overwrite,wait_idle,readrandom,seekrandom,readseq,\
-                         readwhilewriting,deleterandom"
+                         readwhilewriting,multireadrandom,scanrandom,prefixscan,readmissing,\
+                         updaterandom,deleterandom"
     )]
     pub(crate) tests: Vec<Benchmark>,
 

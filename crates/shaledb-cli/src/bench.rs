@@ -177,6 +177,7 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
                 setup.durability = Durability::Power;
             }
             campaign.json_to = json_to(campaign.json_to);
+            kv.check().map_err(|why| Failure::new(Exit::Usage, why))?;
             one(Workload::Kv(kv), &setup, &campaign)
         }
         BenchKind::Linkbench(command) => {

@@ -432,10 +432,10 @@ fn the_bench_and_the_demo_run() {
             "run",
             "--benchmarks",
             "fillrandom,fillseq,overwrite,wait_idle,readrandom,seekrandom,readseq,readwhilewriting,\
-             deleterandom",
+             multireadrandom,scanrandom,prefixscan,readmissing,updaterandom,deleterandom",
         ],
     );
-    assert_eq!(rows.lines().count(), 9, "{rows}");
+    assert_eq!(rows.lines().count(), 14, "{rows}");
     assert!(rows.lines().all(|row| row.starts_with("{\"schema\":2,\"workload\":\"kv\"")));
     for row in rows.lines() {
         let row: serde_json::Value = serde_json::from_str(row).unwrap();

@@ -150,7 +150,7 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
                 job,
                 tell,
                 || kv::work::client_costs(options, step, job.seed),
-                |folder| KvStore::<E>::open(folder, &job.setup, &kv::work::TREES),
+                |folder| kv::work::open::<E>(folder, &job.setup, step),
                 |store, costs, named, hear| {
                     kv::work::run(store, options, step, job.seed, costs, named, hear)
                 },

@@ -65,6 +65,9 @@ impl Random {
     }
 }
 
+/// Bytes of the number in a key.
+pub const NUMBER_BYTES: usize = 8;
+
 /// Turns numbers into keys.
 #[derive(Clone, Debug)]
 pub struct Keys {
@@ -77,11 +80,21 @@ impl Keys {
         Keys { key: vec![b'0'; key_bytes.max(1)] }
     }
 
+    /// Keys that lie between those of [`Keys::new`]: that of a number comes after it and before the
+    /// next. There are none under [`NUMBER_BYTES`] + 1 bytes.
+    pub fn between(key_bytes: usize) -> Keys {
+        let mut keys = Keys::new(key_bytes);
+        if let Some(last) = keys.key.get_mut(NUMBER_BYTES..).and_then(<[u8]>::last_mut) {
+            *last = b'1';
+        }
+        keys
+    }
+
     /// The key of a number. Keys under 8 bytes keep the low bytes of the number.
     #[inline]
     pub fn key(&mut self, number: u64) -> &[u8] {
-        let width = self.key.len().min(8);
-        self.key[..width].copy_from_slice(&number.to_be_bytes()[8 - width..]);
+        let width = self.key.len().min(NUMBER_BYTES);
+        self.key[..width].copy_from_slice(&number.to_be_bytes()[NUMBER_BYTES - width..]);
         &self.key
     }
 }
@@ -152,6 +165,17 @@ mod tests {
         assert_eq!(low.len(), 20);
         assert_eq!(&high[6..10], &[1, 0, b'0', b'0']);
         assert_eq!(Keys::new(2).key(0x1_02_03), &[2, 3]);
+    }
+
+    #[test]
+    fn keys_that_are_not_there_lie_between_those_that_are() {
+        for key_bytes in [NUMBER_BYTES + 1, 20] {
+            let (mut keys, mut between) = (Keys::new(key_bytes), Keys::between(key_bytes));
+            let absent = between.key(7).to_vec();
+            assert!(keys.key(7) < &absent[..] && &absent[..] < keys.key(8));
+            assert_eq!(absent.len(), key_bytes);
+        }
+        assert_eq!(Keys::between(8).key(7), Keys::new(8).key(7));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
 };
 use fjall::{
-    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable,
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
+    Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace,
 };
 use shaledb_lab::setup::{Durability, Setup};
 use shaledb_lab::stores::engine::{Batch, Engine, Handle, Level, Metrics, Op, Result, TreeId};
@@ -26,7 +27,16 @@ const LEVELS: usize = 7;
 pub(crate) struct Fjall {
     db: Database,
     trees: Vec<Keyspace>,
+    transactions: Transactions,
     sync: bool,
+}
+
+/// The same database and trees with transactions that wait for each other: one is under way at a
+/// time. What goes past them pays nothing for them.
+#[derive(Clone)]
+struct Transactions {
+    db: SingleWriterTxDatabase,
+    trees: Vec<SingleWriterTxKeyspace>,
 }
 
 /// LZ4 is the only codec that fjall has.
@@ -97,16 +107,21 @@ impl Engine for Fjall {
     }
 
     fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Fjall> {
-        let db = Database::builder(dir)
+        let transactions = SingleWriterTxDatabase::builder(dir)
             .cache_size(cache_bytes(setup))
             .worker_threads(workers(setup, trees.len()))
             .open()?;
         let count = trees.len();
-        let trees = trees
-            .iter()
-            .map(|name| db.keyspace(name, || options(setup, count)))
-            .collect::<fjall::Result<_>>()?;
-        Ok(Fjall { db, trees, sync: setup.durability == Durability::Power })
+        let db = transactions.inner().clone();
+        let tree = |name: &&str| transactions.keyspace(name, || options(setup, count));
+        let locking = trees.iter().map(tree).collect::<fjall::Result<Vec<_>>>()?;
+        let trees = locking.iter().map(|tree| tree.inner().clone()).collect();
+        let transactions = Transactions { db: transactions, trees: locking };
+        Ok(Fjall { db, trees, transactions, sync: setup.durability == Durability::Power })
+    }
+
+    fn open_for_updates(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Fjall> {
+        Fjall::open(dir, setup, trees)
     }
 
     fn configuration(setup: &Setup) -> Vec<(String, String)> {
@@ -135,7 +150,13 @@ impl Engine for Fjall {
     }
 
     fn handle(&self) -> Result<FjallHandle> {
-        Ok(FjallHandle { db: self.db.clone(), trees: self.trees.clone(), sync: self.sync })
+        Ok(FjallHandle {
+            db: self.db.clone(),
+            trees: self.trees.clone(),
+            transactions: self.transactions.clone(),
+            new: Vec::new(),
+            sync: self.sync,
+        })
     }
 
     fn clear_tree(&self, tree: TreeId) -> Result<()> {
@@ -216,10 +237,42 @@ impl Fjall {
 pub(crate) struct FjallHandle {
     db: Database,
     trees: Vec<Keyspace>,
+    transactions: Transactions,
+    /// What an update writes.
+    new: Vec<u8>,
     sync: bool,
 }
 
 impl FjallHandle {
+    fn mode(&self) -> PersistMode {
+        if self.sync { PersistMode::SyncData } else { PersistMode::Buffer }
+    }
+
+    /// Shows the rows of a range.
+    ///
+    /// `Keyspace::range` reads the newest rows, not those of one moment. A snapshot's are, but for
+    /// batches that are at work when a flush ends: see the tests.
+    #[inline]
+    fn show(
+        &self,
+        tree: TreeId,
+        range: (Bound<&[u8]>, Bound<&[u8]>),
+        rows: u64,
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let mut found = self.db.snapshot().range::<&[u8], _>(&self.trees[tree], range);
+        let mut done = 0;
+        while done < rows {
+            let Some(pair) = found.next() else { break };
+            let (key, value) = pair.into_inner()?;
+            done += 1;
+            if !row(&key, &value) {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
     #[inline]
     fn synced(&self) -> Result<()> {
         if self.sync {
@@ -255,7 +308,7 @@ impl Handle for FjallHandle {
 
     #[inline]
     fn write(&mut self, batch: &Batch) -> Result<()> {
-        let mode = if self.sync { PersistMode::SyncData } else { PersistMode::Buffer };
+        let mode = self.mode();
         let mut ours = fjall::OwnedWriteBatch::with_capacity(self.db.clone(), batch.len())
             .durability(Some(mode));
         for op in batch.iter() {
@@ -275,20 +328,38 @@ impl Handle for FjallHandle {
         rows: u64,
         row: &mut impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64> {
-        // `Keyspace::range` reads the newest rows, not those of one moment. A snapshot's are, but
-        // for batches that are at work when a flush ends: see the tests.
-        let range = (Bound::Included(from), Bound::Unbounded);
-        let mut found = self.db.snapshot().range::<&[u8], _>(&self.trees[tree], range);
-        let mut done = 0;
-        while done < rows {
-            let Some(pair) = found.next() else { break };
-            let (key, value) = pair.into_inner()?;
-            done += 1;
-            if !row(&key, &value) {
-                break;
-            }
+        self.show(tree, (Bound::Included(from), Bound::Unbounded), rows, row)
+    }
+
+    #[inline]
+    fn scan_range(
+        &mut self,
+        tree: TreeId,
+        from: &[u8],
+        to: &[u8],
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        if from >= to {
+            return Ok(0);
         }
-        Ok(done)
+        self.show(tree, (Bound::Included(from), Bound::Excluded(to)), u64::MAX, row)
+    }
+
+    #[inline]
+    fn update(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        change: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<bool> {
+        let tree = &self.transactions.trees[tree];
+        let mut write = self.transactions.db.write_tx().durability(Some(self.mode()));
+        self.new.clear();
+        let old = write.get(tree, key)?;
+        change(old.as_deref(), &mut self.new);
+        write.insert(tree, key, &self.new[..]);
+        write.commit()?;
+        Ok(old.is_some())
     }
 }
 

@@ -9,6 +9,14 @@ fn does_what_every_engine_must() {
 }
 
 #[test]
+fn updates_as_every_engine_must() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = conformance::setup();
+    conformance::check_updates::<Fjall>(dir.path(), &setup, 2, 4000).unwrap();
+    conformance::check_counters::<Fjall>(dir.path(), &setup, 200).unwrap();
+}
+
+#[test]
 fn scans_are_of_one_moment_while_nothing_is_flushed() {
     let dir = tempfile::tempdir().unwrap();
     let setup = Setup { memtable: 64 << 20, memory: 512 << 20, ..conformance::setup() };

@@ -4,14 +4,13 @@
 //! off, since they cost writers and readers; what is reported comes from the counters that RocksDB
 //! always keeps.
 
-use crate::stats;
+use crate::database::{Database, Family, LOCK_MILLIS};
 use rocksdb::{
-    BlockBasedOptions, BoundColumnFamily, Cache, ColumnFamilyDescriptor, DBCompressionType,
-    DBWithThreadMode, DataBlockIndexType, FlushOptions, MultiThreaded, Options, ReadOptions,
-    WaitForCompactOptions, WriteBatch, WriteBufferManager, WriteOptions,
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DataBlockIndexType,
+    Options, ReadOptions, TransactionOptions, WriteBufferManager, WriteOptions,
 };
 use shaledb_lab::setup::{Durability, Setup};
-use shaledb_lab::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
+use shaledb_lab::stores::engine::{Batch, Engine, Handle, Metrics, Result, TreeId};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,14 +21,10 @@ const SUBCOMPACTIONS: u32 = 2;
 const LEVEL0_FILES: u64 = 4;
 /// The library's own default; the crate's documentation lags behind it.
 const FORMAT_VERSION: i32 = 7;
-/// What RocksDB adds to the key and the value of an operation in a batch, at most.
-const OP_BYTES: usize = 16;
-
-type Db = DBWithThreadMode<MultiThreaded>;
 
 /// An open RocksDB: a column family per tree.
 pub(crate) struct RocksDb {
-    db: Arc<Db>,
+    db: Arc<Database>,
     names: Vec<String>,
     family: Options,
     sync: bool,
@@ -121,6 +116,26 @@ fn settings(options: &Setup) -> Result<Options> {
     Ok(settings)
 }
 
+impl RocksDb {
+    fn open_as(dir: &Path, setup: &Setup, trees: &[&str], is_for_updates: bool) -> Result<RocksDb> {
+        let settings = settings(setup)?;
+        let names: Vec<String> = trees.iter().map(|&name| name.to_owned()).collect();
+        // RocksDB insists on opening every family that is there, its own `default` among them.
+        let mut all = vec!["default".to_owned()];
+        if dir.join("CURRENT").exists() {
+            all.extend(DB::list_cf(&settings, dir)?);
+        }
+        all.extend(names.iter().cloned());
+        all.sort();
+        all.dedup();
+        let families =
+            all.into_iter().map(|name| ColumnFamilyDescriptor::new(name, settings.clone()));
+        let db = Database::open(&settings, dir, families.collect(), is_for_updates)?;
+        let sync = setup.durability == Durability::Power;
+        Ok(RocksDb { db: Arc::new(db), names, family: settings, sync })
+    }
+}
+
 impl Engine for RocksDb {
     type Handle = RocksHandle;
     const NAME: &'static str = "rocksdb";
@@ -130,21 +145,11 @@ impl Engine for RocksDb {
     }
 
     fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<RocksDb> {
-        let settings = settings(setup)?;
-        let names: Vec<String> = trees.iter().map(|&name| name.to_owned()).collect();
-        // RocksDB insists on opening every family that is there, its own `default` among them.
-        let mut all = vec!["default".to_owned()];
-        if dir.join("CURRENT").exists() {
-            all.extend(Db::list_cf(&settings, dir)?);
-        }
-        all.extend(names.iter().cloned());
-        all.sort();
-        all.dedup();
-        let families =
-            all.into_iter().map(|name| ColumnFamilyDescriptor::new(name, settings.clone()));
-        let db = Db::open_cf_descriptors(&settings, dir, families)?;
-        let sync = setup.durability == Durability::Power;
-        Ok(RocksDb { db: Arc::new(db), names, family: settings, sync })
+        RocksDb::open_as(dir, setup, trees, false)
+    }
+
+    fn open_for_updates(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<RocksDb> {
+        RocksDb::open_as(dir, setup, trees, true)
     }
 
     fn configuration(setup: &Setup) -> Vec<(String, String)> {
@@ -170,6 +175,7 @@ impl Engine for RocksDb {
             pair("cache_index_and_filter_blocks", "true, high priority, level 0 pinned".to_owned()),
             pair("data_block_index_type", "kDataBlockBinaryAndHash".to_owned()),
             pair("format_version", FORMAT_VERSION.to_string()),
+            pair("TransactionDB (updaterandom only): lock_timeout", LOCK_MILLIS.to_string()),
             pair("WriteOptions::sync", (setup.durability == Durability::Power).to_string()),
         ]
     }
@@ -177,53 +183,30 @@ impl Engine for RocksDb {
     fn handle(&self) -> Result<RocksHandle> {
         let mut write = WriteOptions::default();
         write.set_sync(self.sync);
-        let families = self
-            .names
-            .iter()
-            .map(|name| {
-                self.db
-                    .cf_handle(name)
-                    .map(lasting)
-                    .ok_or("a column family is missing, which the open created")
-            })
-            .collect::<std::result::Result<_, _>>()?;
-        Ok(RocksHandle { families, write, read: ReadOptions::default(), db: self.db.clone() })
+        let mut locking = TransactionOptions::default();
+        locking.set_lock_timeout(LOCK_MILLIS);
+        // SAFETY: the handle owns the database as well and lets the families go before it.
+        let family = |name: &String| unsafe { self.db.family(name) };
+        Ok(RocksHandle {
+            families: self.names.iter().map(family).collect::<Result<_>>()?,
+            write,
+            read: ReadOptions::default(),
+            locking,
+            new: Vec::new(),
+            db: self.db.clone(),
+        })
     }
 
     fn clear_tree(&self, tree: TreeId) -> Result<()> {
-        self.db.drop_cf(&self.names[tree])?;
-        self.db.create_cf(&self.names[tree], &self.family)?;
-        Ok(())
+        self.db.clear(&self.names[tree], &self.family)
     }
 
     fn wait_idle(&self) -> Result<()> {
-        let mut flush = FlushOptions::default();
-        flush.set_wait(true);
-        for name in &self.names {
-            let family = self
-                .db
-                .cf_handle(name)
-                .ok_or("a column family is missing, which the open created")?;
-            self.db.flush_cf_opt(&family, &flush)?;
-        }
-        let mut wait = WaitForCompactOptions::default();
-        wait.set_flush(true);
-        self.db.wait_for_compact(&wait)?;
-        Ok(())
+        self.db.wait_idle(&self.names)
     }
 
     fn metrics(&self) -> Result<Metrics> {
-        let database = self.db.property_value("rocksdb.dbstats")?.unwrap_or_default();
-        let mut families = Vec::new();
-        for name in &self.names {
-            let family = self
-                .db
-                .cf_handle(name)
-                .ok_or("a column family is missing, which the open created")?;
-            let text = self.db.property_value_cf(&family, "rocksdb.cfstats-no-file-histogram")?;
-            families.push((name.as_str(), text.unwrap_or_default()));
-        }
-        Ok(stats::metrics(&database, &families))
+        self.db.metrics(&self.names)
     }
 
     fn close(self) -> Result<()> {
@@ -235,29 +218,24 @@ impl Engine for RocksDb {
 
 /// One thread's view of it. The families come before the database, so that they go first.
 pub(crate) struct RocksHandle {
-    families: Vec<Arc<BoundColumnFamily<'static>>>,
+    families: Vec<Family>,
     write: WriteOptions,
     read: ReadOptions,
-    db: Arc<Db>,
-}
-
-/// A family without the lifetime of its database: looking it up by name at each operation would
-/// cost RocksDB a lock and a search that a program in C++ does not pay.
-fn lasting(family: Arc<BoundColumnFamily<'_>>) -> Arc<BoundColumnFamily<'static>> {
-    // SAFETY: only the lifetime changes. The one place that keeps the result, RocksHandle, owns the
-    // database as well and lets the families go before it.
-    unsafe { std::mem::transmute(family) }
+    locking: TransactionOptions,
+    /// What an update writes.
+    new: Vec<u8>,
+    db: Arc<Database>,
 }
 
 impl Handle for RocksHandle {
     #[inline]
     fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
-        self.db.put_cf_opt(&self.families[tree], key, value, &self.write).map_err(Into::into)
+        self.db.put(&self.families[tree], key, value, &self.write)
     }
 
     #[inline]
     fn get(&mut self, tree: TreeId, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
-        match self.db.get_pinned_cf_opt(&self.families[tree], key, &self.read)? {
+        match self.db.get(&self.families[tree], key, &self.read)? {
             Some(value) => {
                 found(&value);
                 Ok(true)
@@ -267,22 +245,23 @@ impl Handle for RocksHandle {
     }
 
     #[inline]
+    fn multi_get(
+        &mut self,
+        tree: TreeId,
+        keys: &[impl AsRef<[u8]>],
+        found: &mut impl FnMut(usize, &[u8]),
+    ) -> Result<u64> {
+        self.db.multi_get(&self.families[tree], keys, &self.read, found)
+    }
+
+    #[inline]
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
-        self.db.delete_cf_opt(&self.families[tree], key, &self.write).map_err(Into::into)
+        self.db.delete(&self.families[tree], key, &self.write)
     }
 
     #[inline]
     fn write(&mut self, batch: &Batch) -> Result<()> {
-        // The crate takes the batch away: one with room enough is one allocation.
-        let bytes = batch.user_bytes() as usize + OP_BYTES * batch.len();
-        let mut ours = WriteBatch::with_capacity_bytes(bytes);
-        for op in batch.iter() {
-            match op {
-                Op::Put(tree, key, value) => ours.put_cf(&self.families[tree], key, value),
-                Op::Delete(tree, key) => ours.delete_cf(&self.families[tree], key),
-            }
-        }
-        self.db.write_opt(ours, &self.write).map_err(Into::into)
+        self.db.write(batch, &self.families, &self.write)
     }
 
     #[inline]
@@ -293,25 +272,31 @@ impl Handle for RocksHandle {
         rows: u64,
         row: &mut impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64> {
-        let mut cursor = self.db.raw_iterator_cf(&self.families[tree]);
-        if from.is_empty() {
-            cursor.seek_to_first();
-        } else {
-            cursor.seek(from);
-        }
-        let mut done = 0;
-        while done < rows {
-            let Some((key, value)) = cursor.item() else {
-                cursor.status()?;
-                break;
-            };
-            done += 1;
-            if !row(key, value) || done == rows {
-                break;
-            }
-            cursor.next();
-        }
-        Ok(done)
+        self.db.scan(&self.families[tree], ReadOptions::default(), from, rows, row)
+    }
+
+    #[inline]
+    fn scan_range(
+        &mut self,
+        tree: TreeId,
+        from: &[u8],
+        to: &[u8],
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let mut read = ReadOptions::default();
+        read.set_iterate_upper_bound(to);
+        self.db.scan(&self.families[tree], read, from, u64::MAX, row)
+    }
+
+    #[inline]
+    fn update(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        change: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<bool> {
+        let how = (&self.write, &self.locking);
+        self.db.update(&self.families[tree], key, how, &mut self.new, change)
     }
 }
 
@@ -337,6 +322,38 @@ mod tests {
         conformance::check::<RocksDb>(dir.path(), &setup, 1, 4000).unwrap();
         let scans = conformance::Scans::OfOneMoment;
         conformance::check_threads::<RocksDb>(dir.path(), &setup, 50, scans).unwrap();
+    }
+
+    #[test]
+    fn updates_as_every_engine_must() {
+        use shaledb_lab::stores::conformance;
+        let dir = tempfile::tempdir().unwrap();
+        let setup = conformance::setup();
+        conformance::check_updates::<RocksDb>(dir.path(), &setup, 2, 4000).unwrap();
+        conformance::check_counters::<RocksDb>(dir.path(), &setup, 200).unwrap();
+        let store = RocksDb::open(dir.path(), &setup, &["a"]).unwrap();
+        let plain = store.handle().unwrap().update(0, b"k", &mut |_, _| ()).unwrap_err();
+        assert!(plain.to_string().contains("not opened for updates"), "{plain}");
+    }
+
+    #[test]
+    fn of_transactions_the_whole_database_is_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = Setup { memory: 64 << 20, memtable: 1 << 20, ..Setup::default() };
+        let store = RocksDb::open_for_updates(dir.path(), &setup, &["a"]).unwrap();
+        let mut handle = store.handle().unwrap();
+        for n in 0..100_000u64 {
+            let value = &[n as u8; 200];
+            handle.update(0, &n.to_be_bytes(), &mut |_, new| new.extend(value)).unwrap();
+        }
+        store.wait_idle().unwrap();
+        let metrics = store.metrics().unwrap();
+        let right = 100_000 * 208;
+        for bytes in [metrics.user_bytes, metrics.wal_bytes] {
+            assert!(bytes > right - 7_000_000 && bytes < right + 12_000_000, "{metrics:?}");
+        }
+        assert_eq!((metrics.flush_bytes, metrics.compaction_seconds), (0, None));
+        assert!(metrics.table.contains("Cumulative writes"), "{}", metrics.table);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! RocksDB behind the workloads of the lab: a driver that `shale bench --engines rocksdb` starts.
 
 mod stats;
+mod cursor;
+mod database;
 mod engine;
 
 use engine::RocksDb;

@@ -2,7 +2,7 @@
 //! handle. Writers take turns by a lock of ours, because those of SQLite find theirs taken and
 //! sleep.
 
-use rusqlite::{Connection, OpenFlags, Statement, ffi};
+use rusqlite::{Connection, OpenFlags, Rows, Statement, ffi};
 use shaledb_lab::setup::{Durability, Setup};
 use shaledb_lab::stores::engine::{Batch, Engine, Handle, Metrics, Op, Result, TreeId};
 use std::path::{Path, PathBuf};
@@ -97,6 +97,11 @@ impl Engine for Sqlite {
         Ok(Sqlite { file, setup: setup.clone(), names, own, writing })
     }
 
+    fn open_for_updates(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Sqlite> {
+        // There is one writer at a time: every transaction that writes holds all rows.
+        Sqlite::open(dir, setup, trees)
+    }
+
     fn configuration(setup: &Setup) -> Vec<(String, String)> {
         let pair = |name: &str, value: String| (name.to_owned(), value);
         vec![
@@ -122,13 +127,18 @@ impl Engine for Sqlite {
                 get: prepare(&format!("SELECT v FROM {name} WHERE k = ?1"))?,
                 delete: prepare(&format!("DELETE FROM {name} WHERE k = ?1"))?,
                 scan: prepare(&format!("SELECT k, v FROM {name} WHERE k >= ?1 ORDER BY k"))?,
+                range: prepare(&format!(
+                    "SELECT k, v FROM {name} WHERE k >= ?1 AND k < ?2 ORDER BY k"
+                ))?,
             })
         });
         Ok(SqliteHandle {
             trees: trees.collect::<Result<_>>()?,
             begin: prepare("BEGIN IMMEDIATE")?,
+            begin_read: prepare("BEGIN")?,
             commit: prepare("COMMIT")?,
             rollback: prepare("ROLLBACK")?,
+            new: Vec::new(),
             writing: self.writing.clone(),
             _connection: connection,
         })
@@ -173,14 +183,18 @@ struct Statements {
     get: Statement<'static>,
     delete: Statement<'static>,
     scan: Statement<'static>,
+    range: Statement<'static>,
 }
 
 /// One thread's view of it. The statements come before their connection, so that they go first.
 pub(crate) struct SqliteHandle {
     trees: Vec<Statements>,
     begin: Statement<'static>,
+    begin_read: Statement<'static>,
     commit: Statement<'static>,
     rollback: Statement<'static>,
+    /// What an update writes.
+    new: Vec<u8>,
     writing: Arc<Mutex<()>>,
     _connection: Box<Connection>,
 }
@@ -197,6 +211,45 @@ fn lasting(statement: Statement<'_>) -> Statement<'static> {
     unsafe { std::mem::transmute(statement) }
 }
 
+/// Looks a key up by a prepared statement.
+fn get(get: &mut Statement<'_>, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
+    let mut rows = get.query((key,))?;
+    match rows.next()? {
+        Some(row) => {
+            found(row.get_ref(0)?.as_blob()?);
+            Ok(true)
+        }
+        None => Ok(false),
+    }
+}
+
+/// Shows up to `rows` rows of a query.
+fn show(mut found: Rows<'_>, rows: u64, row: &mut impl FnMut(&[u8], &[u8]) -> bool) -> Result<u64> {
+    let mut done = 0;
+    while done < rows {
+        let Some(pair) = found.next()? else { break };
+        done += 1;
+        if !row(pair.get_ref(0)?.as_blob()?, pair.get_ref(1)?.as_blob()?) {
+            break;
+        }
+    }
+    Ok(done)
+}
+
+impl SqliteHandle {
+    /// Ends a transaction: by a commit, or by a rollback if something in it failed. The first error
+    /// is the one to report.
+    fn end<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        let outcome = outcome.and_then(|done| {
+            self.commit.execute(())?;
+            Ok(done)
+        });
+        outcome.inspect_err(|_| {
+            let _ = self.rollback.execute(());
+        })
+    }
+}
+
 impl Handle for SqliteHandle {
     fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<()> {
         let _turn = lock(&self.writing);
@@ -205,14 +258,23 @@ impl Handle for SqliteHandle {
     }
 
     fn get(&mut self, tree: TreeId, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool> {
-        let mut rows = self.trees[tree].get.query((key,))?;
-        match rows.next()? {
-            Some(row) => {
-                found(row.get_ref(0)?.as_blob()?);
-                Ok(true)
-            }
-            None => Ok(false),
-        }
+        get(&mut self.trees[tree].get, key, found)
+    }
+
+    /// In one transaction, since beginning one is a lock of a file.
+    fn multi_get(
+        &mut self,
+        tree: TreeId,
+        keys: &[impl AsRef<[u8]>],
+        found: &mut impl FnMut(usize, &[u8]),
+    ) -> Result<u64> {
+        self.begin_read.execute(())?;
+        let by = &mut self.trees[tree].get;
+        let all = keys.iter().enumerate().try_fold(0, |there, (at, key)| {
+            let is_there = get(by, key.as_ref(), &mut |value| found(at, value))?;
+            Ok(there + u64::from(is_there))
+        });
+        self.end(all)
     }
 
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()> {
@@ -222,22 +284,18 @@ impl Handle for SqliteHandle {
     }
 
     fn write(&mut self, batch: &Batch) -> Result<()> {
-        let _turn = lock(&self.writing);
+        let writing = self.writing.clone();
+        let _turn = lock(&writing);
         self.begin.execute(())?;
-        let mut apply = || -> Result<()> {
-            for op in batch.iter() {
-                match op {
-                    Op::Put(tree, key, value) => self.trees[tree].put.execute((key, value))?,
-                    Op::Delete(tree, key) => self.trees[tree].delete.execute((key,))?,
-                };
-            }
-            self.commit.execute(())?;
+        let trees = &mut self.trees;
+        let applied = batch.iter().try_for_each(|op| {
+            match op {
+                Op::Put(tree, key, value) => trees[tree].put.execute((key, value))?,
+                Op::Delete(tree, key) => trees[tree].delete.execute((key,))?,
+            };
             Ok(())
-        };
-        apply().inspect_err(|_| {
-            // The first error is the one to report.
-            let _ = self.rollback.execute(());
-        })
+        });
+        self.end(applied)
     }
 
     fn scan(
@@ -247,16 +305,40 @@ impl Handle for SqliteHandle {
         rows: u64,
         row: &mut impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64> {
-        let mut found = self.trees[tree].scan.query((from,))?;
-        let mut done = 0;
-        while done < rows {
-            let Some(pair) = found.next()? else { break };
-            done += 1;
-            if !row(pair.get_ref(0)?.as_blob()?, pair.get_ref(1)?.as_blob()?) {
-                break;
+        show(self.trees[tree].scan.query((from,))?, rows, row)
+    }
+
+    fn scan_range(
+        &mut self,
+        tree: TreeId,
+        from: &[u8],
+        to: &[u8],
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        show(self.trees[tree].range.query((from, to))?, u64::MAX, row)
+    }
+
+    fn update(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        change: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<bool> {
+        let writing = self.writing.clone();
+        let _turn = lock(&writing);
+        self.begin.execute(())?;
+        let (by, new) = (&mut self.trees[tree], &mut self.new);
+        new.clear();
+        let mut read_and_write = || -> Result<bool> {
+            let found = get(&mut by.get, key, &mut |old| change(Some(old), new))?;
+            if !found {
+                change(None, new);
             }
-        }
-        Ok(done)
+            by.put.execute((key, &new[..]))?;
+            Ok(found)
+        };
+        let outcome = read_and_write();
+        self.end(outcome)
     }
 }
 
@@ -272,6 +354,14 @@ mod tests {
         conformance::check::<Sqlite>(dir.path(), &setup, 1, 4000).unwrap();
         let scans = conformance::Scans::OfOneMoment;
         conformance::check_threads::<Sqlite>(dir.path(), &setup, 50, scans).unwrap();
+    }
+
+    #[test]
+    fn updates_as_every_engine_must() {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = conformance::setup();
+        conformance::check_updates::<Sqlite>(dir.path(), &setup, 2, 4000).unwrap();
+        conformance::check_counters::<Sqlite>(dir.path(), &setup, 200).unwrap();
     }
 
     #[test]

@@ -198,6 +198,11 @@ impl Engine for WiredTiger {
         Ok(WiredTiger { own: Mutex::new(own), connection, names, table })
     }
 
+    fn open_for_updates(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<WiredTiger> {
+        // Of two transactions that change a row the second is refused, and done again.
+        WiredTiger::open(dir, setup, trees)
+    }
+
     fn configuration(setup: &Setup) -> Vec<(String, String)> {
         let table = table_settings(setup).into_iter();
         settings(setup).into_iter().chain(table).map(|(name, at)| (name.to_owned(), at)).collect()
@@ -206,7 +211,8 @@ impl Engine for WiredTiger {
     fn handle(&self) -> Result<WiredTigerHandle> {
         let session = self.connection.session()?;
         let cursors = self.names.iter().map(|name| session.cursor(name, c""));
-        Ok(WiredTigerHandle { cursors: cursors.collect::<Result<_>>()?, session })
+        let (cursors, new) = (cursors.collect::<Result<_>>()?, Vec::new());
+        Ok(WiredTigerHandle { cursors, new, session })
     }
 
     fn clear_tree(&self, tree: TreeId) -> Result<()> {
@@ -283,6 +289,8 @@ fn statistics(cursor: *mut api::Cursor) -> Result<Vec<(c_int, String, i64)>> {
 /// One thread's view of it.
 pub(crate) struct WiredTigerHandle {
     cursors: Vec<*mut api::Cursor>,
+    /// What an update writes.
+    new: Vec<u8>,
     session: Session,
 }
 
@@ -336,6 +344,36 @@ fn retried(mut act: impl FnMut() -> c_int) -> Result<()> {
 impl WiredTigerHandle {
     fn begin(&self) -> c_int {
         call!(self.session.session, begin_transaction, c"isolation=snapshot".as_ptr())
+    }
+
+    /// Reads a row and writes it, within a transaction: the code, and whether the row was there.
+    fn change(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        change: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> std::result::Result<bool, c_int> {
+        let (cursor, of) = (self.cursors[tree], api::Item::new(key));
+        let ok = |code: c_int| if code == 0 { Ok(()) } else { Err(code) };
+        self.new.clear();
+        set_key(cursor, &of);
+        let found = match call!(cursor, search) {
+            0 => {
+                let mut old = api::Item::new(b"");
+                ok(call!(cursor, get_value, &raw mut old))?;
+                // SAFETY: the library filled it, and the cursor moves only after `change` is done.
+                change(Some(unsafe { bytes(&old) }), &mut self.new);
+                true
+            }
+            api::NOTFOUND => {
+                change(None, &mut self.new);
+                false
+            }
+            code => return Err(code),
+        };
+        ok(put(cursor, key, &self.new))?;
+        ok(call!(self.session.session, commit_transaction, std::ptr::null()))?;
+        Ok(found)
     }
 
     fn rollback(&self) {
@@ -449,6 +487,33 @@ impl Handle for WiredTigerHandle {
         self.rollback();
         checked(reset)?;
         shown.map_err(failure)
+    }
+
+    fn update(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        change: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<bool> {
+        let mut found = false;
+        retried(|| {
+            let began = self.begin();
+            if began != 0 {
+                return began;
+            }
+            match self.change(tree, key, change) {
+                Ok(is_there) => {
+                    found = is_there;
+                    0
+                }
+                Err(code) => {
+                    // A commit that fails has rolled back; a second time does no harm.
+                    self.rollback();
+                    code
+                }
+            }
+        })?;
+        Ok(found)
     }
 }
 

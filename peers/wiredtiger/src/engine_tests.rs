@@ -11,6 +11,14 @@ fn does_what_every_engine_must() {
 }
 
 #[test]
+fn updates_as_every_engine_must() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = conformance::setup();
+    conformance::check_updates::<WiredTiger>(dir.path(), &setup, 2, 4000).unwrap();
+    conformance::check_counters::<WiredTiger>(dir.path(), &setup, 200).unwrap();
+}
+
+#[test]
 fn commits_can_be_synced() {
     let dir = tempfile::tempdir().unwrap();
     let setup = Setup { durability: Durability::Power, ..conformance::setup() };

@@ -188,6 +188,18 @@ pub trait Engine: Send + Sync + Sized {
     /// A [`TreeId`] is an index into `trees`.
     fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Self>;
 
+    /// As [`Engine::open`], for [`Handle::update`] as well. Some engines pay for that at every
+    /// write, so only a step that updates opens a store by this. An engine that does not have it
+    /// refuses.
+    fn open_for_updates(_: &Path, _: &Setup, _: &[&str]) -> Result<Self> {
+        Err(format!(
+            "{} has no transactions that hold a row from its reading to its writing, so it cannot \
+             do updaterandom. Leave that out of --benchmarks, or {0} out of --engines",
+            Self::NAME
+        )
+        .into())
+    }
+
     /// Every setting of the engine that differs from its default or matters for a comparison, in
     /// the engine's own words, as name and value.
     fn configuration(setup: &Setup) -> Vec<(String, String)>;
@@ -217,6 +229,22 @@ pub trait Handle: Send {
     /// Looks up a key and shows its value to `found`. Returns whether the key is there.
     fn get(&mut self, tree: TreeId, key: &[u8], found: &mut impl FnMut(&[u8])) -> Result<bool>;
 
+    /// Looks several keys up and shows to `found` the values of those that are there, each with
+    /// the key's place in `keys`, in any order. Returns how many are there. A key that is asked for
+    /// twice is shown twice. The values need not be of one moment.
+    fn multi_get(
+        &mut self,
+        tree: TreeId,
+        keys: &[impl AsRef<[u8]>],
+        found: &mut impl FnMut(usize, &[u8]),
+    ) -> Result<u64> {
+        let mut there = 0;
+        for (at, key) in keys.iter().enumerate() {
+            there += u64::from(self.get(tree, key.as_ref(), &mut |value| found(at, value))?);
+        }
+        Ok(there)
+    }
+
     /// Deletes one key.
     fn delete(&mut self, tree: TreeId, key: &[u8]) -> Result<()>;
 
@@ -233,6 +261,39 @@ pub trait Handle: Send {
         rows: u64,
         row: &mut impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64>;
+
+    /// As [`Handle::scan`], all pairs whose key is less than `to`. An engine that can be told the
+    /// bound is told it.
+    fn scan_range(
+        &mut self,
+        tree: TreeId,
+        from: &[u8],
+        to: &[u8],
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let mut beyond = 0;
+        let shown = self.scan(tree, from, u64::MAX, &mut |key, value| {
+            if key < to {
+                return row(key, value);
+            }
+            beyond = 1;
+            false
+        })?;
+        Ok(shown - beyond)
+    }
+
+    /// Reads a key and writes it, in one transaction that no other update of the key comes into:
+    /// `change` is shown the value, `None` if the key is not there, and puts the new one into an
+    /// empty buffer. It may be asked again, if the transaction has to be done again. Returns
+    /// whether the key was there. Only for stores of [`Engine::open_for_updates`].
+    fn update(
+        &mut self,
+        _: TreeId,
+        _: &[u8],
+        _: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<bool> {
+        Err("this engine has no transactions for updates, or was not opened for them".into())
+    }
 }
 
 #[cfg(test)]

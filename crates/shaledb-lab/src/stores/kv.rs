@@ -33,13 +33,26 @@ impl<E: Engine> KvStore<E> {
     ///
     /// The engine cannot open or create the store.
     pub fn open(folder: &Path, setup: &Setup, trees: &[&str]) -> Result<KvStore<E>> {
-        Ok(KvStore {
-            engine: E::open(folder, setup, trees)?,
+        Ok(KvStore::of(E::open(folder, setup, trees)?, folder, setup, trees))
+    }
+
+    /// As [`KvStore::open`], for updates as well: see [`Engine::open_for_updates`].
+    ///
+    /// # Errors
+    ///
+    /// The engine has no transactions for it, or cannot open or create the store.
+    pub fn open_for_updates(folder: &Path, setup: &Setup, trees: &[&str]) -> Result<KvStore<E>> {
+        Ok(KvStore::of(E::open_for_updates(folder, setup, trees)?, folder, setup, trees))
+    }
+
+    fn of(engine: E, folder: &Path, setup: &Setup, trees: &[&str]) -> KvStore<E> {
+        KvStore {
+            engine,
             latches: LazyLock::new(Latches::new),
             sequences: trees.iter().map(|_| Sequence::default()).collect(),
             folder: folder.to_owned(),
             setup: setup.clone(),
-        })
+        }
     }
 
     /// Sorts the entries of an index that is created. Its files are beside the engine's folder,

@@ -55,6 +55,10 @@ impl Engine for Model {
         Ok(Model { trees, names, file })
     }
 
+    fn open_for_updates(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Model> {
+        Model::open(dir, setup, trees)
+    }
+
     fn configuration(_: &Setup) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -128,6 +132,18 @@ impl Handle for ModelHandle {
             }
         }
         Ok(shown)
+    }
+
+    fn update(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        change: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<bool> {
+        let mut trees = write(&self.trees);
+        let mut new = Vec::new();
+        change(trees[tree].get(key).map(Vec::as_slice), &mut new);
+        Ok(trees[tree].insert(key.to_vec(), new).is_some())
     }
 }
 

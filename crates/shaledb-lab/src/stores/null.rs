@@ -52,12 +52,16 @@ impl Engine for Null {
         Ok(Null)
     }
 
+    fn open_for_updates(_: &Path, _: &Setup, _: &[&str]) -> Result<Null> {
+        Ok(Null)
+    }
+
     fn configuration(_: &Setup) -> Vec<(String, String)> {
         Vec::new()
     }
 
     fn handle(&self) -> Result<NullHandle> {
-        Ok(NullHandle { value: vec![b'x'; 256] })
+        Ok(NullHandle { value: vec![b'x'; 256], new: Vec::new() })
     }
 
     fn clear_tree(&self, _: TreeId) -> Result<()> {
@@ -80,7 +84,11 @@ impl Engine for Null {
 /// See [`Null`].
 pub struct NullHandle {
     value: Vec<u8>,
+    new: Vec<u8>,
 }
+
+/// The rows of a range, which is not looked at: about those of a prefix in the workload `kv`.
+const RANGE_ROWS: u64 = 128;
 
 impl Handle for NullHandle {
     #[inline(never)]
@@ -94,6 +102,21 @@ impl Handle for NullHandle {
         std::hint::black_box((tree, key));
         found(&self.value);
         Ok(true)
+    }
+
+    #[inline(never)]
+    fn multi_get(
+        &mut self,
+        tree: TreeId,
+        keys: &[impl AsRef<[u8]>],
+        found: &mut impl FnMut(usize, &[u8]),
+    ) -> Result<u64> {
+        std::hint::black_box(tree);
+        for (at, key) in keys.iter().enumerate() {
+            std::hint::black_box(key.as_ref());
+            found(at, std::hint::black_box(&self.value));
+        }
+        Ok(keys.len() as u64)
     }
 
     #[inline(never)]
@@ -124,5 +147,31 @@ impl Handle for NullHandle {
             }
         }
         Ok(rows)
+    }
+
+    #[inline(never)]
+    fn scan_range(
+        &mut self,
+        tree: TreeId,
+        from: &[u8],
+        to: &[u8],
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        std::hint::black_box(to);
+        self.scan(tree, from, RANGE_ROWS, row)
+    }
+
+    #[inline(never)]
+    fn update(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        change: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<bool> {
+        std::hint::black_box((tree, key));
+        self.new.clear();
+        change(Some(&self.value), &mut self.new);
+        std::hint::black_box(&self.new);
+        Ok(true)
     }
 }

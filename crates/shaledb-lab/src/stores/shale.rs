@@ -2,7 +2,10 @@
 
 use crate::setup::{Durability, Setup};
 use crate::stores::engine::{Batch, Engine, Failure, Handle, Level, Metrics, Op, Result, TreeId};
-use shaledb::{Codecs, Config, Db, ScanOptions, SyncPolicy, Tree, TreeConfig, WriteOptions};
+use shaledb::{
+    Codecs, Config, Db, Scan, ScanOptions, SyncPolicy, TransactionOptions, Tree, TreeConfig,
+    WriteOptions,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
@@ -61,6 +64,11 @@ impl Engine for Shale {
         Ok(Shale { db, names, trees: Mutex::new(trees?), sync })
     }
 
+    fn open_for_updates(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Shale> {
+        // Every database has transactions.
+        Shale::open(dir, setup, trees)
+    }
+
     fn configuration(setup: &Setup) -> Vec<(String, String)> {
         let value = config(setup).ok().and_then(|config| serde_json::to_value(config).ok());
         let Some(serde_json::Value::Object(fields)) = value else { return Vec::new() };
@@ -77,6 +85,7 @@ impl Engine for Shale {
             db: self.db.clone(),
             trees,
             batch: shaledb::Batch::new(),
+            new: Vec::new(),
             write: WriteOptions { sync: self.sync },
         })
     }
@@ -152,6 +161,8 @@ pub struct ShaleHandle {
     db: Db,
     trees: Vec<Tree>,
     batch: shaledb::Batch,
+    /// What an update writes.
+    new: Vec<u8>,
     write: WriteOptions,
 }
 
@@ -170,6 +181,23 @@ impl Handle for ShaleHandle {
             }
             None => Ok(false),
         }
+    }
+
+    #[inline]
+    fn multi_get(
+        &mut self,
+        tree: TreeId,
+        keys: &[impl AsRef<[u8]>],
+        found: &mut impl FnMut(usize, &[u8]),
+    ) -> Result<u64> {
+        let mut there = 0;
+        for (at, value) in self.trees[tree].multi_get(keys)?.iter().enumerate() {
+            if let Some(value) = value {
+                found(at, value);
+                there += 1;
+            }
+        }
+        Ok(there)
     }
 
     #[inline]
@@ -197,20 +225,60 @@ impl Handle for ShaleHandle {
         rows: u64,
         row: &mut impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64> {
-        let mut scan = self.trees[tree].scan_with(ScanOptions::default())?;
-        if from.is_empty() {
-            scan.seek_first()?;
-        } else {
-            scan.seek(from)?;
-        }
-        let mut done = 0;
-        while done < rows && scan.valid() {
-            done += 1;
-            if !row(scan.key(), scan.value()?) || done == rows {
-                break;
-            }
-            scan.next()?;
-        }
-        Ok(done)
+        let scan = self.trees[tree].scan_with(ScanOptions::default())?;
+        show(scan, from, rows, row)
     }
+
+    #[inline]
+    fn scan_range(
+        &mut self,
+        tree: TreeId,
+        from: &[u8],
+        to: &[u8],
+        row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let options = ScanOptions { upper: Some(to.to_vec()), ..ScanOptions::default() };
+        show(self.trees[tree].scan_with(options)?, from, u64::MAX, row)
+    }
+
+    #[inline]
+    fn update(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        change: &mut impl FnMut(Option<&[u8]>, &mut Vec<u8>),
+    ) -> Result<bool> {
+        let tree = &self.trees[tree];
+        let mut transaction = self.db.begin(TransactionOptions::default())?;
+        let old = transaction.get_for_update(tree, key)?;
+        self.new.clear();
+        change(old.as_deref(), &mut self.new);
+        transaction.put(tree, key, &self.new)?;
+        transaction.commit(self.write)?;
+        Ok(old.is_some())
+    }
+}
+
+/// Shows up to `rows` pairs of a scan, from the first key that is not less than `from`.
+#[inline]
+fn show(
+    mut scan: Scan,
+    from: &[u8],
+    rows: u64,
+    row: &mut impl FnMut(&[u8], &[u8]) -> bool,
+) -> Result<u64> {
+    if from.is_empty() {
+        scan.seek_first()?;
+    } else {
+        scan.seek(from)?;
+    }
+    let mut done = 0;
+    while done < rows && scan.valid() {
+        done += 1;
+        if !row(scan.key(), scan.value()?) || done == rows {
+            break;
+        }
+        scan.next()?;
+    }
+    Ok(done)
 }

@@ -3,6 +3,13 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+/// How many keys one multi-get has.
+pub(super) const MULTI_KEYS: u64 = 100;
+
+/// How many numbers have a prefix in common: the prefix is all of the key's number but its last
+/// seven bits.
+pub(super) const PREFIX_ROWS: u64 = 128;
+
 /// What to run, in the manner of db_bench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -22,6 +29,16 @@ pub enum Benchmark {
     Seekrandom,
     /// Look random keys up while one more thread writes at --rate-limit
     Readwhilewriting,
+    /// Look 100 random keys up by one call
+    Multireadrandom,
+    /// Seek a random key and read --scan-rows pairs from there
+    Scanrandom,
+    /// Read all pairs of a random prefix of the keys, at most 128
+    Prefixscan,
+    /// Look up keys that are not there and lie between those that are
+    Readmissing,
+    /// Read a random key and write it, in a transaction that locks it
+    Updaterandom,
     /// Delete random keys
     Deleterandom,
     /// Flush, then wait until no compaction is due
@@ -41,6 +58,11 @@ impl Benchmark {
             Benchmark::Readseq => "readseq",
             Benchmark::Seekrandom => "seekrandom",
             Benchmark::Readwhilewriting => "readwhilewriting",
+            Benchmark::Multireadrandom => "multireadrandom",
+            Benchmark::Scanrandom => "scanrandom",
+            Benchmark::Prefixscan => "prefixscan",
+            Benchmark::Readmissing => "readmissing",
+            Benchmark::Updaterandom => "updaterandom",
             Benchmark::Deleterandom => "deleterandom",
             Benchmark::WaitIdle => "wait_idle",
         }

@@ -1,7 +1,7 @@
 //! What one client thread does. No virtual call, no allocation and no shared cache line per
 //! operation: the loops are generic over the engine's handle.
 
-use super::benchmark::Benchmark;
+use super::benchmark::{Benchmark, MULTI_KEYS, PREFIX_ROWS};
 use super::options::KvOptions;
 use crate::generate::{Keys, Random, Values};
 use crate::run::pace::{Client, Did, Pace};
@@ -23,6 +23,10 @@ pub(super) struct KvClient<'a, H> {
     benchmark: Benchmark,
     thread: u64,
     keys: Keys,
+    /// The keys where prefixes end.
+    ends: Keys,
+    /// The keys of one multi-get.
+    many: Vec<Vec<u8>>,
     values: Values,
     random: Random,
 }
@@ -36,12 +40,18 @@ impl<'a, H: Handle> KvClient<'a, H> {
         seed: u64,
         thread: u64,
     ) -> KvClient<'a, H> {
+        let keys = Keys::new(options.key_bytes);
         KvClient {
             handle,
             options,
             benchmark,
             thread,
-            keys: Keys::new(options.key_bytes),
+            ends: keys.clone(),
+            keys: match benchmark {
+                Benchmark::Readmissing => Keys::between(options.key_bytes),
+                _ => keys,
+            },
+            many: vec![vec![0; options.key_bytes]; MULTI_KEYS as usize],
             values: values.clone().started_at(thread),
             random: Random::named(seed, benchmark.name(), thread),
         }
@@ -93,9 +103,10 @@ impl<'a, H: Handle> KvClient<'a, H> {
         Ok(())
     }
 
-    fn read_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+    /// Looks up keys of so many numbers.
+    fn read_random(&mut self, numbers: u64, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
-            let key = self.keys.key(self.random.below(self.options.num));
+            let key = self.keys.key(self.random.below(numbers));
             let mut bytes = 0;
             let found = self.handle.get(0, key, &mut |value| bytes = value.len())?;
             let read = if found { (key.len() + bytes) as u64 } else { 0 };
@@ -104,11 +115,62 @@ impl<'a, H: Handle> KvClient<'a, H> {
         Ok(())
     }
 
-    fn seek_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+    fn multi_read_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        while pace.begin() {
+            for key in &mut self.many {
+                key.copy_from_slice(self.keys.key(self.random.below(self.options.num)));
+            }
+            let (many, mut bytes) = (&self.many, 0);
+            let there = self.handle.multi_get(0, many, &mut |at, value| {
+                bytes += many[at].len() + value.len();
+            })?;
+            pace.end(KIND, Did { read: bytes as u64, found: there > 0, ..Did::default() });
+        }
+        Ok(())
+    }
+
+    fn scan_prefix(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        while pace.begin() {
+            let number = self.random.below(self.options.num);
+            let first = number - number % PREFIX_ROWS;
+            let (from, to) = (self.keys.key(first), self.ends.key(first + PREFIX_ROWS));
+            let mut bytes = 0;
+            let mut row = |key: &[u8], value: &[u8]| {
+                bytes += key.len() + value.len();
+                true
+            };
+            let rows = if from < to {
+                self.handle.scan_range(0, from, to, &mut row)?
+            } else {
+                // Short keys whose last number this is: there is none for the end.
+                self.handle.scan(0, from, PREFIX_ROWS, &mut row)?
+            };
+            pace.end(KIND, Did { read: bytes as u64, found: rows > 0, ..Did::default() });
+        }
+        Ok(())
+    }
+
+    fn update_random(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        while pace.begin() {
+            let key = self.keys.key(self.random.below(self.options.num));
+            let value = self.values.next(&mut self.random);
+            let mut read = 0;
+            let found = self.handle.update(0, key, &mut |old, new| {
+                read = old.map_or(0, |old| key.len() + old.len());
+                new.extend_from_slice(value);
+            })?;
+            let written = (key.len() + value.len()) as u64;
+            pace.end(KIND, Did { written, read: read as u64, found, ..Did::default() });
+        }
+        Ok(())
+    }
+
+    /// Seeks a random key and reads so many pairs.
+    fn scan_random(&mut self, rows: u64, pace: &mut Pace<'_>) -> Result<()> {
         while pace.begin() {
             let key = self.keys.key(self.random.below(self.options.num));
             let mut bytes = 0;
-            let rows = self.handle.scan(0, key, SEEK_NEXTS + 1, &mut |key, value| {
+            let rows = self.handle.scan(0, key, rows, &mut |key, value| {
                 bytes += key.len() + value.len();
                 true
             })?;
@@ -150,9 +212,20 @@ impl<H: Handle> Client for KvClient<'_, H> {
         match self.benchmark {
             Benchmark::Fillseq => self.fill_in_order(pace),
             Benchmark::Fillrandom | Benchmark::Overwrite => self.write_random(pace),
-            Benchmark::Readrandom | Benchmark::Readwhilewriting => self.read_random(pace),
+            Benchmark::Readrandom | Benchmark::Readwhilewriting => {
+                self.read_random(self.options.num, pace)
+            }
             Benchmark::Readseq => self.read_in_order(pace),
-            Benchmark::Seekrandom => self.seek_random(pace),
+            Benchmark::Seekrandom => self.scan_random(SEEK_NEXTS + 1, pace),
+            Benchmark::Multireadrandom => self.multi_read_random(pace),
+            Benchmark::Scanrandom => self.scan_random(self.options.scan_rows, pace),
+            Benchmark::Prefixscan => self.scan_prefix(pace),
+            // None after the last key: such a one is outside of what tables cover, and what is to
+            // answer is the filter.
+            Benchmark::Readmissing => {
+                self.read_random(self.options.num.saturating_sub(1).max(1), pace)
+            }
+            Benchmark::Updaterandom => self.update_random(pace),
             Benchmark::Deleterandom => self.delete_random(pace),
             // The step has a client of its own for it.
             Benchmark::WaitIdle => Ok(()),

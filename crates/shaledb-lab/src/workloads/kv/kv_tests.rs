@@ -1,13 +1,15 @@
-use super::work::{TREES, client_costs, run};
+use super::work::{TREES, client_costs, open, run};
 use super::*;
 use crate::run::row::Row;
 use crate::run::work::Named;
 use crate::setup::Setup;
-use crate::stores::engine::{Engine, Handle};
+use crate::stores::engine::{Engine, Handle, Metrics, Result, TreeId};
 use crate::stores::kv::KvStore;
 use crate::stores::model::Model;
+use crate::stores::null::{Null, NullHandle};
 use crate::workloads::planned::{PlannedStep, Start};
 use clap::Parser;
+use std::path::Path;
 
 #[derive(Parser)]
 struct Command {
@@ -54,6 +56,101 @@ fn every_benchmark_gives_a_row() {
 }
 
 #[test]
+fn a_read_of_many_keys_is_one_operation_that_counts_all_bytes() {
+    let rows = run_all(&options(
+        "--benchmarks fillseq,multireadrandom,scanrandom,prefixscan,readmissing,updaterandom \
+         --num 2000 --threads 2 --key-bytes 20 --value-bytes 100 --scan-rows 50",
+    ));
+    let pair = 120;
+    let is = |row: &Row, ops, unit: &str, kind: &str| {
+        assert_eq!((row.ops, row.unit.as_str()), (ops, unit), "{}", row.step);
+        assert_eq!(row.latency_us[kind].count, ops, "{}", row.step);
+    };
+    let [_, multi, scans, prefixes, missing, updates] = &rows[..] else { panic!("{rows:?}") };
+    is(multi, 20, "query", "multi_get");
+    assert_eq!((multi.found, multi.counted.read_bytes), (20, 20 * 100 * pair));
+    is(scans, 40, "query", "scan");
+    // Those that begin near the end have fewer rows.
+    assert_eq!((scans.found, scans.counted.read_bytes % pair), (40, 0));
+    assert!((1900 * pair..=2000 * pair).contains(&scans.counted.read_bytes), "{scans:?}");
+    is(prefixes, 16, "query", "scan");
+    // The last prefix has 80 keys, every other one 128.
+    let short = (16 * 128 * pair - prefixes.counted.read_bytes) / (48 * pair);
+    assert_eq!(prefixes.counted.read_bytes, (16 * 128 - short * 48) * pair);
+    assert!(prefixes.found == 16 && short < 8, "{prefixes:?}");
+    is(missing, 2000, "read", "get");
+    assert_eq!((missing.found, missing.counted.read_bytes), (0, 0));
+    is(updates, 2000, "transaction", "update");
+    assert_eq!(updates.found, 2000);
+    let counted = (updates.counted.user_bytes, updates.counted.read_bytes);
+    assert_eq!(counted, (2000 * pair, 2000 * pair));
+}
+
+#[test]
+fn prefixes_of_short_keys_end_with_the_last_key_that_there_can_be() {
+    let rows = run_all(&options(
+        "--benchmarks fillseq,prefixscan --num 256 --ops 50 --key-bytes 1 --value-bytes 9",
+    ));
+    assert_eq!((rows[1].found, rows[1].counted.read_bytes), (50, 50 * 128 * 10));
+}
+
+#[test]
+fn keys_between_others_need_room() {
+    assert!(options("--benchmarks readmissing --key-bytes 9").check().is_ok());
+    assert!(options("--benchmarks readrandom --key-bytes 8").check().is_ok());
+    let why = options("--benchmarks fillseq,readmissing --key-bytes 8").check().unwrap_err();
+    assert!(why.contains("--key-bytes") && why.contains("at least 9"), "{why}");
+}
+
+/// Has no updates.
+struct Plain;
+
+impl Engine for Plain {
+    type Handle = NullHandle;
+    const NAME: &'static str = "plain";
+
+    fn version() -> String {
+        String::new()
+    }
+
+    fn open(_: &Path, _: &Setup, _: &[&str]) -> Result<Plain> {
+        Ok(Plain)
+    }
+
+    fn configuration(_: &Setup) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn handle(&self) -> Result<NullHandle> {
+        Null.handle()
+    }
+
+    fn clear_tree(&self, _: TreeId) -> Result<()> {
+        Ok(())
+    }
+
+    fn wait_idle(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn metrics(&self) -> Result<Metrics> {
+        Ok(Metrics::default())
+    }
+
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_engine_without_transactions_refuses_updates_and_says_so() {
+    let open = |step| open::<Plain>(Path::new(""), &Setup::default(), step).map(|_| ());
+    open(Benchmark::Overwrite).unwrap();
+    let why = open(Benchmark::Updaterandom).unwrap_err().to_string();
+    assert!(why.starts_with("plain has no transactions") && why.contains("--benchmarks"), "{why}");
+}
+
+#[test]
 fn steps_begin_with_a_new_store_or_go_on() {
     let steps = options("--benchmarks fillseq,overwrite,fillrandom").planned();
     let starts: Vec<&Start> = steps.iter().map(|step| &step.start).collect();
@@ -76,7 +173,18 @@ fn time_and_operations_end_a_benchmark() {
 #[test]
 fn the_client_is_measured_on_an_engine_that_does_nothing() {
     let options = options("--num 1000");
-    for benchmark in ["fillseq", "readrandom", "seekrandom", "readseq", "readwhilewriting"] {
+    for benchmark in [
+        "fillseq",
+        "readrandom",
+        "seekrandom",
+        "readseq",
+        "readwhilewriting",
+        "multireadrandom",
+        "scanrandom",
+        "prefixscan",
+        "readmissing",
+        "updaterandom",
+    ] {
         let step = options.step(benchmark).unwrap();
         let (client, writer) = client_costs(&options, step, 1).unwrap();
         assert!(client > 0.0, "{benchmark}");
@@ -96,7 +204,8 @@ fn the_writer_has_its_bytes_a_second() {
 #[test]
 fn live_bytes_are_those_that_are_there() {
     let options = options(
-        "--benchmarks fillseq,overwrite,deleterandom,readrandom,overwrite,readwhilewriting,\
+        "--benchmarks fillseq,overwrite,deleterandom,readmissing,updaterandom,\
+         multireadrandom,scanrandom,prefixscan,readrandom,overwrite,readwhilewriting,\
          fillrandom --num 3000 --ops 4000",
     );
     let dir = tempfile::tempdir().unwrap();

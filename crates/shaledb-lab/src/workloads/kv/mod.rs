@@ -1,4 +1,4 @@
-//! The db_bench pattern: fills, overwrites, reads and scans of one tree of keys and values.
+//! The db_bench pattern: fills, writes, reads, scans and updates of one tree of keys and values.
 //!
 //! The benchmarks are steps that follow each other on one store; a fill begins with a new one.
 //!

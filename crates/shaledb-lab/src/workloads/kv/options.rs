@@ -1,7 +1,7 @@
 //! The parameters of the db_bench pattern.
 
-use super::benchmark::Benchmark;
-use crate::generate::Values;
+use super::benchmark::{Benchmark, MULTI_KEYS, PREFIX_ROWS};
+use crate::generate::{NUMBER_BYTES, Values};
 use crate::options::{ValueBytes, key_bytes, positive, share};
 use crate::run::row::Row;
 use crate::units::parse_some;
@@ -26,7 +26,8 @@ pub struct KvOptions {
     #[arg(long, default_value = "1M", value_parser = parse_some)]
     pub num: u64,
 
-    /// Operations of each benchmark, all threads together [default: --num]
+    /// Operations of each benchmark, all threads together [default: --num, of multireadrandom,
+    /// scanrandom and prefixscan as many as look at --num keys]
     #[arg(long, value_parser = parse_some)]
     pub ops: Option<u64>,
 
@@ -57,12 +58,53 @@ pub struct KvOptions {
     /// The rate of the writer of readwhilewriting, in MiB per second
     #[arg(long, default_value = "10", value_name = "MB/S", value_parser = positive)]
     pub rate_limit: f64,
+
+    /// How many pairs scanrandom reads from where it seeks (k, M, G: thousands)
+    #[arg(long, value_name = "ROWS", default_value = "1000", value_parser = parse_some)]
+    #[serde(default = "scan_rows")]
+    pub scan_rows: u64,
+}
+
+/// Of plans that were made before there was such an option.
+fn scan_rows() -> u64 {
+    1000
 }
 
 impl KvOptions {
     /// The steps as a plan has them; the second overwrite is called `overwrite (2)`.
     pub fn planned(&self) -> Vec<PlannedStep> {
         planned(self.benchmarks.iter().map(|step| (step.name().to_owned(), step.is_fill())))
+    }
+
+    /// Checks that the parameters fit together.
+    ///
+    /// # Errors
+    ///
+    /// There is readmissing, and no key lies between those that are there.
+    pub fn check(&self) -> Result<(), String> {
+        if self.benchmarks.contains(&Benchmark::Readmissing) && self.key_bytes <= NUMBER_BYTES {
+            return Err(format!(
+                "--key-bytes: keys of {} bytes have none between them, which readmissing looks \
+                 up. Give them at least {}",
+                self.key_bytes,
+                NUMBER_BYTES + 1
+            ));
+        }
+        Ok(())
+    }
+
+    /// Operations of a benchmark, all threads together; `None` if the rows there are end it.
+    pub(super) fn ops(&self, benchmark: Benchmark) -> Option<u64> {
+        let keys_of_one = match benchmark {
+            Benchmark::WaitIdle => return None,
+            Benchmark::Readseq => return self.ops,
+            _ if benchmark.is_fill() => return Some(self.num),
+            Benchmark::Multireadrandom => MULTI_KEYS,
+            Benchmark::Scanrandom => self.scan_rows,
+            Benchmark::Prefixscan => PREFIX_ROWS,
+            _ => 1,
+        };
+        Some(self.ops.unwrap_or_else(|| self.num.div_ceil(keys_of_one)))
     }
 
     /// Bytes of all keys and values.
@@ -79,13 +121,19 @@ impl KvOptions {
         let put = |keys: u64| all - (all - before).max(0.0) * missed(keys);
         let live = match self.step(&row.step) {
             Ok(Benchmark::Fillseq) => row.counted.user_bytes as f64,
-            Ok(Benchmark::Fillrandom | Benchmark::Overwrite) => put(row.ops),
+            Ok(Benchmark::Fillrandom | Benchmark::Overwrite | Benchmark::Updaterandom) => {
+                put(row.ops)
+            }
             Ok(Benchmark::Readwhilewriting) => put(row.writer.as_ref().map_or(0, |all| all.ops)),
             Ok(Benchmark::Deleterandom) => before * missed(row.ops),
             Ok(
                 Benchmark::Readrandom
                 | Benchmark::Readseq
                 | Benchmark::Seekrandom
+                | Benchmark::Multireadrandom
+                | Benchmark::Scanrandom
+                | Benchmark::Prefixscan
+                | Benchmark::Readmissing
                 | Benchmark::WaitIdle,
             )
             | Err(_) => before,

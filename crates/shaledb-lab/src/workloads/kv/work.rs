@@ -17,6 +17,18 @@ use std::time::Duration;
 /// The tree that the benchmarks use.
 pub const TREES: [&str; 1] = ["bench"];
 
+/// Opens an engine as a benchmark needs it.
+///
+/// # Errors
+///
+/// The engine has no transactions, or cannot open or create the store.
+pub fn open<E: Engine>(folder: &Path, setup: &Setup, benchmark: Benchmark) -> Result<KvStore<E>> {
+    match benchmark {
+        Benchmark::Updaterandom => KvStore::open_for_updates(folder, setup, &TREES),
+        _ => KvStore::open(folder, setup, &TREES),
+    }
+}
+
 /// The clients of a step.
 ///
 /// # Errors
@@ -47,12 +59,7 @@ pub fn work<'s, E: Engine>(
     let (unit, kinds) = kinds(benchmark);
     let timed = !benchmark.is_fill() && benchmark != Benchmark::WaitIdle;
     Ok(Work {
-        ops: match benchmark {
-            Benchmark::WaitIdle => None,
-            Benchmark::Readseq => options.ops,
-            _ if benchmark.is_fill() => Some(options.num),
-            _ => Some(options.ops.unwrap_or(options.num)),
-        },
+        ops: options.ops(benchmark),
         expected_ops: (benchmark == Benchmark::Readseq).then_some(options.num * options.threads),
         duration: options.duration.filter(|_| timed).map(Duration::from_secs_f64),
         warm_up: Duration::from_secs(if timed { options.warm_up } else { 0 }),
@@ -67,7 +74,12 @@ fn kinds(benchmark: Benchmark) -> (&'static str, &'static [&'static str]) {
     match benchmark {
         Benchmark::Fillseq | Benchmark::Fillrandom | Benchmark::Overwrite => ("write", &["put"]),
         Benchmark::Deleterandom => ("write", &["delete"]),
-        Benchmark::Readrandom | Benchmark::Readwhilewriting => ("read", &["get"]),
+        Benchmark::Readrandom | Benchmark::Readwhilewriting | Benchmark::Readmissing => {
+            ("read", &["get"])
+        }
+        Benchmark::Multireadrandom => ("query", &["multi_get"]),
+        Benchmark::Scanrandom | Benchmark::Prefixscan => ("query", &["scan"]),
+        Benchmark::Updaterandom => ("transaction", &["update"]),
         Benchmark::Readseq => ("row", &["row"]),
         Benchmark::Seekrandom => ("query", &["seek"]),
         Benchmark::WaitIdle => ("wait_idle", &["wait_idle"]),
