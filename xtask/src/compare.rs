@@ -32,7 +32,7 @@ pub(crate) struct CompareOptions {
         long,
         value_delimiter = ',',
         default_value = "fillrandom,fillseq,overwrite,wait_idle,readrandom,seekrandom,readseq,\
-                         readwhilewriting,multireadrandom,scanrandom,prefixscan,readmissing,\
+                         multireadrandom,scanrandom,prefixscan,readmissing,readwhilewriting,\
                          updaterandom,deleterandom"
     )]
     pub(crate) tests: Vec<Benchmark>,

@@ -7,6 +7,7 @@
 //! A flush that waits does not wait for a part: a part is merged in steps, and between two steps is
 //! a yield point, at which the thread runs that flush first.
 
+use super::rest::Rests;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::sync::atomic::Ordering;
@@ -67,6 +68,7 @@ impl Core {
             written: 0,
             dropped: 0,
             cpu_nanos: 0,
+            rested_nanos: 0,
             error: None,
         };
         let snapshots = self.reader_seqs_to_keep();
@@ -172,22 +174,25 @@ impl Core {
             next_file: &self.next_file,
         };
         let mut merge = PartMerge::begin(&context, part)?;
-        let done = self.merge_rows(&job.tree, &mut merge, flush_cpu);
+        let done = self.merge_rows(job, &mut merge, flush_cpu);
         done.inspect_err(|_| self.discard(&merge.into_files()))
     }
 
     fn merge_rows(
         &self,
-        tree: &TreeCore,
+        job: &MergeJob,
         merge: &mut PartMerge<'_>,
         flush_cpu: &mut u64,
     ) -> Result<Done> {
+        let mut rests = Rests::new(self.env.clock.now_nanos());
         while merge.step()? {
             *flush_cpu += self.yield_to_flush();
-            if self.sched.cancel.load(Ordering::Relaxed) || tree.is_dropped() {
+            self.rest(job.plan.reason, &mut rests);
+            if self.sched.cancel.load(Ordering::Relaxed) || job.tree.is_dropped() {
                 return Err(Error::Closed);
             }
         }
+        job.progress.lock().rested_nanos += rests.nanos;
         merge.finish()
     }
 
@@ -258,6 +263,7 @@ impl Core {
         let rest = progress.stages.rest();
         assert!(error.is_some() || progress.stages.are_installed(), "no stage is missing");
         let (written, dropped, cpu) = (progress.written, progress.dropped, progress.cpu_nanos);
+        let rested = progress.rested_nanos;
         drop(progress);
         if let Some(error) = error {
             let tables = done.iter().flat_map(|(_, done)| &done.tables);
@@ -270,7 +276,8 @@ impl Core {
             self.replace(job, Vec::new(), rest)?;
         }
         let nanos = self.env.clock.now_nanos() - job.started;
-        self.throttle.note_compaction(job.plan.input_bytes, nanos);
+        // How fast it could have been. Parts that run side by side rest side by side.
+        self.throttle.note_compaction(job.plan.input_bytes, nanos - rested.min(nanos / 2));
         job.tree.levels.lock().merged(&job.plan, written, nanos, cpu, dropped);
         Ok(())
     }

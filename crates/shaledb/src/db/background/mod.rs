@@ -5,6 +5,7 @@ mod table_files;
 mod pressure;
 mod outcome;
 mod install;
+mod rest;
 mod next_job;
 mod flush;
 mod edit_only;

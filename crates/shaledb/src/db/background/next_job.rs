@@ -61,7 +61,7 @@ impl Core {
             state.look.extend(self.trees.load().by_id.keys());
             return Some(Job::SealAll);
         }
-        if state.running_compactions >= self.compactions_max() {
+        if state.running_compactions >= self.merges_max(&mut state, now) {
             return None;
         }
         if let Some((job, index)) = state.parts.pop_front() {

@@ -6,6 +6,7 @@ use super::followed_view::FollowedView;
 use super::leader::{Leader, LiveWal};
 use super::open_snapshots::Snapshots;
 use super::prepared::PreparedCore;
+use super::readers::Readers;
 use super::scheduler::Scheduler;
 use super::settings::Settings;
 use super::trees::Trees;
@@ -64,6 +65,8 @@ pub(crate) struct Core {
     pub log_file: AtomicU64,
     pub sched: Scheduler,
     pub throttle: WritePrice,
+    /// Whether users read.
+    pub readers: Readers,
     /// The locks of transactions.
     pub locks: LockTable,
     /// Transactions that are prepared and not decided, by name.
@@ -129,6 +132,7 @@ impl Core {
             log_file: AtomicU64::new(recovered.log.file),
             sched: Scheduler::new(),
             throttle: WritePrice::default(),
+            readers: Readers::default(),
             locks,
             prepared: Mutex::new(BTreeMap::new()),
             decided: AtomicU64::new(0),

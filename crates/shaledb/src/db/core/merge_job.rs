@@ -39,6 +39,8 @@ pub(crate) struct Progress {
     pub written: u64,
     pub dropped: u64,
     pub cpu_nanos: u64,
+    /// How long parts have rested, added up.
+    pub rested_nanos: u64,
     pub error: Option<Error>,
 }
 
