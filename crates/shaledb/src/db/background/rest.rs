@@ -30,8 +30,7 @@ impl Rests {
 impl Core {
     /// Whether users read, and nobody waits for what merges do.
     pub fn merges_may_rest(&self, state: &mut State, now: u64) -> bool {
-        !self.stepped
-            && state.idle_wanted == 0
+        state.idle_wanted == 0
             && !state.closing
             && self.sched.is_quiet(state, now)
             && self.readers.are_active(&self.recorder, now)
@@ -61,3 +60,7 @@ impl Core {
         rests.nanos += rests.since.saturating_sub(now);
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "rest_tests.rs"]
+mod tests;

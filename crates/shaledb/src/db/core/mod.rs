@@ -20,6 +20,8 @@ pub(crate) use leader::{Leader, LiveWal};
 pub(crate) use merge_job::{Inputs, MergeJob, Progress};
 pub(crate) use open_snapshots::{Shard, Taken};
 pub(crate) use prepared::{PreparedCore, PreparedWrites, TablesOf, Written};
+#[cfg(test)]
+pub(crate) use scheduler::IDLE_AFTER_NANOS;
 pub(crate) use scheduler::{State, TreeDebt};
 pub(crate) use settings::Settings;
 pub(crate) use trees::{FlushedOf, Manual, TreeCore, Trees};

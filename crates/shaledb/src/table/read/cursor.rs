@@ -58,7 +58,8 @@ pub struct TableCursor {
     /// The key here, if the block's keys have a common prefix.
     key: Vec<u8>,
     window: Window,
-    following: Option<Following>,
+    /// Boxed: most cursors have none, and are moved about.
+    following: Option<Box<Following>>,
     /// Whether the scan comes from the table before, which it was reading ahead.
     goes_on: bool,
 }
@@ -231,13 +232,13 @@ impl TableCursor {
         let (table, bytes) = (Arc::clone(&self.table), self.options.readahead);
         let ahead = Ahead::new(table, Arc::clone(index), at, bytes, fill_cache);
         let (batch, spare) = (Vec::new().into_iter(), Vec::new());
-        self.following = Some(Following { ahead, batch, next: at, spare });
+        self.following = Some(Box::new(Following { ahead, batch, next: at, spare }));
         self.window = Window::default();
     }
 
     /// Takes block `at` from what is read ahead; `false` if that is not where it is.
     fn follow(&mut self, at: usize) -> Result<bool> {
-        let is_next = |following: &&mut Following| {
+        let is_next = |following: &&mut Box<Following>| {
             following.next == at && following.ahead.is_of_this_process()
         };
         let Some(following) = self.following.as_mut().filter(is_next) else {
