@@ -1,5 +1,5 @@
-//! Merges leave processor and disk to readers while nobody waits for them: when no write has come for
-//! a second and users read, a merge rests for as long as it works, and only half of the threads
+//! Merges leave processor and disk to readers while nobody waits for them: when no write has come
+//! for a second and users read, a merge rests for as long as it works, and only half of the threads
 //! merge. Not while writes come: a level 0 that is merged later costs the reads meanwhile more than
 //! the rests give them.
 

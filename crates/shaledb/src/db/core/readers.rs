@@ -1,5 +1,5 @@
-//! Whether users read: for background work, which leaves them processor and disk if nobody waits for
-//! it.
+//! Whether users read: for background work, which leaves them processor and disk if nobody waits
+//! for it.
 
 use crate::base::stats::{Counter, Recorder};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -103,16 +103,16 @@ fn jumps_and_turns_leave_what_was_read_ahead() {
         let mut cursor = cursor(&table, false, 0);
         for from in [0, 1700, 300, rows.len() - 900, 4000] {
             cursor.seek(&rows[from].0, rows[from].1).unwrap();
-            for at in from..from + 800 {
-                assert_eq!((cursor.key(), cursor.seq()), (&*rows[at].0, rows[at].1));
+            for row in &rows[from..from + 800] {
+                assert_eq!((cursor.key(), cursor.seq()), (&*row.0, row.1));
                 cursor.next().unwrap();
             }
-            for at in (from + 500..from + 800).rev() {
+            for row in rows[from + 500..from + 800].iter().rev() {
                 cursor.prev().unwrap();
-                assert_eq!((cursor.key(), cursor.seq()), (&*rows[at].0, rows[at].1));
+                assert_eq!((cursor.key(), cursor.seq()), (&*row.0, row.1));
             }
-            for at in from + 500..from + 800 {
-                assert_eq!((cursor.key(), cursor.seq()), (&*rows[at].0, rows[at].1));
+            for row in &rows[from + 500..from + 800] {
+                assert_eq!((cursor.key(), cursor.seq()), (&*row.0, row.1));
                 cursor.next().unwrap();
             }
         }
