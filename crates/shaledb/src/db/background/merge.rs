@@ -186,8 +186,15 @@ impl Core {
     ) -> Result<Done> {
         let mut rests = Rests::new(self.env.clock.now_nanos());
         while merge.step()? {
-            *flush_cpu += self.yield_to_flush();
-            self.rest(job.plan.reason, &mut rests);
+            let flushed = self.yield_to_flush();
+            if flushed > 0 {
+                *flush_cpu += flushed;
+                rests.resume(self.env.clock.now_nanos());
+            }
+            // A caller's own thread, which steps, does not sleep for other callers.
+            if !self.stepped {
+                self.rest(&mut rests);
+            }
             if self.sched.cancel.load(Ordering::Relaxed) || job.tree.is_dropped() {
                 return Err(Error::Closed);
             }
@@ -276,7 +283,7 @@ impl Core {
             self.replace(job, Vec::new(), rest)?;
         }
         let nanos = self.env.clock.now_nanos() - job.started;
-        // How fast it could have been. Parts that run side by side rest side by side.
+        // About how fast it could have been: parts that run side by side rest side by side.
         self.throttle.note_compaction(job.plan.input_bytes, nanos - rested.min(nanos / 2));
         job.tree.levels.lock().merged(&job.plan, written, nanos, cpu, dropped);
         Ok(())

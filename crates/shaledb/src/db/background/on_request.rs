@@ -49,6 +49,10 @@ impl Core {
     /// Waits until `done`, running background work here if it is stepped. A failure of background
     /// work that happens meanwhile ends the wait.
     pub fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
+        if done() { Ok(()) } else { self.sched.waiting_while(|| self.wait_for(done)) }
+    }
+
+    fn wait_for(&self, done: impl Fn() -> bool) -> Result<()> {
         let failures = |state: &State| (state.flush_failure.total, state.compaction_failure.total);
         let before = failures(&self.sched.lock());
         loop {

@@ -3,7 +3,6 @@
 //! merge. Not while writes come: a level 0 that is merged later costs the reads meanwhile more than
 //! the rests give them.
 
-use crate::compaction::plan::Reason;
 use crate::db::core::{Core, State};
 
 /// How long a merge works before it rests, in nanoseconds: a read that it delays waits less.
@@ -25,12 +24,18 @@ impl Rests {
     pub fn new(now: u64) -> Rests {
         Rests { since: now, nanos: 0 }
     }
+
+    /// The thread has done something else until now.
+    pub fn resume(&mut self, now: u64) {
+        self.since = now;
+    }
 }
 
 impl Core {
     /// Whether users read, and nobody waits for what merges do.
     pub fn merges_may_rest(&self, state: &mut State, now: u64) -> bool {
-        state.idle_wanted == 0
+        !self.sched.is_awaited()
+            && state.flush.is_empty()
             && !state.closing
             && self.sched.is_quiet(state, now)
             && self.readers.are_active(&self.recorder, now)
@@ -43,7 +48,7 @@ impl Core {
     }
 
     /// Between two steps of a merge: rests, if it has worked for a while and may.
-    pub(super) fn rest(&self, reason: Reason, rests: &mut Rests) {
+    pub(super) fn rest(&self, rests: &mut Rests) {
         let clock = &*self.env.clock;
         let now = clock.now_nanos();
         let worked = now.saturating_sub(rests.since);
@@ -51,8 +56,7 @@ impl Core {
             return;
         }
         rests.since = now;
-        // Whoever asks for a merge waits for it.
-        if reason == Reason::Manual || !self.merges_may_rest(&mut self.sched.lock(), now) {
+        if !self.merges_may_rest(&mut self.sched.lock(), now) {
             return;
         }
         clock.sleep_nanos(worked.min(REST_NANOS_MAX));

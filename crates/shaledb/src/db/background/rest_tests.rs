@@ -33,13 +33,24 @@ fn half_of_the_threads_merge_while_users_only_read() {
     assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1000), 3);
     assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1), 5, "nobody reads");
     assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1000), 3);
-    // Somebody waits for the end of all merges.
-    db.core().sched.lock().idle_wanted += 1;
-    assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1000), 5);
-    db.core().sched.lock().idle_wanted -= 1;
+    // Somebody waits for a merge.
+    db.core().sched.waiting_while(|| {
+        assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1000), 5);
+    });
     assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1000), 3);
     tree.put(b"b", b"1").unwrap();
     assert_eq!(merges_max(&db, &clock, 1, 1000), 5);
+    assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1000), 3);
+    // A bulk load writes too.
+    let mut ingest = tree.ingest().unwrap();
+    ingest.add(b"c", b"1").unwrap();
+    ingest.finish().unwrap();
+    assert_eq!(merges_max(&db, &clock, 1, 1000), 5);
+    assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1000), 3);
+    // A flush waits for a thread.
+    let id = *db.core().trees.load().by_id.keys().next().unwrap();
+    db.core().sched.lock().flush.insert(id);
+    assert_eq!(merges_max(&db, &clock, IDLE_AFTER_NANOS, 1000), 5);
 }
 
 #[test]
@@ -47,24 +58,22 @@ fn a_merge_rests_as_long_as_it_works() {
     let (db, clock) = world();
     let core = db.core();
     let mut rests = Rests::new(core.env.clock.now_nanos());
-    let mut rest = |reason, worked, reads| {
+    let mut rest = |worked, reads| {
         let before = rests.nanos;
         core.recorder.add(Counter::ScanSteps, reads);
         clock.advance(worked);
-        core.rest(reason, &mut rests);
+        core.rest(&mut rests);
         (rests.nanos - before) / 1_000_000
     };
     // So far nobody has read, nor looked for how long nobody has written.
-    assert_eq!(rest(Reason::Idle, 3_000_000, 0), 0);
-    assert_eq!(rest(Reason::Idle, IDLE_AFTER_NANOS, 1000), 10, "not longer");
-    assert_eq!(rest(Reason::Idle, 3_000_000, 1000), 3);
-    assert_eq!(rest(Reason::Size, 5_000_000, 1000), 5, "begun before the last write");
-    assert_eq!(rest(Reason::Idle, 1_000_000, 1000), 0, "not after each step");
-    assert_eq!(rest(Reason::Idle, 1_500_000, 1000), 2, "of both");
-    assert_eq!(rest(Reason::Manual, 3_000_000, 1000), 0, "who asks waits");
-    assert_eq!(rest(Reason::Idle, 3_000_000, 0), 3, "the last look is from just now");
-    rest(Reason::Idle, IDLE_AFTER_NANOS, 0);
-    assert_eq!(rest(Reason::Idle, IDLE_AFTER_NANOS, 0), 0, "nobody reads");
+    assert_eq!(rest(3_000_000, 0), 0);
+    assert_eq!(rest(IDLE_AFTER_NANOS, 1000), 10, "not longer");
+    assert_eq!(rest(3_000_000, 1000), 3);
+    assert_eq!(rest(5_000_000, 1000), 5, "begun before the last write");
+    assert_eq!(rest(1_000_000, 1000), 0, "not after each step");
+    assert_eq!(rest(1_500_000, 1000), 2, "of both");
+    rest(IDLE_AFTER_NANOS, 0);
+    assert_eq!(rest(IDLE_AFTER_NANOS, 0), 0, "nobody reads");
     db.tree_or_create("t").unwrap().put(b"a", b"1").unwrap();
-    assert_eq!(rest(Reason::Idle, 30_000_000, 100_000), 0, "somebody writes");
+    assert_eq!(rest(30_000_000, 100_000), 0, "somebody writes");
 }

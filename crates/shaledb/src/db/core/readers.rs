@@ -2,10 +2,14 @@
 //! for it.
 
 use crate::base::stats::{Counter, Recorder};
-use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use crate::base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How long a look at the counters is good for, in nanoseconds.
 const LOOK_NANOS: u64 = 20_000_000;
+
+/// How long users count as reading after a look that has found them to: steps of a scan are counted
+/// by the thousand.
+const ACTIVE_NANOS: u64 = 300_000_000;
 
 /// From how many reads a second on users count as reading.
 const READS_PER_SECOND: u64 = 100;
@@ -18,7 +22,7 @@ const READS: [Counter; 4] = [Counter::Gets, Counter::MultiGets, Counter::Seeks, 
 pub(crate) struct Readers {
     looked_at: AtomicU64,
     seen: AtomicU64,
-    are_active: AtomicBool,
+    active_until: AtomicU64,
 }
 
 impl Readers {
@@ -33,9 +37,11 @@ impl Readers {
             let reads = recorder.sum_of(&READS);
             let new = reads.saturating_sub(self.seen.swap(reads, Relaxed));
             let least = u128::from(READS_PER_SECOND) * u128::from(elapsed) / 1_000_000_000;
-            self.are_active.store(new > 0 && u128::from(new) >= least, Relaxed);
+            if new > 0 && u128::from(new) >= least {
+                self.active_until.store(now + ACTIVE_NANOS, Relaxed);
+            }
         }
-        self.are_active.load(Relaxed)
+        now < self.active_until.load(Relaxed)
     }
 }
 
@@ -56,10 +62,10 @@ mod tests {
         assert!(!look(0, SECOND));
         assert!(!look(99, SECOND));
         assert!(look(100, SECOND));
-        assert!(look(0, LOOK_NANOS - 1), "no look yet");
+        assert!(look(0, ACTIVE_NANOS - 1), "a moment ago");
         assert!(!look(0, 1), "none came");
-        assert!(look(2, LOOK_NANOS));
         assert!(!look(1, 3 * LOOK_NANOS));
+        assert!(look(2, LOOK_NANOS));
         // Writes are none.
         recorder.add(Counter::Commits, 1000);
         assert!(!look(0, SECOND));

@@ -5,7 +5,7 @@
 use super::merge_job::MergeJob;
 use crate::base::error::Error;
 use crate::base::rank;
-use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::compaction::plan::Busy;
 use crate::version::TreeId;
@@ -115,6 +115,8 @@ pub(crate) struct Scheduler {
     /// Wakes callers that wait for background work to get somewhere.
     progress: Condvar,
     writes: AtomicU64,
+    /// How many callers wait for background work to get somewhere.
+    waiting: AtomicUsize,
     /// Set when the database closes, so that long jobs end early.
     pub cancel: AtomicBool,
 }
@@ -126,12 +128,35 @@ impl Scheduler {
             work: Condvar::new(),
             progress: Condvar::new(),
             writes: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
             cancel: AtomicBool::new(false),
         }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
+    }
+
+    /// Runs `wait` as a caller who waits for background work.
+    pub fn waiting_while<T>(&self, wait: impl FnOnce() -> T) -> T {
+        struct Waits<'a>(&'a AtomicUsize);
+        impl Drop for Waits<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waits = Waits(&self.waiting);
+        // More threads may merge now.
+        self.work.notify_all();
+        let done = wait();
+        drop(waits);
+        done
+    }
+
+    /// Whether anyone waits for background work to get somewhere.
+    pub fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Counts a write, for telling when they stop. Called by the leader only.

@@ -96,6 +96,7 @@ impl Core {
         // And everything before it must be durable, since the ingest will be.
         self.append_nothing(leader)?;
         assert_eq!(leader.next_seq, seq + 1, "the number is in the log");
+        self.sched.note_write();
         self.sync_log(leader, seq)?;
         let mut changes = Vec::new();
         let mut reserved: Vec<(TreeId, usize, KeyRange)> = Vec::new();

@@ -64,8 +64,10 @@ struct State {
     next_block: usize,
     /// Whether somebody helps, or has been asked to.
     helped: bool,
-    /// The reader has gone, or a batch has failed: no more are begun.
+    /// A batch has failed: none that comes later is begun.
     ended: bool,
+    /// The reader has gone.
+    closed: bool,
     /// What comes after the last batch that was taken.
     failed: Option<Error>,
     /// Memory of blocks that the reader has left.
@@ -175,7 +177,7 @@ impl Ahead {
 
     /// The reader goes elsewhere.
     pub(super) fn close(&self) {
-        self.state.lock().ended = true;
+        self.state.lock().closed = true;
         self.changed.notify_all();
     }
 
@@ -185,7 +187,8 @@ impl Ahead {
         let room = state.batches.is_empty()
             || state.batches.len() < most(state.taken)
                 && state.bytes < DECODED_FACTOR * self.batch_bytes * BATCHES_AHEAD as u64;
-        !state.ended && (left || state.next_block < self.index.index.blocks() && room)
+        let more = !state.ended && state.next_block < self.index.index.blocks();
+        !state.closed && (left || more && room)
     }
 
     fn begin(&self, state: &mut State) -> Option<Task> {
@@ -343,7 +346,8 @@ impl Help for Ahead {
     fn help(&self) -> bool {
         let mut state = self.state.lock();
         let at_end = state.next_block == self.index.index.blocks();
-        if !at_end && !state.ended && !self.may_begin(&state) {
+        let over = at_end || state.ended || state.closed;
+        if !over && !self.may_begin(&state) {
             state = self.changed.wait_timeout(state, PATIENCE);
         }
         let Some(task) = self.begin(&mut state) else { return false };

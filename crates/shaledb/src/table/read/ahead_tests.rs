@@ -267,3 +267,21 @@ fn a_scan_goes_on_ahead_in_the_next_table() {
     assert!(world.shared.cache.get(&key(&table)).is_some());
     assert!(world.shared.cache.get(&key(&next)).is_none());
 }
+
+#[test]
+fn what_a_panic_left_is_made_although_a_later_batch_has_failed() {
+    use super::{Ahead, Begun, Progress};
+    let (_world, _rows, table) = world();
+    let ahead = Ahead::new(Arc::clone(&table), table.index().unwrap(), 0, READAHEAD, false);
+    let begin = || ahead.begin(&mut ahead.state.lock()).unwrap();
+    // Three batches taken, so that some may be ahead.
+    let mut spare = Vec::new();
+    let taken: usize = (0..3).map(|_| ahead.take(&mut spare).unwrap().len()).sum();
+    let (first, second) = (begin(), begin());
+    assert_eq!(first.blocks.start, taken);
+    let error = crate::base::error::Error::Closed;
+    ahead.set(second.number, Progress::Made((Vec::new(), Some(error))));
+    drop(Begun { ahead: &ahead, number: Some(first.number) });
+    assert_eq!(ahead.take(&mut spare).unwrap().len(), first.blocks.len());
+    assert!(ahead.take(&mut spare).is_err());
+}
