@@ -90,13 +90,14 @@ fn work(core: &Core) {
                 if core.sched.lock().closing {
                     return;
                 }
-                if !help_readers(core) {
-                    let state = core.sched.lock();
-                    // Work that came since the look above has woken nobody who did not wait yet.
-                    if !state.closing {
-                        let wait = || drop(core.sched.wait_for_work(state, LOOK_EVERY));
-                        core.tables.helpers.idle_while(wait);
-                    }
+                if help_readers(core) {
+                    continue;
+                }
+                let state = core.sched.lock();
+                // A close since the look above has woken nobody who did not wait yet.
+                if !state.closing {
+                    let wait = || drop(core.sched.wait_for_work(state, LOOK_EVERY));
+                    core.tables.helpers.idle_while(wait);
                 }
             }
         }

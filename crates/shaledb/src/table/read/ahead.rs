@@ -4,15 +4,14 @@
 //! there is no other to make meanwhile.
 
 use super::reader::{Table, TableIndex};
+use super::scratch::with_scratch;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::rank;
 use crate::base::stats::Counter;
 use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
-use crate::cache::CacheKey;
-use crate::table::format::{Block, BlockInfo};
+use crate::table::format::Block;
 use crate::table::helpers::Help;
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
@@ -25,13 +24,6 @@ const DECODED_FACTOR: u64 = 4;
 const SPARE_FACTOR: u64 = 4;
 /// How long a helper waits for the reader to come closer before it leaves.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// The most memory that a thread keeps for reading batches.
-const SCRATCH_BYTES_MAX: usize = 1 << 20;
-
-thread_local! {
-    /// The file bytes of the batch that the thread makes.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// Blocks in the order of the file.
 type Blocks = Vec<Arc<Block>>;
@@ -197,16 +189,15 @@ impl Ahead {
         }
         let is_left = |batch: &Batch| matches!(batch.progress, Progress::Left);
         let at = state.batches.iter().position(is_left).unwrap_or_else(|| {
-            state.batches.push_back(self.batch(state.next_block));
+            let batch = self.batch(state.next_block);
+            state.next_block = batch.blocks.end;
+            state.bytes += batch.bytes;
+            state.batches.push_back(batch);
             state.batches.len() - 1
         });
         let batch = &mut state.batches[at];
         batch.progress = Progress::Begun;
         let (number, blocks) = (state.taken + at as u64, batch.blocks.clone());
-        if blocks.end > state.next_block {
-            state.next_block = blocks.end;
-            state.bytes += batch.bytes;
-        }
         let rest = state.spare.len().saturating_sub(blocks.len());
         Some(Task { number, blocks, spare: state.spare.split_off(rest) })
     }
@@ -258,9 +249,8 @@ impl Ahead {
     fn read(&self, task: Task, made: &mut Blocks) -> Result<()> {
         let Task { blocks, mut spare, .. } = task;
         let shared = self.table.shared();
-        let key = |info: &BlockInfo| CacheKey { file: self.table.id(), offset: info.handle.offset };
         let index = &self.index.index;
-        let cached = |at: usize| shared.cache.get(&key(&index.info(at)));
+        let cached = |at: usize| shared.cache.get(&self.table.cache_key(index.info(at).handle));
         let cached: Vec<_> = blocks.clone().map(cached).collect();
         let Some(first) = cached.iter().position(Option::is_none) else {
             shared.recorder.add(Counter::DataHits, blocks.len() as u64);
@@ -270,40 +260,34 @@ impl Ahead {
         let last = cached.iter().rposition(Option::is_none).unwrap_or(first);
         let start = index.info(blocks.start + first).handle.offset;
         let length = (index.info(blocks.start + last).handle.end() - start) as usize;
-        // Taken, not borrowed: it is not held across the read.
-        let mut scratch = SCRATCH.take();
-        if scratch.len() < length {
-            scratch.resize(length, 0);
-        }
-        let whole = self.table.read_at(start, &mut scratch[..length]);
-        shared.recorder.add(Counter::ReadBytes, length as u64);
-        for (at, cached) in blocks.zip(cached) {
-            if let Some(block) = cached {
-                shared.recorder.add(Counter::DataHits, 1);
+        with_scratch(length, |bytes| {
+            let whole = self.table.read_at(start, bytes);
+            shared.recorder.add(Counter::ReadBytes, length as u64);
+            for (at, cached) in blocks.zip(cached) {
+                if let Some(block) = cached {
+                    shared.recorder.add(Counter::DataHits, 1);
+                    made.push(block);
+                    continue;
+                }
+                let info = index.info(at);
+                let from = (info.handle.offset - start) as usize;
+                let frame = &mut bytes[from..from + info.handle.bytes as usize];
+                if whole.is_err() {
+                    self.table.read_at(info.handle.offset, frame)?;
+                }
+                shared.recorder.add(Counter::DataMisses, 1);
+                let image = spare.pop().unwrap_or_default();
+                let activity = Some(Activity::ReadDecompress);
+                let block = self.table.decode_block(&self.index, frame, &info, image, activity)?;
+                let block = Arc::new(block);
+                if self.fill_cache {
+                    let key = self.table.cache_key(info.handle);
+                    shared.cache.insert(key, Arc::clone(&block));
+                }
                 made.push(block);
-                continue;
             }
-            let info = index.info(at);
-            let from = (info.handle.offset - start) as usize;
-            let frame = from..from + info.handle.bytes as usize;
-            if whole.is_err() {
-                self.table.read_at(info.handle.offset, &mut scratch[frame.clone()])?;
-            }
-            shared.recorder.add(Counter::DataMisses, 1);
-            let image = spare.pop().unwrap_or_default();
-            let activity = Some(Activity::ReadDecompress);
-            let frame = &scratch[frame];
-            let block = self.table.decode_block(&self.index, frame, &info, image, activity)?;
-            let block = Arc::new(block);
-            if self.fill_cache {
-                shared.cache.insert(key(&info), Arc::clone(&block));
-            }
-            made.push(block);
-        }
-        if scratch.len() <= SCRATCH_BYTES_MAX {
-            SCRATCH.set(scratch);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -316,10 +300,8 @@ fn most(taken: u64) -> usize {
 impl State {
     /// The first batch, if it has been made.
     fn take(&mut self) -> Option<Made> {
-        if !matches!(self.batches.front()?.progress, Progress::Made(_)) {
-            return None;
-        }
-        let batch = self.batches.pop_front()?;
+        let is_made = |batch: &mut Batch| matches!(batch.progress, Progress::Made(_));
+        let batch = self.batches.pop_front_if(is_made)?;
         let Progress::Made(made) = batch.progress else { return None };
         debug_assert!(made.1.is_some() || made.0.len() == batch.blocks.len());
         self.taken += 1;

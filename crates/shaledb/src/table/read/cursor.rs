@@ -17,7 +17,6 @@ use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::stats::Counter;
-use crate::cache::CacheKey;
 use crate::table::format::{Block, Handle};
 use std::sync::Arc;
 
@@ -188,7 +187,7 @@ impl TableCursor {
             return Ok(());
         }
         let info = index.index.info(at);
-        let key = CacheKey { file: self.table.id(), offset: info.handle.offset };
+        let key = self.table.cache_key(info.handle);
         let shared = Arc::clone(&self.table);
         let shared = shared.shared();
         if let Some(block) = shared.cache.get(&key) {

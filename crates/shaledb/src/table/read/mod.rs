@@ -1,6 +1,7 @@
 //! Reading a table: point reads, cursors, scans, samples; and verifying it.
 
 mod sections;
+mod scratch;
 mod reader;
 mod ahead;
 mod cursor;

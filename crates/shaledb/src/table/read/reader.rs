@@ -5,6 +5,7 @@
 //! tables have either. A point read is: filter, index, cache, and on a miss one read of the device;
 //! then a search in the block as it lies.
 
+use super::scratch::with_scratch;
 use super::sections::{read_dictionary, read_footer, read_section};
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
@@ -17,20 +18,14 @@ use crate::table::blob::Blob;
 use crate::table::env::{Evictable, TableEnv};
 use crate::table::format::compress::{Dictionary, id};
 use crate::table::format::index::Index;
-use crate::table::format::{self, Block, BlockInfo, BlockSlice, Footer, Frame, filter, properties};
+use crate::table::format::{
+    self, Block, BlockInfo, BlockSlice, Footer, Frame, Handle, filter, properties,
+};
 use crate::table::meta::{FileId, TableMeta};
 use arc_swap::ArcSwapOption;
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
-
-/// A buffer for compressed bytes that has grown beyond this is not kept.
-const SCRATCH_BYTES_MAX: usize = 1 << 20;
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// The newest entry of a key in a table, as of a read position.
 #[derive(Clone, Debug)]
@@ -206,7 +201,7 @@ impl Table {
             return false;
         }
         let handle = table.index.info(at).handle;
-        let key = CacheKey { file: self.meta.id, offset: handle.offset };
+        let key = self.cache_key(handle);
         if self.shared.cache.get(&key).is_some() {
             return false;
         }
@@ -253,6 +248,12 @@ impl Table {
         Ok(None)
     }
 
+    /// Where the cache has a block.
+    #[inline]
+    pub(super) fn cache_key(&self, block: Handle) -> CacheKey {
+        CacheKey { file: self.meta.id, offset: block.offset }
+    }
+
     /// A data block from the cache, or read and put there.
     #[inline]
     pub(super) fn cached_block(
@@ -262,7 +263,7 @@ impl Table {
         hits: &mut u64,
     ) -> Result<Arc<Block>> {
         let info = table.index.info(at);
-        let key = CacheKey { file: self.meta.id, offset: info.handle.offset };
+        let key = self.cache_key(info.handle);
         if let Some(block) = self.shared.cache.get(&key) {
             *hits += 1;
             return Ok(block);
@@ -276,18 +277,11 @@ impl Table {
     #[cold]
     fn read_block(&self, table: &TableIndex, info: &BlockInfo) -> Result<Block> {
         let length = info.handle.bytes as usize;
-        // Taken, not borrowed: it is not held across the read.
-        let mut scratch = SCRATCH.take();
-        if scratch.len() < length {
-            scratch.resize(length, 0);
-        }
-        let frame = &mut scratch[..length];
-        self.read_at(info.handle.offset, frame)?;
-        let activity = Some(Activity::ReadDecompress);
-        let block = self.decode_block(table, frame, info, Vec::new(), activity)?;
-        if scratch.len() <= SCRATCH_BYTES_MAX {
-            SCRATCH.set(scratch);
-        }
+        let block = with_scratch(length, |frame| {
+            self.read_at(info.handle.offset, frame)?;
+            let activity = Some(Activity::ReadDecompress);
+            self.decode_block(table, frame, info, Vec::new(), activity)
+        })?;
         self.shared
             .recorder
             .add_all([(Counter::DataMisses, 1), (Counter::ReadBytes, length as u64)]);

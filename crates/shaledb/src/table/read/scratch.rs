@@ -1,0 +1,25 @@
+//! Each thread's memory for bytes of files that are decoded at once.
+
+use std::cell::RefCell;
+
+/// A buffer that has grown beyond this is not kept.
+const BYTES_MAX: usize = 1 << 20;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `work` with `length` bytes of unknown content.
+#[inline]
+pub(super) fn with_scratch<T>(length: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
+    // Taken, not borrowed: it is not held across a read.
+    let mut scratch = SCRATCH.take();
+    if scratch.len() < length {
+        scratch.resize(length, 0);
+    }
+    let done = work(&mut scratch[..length]);
+    if scratch.len() <= BYTES_MAX {
+        SCRATCH.set(scratch);
+    }
+    done
+}
