@@ -4,7 +4,7 @@
 use shaledb::repair::{RepairOptions, repair};
 use shaledb::{Codec, Codecs, Config, Db, Error, Tree, TreeConfig, WriteOptions};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -289,4 +289,72 @@ fn a_follower_takes_no_more_memory_than_it_may() {
     db.flush().unwrap();
     follower.refresh().unwrap();
     assert_eq!(follower.tree("t").unwrap().scan::<&[u8]>(..).unwrap().count(), 9_000);
+}
+
+/// As much as a log takes before its writer goes through memory mapped ahead, some times over.
+fn long_log() -> Config {
+    Config { memtable_bytes: 16 << 20, ..small() }
+}
+
+/// Writes small commits without a sync, as fast as it can; before each tells how many are done.
+#[test]
+fn fast_writer() {
+    let Some(dir) = told() else { return };
+    let db = Db::open(&dir, long_log()).unwrap();
+    let tree = db.tree_or_create("a").unwrap();
+    let done = fs::File::create(dir.with_extension("done")).unwrap();
+    for round in 1..=ROUNDS {
+        let text = round.to_le_bytes();
+        let mut batch = shaledb::Batch::new();
+        batch.put(&tree, &(round % 1_000).to_be_bytes(), &text.repeat(50));
+        batch.put(&tree, b"round", &text);
+        db.write(&batch, WriteOptions { sync: false }).unwrap();
+        done.write_all_at(&text, 0).unwrap();
+    }
+}
+
+/// Of a process that is killed nothing is lost that it was told of: also what it wrote through
+/// memory. And who follows it takes the zeros ahead of it for the end of the log.
+#[test]
+fn a_fast_writer_is_followed_and_leaves_all_when_it_is_killed() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("db");
+    drop(Db::open(&dir, long_log()).unwrap());
+    let child = again("fast_writer", &dir).stdout(Stdio::null()).spawn().unwrap();
+    let mut writer = Writer(child, dir.clone());
+    let follower = Db::open_follower(&dir, long_log()).unwrap();
+    let logs = |dir: &Path| {
+        let mut lengths = Vec::new();
+        for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()) {
+            if entry.file_name().to_string_lossy().ends_with(".wal") {
+                lengths.extend(entry.metadata().map(|meta| meta.len()));
+            }
+        }
+        lengths
+    };
+    let (mut last, mut seen, mut ahead) = (0, 0, 0);
+    while seen < SEEN || ahead < 5 {
+        assert!(writer.0.try_wait().unwrap().is_none(), "the writer has ended");
+        ahead += u64::from(logs(&dir).iter().any(|bytes| *bytes > 0 && bytes % 65_536 == 0));
+        follower.refresh().unwrap();
+        let Ok(tree) = follower.tree("a") else { continue };
+        let round = number(&tree);
+        assert!(round >= last, "from round {last} back to {round}");
+        let key = (round % 1_000).to_be_bytes();
+        let row = tree.get(&key).unwrap();
+        assert!(round == 0 || row.unwrap() == round.to_le_bytes().repeat(50)[..], "half a commit");
+        seen += u64::from(round > last);
+        last = round;
+    }
+    writer.0.kill().unwrap();
+    writer.0.wait().unwrap();
+    let done = fs::read(dir.with_extension("done")).unwrap();
+    let done = u64::from_le_bytes(done[..].try_into().unwrap());
+    follower.refresh().unwrap();
+    assert!(number(&follower.tree("a").unwrap()) >= done);
+    drop(follower);
+    let db = Db::open(&dir, long_log()).unwrap();
+    let round = number(&db.tree("a").unwrap());
+    assert!((done..=done + 1).contains(&round), "round {round} of {done}");
+    db.close().unwrap();
 }

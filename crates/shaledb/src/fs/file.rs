@@ -2,6 +2,7 @@
 
 use crate::base::error::Result;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A file open for reading at any position. Thread-safe.
 ///
@@ -161,6 +162,30 @@ pub trait WriteFile: Send {
     /// ```
     fn len(&self) -> u64;
 
+    /// What another thread can do ahead of appends, so that they wait for less; `None` if there is
+    /// nothing, as of all files but logs.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// assert!(fs.create("/greeting".as_ref())?.preparer().is_none());
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn preparer(&self) -> Option<Arc<dyn Preparer>> {
+        None
+    }
+
+    /// How many bytes were appended from one sync to the next of late; 0 if nobody has looked. For
+    /// [`Fs::create_log`](crate::fs::Fs::create_log).
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// assert_eq!(fs.create("/greeting".as_ref())?.pace(), 0);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn pace(&self) -> u64 {
+        0
+    }
+
     /// Where the file is, for messages.
     ///
     /// ```
@@ -195,4 +220,29 @@ pub trait Syncer: Send + Sync {
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     fn sync(&self) -> Result<()>;
+}
+
+/// Works ahead of the appends to a log file, from a thread other than its writer's; see
+/// [`WriteFile::preparer`]. Appends are right without it, and slower.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// let fs = shaledb::Env::os().fs;
+/// let mut log = fs.create_log(&dir.path().join("log"), 0)?;
+/// log.append(b"hello")?;
+/// if let Some(preparer) = log.preparer() {
+///     let wished = preparer.takes_wish();
+///     assert!(!wished, "a few bytes ask for nothing");
+///     drop(log);
+///     assert!(!preparer.prepare(), "its writer has gone");
+/// }
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+pub trait Preparer: Send + Sync {
+    /// Whether there is something to prepare that no earlier call has told of. Costs next to
+    /// nothing: to be asked after each append.
+    fn takes_wish(&self) -> bool;
+
+    /// Does what is to be done. Answers whether more may come: not once the writer has gone.
+    fn prepare(&self) -> bool;
 }

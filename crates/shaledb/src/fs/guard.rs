@@ -6,7 +6,7 @@
 //! So syncs of one file, or of one directory, go through one [`Gate`], one after the other, and
 //! after a failure that anyone was told of there is none.
 
-use super::os::{self, Process};
+use super::process::{self, Process};
 use super::{DirEntry, Fs, Lock, ReadFile, WriteFile};
 use crate::base::error::{Error, Result};
 use crate::base::rank;
@@ -28,7 +28,7 @@ impl Guard {
     pub fn new(dir: &Path) -> Guard {
         Guard {
             dir: dir.to_owned(),
-            process: os::process(),
+            process: process::process(),
             set: AtomicBool::new(false),
             cause: Mutex::new(None),
         }
@@ -166,6 +166,10 @@ impl GuardedFs {
 impl Fs for GuardedFs {
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         self.changing()?.create(path)
+    }
+
+    fn create_log(&self, path: &Path, pace: u64) -> Result<Box<dyn WriteFile>> {
+        self.changing()?.create_log(path, pace)
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {

@@ -12,6 +12,12 @@ mod system;
 mod clock;
 mod files;
 #[cfg_attr(doc, doc(hidden))]
+pub mod process;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod log_file;
+#[cfg_attr(doc, doc(hidden))]
 pub mod os;
 #[cfg_attr(doc, doc(hidden))]
 pub mod mem;
@@ -23,6 +29,6 @@ pub mod meter;
 
 pub use clock::Clock;
 pub use env::Env;
-pub use file::{ReadFile, Syncer, WriteFile};
+pub use file::{Preparer, ReadFile, Syncer, WriteFile};
 pub use files::{create_dirs, read_all, remove_dirs, replace};
 pub use system::{DirEntry, Fs, Lock};

@@ -6,6 +6,8 @@
 //! a short answer. Hints (prefetch, early write-back) exist on Linux and are nothing elsewhere.
 
 use super::{Clock, DirEntry, Fs, Lock, ReadFile, Syncer, WriteFile};
+#[cfg(target_os = "linux")]
+use super::{linux, log_file};
 use crate::base::error::{Error, Result};
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -13,8 +15,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The operating system's file system.
@@ -108,49 +109,6 @@ fn open_file(options: &OpenOptions, op: &'static str, path: &Path) -> Result<(Fi
     }
 }
 
-/// How often this process has been forked off another, as far as that can be told.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-extern "C" fn count_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
-/// A process, told from its forks without a system call.
-#[derive(Clone, Copy, Debug)]
-pub struct Process {
-    id: u32,
-    /// `None` if forks are not counted.
-    forks: Option<u32>,
-}
-
-/// This process.
-pub fn process() -> Process {
-    static COUNTED: OnceLock<bool> = OnceLock::new();
-    let counted = COUNTED.get_or_init(|| {
-        // SAFETY: the function that is called in each child does nothing but count, in memory that
-        // is there for as long as this code is: the C library forgets it when that is unloaded.
-        unsafe { libc::pthread_atfork(None, None, Some(count_fork)) == 0 }
-    });
-    let forks = counted.then(|| FORKS.load(Ordering::Relaxed));
-    Process { id: std::process::id(), forks }
-}
-
-impl Process {
-    /// Whether it is the one that asks, and no fork of it.
-    #[inline]
-    pub fn is_this(self) -> bool {
-        match self.forks {
-            Some(forks) => FORKS.load(Ordering::Relaxed) == forks,
-            None => std::process::id() == self.id,
-        }
-    }
-
-    /// The number that the system gave it.
-    pub fn id(self) -> u32 {
-        self.id
-    }
-}
-
 /// Write-back is asked for in whole pages, so that no page is written twice.
 const PAGE_BYTES: u64 = 4096;
 
@@ -179,7 +137,7 @@ impl ReadFile for OsReadFile {
     }
 
     fn prefetch(&self, offset: u64, bytes: u64) {
-        hint::will_need(&self.file, offset, bytes);
+        linux::will_need(&self.file, offset, bytes);
     }
 
     fn path(&self) -> &Path {
@@ -208,7 +166,7 @@ impl WriteFile for OsWriteFile {
         debug_assert!(self.hinted <= self.bytes, "only what was written is on its way");
         let end = self.bytes / PAGE_BYTES * PAGE_BYTES;
         if end > self.hinted {
-            hint::write_back(&self.file, self.hinted, end - self.hinted);
+            linux::write_back(&self.file, self.hinted, end - self.hinted);
             self.hinted = end;
         }
     }
@@ -250,6 +208,17 @@ impl Fs for OsFs {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         let (file, _) = open_file(&options, "create", path)?;
+        Ok(OsFs::writer(path, file, 0))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn create_log(&self, path: &Path, pace: u64) -> Result<Box<dyn WriteFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true);
+        let (file, _) = open_file(&options, "create", path)?;
+        if log_file::is_supported(&file) {
+            return Ok(Box::new(log_file::LogFile::new(path, file, pace)));
+        }
         Ok(OsFs::writer(path, file, 0))
     }
 
@@ -341,31 +310,9 @@ impl Fs for OsFs {
     }
 }
 
-/// What Linux can be told in advance. Failures do not matter and are not looked at.
-#[cfg(target_os = "linux")]
-mod hint {
-    use std::fs::File;
-    use std::os::fd::AsRawFd;
-
-    pub(super) fn will_need(file: &File, offset: u64, bytes: u64) {
-        let (offset, bytes) = (offset as libc::off64_t, bytes as libc::off64_t);
-        // SAFETY: the descriptor is open; the call touches no memory of ours.
-        unsafe {
-            libc::posix_fadvise64(file.as_raw_fd(), offset, bytes, libc::POSIX_FADV_WILLNEED);
-        }
-    }
-
-    pub(super) fn write_back(file: &File, offset: u64, bytes: u64) {
-        let (offset, bytes) = (offset as libc::off64_t, bytes as libc::off64_t);
-        // SAFETY: the descriptor is open; the call touches no memory of ours.
-        unsafe {
-            libc::sync_file_range(file.as_raw_fd(), offset, bytes, libc::SYNC_FILE_RANGE_WRITE);
-        }
-    }
-}
-
+/// Elsewhere than on Linux there is nothing to tell the system in advance.
 #[cfg(not(target_os = "linux"))]
-mod hint {
+mod linux {
     use std::fs::File;
 
     pub(super) fn will_need(_: &File, _: u64, _: u64) {}

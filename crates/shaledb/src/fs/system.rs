@@ -65,6 +65,27 @@ pub trait Fs: Send + Sync {
     /// ```
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>>;
 
+    /// As [`Fs::create`], for a log: many small appends, of which each outlives the process. The
+    /// file may be longer than what was appended, with zeros behind it, until its writer and the
+    /// [`Preparer`](crate::fs::Preparer) have gone; after a crash it may stay so.
+    ///
+    /// `pace` is how many bytes are likely to be appended from one sync to the next, as
+    /// [`WriteFile::pace`](crate::fs::WriteFile::pace) of the log before it says; 0 if not known.
+    ///
+    /// ```
+    /// # let fs = shaledb::Env::memory().fs;
+    /// let mut log = fs.create_log("/log".as_ref(), 0)?;
+    /// log.append(b"12345")?;
+    /// assert_eq!(log.len(), 5);
+    /// drop(log);
+    /// assert_eq!(fs.open("/log".as_ref())?.len()?, 5);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn create_log(&self, path: &Path, pace: u64) -> Result<Box<dyn WriteFile>> {
+        let _ = pace;
+        self.create(path)
+    }
+
     /// Opens an existing file for appending at its end.
     ///
     /// ```

@@ -1,9 +1,9 @@
 //! The memory under a skiplist: chunks that are handed out from the front and freed all at once.
 //!
 //! Chunks grow with the arena, from 4 KiB to 2 MiB, so that an empty or tiny memtable costs next to
-//! nothing and a full one has few chunks. Chunks of 2 MiB are aligned to it and the kernel is asked
-//! to back them by huge pages: with small ones a search of a full memtable spends a quarter of its
-//! time, and a sequential insert half of it, on address translation and page faults.
+//! nothing and a full one has few chunks. Chunks of 2 MiB ([`chunk`]) are on huge pages: with small
+//! ones a search of a full memtable spends a quarter of its time, and a sequential insert half of
+//! it, on address translation and page faults.
 //! A request that is large beside the next chunk gets a
 //! chunk of its own, of exactly its size. Each chunk begins with its header; the headers form a
 //! list, which is all there is to free. Invariant: memory handed out is never moved, handed out
@@ -12,6 +12,7 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 
+use super::chunk;
 use crate::base::rank;
 use crate::base::sync::Mutex;
 use crate::base::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -23,7 +24,7 @@ const ALIGN: usize = align_of::<ChunkHeader>();
 const CHUNK_BYTES_MIN: usize = 4 * 1024;
 
 /// The size that chunks grow to: that of a huge page.
-const CHUNK_BYTES_MAX: usize = 2 * 1024 * 1024;
+const CHUNK_BYTES_MAX: usize = chunk::CHUNK_BYTES;
 
 /// What a chunk begins with. `used` counts from the chunk's start, this header included.
 struct ChunkHeader {
@@ -166,17 +167,14 @@ impl Arena {
     fn add_chunk(&self, chunks: &mut Chunks, bytes: usize) -> *mut ChunkHeader {
         assert!(bytes > size_of::<ChunkHeader>(), "a chunk begins with its header");
         let layout = chunk_layout(bytes);
-        // SAFETY: the layout is not empty: `bytes` includes a header.
-        let chunk = unsafe { alloc(layout) }.cast::<ChunkHeader>();
-        if chunk.is_null() {
-            handle_alloc_error(layout);
-        }
-        #[cfg(all(target_os = "linux", not(miri)))]
-        if bytes == CHUNK_BYTES_MAX {
-            // A hint: nothing depends on whether the kernel follows it.
-            // SAFETY: the whole range was just allocated.
-            unsafe { libc::madvise(chunk.cast(), bytes, libc::MADV_HUGEPAGE) };
-        }
+        let chunk = if bytes == CHUNK_BYTES_MAX {
+            chunk::take()
+        } else {
+            // SAFETY: the layout is not empty: `bytes` includes a header.
+            NonNull::new(unsafe { alloc(layout) })
+        };
+        let Some(chunk) = chunk else { handle_alloc_error(layout) };
+        let chunk = chunk.cast::<ChunkHeader>().as_ptr();
         assert!(chunk.is_aligned());
         let used = AtomicUsize::new(size_of::<ChunkHeader>());
         // SAFETY: fresh memory, aligned for a header and at least as large.
@@ -192,13 +190,17 @@ impl Drop for Arena {
         let mut chunk = self.chunks.lock().last;
         let mut freed = 0;
         while !chunk.is_null() {
-            // SAFETY: the list holds each chunk once, each allocated in `add_chunk` with the
-            // layout of its size, and nobody else can use the arena any more.
+            // SAFETY: the list holds each chunk once, each allocated in `add_chunk` by its size,
+            // and nobody else can use the arena any more.
             unsafe {
                 let bytes = (*chunk).bytes;
                 let previous = (*chunk).previous;
                 ptr::drop_in_place(chunk);
-                dealloc(chunk.cast(), chunk_layout(bytes));
+                if bytes == CHUNK_BYTES_MAX {
+                    chunk::give(NonNull::new_unchecked(chunk.cast()));
+                } else {
+                    dealloc(chunk.cast(), chunk_layout(bytes));
+                }
                 chunk = previous;
                 freed += bytes;
             }
@@ -208,8 +210,7 @@ impl Drop for Arena {
 }
 
 fn chunk_layout(bytes: usize) -> Layout {
-    let align = if bytes == CHUNK_BYTES_MAX { CHUNK_BYTES_MAX } else { ALIGN };
-    Layout::from_size_align(bytes, align).expect("no chunk is larger than the address space")
+    Layout::from_size_align(bytes, ALIGN).expect("no chunk is larger than the address space")
 }
 
 #[cfg(all(test, not(shuttle)))]

@@ -8,6 +8,7 @@
 //!
 //! An empty memtable takes about a kilobyte: a database may have thousands of trees.
 
+pub(crate) mod chunk;
 mod arena;
 mod node;
 mod ranges;

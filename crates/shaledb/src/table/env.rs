@@ -13,7 +13,7 @@ use crate::base::sync::Mutex;
 use crate::cache::{Cache, Memory};
 use crate::fs::Env;
 use crate::fs::meter::Meter;
-use crate::fs::os::{self, Process};
+use crate::fs::process::{self, Process};
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -95,7 +95,7 @@ impl TableEnv {
             meter,
             helpers: Helpers::default(),
             wake_helper: OnceLock::new(),
-            process: os::process(),
+            process: process::process(),
             files,
             indexes,
             files_open_max,

@@ -208,11 +208,18 @@ impl RecordReader {
     /// length and serial number alone, and that length.
     fn next_candidate(&mut self, offset: u64, search: Search) -> Result<Option<(u64, usize)>> {
         const HEAD: usize = RECORD_HEADER_BYTES + 8;
-        let bytes = self.bytes;
         let mut start = offset;
-        while start + HEAD as u64 <= bytes {
-            let window = self.peek_some(start, HEAD)?;
-            for (index, head) in window.windows(HEAD).enumerate() {
+        while start + HEAD as u64 <= self.bytes {
+            let there = self.peek_some(start, HEAD)?.len();
+            if there < HEAD {
+                break;
+            }
+            let bytes = self.bytes;
+            let window = &self.window[self.window.len() - there..];
+            // No record begins with zeros as far as into its length: they lie ahead of a writer.
+            let zeros = window.iter().take_while(|byte| **byte == 0).count();
+            let first = zeros.saturating_sub(HEAD - 1).min(window.len() - HEAD);
+            for (index, head) in window.windows(HEAD).enumerate().skip(first) {
                 let at = start + index as u64;
                 let length = u32_at(head, 4) as usize;
                 let serial = u64_at(head, 8);
@@ -278,8 +285,19 @@ impl RecordReader {
     }
 
     /// Makes the window start at `offset` and hold at least `want` bytes, of which its last `have`
-    /// are in it already.
+    /// are in it already; or fewer, if the writer has cut off the zeros ahead of it meanwhile.
     fn refill(&mut self, offset: u64, have: usize, want: usize) -> Result<()> {
+        let Err(error) = self.refill_known(offset, have, want) else { return Ok(()) };
+        let bytes = self.file.len()?;
+        if !error.is_corruption() || bytes >= self.bytes {
+            return Err(error);
+        }
+        self.bytes = bytes;
+        let left = bytes.saturating_sub(offset);
+        self.refill_known(offset, 0, (want as u64).min(left) as usize)
+    }
+
+    fn refill_known(&mut self, offset: u64, have: usize, want: usize) -> Result<()> {
         let left = self.bytes.saturating_sub(offset);
         let target = (want.max(CHUNK_BYTES) as u64).min(left) as usize;
         assert!(have <= want && want <= target, "the window grows to what is wanted");

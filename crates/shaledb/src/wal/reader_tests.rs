@@ -148,3 +148,50 @@ fn no_bytes_panic() {
         let _ = WalBatch::parse(&bytes);
     }
 }
+
+#[test]
+fn a_record_behind_zeros_is_found_wherever_it_lies() {
+    let fs = disk();
+    for gap in (0..40).chain([CHUNK_BYTES - 9, CHUNK_BYTES + 5, 2 * CHUNK_BYTES]) {
+        let mut wal = wal(&fs, 1);
+        append(&mut wal, 1, 1, 0);
+        let torn = wal.bytes() as usize;
+        // A record that is lost, as long as the gap is to be.
+        append_value(&mut wal, 2, &vec![7; gap + 30]);
+        let found = append_value(&mut wal, 3, b"found");
+        let mut content = fs.content(&path(1)).unwrap();
+        content[torn..found as usize].fill(0);
+        content.resize(content.len() + CHUNK_BYTES, 0);
+        set_content(&fs, &path(1), &content);
+        let mut reader = open(&fs);
+        assert_eq!(offsets(&mut reader).1, Some("the record's length is impossible"));
+        assert_eq!(reader.resync(search(2)).unwrap(), Resync::Found(found));
+        assert_eq!(offsets(&mut reader).0, [found]);
+        assert_eq!(reader.resync(search(2)).unwrap(), Resync::Nothing);
+    }
+}
+
+#[test]
+fn zeros_that_the_writer_cuts_off_meanwhile_are_not_missed() {
+    let fs = disk();
+    let mut wal = wal(&fs, 1);
+    for seq in 1..4 {
+        append(&mut wal, seq, 1, 0);
+    }
+    let content = fs.content(&path(1)).unwrap();
+    let longer = |by: usize| [&content[..], &vec![0; by]].concat();
+    // Cut at the look for the next record, and in the search behind what was read already.
+    for by in [7, 5_000, 3 * CHUNK_BYTES] {
+        set_content(&fs, &path(1), &longer(by));
+        let mut reader = open(&fs);
+        assert!(matches!(reader.next().unwrap(), Step::Record { .. }));
+        reader.window.clear();
+        set_content(&fs, &path(1), &content);
+        assert_eq!(offsets(&mut reader).0.len(), 2);
+        set_content(&fs, &path(1), &longer(by));
+        let mut reader = open(&fs);
+        assert_eq!(offsets(&mut reader).0.len(), 3);
+        set_content(&fs, &path(1), &content);
+        assert_eq!(reader.resync(search(4)).unwrap(), Resync::Nothing);
+    }
+}

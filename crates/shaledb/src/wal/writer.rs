@@ -10,7 +10,7 @@ use super::record::{FILE_HEADER_BYTES, Format, Framer, Seal, WAL, file_header};
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::fs::guard::{Gate, Guard};
-use crate::fs::{Fs, Syncer, WriteFile};
+use crate::fs::{Fs, Preparer, Syncer, WriteFile};
 use std::path::Path;
 
 /// The one appender of a log file.
@@ -19,6 +19,7 @@ pub struct LogWriter {
     id: u64,
     seal: Seal,
     bytes: u64,
+    preparer: Option<Arc<dyn Preparer>>,
     gate: Arc<Gate>,
     guard: Arc<Guard>,
 }
@@ -26,31 +27,38 @@ pub struct LogWriter {
 impl LogWriter {
     /// Creates the WAL with this number. Its name is durable on return, its header is not (a file
     /// without a header holds nothing); syncs a directory, so call it away from the write path.
-    pub fn create(fs: &dyn Fs, path: &Path, id: u64, guard: &Arc<Guard>) -> Result<LogWriter> {
-        LogWriter::make(fs, path, id, WAL, Arc::clone(guard))
+    /// `pace` is as of [`Fs::create_log`].
+    pub fn create(
+        fs: &dyn Fs,
+        path: &Path,
+        id: u64,
+        guard: &Arc<Guard>,
+        pace: u64,
+    ) -> Result<LogWriter> {
+        LogWriter::make(fs, fs.create_log(path, pace)?, id, WAL, Arc::clone(guard))
     }
 
     /// As [`LogWriter::create`], for any log file, with a guard of its own.
     pub fn create_as(fs: &dyn Fs, path: &Path, id: u64, format: Format) -> Result<LogWriter> {
-        LogWriter::make(fs, path, id, format, Arc::new(Guard::new(path)))
+        LogWriter::make(fs, fs.create(path)?, id, format, Arc::new(Guard::new(path)))
     }
 
     fn make(
         fs: &dyn Fs,
-        path: &Path,
+        mut file: Box<dyn WriteFile>,
         id: u64,
         format: Format,
         guard: Arc<Guard>,
     ) -> Result<LogWriter> {
         let seal = Seal::new(format, id);
-        let mut file = fs.create(path)?;
         file.append(&file_header(format, seal))?;
-        if let Some(dir) = path.parent() {
+        if let Some(dir) = file.path().parent() {
             fs.sync_dir(dir)?;
         }
         let bytes = FILE_HEADER_BYTES as u64;
         assert_eq!(file.len(), bytes, "a new file has its header only");
-        Ok(LogWriter { file, id, seal, bytes, gate: Arc::default(), guard })
+        let preparer = file.preparer();
+        Ok(LogWriter { file, id, seal, bytes, preparer, gate: Arc::default(), guard })
     }
 
     /// Frames records for the next [`LogWriter::append`]; no longer valid after it.
@@ -99,9 +107,20 @@ impl LogWriter {
         Ok(LogSyncer { inner: self.file.syncer()?, gate, guard })
     }
 
-    /// Starts writing to the device without waiting.
-    pub fn flush_hint(&mut self) {
-        self.file.flush_hint();
+    /// Who works ahead of appends, if anyone can.
+    pub fn preparer(&self) -> Option<Arc<dyn Preparer>> {
+        self.preparer.clone()
+    }
+
+    /// How many bytes were appended from one sync to the next of late.
+    pub fn pace(&self) -> u64 {
+        self.file.pace()
+    }
+
+    /// Whether there is something for the preparer that no earlier call has told of.
+    #[inline]
+    pub fn takes_wish(&self) -> bool {
+        self.preparer.as_ref().is_some_and(|preparer| preparer.takes_wish())
     }
 
     /// Answers [`Error::Poisoned`] if the writer is.

@@ -12,7 +12,7 @@ mod disk;
 mod program;
 
 use disk::{Event, Fate, Recorder, events};
-use program::{Report, State, Step, perform, program};
+use program::{LONG_LOG, Report, State, Step, perform, program};
 use shaledb::{Config, Db, TreeConfig};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,13 @@ fn exhaustive() -> bool {
 fn child() {
     let (Some(root), Ok(seed)) = (std::env::var_os(CHILD), std::env::var(SEED)) else { return };
     let root = PathBuf::from(root);
+    let seed = seed.parse().unwrap();
+    let mut config = config();
+    if seed == LONG_LOG {
+        (config.memory_bytes, config.memtable_bytes) = (64 << 20, 16 << 20);
+    }
     let mut report = Report::new(&root.join("ACKS"));
-    perform(&root, &config(), &program(seed.parse().unwrap()), &mut report);
+    perform(&root, &config, &program(seed), &mut report);
 }
 
 /// What a child has done.
@@ -218,6 +223,21 @@ fn a_power_loss_at_any_moment_loses_nothing_that_was_durable() {
     println!("{tally:?}");
     assert!(tally.disks > 100 && tally.shortened > 10, "{tally:?}");
     assert!(tally.checkpoints > 0 && tally.prepared > 0, "{tally:?}");
+}
+
+/// A log that is written through memory mapped ahead is as good as one that is written by calls.
+#[test]
+fn a_power_loss_leaves_of_a_mapped_log_what_was_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let recorded = record(dir.path(), LONG_LOG, None);
+    let lengthened = |event: &&Event| matches!(event, Event::Cut { length, .. } if *length > 0 && length % 65_536 == 0);
+    let ahead = recorded.events.iter().filter(lengthened).count();
+    assert!(ahead > 10, "{ahead} pieces of the log were mapped ahead");
+    let mut tally = Tally::default();
+    examine(&recorded, 60, &mut tally).unwrap();
+    assert!(tally.disks > 60 && tally.shortened > 20, "{tally:?}");
+    let recorded = record(dir.path(), LONG_LOG, Some("wal"));
+    examine(&recorded, 200, &mut tally).expect_err("syncs of the log were left out");
 }
 
 /// Each kind of sync is needed: without it some power loss is found that loses something.

@@ -138,8 +138,14 @@ impl State {
     }
 }
 
+/// The seed of the program with a long log.
+pub const LONG_LOG: u64 = 1_000;
+
 /// The program of a seed.
 pub fn program(seed: u64) -> Vec<Step> {
+    if seed == LONG_LOG {
+        return long_log();
+    }
     let mut chance = Chance(seed);
     let mut steps = vec![Step::CreateTree("a".into()), Step::CreateTree("b".into())];
     let mut prepared: Vec<Vec<u8>> = Vec::new();
@@ -183,6 +189,21 @@ pub fn program(seed: u64) -> Vec<Step> {
             }
         };
         steps.push(step);
+    }
+    steps
+}
+
+/// A program that writes much from one sync to the next.
+fn long_log() -> Vec<Step> {
+    let mut chance = Chance(LONG_LOG);
+    let mut steps = vec![Step::CreateTree("a".into())];
+    for number in 0..200u32 {
+        let write = |_| {
+            let at = chance.below(300);
+            Write::Put("a".into(), key(at), value(number, 3_000 + number as usize))
+        };
+        let writes = (0..12).map(write).collect();
+        steps.push(Step::Batch(writes, matches!(number, 80 | 150 | 190)));
     }
     steps
 }

@@ -11,6 +11,8 @@
      U path / D path / M path            a file was removed, a directory was, or was made
      A length                            bytes for POWER_ROOT/ACKS, which is no file: what the process says
      ! what                              something that is not recorded was done to these files
+   What is written through a shared mapping is found by comparing, before each other record: it is there
+   in time for what it precedes.
    With POWER_SKIP=word the syncs of files whose name has the word in it (of directories: `/`) are left
    out, and the process is told that all is well. */
 #define _GNU_SOURCE
@@ -59,6 +61,46 @@ static void line(const char *format, ...) {
   raw(text, (size_t)length + 1);
 }
 
+/* Shared mappings for writing, and what was last recorded of them. */
+enum { MAPPINGS = 64, SECTOR = 512 };
+static struct mapping {
+  char *at, *seen;
+  size_t length;
+  int fd;
+  off64_t offset;
+} mappings[MAPPINGS];
+
+/* Records what has been written through one: of each sector from the first byte that differs to the
+   last, since what was durable in it before stays so. Under the lock. */
+static void look_at(struct mapping *one) {
+  char now[SECTOR];
+  for (size_t place = 0; place < one->length; place += SECTOR) {
+    size_t end = one->length - place < SECTOR ? one->length - place : SECTOR, start = 0;
+    char *seen = one->seen + place;
+    if (memcmp(one->at + place, seen, end) == 0) continue;
+    memcpy(now, one->at + place, end);
+    while (start < end && now[start] == seen[start]) start++;
+    while (end > start && now[end - 1] == seen[end - 1]) end--;
+    memcpy(seen + start, now + start, end - start);
+    line("W %d %lld %zu", one->fd, (long long)(one->offset + (off64_t)(place + start)), end - start);
+    raw(now + start, end - start);
+  }
+}
+
+static void look_at_mappings(void) {
+  int error = errno;
+  for (int index = 0; index < MAPPINGS; index++) {
+    if (mappings[index].at != NULL) look_at(&mappings[index]);
+  }
+  errno = error;
+}
+
+/* Begins what will record something. */
+static void enter(void) {
+  pthread_mutex_lock(&lock);
+  if (out >= 0) look_at_mappings();
+}
+
 __attribute__((constructor)) static void start(void) {
   const char *log = getenv("POWER_LOG");
   root = getenv("POWER_ROOT");
@@ -100,7 +142,7 @@ static int opened(int dir, const char *path, int flags, mode_t mode) {
     }
     return fd;
   }
-  pthread_mutex_lock(&lock);
+  enter();
   struct stat before, after;
   int existed = stat(path, &before) == 0;
   int fd = (int)syscall(SYS_openat, dir, path, flags, mode);
@@ -150,7 +192,7 @@ int creat(const char *path, mode_t mode) {
 }
 
 int close(int fd) {
-  pthread_mutex_lock(&lock);
+  enter();
   if (out >= 0 && fd >= 0 && fd < FDS) {
     if (kinds[fd] == OURS) line("X %d", fd);
     kinds[fd] = UNKNOWN;
@@ -161,7 +203,7 @@ int close(int fd) {
 }
 
 static ssize_t wrote(int fd, const void *data, size_t length, off64_t offset, int placed) {
-  pthread_mutex_lock(&lock);
+  enter();
   int what = kind(fd);
   ssize_t done;
   if (what == ACKS) {
@@ -200,7 +242,7 @@ ssize_t pwrite64(int fd, const void *data, size_t length, off64_t offset) {
 }
 
 static int cut(int fd, off64_t length) {
-  pthread_mutex_lock(&lock);
+  enter();
   int result = (int)syscall(SYS_ftruncate, fd, length);
   if (result == 0 && kind(fd) == OURS) line("T %d %lld", fd, (long long)length);
   pthread_mutex_unlock(&lock);
@@ -211,13 +253,13 @@ int ftruncate64(int fd, off64_t length) { return cut(fd, length); }
 
 /* Others go on while a sync is under way: what they write then it need not cover. */
 static int synced(int fd, long call) {
-  pthread_mutex_lock(&lock);
+  enter();
   int ours = kind(fd) == OURS, left_out = ours && skipped[fd];
   if (ours && !left_out) line("B %d", fd);
   pthread_mutex_unlock(&lock);
   if (left_out) return 0;
   int result = (int)syscall(call, fd);
-  pthread_mutex_lock(&lock);
+  enter();
   if (ours && result == 0) line("E %d", fd);
   pthread_mutex_unlock(&lock);
   return result;
@@ -231,7 +273,7 @@ int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags) {
 
 static int moved(const char *what, long call, int from_dir, const char *from, int to_dir,
                  const char *to, int flags) {
-  pthread_mutex_lock(&lock);
+  enter();
   int result = (int)syscall(call, from_dir, from, to_dir, to, flags);
   if (result == 0 && (is_ours(from) || is_ours(to))) {
     if (is_ours(from) && is_ours(to)) {
@@ -258,7 +300,7 @@ int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags
 }
 
 static int unlinked(int dir, const char *path, int flags) {
-  pthread_mutex_lock(&lock);
+  enter();
   int result = (int)syscall(SYS_unlinkat, dir, path, flags);
   if (result == 0 && is_ours(path)) line("%s %s", (flags & AT_REMOVEDIR) != 0 ? "D" : "U", path);
   pthread_mutex_unlock(&lock);
@@ -269,7 +311,7 @@ int unlinkat(int dir, const char *path, int flags) { return unlinked(dir, path, 
 int rmdir(const char *path) { return unlinked(AT_FDCWD, path, AT_REMOVEDIR); }
 
 static int made(int dir, const char *path, mode_t mode) {
-  pthread_mutex_lock(&lock);
+  enter();
   int result = (int)syscall(SYS_mkdirat, dir, path, mode);
   if (result == 0 && is_ours(path)) line("M %s", path);
   pthread_mutex_unlock(&lock);
@@ -280,7 +322,7 @@ int mkdirat(int dir, const char *path, mode_t mode) { return made(dir, path, mod
 
 /* What is not understood must not pass unseen: the test fails if one of these is met. */
 static void refuse(int fd, const char *what) {
-  pthread_mutex_lock(&lock);
+  enter();
   if (kind(fd) == OURS) line("! %s", what);
   pthread_mutex_unlock(&lock);
 }
@@ -296,13 +338,23 @@ ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int
   refuse(fd, "pwritev2");
   return NEXT(pwritev2)(fd, parts, count, offset, flags);
 }
+static int allocated(int fd, int mode, off64_t offset, off64_t length) {
+  if (mode != 0) refuse(fd, "fallocate that does not only lengthen");
+  enter();
+  struct stat before;
+  int ours = kind(fd) == OURS && fstat(fd, &before) == 0;
+  int result = (int)syscall(SYS_fallocate, fd, mode, offset, length);
+  if (ours && result == 0 && offset + length > before.st_size) {
+    line("T %d %lld", fd, (long long)(offset + length));
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
 int fallocate(int fd, int mode, off_t offset, off_t length) {
-  refuse(fd, "fallocate");
-  return NEXT(fallocate)(fd, mode, offset, length);
+  return allocated(fd, mode, offset, length);
 }
 int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
-  refuse(fd, "fallocate");
-  return NEXT(fallocate64)(fd, mode, offset, length);
+  return allocated(fd, mode, offset, length);
 }
 int posix_fallocate(int fd, off_t offset, off_t length) {
   refuse(fd, "posix_fallocate");
@@ -316,9 +368,45 @@ ssize_t copy_file_range(int in, off64_t *from, int to, off64_t *at, size_t lengt
   refuse(to, "copy_file_range");
   return NEXT(copy_file_range)(in, from, to, at, length, flags);
 }
-void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset) {
-  if (fd >= 0 && (flags & MAP_SHARED) != 0 && (protection & PROT_WRITE) != 0 && out >= 0) {
-    refuse(fd, "a shared mapping for writing");
+static void *mapped(void *at, size_t length, int protection, int flags, int fd, off64_t offset) {
+  int shared = fd >= 0 && (flags & MAP_SHARED) != 0 && (protection & PROT_WRITE) != 0 && out >= 0;
+  if (!shared) return (void *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
+  enter();
+  char *place = (char *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
+  int error = errno;
+  if (place != MAP_FAILED && kind(fd) == OURS) {
+    int index = 0;
+    while (index < MAPPINGS && mappings[index].at != NULL) index++;
+    char *seen = malloc(length);
+    if (index == MAPPINGS || seen == NULL) abort();
+    memcpy(seen, place, length);
+    mappings[index] = (struct mapping){place, seen, length, fd, offset};
   }
-  return (void *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
+  pthread_mutex_unlock(&lock);
+  errno = error;
+  return place;
+}
+void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset) {
+  return mapped(at, length, protection, flags, fd, offset);
+}
+void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t offset) {
+  return mapped(at, length, protection, flags, fd, offset);
+}
+int munmap(void *at, size_t length) {
+  int found = 0;
+  if (out >= 0) {
+    pthread_mutex_lock(&lock);
+    for (int index = 0; index < MAPPINGS; index++) {
+      struct mapping *one = &mappings[index];
+      if (one->at == NULL || one->at != at) continue;
+      look_at(one);
+      found = 1;
+      free(one->seen);
+      one->at = NULL;
+    }
+    int result = found ? (int)syscall(SYS_munmap, at, length) : 0;
+    pthread_mutex_unlock(&lock);
+    if (found) return result;
+  }
+  return (int)syscall(SYS_munmap, at, length);
 }

@@ -203,13 +203,14 @@ impl Core {
         merge.finish()
     }
 
-    /// A yield point: runs a flush that waits for a thread, if there is one, so that no writer
-    /// waits for the end of a merge. Answers with the CPU time that it took, in nanoseconds.
+    /// A yield point: runs a flush that waits for a thread, or makes the next log file, if that is
+    /// wanted, so that no writer waits for the end of a merge. Answers with the CPU time that it
+    /// took, in nanoseconds.
     fn yield_to_flush(&self) -> u64 {
-        let Some(trees) = self.waiting_flush() else { return 0 };
+        let Some(job) = self.urgent_job() else { return 0 };
         let before = self.env.clock.thread_cpu_nanos();
         // A failure is noted with the scheduler, which tries again; it is none of the merge's.
-        let _ = self.run_flush_job(&trees);
+        let _ = self.run_job(job);
         self.env.clock.thread_cpu_nanos() - before
     }
 

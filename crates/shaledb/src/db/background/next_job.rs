@@ -79,17 +79,22 @@ impl Core {
         self.settings.background_threads
     }
 
-    /// The flush that waits for a thread, marked as running, for the yield points of a merge.
-    pub fn waiting_flush(&self) -> Option<Vec<Arc<TreeCore>>> {
+    /// What a writer may have to wait for, marked as running, for the yield points of a merge: a
+    /// flush that waits for a thread, or the next log file.
+    pub fn urgent_job(&self) -> Option<Job> {
         let mut state = self.sched.lock();
-        if state.flush.is_empty()
+        if (state.flush.is_empty() && !state.spare_log_wanted)
             || state.closing
-            || self.env.clock.now_nanos() < state.flush_failure.again
             || self.is_poisoned()
         {
             return None;
         }
-        self.next_flush(&mut state)
+        if self.env.clock.now_nanos() >= state.flush_failure.again
+            && let Some(trees) = self.next_flush(&mut state)
+        {
+            return Some(Job::Flush(trees));
+        }
+        std::mem::take(&mut state.spare_log_wanted).then_some(Job::SpareLog)
     }
 
     /// One tree that has much in sealed memtables, or some that have little.

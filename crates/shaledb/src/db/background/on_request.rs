@@ -141,5 +141,6 @@ impl Core {
         self.sched.lock().closing = true;
         self.sched.cancel.store(true, Ordering::Relaxed);
         self.sched.wake_all();
+        self.log_keeper.end();
     }
 }

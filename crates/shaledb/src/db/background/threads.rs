@@ -1,10 +1,11 @@
-//! The only file that spawns threads: workers that run background jobs, and a timer for logs that
-//! are synced every so often.
+//! The only file that spawns threads: workers that run background jobs, one that works ahead of the
+//! log's writers, and a timer for logs that are synced every so often.
 
 use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::db::core::Core;
+use crate::memtable::chunk;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -41,6 +42,8 @@ impl Threads {
             let core = core.clone();
             threads.spawn(format!("shale-work-{index}"), move || work(&core))?;
         }
+        let kept = core.clone();
+        threads.spawn("shale-ahead".to_owned(), move || work_ahead(&kept))?;
         if let SyncPolicy::EveryMillis(millis) = core.settings.sync {
             let core = core.clone();
             let every = Duration::from_millis(millis.into());
@@ -114,6 +117,19 @@ fn help_readers(core: &Core) -> bool {
     while help() && core.env.clock.now_nanos() < until && !core.sched.lock().has_work() {}
     work.leave();
     true
+}
+
+/// Works ahead of writers: pages of the log, memory for memtables. A thread of its own, which
+/// sleeps nearly always, so that no merge keeps a writer waiting.
+fn work_ahead(core: &Core) {
+    while let Some(logs) = core.log_keeper.wait() {
+        chunk::refill();
+        for log in logs {
+            if !log.prepare() {
+                core.log_keeper.forget(&log);
+            }
+        }
+    }
 }
 
 fn sync_every(core: &Core, every: Duration) {

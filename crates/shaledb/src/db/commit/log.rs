@@ -6,6 +6,7 @@ use crate::base::stats::{Counter, Timed};
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering;
 use crate::db::core::{Core, FlushedOf, Leader, LiveWal, TreeCore};
+use crate::memtable::chunk;
 use crate::table::format::FileKind;
 use crate::table::meta::FileId;
 use crate::wal::{LogWriter, payload};
@@ -48,6 +49,9 @@ impl Core {
         match wal.append(records) {
             Ok(()) => {
                 leader.dirty = true;
+                if wal.takes_wish() | chunk::takes_wish() {
+                    self.log_keeper.call();
+                }
                 self.recorder.add(Counter::WalBytes, records.len() as u64);
                 Ok(())
             }
@@ -152,13 +156,27 @@ impl Core {
             }
             wals.push(LiveWal { id: wal.id(), last_seq: None, bytes: 0 });
         }
-        leader.wal = Some(wal);
-        leader.dirty = false;
+        self.begin_log(leader, wal);
         if let Some(oldest) = self.oldest_log_to_free()
             && let Err(error) = self.prepare_again(leader, oldest)
         {
             tracing::warn!(%error, "old logs are kept for a prepared transaction");
         }
+    }
+
+    /// Goes on in this log file.
+    pub fn begin_log(&self, leader: &mut Leader, wal: LogWriter) {
+        if !self.stepped {
+            self.log_keeper.keep(wal.preparer());
+        }
+        let old = leader.wal.replace(wal);
+        if let Some(old) = &old {
+            self.log_keeper.note_pace(old.pace());
+        }
+        leader.dirty = false;
+        // What is left to be done for the old one is not this thread's to do.
+        drop(old);
+        self.log_keeper.call();
     }
 
     /// A new log file: the one made in advance, if it is there.
@@ -173,8 +191,8 @@ impl Core {
     }
 
     fn create_log(&self) -> Result<LogWriter> {
-        let id = self.new_file();
-        LogWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id, &self.guard)
+        let (id, pace) = (self.new_file(), self.log_keeper.pace());
+        LogWriter::create(&*self.env.fs, &self.path(FileKind::Wal, id), id, &self.guard, pace)
     }
 
     /// Makes the next log file in advance: that syncs the directory, which no writer should wait
@@ -184,6 +202,12 @@ impl Core {
             return Ok(());
         }
         let log = self.create_log()?;
+        if let Some(preparer) = log.preparer()
+            && !self.stepped
+        {
+            // The first append finds its pages mapped.
+            preparer.prepare();
+        }
         let old = self.spare_log.lock().replace(log);
         if let Some(old) = old {
             self.env.fs.remove(old.path())?;

@@ -4,6 +4,7 @@
 
 use super::followed_view::FollowedView;
 use super::leader::{Leader, LiveWal};
+use super::log_keeper::LogKeeper;
 use super::open_snapshots::Snapshots;
 use super::prepared::PreparedCore;
 use super::readers::Readers;
@@ -59,6 +60,8 @@ pub(crate) struct Core {
     pub wals: Mutex<Vec<LiveWal>, { rank::LOG_FILES }>,
     /// The next log file, made in advance.
     pub spare_log: Mutex<Option<LogWriter>, { rank::SPARE_LOG }>,
+    /// Who works ahead of the writers of logs.
+    pub log_keeper: LogKeeper,
     /// Every operation up to this one is in tables, says the manifest.
     pub flushed_to: AtomicU64,
     /// The first log file that a recovery needs, says the manifest.
@@ -128,6 +131,7 @@ impl Core {
             next_tree: AtomicU64::new(recovered.next_tree.max(1).into()),
             wals: Mutex::new(Vec::new()),
             spare_log: Mutex::new(None),
+            log_keeper: LogKeeper::default(),
             flushed_to: AtomicU64::new(recovered.log.seq),
             log_file: AtomicU64::new(recovered.log.file),
             sched: Scheduler::new(),

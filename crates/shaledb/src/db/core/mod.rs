@@ -9,6 +9,7 @@ mod open_snapshots;
 mod merge_job;
 mod scheduler;
 mod write_price;
+mod log_keeper;
 mod readers;
 mod prepared;
 mod followed_view;

@@ -212,7 +212,7 @@ fn replay_log(core: &Core, recovered: &Recovered, files: &Files) -> Result<Repla
 fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) -> Result<()> {
     let fs = &*core.env.fs;
     let id = core.new_file();
-    let wal = LogWriter::create(fs, &core.path(FileKind::Wal, id), id, &core.guard)?;
+    let wal = LogWriter::create(fs, &core.path(FileKind::Wal, id), id, &core.guard, 0)?;
     let wals = log_files(core, recovered.log.file, files);
     assert!(wals.iter().all(|(old, _)| *old < id), "numbers of files never go back");
     let kept = wals.iter().map(|(id, _)| *id).filter(|id| *id <= end.end_file);
@@ -223,7 +223,7 @@ fn finish(core: &Core, recovered: &Recovered, files: &Files, end: &ReplayEnd) ->
     // Listed anew, without what the cut has removed.
     remove_orphans(core, &kept, &list_files(fs, &core.dir)?)?;
 
-    core.leader.lock().wal = Some(wal);
+    core.begin_log(&mut core.leader.lock(), wal);
     for kept in kept {
         let bytes = files.get(&(FileKind::Wal, kept)).copied().unwrap_or(0);
         let last_seq = (kept != id).then_some(end.last_seq);

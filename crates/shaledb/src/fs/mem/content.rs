@@ -24,6 +24,8 @@ pub(super) struct Content {
     pub(super) failures: u64,
     /// How many live names there are.
     pub(super) names: u32,
+    /// Whether it is a log, which may be longer than what was appended.
+    pub(super) is_log: bool,
 }
 
 impl Content {

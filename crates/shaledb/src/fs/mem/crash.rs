@@ -12,6 +12,9 @@ use std::path::PathBuf;
 /// The unit in which a torn write is kept or lost.
 const SECTOR_BYTES: usize = 512;
 
+/// How many zeros may follow a log at most.
+const AHEAD_BYTES: u64 = 3 * SECTOR_BYTES as u64;
+
 /// What a crash makes of bytes and names that were not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashMode {
@@ -52,8 +55,17 @@ impl Content {
         }
     }
 
-    /// The content after a crash.
+    /// The content after a crash; of a log often with zeros that its writer had ahead.
     fn crash(&self, random: &mut Random, mode: CrashMode) -> Arc<Vec<u8>> {
+        let mut content = self.crash_appended(random, mode);
+        if self.is_log && random.below(2) == 0 {
+            let length = content.len() + random.below(AHEAD_BYTES) as usize;
+            Arc::make_mut(&mut content).resize(length, 0);
+        }
+        content
+    }
+
+    fn crash_appended(&self, random: &mut Random, mode: CrashMode) -> Arc<Vec<u8>> {
         if mode == CrashMode::Kept || (self.synced == self.live.len() && self.cut.is_empty()) {
             return self.live.clone();
         }

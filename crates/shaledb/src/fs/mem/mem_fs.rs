@@ -229,6 +229,14 @@ impl Fs for MemFs {
         Ok(Box::new(MemWriteFile { fs, node, path, bytes: 0, reported }))
     }
 
+    fn create_log(&self, path: &Path, _: u64) -> Result<Box<dyn WriteFile>> {
+        let file = self.create(path)?;
+        if let Ok(node) = self.inner.lock().disk.file("create", path) {
+            node.data.lock().is_log = true;
+        }
+        Ok(file)
+    }
+
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let mut inner = self.inner.lock();
         inner.enter(Call::Open, path, 1, &[])?;

@@ -1,0 +1,193 @@
+use super::*;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+
+fn file(dir: &Path, read: bool) -> (PathBuf, LogFile) {
+    let path = dir.join("log");
+    let mut options = OpenOptions::new();
+    let file = options.read(read).write(true).create(true).truncate(true).open(&path).unwrap();
+    let log = LogFile::new(&path, file, 0);
+    (path, log)
+}
+
+/// Bytes that differ from place to place, in pieces of all sizes.
+fn pieces(count: usize) -> impl Iterator<Item = Vec<u8>> {
+    let mut at = 0u64;
+    (0..count).map(move |index| {
+        let length = match index % 50 {
+            7 => 9_000,
+            13 => 0,
+            other => 1 + other * 17,
+        };
+        let length = if index % 4_000 == 3_999 { 3 << 20 } else { length };
+        at += 1;
+        let pattern: Vec<u8> = (0..251).map(|byte| (at * 31 + byte * 7) as u8).collect();
+        pattern.iter().copied().cycle().take(length).collect()
+    })
+}
+
+/// Appends them, and has windows prepared if `prepare` says so of the piece of this number. Answers
+/// with what the file must be, and how many pieces began in a window.
+fn append(log: &mut LogFile, count: usize, prepare: impl Fn(usize) -> bool) -> (Vec<u8>, usize) {
+    let (mut expected, mut copied) = (Vec::new(), 0);
+    for (index, piece) in pieces(count).enumerate() {
+        copied += usize::from(log.window.is_some());
+        log.append(&piece).unwrap();
+        expected.extend_from_slice(&piece);
+        assert_eq!(log.len(), expected.len() as u64);
+        if prepare(index) && log.shared.takes_wish() {
+            assert!(log.shared.prepare());
+        }
+    }
+    (expected, copied)
+}
+
+/// What the file has, as another process sees it, must begin with `expected` and go on with zeros.
+fn check(path: &Path, expected: &[u8]) {
+    let found = std::fs::read(path).unwrap();
+    assert!(found.len() >= expected.len(), "{} of {} bytes", found.len(), expected.len());
+    assert!(found[..expected.len()] == *expected, "a byte differs");
+    assert!(found[expected.len()..].iter().all(|byte| *byte == 0), "zeros follow");
+}
+
+/// Of the folders that tests may use, one on a file system that has windows.
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, log) = file(dir.path(), true);
+    assert!(is_supported(&log.shared.file), "tests run on one of the usual file systems");
+    dir
+}
+
+#[test]
+fn appends_go_through_windows_and_read_as_appended() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    let (expected, copied) = append(&mut log, 12_000, |_| true);
+    assert!(copied > 4_000, "only {copied} pieces were copied");
+    check(&path, &expected);
+    let preparer = log.preparer().unwrap();
+    log.sync().unwrap();
+    drop(log);
+    assert!(preparer.takes_wish() && !preparer.prepare(), "its writer has gone");
+    drop(preparer);
+    assert_eq!(std::fs::read(&path).unwrap().len(), expected.len(), "the file was cut");
+    check(&path, &expected);
+}
+
+#[test]
+fn appends_do_without_windows_that_come_late_or_never() {
+    let dir = folder();
+    for (late, some) in [(usize::MAX, false), (2_003, false), (13, true)] {
+        let (path, mut log) = file(dir.path(), true);
+        let (expected, copied) = append(&mut log, 6_000, |index| index % late == late - 1);
+        assert_eq!(copied > 0, some, "every {late}: {copied} copied");
+        check(&path, &expected);
+        drop(log);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), expected.len() as u64);
+    }
+}
+
+#[test]
+fn a_file_without_windows_is_appended_to_by_calls() {
+    let dir = folder();
+    // It cannot be mapped, since it cannot be read.
+    let (path, mut log) = file(dir.path(), false);
+    let (expected, copied) = append(&mut log, 6_000, |_| true);
+    assert_eq!(copied, 0);
+    assert!(log.shared.state.lock().refused);
+    drop(log);
+    assert_eq!(std::fs::read(&path).unwrap(), expected);
+}
+
+#[test]
+fn a_log_that_is_synced_often_has_no_windows() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    let mut expected = Vec::new();
+    for piece in pieces(700) {
+        if piece.len() < 10_000 {
+            log.append(&piece).unwrap();
+            expected.extend_from_slice(&piece);
+            log.syncer().unwrap().sync().unwrap();
+        }
+        assert!(!log.shared.takes_wish());
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), expected, "not a byte longer");
+}
+
+#[test]
+fn windows_are_short_beside_what_is_written_from_sync_to_sync() {
+    let mut pace = Pace::default();
+    assert_eq!(pace.window(1 << 16, 0), None, "too early to tell");
+    assert_eq!(pace.window(1 << 20, 0), Some(64 << 10));
+    assert_eq!(pace.window((8 << 20) + 1, 0), Some(512 << 10));
+    assert_eq!(pace.window(1 << 30, 0), Some(2 << 20), "no more is needed ahead");
+    assert_eq!(pace.window((1 << 30) + 1, 1), Some(2 << 20), "as much as before the sync");
+    assert_eq!(pace.window((1 << 30) + (5 << 20), 3), Some(128 << 10), "two and a half each");
+    assert_eq!(pace.window((1 << 30) + (6 << 20), 13), None, "a hundred thousand each");
+    assert_eq!(pace.window((1 << 30) + (7 << 20), 13), Some(64 << 10), "no sync for a while");
+}
+
+#[test]
+fn a_cut_takes_back_what_is_in_a_window() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    let (mut expected, _) = append(&mut log, 4_900, |_| true);
+    assert!(log.window.is_some());
+    let cut = expected.len() - 100_000;
+    log.truncate(cut as u64).unwrap();
+    expected.truncate(cut);
+    assert_eq!(std::fs::read(&path).unwrap(), expected, "the file is cut at once");
+    // What was mapped for the longer file is not used, nor what comes of an old wish.
+    log.shared.prepare();
+    for piece in pieces(2_900) {
+        log.append(&piece).unwrap();
+        expected.extend_from_slice(&piece);
+        if log.shared.takes_wish() {
+            log.shared.prepare();
+        }
+    }
+    assert!(log.window.is_some());
+    check(&path, &expected);
+}
+
+#[test]
+fn another_thread_prepares_while_appends_go_on() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    let preparer = log.preparer().unwrap();
+    let thread = std::thread::spawn(move || while preparer.prepare() {});
+    let (expected, _) = append(&mut log, 12_000, |_| false);
+    check(&path, &expected);
+    drop(log);
+    thread.join().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), expected);
+}
+
+#[test]
+fn a_file_cut_by_someone_else_is_never_made_shorter_than_appended() {
+    let dir = folder();
+    let (path, log) = file(dir.path(), true);
+    let preparer = log.preparer().unwrap();
+    std::fs::write(&path, b"of a later owner").unwrap();
+    drop((log, preparer));
+    assert_eq!(std::fs::read(&path).unwrap(), b"of a later owner", "nothing was made longer");
+}
+
+#[test]
+fn a_log_that_follows_a_fast_one_has_a_window_from_its_start() {
+    let dir = folder();
+    let (path, before) = file(dir.path(), true);
+    assert_eq!(before.pace(), 0);
+    let options = || OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let mut log = LogFile::new(&path, options(), 40 << 20);
+    assert!(log.shared.takes_wish() && log.shared.prepare());
+    let (expected, copied) = append(&mut log, 3_000, |_| true);
+    assert_eq!((copied, log.pace()), (2_999, 40 << 20), "all but the first found a window");
+    assert_eq!(log.window.as_ref().unwrap().pages.len() as u64, WINDOW_BYTES_MAX);
+    check(&path, &expected);
+    // Nobody has prepared this one: it is as any other.
+    let mut log = LogFile::new(&path, options(), 40 << 20);
+    log.append(b"other").unwrap();
+    assert!(log.window.is_none());
+}
