@@ -9,6 +9,8 @@
 //!    across files. (A torn tail in one file followed by a file that goes on with exactly the next
 //!    number is what an earlier recovery leaves; nothing is missing. Nor is anything missing if
 //!    all numbers of a gap are covered by tables.)
+//!    Zeros up to the end of a file, which a process that was killed leaves behind its last record,
+//!    are the end of that file.
 //! 2. Where that ends, at sequence number L, the rest of all files is only searched for sound
 //!    records, for what they say was durable: D is the largest such number of all sound records
 //!    and of the manifest.
@@ -84,6 +86,7 @@ pub fn replay(
         end_min: start.end,
         end: ReplayEnd { last_seq: start.flushed_to, ..ReplayEnd::default() },
         stop: None,
+        zeros: None,
     };
     for (id, path) in wals {
         replayer.file(RecordReader::open(fs, path, *id, WAL)?, *id, sink)?;
@@ -104,6 +107,9 @@ struct Replayer {
     end_min: Option<(u64, u64)>,
     end: ReplayEnd,
     stop: Option<Stop>,
+    /// The first file since the log was last known to go on that ends in zeros: a stop if it turns
+    /// out that something is missing.
+    zeros: Option<Stop>,
 }
 
 impl Replayer {
@@ -145,6 +151,12 @@ impl Replayer {
                 Step::End { offset, torn } => (offset, torn),
             };
             let Some(what) = torn else { break };
+            if offset > 0 && reader.is_zeros_from(offset)? {
+                self.end.clean = false;
+                let what = "zeros follow".to_owned();
+                self.zeros.get_or_insert_with(|| Stop { id, path: path.clone(), offset, what });
+                break;
+            }
             first = false;
             self.stop_at(&path, offset, what.to_owned());
             if !self.search(&mut reader)? {
@@ -174,6 +186,7 @@ impl Replayer {
         {
             self.end.skipped.get_or_insert((stop.id, stop.offset));
         }
+        self.zeros = None;
         self.expected = Some(next);
         self.searched = 0;
         self.end.last_seq = self.end.last_seq.max(next - 1);
@@ -189,9 +202,12 @@ impl Replayer {
     }
 
     fn stop_at_gap(&mut self, path: &Path, offset: u64, batch: &WalBatch<'_>) {
+        let name = |zeros: &Stop| format!(", with zeros behind it in {}", zeros.path.display());
         let what = format!(
-            "the record starts at sequence number {}, the log before it ends at {}",
-            batch.first_seq, self.end.last_seq
+            "the record starts at sequence number {}, the log before it ends at {}{}",
+            batch.first_seq,
+            self.end.last_seq,
+            self.zeros.as_ref().map(name).unwrap_or_default()
         );
         self.stop_at(path, offset, what);
     }
@@ -218,7 +234,7 @@ impl Replayer {
 
     /// The error for a log that ends too early, where it ended.
     fn corruption(&self, path: &Path, note: &str) -> Error {
-        match &self.stop {
+        match self.stop.as_ref().or(self.zeros.as_ref()) {
             Some(stop) => Error::corruption(&stop.path, stop.offset, stop.what.clone() + note),
             None => Error::corruption(path, self.end.end_offset, "the log ends".to_owned() + note),
         }
