@@ -11,6 +11,7 @@ mod peers;
 mod step;
 mod table;
 mod compare;
+mod roofline;
 mod tools;
 
 use clap::{Parser, Subcommand};
@@ -32,6 +33,9 @@ struct Command {
 enum Task {
     /// Measure Shale beside RocksDB: the same work, step by step in turns, and a table of ratios
     Compare(compare::CompareOptions),
+    /// Measure what the parts of writes and reads cost on this machine, and how close Shale is to
+    /// their sum
+    Roofline(roofline::RooflineOptions),
     /// Build the drivers of the peers that `shale bench --engines` runs, after installing the
     /// Debian packages that they need
     Peers {
@@ -89,6 +93,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Command::parse().task {
         Task::Compare(options) => compare::run(&options),
+        Task::Roofline(options) => roofline::roofline(&options),
         Task::Peers { names } => peers::peers(&names),
         Task::InstallC { prefix } => install::install(&prefix),
         Task::Assets { check } => assets::run_assets(check),
