@@ -78,6 +78,11 @@ impl Shard {
     pub fn request(&mut self, owner: TxnId, lock: Lock<'_>, bytes_max: usize) -> Decision {
         let Lock { tree, span, mode } = lock;
         let locks = self.trees.entry(tree).or_default();
+        if let Span::Key(key) = span
+            && !locks.keys.contains_key(key)
+        {
+            return self.request_new(owner, tree, (key, mode), bytes_max);
+        }
         if locks.is_held_again(owner, span, mode) {
             return Decision::Held;
         }
@@ -90,6 +95,35 @@ impl Shard {
         let (bytes, key) = locks.grant(owner, span, mode);
         self.bytes = self.bytes.saturating_add_signed(bytes);
         Decision::Granted(key)
+    }
+
+    /// The same of a key that nobody holds, as a statement of many rows asks for: it is looked up
+    /// no more than needed.
+    fn request_new(
+        &mut self,
+        owner: TxnId,
+        tree: TreeId,
+        (key, mode): (&[u8], Mode),
+        bytes_max: usize,
+    ) -> Decision {
+        let locks = self.trees.entry(tree).or_default();
+        if locks.is_in_range(owner, Span::Key(key), mode) {
+            return Decision::Held;
+        }
+        let busy = if locks.queue.is_empty() {
+            locks.has_range_conflict(owner, Span::Key(key), mode)
+        } else {
+            !locks.is_free(owner, Span::Key(key), mode)
+        };
+        if busy {
+            return Decision::Busy;
+        }
+        if self.bytes > bytes_max {
+            return Decision::Full;
+        }
+        let (bytes, key) = locks.grant_new(owner, key, mode);
+        self.bytes += bytes;
+        Decision::Granted(Some(key))
     }
 
     /// Whether nobody else holds or waits for what this conflicts with, but for those who wait for

@@ -115,14 +115,36 @@ impl TreeLocks {
                 }
             }
         }
+        self.range_conflicts(owner, span, mode, found);
+    }
+
+    /// The same of ranges only.
+    fn range_conflicts(
+        &self,
+        owner: TxnId,
+        span: Span<'_>,
+        mode: Mode,
+        found: &mut dyn FnMut(TxnId) -> bool,
+    ) {
         for range in &self.ranges {
-            if in_the_way(range.owner, range.mode)
+            if range.owner != owner
+                && range.mode.conflicts(mode)
                 && range.span().overlaps(span)
                 && !found(range.owner)
             {
                 return;
             }
         }
+    }
+
+    /// Whether another holds a range that conflicts.
+    pub(super) fn has_range_conflict(&self, owner: TxnId, span: Span<'_>, mode: Mode) -> bool {
+        let mut found = false;
+        self.range_conflicts(owner, span, mode, &mut |_| {
+            found = true;
+            false
+        });
+        found
     }
 
     /// Whether another holds what conflicts.
@@ -247,9 +269,8 @@ impl TreeLocks {
                     let key = self.keys.get_key_value(key).map(|(key, _)| key.clone());
                     (KEY_BYTES as isize, key)
                 } else {
-                    let key: Arc<[u8]> = key.into();
-                    self.keys.insert(key.clone(), Holders::One(new));
-                    ((KEY_BYTES + key.len()) as isize, Some(key))
+                    let (bytes, key) = self.grant_new(owner, key, mode);
+                    (bytes as isize, Some(key))
                 }
             }
             Span::Range(lower, upper) => {
@@ -262,6 +283,16 @@ impl TreeLocks {
                 (bytes, None)
             }
         }
+    }
+
+    /// Notes the lock of a key that nobody holds; answers with how much memory that takes, and with
+    /// the key.
+    pub(super) fn grant_new(&mut self, owner: TxnId, key: &[u8], mode: Mode) -> (usize, Arc<[u8]>) {
+        let key: Arc<[u8]> = key.into();
+        let before =
+            self.keys.insert(key.clone(), Holders::One(Holder { owner, mode, kept: None }));
+        assert!(before.is_none(), "nobody held the key");
+        (KEY_BYTES + key.len(), key)
     }
 
     /// The last range that the owner was granted becomes one with those that it touches; answers
