@@ -142,6 +142,28 @@ impl RowText<'_> {
         self
     }
 
+    /// What needs no quotes.
+    pub(crate) fn plain(mut self, text: &str) -> Self {
+        self.next();
+        self.text.push_str(text);
+        self
+    }
+
+    /// Letters in quotes, or bytes that are none.
+    pub(crate) fn text(mut self, text: &[u8]) -> Self {
+        let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~') && byte != b'\'' && byte != b'\\';
+        match std::str::from_utf8(text).ok().filter(|_| text.iter().all(is_plain)) {
+            Some(letters) => {
+                self.next();
+                self.text.push('\'');
+                self.text.push_str(letters);
+                self.text.push('\'');
+                self
+            }
+            None => self.bytes(text),
+        }
+    }
+
     /// Bytes of any value.
     pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
         self.next();
