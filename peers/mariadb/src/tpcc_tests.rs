@@ -199,6 +199,50 @@ fn transactions_do_on_shale_what_the_standard_says() {
     does(Form::Shale);
 }
 
+/// A payment waits for a lock for too long: it is done again, once in all, and counted.
+fn tries_again(form: Form, timeout: &str) {
+    let dir = folder();
+    let store = open(form, dir.path());
+    run(&store, &options(Switch::On), (Step::Load, 1));
+    store.admin().query_drop(format!("SET GLOBAL {timeout} = 1")).unwrap();
+    let mut session = store.warehouse_session().unwrap();
+    let mut other = store.connect(true).unwrap();
+    // A payment comes to this row late: what it did before is undone too.
+    let lock = "SELECT * FROM customer WHERE c_w_id = 2 AND c_d_id = 4 AND c_id = 7 FOR UPDATE";
+    other.query_drop(lock).unwrap();
+    let payment = Payment {
+        warehouse: 1,
+        district: 3,
+        customer_warehouse: 2,
+        customer_district: 4,
+        who: Who::Id(7),
+        amount: 100,
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(|| session.payment(&payment).unwrap());
+        while store.extra()["retries"] < 1.0 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        other.query_drop("COMMIT").unwrap();
+    });
+    assert!(store.notes()[0].contains("waited for a lock"), "{:?}", store.notes());
+    assert_eq!(store.ask("SELECT COUNT(*) FROM history WHERE h_amount = 1").unwrap(), 1);
+    assert_eq!(store.ask("SELECT COUNT(*) FROM warehouse WHERE w_ytd = 3001").unwrap(), 1);
+    assert_eq!(store.check_warehouses().unwrap(), 11);
+    store.close().unwrap();
+}
+
+#[test]
+fn a_transaction_that_waits_too_long_on_innodb_is_done_again() {
+    tries_again(Form::Innodb, "innodb_lock_wait_timeout");
+}
+
+#[test]
+#[ignore = "needs the plugin"]
+fn a_transaction_that_waits_too_long_on_shale_is_done_again() {
+    tries_again(Form::Shale, "shale_lock_wait_timeout");
+}
+
 #[test]
 fn a_condition_that_does_not_hold_is_told() {
     let dir = folder();
