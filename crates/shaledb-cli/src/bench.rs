@@ -13,6 +13,7 @@ use shaledb_lab::workloads::insert::InsertOptions;
 use shaledb_lab::workloads::kv::KvOptions;
 use shaledb_lab::workloads::linkbench::LinkbenchOptions;
 use shaledb_lab::workloads::sysbench::SysbenchOptions;
+use shaledb_lab::workloads::tpcc::TpccOptions;
 use shaledb_lab::workloads::workload::Workload;
 use shaledb_lab::{driver, report};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,16 @@ Examples:
   shale bench sysbench --clients 1,2,4,8
   shale bench sysbench --rows 1M --seconds 180 --steps load,read-write,read-only.100")]
     Sysbench(Box<SysbenchCommand>),
+    /// The TPC-C pattern over SQL: warehouses, nine tables, five transactions, a check at the end
+    #[command(after_help = "\
+For database servers: name them by --engines. The step run is repeated for each number of clients. \
+The step check fails if the standard's conditions of consistency do not hold. docs/workloads.md \
+says what each does.
+
+Examples:
+  shale bench tpcc --engines innodb,myrocks --foreign-keys off
+  shale bench tpcc --engines shale-sql,innodb --warehouses 2 --clients 4 --seconds 60")]
+    Tpcc(Box<TpccCommand>),
     /// Codec choices for upper levels, middle and last level, on several workloads, as one matrix
     #[command(after_help = "\
 Examples:
@@ -157,6 +168,18 @@ pub(crate) struct SysbenchCommand {
 }
 
 #[derive(Args)]
+pub(crate) struct TpccCommand {
+    #[command(flatten)]
+    tpcc: TpccOptions,
+
+    #[command(flatten)]
+    setup: Setup,
+
+    #[command(flatten)]
+    campaign: CampaignOptions,
+}
+
+#[derive(Args)]
 pub(crate) struct CompressCommand {
     #[command(flatten)]
     compress: CompressOptions,
@@ -209,6 +232,13 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
             sysbench.check().map_err(|why| Failure::new(Exit::Usage, why))?;
             one(Workload::Sysbench(sysbench), &setup, &campaign)
         }
+        BenchKind::Tpcc(command) => {
+            let TpccCommand { tpcc, setup, mut campaign } = *command;
+            campaign.json_to = json_to(campaign.json_to);
+            tpcc.check().map_err(|why| Failure::new(Exit::Usage, why))?;
+            all_are_servers(&campaign.engines)?;
+            one(Workload::Tpcc(tpcc), &setup, &campaign)
+        }
         BenchKind::Compress(command) => {
             let CompressCommand { compress: choices, setup, mut campaign } = *command;
             campaign.json_to = json_to(campaign.json_to);
@@ -235,6 +265,20 @@ pub(crate) fn bench(kind: BenchKind, json: bool) -> Outcome<Exit> {
             };
             Ok(if code == ExitCode::SUCCESS { Exit::Done } else { Exit::Other })
         }
+    }
+}
+
+/// Refuses engines that SQL cannot be sent to.
+fn all_are_servers(engines: &[String]) -> Outcome<()> {
+    match engines.iter().find(|name| !campaign::is_server(name)) {
+        None => Ok(()),
+        Some(engine) => Err(Failure::new(
+            Exit::Usage,
+            format!(
+                "--engines: `{engine}` is no database server, and `tpcc` is for those only. Name \
+                 some, such as --engines shale-sql,innodb"
+            ),
+        )),
     }
 }
 

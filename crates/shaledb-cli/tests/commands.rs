@@ -216,12 +216,25 @@ fn nothing_to_measure_is_refused() {
         ("insert", "--rows"),
         ("insert", "--inserts"),
         ("sysbench", "--rows"),
+        ("tpcc", "--warehouses"),
     ] {
         let ran = shale(dir, &["bench", kind, flag, "0", "--run", "run"]);
         assert_eq!(code(&ran), 2, "{kind} {flag}: {}", err(&ran));
         assert!(err(&ran).contains(flag), "{kind} {flag}: {}", err(&ran));
     }
     assert!(!dir.join("run").exists());
+}
+
+#[test]
+fn a_workload_of_servers_is_not_begun_on_another_engine() {
+    let dir = tempfile::tempdir().unwrap();
+    for engines in ["shale", "innodb,rocksdb"] {
+        let ran = shale(dir.path(), &["bench", "tpcc", "--engines", engines, "--run", "run"]);
+        assert_eq!(code(&ran), 2, "{}", err(&ran));
+        let name = engines.rsplit(',').next().unwrap();
+        assert!(err(&ran).contains("--engines") && err(&ran).contains(name), "{}", err(&ran));
+    }
+    assert!(!dir.path().join("run").exists());
 }
 
 #[test]

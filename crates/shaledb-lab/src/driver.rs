@@ -19,6 +19,8 @@ use crate::workloads::linkbench::graph::Graph;
 use crate::workloads::linkbench::{self, LinkbenchOptions};
 use crate::workloads::sysbench::store::Oltp;
 use crate::workloads::sysbench::{self, SysbenchOptions};
+use crate::workloads::tpcc::store::Tpcc;
+use crate::workloads::tpcc::{self, TpccOptions};
 use crate::workloads::workload::Workload;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
@@ -70,7 +72,7 @@ pub fn main_kv<E: Engine>() -> ExitCode {
 }
 
 /// A database server. All workloads but `kv` run on it, by statements.
-pub trait Server: Graph + Sales + Oltp {
+pub trait Server: Graph + Sales + Oltp + Tpcc {
     /// Starts it on `folder`, where it makes its files if there are none, or connects to the one
     /// whose address `setup` gives. Of a server with several storage engines, `engine` says which.
     ///
@@ -171,6 +173,14 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
                 |folder: &Path| KvStore::<E>::open(folder, &job.setup, &sysbench::over_kv::TREES);
             run_sysbench(job, options, tell, open)?
         }
+        Workload::Tpcc(_) => {
+            return Err(format!(
+                "{} is a key-value store, but `tpcc` is for database servers, such as innodb and \
+                 shale-sql",
+                job.engine
+            )
+            .into());
+        }
     };
     finish(&mut row, job);
     Ok(row)
@@ -187,7 +197,7 @@ pub fn run_sql<S: Server>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row>
         Workload::Kv(_) => {
             return Err(format!(
                 "{} is a database server, but `kv` is for key-value stores. Measure it with `shale \
-                 bench sysbench`, `insert` or `linkbench`",
+                 bench sysbench`, `insert`, `linkbench` or `tpcc`",
                 job.engine
             )
             .into());
@@ -195,6 +205,7 @@ pub fn run_sql<S: Server>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row>
         Workload::Linkbench(options) => run_linkbench(job, options, tell, open)?,
         Workload::Insert(options) => run_insert(job, options, tell, open)?,
         Workload::Sysbench(options) => run_sysbench(job, options, tell, open)?,
+        Workload::Tpcc(options) => run_tpcc(job, options, tell, open)?,
     };
     finish(&mut row, job);
     Ok(row)
@@ -256,6 +267,25 @@ fn run_sysbench<S: Oltp>(
         open,
         |store, costs, named, hear| {
             sysbench::work::run(store, options, step, job.seed, costs, named, hear)
+        },
+    )
+}
+
+/// Runs a step of the TPC-C pattern on a store that `open` opens.
+fn run_tpcc<S: Tpcc>(
+    job: &Job,
+    options: &TpccOptions,
+    tell: &mut dyn FnMut(Event),
+    open: impl FnOnce(&Path) -> Result<S>,
+) -> Result<Row> {
+    let step = options.step(&job.step)?;
+    run_step(
+        job,
+        tell,
+        || tpcc::work::client_costs(options, step.0, job.seed),
+        open,
+        |store, costs, named, hear| {
+            tpcc::work::run(store, options, step, job.seed, costs, named, hear)
         },
     )
 }

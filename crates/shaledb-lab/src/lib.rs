@@ -11,7 +11,8 @@
 //! - [`stores`]: what is measured: the interfaces of engines and stores, and those that are always
 //!   here.
 //! - [`run`]: one step, from its clients' loop to the row that comes of it.
-//! - [`workloads`]: the social graph, the insert benchmark, the patterns of db_bench and sysbench.
+//! - [`workloads`]: the social graph, the insert benchmark, the patterns of db_bench,
+//!   sysbench and TPC-C.
 //! - [`driver`]: the process that runs one step.
 //! - [`report`]: tables, sentences, comparisons of runs, one page of HTML.
 //! - [`campaign`]: all steps of all engines, in turns. [`compress`]: codec choices on several

@@ -5,7 +5,7 @@ use crate::sales::INDEXES;
 use crate::settings::Form;
 use crate::sql::number;
 use crate::store::{DATABASE, MariaDb};
-use crate::{graph, oltp, sales};
+use crate::{graph, oltp, sales, tpcc_tables};
 use mysql::Row;
 use mysql::prelude::Queryable;
 use shaledb_lab::driver::Server as _;
@@ -63,22 +63,25 @@ fn columns(table: &str, index: &str) -> Option<String> {
         let (_, columns) = INDEXES.iter().find(|(known, _)| *known == index)?;
         return Some(format!("transactionid, {columns}"));
     }
-    None
+    tpcc_tables::index_columns(table, index)
 }
 
-/// A table's rows and a sum over some columns, read by one index.
-fn read_by(store: &MariaDb, table: &str, index: &str, columns: &str) -> Result<(u64, u64)> {
+/// A table's rows and a sum over some columns, read by one index, or from the rows themselves.
+fn read_by(store: &MariaDb, table: &str, index: Option<&str>, columns: &str) -> Result<(u64, u64)> {
+    let by = match index {
+        Some(index) => format!("FORCE INDEX ({index})"),
+        None => "USE INDEX ()".to_owned(),
+    };
     let query = format!(
-        "SELECT COUNT(*), COALESCE(SUM(CRC32(CONCAT_WS('/', {columns}))), 0) \
-         FROM {table} FORCE INDEX ({index})"
+        "SELECT COUNT(*), COALESCE(SUM(CRC32(CONCAT_WS('/', {columns}))), 0) FROM {table} {by}"
     );
     let plan: Option<Row> = store.admin().query_first(format!("EXPLAIN {query}"))?;
     let used: Option<String> = plan.and_then(|row| row.get_opt("key")?.ok());
     let rows: Option<Row> = store.admin().query_first(query)?;
     let rows = rows.map_or((0, 0), |row| (number(&row, 0), number(&row, 1)));
     // An index that the server does not use would be compared with nothing.
-    if index != "PRIMARY" && rows.0 > 0 && used.as_deref() != Some(index) {
-        return Err(format!("{table} is not read by {index} but by {used:?}").into());
+    if rows.0 > 0 && used.as_deref() != index {
+        return Err(format!("{table} is not read by {index:?} but by {used:?}").into());
     }
     Ok(rows)
 }
@@ -93,16 +96,16 @@ fn compare_indexes(store: &MariaDb, table: &str) -> Result<u64> {
     for index in &indexes {
         let columns = columns(table, index)
             .ok_or_else(|| format!("{table} has an index {index} that no benchmark makes"))?;
-        let by_key = read_by(store, table, "PRIMARY", &columns)?;
-        let by_index = read_by(store, table, index, &columns)?;
-        if by_key != by_index {
+        let by_rows = read_by(store, table, None, &columns)?;
+        let by_index = read_by(store, table, Some(index), &columns)?;
+        if by_rows != by_index {
             return Err(format!(
-                "{table} has {by_key:?} rows and sum by its primary key, {by_index:?} by {index}"
+                "{table} has {by_rows:?} rows and sum by itself, {by_index:?} by {index}"
             )
             .into());
         }
     }
-    store.ask(&format!("SELECT COUNT(*) FROM {table} FORCE INDEX (PRIMARY)"))
+    store.ask(&format!("SELECT COUNT(*) FROM {table} USE INDEX ()"))
 }
 
 /// The server's own check.

@@ -12,9 +12,13 @@ mod store;
 mod graph;
 mod oltp;
 mod sales;
+mod tpcc_tables;
+mod tpcc;
 mod check;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tpcc_tests;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

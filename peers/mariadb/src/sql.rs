@@ -1,6 +1,7 @@
 //! Small helpers over the client: columns of rows, statements with many rows, conflicts.
 
-use mysql::{Row, Value};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Row, Value};
 use std::fmt::Write;
 
 /// The client's own result.
@@ -45,6 +46,44 @@ pub(crate) fn matched(affected: u64, info: &str) -> u64 {
     // "Rows matched: 1  Changed: 0  Warnings: 0"
     let rows = info.strip_prefix("Rows matched: ").and_then(|rest| rest.split(' ').next());
     rows.and_then(|rows| rows.parse().ok()).unwrap_or(affected)
+}
+
+/// What the first of several statements did.
+pub(crate) struct Changed {
+    /// Rows that it inserted, changed or deleted; 2 for one that an `INSERT` found and changed.
+    pub(crate) rows: u64,
+    /// Rows that it found, those included that were as they should become.
+    pub(crate) matched: u64,
+    /// The id that the server gave to a row.
+    pub(crate) id: Option<u64>,
+}
+
+/// Executes statements, `;` between them, that give no rows, in one round trip.
+pub(crate) fn change(connection: &mut Conn, text: &str) -> Sql<Changed> {
+    let mut result = connection.query_iter(text)?;
+    let rows = result.affected_rows();
+    let matched = matched(rows, &result.info_str());
+    let changed = Changed { rows, matched, id: result.last_insert_id() };
+    // The error of a later statement comes with its own answer.
+    while let Some(set) = result.iter() {
+        for row in set {
+            row?;
+        }
+    }
+    Ok(changed)
+}
+
+/// Adds bytes of any value: in hexadecimal, which needs no escapes and is the server's own way to
+/// write them.
+pub(crate) fn push_bytes(text: &mut String, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    text.push_str("X'");
+    text.reserve(2 * bytes.len() + 1);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text.push('\'');
 }
 
 /// An `INSERT` of many rows, as text whose memory is used again.
@@ -103,18 +142,32 @@ impl RowText<'_> {
         self
     }
 
-    /// Bytes of any value: in hexadecimal, which needs no escapes and is the server's own way to
-    /// write them.
-    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
-        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    /// What needs no quotes.
+    pub(crate) fn plain(mut self, text: &str) -> Self {
         self.next();
-        self.text.push_str("X'");
-        self.text.reserve(2 * bytes.len() + 1);
-        for byte in bytes {
-            self.text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            self.text.push(char::from(DIGITS[usize::from(byte & 15)]));
+        self.text.push_str(text);
+        self
+    }
+
+    /// Letters in quotes, or bytes that are none.
+    pub(crate) fn text(mut self, text: &[u8]) -> Self {
+        let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~') && byte != b'\'' && byte != b'\\';
+        match std::str::from_utf8(text).ok().filter(|_| text.iter().all(is_plain)) {
+            Some(letters) => {
+                self.next();
+                self.text.push('\'');
+                self.text.push_str(letters);
+                self.text.push('\'');
+                self
+            }
+            None => self.bytes(text),
         }
-        self.text.push('\'');
+    }
+
+    /// Bytes of any value.
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.next();
+        push_bytes(self.text, bytes);
         self
     }
 

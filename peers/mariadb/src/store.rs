@@ -13,7 +13,7 @@ use shaledb_lab::stores::engine::{Failure, Metrics, Result};
 use shaledb_lab::stores::store::{Host, Store};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -44,8 +44,6 @@ pub(crate) struct MariaDb {
     baseline: Metrics,
     /// Transactions that were done again.
     retries: AtomicU64,
-    /// Whether the tables of the graph are known to be there.
-    pub(crate) graph_is_there: AtomicBool,
 }
 
 impl driver::Server for MariaDb {
@@ -85,7 +83,6 @@ impl driver::Server for MariaDb {
             server,
             baseline: Metrics::default(),
             retries: AtomicU64::new(0),
-            graph_is_there: AtomicBool::new(false),
         };
         match store.server {
             Some(_) if !matches!(form, Form::Myrocks | Form::Shale) => {

@@ -2,6 +2,7 @@
 
 use crate::check::check_open;
 use crate::settings::Form;
+use crate::sql::{change, is_duplicate};
 use crate::store::MariaDb;
 use mysql::prelude::Queryable;
 use shaledb_lab::driver::Server as _;
@@ -13,6 +14,7 @@ use shaledb_lab::workloads::agreement;
 use shaledb_lab::workloads::linkbench::graph::{
     Graph, GraphSession, LINK_TYPE, Link, NODE_TYPE, Node,
 };
+use shaledb_lab::workloads::linkbench::options::PARTITIONS;
 use shaledb_lab::workloads::{insert, linkbench, sysbench};
 use std::path::Path;
 use std::sync::Barrier;
@@ -30,8 +32,21 @@ fn open(form: Form, folder: &Path) -> MariaDb {
     MariaDb::open(form.name(), folder, &setup()).unwrap()
 }
 
+fn open_with_graph(form: Form, folder: &Path) -> MariaDb {
+    let store = open(form, folder);
+    store.create_tables(PARTITIONS).unwrap();
+    store
+}
+
 fn model(folder: &Path, name: &str, trees: &[&str]) -> KvStore<Model> {
     KvStore::open(&folder.join(name), &setup(), trees).unwrap()
+}
+
+/// How many partitions `linktable` has.
+fn partitions(store: &MariaDb) -> u64 {
+    let query = "SELECT COUNT(*) FROM information_schema.partitions WHERE table_schema = DATABASE() \
+                 AND table_name = 'linktable' AND partition_name IS NOT NULL";
+    store.ask(query).unwrap()
 }
 
 /// All workloads on a server of this form and on the model, which answer alike, also after the
@@ -41,7 +56,12 @@ fn agrees(form: Form) {
     let path = dir.path();
     let store = open(form, path);
     let graph = model(path, "graph", &linkbench::over_kv::TREES);
-    agreement::graph(&store, &graph, 1, 1500, true).unwrap();
+    agreement::graph(&store, &graph, 1, 1500, Some(PARTITIONS)).unwrap();
+    assert_eq!(partitions(&store), u64::from(PARTITIONS));
+    // LinkBench's own statements are text.
+    let prepared = "SELECT VARIABLE_VALUE FROM information_schema.global_status \
+                    WHERE VARIABLE_NAME = 'Com_stmt_prepare'";
+    assert_eq!(store.ask(prepared).unwrap(), 0);
     let sales = model(path, "sales", &insert::over_kv::TREES);
     agreement::sales(&store, &sales, 1, 400).unwrap();
     let oltp = model(path, "oltp", &sysbench::over_kv::TREES);
@@ -59,7 +79,7 @@ fn agrees(form: Form) {
 
     let store = open(form, path);
     assert_eq!(check_open(&store).unwrap(), found);
-    agreement::graph(&store, &graph, 2, 500, false).unwrap();
+    agreement::graph(&store, &graph, 2, 500, None).unwrap();
     store.drop_tables().unwrap();
     store.close().unwrap();
 }
@@ -98,6 +118,7 @@ fn survives(form: Form) {
         let setup = Setup { durability, ..setup() };
         let store = MariaDb::open(form.name(), dir.path(), &setup).unwrap();
         let node = Node { id: 0, node_type: NODE_TYPE, version: 1, time: 1, data: b"node" };
+        store.create_tables(PARTITIONS).unwrap();
         let mut session = store.session().unwrap();
         let last = (0..50).map(|_| session.add_node(&node).unwrap()).last().unwrap();
         session.add_link(&link(1, 2)).unwrap();
@@ -132,6 +153,36 @@ fn what_shale_answered_survives_the_end_of_the_server() {
     survives(Form::Shale);
 }
 
+#[test]
+fn links_without_partitions_agree_with_the_model() {
+    let dir = folder();
+    let store = open(Form::Innodb, dir.path());
+    let graph = model(dir.path(), "graph", &linkbench::over_kv::TREES);
+    agreement::graph(&store, &graph, 3, 600, Some(0)).unwrap();
+    assert_eq!(partitions(&store), 0);
+    check_open(&store).unwrap();
+    store.close().unwrap();
+}
+
+#[test]
+fn of_several_statements_the_first_is_counted_and_each_error_told() {
+    let dir = folder();
+    let store = open_with_graph(Form::Innodb, dir.path());
+    let mut connection = store.connect(true).unwrap();
+    let insert = "INSERT INTO counttable (id) VALUES (1), (2)";
+    let changed = change(&mut connection, &format!("{insert}; COMMIT")).unwrap();
+    assert_eq!((changed.rows, changed.matched), (2, 2));
+    let same = "UPDATE counttable SET count = 0 WHERE id = 1";
+    let changed = change(&mut connection, &format!("{same}; COMMIT")).unwrap();
+    assert_eq!((changed.rows, changed.matched), (0, 1));
+    let error = change(&mut connection, &format!("{same}; {insert}")).err().unwrap();
+    assert!(is_duplicate(&error), "{error}");
+    // The connection goes on.
+    change(&mut connection, "ROLLBACK").unwrap();
+    drop(connection);
+    store.close().unwrap();
+}
+
 fn link(id1: u64, id2: u64) -> Link<'static> {
     let (visible, time, version) = (true, 9, 0);
     Link { id1, link_type: LINK_TYPE, id2, visible, time, version, data: b"link" }
@@ -141,7 +192,7 @@ fn link(id1: u64, id2: u64) -> Link<'static> {
 /// again, and the row's notes say so.
 fn deadlocks(form: Form) {
     let dir = folder();
-    let store = open(form, dir.path());
+    let store = open_with_graph(form, dir.path());
     let mut session = store.session().unwrap();
     session.add_link(&link(1, 1)).unwrap();
     session.add_link(&link(2, 2)).unwrap();
@@ -191,7 +242,7 @@ fn deadlocks_of_shale_are_done_again_and_told() {
 #[test]
 fn a_check_finds_what_is_wrong() {
     let dir = folder();
-    let store = open(Form::Innodb, dir.path());
+    let store = open_with_graph(Form::Innodb, dir.path());
     let mut session = store.session().unwrap();
     session.add_link(&link(1, 1)).unwrap();
     session.add_link(&link(1, 2)).unwrap();
@@ -226,7 +277,7 @@ fn the_log_of_a_server_that_does_not_start_is_shown() {
 #[test]
 fn a_server_at_an_address_is_used_and_left_alone() {
     let (ours, other) = (folder(), folder());
-    let server = open(Form::Innodb, ours.path());
+    let server = open_with_graph(Form::Innodb, ours.path());
     server.session().unwrap().add_link(&link(1, 1)).unwrap();
     let socket = ours.path().join("socket").display().to_string();
     let setup = Setup { address: Some(format!("root@{socket}")), ..setup() };
@@ -235,6 +286,7 @@ fn a_server_at_an_address_is_used_and_left_alone() {
     assert!(store.configuration().iter().any(|(name, _)| name == "address"));
     assert_eq!(store.metrics().unwrap().flush_bytes, 0);
     // A new store has a new database.
+    store.create_tables(0).unwrap();
     let mut session = store.session().unwrap();
     assert_eq!(session.count_links(1, LINK_TYPE).unwrap(), None);
     session.add_link(&link(1, 3)).unwrap();

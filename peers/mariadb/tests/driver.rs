@@ -30,7 +30,7 @@ fn start(folder: &Path, workload: &str, step: &str) -> Child {
 fn load() -> String {
     let options = r#"{"maxid1":1000000,"load_clients":2,"load_batch":1000,"loops":1,"seconds":5,
         "warm_up":0,"clients":2,"rate":null,"requests":null,"range_limit":10000,
-        "history_percent":30,"write_uncorrelated_shape":0.741,"keep_tables":false}"#;
+        "history_percent":30,"write_uncorrelated_shape":0.741,"keep_tables":false,"partitions":16}"#;
     format!(r#"{{"linkbench":{options}}}"#)
 }
 

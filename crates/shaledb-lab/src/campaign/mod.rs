@@ -26,7 +26,7 @@ mod start;
 pub use folder::read_plan;
 pub use options::CampaignOptions;
 pub use plan::{Group, Plan, SCHEMA, Subject, Turn};
-pub use programs::{ENGINES, driver, peers_folder};
+pub use programs::{ENGINES, driver, is_server, peers_folder};
 pub use sitting::Outcome;
 pub use start::{resume, run};
 

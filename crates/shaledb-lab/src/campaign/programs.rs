@@ -21,6 +21,12 @@ pub const ENGINES: [(&str, &str); 13] = [
     ("postgres", "postgres"),
 ];
 
+/// Whether an engine is a database server: one that SQL is sent to.
+pub fn is_server(engine: &str) -> bool {
+    let peer = ENGINES.iter().find(|(name, _)| *name == engine).map(|(_, peer)| *peer);
+    matches!(peer, Some("mariadb" | "postgres"))
+}
+
 /// The command that runs a driver of an engine.
 ///
 /// # Errors

@@ -43,6 +43,7 @@ pub fn columns(step: &Step<'_>) -> Vec<Column> {
         _ if is_whole(first) => whole(),
         _ if step.step == "load" => load(),
         "linkbench" => linkbench_query(first),
+        "tpcc" => tpcc(first),
         "insert" if first.writer.is_some() => insert_query(first),
         "insert" if step.step.starts_with('q') => read(first),
         "insert" => insert(step.step == "l.x"),
@@ -77,7 +78,7 @@ pub fn columns(step: &Step<'_>) -> Vec<Column> {
 
 /// Whether a step is one operation as a whole, such as to drop everything.
 pub fn is_whole(row: &Row) -> bool {
-    matches!(row.unit.as_str(), "wait_idle" | "drop")
+    matches!(row.unit.as_str(), "wait_idle" | "drop" | "check")
 }
 
 fn wrote(row: &Row) -> bool {
@@ -136,6 +137,14 @@ fn linkbench_query(row: &Row) -> Vec<Column> {
     let kinds =
         [("un", "updatenode"), ("gn", "getnode"), ("ul", "updatelink"), ("gl", "getlinklist")];
     columns.extend(kinds.map(|(title, kind)| column(title, p99(kind))));
+    columns
+}
+
+fn tpcc(row: &Row) -> Vec<Column> {
+    let mut columns =
+        vec![column("tps", Figure::Rate), column("no/min", Figure::Extra("new_orders_per_minute"))];
+    columns.extend(costs(letter(&row.unit)));
+    columns.extend(added(vec![column("retries", Figure::Extra("retries"))]));
     columns
 }
 

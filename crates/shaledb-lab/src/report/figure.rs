@@ -179,7 +179,8 @@ impl Figure {
             | Figure::Flush
             | Figure::Compaction
             | Figure::Written => bytes(value as u64),
-            Figure::Extra("level0_files_before") => format!("{value:.0}"),
+            Figure::Extra("level0_files_before" | "retries") => format!("{value:.0}"),
+            Figure::Extra("new_orders_per_minute") => count(value),
             _ => short(value),
         }
     }

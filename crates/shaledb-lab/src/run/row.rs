@@ -16,7 +16,7 @@ pub const SCHEMA: u32 = 2;
 pub struct Row {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Which workload: kv, linkbench, insert, sysbench.
+    /// Which workload: kv, linkbench, insert, sysbench, tpcc.
     pub workload: String,
     /// Which step of it, such as `load`, `l.i1`, `qr100`.
     pub step: String,
@@ -34,7 +34,7 @@ pub struct Row {
     pub clients: u64,
     /// Seconds that the step took, without the warm-up.
     pub seconds: f64,
-    /// What an operation is: insert, transaction, query, read, write, row.
+    /// What an operation is: insert, transaction, query, read, write, row, check.
     pub unit: String,
     /// Operations done.
     pub ops: u64,

@@ -4,6 +4,7 @@
 //! - [`kv`]: the db_bench pattern. [`linkbench`]: the social graph. [`insert`]: the insert
 //!   benchmark. [`sysbench`]: its pattern.
 //! - [`agreement`]: whether two stores answer alike, through the interfaces of the last three.
+//! - [`tpcc`]: the pattern of TPC-C, for database servers.
 //! - [`workload`]: all workloads, as a plan names them.
 
 pub mod planned;
@@ -12,4 +13,5 @@ pub mod linkbench;
 pub mod insert;
 pub mod sysbench;
 pub mod agreement;
+pub mod tpcc;
 pub mod workload;

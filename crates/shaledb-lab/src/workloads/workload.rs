@@ -6,6 +6,7 @@ use crate::workloads::kv::KvOptions;
 use crate::workloads::linkbench::LinkbenchOptions;
 use crate::workloads::planned::PlannedStep;
 use crate::workloads::sysbench::SysbenchOptions;
+use crate::workloads::tpcc::TpccOptions;
 use serde::{Deserialize, Serialize};
 
 /// A workload with its parameters.
@@ -20,6 +21,8 @@ pub enum Workload {
     Insert(InsertOptions),
     /// The sysbench pattern.
     Sysbench(SysbenchOptions),
+    /// The pattern of TPC-C.
+    Tpcc(TpccOptions),
 }
 
 impl Workload {
@@ -30,6 +33,7 @@ impl Workload {
             Workload::Linkbench(_) => "linkbench",
             Workload::Insert(_) => "insert",
             Workload::Sysbench(_) => "sysbench",
+            Workload::Tpcc(_) => "tpcc",
         }
     }
 
@@ -40,6 +44,7 @@ impl Workload {
             Workload::Linkbench(options) => options.planned(),
             Workload::Insert(options) => options.planned(),
             Workload::Sysbench(options) => options.planned(),
+            Workload::Tpcc(options) => options.planned(),
         }
     }
 
@@ -50,6 +55,7 @@ impl Workload {
             Workload::Linkbench(options) => options.data_bytes(),
             Workload::Insert(options) => options.data_bytes(),
             Workload::Sysbench(options) => options.data_bytes(),
+            Workload::Tpcc(options) => options.data_bytes(),
         }
     }
 
@@ -58,7 +64,7 @@ impl Workload {
         match self {
             Workload::Kv(options) => options.live_bytes(row, before),
             Workload::Linkbench(options) => options.live_bytes(row, before),
-            Workload::Insert(_) | Workload::Sysbench(_) => {
+            Workload::Insert(_) | Workload::Sysbench(_) | Workload::Tpcc(_) => {
                 before.saturating_add_signed(row.live_grown_bytes)
             }
         }
@@ -71,6 +77,7 @@ impl Workload {
             Workload::Linkbench(options) => serde_json::to_value(options),
             Workload::Insert(options) => serde_json::to_value(options),
             Workload::Sysbench(options) => serde_json::to_value(options),
+            Workload::Tpcc(options) => serde_json::to_value(options),
         };
         value.unwrap_or_default()
     }

@@ -21,7 +21,7 @@ fn compare<E: Engine>(seed: u64, steps: u32) -> [Result<()>; 3] {
     let path = dir.path();
     let trees = &linkbench::over_kv::TREES;
     let (one, other) = (open::<E>(path, "g1", trees), open::<Model>(path, "g2", trees));
-    let of_graph = graph(&one, &other, seed, steps, true);
+    let of_graph = graph(&one, &other, seed, steps, Some(16));
     let trees = &insert::over_kv::TREES;
     let (one, other) = (open::<E>(path, "s1", trees), open::<Model>(path, "s2", trees));
     let of_sales = sales(&one, &other, seed, steps);

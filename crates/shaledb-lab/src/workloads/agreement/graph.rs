@@ -191,8 +191,8 @@ fn load<S: GraphSession>(session: &mut S, seed: u64) -> Result<()> {
     session.load_counts(&counts)
 }
 
-/// Does `steps` random operations on both and compares the answers; rows are loaded first if
-/// `fresh`. The error names the first that differs.
+/// Does `steps` random operations on both and compares the answers. If `fresh` has a number of
+/// partitions, tables are made and rows loaded first. The error names the first that differs.
 ///
 /// # Errors
 ///
@@ -202,10 +202,14 @@ pub fn graph<A: Graph, B: Graph>(
     model: &B,
     seed: u64,
     steps: u32,
-    fresh: bool,
+    fresh: Option<u32>,
 ) -> Result<()> {
+    if let Some(partitions) = fresh {
+        tested.create_tables(partitions)?;
+        model.create_tables(partitions)?;
+    }
     let (mut one, mut other) = (tested.session()?, model.session()?);
-    if fresh {
+    if fresh.is_some() {
         load(&mut one, seed)?;
         load(&mut other, seed)?;
     }

@@ -110,6 +110,11 @@ pub trait Graph: Store {
     where
         Self: 'a;
 
+    /// Makes the tables that are to be loaded; no session is in use. Those of a database server
+    /// replace any that are there, and `linktable` has so many partitions, by id1, or none if that
+    /// is 0. The trees of other stores are there from the start, and have no partitions.
+    fn create_tables(&self, partitions: u32) -> Result<()>;
+
     /// A session for one client.
     fn session(&self) -> Result<Self::Session<'_>>;
 

@@ -10,6 +10,10 @@ use std::hint::black_box;
 impl Graph for Null {
     type Session<'a> = NullSession;
 
+    fn create_tables(&self, _: u32) -> Result<()> {
+        Ok(())
+    }
+
     fn session(&self) -> Result<NullSession> {
         Ok(NullSession { data: vec![b'x'; 128] })
     }

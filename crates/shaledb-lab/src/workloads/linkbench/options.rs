@@ -7,6 +7,9 @@ use crate::workloads::planned::{PlannedStep, planned};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+/// Partitions of LinkBench's own schema.
+pub const PARTITIONS: u32 = 16;
+
 /// The parameters of LinkBench.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkbenchOptions {
@@ -62,6 +65,17 @@ pub struct LinkbenchOptions {
     /// Leave the tables there at the end
     #[arg(long)]
     pub keep_tables: bool,
+
+    /// Partitions of linktable, by id1, of a database server; 0 for a table without any. Other
+    /// engines have none
+    #[arg(
+        long,
+        default_value_t = PARTITIONS,
+        value_parser = clap::value_parser!(u32).range(0..=1024)
+    )]
+    // Plans that do not say how many are of a time when there were none.
+    #[serde(default)]
+    pub partitions: u32,
 }
 
 fn parse_maxid1(text: &str) -> Result<u64, String> {

@@ -35,6 +35,10 @@ impl<E: Engine> Graph for KvStore<E> {
     where
         E: 'a;
 
+    fn create_tables(&self, _: u32) -> Result<()> {
+        Ok(())
+    }
+
     fn session(&self) -> Result<KvGraph<'_, E>> {
         Ok(KvGraph {
             store: self,

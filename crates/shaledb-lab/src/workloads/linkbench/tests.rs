@@ -233,10 +233,24 @@ fn wrong_flags_are_refused() {
         ["--write-uncorrelated-shape", "1"],
         ["--clients", "0"],
         ["--history-percent", "101"],
+        ["--partitions", "1025"],
+        ["--partitions", "some"],
     ] {
         let error = wrong(&flags).to_string();
         assert!(error.contains(flags[0]), "{error}");
     }
+}
+
+#[test]
+fn partitions_are_linkbenchs_own_and_those_of_a_plan_before_them_none() {
+    assert_eq!(options(&[]).partitions, 16);
+    let mut plan = serde_json::to_value(options(&["--partitions", "4"])).unwrap();
+    let read = |plan: &serde_json::Value| -> LinkbenchOptions {
+        serde_json::from_value(plan.clone()).unwrap()
+    };
+    assert_eq!(read(&plan).partitions, 4);
+    plan.as_object_mut().unwrap().remove("partitions");
+    assert_eq!(read(&plan).partitions, 0);
 }
 
 #[test]

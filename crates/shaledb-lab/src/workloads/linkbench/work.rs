@@ -14,12 +14,12 @@ use crate::stores::engine::Result;
 use crate::stores::null::Null;
 use std::time::Duration;
 
-/// The clients of a step. `choice` is made of the same options and seed; `rows` counts what the
-/// load has done.
+/// The clients of a step; the load makes its tables here. `choice` is made of the same options and
+/// seed; `rows` counts what the load has done.
 ///
 /// # Errors
 ///
-/// The store gives no session.
+/// The store cannot create its tables, or gives no session.
 pub fn work<'s, G: Graph>(
     graph: &'s G,
     choice: &'s Choice,
@@ -31,6 +31,7 @@ pub fn work<'s, G: Graph>(
     let mut clients: Vec<Box<dyn Client + 's>> = Vec::new();
     match step {
         Step::Load => {
+            graph.create_tables(options.partitions)?;
             for client in 0..u64::from(options.load_clients) {
                 let session = graph.session()?;
                 let loaded = &choice.loaded;
