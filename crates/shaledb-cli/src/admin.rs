@@ -74,8 +74,8 @@ pub(crate) fn verify(options: &DbOptions, json: bool) -> Outcome {
         ))?;
         if report.unfinished_bytes > 0 {
             screen::line(&format!(
-                "{} at the end of the log or the manifest are of an unfinished write. They hold \
-                 nothing that was reported as durable",
+                "{} at the end of the log or the manifest are of an unfinished write, or zeros \
+                 ahead of one. They hold nothing that was reported as durable",
                 bytes(report.unfinished_bytes)
             ))?;
         }

@@ -332,8 +332,11 @@ fn a_fast_writer_is_followed_and_leaves_all_when_it_is_killed() {
         }
         lengths
     };
+    // Not on each file system.
+    let log = shaledb::Env::os().fs.create_log(&parent.path().join("log"), 0).unwrap();
+    let wanted = if log.preparer().is_some() { 5 } else { 0 };
     let (mut last, mut seen, mut ahead) = (0, 0, 0);
-    while seen < SEEN || ahead < 5 {
+    while seen < SEEN || ahead < wanted {
         assert!(writer.0.try_wait().unwrap().is_none(), "the writer has ended");
         ahead += u64::from(logs(&dir).iter().any(|bytes| *bytes > 0 && bytes % 65_536 == 0));
         follower.refresh().unwrap();

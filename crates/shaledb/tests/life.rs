@@ -1,6 +1,7 @@
 //! The ends of a database's life: the first open by many at once, a close after a failure, a log
 //! that was cut after it, a process that forks, and files that are none.
 
+use shaledb::fs::Fs;
 use shaledb::fs::mem::{Call, CrashMode, Fault, MemFs};
 use shaledb::{
     Background, Batch, Config, Db, Env, Error, OpenOptions, Result, TransactionOptions,
@@ -150,7 +151,6 @@ fn wals(fs: &MemFs) -> Vec<(PathBuf, u64)> {
 }
 
 fn cut(fs: &MemFs, path: &Path, bytes: u64) {
-    use shaledb::fs::Fs;
     fs.append(path).unwrap().truncate(bytes).unwrap();
 }
 
@@ -158,7 +158,6 @@ fn cut(fs: &MemFs, path: &Path, bytes: u64) {
 /// second one; and that it is gone.
 #[test]
 fn a_log_cut_after_a_clean_close_is_noticed() {
-    use shaledb::fs::Fs;
     let whole = closed();
     let all = wals(&whole);
     let (last, bytes) = all.last().unwrap();
@@ -301,6 +300,49 @@ fn a_cut_log_of_a_checkpoint_is_noticed() {
         cut(&fs, &last, bytes - back);
         assert!(open(&fs).unwrap_err().is_corruption(), "{back} bytes are missing");
     }
+}
+
+/// A log that a checkpoint shares may have zeros ahead of its writer, who is killed before they are
+/// cut off. The log after it may be empty.
+#[test]
+fn a_checkpoint_opens_though_a_log_of_it_ends_in_zeros() {
+    let fs = MemFs::new();
+    let db = stepped(&fs, false).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    let mut txn = db.begin(TransactionOptions::default()).unwrap();
+    txn.put(&tree, b"prepared", b"").unwrap();
+    // It keeps the log from being forgotten.
+    let _undecided = txn.prepare(b"x").unwrap();
+    for n in 0..230u32 {
+        tree.put(&n.to_be_bytes(), &[1; 150]).unwrap();
+    }
+    db.checkpoint("/copy").unwrap();
+    let mut logs: Vec<_> =
+        wals(&fs).into_iter().filter(|(path, _)| path.starts_with("/copy")).collect();
+    logs.sort();
+    let (last, bytes) = logs.pop().unwrap();
+    assert!(!logs.is_empty() && bytes < 64, "{logs:?}, and {last:?} of {bytes} bytes");
+    for zeros in [1, 100, 70_000] {
+        let fs = fs.fork();
+        for (path, _) in &logs {
+            let mut file = fs.append(path).unwrap();
+            file.append(&vec![0; zeros]).unwrap();
+            file.sync().unwrap();
+        }
+        for read_only in [true, false] {
+            let env = Env { fs: Arc::new(fs.clone()), ..Env::memory() };
+            let options = OpenOptions { env, background: Background::Stepped, read_only };
+            let db = Db::open_in("/copy", small(), options).unwrap();
+            assert_eq!(db.tree("t").unwrap().scan::<&[u8]>(..).unwrap().count(), 230);
+            assert_eq!(db.prepared().unwrap().len(), 1);
+        }
+    }
+    // What is there and not in tables must stay there.
+    let (path, bytes) = logs.last().unwrap();
+    cut(&fs, path, bytes - 1);
+    let env = Env { fs: Arc::new(fs.clone()), ..Env::memory() };
+    let options = OpenOptions { env, background: Background::Stepped, read_only: true };
+    assert!(Db::open_in("/copy", small(), options).unwrap_err().is_corruption());
 }
 
 /// Handles that are left after a close answer that it is closed: also a scan under way, and a reader

@@ -48,9 +48,10 @@ const KEPT_BYTES: u64 = 8 << 20;
 const DROPPED_BYTES: u64 = 4 << 20;
 
 /// File systems of which it is known that a page with space behind it can be written to, by their
-/// numbers in `statfs`: ext4 (and its elders), XFS, tmpfs, Btrfs, F2FS, overlays of these.
-const FILE_SYSTEMS: [u32; 6] =
-    [0xef53, 0x5846_5342, 0x0102_1994, 0x9123_683e, 0xf2f5_2010, 0x794c_7630];
+/// numbers in `statfs`: ext4 (and its elders), XFS, tmpfs, F2FS. Not Btrfs, nor overlays, which may
+/// be of it: there a page that was written to the device needs new space before it is written to
+/// again, and where the disk is full the writer would be ended by SIGBUS.
+const FILE_SYSTEMS: [u32; 4] = [0xef53, 0x5846_5342, 0x0102_1994, 0xf2f5_2010];
 
 /// Whether log files on the file system of `file` may have windows.
 pub(super) fn is_supported(file: &File) -> bool {
@@ -136,15 +137,26 @@ struct State {
     left: Vec<Window>,
     /// The length as of the writer's last look.
     bytes: u64,
+    /// How often the file was cut: no window from before is of use.
+    cuts: u64,
     /// How far the file was made longer.
     extended: u64,
     /// Up to here write-back was asked for, and pages were let go.
     hinted: u64,
     dropped: u64,
-    /// No window can be had.
+    /// No window can be had: for a while, or ever.
+    failed: bool,
     refused: bool,
     /// The writer has gone.
     closed: bool,
+}
+
+/// What the writer wishes for, as of one moment.
+struct Wish {
+    window: Option<(u64, u64)>,
+    cuts: u64,
+    /// The length as of the writer's last look.
+    bytes: u64,
 }
 
 impl LogFile {
@@ -198,7 +210,9 @@ impl LogFile {
             // The writer has passed it.
             other => state.left.extend(other),
         }
-        if let Some(length) = length.filter(|_| !state.refused && state.wanted.is_none()) {
+        // After a failure some is written by calls first, which are cheaper than one try each.
+        let waits = std::mem::take(&mut state.failed) || state.refused;
+        if let Some(length) = length.filter(|_| !waits && state.wanted.is_none()) {
             let next = self.window.as_ref().map_or(self.bytes, Window::end);
             state.wanted = Some((next / ALIGN_BYTES * ALIGN_BYTES, length));
             wishes = true;
@@ -252,6 +266,7 @@ impl WriteFile for LogFile {
             let mut state = self.shared.state.lock();
             let state = &mut *state;
             state.wanted = None;
+            state.cuts += 1;
             state.left.extend(self.window.take());
             state.left.extend(state.ready.take());
             (state.hinted, state.dropped) = (state.hinted.min(bytes), state.dropped.min(bytes));
@@ -292,6 +307,19 @@ impl Drop for LogFile {
     }
 }
 
+/// Whether a window may be had later, though not now: space may come. What the file system cannot
+/// do it will not be able to do.
+fn may_pass(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    let passing = [
+        ErrorKind::StorageFull,
+        ErrorKind::QuotaExceeded,
+        ErrorKind::Interrupted,
+        ErrorKind::OutOfMemory,
+    ];
+    passing.contains(&error.kind())
+}
+
 fn sync(file: &File, path: &Path, syncs: &AtomicU64) -> Result<()> {
     syncs.fetch_add(1, Ordering::Relaxed);
     file.sync_data().map_err(|e| Error::io("sync", path, e))
@@ -324,6 +352,39 @@ impl Shared {
         Ok(Window { at, pages })
     }
 
+    /// What is to be done now. Windows that the writer has left go.
+    fn take_wish(&self) -> Wish {
+        let (left, wish) = {
+            let mut state = self.state.lock();
+            let wish = Wish { window: state.wanted, cuts: state.cuts, bytes: state.bytes };
+            (std::mem::take(&mut state.left), wish)
+        };
+        drop(left);
+        wish
+    }
+
+    /// Hands a window over to the writer, if it is still the one that is wished for.
+    fn hand_over(&self, wish: &Wish, mapped: std::io::Result<Window>) {
+        let Some((at, length)) = wish.window else { return };
+        let mut state = self.state.lock();
+        state.extended = state.extended.max(at + length);
+        let is_wanted = (state.wanted, state.cuts) == (wish.window, wish.cuts);
+        match mapped {
+            Ok(window) if is_wanted => state.ready = Some(window),
+            // Taken back meanwhile.
+            Ok(window) => state.left.push(window),
+            Err(error) if is_wanted => {
+                state.failed = true;
+                state.refused = !may_pass(&error);
+            }
+            // The cut was in the way.
+            Err(_) => {}
+        }
+        if is_wanted {
+            state.wanted = None;
+        }
+    }
+
     /// Has the device begin to write what lies before `bytes`, and lets go of pages that were
     /// written long ago: so neither are they written all at once, nor is memory taken from others
     /// for what nobody reads.
@@ -352,29 +413,12 @@ impl Preparer for Shared {
     }
 
     fn prepare(&self) -> bool {
-        let (left, wanted, bytes) = {
-            let mut state = self.state.lock();
-            (std::mem::take(&mut state.left), state.wanted, state.bytes)
-        };
-        drop(left);
-        if let Some((at, length)) = wanted {
-            let mapped = self.map(at, length);
-            let mut state = self.state.lock();
-            state.extended = state.extended.max(at + length);
-            let full = |error: &std::io::Error| error.kind() == std::io::ErrorKind::StorageFull;
-            let is_wanted = state.wanted == wanted;
-            match mapped {
-                Ok(window) if is_wanted => state.ready = Some(window),
-                // Taken back meanwhile.
-                Ok(window) => state.left.push(window),
-                // Space may come; what the file system cannot do it will not be able to do.
-                Err(error) => state.refused |= !full(&error),
-            }
-            if is_wanted {
-                state.wanted = None;
-            }
+        let wish = self.take_wish();
+        let mapped = wish.window.map(|(at, length)| self.map(at, length));
+        if let Some(mapped) = mapped {
+            self.hand_over(&wish, mapped);
         }
-        self.write_back(bytes);
+        self.write_back(wish.bytes);
         !self.state.lock().closed
     }
 }

@@ -52,10 +52,19 @@ fn check(path: &Path, expected: &[u8]) {
 
 /// Of the folders that tests may use, one on a file system that has windows.
 fn folder() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    let (_, log) = file(dir.path(), true);
-    assert!(is_supported(&log.shared.file), "tests run on one of the usual file systems");
-    dir
+    let mut dirs = [std::env::temp_dir(), "/dev/shm".into()].into_iter().map(|parent| {
+        let dir = tempfile::tempdir_in(parent).unwrap();
+        let (_, log) = file(dir.path(), true);
+        is_supported(&log.shared.file).then_some(dir)
+    });
+    dirs.find_map(|dir| dir).expect("a file system with windows")
+}
+
+#[test]
+fn file_systems_that_write_a_page_anew_each_time_have_no_windows() {
+    // With a full disk a copy to a page that was written before would end the process.
+    let (btrfs, overlay) = (0x9123_683e, 0x794c_7630);
+    assert!(!FILE_SYSTEMS.contains(&btrfs) && !FILE_SYSTEMS.contains(&overlay));
 }
 
 #[test]
@@ -149,6 +158,66 @@ fn a_cut_takes_back_what_is_in_a_window() {
     }
     assert!(log.window.is_some());
     check(&path, &expected);
+}
+
+/// Appends by calls until a window is wished for again.
+fn append_until_wished(log: &mut LogFile) -> Option<(u64, u64)> {
+    loop {
+        log.append(&[7; 1_000]).unwrap();
+        if let Some(wanted) = log.shared.state.lock().wanted {
+            return Some(wanted);
+        }
+    }
+}
+
+#[test]
+fn a_window_from_before_a_cut_is_not_taken_for_the_same_one_wished_again() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    log.append(&vec![1; 20 << 20]).unwrap();
+    let wished = append_until_wished(&mut log);
+    // The other thread has mapped it when an append fails, and is slow to say so.
+    let wish = log.shared.take_wish();
+    let (at, length) = wish.window.unwrap();
+    let mapped = log.shared.map(at, length);
+    let bytes = at - 20_000;
+    log.truncate(bytes).unwrap();
+    assert_eq!(append_until_wished(&mut log), wished, "the same place and length");
+    log.shared.hand_over(&wish, mapped);
+    // The file has no such pages: a copy to them would end this process.
+    for _ in 0..200 {
+        log.append(&[2; 1_000]).unwrap();
+    }
+    let after = (log.len() - bytes) as usize;
+    let found = std::fs::read(&path).unwrap();
+    assert_eq!(found.len(), bytes as usize + after);
+    assert!(found[bytes as usize..].iter().all(|byte| matches!(byte, 2 | 7)));
+}
+
+#[test]
+fn a_full_disk_is_asked_for_space_now_and_then() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    log.append(&vec![1; 2 << 20]).unwrap();
+    let mut asked = 0;
+    for _ in 0..1_000 {
+        log.append(&[7; 1_000]).unwrap();
+        if log.shared.takes_wish() {
+            let wish = log.shared.take_wish();
+            log.shared.hand_over(&wish, Err(std::io::ErrorKind::StorageFull.into()));
+            asked += 1;
+        }
+    }
+    assert!((5..=20).contains(&asked), "{asked} times for a megabyte");
+    // Once there is space there are windows again.
+    for _ in 0..200 {
+        log.append(&[7; 1_000]).unwrap();
+        if log.shared.takes_wish() {
+            log.shared.prepare();
+        }
+    }
+    assert!(log.window.is_some());
+    assert!(std::fs::read(&path).unwrap().len() as u64 > log.len());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::replay::ReplayStart;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
 use crate::fs::Fs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Where reading on has ended.
@@ -40,6 +41,17 @@ pub struct LogTail {
     records: u64,
     /// Why the log does not go on where it ends, if there is more than an end.
     stop: Option<Error>,
+    /// By file: the zeros behind which nothing was found. They lie ahead of the writer, and a
+    /// search of megabytes takes milliseconds.
+    zeros: BTreeMap<u64, Zeros>,
+}
+
+/// Zeros that were searched: from where to where, and what was in tables then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Zeros {
+    offset: u64,
+    end: u64,
+    flushed_to: SeqNo,
 }
 
 /// The file in which the last record was found. It can be read on after it has been removed.
@@ -162,7 +174,7 @@ impl LogTail {
                 Step::End { offset, torn } => (offset, torn),
             };
             let Some(what) = torn else { return Ok(None) };
-            if let Some(after) = self.search(reader, flushed_to)? {
+            if let Some(after) = self.search(current.id, offset, reader, flushed_to)? {
                 current.after = after;
                 reader.go_on_at(after)?;
                 continue;
@@ -179,9 +191,20 @@ impl LogTail {
         Error::corruption(path, offset, what)
     }
 
-    /// Looks behind damage for what later records say was durable, and for one with which the log
-    /// goes on, since what is before it is in tables: where that starts.
-    fn search(&mut self, reader: &mut RecordReader, flushed_to: SeqNo) -> Result<Option<u64>> {
+    /// Looks behind damage at `offset` for what later records say was durable, and for one with
+    /// which the log goes on, since what is before it is in tables: where that starts.
+    fn search(
+        &mut self,
+        id: u64,
+        offset: u64,
+        reader: &mut RecordReader,
+        flushed_to: SeqNo,
+    ) -> Result<Option<u64>> {
+        let zeros = Zeros { offset, end: reader.bytes(), flushed_to };
+        let is_zero = reader.record_header_at(offset)? == Some([0; RECORD_HEADER_BYTES]);
+        if is_zero && self.zeros.get(&id) == Some(&zeros) {
+            return Ok(None);
+        }
         let next = self.expected.unwrap_or(1);
         let plausible = |payload: &[u8]| WalBatch::parse(payload).is_ok();
         // Each sequence number takes at least a byte of a record.
@@ -194,6 +217,9 @@ impl LogTail {
                     return Ok(Some(offset));
                 }
             }
+        }
+        if is_zero {
+            self.zeros.insert(id, zeros);
         }
         Ok(None)
     }
@@ -218,6 +244,7 @@ impl LogTail {
                         .map_err(|what| Error::corruption(path, offset, what))?;
                     if self.follows(&batch, flushed_to) {
                         let after = FILE_HEADER_BYTES as u64;
+                        self.zeros = self.zeros.split_off(id);
                         self.current = Some(Current { id: *id, reader, after, last: None });
                         return Ok(true);
                     }
@@ -230,7 +257,7 @@ impl LogTail {
             };
             // One made in advance is empty.
             if let Some(what) = torn {
-                if let Some(after) = self.search(&mut reader, flushed_to)? {
+                if let Some(after) = self.search(*id, offset, &mut reader, flushed_to)? {
                     self.current = Some(Current { id: *id, reader, after, last: None });
                     return Ok(true);
                 }

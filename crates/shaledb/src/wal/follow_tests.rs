@@ -141,3 +141,39 @@ fn an_append_that_was_taken_back_is_noticed() {
     assert!(seqs.is_empty() && matches!(end, TailEnd::Undone), "{end:?}");
     assert_eq!(advance(&mut LogTail::default(), &fs, &[3]).0, [1, 2, 3, 4]);
 }
+
+#[test]
+fn zeros_ahead_of_the_writer_are_searched_once() {
+    use crate::fs::mem::Call;
+    let fs = disk();
+    let mut tail = LogTail::default();
+    let mut one = wal(&fs, 3);
+    append(&mut one, 1, 2, 0);
+    let bytes = one.bytes() as usize;
+    let record = append(&mut one, 3, 1, 0) as usize;
+    let mut content = read_all(&fs, &path(3)).unwrap();
+    content.resize(8 << 20, 0);
+    let mut before = content.clone();
+    before[bytes..].fill(0);
+    set_content(&fs, &path(3), &before);
+    // The next log may have pages ahead, too.
+    set_content(&fs, &path(4), &{
+        let _ = wal(&fs, 4);
+        let mut spare = read_all(&fs, &path(4)).unwrap();
+        spare.resize(8 << 20, 0);
+        spare
+    });
+    assert_eq!(advance(&mut tail, &fs, &[3, 4]).0, [1, 2]);
+    let reads = |tail: &mut LogTail| {
+        let before = fs.counts().of(Call::Read);
+        assert!(matches!(advance(tail, &fs, &[3, 4]), (seqs, TailEnd::End) if seqs.is_empty()));
+        fs.counts().of(Call::Read) - before
+    };
+    reads(&mut tail);
+    let again = reads(&mut tail);
+    assert!(again <= 6, "{again} reads, of a megabyte or less each");
+    // What comes in their place is taken.
+    assert_eq!(record, bytes);
+    set_content(&fs, &path(3), &content);
+    assert_eq!(advance(&mut tail, &fs, &[3, 4]).0, [3]);
+}

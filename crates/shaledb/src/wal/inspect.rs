@@ -10,6 +10,9 @@ use serde::Serialize;
 use std::ops::Range;
 use std::path::Path;
 
+/// What [`Piece::Damage`] says of zeros to the end of a file.
+const ZEROS: &str = "zeros follow, to the end of the file";
+
 /// A part of a log file, as [`Pieces`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
@@ -71,6 +74,8 @@ impl Pieces {
         if let Some((offset, what)) = damage {
             let end = self.search()?;
             assert!(end >= offset, "damage ends behind its start");
+            let zeros = self.done && offset > 0 && self.reader.has_only_zeros(offset)?;
+            let what = if zeros { ZEROS } else { what };
             return Ok(Some(Piece::Damage { offset, bytes: end - offset, what }));
         }
         match self.reader.next()? {

@@ -58,3 +58,21 @@ fn an_undamaged_wal_loses_nothing() {
     let salvage = salvage(&fs, &path(4), 4, &mut |_| Ok(())).unwrap();
     assert_eq!(salvage, Salvage { records: 1, lost: vec![] });
 }
+
+#[test]
+fn zeros_ahead_of_a_writer_are_named_as_such() {
+    for zeros in [1, 7, 12, 100, 4096, 3 << 20] {
+        let fs = disk();
+        let mut wal = wal(&fs, 4);
+        append(&mut wal, 9, 3, 0);
+        let end = wal.bytes();
+        let mut file = fs.append(&path(4)).unwrap();
+        file.append(&vec![0; zeros]).unwrap();
+        let last = || WalDump::open(&fs, &path(4), 4).unwrap().map(Result::unwrap).last().unwrap();
+        let bytes = zeros as u64;
+        assert_eq!(last(), WalLine::Damage { offset: end, bytes, what: ZEROS });
+        // One byte that is none makes all of it damage.
+        file.append(&[1]).unwrap();
+        assert!(matches!(last(), WalLine::Damage { what, .. } if what != ZEROS));
+    }
+}

@@ -217,6 +217,18 @@ impl RecordReader {
         Ok(Resync::Nothing)
     }
 
+    /// Whether the file has nothing but zeros from `offset` on.
+    pub(super) fn has_only_zeros(&mut self, mut offset: u64) -> Result<bool> {
+        while offset < self.bytes {
+            let some = self.peek_some(offset, 1)?;
+            if some.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            offset += some.len().max(1) as u64;
+        }
+        Ok(true)
+    }
+
     /// The first offset from `offset` on whose bytes could be the start of a record by their
     /// length and serial number alone, and that length.
     fn next_candidate(&mut self, offset: u64, search: Search) -> Result<Option<(u64, usize)>> {

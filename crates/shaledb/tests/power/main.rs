@@ -229,6 +229,11 @@ fn a_power_loss_at_any_moment_loses_nothing_that_was_durable() {
 #[test]
 fn a_power_loss_leaves_of_a_mapped_log_what_was_durable() {
     let dir = tempfile::tempdir().unwrap();
+    let log = shaledb::Env::os().fs.create_log(&dir.path().join("log"), 0).unwrap();
+    if log.preparer().is_none() {
+        println!("not on this file system");
+        return;
+    }
     let recorded = record(dir.path(), LONG_LOG, None);
     let lengthened = |event: &&Event| matches!(event, Event::Cut { length, .. } if *length > 0 && length % 65_536 == 0);
     let ahead = recorded.events.iter().filter(lengthened).count();

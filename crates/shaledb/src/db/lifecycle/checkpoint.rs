@@ -134,7 +134,10 @@ impl Core {
             }
         }
         let blobs = prepared.values().flat_map(|prepared| prepared.blobs.clone()).collect();
-        let log_end = last.as_ref().map(|(id, _, bytes)| (*id, *bytes));
+        // An empty one is not promised: a log before it may end in zeros, and what follows those
+        // counts only if it has a record. `last_seq` says what must be there.
+        let has_records = leader.wal.as_ref().is_some_and(|wal| !wal.is_empty());
+        let log_end = last.as_ref().filter(|_| has_records).map(|(id, _, bytes)| (*id, *bytes));
         let snapshot = Edit { last_seq: Some(through), log_end, ..catalog.snapshot() };
         Ok(Cut { states, snapshot, last, blobs })
     }

@@ -76,8 +76,8 @@ pub struct VerifyReport {
     /// Records in them.
     pub log_records: u64,
     /// Bytes at the ends of the manifest and of the log that are a record which was never
-    /// completed: what a crash leaves, or a writer that is under way. Nothing that was promised is
-    /// in them.
+    /// completed, or zeros ahead of one: what a crash leaves, or a writer that is under way.
+    /// Nothing that was promised is in them.
     pub unfinished_bytes: u64,
     /// Bytes read of all files.
     pub bytes: u64,
