@@ -47,11 +47,12 @@ const KEPT_BYTES: u64 = 8 << 20;
 /// Pages are let go in steps of this.
 const DROPPED_BYTES: u64 = 4 << 20;
 
-/// File systems of which it is known that a page with space behind it can be written to, by their
-/// numbers in `statfs`: ext4 (and its elders), XFS, tmpfs, F2FS. Not Btrfs, nor overlays, which may
-/// be of it: there a page that was written to the device needs new space before it is written to
-/// again, and where the disk is full the writer would be ended by SIGBUS.
-const FILE_SYSTEMS: [u32; 4] = [0xef53, 0x5846_5342, 0x0102_1994, 0xf2f5_2010];
+/// File systems of which it was seen that a page with space behind it can be written to when the
+/// disk is full, by their numbers in `statfs`: ext4 (and its elders), XFS, tmpfs. Not those that
+/// write nothing in its place, as Btrfs and F2FS, nor overlays, which may be of such: there a page
+/// that was written to the device needs new space before it is written to again, and where there is
+/// none the writer would be ended by SIGBUS.
+const FILE_SYSTEMS: [u32; 3] = [0xef53, 0x5846_5342, 0x0102_1994];
 
 /// Whether log files on the file system of `file` may have windows.
 pub(super) fn is_supported(file: &File) -> bool {
