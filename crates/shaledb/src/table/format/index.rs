@@ -186,6 +186,16 @@ impl Index {
         at
     }
 
+    /// Whether the separator of block `at`, which must exist, is at or after `key`.
+    #[inline]
+    pub fn reaches(&self, at: usize, key: &[u8]) -> bool {
+        let prefix = self.block.prefix();
+        match key.strip_prefix(prefix) {
+            Some(rest) => self.block.suffix(at) >= rest,
+            None => key < prefix,
+        }
+    }
+
     /// What is known of block `at`, which must exist.
     #[inline]
     pub fn info(&self, at: usize) -> BlockInfo {
