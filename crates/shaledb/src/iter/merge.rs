@@ -112,6 +112,16 @@ impl<C: Cursor> Merge<C> {
         }
     }
 
+    /// As [`Merge::next_of_current`], to its previous entry. Only while going backward.
+    #[inline]
+    pub fn prev_of_current(&mut self) -> Result<()> {
+        debug_assert!(self.reverse && self.winner.live);
+        match self.children[self.winner.child as usize].prev() {
+            Ok(()) => Ok(()),
+            Err(error) => self.fail(error),
+        }
+    }
+
     /// Moves the current child by `step`, which must move it forward: past more than one entry if
     /// it likes, such as to the next block. Only while going forward.
     pub fn advance_current(&mut self, step: impl FnOnce(&mut C) -> Result<()>) -> Result<()> {

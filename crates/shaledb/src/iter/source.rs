@@ -19,6 +19,15 @@ pub trait Source: Cursor {
         0
     }
 
+    /// Whether the current entry is a put written at or before `seq`, the only entry of its key
+    /// here, and its key is at or after `lower` and after `rival`. If so, how many entries before
+    /// it are that as well; may answer with fewer. May answer that it is not.
+    #[inline]
+    fn plain_behind(&self, seq: SeqNo, lower: &[u8], rival: Option<&[u8]>) -> Option<usize> {
+        let _ = (seq, lower, rival);
+        None
+    }
+
     /// Goes forward to the first entry with a key at or after `key`, or less far, if every entry
     /// passed over is older than `below`. Answers whether it moved.
     fn skip_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {

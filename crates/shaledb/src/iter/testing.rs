@@ -112,6 +112,21 @@ impl Source for VecCursor {
         };
         self.entries[self.at..].windows(2).take_while(plain).count()
     }
+    fn plain_behind(&self, seq: SeqNo, lower: &[u8], rival: Option<&[u8]>) -> Option<usize> {
+        let plain = |&at: &usize| {
+            let entry = &self.entries[at];
+            let other = |at: Option<usize>| {
+                at.and_then(|at| self.entries.get(at)).is_none_or(|next| next.key != entry.key)
+            };
+            entry.kind == Kind::Put
+                && entry.seq <= seq
+                && other(at.checked_sub(1))
+                && other(at.checked_add(1))
+                && entry.key.as_slice() >= lower
+                && rival.is_none_or(|rival| entry.key.as_slice() > rival)
+        };
+        (0..=self.at).rev().take_while(plain).count().checked_sub(1)
+    }
 }
 
 /// Random enough, and the same everywhere.

@@ -77,6 +77,8 @@ enum Position {
     Forward,
     /// At the row in the buffers; the merge stands at the last entry before all of its versions.
     Backward,
+    /// At the merge's current entry, which goes backward: the key has no other version.
+    BackwardPlain,
 }
 
 /// The rows that a reader at one sequence number sees, in both directions.
@@ -89,7 +91,8 @@ pub struct Visible<C> {
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
     position: Position,
-    /// Going forward: so many entries after the current one are rows, and come next in the merge.
+    /// At the merge's current entry: so many entries after it (going backward: before it) are rows,
+    /// and come next in the merge.
     plain: usize,
     /// Going backward: the row's key. Going forward: the key whose older versions are skipped.
     key: Vec<u8>,
@@ -253,6 +256,12 @@ impl<C: Source> Visible<C> {
                 self.merge.next()?;
             }
             Position::Backward => self.merge.seek(&self.key, 0)?,
+            Position::BackwardPlain => {
+                self.plain = 0;
+                self.key.clear();
+                self.key.extend_from_slice(self.merge.key());
+                self.merge.seek(&self.key, 0)?;
+            }
             Position::Nowhere => return Ok(()),
         }
         debug_assert!(!self.merge.valid() || self.merge.key() >= &self.key, "keys ascend");
@@ -262,17 +271,29 @@ impl<C: Source> Visible<C> {
     /// Goes to the previous row; nothing happens if there is no current one.
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
+        if self.plain > 0 && self.position == Position::BackwardPlain {
+            self.plain -= 1;
+            let moved = self.merge.prev_of_current();
+            if moved.is_err() {
+                self.leave();
+            }
+            debug_assert!(moved.is_err() || self.merge.current().valid(), "it was counted");
+            debug_assert!(moved.is_err() || self.sees(self.merge.seq()), "plain rows are seen");
+            return moved;
+        }
         self.plain = 0;
         match std::mem::replace(&mut self.position, Position::Nowhere) {
             Position::Forward => {
                 self.key.clear();
                 self.key.extend_from_slice(self.merge.key());
                 self.merge.seek_back(&self.key, SEQ_MAX)?;
+                let before = !self.merge.valid() || self.merge.key() < &self.key;
+                debug_assert!(before, "keys descend");
             }
             Position::Backward => {}
+            Position::BackwardPlain => self.merge.prev()?,
             Position::Nowhere => return Ok(()),
         }
-        debug_assert!(!self.merge.valid() || self.merge.key() < &self.key, "keys descend");
         self.find_backward()
     }
 
@@ -353,6 +374,17 @@ impl<C: Source> Visible<C> {
         })
     }
 
+    /// Whether the merge's entry, going backward, is a row whose key has no other version; then how
+    /// many entries before it are so too and come next.
+    #[inline]
+    fn plain_behind(&self) -> Option<usize> {
+        if !self.covers.0.is_empty() {
+            return None;
+        }
+        let rival = self.merge.rival().map(Cursor::key);
+        self.merge.current().plain_behind(self.seq, &self.lower, rival)
+    }
+
     /// From the merge's entry back, finds the first key to show and passes all of its versions.
     fn find_backward(&mut self) -> Result<()> {
         let mut covered = 0;
@@ -370,6 +402,12 @@ impl<C: Source> Visible<C> {
                     covered = 0;
                 }
                 continue;
+            }
+            if let Some(plain) = self.plain_behind() {
+                debug_assert!(self.sees(self.merge.seq()) && self.merge.kind() != Kind::Delete);
+                self.position = Position::BackwardPlain;
+                self.plain = plain;
+                return Ok(());
             }
             self.key.clear();
             self.key.extend_from_slice(self.merge.key());

@@ -39,8 +39,8 @@ pub(super) fn take() -> Option<NonNull<u8>> {
 /// # Safety
 /// The chunk is from [`take`], was not given back before, and nobody uses it any more.
 pub(super) unsafe fn give(chunk: NonNull<u8>) {
-    // SAFETY: by the caller.
     if !keep(chunk) {
+        // SAFETY: by the caller.
         unsafe { unmap(chunk) }
     }
 }

@@ -1,5 +1,6 @@
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -331,5 +332,49 @@ fn a_sample_is_all_of_few_entries_and_tells_how_many_there_are_of_many() {
     }
     if true_sum > 0.0 && !cfg!(miri) {
         assert!((told / true_sum - 1.0).abs() < 0.1, "{told} of {true_sum}");
+    }
+}
+
+#[test]
+fn steps_back_are_those_of_a_search_whatever_is_inserted_meanwhile() {
+    let mut random = Pcg64Mcg::seed_from_u64(5);
+    let memtable = Memtable::new();
+    let mut model: BTreeSet<Place> = BTreeSet::new();
+    let mut seq = 0;
+    let mut insert = |model: &mut BTreeSet<Place>, number: u32| {
+        seq += 1;
+        // Heads are equal for some hundred keys.
+        let key = format!("row/{number:06}").into_bytes();
+        memtable.insert(&key, seq, Kind::Put, b"v");
+        model.insert((key, Reverse(seq)));
+    };
+    for _ in 0..size(3_000, 60) {
+        insert(&mut model, random.random_range(0..2_000));
+    }
+    for _ in 0..size(60, 6) {
+        let mut cursor = memtable.cursor();
+        cursor.seek_last().unwrap();
+        let mut at = model.last().cloned();
+        while let Some(here) = at {
+            assert_eq!((cursor.key(), Reverse(cursor.seq())), (here.0.as_slice(), here.1));
+            match random.random_range(0..40) {
+                0 => insert(&mut model, random.random_range(0..2_000)),
+                1 if model.last() != Some(&here) => {
+                    cursor.next().unwrap();
+                    let after = (Bound::Excluded(&here), Bound::Unbounded);
+                    at = model.range::<Place, _>(after).next().cloned();
+                    continue;
+                }
+                2 => {
+                    cursor.seek_back(&here.0, SEQ_MAX).unwrap();
+                    at = model.range(..(here.0, Reverse(SEQ_MAX))).next_back().cloned();
+                    continue;
+                }
+                _ => {}
+            }
+            cursor.prev().unwrap();
+            at = model.range(..&here).next_back().cloned();
+        }
+        assert!(!cursor.valid());
     }
 }

@@ -13,6 +13,7 @@ mod arena;
 mod node;
 mod ranges;
 mod skiplist;
+mod list_cursor;
 
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
@@ -22,8 +23,9 @@ use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 
+use list_cursor::ListCursor;
 use ranges::RangeLog;
-use skiplist::{ListCursor, SkipList};
+use skiplist::SkipList;
 use std::any::Any;
 
 pub use node::{MemEntry, Sample};

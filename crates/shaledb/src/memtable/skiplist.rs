@@ -27,15 +27,11 @@ use std::ptr::{self, NonNull};
 
 use super::arena::Arena;
 use super::node::{
-    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Sample, Target, VALUE_SHIFT, height_of,
-    kind_of, link, node_entry, node_key, prefetch,
+    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Sample, Target, VALUE_SHIFT, height_of, link,
+    node_entry, node_key, prefetch,
 };
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
-use crate::base::sync::Arc;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-
-/// How many of a node's links a cursor looks ahead through.
-const AHEAD_LEVELS: usize = 4;
 
 /// If a level has at least so many nodes in a range, their number tells how many levels of it may
 /// be skipped.
@@ -122,9 +118,15 @@ impl SkipList {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// How many levels are in use.
+    #[inline]
+    pub(super) fn height(&self) -> usize {
+        self.height.load(Ordering::Relaxed)
+    }
+
     /// The head as a node; only its links may be used.
     #[inline]
-    fn head(&self) -> *mut Node {
+    pub(super) fn head(&self) -> *mut Node {
         // SAFETY: within the tower.
         unsafe { self.tower.as_ptr().add(HEIGHT_MAX - 1).cast() }
     }
@@ -361,29 +363,53 @@ impl SkipList {
     }
 
     /// The last node before `target`, or the head.
-    fn find_before(&self, target: &Target<'_>) -> *const Node {
-        let mut at: *const Node = self.head();
-        let mut level = self.height.load(Ordering::Relaxed);
+    pub(super) fn find_before(&self, target: &Target<'_>) -> *const Node {
+        // SAFETY: the head is before every target, and has links on all levels.
+        unsafe { self.find_before_from(self.head(), self.height(), target, |_, _| {}) }
+    }
+
+    /// As [`SkipList::find_before`], from a node before the target on. Tells `passed` of each level
+    /// below `top`, and the last node before the target there.
+    ///
+    /// # Safety
+    /// `from` is a node of this list that is before the target, or its head, and has links on all
+    /// levels below `top`.
+    #[inline]
+    pub(super) unsafe fn find_before_from(
+        &self,
+        from: *const Node,
+        top: usize,
+        target: &Target<'_>,
+        mut passed: impl FnMut(usize, *const Node),
+    ) -> *const Node {
+        let mut at = from;
+        let mut level = top;
+        // The nearest node known not to be before the target.
+        let mut stop: *const Node = ptr::null();
         // SAFETY: as in `find_splice`.
         unsafe {
             while level > 0 {
                 let link = link(at, level - 1);
                 let head = link.head.load(Ordering::Acquire);
                 if head <= target.head {
-                    let next = link.next.load(Ordering::Acquire);
-                    if head < target.head || (!next.is_null() && target.is_after(next)) {
+                    let next = link.next.load(Ordering::Acquire).cast_const();
+                    if head < target.head
+                        || (!next.is_null() && next != stop && target.is_after(next))
+                    {
                         at = next;
                         continue;
                     }
+                    stop = next;
                 }
                 level -= 1;
+                passed(level, at);
             }
         }
         at
     }
 
     /// The first node not before `target`, or null.
-    fn find_at(&self, target: &Target<'_>) -> *const Node {
+    pub(super) fn find_at(&self, target: &Target<'_>) -> *const Node {
         let mut at = self.find_before(target);
         // SAFETY: `at` is the head or a node of the list.
         unsafe {
@@ -406,29 +432,60 @@ impl SkipList {
         count: usize,
     ) -> (u64, Vec<Sample<'_>>) {
         let target = Target::at(lower, SEQ_MAX);
+        let upper_head = upper.map_or(u64::MAX, key::head);
         let inside = |key: &[u8]| upper.is_none_or(|upper| key < upper);
         let mut at: *const Node = self.head();
         let mut level = self.height.load(Ordering::Relaxed);
         let mut found = Vec::new();
         // Nodes are taken from levels below this one only.
         let mut below = level;
-        // SAFETY: as in `find_last`; nodes live as long as the list.
+        // Known to be at or after the lower bound, and after the upper one.
+        let mut stop: *const Node = ptr::null();
+        let mut end: *const Node = ptr::null();
+        // SAFETY: as in `find_splice`; nodes live as long as the list.
         unsafe {
             while level > 0 {
                 level -= 1;
-                let mut next = link(at, level).next.load(Ordering::Acquire);
-                while !next.is_null() && target.is_after(next) {
+                let mut way = link(at, level);
+                loop {
+                    let head = way.head.load(Ordering::Acquire);
+                    let next = way.next.load(Ordering::Acquire).cast_const();
+                    let forward = head < target.head
+                        || (head == target.head
+                            && !next.is_null()
+                            && next != stop
+                            && target.is_after(next));
+                    if !forward {
+                        stop = if head == target.head { next } else { stop };
+                        break;
+                    }
                     at = next;
-                    next = link(at, level).next.load(Ordering::Acquire);
+                    way = link(at, level);
                 }
                 if level >= below {
                     continue;
                 }
                 found.clear();
-                while !next.is_null() && inside(node_key(next)) {
-                    let entry = node_entry(next);
-                    found.push(Sample { key: node_key(next), seq: entry.seq, kind: entry.kind });
-                    next = link(next, level).next.load(Ordering::Acquire);
+                loop {
+                    // Whose head is beyond the bound is not looked at.
+                    let next = way.next.load(Ordering::Acquire).cast_const();
+                    if way.head.load(Ordering::Acquire) > upper_head
+                        || next.is_null()
+                        || next == end
+                    {
+                        break;
+                    }
+                    let key = node_key(next);
+                    if !inside(key) {
+                        end = next;
+                        break;
+                    }
+                    // While it is being inserted a node may be taken for a later one.
+                    if key >= lower {
+                        let entry = node_entry(next);
+                        found.push(Sample { key, seq: entry.seq, kind: entry.kind });
+                    }
+                    way = link(next, level);
                 }
                 if found.len() >= count {
                     break;
@@ -447,7 +504,7 @@ impl SkipList {
     }
 
     /// The last node, or the head.
-    fn find_last(&self) -> *const Node {
+    pub(super) fn find_last(&self) -> *const Node {
         let mut at: *const Node = self.head();
         // SAFETY: as in `find_splice`; a next node has a link on the level of the link to it.
         unsafe {
@@ -477,97 +534,4 @@ impl Drop for SkipList {
 
 fn tower_layout() -> Layout {
     Layout::array::<Link>(HEIGHT_MAX).expect("a small array")
-}
-
-/// A position in a list that it keeps alive. Entries inserted meanwhile may or may not be seen.
-pub(super) struct ListCursor {
-    list: Arc<SkipList>,
-    /// A node of `list`; null or the list's head if the cursor is not valid.
-    node: *const Node,
-}
-
-// SAFETY: the pointer is to a node of the list that the cursor owns a share of, and a `SkipList`
-// may be used from any thread.
-unsafe impl Send for ListCursor {}
-// SAFETY: as above; a shared cursor is only read.
-unsafe impl Sync for ListCursor {}
-
-impl ListCursor {
-    /// A cursor that is not valid yet.
-    pub(super) fn new(list: Arc<SkipList>) -> ListCursor {
-        ListCursor { list, node: ptr::null() }
-    }
-
-    #[inline]
-    pub(super) fn valid(&self) -> bool {
-        !self.node.is_null()
-    }
-
-    pub(super) fn seek_first(&mut self) {
-        // SAFETY: the head has a link on level 0.
-        self.node = unsafe { link(self.list.head(), 0) }.next.load(Ordering::Acquire);
-    }
-
-    pub(super) fn seek_last(&mut self) {
-        self.node = self.unless_head(self.list.find_last());
-    }
-
-    pub(super) fn seek(&mut self, key: &[u8], seq: SeqNo) {
-        self.node = self.list.find_at(&Target::at(key, seq));
-    }
-
-    pub(super) fn seek_back(&mut self, key: &[u8], seq: SeqNo) {
-        self.node = self.unless_head(self.list.find_before(&Target::at(key, seq)));
-    }
-
-    #[inline]
-    pub(super) fn next(&mut self) {
-        assert!(self.valid());
-        // SAFETY: a valid cursor is at a node of its list; a node has `height` links.
-        unsafe {
-            self.node = link(self.node, 0).next.load(Ordering::Acquire);
-            if !self.node.is_null() {
-                // Walking is a chain of cache misses; the upper links let some of them overlap.
-                let height = ((*self.node).sizes >> HEIGHT_SHIFT) as usize % (1 << 5);
-                for level in 0..height.min(AHEAD_LEVELS) {
-                    prefetch(link(self.node, level).next.load(Ordering::Relaxed));
-                }
-            }
-        }
-    }
-
-    pub(super) fn prev(&mut self) {
-        assert!(self.valid());
-        // SAFETY: as in `next`.
-        let (key, tag) = unsafe { (node_key(self.node), (*self.node).tag) };
-        let target = Target { key, head: key::head(key), tag };
-        self.node = self.unless_head(self.list.find_before(&target));
-    }
-
-    #[inline]
-    pub(super) fn key(&self) -> &[u8] {
-        assert!(self.valid());
-        // SAFETY: as in `next`; the list lives as long as the cursor.
-        unsafe { node_key(self.node) }
-    }
-
-    #[inline]
-    pub(super) fn tag(&self) -> (SeqNo, Kind) {
-        assert!(self.valid());
-        // SAFETY: as in `next`.
-        let tag = unsafe { (*self.node).tag };
-        (tag >> 8, kind_of(tag))
-    }
-
-    #[inline]
-    pub(super) fn value(&self) -> &[u8] {
-        assert!(self.valid());
-        // SAFETY: as in `key`.
-        unsafe { node_entry(self.node) }.value
-    }
-
-    #[inline]
-    fn unless_head(&self, node: *const Node) -> *const Node {
-        if node == self.list.head().cast_const() { ptr::null() } else { node }
-    }
 }

@@ -30,6 +30,8 @@ use crate::table::{CursorOptions, Table};
 /// most of all entries, to an eleventh.
 const MEMTABLE_SAMPLE: usize = 32;
 const MEMTABLE_SAMPLE_MAX: usize = 128;
+/// By so many it is seen whether a memtable matters; all are found if they are fewer.
+const MEMTABLE_GLANCE: usize = 8;
 
 /// About how many entries of all sources are looked up in the others at first; some of each source
 /// that counts.
@@ -52,9 +54,6 @@ const OF_WHOLE_TREE: usize = 512;
 const LOOK_UPS_OF_PLACE: usize = 10;
 const PLACES_MIN: usize = 2;
 const PLACES_MAX: usize = 8;
-
-/// A source with less than this part of all entries is not looked into.
-const NEGLIGIBLE: f64 = 0.02;
 
 /// Up to so many fragments of range deletes the range is cut at them; of more, entries are looked
 /// up in them.
@@ -278,13 +277,7 @@ fn sources_of<'a>(
     since: SeqNo,
     memtable_sample: usize,
 ) -> Result<Vec<Source<'a>>> {
-    let mut sources = Vec::new();
-    for memtable in state.memtables().filter(|memtable| memtable.last_seq() >= since) {
-        let (entries, found) = memtable.sample(lower, upper, memtable_sample);
-        if entries > 0 {
-            sources.push(Source { place: Place::Memtable(memtable, found), entries, mixed: true });
-        }
-    }
+    let mut older = Vec::new();
     let add = |sources: &mut Vec<Source<'a>>, tables: &mut dyn Iterator<Item = &'a Arc<Table>>| {
         let mut found = Vec::new();
         for table in tables {
@@ -313,13 +306,28 @@ fn sources_of<'a>(
     for (number, level) in state.version.levels.iter().enumerate() {
         let tables = level.tables().get(level.overlapping(lower, upper)).unwrap_or_default();
         if number > 0 {
-            add(&mut sources, &mut tables.iter())?;
+            add(&mut older, &mut tables.iter())?;
             continue;
         }
         for table in tables {
-            add(&mut sources, &mut std::iter::once(table))?;
+            add(&mut older, &mut std::iter::once(table))?;
         }
     }
+    let in_tables: u64 = older.iter().map(|source| source.entries).sum();
+    let mut sources = Vec::new();
+    for memtable in state.memtables().filter(|memtable| memtable.last_seq() >= since) {
+        let (mut entries, mut found) = memtable.sample(lower, upper, MEMTABLE_GLANCE);
+        // The glance may be wrong by a factor of two.
+        if found.len() >= MEMTABLE_GLANCE
+            && (memtable_sample > MEMTABLE_SAMPLE || entries > in_tables / (2 * LOOK_UPS as u64))
+        {
+            (entries, found) = memtable.sample(lower, upper, memtable_sample);
+        }
+        if entries > 0 {
+            sources.push(Source { place: Place::Memtable(memtable, found), entries, mixed: true });
+        }
+    }
+    sources.append(&mut older);
     let all: u64 = sources.iter().map(|source| source.entries).sum();
     for source in &mut sources {
         if let Place::Memtable(memtable, found) = &mut source.place
@@ -430,13 +438,19 @@ fn sample_piece(
     let (lower, upper) = (piece.lower.as_slice(), piece.upper.as_deref());
     let all: u64 = sources.iter().map(|source| source.entries).sum();
     debug_assert!(all > 0, "of nothing there are no shares");
+    // Small sources are not looked into that have less together than what a look-up stands for.
+    let mut negligible = all as f64 / look_ups as f64;
     let mut rows = 0.0;
     for (at, source) in sources.iter().enumerate() {
         let (newer, older) = (&sources[..at], &sources[at + 1..]);
         let entries = source.entries as f64;
         let share = entries / all as f64;
-        let plain = older.is_empty() && !source.mixed && !piece.more;
-        if plain || (share < NEGLIGIBLE && !piece.more) {
+        if older.is_empty() && !source.mixed && !piece.more {
+            rows += entries;
+            continue;
+        }
+        if entries <= negligible && !piece.more {
+            negligible -= entries;
             rows += entries;
             continue;
         }

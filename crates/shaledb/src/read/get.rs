@@ -11,7 +11,7 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::sync::Arc;
 use crate::state::TreeState;
-use crate::table::Table;
+use crate::table::{Table, TableEntry};
 
 /// The newest version of a key that a reader may see, if it is not a delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<O
         let deleted = newest_covering(state, key, seq)?;
         match find_in_memtables(state, key, seq, deleted) {
             Some(answer) => found[index] = answer,
-            None => open.push(Open { index, key, hash: coding::hash(key), deleted }),
+            None => open.push(Open { index, key, hash: coding::hash(key), deleted, waits: false }),
         }
     }
     // In key order, so that neighbors find their blocks, and the nodes of the index, warm.
@@ -111,15 +111,14 @@ pub fn prefetch(state: &TreeState, keys: &[&[u8]]) -> u64 {
     asked.sum()
 }
 
-/// For so many keys in a row a [`multi_find`] looks whether their blocks have to be read.
-const PREFETCH_LOOKS: u32 = 8;
-
 /// A key of a [`multi_find`] that has not been answered yet.
 struct Open<'a> {
     index: usize,
     key: &'a [u8],
     hash: u64,
     deleted: SeqNo,
+    /// A block has to be read for it.
+    waits: bool,
 }
 
 /// Asks one table, or one run of tables, for all open keys.
@@ -133,34 +132,43 @@ fn find_in_source<'t>(
         table_of(open.key)
             .filter(|table| table.meta.covers(open.key) && table.meta.max_seq >= open.deleted)
     };
-    // Looking costs about as much as a get from memory, so it ends where it does not help.
-    let mut looks = if open.len() > 1 { PREFETCH_LOOKS } else { 0 };
-    for open in open.iter() {
-        if looks == 0 {
-            break;
-        }
-        if let Some(table) = table_of(open) {
-            looks -= 1;
-            if table.prefetch_block(open.key, open.hash) {
-                looks += PREFETCH_LOOKS;
-            }
-        }
-    }
+    let several = open.len() > 1;
     let mut failed = Ok(());
-    open.retain(|open| {
-        let (Some(table), Ok(())) = (table_of(open), &failed) else { return true };
-        match find_in_table(table, open.key, open.hash, seq, open.deleted) {
-            Ok(None) => true,
-            Ok(Some(answer)) => {
-                found[open.index] = answer;
+    let mut look = |open: &mut Open<'_>, reads: bool| {
+        if failed.is_err() || open.waits != reads {
+            return true;
+        }
+        let Some(table) = table_of(open) else { return true };
+        let (key, hash) = (open.key, open.hash);
+        let entry = match reads {
+            true => table.get(key, hash, seq).map(Some),
+            false => table.get_in_memory(key, hash, seq),
+        };
+        open.waits = false;
+        match entry {
+            Ok(Some(None)) => true,
+            Ok(Some(Some(entry))) => {
+                found[open.index] = found_in_table(entry, seq, open.deleted);
                 false
+            }
+            Ok(None) => {
+                open.waits = true;
+                if several {
+                    table.prefetch_block(key, hash);
+                }
+                true
             }
             Err(error) => {
                 failed = Err(error);
                 true
             }
         }
-    });
+    };
+    // First what is in memory. The blocks of the others are then on their way.
+    open.retain_mut(|open| look(open, false));
+    if open.iter().any(|open| open.waits) {
+        open.retain_mut(|open| look(open, true));
+    }
     failed
 }
 
@@ -213,13 +221,15 @@ fn find_in_table(
     deleted: SeqNo,
 ) -> Result<Option<Option<Found>>> {
     let Some(entry) = table.get(key, hash, seq)? else { return Ok(None) };
+    Ok(Some(found_in_table(entry, seq, deleted)))
+}
+
+/// What a table's entry says of its key: that it is deleted, or its value.
+#[inline]
+fn found_in_table(entry: TableEntry, seq: SeqNo, deleted: SeqNo) -> Option<Found> {
     debug_assert!(entry.seq <= seq, "only what the reader may see");
     let live = entry.seq >= deleted && entry.kind != Kind::Delete;
-    Ok(Some(live.then_some(Found {
-        seq: entry.seq,
-        kind: entry.kind,
-        value: Value::block(entry.value),
-    })))
+    live.then_some(Found { seq: entry.seq, kind: entry.kind, value: Value::block(entry.value) })
 }
 
 /// The tables whose key range has `key`, newest first.

@@ -64,6 +64,59 @@ fn any_mix_of_moves_over_a_tree_equals_the_model() {
     }
 }
 
+/// Blocks of rows that need no look at each, with newer versions, deletes and rows of other keys in
+/// between: forward and backward, and turning around.
+#[test]
+fn rows_of_uniform_blocks_and_newer_ones_are_shown_in_both_directions() {
+    for seed in 0..150 {
+        let mut random = Random::new(seed);
+        let key = |number: u64| format!("key/{number:04}").into_bytes();
+        let put = |number, seq| Entry { key: key(number), seq, kind: Kind::Put, value: key(seq) };
+        let base =
+            History { entries: (0..200).map(|at| put(2 * at, 1)).collect(), deletes: vec![] };
+        let mut all = History { entries: base.entries.clone(), deletes: vec![] };
+        let mut tree = Tree::empty();
+        let cuts: Vec<Vec<u8>> = (0..random.below(4)).map(|cut| key(100 * (cut + 1))).collect();
+        let tables = tree.disk.run(&base, &cuts);
+        tree.set_levels(vec![vec![], vec![], tables]);
+        for seq in 2..2 + random.below(40) {
+            let mut entry = put(random.below(400), seq);
+            if random.below(3) == 0 {
+                (entry.kind, entry.value) = (Kind::Delete, Vec::new());
+            }
+            tree.state.active.insert(&entry.key, seq, entry.kind, &entry.value);
+            all.entries.push(entry);
+        }
+        let seq = 1 + random.below(45);
+        let (lower, upper) = (key(random.below(100)), key(300 + random.below(150)));
+        let mut rows = all.visible(seq);
+        rows.retain(|(key, _)| *key >= lower && *key < upper);
+        let mut scan = Scan::new(&tree.state, range(&lower, Some(&upper)), seq, blobs()).unwrap();
+        let shown = |scan: &Scan| {
+            scan.valid().then(|| (scan.key().to_vec(), scan.value().unwrap().to_vec()))
+        };
+        scan.seek_last().unwrap();
+        for row in rows.iter().rev() {
+            assert_eq!(shown(&scan).as_ref(), Some(row), "seed {seed}");
+            scan.prev().unwrap();
+        }
+        assert!(!scan.valid(), "seed {seed}");
+        let mut at = rows.len() / 2;
+        scan.seek(&rows[at].0).unwrap();
+        for step in 0..300 {
+            let back = random.below(9) < 5 || at + 1 == rows.len();
+            if back && at > 0 {
+                scan.prev().unwrap();
+                at -= 1;
+            } else {
+                scan.next().unwrap();
+                at += 1;
+            }
+            assert_eq!(shown(&scan).as_ref(), rows.get(at), "seed {seed} step {step}");
+        }
+    }
+}
+
 #[test]
 fn a_scan_does_not_see_what_is_written_meanwhile() {
     let tree = Tree::empty();

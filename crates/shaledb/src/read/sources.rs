@@ -67,6 +67,14 @@ impl Source for ScanSource {
             ScanSource::Run(concat) => concat.current().plain_ahead(seq, bound),
         }
     }
+    #[inline]
+    fn plain_behind(&self, seq: SeqNo, lower: &[u8], rival: Option<&[u8]>) -> Option<usize> {
+        match self {
+            ScanSource::Memtable { .. } => None,
+            ScanSource::Table { cursor, .. } => cursor.plain_behind(seq, lower, rival),
+            ScanSource::Run(concat) => concat.current().plain_behind(seq, lower, rival),
+        }
+    }
     fn skip_to(&mut self, key: &[u8], below: SeqNo) -> Result<bool> {
         if let ScanSource::Run(concat) = self {
             return concat.skip_to(key, below);

@@ -109,8 +109,6 @@ int ha_shale::multi_range_read_next(range_id_t *range) {
 }
 
 int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
-  shale_txn *txn = nullptr;
-  if (int error = note(trx()->get(&txn))) return error;
   for (;;) {
     if (ahead_.next < ahead_.rows.size()) {
       RowAhead &row = ahead_.rows[ahead_.next++];
@@ -131,19 +129,23 @@ int ha_shale::step_ranges(uchar *buf, range_id_t *range) {
     } else if (ranges_.streaming) {
       bool shown = false;
       *range = mrr_cur_range.ptr;
-      if (int error = stream(buf, txn, &shown)) return error;
+      if (int error = stream(buf, &shown)) return error;
       if (shown) return 0;
     } else if (ahead_.ended != 0) {
       return ahead_.ended;
-    } else if (int error = fill_ranges(buf, txn)) {
-      return error;
+    } else {
+      shale_txn *txn = nullptr;
+      if (int error = note(trx()->get(&txn))) return error;
+      if (int error = fill_ranges(buf, txn)) return error;
     }
   }
 }
 
 // The next row of a range of the primary key; none is shown if that has come to its end.
-int ha_shale::stream(uchar *buf, shale_txn *txn, bool *shown) {
+int ha_shale::stream(uchar *buf, bool *shown) {
+  shale_txn *txn = nullptr;
   bool found = false, skip = false;
+  if (int error = note(scan_.trx->get(&txn))) return error;
   increment_statistics(&SSV::ha_read_next_count);
   if (int error = note(scan_.cursor.step(txn, false, &found))) return error;
   if (found) {

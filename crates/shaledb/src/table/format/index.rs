@@ -11,6 +11,7 @@ use super::block_builder::BlockBuilder;
 use super::frame::Handle;
 use crate::base::coding::{Decoder, put_varint};
 use crate::base::key::{Kind, common_prefix, head};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// What the index says of a data block.
@@ -184,6 +185,18 @@ impl Index {
         }
         debug_assert!(at <= self.blocks());
         at
+    }
+
+    /// Whether the separator of block `at`, which must exist, is at or after `key`. Mostly its head
+    /// tells, and the image is not read.
+    #[inline]
+    pub fn reaches(&self, at: usize, key: &[u8]) -> bool {
+        let prefix = self.block.prefix();
+        let Some(rest) = key.strip_prefix(prefix) else { return key < prefix };
+        match self.heads[at].cmp(&head(rest)) {
+            Ordering::Equal => self.block.suffix(at) >= rest,
+            order => order == Ordering::Greater,
+        }
     }
 
     /// What is known of block `at`, which must exist.

@@ -68,6 +68,8 @@ fn finds_the_block_of_a_key() {
         for key in keys {
             let naive = separators.partition_point(|separator| *separator < key);
             assert_eq!(index.find(&key), naive);
+            let reaches = (0..300).map(|at| index.reaches(at, &key));
+            assert!(reaches.eq(separators.iter().map(|separator| *separator >= key)));
             if naive < 300 {
                 assert_eq!(index.separator_is(naive, &key), separators[naive] == key);
                 assert_eq!(index.info(naive).handle.offset, 100 * naive as u64);

@@ -25,6 +25,9 @@ const READAHEAD_BYTES_MIN: usize = 64 * 1024;
 /// After how many blocks in a row reading ahead begins.
 const SEQUENTIAL_BLOCKS: u32 = 2;
 
+/// What keys mostly have at most beside a common prefix.
+const SUFFIX_BYTES: usize = 64;
+
 /// How a cursor uses cache and disk.
 #[derive(Clone, Copy, Debug)]
 pub struct CursorOptions {
@@ -160,6 +163,27 @@ impl TableCursor {
         }
     }
 
+    /// Whether all entries of the block are puts of different keys written at or before `seq`, and
+    /// the current one has a key at or after `lower` and after `rival`. If so, how many before it
+    /// do. Of the block's first entry there may be newer versions in the block before: it is none
+    /// of them. Only while valid.
+    #[inline]
+    pub fn plain_behind(&self, seq: SeqNo, lower: &[u8], rival: Option<&[u8]>) -> Option<usize> {
+        if !self.block.is_uniform() || self.seq() > seq {
+            return None;
+        }
+        let mut first = 1;
+        if !lower.is_empty() {
+            first = first.max(self.block.lower_bound(lower, SEQ_MAX));
+        }
+        if let Some(rival) = rival {
+            let at = self.block.lower_bound(rival, SEQ_MAX);
+            let equal = at < self.block.entries() && self.block.key_is(at, rival);
+            first = first.max(at + usize::from(equal));
+        }
+        self.entry.checked_sub(first)
+    }
+
     fn index(&mut self) -> Result<Arc<TableIndex>> {
         match &self.index {
             Some(index) => Ok(Arc::clone(index)),
@@ -212,7 +236,11 @@ impl TableCursor {
         self.block_at = at;
         let prefix = self.block.prefix();
         self.key.clear();
-        self.key.extend_from_slice(prefix);
+        if !prefix.is_empty() {
+            // At once for what `assemble_key` adds, mostly.
+            self.key.reserve(prefix.len() + SUFFIX_BYTES);
+            self.key.extend_from_slice(prefix);
+        }
     }
 
     /// Whether a scan that comes from block `from` to `at` has read forward for long, and has used

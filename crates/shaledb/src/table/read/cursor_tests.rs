@@ -75,6 +75,38 @@ fn moves_as_a_sorted_list_does() {
     }
 }
 
+/// A newer version of a block's first key may be the last entry of the block before.
+#[test]
+fn the_first_entry_of_a_block_is_not_taken_for_the_only_one_of_its_key() {
+    let world = World::new(1 << 20);
+    let row = |key: u32, seq| (key.to_be_bytes().to_vec(), seq, Kind::Put, vec![b'v'; 90]);
+    // At uneven distances, so that some are where a block ends.
+    let of_key = |key: u32| match u64::from(key).pow(3) % 1009 % 19 {
+        0 => vec![row(key, 9), row(key, 5)],
+        _ => vec![row(key, 5)],
+    };
+    let rows: Vec<Entry> = (0..2_000).flat_map(of_key).collect();
+    let table = world.open(world.write(1, options(Codec::None, 1_000), &rows));
+    let mut cursor = table.cursor(CursorOptions::default());
+    cursor.seek_last().unwrap();
+    let (mut plain, mut cut) = (0, 0);
+    while cursor.valid() {
+        let key = cursor.key().to_vec();
+        let versions = rows.iter().filter(|row| row.0 == key).count();
+        let begins = cursor.entry == 0 && cursor.block.is_uniform() && cursor.seq() == 5;
+        cut += u32::from(begins && versions == 2);
+        if let Some(more) = cursor.plain_behind(5, &[], None) {
+            assert!(versions == 1 && cursor.entry > more, "{key:?}");
+            plain += 1;
+            assert_eq!(cursor.plain_behind(4, &[], None), None, "it is not seen");
+            assert_eq!(cursor.plain_behind(5, &[], Some(&key)), None, "another has the key too");
+            assert_eq!(cursor.plain_behind(5, &key, None), Some(0), "the bound is a row");
+        }
+        cursor.prev().unwrap();
+    }
+    assert!(plain > 500 && cut > 0, "{plain} rows, {cut} keys in two blocks");
+}
+
 #[test]
 fn an_ingested_table_has_one_sequence_number() {
     let world = World::new(64 << 20);

@@ -157,8 +157,37 @@ impl Table {
     /// ([`crate::base::coding::hash`]). Range deletes are not considered.
     #[inline]
     pub fn get(&self, key: &[u8], hash: u64, seq: SeqNo) -> Result<Option<TableEntry>> {
+        self.look_up(key, hash, seq, |table, at, hits| self.cached_block(table, at, hits).map(Some))
+            .map(Option::flatten)
+    }
+
+    /// What [`Table::get`] finds, unless a block has to be read for it: then nothing.
+    #[inline]
+    pub fn get_in_memory(
+        &self,
+        key: &[u8],
+        hash: u64,
+        seq: SeqNo,
+    ) -> Result<Option<Option<TableEntry>>> {
+        self.look_up(key, hash, seq, |table, at, hits| {
+            let key = self.cache_key(table.index.info(at).handle);
+            let block = self.shared.cache.get(&key);
+            *hits += u64::from(block.is_some());
+            Ok(block)
+        })
+    }
+
+    /// Looks a key up in blocks that `block_of` gives; no answer if that has none.
+    #[inline]
+    fn look_up(
+        &self,
+        key: &[u8],
+        hash: u64,
+        seq: SeqNo,
+        block_of: impl FnMut(&TableIndex, usize, &mut u64) -> Result<Option<Arc<Block>>>,
+    ) -> Result<Option<Option<TableEntry>>> {
         if self.meta.ingest_seq > seq {
-            return Ok(None);
+            return Ok(Some(None));
         }
         mark(&self.index_used);
         let guard = self.index.load();
@@ -175,17 +204,19 @@ impl Table {
         if filtered && !filter::may_contain(filter, hash) {
             let counts = [(Counter::FilterChecks, 1), (Counter::FilterUseful, 1)];
             self.shared.recorder.add_all(counts);
-            return Ok(None);
+            return Ok(Some(None));
         }
         let mut hits = 0;
-        let found = self.get_in_blocks(table, key, seq, &mut hits)?;
+        let Some(found) = self.get_in_blocks(table, key, seq, &mut hits, block_of)? else {
+            return Ok(None);
+        };
         self.shared.recorder.add_all([
             (Counter::IndexHits, 1),
             (Counter::DataHits, hits),
             (Counter::FilterChecks, filtered.into()),
             (Counter::FilterFalse, (filtered && found.is_none()).into()),
         ]);
-        Ok(found)
+        Ok(Some(found))
     }
 
     /// Tells the system that [`Table::get`] of this key will come soon, unless that needs no block
@@ -220,32 +251,30 @@ impl Table {
         key: &[u8],
         seq: SeqNo,
         hits: &mut u64,
-    ) -> Result<Option<TableEntry>> {
+        mut block_of: impl FnMut(&TableIndex, usize, &mut u64) -> Result<Option<Arc<Block>>>,
+    ) -> Result<Option<Option<TableEntry>>> {
         let index = &table.index;
         // The entries of an ingested table have sequence number 0 in their blocks.
         let search_seq = if self.meta.ingest_seq == 0 { seq } else { SEQ_MAX };
         let mut at = index.find(key);
         while at < index.blocks() {
-            let block = self.cached_block(table, at, hits)?;
+            let Some(block) = block_of(table, at, hits)? else { return Ok(None) };
             let entry = block.lower_bound(key, search_seq);
             if entry < block.entries() {
                 if !block.key_is(entry, key) {
-                    return Ok(None);
+                    return Ok(Some(None));
                 }
                 let (seq, kind) = block.tag(entry);
                 let seq = seq.max(self.meta.ingest_seq);
-                return Ok(Some(TableEntry {
-                    seq,
-                    kind,
-                    value: BlockSlice::value_of(block, entry),
-                }));
+                let value = BlockSlice::value_of(block, entry);
+                return Ok(Some(Some(TableEntry { seq, kind, value })));
             }
             if !index.separator_is(at, key) {
-                return Ok(None);
+                return Ok(Some(None));
             }
             at += 1;
         }
-        Ok(None)
+        Ok(Some(None))
     }
 
     /// Where the cache has a block.

@@ -6,8 +6,8 @@ use crate::base::coding;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix, head};
 use crate::base::stats::Counter;
-use crate::table::format::filter;
 use crate::table::format::index::Index;
+use crate::table::format::{Block, filter};
 
 /// Up to so many blocks of a range the first and the last one are looked into; of more, what part
 /// of them lies inside is judged by the keys.
@@ -28,6 +28,7 @@ pub struct TableSample {
 
 /// The blocks that meet a range: the first, the one after the last, and the bounds that lie inside
 /// of these two.
+#[derive(Clone, Copy)]
 struct Blocks<'a> {
     first: usize,
     lower: Option<&'a [u8]>,
@@ -46,7 +47,11 @@ impl Table {
         let lower = (self.meta.smallest.as_slice() < lower).then_some(lower);
         let upper = upper.filter(|upper| !self.meta.is_before(upper));
         let first = lower.map_or(0, |lower| index.find(lower));
-        let last = upper.map_or(index.blocks(), |upper| index.find(upper));
+        let last = upper.map_or(index.blocks(), |upper| {
+            // Mostly a range is in one block.
+            let ends = first < index.blocks() && index.reaches(first, upper);
+            if ends { first } else { index.find(upper) }
+        });
         let upper = upper.filter(|_| last < index.blocks());
         let empty = first >= index.blocks() || last < first;
         (!empty).then_some(Blocks { first, lower, last, upper })
@@ -58,8 +63,36 @@ impl Table {
         let table = self.index()?;
         let index = &table.index;
         let Some(blocks) = self.blocks_of(index, lower, upper) else { return Ok(0) };
+        if blocks.last - blocks.first <= LOOK_BLOCKS {
+            return self.count_in_few(&table, &blocks);
+        }
         let (from, to) = self.ranks(&table, &blocks)?;
         Ok(to.saturating_sub(from))
+    }
+
+    /// How many entries a range of few blocks has. Mostly it is in one: that is looked up once.
+    fn count_in_few(&self, table: &TableIndex, blocks: &Blocks<'_>) -> Result<u64> {
+        let (Blocks { first, last, .. }, mut hits) = (*blocks, 0);
+        let rank = |block: &Block, key: &[u8]| block.lower_bound(key, SEQ_MAX) as u64;
+        let mut before = 0;
+        let mut block = None;
+        if let Some(lower) = blocks.lower {
+            let found = self.cached_block(table, first, &mut hits)?;
+            before = rank(&found, lower);
+            block = Some(found);
+        }
+        let whole: u64 = (first..last).map(|at| u64::from(table.index.info(at).entries)).sum();
+        let mut entries = whole.saturating_sub(before);
+        if let Some(upper) = blocks.upper {
+            let of_first = block.filter(|_| first == last);
+            let found = match of_first {
+                Some(block) => block,
+                None => self.cached_block(table, last, &mut hits)?,
+            };
+            entries = (whole + rank(&found, upper)).saturating_sub(before);
+        }
+        self.shared().recorder.add(Counter::DataHits, hits);
+        Ok(entries)
     }
 
     /// About how many entries of the table come before the range, and how many before its end.

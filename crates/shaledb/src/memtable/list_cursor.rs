@@ -1,0 +1,145 @@
+//! A cursor over a list: a position in it, forward and backward.
+
+use std::ptr;
+
+use super::node::{
+    HEIGHT_MAX, HEIGHT_SHIFT, Node, Target, kind_of, link, node_entry, node_key, prefetch,
+};
+use super::skiplist::SkipList;
+use crate::base::key::{self, Kind, SeqNo};
+use crate::base::sync::Arc;
+use crate::base::sync::atomic::Ordering;
+
+/// How many of a node's links a cursor looks ahead through.
+const AHEAD_LEVELS: usize = 4;
+
+/// A position in a list that it keeps alive. Entries inserted meanwhile may or may not be seen.
+pub(super) struct ListCursor {
+    list: Arc<SkipList>,
+    /// A node of `list`; null or the list's head if the cursor is not valid.
+    node: *const Node,
+    /// Going backward: how the last search came to `node`. Boxed: most cursors have none.
+    path: Option<Box<Path>>,
+}
+
+/// The last nodes before what a search has looked for, on each level. Nothing is linked in between
+/// that must be seen, and no node goes away: a search for something before `nodes[level]` may begin
+/// at the nearest one that is before that.
+struct Path {
+    /// On the levels below this one.
+    height: usize,
+    nodes: [*const Node; HEIGHT_MAX],
+}
+
+// SAFETY: the pointer is to a node of the list that the cursor owns a share of, and a `SkipList`
+// may be used from any thread.
+unsafe impl Send for ListCursor {}
+// SAFETY: as above; a shared cursor is only read.
+unsafe impl Sync for ListCursor {}
+
+impl Path {
+    /// Of no search.
+    fn new(list: &SkipList) -> Path {
+        Path { height: 0, nodes: [list.head().cast_const(); HEIGHT_MAX] }
+    }
+}
+
+impl ListCursor {
+    /// A cursor that is not valid yet.
+    pub(super) fn new(list: Arc<SkipList>) -> ListCursor {
+        ListCursor { list, node: ptr::null(), path: None }
+    }
+
+    #[inline]
+    pub(super) fn valid(&self) -> bool {
+        !self.node.is_null()
+    }
+
+    pub(super) fn seek_first(&mut self) {
+        // SAFETY: the head has a link on level 0.
+        self.node = unsafe { link(self.list.head(), 0) }.next.load(Ordering::Acquire);
+    }
+
+    pub(super) fn seek_last(&mut self) {
+        self.node = self.unless_head(self.list.find_last());
+    }
+
+    pub(super) fn seek(&mut self, key: &[u8], seq: SeqNo) {
+        self.node = self.list.find_at(&Target::at(key, seq));
+    }
+
+    pub(super) fn seek_back(&mut self, key: &[u8], seq: SeqNo) {
+        self.node = self.unless_head(self.list.find_before(&Target::at(key, seq)));
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) {
+        assert!(self.valid());
+        // SAFETY: a valid cursor is at a node of its list; a node has `height` links.
+        unsafe {
+            self.node = link(self.node, 0).next.load(Ordering::Acquire);
+            if !self.node.is_null() {
+                // Walking is a chain of cache misses; the upper links let some of them overlap.
+                let height = ((*self.node).sizes >> HEIGHT_SHIFT) as usize % (1 << 5);
+                for level in 0..height.min(AHEAD_LEVELS) {
+                    prefetch(link(self.node, level).next.load(Ordering::Relaxed));
+                }
+            }
+        }
+    }
+
+    /// The nodes before this one on higher levels are mostly known from the step before: the search
+    /// begins at the lowest of them that is before this node.
+    pub(super) fn prev(&mut self) {
+        assert!(self.valid());
+        // SAFETY: as in `next`.
+        let (key, tag) = unsafe { (node_key(self.node), (*self.node).tag) };
+        let target = Target { key, head: key::head(key), tag };
+        let list = &*self.list;
+        let path = self.path.get_or_insert_with(|| Box::new(Path::new(list)));
+        if path.nodes[0] != self.node {
+            *path.as_mut() = Path::new(list);
+        }
+        let from = path.nodes[..path.height].iter().position(|&node| node != self.node);
+        let (from, top) = match from {
+            Some(level) => (path.nodes[level], level + 1),
+            None => {
+                path.height = list.height();
+                (list.head().cast_const(), path.height)
+            }
+        };
+        let nodes = &mut path.nodes;
+        // SAFETY: what the step before has passed on a level is a node there, or the head; none is
+        // behind the node on level 0, which is this one, and `from` is another.
+        let before =
+            unsafe { list.find_before_from(from, top, &target, |level, node| nodes[level] = node) };
+        self.node = self.unless_head(before);
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> &[u8] {
+        assert!(self.valid());
+        // SAFETY: as in `next`; the list lives as long as the cursor.
+        unsafe { node_key(self.node) }
+    }
+
+    #[inline]
+    pub(super) fn tag(&self) -> (SeqNo, Kind) {
+        assert!(self.valid());
+        // SAFETY: as in `next`.
+        let tag = unsafe { (*self.node).tag };
+        (tag >> 8, kind_of(tag))
+    }
+
+    #[inline]
+    pub(super) fn value(&self) -> &[u8] {
+        assert!(self.valid());
+        // SAFETY: as in `key`.
+        unsafe { node_entry(self.node) }.value
+    }
+
+    #[inline]
+    fn unless_head(&self, node: *const Node) -> *const Node {
+        if node == self.list.head().cast_const() { ptr::null() } else { node }
+    }
+}
