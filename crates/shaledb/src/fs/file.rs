@@ -241,8 +241,22 @@ pub trait Syncer: Send + Sync {
 pub trait Preparer: Send + Sync {
     /// Whether there is something to prepare that no earlier call has told of. Costs next to
     /// nothing: to be asked after each append.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let log = shaledb::Env::os().fs.create_log(&dir.path().join("log"), 0)?;
+    /// assert!(log.preparer().is_none_or(|preparer| !preparer.takes_wish()));
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
     fn takes_wish(&self) -> bool;
 
     /// Does what is to be done. Answers whether more may come: not once the writer has gone.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let log = shaledb::Env::os().fs.create_log(&dir.path().join("log"), 0)?;
+    /// assert!(log.preparer().is_none_or(|preparer| preparer.prepare()));
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
     fn prepare(&self) -> bool;
 }
