@@ -16,6 +16,9 @@ its rows were inserted in the order of the key. `load` makes it, by INSERT ... S
 from __future__ import annotations
 
 import argparse
+import importlib.machinery
+import importlib.util
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -25,8 +28,8 @@ from typing import Any
 from online_rate import processor_seconds
 from server import Layout, Server, say
 
-import pathlib
-
+# By the names that the server has for them.
+ENGINES = {"SHALE": "SHALE", "InnoDB": "INNODB", "MyRocks": "ROCKSDB"}
 COLUMNS = ("id int primary key, a int not null, b int not null, c varchar(200) not null, "
            "d datetime, key ab (a, b)")
 SOURCE = ("select seq, seq * 7919 % 1000003, seq % 100, concat('row ', seq, ' ', repeat(md5(seq % 5000), 4)), "
@@ -57,18 +60,18 @@ def statements(engine: str, rows: int) -> list[tuple[str, list[str], list[str]]]
 
 
 def options(engine: str, memory: int) -> list[str]:
-    mib = 1 << 20
-    if engine == "SHALE":
-        return [f"loose-shale-memory={memory * mib}", "loose-shale-durability=periodic"]
-    if engine == "MyRocks":
-        # As mariadb/sysbench has it: the makers' advice.
-        return ["plugin-load-add=ha_rocksdb", f"loose-rocksdb-block-cache-size={(memory - 256) * mib}",
-                "loose-rocksdb-flush-log-at-trx-commit=2", "loose-rocksdb-max-background-jobs=2",
-                # Without it a transaction of more than a million rows is refused.
-                "loose-rocksdb-bulk-load-size=10000", "loose-rocksdb-max-row-locks=1073741824"]
-    return [f"innodb-buffer-pool-size={memory * mib}", f"innodb-log-file-size={memory * mib}",
-            "innodb-flush-log-at-trx-commit=2", "innodb-flush-method=O_DIRECT",
-            "innodb-io-capacity=2000", "innodb-io-capacity-max=4000"]
+    """As mariadb/sysbench has them, in which the makers' advice is."""
+    path = pathlib.Path(__file__).parent.parent / "sysbench"
+    loader = importlib.machinery.SourceFileLoader("sysbench", str(path))
+    spec = importlib.util.spec_from_loader("sysbench", loader)
+    assert spec is not None
+    sysbench = importlib.util.module_from_spec(spec)
+    loader.exec_module(sysbench)
+    given = argparse.Namespace(memory=memory, durability="periodic")
+    told = [option.removeprefix("--") for option in sysbench.options(ENGINES[engine], given)]
+    # The tests' server has the plugin already; a statement locks every row that it changes.
+    told = [option for option in told if option != "plugin-load-add=ha_shale"]
+    return told + (["rocksdb-max-row-locks=1073741824"] if engine == "MyRocks" else [])
 
 
 def measured(server: Server, work: Any) -> tuple[float, float]:
@@ -119,7 +122,7 @@ def main() -> None:
     parser.add_argument("--engines", default="SHALE,InnoDB,MyRocks")
     given = parser.parse_args()
     engines = given.engines.split(",")
-    if set(engines) - {"SHALE", "InnoDB", "MyRocks"}:
+    if set(engines) - set(ENGINES):
         parser.error(f"--engines {given.engines}: they are SHALE, InnoDB and MyRocks")
     layout = Layout()
     servers = {}
@@ -135,9 +138,8 @@ def main() -> None:
         seconds.setdefault(name, {}).setdefault(engine, []).append(took[0])
         processor.setdefault(name, {}).setdefault(engine, []).append(took[1])
 
-    names = {"MyRocks": "ROCKSDB"}
     for number in range(given.runs):
-        plans = {engine: statements(names.get(engine, engine), given.rows) for engine in engines}
+        plans = {engine: statements(ENGINES[engine], given.rows) for engine in engines}
         for index in range(len(plans[engines[0]])):
             for engine in engines if number % 2 == 0 else reversed(engines):
                 name, prepared, work = plans[engine][index]
