@@ -25,9 +25,6 @@ const LAST: u32 = 6;
 /// Bytes of a row of the tests: a key of 20, a value of 250 on average.
 const ROW_BYTES: f64 = 270.0;
 
-/// Bytes of a block before compression.
-const BLOCK_KIB: f64 = 16.0;
-
 #[derive(Args)]
 pub(crate) struct RooflineOptions {
     /// How many keys
@@ -211,7 +208,6 @@ impl Parts {
         if codec != "none" {
             floor.push(("codec", self.of(&format!("decompress {codec}")) * raw.max(stored)));
         }
-        debug_assert!(raw <= 1e6 * BLOCK_KIB, "a read takes blocks, not databases");
         floor
     }
 }

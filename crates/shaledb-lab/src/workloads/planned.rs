@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 /// What a step finds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,23 @@ pub fn planned(steps: impl Iterator<Item = (String, bool)>) -> Vec<PlannedStep> 
             .push(PlannedStep { name, start: if fresh { Start::Fresh } else { Start::Continue } });
     }
     planned
+}
+
+/// The step that the plan of a pattern calls `name`, and its number of clients: that of the name
+/// (`run.c4`), else of the plan.
+pub(super) fn of_clients<S: FromStr<Err = String> + Copy + PartialEq>(
+    plan: &[(S, u32)],
+    name: &str,
+    pattern: &str,
+) -> Result<(S, u32), String> {
+    let name = name.split(' ').next().unwrap_or(name);
+    let (step, clients) = name.rsplit_once(".c").unwrap_or((name, ""));
+    let step: S = step.parse()?;
+    let of = |&(planned, clients): &(S, u32)| (planned == step).then_some(clients);
+    let clients = clients.parse().ok().or_else(|| plan.iter().find_map(of));
+    let clients =
+        clients.ok_or_else(|| format!("the plan has no step `{name}` of the {pattern} pattern"))?;
+    Ok((step, clients))
 }
 
 /// The step that a table of names calls `name`.

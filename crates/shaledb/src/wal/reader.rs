@@ -168,19 +168,6 @@ impl RecordReader {
         }
     }
 
-    /// Whether all from `offset` to the end of the file is zeros, as a writer has them ahead of it.
-    pub(super) fn is_zeros_from(&mut self, offset: u64) -> Result<bool> {
-        let mut at = offset;
-        while at < self.bytes {
-            let some = self.peek_some(at, 1)?;
-            if some.iter().any(|byte| *byte != 0) {
-                return Ok(false);
-            }
-            at += some.len().max(1) as u64;
-        }
-        Ok(true)
-    }
-
     /// As [`RecordReader::next`], without moving and without the record: `Err` at an end, with its
     /// offset and what is torn.
     pub(super) fn peek_step(&mut self) -> Result<std::result::Result<(), (u64, Torn)>> {
@@ -217,7 +204,7 @@ impl RecordReader {
         Ok(Resync::Nothing)
     }
 
-    /// Whether the file has nothing but zeros from `offset` on.
+    /// Whether the file has nothing but zeros from `offset` on, as a writer has them ahead of it.
     pub(super) fn has_only_zeros(&mut self, mut offset: u64) -> Result<bool> {
         while offset < self.bytes {
             let some = self.peek_some(offset, 1)?;

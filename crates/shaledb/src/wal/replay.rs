@@ -151,7 +151,7 @@ impl Replayer {
                 Step::End { offset, torn } => (offset, torn),
             };
             let Some(what) = torn else { break };
-            if offset > 0 && reader.is_zeros_from(offset)? {
+            if offset > 0 && reader.has_only_zeros(offset)? {
                 self.end.clean = false;
                 let what = "zeros follow".to_owned();
                 self.zeros.get_or_insert_with(|| Stop { id, path: path.clone(), offset, what });

@@ -5,7 +5,7 @@ use super::rows::{ENTRY_BYTES, ROW_BYTES};
 use super::step::Step;
 use crate::options::texts;
 use crate::units::parse_some;
-use crate::workloads::planned::{PlannedStep, planned};
+use crate::workloads::planned::{PlannedStep, of_clients, planned};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -78,16 +78,7 @@ impl SysbenchOptions {
     ///
     /// There is no such step.
     pub fn step(&self, name: &str) -> Result<(Step, u32), String> {
-        let name = name.split(' ').next().unwrap_or(name);
-        let (step, clients) = name.rsplit_once(".c").unwrap_or((name, ""));
-        let step: Step = step.parse()?;
-        let of = |&(planned, clients): &(Step, u32)| (planned == step).then_some(clients);
-        let clients = clients.parse().ok().or_else(|| self.plan().iter().find_map(of));
-        Ok((
-            step,
-            clients
-                .ok_or_else(|| format!("the plan has no step `{name}` of the sysbench pattern"))?,
-        ))
+        of_clients(&self.plan(), name, "sysbench")
     }
 
     /// The bytes of what the load leaves and the inserts may add, before compression.

@@ -4,7 +4,7 @@ use super::rows::Table;
 use super::scale::{DISTRICTS, Scale};
 use super::step::Step;
 use crate::options::texts;
-use crate::workloads::planned::{PlannedStep, planned};
+use crate::workloads::planned::{PlannedStep, of_clients, planned};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -96,14 +96,7 @@ impl TpccOptions {
     ///
     /// There is no such step.
     pub fn step(&self, name: &str) -> Result<(Step, u32), String> {
-        let name = name.split(' ').next().unwrap_or(name);
-        let (step, clients) = name.rsplit_once(".c").unwrap_or((name, ""));
-        let step: Step = step.parse()?;
-        let of = |&(planned, clients): &(Step, u32)| (planned == step).then_some(clients);
-        let clients = clients.parse().ok().or_else(|| self.plan().iter().find_map(of));
-        let clients =
-            clients.ok_or_else(|| format!("the plan has no step `{name}` of the TPC-C pattern"))?;
-        Ok((step, clients))
+        of_clients(&self.plan(), name, "TPC-C")
     }
 
     /// The bytes of what the load leaves and the transactions may add, before compression.

@@ -169,13 +169,11 @@ impl Core {
         if !self.stepped {
             self.log_keeper.keep(wal.preparer());
         }
-        let old = leader.wal.replace(wal);
-        if let Some(old) = &old {
+        if let Some(old) = leader.wal.replace(wal) {
             self.log_keeper.note_pace(old.pace());
         }
         leader.dirty = false;
         // What is left to be done for the old one is not this thread's to do.
-        drop(old);
         self.log_keeper.call();
     }
 

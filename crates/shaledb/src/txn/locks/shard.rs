@@ -78,52 +78,34 @@ impl Shard {
     pub fn request(&mut self, owner: TxnId, lock: Lock<'_>, bytes_max: usize) -> Decision {
         let Lock { tree, span, mode } = lock;
         let locks = self.trees.entry(tree).or_default();
-        if let Span::Key(key) = span
-            && !locks.keys.contains_key(key)
-        {
-            return self.request_new(owner, tree, (key, mode), bytes_max);
-        }
-        if locks.is_held_again(owner, span, mode) {
+        // A statement of many rows asks for keys that nobody holds: no more is looked up for these.
+        let new = match span {
+            Span::Key(key) if !locks.keys.contains_key(key) => Some(key),
+            _ => None,
+        };
+        let is_held = match new {
+            Some(_) => locks.is_in_range(owner, span, mode),
+            None => locks.is_held_again(owner, span, mode),
+        };
+        if is_held {
             return Decision::Held;
         }
-        if !locks.is_free(owner, span, mode) {
+        let is_free = match new {
+            Some(_) if locks.queue.is_empty() => !locks.has_range_conflict(owner, span, mode),
+            _ => locks.is_free(owner, span, mode),
+        };
+        if !is_free {
             return Decision::Busy;
         }
         if self.bytes > bytes_max {
             return Decision::Full;
         }
-        let (bytes, key) = locks.grant(owner, span, mode);
+        let (bytes, key) = match new {
+            Some(key) => locks.grant_new(owner, key, mode),
+            None => locks.grant(owner, span, mode),
+        };
         self.bytes = self.bytes.saturating_add_signed(bytes);
         Decision::Granted(key)
-    }
-
-    /// The same of a key that nobody holds, as a statement of many rows asks for: it is looked up
-    /// no more than needed.
-    fn request_new(
-        &mut self,
-        owner: TxnId,
-        tree: TreeId,
-        (key, mode): (&[u8], Mode),
-        bytes_max: usize,
-    ) -> Decision {
-        let locks = self.trees.entry(tree).or_default();
-        if locks.is_in_range(owner, Span::Key(key), mode) {
-            return Decision::Held;
-        }
-        let busy = if locks.queue.is_empty() {
-            locks.has_range_conflict(owner, Span::Key(key), mode)
-        } else {
-            !locks.is_free(owner, Span::Key(key), mode)
-        };
-        if busy {
-            return Decision::Busy;
-        }
-        if self.bytes > bytes_max {
-            return Decision::Full;
-        }
-        let (bytes, key) = locks.grant_new(owner, key, mode);
-        self.bytes += bytes;
-        Decision::Granted(Some(key))
     }
 
     /// Whether nobody else holds or waits for what this conflicts with, but for those who wait for

@@ -269,8 +269,7 @@ impl TreeLocks {
                     let key = self.keys.get_key_value(key).map(|(key, _)| key.clone());
                     (KEY_BYTES as isize, key)
                 } else {
-                    let (bytes, key) = self.grant_new(owner, key, mode);
-                    (bytes as isize, Some(key))
+                    self.grant_new(owner, key, mode)
                 }
             }
             Span::Range(lower, upper) => {
@@ -285,14 +284,18 @@ impl TreeLocks {
         }
     }
 
-    /// Notes the lock of a key that nobody holds; answers with how much memory that takes, and with
-    /// the key.
-    pub(super) fn grant_new(&mut self, owner: TxnId, key: &[u8], mode: Mode) -> (usize, Arc<[u8]>) {
+    /// As [`TreeLocks::grant`], of a key that nobody holds.
+    pub(super) fn grant_new(
+        &mut self,
+        owner: TxnId,
+        key: &[u8],
+        mode: Mode,
+    ) -> (isize, Option<Arc<[u8]>>) {
         let key: Arc<[u8]> = key.into();
         let before =
             self.keys.insert(key.clone(), Holders::One(Holder { owner, mode, kept: None }));
         assert!(before.is_none(), "nobody held the key");
-        (KEY_BYTES + key.len(), key)
+        ((KEY_BYTES + key.len()) as isize, Some(key))
     }
 
     /// The last range that the owner was granted becomes one with those that it touches; answers
