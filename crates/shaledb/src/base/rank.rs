@@ -72,24 +72,26 @@ pub const OPEN_FILES: u8 = 25;
 pub const INDEXES: u8 = 26;
 /// `Memory::cache`: the block cache, when its size changes.
 pub const CACHE: u8 = 27;
+/// `Frames::free`: which frames of the block cache have no value.
+pub const FRAMES: u8 = 28;
 /// The gate of the syncs of one file. Not held while a sync runs.
-pub const SYNCS: u8 = 28;
+pub const SYNCS: u8 = 29;
 /// `Guard::cause`: why no write is accepted any more.
-pub const CAUSE: u8 = 29;
+pub const CAUSE: u8 = 30;
 /// The simulated disk.
-pub const MEM_DISK: u8 = 30;
+pub const MEM_DISK: u8 = 31;
 /// A file of the simulated disk.
-pub const MEM_FILE: u8 = 31;
+pub const MEM_FILE: u8 = 32;
 
 /// `Ahead::state`: what is read ahead of a scan. Not held while blocks are read.
-pub const READ_AHEAD: u8 = 32;
+pub const READ_AHEAD: u8 = 33;
 /// `Helpers::offers`: readers' work that idle threads may share.
-pub const OFFERS: u8 = 33;
+pub const OFFERS: u8 = 34;
 /// `LogKeeper::state`: which log files are prepared ahead of their writer.
-pub const LOG_KEEPER: u8 = 34;
+pub const LOG_KEEPER: u8 = 35;
 /// What the writer of a log file and the thread ahead of it share. Not held while pages are mapped.
 /// Its last holder cuts the file under it.
-pub const LOG_WINDOWS: u8 = 35;
+pub const LOG_WINDOWS: u8 = 36;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

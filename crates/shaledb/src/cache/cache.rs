@@ -3,8 +3,8 @@
 //! File numbers are never used twice, so nothing is ever invalidated: what belongs to a removed
 //! file ages out.
 
-use quick_cache::sync::DefaultLifecycle;
-use quick_cache::{OptionsBuilder, Weighter};
+use super::frames::{FRAME_BYTES, Frames, Slot, Spot};
+use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
@@ -28,11 +28,15 @@ const SHARDS: usize = 64;
 /// What an entry is taken to weigh when the tables of the cache are sized.
 const ENTRY_BYTES_TYPICAL: u64 = 16 * 1024;
 /// What the cache itself spends on an entry.
-const ENTRY_OVERHEAD_BYTES: u64 = 64;
+const ENTRY_OVERHEAD_BYTES: u64 = 72 + FRAME_BYTES;
+/// Of so many uses of a value that a [`Slot`] finds one is told to the cache, beginning with the
+/// first, so that it knows what is useful.
+const USES_TOLD: u32 = 16;
 
 /// Values by place, at most so many bytes of them; the least useful go first. Thread-safe.
 pub struct Cache<V: Weigh> {
-    inner: quick_cache::sync::Cache<CacheKey, Arc<V>, Weights, Mix>,
+    inner: quick_cache::sync::Cache<CacheKey, Held<V>, Weights, Mix, Leaving<V>>,
+    frames: Arc<Frames<V>>,
 }
 
 impl<V: Weigh> std::fmt::Debug for Cache<V> {
@@ -50,33 +54,47 @@ impl<V: Weigh> Cache<V> {
         let items = (bytes / ENTRY_BYTES_TYPICAL).clamp(32, 1 << 24) as usize;
         let mut builder = OptionsBuilder::new();
         builder.shards(SHARDS).estimated_items_capacity(items).weight_capacity(bytes);
+        let frames = Arc::new(Frames::new());
+        let leaving = Leaving(Arc::clone(&frames));
         let inner = match builder.build() {
-            Ok(options) => quick_cache::sync::Cache::with_options(
-                options,
-                Weights,
-                Mix,
-                DefaultLifecycle::default(),
-            ),
-            Err(_) => quick_cache::sync::Cache::with(
-                items,
-                bytes,
-                Weights,
-                Mix,
-                DefaultLifecycle::default(),
-            ),
+            Ok(options) => {
+                quick_cache::sync::Cache::with_options(options, Weights, Mix, leaving)
+            }
+            Err(_) => quick_cache::sync::Cache::with(items, bytes, Weights, Mix, leaving),
         };
-        Cache { inner }
+        Cache { inner, frames }
     }
 
     /// The value at this place, if it is held.
     #[inline]
     pub fn get(&self, key: &CacheKey) -> Option<Arc<V>> {
-        self.inner.get(key)
+        self.inner.get(key).map(|held| held.value)
+    }
+
+    /// As [`Cache::get`], for the place that `slot` is for: mostly without a look-up.
+    #[inline]
+    pub fn get_at(&self, slot: &Slot, key: impl FnOnce() -> CacheKey) -> Option<Arc<V>> {
+        if let Some((value, uses)) = self.frames.get(slot.get()) {
+            if uses.is_multiple_of(USES_TOLD) {
+                self.inner.get(&key());
+            }
+            return Some(value);
+        }
+        let held = self.inner.get(&key())?;
+        slot.set(held.spot);
+        Some(held.value)
+    }
+
+    /// Whether a value is held, without having used it.
+    pub fn has(&self, key: &CacheKey) -> bool {
+        self.inner.contains_key(key)
     }
 
     /// Holds a value. One that is heavier than a shard is not held.
-    pub fn insert(&self, key: CacheKey, value: Arc<V>) {
-        self.inner.insert(key, value);
+    pub fn insert(&self, slot: &Slot, key: CacheKey, value: Arc<V>) {
+        let spot = self.frames.hold(&value);
+        slot.set(spot);
+        self.inner.insert(key, Held { value, spot });
     }
 
     /// Changes the bound; evicts at once if it shrinks.
@@ -100,12 +118,47 @@ impl<V: Weigh> Cache<V> {
     }
 }
 
+/// A value, and the frame that has it, too.
+#[derive(Debug)]
+struct Held<V> {
+    value: Arc<V>,
+    spot: Spot,
+}
+
+impl<V> Clone for Held<V> {
+    fn clone(&self) -> Held<V> {
+        Held { value: Arc::clone(&self.value), spot: self.spot }
+    }
+}
+
+/// Takes what leaves the cache out of its frame.
+struct Leaving<V>(Arc<Frames<V>>);
+
+impl<V> Clone for Leaving<V> {
+    fn clone(&self) -> Leaving<V> {
+        Leaving(Arc::clone(&self.0))
+    }
+}
+
+impl<V> Lifecycle<CacheKey, Held<V>> for Leaving<V> {
+    /// Values to let go when no lock is held; seldom more than two leave at once.
+    type RequestState = [Option<Arc<V>>; 2];
+
+    #[inline]
+    fn on_evict(&self, state: &mut Self::RequestState, _key: CacheKey, held: Held<V>) {
+        self.0.release(held.spot);
+        if let Some(left) = state.iter_mut().find(|left| left.is_none()) {
+            *left = Some(held.value);
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Weights;
 
-impl<V: Weigh> Weighter<CacheKey, Arc<V>> for Weights {
-    fn weight(&self, _key: &CacheKey, value: &Arc<V>) -> u64 {
-        value.bytes() as u64 + ENTRY_OVERHEAD_BYTES
+impl<V: Weigh> Weighter<CacheKey, Held<V>> for Weights {
+    fn weight(&self, _key: &CacheKey, held: &Held<V>) -> u64 {
+        held.value.bytes() as u64 + ENTRY_OVERHEAD_BYTES
     }
 }
 

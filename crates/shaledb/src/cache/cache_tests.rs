@@ -18,7 +18,7 @@ fn key(offset: u64) -> CacheKey {
 fn holds_no_more_than_its_bound() {
     let cache = Cache::new(1 << 20);
     for offset in 0..10_000 {
-        cache.insert(key(offset), Arc::new(Bytes(1000)));
+        cache.insert(&Slot::default(), key(offset), Arc::new(Bytes(1000)));
         assert!(cache.bytes() <= 1 << 20);
     }
     assert!(cache.bytes() > 1 << 19, "{}", cache.bytes());
@@ -30,7 +30,7 @@ fn holds_no_more_than_its_bound() {
 #[test]
 fn gives_back_what_was_put_in() {
     let cache = Cache::new(1 << 20);
-    cache.insert(key(7), Arc::new(Bytes(70)));
+    cache.insert(&Slot::default(), key(7), Arc::new(Bytes(70)));
     assert_eq!(cache.get(&key(7)).as_deref(), Some(&Bytes(70)));
     assert_eq!(cache.get(&key(8)), None);
 }
@@ -39,13 +39,13 @@ fn gives_back_what_was_put_in() {
 fn what_is_used_survives_a_flood() {
     let cache = Cache::new(1 << 20);
     for offset in 0..100 {
-        cache.insert(key(offset), Arc::new(Bytes(1000)));
+        cache.insert(&Slot::default(), key(offset), Arc::new(Bytes(1000)));
     }
     for offset in 100..20_000 {
         for hot in 0..100 {
             cache.get(&key(hot));
         }
-        cache.insert(key(offset), Arc::new(Bytes(1000)));
+        cache.insert(&Slot::default(), key(offset), Arc::new(Bytes(1000)));
     }
     let left = (0..100).filter(|&offset| cache.get(&key(offset)).is_some()).count();
     assert!(left > 90, "{left}");
@@ -104,4 +104,87 @@ fn many_threads_leave_the_cache_at_its_due() {
     });
     assert_eq!(memory.meta(), 0);
     assert!(cache.capacity().abs_diff(1 << 20) <= (1 << 20) / 100 + 64, "{}", cache.capacity());
+}
+
+#[test]
+fn a_slot_finds_what_the_cache_has_and_nothing_else() {
+    let cache = Cache::new(1 << 20);
+    let slots: Vec<Slot> = (0..5000).map(|_| Slot::default()).collect();
+    let put = |offset: usize| {
+        let (key, value) = (key(offset as u64), Arc::new(Bytes(1000 + offset)));
+        cache.insert(&slots[offset], key, value);
+    };
+    (0..5000).for_each(put);
+    // Twice the same, the later one stays.
+    put(4999);
+    let mut found = 0;
+    for (offset, slot) in slots.iter().enumerate() {
+        let by_key = cache.get(&key(offset as u64));
+        let by_slot = cache.get_at(slot, || key(offset as u64));
+        assert_eq!(by_slot, by_key);
+        assert!(by_slot.is_none_or(|value| value.0 == 1000 + offset));
+        // Who has not put it there finds it by the key, and the next time without.
+        let other = Slot::default();
+        assert_eq!(cache.get_at(&other, || key(offset as u64)), by_key);
+        assert_eq!(other.get(), if by_key.is_some() { slot.get() } else { other.get() });
+        found += usize::from(by_key.is_some());
+    }
+    assert_eq!((found, cache.frames.held()), (cache.entries(), cache.entries()));
+    assert!((100..2000).contains(&found), "{found}");
+    cache.set_capacity(0);
+    assert_eq!((cache.entries(), cache.frames.held()), (0, 0));
+    assert!(slots.iter().all(|slot| cache.frames.get(slot.get()).is_none()));
+}
+
+#[test]
+fn what_is_found_by_slots_survives_a_flood() {
+    let cache = Cache::new(1 << 20);
+    let slots: Vec<Slot> = (0..20_000).map(|_| Slot::default()).collect();
+    for offset in 0..100 {
+        cache.insert(&slots[offset], key(offset as u64), Arc::new(Bytes(1000)));
+    }
+    for offset in 100..20_000 {
+        for hot in 0..100 {
+            cache.get_at(&slots[hot], || key(hot as u64));
+        }
+        cache.insert(&slots[offset], key(offset as u64), Arc::new(Bytes(1000)));
+    }
+    let left = (0..100).filter(|&offset| cache.has(&key(offset))).count();
+    assert!(left > 90, "{left}");
+}
+
+#[test]
+fn threads_find_by_slots_what_belongs_there() {
+    let cache = Cache::<Bytes>::new(200 << 10);
+    let slots: Vec<Slot> = (0..400).map(|_| Slot::default()).collect();
+    let found: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4u64)
+            .map(|thread| {
+                let (cache, slots) = (&cache, &slots);
+                scope.spawn(move || {
+                    let (mut random, mut found) = (thread + 1, 0);
+                    for _ in 0..50_000 {
+                        random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+                        let offset = (random >> 33) % 400;
+                        let slot = &slots[offset as usize];
+                        match cache.get_at(slot, || key(offset)) {
+                            Some(value) => {
+                                assert_eq!(value.0, 1000 + offset as usize);
+                                found += 1;
+                            }
+                            None => cache.insert(
+                                slot,
+                                key(offset),
+                                Arc::new(Bytes(1000 + offset as usize)),
+                            ),
+                        }
+                    }
+                    found
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(found > 10_000, "{found}");
+    assert_eq!(cache.frames.held(), cache.entries());
 }

@@ -250,7 +250,7 @@ impl Ahead {
         let Task { blocks, mut spare, .. } = task;
         let shared = self.table.shared();
         let index = &self.index.index;
-        let cached = |at: usize| shared.cache.get(&self.table.cache_key(index.info(at).handle));
+        let cached = |at: usize| self.table.block_in_memory(&self.index, at);
         let cached: Vec<_> = blocks.clone().map(cached).collect();
         let Some(first) = cached.iter().position(Option::is_none) else {
             shared.recorder.add(Counter::DataHits, blocks.len() as u64);
@@ -281,8 +281,7 @@ impl Ahead {
                 let block = self.table.decode_block(&self.index, frame, &info, image, activity)?;
                 let block = Arc::new(block);
                 if self.fill_cache {
-                    let key = self.table.cache_key(info.handle);
-                    shared.cache.insert(key, Arc::clone(&block));
+                    self.table.keep_in_memory(&self.index, at, &block);
                 }
                 made.push(block);
             }

@@ -210,21 +210,19 @@ impl TableCursor {
             self.arrive(at);
             return Ok(());
         }
-        let info = index.index.info(at);
-        let key = self.table.cache_key(info.handle);
-        let shared = Arc::clone(&self.table);
-        let shared = shared.shared();
-        if let Some(block) = shared.cache.get(&key) {
-            shared.recorder.add(Counter::DataHits, 1);
+        if let Some(block) = self.table.block_in_memory(index, at) {
+            self.table.shared().recorder.add(Counter::DataHits, 1);
             self.block = block;
-        } else if self.goes_on(at, from) && self.window.get(info.handle).is_none() {
+        } else if self.goes_on(at, from)
+            && self.window.get(index.index.info(at).handle).is_none()
+        {
             self.begin_ahead(index, at);
             let followed = self.follow(at)?;
             assert!(followed, "what is read ahead begins with this block");
         } else {
             self.decode(index, at, from)?;
             if self.options.fill_cache {
-                shared.cache.insert(key, Arc::clone(&self.block));
+                self.table.keep_in_memory(index, at, &self.block);
             }
         }
         self.arrive(at);

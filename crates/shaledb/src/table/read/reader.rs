@@ -12,7 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
-use crate::cache::CacheKey;
+use crate::cache::{CacheKey, Slot};
 use crate::fs::{Env, ReadFile};
 use crate::table::blob::Blob;
 use crate::table::env::{Evictable, TableEnv};
@@ -42,6 +42,8 @@ pub struct TableEntry {
 #[derive(Debug)]
 pub(super) struct TableIndex {
     pub index: Index,
+    /// For each data block where the cache had it last.
+    pub slots: Box<[Slot]>,
     /// The dictionary of the data blocks, if the table has one.
     pub dictionary: Option<Arc<Dictionary>>,
     /// The filter at an address that is a multiple of its lines' length.
@@ -58,7 +60,9 @@ impl TableIndex {
 
     fn memory_bytes(&self) -> usize {
         let dictionary = self.dictionary.as_ref().map_or(0, |own| own.memory_bytes());
-        self.index.memory_bytes() + self.filter.len() + dictionary + size_of::<TableIndex>()
+        let slots = size_of_val(&*self.slots);
+        let parts = self.index.memory_bytes() + slots + self.filter.len() + dictionary;
+        parts + size_of::<TableIndex>()
     }
 }
 
@@ -170,8 +174,7 @@ impl Table {
         seq: SeqNo,
     ) -> Result<Option<Option<TableEntry>>> {
         self.look_up(key, hash, seq, |table, at, hits| {
-            let key = self.cache_key(table.index.info(at).handle);
-            let block = self.shared.cache.get(&key);
+            let block = self.block_in_memory(table, at);
             *hits += u64::from(block.is_some());
             Ok(block)
         })
@@ -232,8 +235,7 @@ impl Table {
             return false;
         }
         let handle = table.index.info(at).handle;
-        let key = self.cache_key(handle);
-        if self.shared.cache.get(&key).is_some() {
+        if self.shared.cache.has(&self.cache_key(handle)) {
             return false;
         }
         // An error shows again when the block is read.
@@ -283,6 +285,19 @@ impl Table {
         CacheKey { file: self.meta.id, offset: block.offset }
     }
 
+    /// A data block, if the cache has it.
+    #[inline]
+    pub(super) fn block_in_memory(&self, table: &TableIndex, at: usize) -> Option<Arc<Block>> {
+        let key = || self.cache_key(table.index.info(at).handle);
+        self.shared.cache.get_at(&table.slots[at], key)
+    }
+
+    /// Gives a data block to the cache.
+    pub(super) fn keep_in_memory(&self, table: &TableIndex, at: usize, block: &Arc<Block>) {
+        let key = self.cache_key(table.index.info(at).handle);
+        self.shared.cache.insert(&table.slots[at], key, Arc::clone(block));
+    }
+
     /// A data block from the cache, or read and put there.
     #[inline]
     pub(super) fn cached_block(
@@ -291,14 +306,12 @@ impl Table {
         at: usize,
         hits: &mut u64,
     ) -> Result<Arc<Block>> {
-        let info = table.index.info(at);
-        let key = self.cache_key(info.handle);
-        if let Some(block) = self.shared.cache.get(&key) {
+        if let Some(block) = self.block_in_memory(table, at) {
             *hits += 1;
             return Ok(block);
         }
-        let block = Arc::new(self.read_block(table, &info)?);
-        self.shared.cache.insert(key, Arc::clone(&block));
+        let block = Arc::new(self.read_block(table, &table.index.info(at))?);
+        self.keep_in_memory(table, at, &block);
         Ok(block)
     }
 
@@ -426,7 +439,8 @@ impl Table {
             let index = Index::parse(image, footer.data())
                 .map_err(|what| self.corrupt(footer.index.offset, what))?;
             let (filter, filter_start) = align(&filter);
-            Ok(TableIndex { index, dictionary, filter, filter_start, footer })
+            let slots = (0..index.blocks()).map(|_| Slot::default()).collect();
+            Ok(TableIndex { index, slots, dictionary, filter, filter_start, footer })
         })
     }
 
