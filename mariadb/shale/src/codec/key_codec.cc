@@ -55,6 +55,7 @@ void KeyCodec::find_primary_parts(const KEY &info) {
   std::vector<const KeyPart *> columns;
   for (const KeyPart &part : parts_) columns.push_back(&part);
   unsigned extended = info.user_defined_key_parts;
+  has_primary_ = !primary_->hidden_;
   for (unsigned i = 0; i < primary_->parts_.size(); i++) {
     const KeyPart &part = primary_->parts_[i];
     PrimaryInTuple from;
@@ -68,6 +69,7 @@ void KeyCodec::find_primary_parts(const KEY &info) {
     if (from.part >= info.ext_key_parts) from.known = false;
     primary_in_tuple_.push_back(from);
     if (!own) columns.push_back(&part);
+    has_primary_ = has_primary_ && own;
   }
   for (const KeyPart *part : columns) {
     const KeyPart::Lost lost = part->lost();
@@ -169,7 +171,7 @@ bool KeyCodec::unpack(std::string_view key, std::string_view value, uchar *recor
   if (reader.left() != 0) return false;
   if (!primary_) return true;
   // Before what was lost is put back: it may be of columns that both keys have.
-  if (!primary_->unpack(primary, std::string_view(), record)) return false;
+  if (!has_primary_ && !primary_->unpack(primary, std::string_view(), record)) return false;
   for (const KeyPart *part : kept_) {
     if (!part->is_null(record) && !part->unpack_lost(&rest, record)) return false;
   }

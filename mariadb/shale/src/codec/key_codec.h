@@ -99,6 +99,7 @@ class KeyCodec {
   bool unique_ = false;
   bool hidden_ = false;
   size_t primary_bytes_ = 0;             // of the primary key, if all are of one length
+  bool has_primary_ = false;  // the columns of the primary key are all among the index's own
   std::vector<PrimaryInTuple> primary_in_tuple_;
   std::vector<size_t> tuple_offset_;     // of each part of the server's definition
   std::vector<const KeyPart *> kept_;    // columns whose value is kept: own, then the primary key's

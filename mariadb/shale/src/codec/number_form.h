@@ -11,28 +11,27 @@ namespace shale_sql {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are read as little-endian words");
 
+// Lengths that are frequent are told apart, since a copy of a length that is not known is a call.
 inline uint64_t load_low_first(const uchar *from, unsigned n) {
+  uint64_t word = 0;
   switch (n) {
     case 1: return from[0];
-    case 2: {
-      uint16_t word;
-      memcpy(&word, from, 2);
-      return word;
-    }
-    case 4: {
-      uint32_t word;
-      memcpy(&word, from, 4);
-      return word;
-    }
-    default: {
-      uint64_t word = 0;
-      memcpy(&word, from, n);
-      return word;
-    }
+    case 2: memcpy(&word, from, 2); return word;
+    case 4: memcpy(&word, from, 4); return word;
+    case 8: memcpy(&word, from, 8); return word;
+    default: memcpy(&word, from, n); return word;
   }
 }
 
-inline void store_low_first(uint64_t value, uchar *to, unsigned n) { memcpy(to, &value, n); }
+inline void store_low_first(uint64_t value, uchar *to, unsigned n) {
+  switch (n) {
+    case 1: *to = static_cast<uchar>(value); return;
+    case 2: memcpy(to, &value, 2); return;
+    case 4: memcpy(to, &value, 4); return;
+    case 8: memcpy(to, &value, 8); return;
+    default: memcpy(to, &value, n);
+  }
+}
 
 // `turn` is xored to the value: the sign bit of a signed number, all bits in a descending part.
 inline void append_integer(std::string *out, const uchar *from, unsigned n, uint64_t turn) {
@@ -41,8 +40,7 @@ inline void append_integer(std::string *out, const uchar *from, unsigned n, uint
 }
 
 inline void restore_integer(const uchar *key, uchar *to, unsigned n, uint64_t turn) {
-  uint64_t high_first = 0;
-  memcpy(&high_first, key, n);
+  const uint64_t high_first = load_low_first(key, n);
   store_low_first((__builtin_bswap64(high_first) >> (64 - 8 * n)) ^ turn, to, n);
 }
 
@@ -62,9 +60,7 @@ inline void append_real(std::string *out, const uchar *from, unsigned n, uint64_
 
 inline void restore_real(const uchar *key, uchar *to, unsigned n, uint64_t turn) {
   const uint64_t sign = sign_bit(n);
-  uint64_t bits = 0;
-  memcpy(&bits, key, n);
-  bits = (__builtin_bswap64(bits) >> (64 - 8 * n)) ^ turn;
+  uint64_t bits = (__builtin_bswap64(load_low_first(key, n)) >> (64 - 8 * n)) ^ turn;
   bits = (bits & sign) ? bits ^ sign : ~bits;
   store_low_first(bits, to, n);
 }

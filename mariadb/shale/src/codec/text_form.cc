@@ -31,6 +31,35 @@ void append_padded_bytes(std::string *out, const uchar *from, size_t n, uchar pa
   out->push_back(kEnd);
 }
 
+// How many bytes there are before the next `byte`, or else up to the end.
+size_t run_before(const Reader &key, uchar byte) {
+  if (key.left() == 0) return 0;
+  const void *found = memchr(key.at(), byte, key.left());
+  return found ? static_cast<size_t>(static_cast<const uchar *>(found) - key.at()) : key.left();
+}
+
+// Passes over `n` bytes, which are put back as they were before their bits were turned.
+void restore_run(Reader *key, size_t n, uchar mask, uchar **to) {
+  if (n == 0) return;
+  const uchar *from = key->take(n);
+  if (mask == 0) {
+    memcpy(*to, from, n);
+  } else {
+    for (size_t i = 0; i < n; i++) (*to)[i] = static_cast<uchar>(from[i] ^ mask);
+  }
+  *to += n;
+}
+
+bool skip_padded_bytes(Reader *key, uchar mask, uchar pad) {
+  while (key->left() > 1) {
+    key->pass(run_before(*key, pad));
+    if (key->left() < 2) return false;
+    key->pass(2);
+    if (key->at()[-1] == (kEnd ^ mask)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void append_plain(std::string *out, const uchar *from, size_t n) {
@@ -80,6 +109,7 @@ bool skip_plain(Reader *key, uchar mask) {
 bool skip_padded(Reader *key, uchar mask, const Pad &pad) {
   uchar end[4];
   for (unsigned i = 0; i < pad.size; i++) end[i] = static_cast<uchar>(pad.bytes[i] ^ mask);
+  if (pad.size == 1) return skip_padded_bytes(key, mask, end[0]);
   while (key->left() > pad.size) {
     if (memcmp(key->at(), end, pad.size) != 0) {
       key->pass(pad.size);
@@ -93,44 +123,38 @@ bool skip_padded(Reader *key, uchar mask, const Pad &pad) {
 
 bool restore_plain(Reader *key, uchar mask, uchar *to, size_t room, size_t *n) {
   const uchar *start = to;
-  while (key->left() >= 2) {
-    const uchar byte = static_cast<uchar>(*key->at() ^ mask);
-    if (byte != 0) {
-      key->pass(1);
-    } else {
-      const uchar second = static_cast<uchar>(key->at()[1] ^ mask);
-      key->pass(2);
-      if (second == 0) {
-        *n = static_cast<size_t>(to - start);
-        return true;
-      }
-      if (second != 1) return false;
+  for (;;) {
+    const size_t run = run_before(*key, mask);
+    if (run > room || key->left() < run + 2) return false;
+    restore_run(key, run, mask, &to);
+    room -= run;
+    const uchar second = static_cast<uchar>(key->at()[1] ^ mask);
+    key->pass(2);
+    if (second == 0) {
+      *n = static_cast<size_t>(to - start);
+      return true;
     }
-    if (room-- == 0) return false;
-    *to++ = byte;
+    if (second != 1 || room-- == 0) return false;
+    *to++ = 0;
   }
-  return false;
 }
 
 bool restore_padded(Reader *key, uchar mask, uchar pad, uchar *to, size_t room, size_t *n) {
   const uchar *start = to;
-  while (key->left() >= 2) {
-    const uchar byte = static_cast<uchar>(*key->at() ^ mask);
-    if (byte != pad) {
-      key->pass(1);
-    } else {
-      const uchar second = static_cast<uchar>(key->at()[1] ^ mask);
-      key->pass(2);
-      if (second == kEnd) {
-        *n = static_cast<size_t>(to - start);
-        return true;
-      }
-      if (second != kBelow && second != kAbove) return false;
+  for (;;) {
+    const size_t run = run_before(*key, static_cast<uchar>(pad ^ mask));
+    if (run > room || key->left() < run + 2) return false;
+    restore_run(key, run, mask, &to);
+    room -= run;
+    const uchar second = static_cast<uchar>(key->at()[1] ^ mask);
+    key->pass(2);
+    if (second == kEnd) {
+      *n = static_cast<size_t>(to - start);
+      return true;
     }
-    if (room-- == 0) return false;
-    *to++ = byte;
+    if ((second != kBelow && second != kAbove) || room-- == 0) return false;
+    *to++ = pad;
   }
-  return false;
 }
 
 bool restore_units(Reader *key, uchar mask, const Pad &pad, std::string *units) {
