@@ -45,6 +45,12 @@ const ERROR: f64 = 0.15;
 /// The most that are looked up, and how many where there are many range deletes.
 const LOOK_UPS_MAX: usize = 128;
 
+/// If one source has nearly all entries of a range, and these are rows, the others are not looked
+/// into: they are off by at most one part of all entries in so many.
+const DOUBT_PARTS: u64 = 8;
+/// Up to so many entries are counted rather than looked up, also for who has not asked for it.
+const FEW: u64 = 48;
+
 /// As many entries of a memtable, and as many look-ups, if the range is the whole tree: that is not
 /// asked for often, and much depends on it.
 const OF_WHOLE_TREE: usize = 512;
@@ -102,6 +108,15 @@ pub fn estimate_rows(
     if entries <= exact_max && deletes.is_empty() && only_rows(&sources, lower, upper, seq)? {
         return Ok(RowEstimate { rows: entries, exact: true });
     }
+    let mut exact_max = exact_max;
+    if exact_max == 0 && !whole_tree && deletes.is_empty() {
+        if let Some(rows) = nearly_rows(&sources, entries) {
+            return Ok(RowEstimate { rows: rows.max(1), exact: false });
+        }
+        if entries <= FEW {
+            exact_max = FEW;
+        }
+    }
     // Old versions and deletes are walked through as well, so many at most. Where there seem to be
     // more entries than that there are mostly more rows, too: counting would be in vain.
     let steps = exact_max.saturating_mul(2).saturating_add(16);
@@ -127,6 +142,17 @@ pub fn estimate_rows(
         };
     }
     Ok(RowEstimate { rows: (sum.round() as u64).max(counted).max(1), exact: false })
+}
+
+/// About how many rows there are, if that is known well enough by how many entries the sources
+/// have. Entries of the oldest one are rows if it has no deletes; one of another source may be the
+/// same row again, or delete it.
+fn nearly_rows(sources: &[Source<'_>], entries: u64) -> Option<u64> {
+    let (oldest, newer) = sources.split_last()?;
+    let most_off = |source: &Source<'_>| source.entries << u64::from(source.mixed);
+    let doubt: u64 = newer.iter().map(most_off).sum();
+    let plain = !oldest.mixed && doubt * (DOUBT_PARTS / 2) <= entries;
+    plain.then(|| entries - doubt / 2)
 }
 
 /// Whether all entries of a range are rows, and their number is exact: they are in one source, and

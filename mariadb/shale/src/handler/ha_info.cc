@@ -17,9 +17,6 @@ namespace {
 
 // Blocks that the server's costs count in, as InnoDB's pages.
 constexpr uint kBlockBytes = 16384;
-// Up to so many rows are counted, by reading them unless the ends of few blocks tell; more are
-// estimated.
-constexpr uint64_t kCountedInRange = 40;
 // What a row and a text column take at least and mostly, if nothing is known of them.
 constexpr uint kRowOverhead = 16;
 constexpr uint kTextGuess = 32;
@@ -190,8 +187,8 @@ ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_
   if (bounded && from >= to) return 1;
   uint64_t rows = 0;
   const char *end = bounded ? to.data() : nullptr;
-  ErrorHandle error(shale_tree_estimate(index.tree, from.data(), from.size(), end, to.size(),
-                                        kCountedInRange, &rows, nullptr, nullptr));
+  ErrorHandle error(shale_tree_estimate(index.tree, from.data(), from.size(), end, to.size(), 0,
+                                        &rows, nullptr, nullptr));
   if (error) return HA_POS_ERROR;
   return std::max<ha_rows>(rows, 1);
 }

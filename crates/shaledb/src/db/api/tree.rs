@@ -366,10 +366,10 @@ impl Tree {
     /// How many rows have keys from `lower` up to, not including, `upper` (`None` goes to the end),
     /// as of now. It is for the choice between plans of a query, not for answers.
     ///
-    /// Up to `exact_max` rows are counted (0: none; some hundreds are cheap), unless many old
-    /// versions and deletes are in the way. More are estimated, mostly to a tenth or two, from
-    /// indexes, filters and some entries. The cost is bounded: a few dozen blocks at most are read,
-    /// whatever the range.
+    /// Up to `exact_max` rows are counted (some hundreds are cheap), unless many old versions and
+    /// deletes are in the way. More are estimated, mostly to a tenth or two, from indexes, filters
+    /// and some entries. With 0 that is done however few there are, unless counting them costs
+    /// less. The cost is bounded: a few dozen blocks at most are read, whatever the range.
     ///
     /// ```
     /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
