@@ -46,9 +46,12 @@ const ERROR: f64 = 0.15;
 const LOOK_UPS_MAX: usize = 128;
 
 /// If one source has nearly all entries of a range, and these are rows, the others are not looked
-/// into: they are off by at most one part of all entries in so many.
+/// into: they are off by at most one part of all entries in so many. Of few it is enough to know
+/// that they are few.
 const DOUBT_PARTS: u64 = 8;
-/// Up to so many entries are counted rather than looked up, also for who has not asked for it.
+const DOUBT_PARTS_OF_FEW: u64 = 2;
+/// Up to so many entries are few. They are counted rather than looked up, also for who has not
+/// asked for it.
 const FEW: u64 = 48;
 
 /// As many entries of a memtable, and as many look-ups, if the range is the whole tree: that is not
@@ -151,7 +154,8 @@ fn nearly_rows(sources: &[Source<'_>], entries: u64) -> Option<u64> {
     let (oldest, newer) = sources.split_last()?;
     let most_off = |source: &Source<'_>| source.entries << u64::from(source.mixed);
     let doubt: u64 = newer.iter().map(most_off).sum();
-    let plain = !oldest.mixed && doubt * (DOUBT_PARTS / 2) <= entries;
+    let parts = if entries <= FEW { DOUBT_PARTS_OF_FEW } else { DOUBT_PARTS };
+    let plain = !oldest.mixed && doubt * (parts / 2) <= entries;
     plain.then(|| entries - doubt / 2)
 }
 

@@ -202,6 +202,12 @@ impl Block {
         &self.bytes[self.prefix_start..self.suffix_start]
     }
 
+    /// What most suffixes have room in: twice their mean.
+    #[inline]
+    pub fn suffix_bytes_typical(&self) -> usize {
+        (2 * (self.tags_start - self.suffix_start)).checked_div(self.entries).unwrap_or(0)
+    }
+
     /// Bytes of all keys in full.
     pub fn key_bytes(&self) -> u64 {
         let suffixes = self.tags_start - self.suffix_start;

@@ -236,7 +236,7 @@ impl TableCursor {
         self.key.clear();
         if !prefix.is_empty() {
             // At once for what `assemble_key` adds, mostly.
-            self.key.reserve(prefix.len() + SUFFIX_BYTES);
+            self.key.reserve(prefix.len() + self.block.suffix_bytes_typical().max(SUFFIX_BYTES));
             self.key.extend_from_slice(prefix);
         }
     }

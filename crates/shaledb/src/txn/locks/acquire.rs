@@ -118,10 +118,11 @@ impl LockTable {
         }
         // It becomes one with what the owner has.
         owner.claim.take_if(|claim| claim.tree == range.tree);
-        let mut new = 0;
+        let (mut new, mut bounds) = (0, None);
         let mut refused = None;
         for (shard, cell) in self.cells.iter().enumerate() {
-            match cell.lock().shard.request(owner.id, range, self.shard_bytes_max) {
+            let mut cell = cell.lock();
+            match cell.shard.request_range(owner.id, range, &mut bounds, self.shard_bytes_max) {
                 Decision::Held => {}
                 Decision::Granted(_) => new |= 1 << shard,
                 other => {

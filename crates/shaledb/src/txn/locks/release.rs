@@ -31,8 +31,9 @@ impl LockTable {
         for tree in owner.ranges.drain(..) {
             for cell in &self.cells {
                 let mut cell = cell.lock();
-                cell.shard.release_ranges(owner.id, tree);
-                add_new(&mut parts, cell.promote(tree));
+                if cell.shard.release_ranges(owner.id, tree) {
+                    add_new(&mut parts, cell.promote(tree));
+                }
                 cell.shard.tidy();
             }
         }

@@ -27,7 +27,7 @@
 
 use super::holders::{Holder, Holders};
 use super::lock::{Lock, Mode, OwnedSpan, Span, TxnId};
-use super::tree_locks::{Blocker, KEY_BYTES, RangeLock, Request, TreeLocks};
+use super::tree_locks::{Blocker, Bounds, KEY_BYTES, RangeLock, Request, TreeLocks};
 use crate::version::TreeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -106,6 +106,38 @@ impl Shard {
         };
         self.bytes = self.bytes.saturating_add_signed(bytes);
         Decision::Granted(key)
+    }
+
+    /// As [`Shard::request`], of a range; what all shards share of it is made by the first that
+    /// needs it.
+    pub fn request_range(
+        &mut self,
+        owner: TxnId,
+        lock: Lock<'_>,
+        bounds: &mut Option<Bounds>,
+        bytes_max: usize,
+    ) -> Decision {
+        let Lock { tree, span, mode } = lock;
+        let Span::Range(lower, upper) = span else {
+            return self.request(owner, lock, bytes_max);
+        };
+        let locks = self.trees.entry(tree).or_default();
+        // Most shards have nothing of a tree.
+        if !locks.is_vacant() {
+            if locks.is_held_again(owner, span, mode) {
+                return Decision::Held;
+            }
+            if !locks.is_free(owner, span, mode) {
+                return Decision::Busy;
+            }
+        }
+        if self.bytes > bytes_max {
+            return Decision::Full;
+        }
+        let bounds = bounds.get_or_insert_with(|| Bounds::new(lower, upper)).clone();
+        let bytes = locks.grant_range(owner, bounds, mode);
+        self.bytes = self.bytes.saturating_add_signed(bytes);
+        Decision::Granted(None)
     }
 
     /// Whether nobody else holds or waits for what this conflicts with, but for those who wait for
@@ -325,9 +357,9 @@ impl Shard {
         }
     }
 
-    /// Lets go of all ranges of a tree.
-    pub fn release_ranges(&mut self, owner: TxnId, tree: TreeId) {
-        let Some(locks) = self.trees.get_mut(&tree) else { return };
+    /// Lets go of all ranges of a tree; answers whether anybody waits for something in it.
+    pub fn release_ranges(&mut self, owner: TxnId, tree: TreeId) -> bool {
+        let Some(locks) = self.trees.get_mut(&tree) else { return false };
         let mut freed = 0;
         locks.ranges.retain(|range| {
             let keep = range.owner != owner;
@@ -336,6 +368,7 @@ impl Shard {
         });
         debug_assert!(self.bytes >= freed, "what goes was counted");
         self.bytes = self.bytes.saturating_sub(freed);
+        !locks.queue.is_empty()
     }
 
     /// Whether anybody waits for something in this tree.
@@ -382,9 +415,7 @@ impl Shard {
     pub fn tidy(&mut self) {
         const TREES_KEPT: usize = 64;
         if self.trees.len() > TREES_KEPT {
-            self.trees.retain(|_, locks| {
-                !(locks.keys.is_empty() && locks.ranges.is_empty() && locks.queue.is_empty())
-            });
+            self.trees.retain(|_, locks| !locks.is_vacant());
         }
     }
 

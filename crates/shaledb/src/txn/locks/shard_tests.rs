@@ -264,7 +264,9 @@ fn random_requests() {
                 OwnedSpan::Key(key) => {
                     shard.release(*owner, 1, key);
                 }
-                OwnedSpan::Range(..) => shard.release_ranges(*owner, 1),
+                OwnedSpan::Range(..) => {
+                    shard.release_ranges(*owner, 1);
+                }
             }
         }
         assert_eq!(shard.sizes(), ((0, 0), 0, 0), "seed {seed}");

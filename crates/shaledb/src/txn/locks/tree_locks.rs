@@ -7,13 +7,27 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+/// The bounds of a range of keys, which all shards share.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    pub(super) lower: Arc<[u8]>,
+    pub(super) upper: Option<Arc<[u8]>>,
+}
+
+impl Bounds {
+    /// Of a range from `lower` to `upper`.
+    pub fn new(lower: &[u8], upper: Option<&[u8]>) -> Bounds {
+        Bounds { lower: lower.into(), upper: upper.map(Into::into) }
+    }
+}
+
 /// A range of keys that is held.
 #[derive(Debug)]
 pub(super) struct RangeLock {
     pub(super) owner: TxnId,
     pub(super) mode: Mode,
-    pub(super) lower: Box<[u8]>,
-    pub(super) upper: Option<Box<[u8]>>,
+    pub(super) lower: Arc<[u8]>,
+    pub(super) upper: Option<Arc<[u8]>>,
     /// The last one that its owner was granted: it can be taken back, so it is not merged yet.
     pub(super) fresh: bool,
 }
@@ -273,15 +287,26 @@ impl TreeLocks {
                 }
             }
             Span::Range(lower, upper) => {
-                let mut bytes = self.merge_fresh(owner);
-                debug_assert!(!self.ranges.iter().any(|range| range.owner == owner && range.fresh));
-                let (lower, upper) = (lower.into(), upper.map(Into::into));
-                let new = RangeLock { owner, mode, lower, upper, fresh: true };
-                bytes += new.bytes() as isize;
-                self.ranges.push(new);
-                (bytes, None)
+                (self.grant_range(owner, Bounds::new(lower, upper), mode), None)
             }
         }
+    }
+
+    /// As [`TreeLocks::grant`], of a range.
+    pub(super) fn grant_range(&mut self, owner: TxnId, bounds: Bounds, mode: Mode) -> isize {
+        let mut bytes = if self.ranges.is_empty() { 0 } else { self.merge_fresh(owner) };
+        debug_assert!(!self.ranges.iter().any(|range| range.owner == owner && range.fresh));
+        let Bounds { lower, upper } = bounds;
+        let new = RangeLock { owner, mode, lower, upper, fresh: true };
+        bytes += new.bytes() as isize;
+        self.ranges.push(new);
+        bytes
+    }
+
+    /// Whether nothing is held and nobody waits.
+    #[inline]
+    pub(super) fn is_vacant(&self) -> bool {
+        self.keys.is_empty() && self.ranges.is_empty() && self.queue.is_empty()
     }
 
     /// As [`TreeLocks::grant`], of a key that nobody holds.
