@@ -378,3 +378,33 @@ fn steps_back_are_those_of_a_search_whatever_is_inserted_meanwhile() {
         assert!(!cursor.valid());
     }
 }
+
+#[test]
+fn inserts_by_hints_keep_the_order() {
+    // Distinct heads; few heads with many keys each; runs here and there; the same keys again.
+    let mixed = |number: u64| (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let shapes: [&dyn Fn(u64) -> Vec<u8>; 4] = [
+        &|number| mixed(number).to_be_bytes().to_vec(),
+        &|number| [(mixed(number) % 3).to_be_bytes(), mixed(number).to_be_bytes()].concat(),
+        &|number| (mixed(number / 20) + number % 20).to_be_bytes().to_vec(),
+        &|number| (mixed(number) % 50).to_be_bytes().to_vec(),
+    ];
+    for (shape, key) in shapes.iter().enumerate() {
+        let (memtable, mut model) = (Memtable::new(), Vec::new());
+        for number in 0..2000 {
+            memtable.insert(&key(number), number + 1, Kind::Put, &number.to_le_bytes());
+            model.push((key(number), u64::MAX - number));
+        }
+        model.sort();
+        let mut cursor = memtable.cursor();
+        cursor.seek_first().unwrap();
+        for (key, seq) in model {
+            assert!(cursor.valid(), "shape {shape}");
+            assert_eq!((cursor.key(), cursor.seq()), (&key[..], u64::MAX - seq + 1), "{shape}");
+            let found = memtable.get(&key, cursor.seq()).expect("what a cursor finds is there");
+            assert_eq!((found.seq, found.value), (cursor.seq(), cursor.value()), "shape {shape}");
+            cursor.next().unwrap();
+        }
+        assert!(!cursor.valid(), "shape {shape}");
+    }
+}

@@ -11,8 +11,10 @@
 pub(crate) mod chunk;
 mod arena;
 mod node;
+mod hints;
 mod ranges;
 mod skiplist;
+mod sample;
 mod list_cursor;
 
 use crate::base::cursor::Cursor;

@@ -20,22 +20,25 @@
 //! such a search; where it has to go past a link whose head is still too high, it lowers that head
 //! itself; and it lowers its own before it returns. The place that an insert remembers for the next
 //! one carries the greatest head on the way there, and is used only for targets not below that.
+//! The same holds of the nodes that an insert may begin at in place of the top (`hints`).
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 
 use super::arena::Arena;
+use super::hints::{HINT_HEIGHT, Hints};
 use super::node::{
-    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Sample, Target, VALUE_SHIFT, height_of, link,
+    HEIGHT_MAX, HEIGHT_SHIFT, Link, MemEntry, Node, Target, VALUE_SHIFT, height_of, link,
     node_entry, node_key, prefetch,
 };
 use crate::base::key::{self, KEY_BYTES_MAX, Kind, SEQ_MAX, SeqNo, VALUE_BYTES_MAX};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// If a level has at least so many nodes in a range, their number tells how many levels of it may
-/// be skipped.
-const FEW: usize = 8;
+/// A list of so many levels is worth hints (a smaller one is cached). Tests have hints early.
+const HINTED_FROM: usize = if cfg!(test) { 3 } else { 12 };
+/// How many steps on the highest level of a hint are near: all nodes of that level have hints.
+const NEAR: usize = 4;
 
 /// Where a search passed each level: `prev[i]` is before the target on level `i`, `next[i]` was
 /// its next node. `prev[i]` is never behind `prev[i - 1]`.
@@ -69,9 +72,18 @@ pub(super) struct SkipList {
     count: AtomicU64,
     /// Whether a thread holds `finger`.
     finger_held: AtomicBool,
-    /// Where the last insert went: the next one is often close. A thread that finds it held goes
-    /// without.
-    finger: UnsafeCell<Splice>,
+    /// A thread that finds it held goes without.
+    finger: UnsafeCell<Finger>,
+    /// The memory of the hints.
+    hint_bytes: AtomicUsize,
+}
+
+/// What spares inserts the search from the top.
+struct Finger {
+    /// Where an insert went lately: the next one is often close.
+    splice: Splice,
+    /// For those that are not.
+    hints: Hints,
 }
 
 // SAFETY: nodes are immutable but for their atomic links, live as long as the list, and are
@@ -97,19 +109,20 @@ impl SkipList {
             height: AtomicUsize::new(1),
             count: AtomicU64::new(0),
             finger_held: AtomicBool::new(false),
-            finger: UnsafeCell::new(Splice::EMPTY),
+            finger: UnsafeCell::new(Finger { splice: Splice::EMPTY, hints: Hints::default() }),
+            hint_bytes: AtomicUsize::new(0),
         }
     }
 
     /// The bytes of memory taken from the allocator.
     #[inline]
     pub(super) fn bytes(&self) -> usize {
-        self.arena.bytes()
+        self.arena.bytes() + self.hint_bytes.load(Ordering::Relaxed)
     }
 
     /// The bytes of that in use.
     pub(super) fn used_bytes(&self) -> usize {
-        self.arena.used_bytes()
+        self.arena.used_bytes() + self.hint_bytes.load(Ordering::Relaxed)
     }
 
     /// How many entries there are (some perhaps still being linked).
@@ -145,8 +158,130 @@ impl SkipList {
         } else {
             // SAFETY: this thread alone holds the finger until the store below, and all its nodes
             // are from earlier inserts into this list.
-            unsafe { self.insert_at(&mut *self.finger.get(), &target, value, height) };
+            unsafe { self.insert_by_finger(&mut *self.finger.get(), &target, value, height) };
             self.finger_held.store(false, Ordering::Release);
+        }
+    }
+
+    /// # Safety
+    /// The nodes of the finger are of this list; hints have at least [`HINT_HEIGHT`] links.
+    #[inline]
+    unsafe fn insert_by_finger(
+        &self,
+        finger: &mut Finger,
+        target: &Target<'_>,
+        value: &[u8],
+        height: usize,
+    ) {
+        // SAFETY: by the caller.
+        let node = unsafe {
+            self.insert_by_hint(finger, target, value, height)
+                .unwrap_or_else(|| self.insert_at(&mut finger.splice, target, value, height))
+        };
+        if height >= HINT_HEIGHT && self.height.load(Ordering::Relaxed) >= HINTED_FROM {
+            if finger.hints.is_empty() {
+                self.collect_hints(&mut finger.hints);
+            }
+            finger.hints.add(target.head, node);
+            self.hint_bytes.store(finger.hints.bytes(), Ordering::Relaxed);
+        }
+    }
+
+    /// Inserts from a hint on; `None` if there is none, it is not near, or it is not needed.
+    ///
+    /// # Safety
+    /// As for [`SkipList::insert_by_finger`].
+    #[inline]
+    unsafe fn insert_by_hint(
+        &self,
+        finger: &mut Finger,
+        target: &Target<'_>,
+        value: &[u8],
+        height: usize,
+    ) -> Option<*mut Node> {
+        let splice = &finger.splice;
+        let levels = HINT_HEIGHT.min(splice.height);
+        // SAFETY: by the caller, and the levels are below the splice's height.
+        let is_near = |level| unsafe { self.brackets(splice, target, level) };
+        if height > HINT_HEIGHT || finger.hints.is_empty() || (0..levels).any(is_near) {
+            return None;
+        }
+        let hint = finger.hints.before(target.head)?;
+        let mut places = [ptr::null_mut(); HINT_HEIGHT];
+        // SAFETY: the hint is a node with so many links whose head is less than the target's, and
+        // else as in `find_splice`.
+        let next = unsafe { Self::find_places(hint, target, &mut places) };
+        let Some(next) = next else {
+            finger.hints.was_far();
+            return None;
+        };
+        prefetch(next);
+        let node = self.new_node(target, value, height);
+        for (level, &place) in places[..height].iter().enumerate() {
+            // SAFETY: a place is a node of this list before the target; `node` has `height` links.
+            unsafe { Self::link_node(place, target, node, level) };
+        }
+        Some(node)
+    }
+
+    /// The last node before the target on each level of a hint, and the next one on level 0; `None`
+    /// if that is too far.
+    ///
+    /// # Safety
+    /// `at` is a node of the list that is before the target, with at least [`HINT_HEIGHT`] links.
+    #[inline]
+    unsafe fn find_places(
+        mut at: *mut Node,
+        target: &Target<'_>,
+        places: &mut [*mut Node; HINT_HEIGHT],
+    ) -> Option<*mut Node> {
+        let (mut stop, mut steps) = (ptr::null_mut(), 0);
+        for level in (0..HINT_HEIGHT).rev() {
+            loop {
+                // SAFETY: by the caller, and as in `find_splice`.
+                let link = unsafe { link(at, level) };
+                let head = link.head.load(Ordering::Acquire);
+                let next = link.next.load(Ordering::Acquire);
+                // SAFETY: what is not null is a node.
+                let forward = head < target.head
+                    || (head == target.head
+                        && next != stop
+                        && !next.is_null()
+                        && unsafe { target.is_after(next) });
+                if !forward {
+                    stop = if head == target.head { next } else { stop };
+                    break;
+                }
+                if level == HINT_HEIGHT - 1 {
+                    steps += 1;
+                    if steps > NEAR {
+                        return None;
+                    }
+                }
+                at = next;
+            }
+            places[level] = at;
+        }
+        // SAFETY: as above.
+        Some(unsafe { link(at, 0) }.next.load(Ordering::Acquire))
+    }
+
+    /// Makes hints of all nodes that are tall enough.
+    #[cold]
+    fn collect_hints(&self, hints: &mut Hints) {
+        let (mut at, mut at_head) = (self.head(), 0);
+        loop {
+            // SAFETY: as in `find_splice`; a next node on this level has a link on it.
+            let link = unsafe { link(at, HINT_HEIGHT - 1) };
+            // The head first: it is never less than that of the next node found after it.
+            let head = link.head.load(Ordering::Acquire);
+            let next = link.next.load(Ordering::Acquire);
+            if next.is_null() {
+                return;
+            }
+            at_head = head.max(at_head);
+            hints.add(at_head, next);
+            at = next;
         }
     }
 
@@ -158,17 +293,19 @@ impl SkipList {
         target: &Target<'_>,
         value: &[u8],
         height: usize,
-    ) {
+    ) -> *mut Node {
         // SAFETY: by the caller.
         unsafe { self.find_splice(splice, target, height) };
         prefetch(splice.next[0]);
         let node = self.new_node(target, value, height);
         for level in 0..height {
             // SAFETY: the splice's nodes are of this list; `node` has `height` links.
-            unsafe { Self::link_node(splice, target, node, level) };
+            (splice.next[level], splice.next_head[level]) =
+                unsafe { Self::link_node(splice.prev[level], target, node, level) };
             splice.prev[level] = node;
             splice.prev_head[level] = target.head;
         }
+        node
     }
 
     /// Brings `splice` to `target` on all levels in use and below `height`.
@@ -277,15 +414,21 @@ impl SkipList {
         }
     }
 
-    /// Links `node` in on `level`, behind the splice's `prev`, or where that place is by now.
+    /// Links `node` in on `level`, behind `prev`, or where that place is by now. Answers with the
+    /// node after it and that one's head.
     ///
     /// # Safety
-    /// `node` is complete but for its links from `level` up, and `splice` is at the target.
+    /// `node` is complete but for its links from `level` up, and `prev` is before the target and
+    /// has a link on that level.
     #[inline]
-    unsafe fn link_node(splice: &mut Splice, target: &Target<'_>, node: *mut Node, level: usize) {
+    unsafe fn link_node(
+        mut prev: *mut Node,
+        target: &Target<'_>,
+        node: *mut Node,
+        level: usize,
+    ) -> (*mut Node, u64) {
         // SAFETY: by the caller; a next node that is not null is a node of the list.
         unsafe {
-            let mut prev = splice.prev[level];
             loop {
                 let prev_link = link(prev, level);
                 let next = prev_link.next.load(Ordering::Acquire);
@@ -317,9 +460,7 @@ impl SkipList {
                 );
                 if linked.is_ok() {
                     prev_link.head.fetch_min(target.head, Ordering::Release);
-                    splice.next[level] = next;
-                    splice.next_head[level] = next_head;
-                    return;
+                    return (next, next_head);
                 }
             }
         }
@@ -421,86 +562,6 @@ impl SkipList {
                 at = next;
             }
         }
-    }
-
-    /// About how many entries have keys from `lower` up to (not including) `upper`, and a part of
-    /// them, spread evenly: `count` or a little more; all of them if they are fewer.
-    pub(super) fn sample(
-        &self,
-        lower: &[u8],
-        upper: Option<&[u8]>,
-        count: usize,
-    ) -> (u64, Vec<Sample<'_>>) {
-        let target = Target::at(lower, SEQ_MAX);
-        let upper_head = upper.map_or(u64::MAX, key::head);
-        let inside = |key: &[u8]| upper.is_none_or(|upper| key < upper);
-        let mut at: *const Node = self.head();
-        let mut level = self.height.load(Ordering::Relaxed);
-        let mut found = Vec::new();
-        // Nodes are taken from levels below this one only.
-        let mut below = level;
-        // Known to be at or after the lower bound, and after the upper one.
-        let mut stop: *const Node = ptr::null();
-        let mut end: *const Node = ptr::null();
-        // SAFETY: as in `find_splice`; nodes live as long as the list.
-        unsafe {
-            while level > 0 {
-                level -= 1;
-                let mut way = link(at, level);
-                loop {
-                    let head = way.head.load(Ordering::Acquire);
-                    let next = way.next.load(Ordering::Acquire).cast_const();
-                    let forward = head < target.head
-                        || (head == target.head
-                            && !next.is_null()
-                            && next != stop
-                            && target.is_after(next));
-                    if !forward {
-                        stop = if head == target.head { next } else { stop };
-                        break;
-                    }
-                    at = next;
-                    way = link(at, level);
-                }
-                if level >= below {
-                    continue;
-                }
-                found.clear();
-                loop {
-                    // Whose head is beyond the bound is not looked at.
-                    let next = way.next.load(Ordering::Acquire).cast_const();
-                    if way.head.load(Ordering::Acquire) > upper_head
-                        || next.is_null()
-                        || next == end
-                    {
-                        break;
-                    }
-                    let key = node_key(next);
-                    if !inside(key) {
-                        end = next;
-                        break;
-                    }
-                    // While it is being inserted a node may be taken for a later one.
-                    if key >= lower {
-                        let entry = node_entry(next);
-                        found.push(Sample { key, seq: entry.seq, kind: entry.kind });
-                    }
-                    way = link(next, level);
-                }
-                if found.len() >= count {
-                    break;
-                }
-                // Of a level's nodes about half are on the next one up, at random: few nodes tell
-                // on which level there will be enough.
-                below = level;
-                let mut expected = found.len();
-                while expected >= FEW && 2 * expected < count {
-                    expected *= 2;
-                    below -= usize::from(below > 1);
-                }
-            }
-        }
-        ((found.len() as u64) << level, found)
     }
 
     /// The last node, or the head.

@@ -1,0 +1,93 @@
+//! How many entries of a list a range has, and some of them.
+
+use super::node::{Node, Sample, Target, link, node_entry, node_key};
+use super::skiplist::SkipList;
+use crate::base::key::{self, SEQ_MAX};
+use crate::base::sync::atomic::Ordering;
+use std::ptr;
+
+/// If a level has at least so many nodes in a range, their number tells how many levels of it may
+/// be skipped.
+const FEW: usize = 8;
+
+impl SkipList {
+    /// About how many entries have keys from `lower` up to (not including) `upper`, and a part of
+    /// them, spread evenly: `count` or a little more; all of them if they are fewer.
+    pub(super) fn sample(
+        &self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+        count: usize,
+    ) -> (u64, Vec<Sample<'_>>) {
+        let target = Target::at(lower, SEQ_MAX);
+        let upper_head = upper.map_or(u64::MAX, key::head);
+        let inside = |key: &[u8]| upper.is_none_or(|upper| key < upper);
+        let mut at: *const Node = self.head();
+        let mut level = self.height();
+        let mut found = Vec::new();
+        // Nodes are taken from levels below this one only.
+        let mut below = level;
+        // Known to be at or after the lower bound, and after the upper one.
+        let mut stop: *const Node = ptr::null();
+        let mut end: *const Node = ptr::null();
+        // SAFETY: as in `SkipList::find_splice`; nodes live as long as the list.
+        unsafe {
+            while level > 0 {
+                level -= 1;
+                let mut way = link(at, level);
+                loop {
+                    let head = way.head.load(Ordering::Acquire);
+                    let next = way.next.load(Ordering::Acquire).cast_const();
+                    let forward = head < target.head
+                        || (head == target.head
+                            && !next.is_null()
+                            && next != stop
+                            && target.is_after(next));
+                    if !forward {
+                        stop = if head == target.head { next } else { stop };
+                        break;
+                    }
+                    at = next;
+                    way = link(at, level);
+                }
+                if level >= below {
+                    continue;
+                }
+                found.clear();
+                loop {
+                    // Whose head is beyond the bound is not looked at.
+                    let next = way.next.load(Ordering::Acquire).cast_const();
+                    if way.head.load(Ordering::Acquire) > upper_head
+                        || next.is_null()
+                        || next == end
+                    {
+                        break;
+                    }
+                    let key = node_key(next);
+                    if !inside(key) {
+                        end = next;
+                        break;
+                    }
+                    // While it is being inserted a node may be taken for a later one.
+                    if key >= lower {
+                        let entry = node_entry(next);
+                        found.push(Sample { key, seq: entry.seq, kind: entry.kind });
+                    }
+                    way = link(next, level);
+                }
+                if found.len() >= count {
+                    break;
+                }
+                // Of a level's nodes about half are on the next one up, at random: few nodes tell
+                // on which level there will be enough.
+                below = level;
+                let mut expected = found.len();
+                while expected >= FEW && 2 * expected < count {
+                    expected *= 2;
+                    below -= usize::from(below > 1);
+                }
+            }
+        }
+        ((found.len() as u64) << level, found)
+    }
+}
