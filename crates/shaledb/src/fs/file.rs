@@ -234,7 +234,7 @@ pub trait Syncer: Send + Sync {
 ///     let wished = preparer.takes_wish();
 ///     assert!(!wished, "a few bytes ask for nothing");
 ///     drop(log);
-///     assert!(!preparer.settle(), "its writer has gone");
+///     assert!(!preparer.clear(), "its writer has gone");
 /// }
 /// # Ok::<(), shaledb::Error>(())
 /// ```
@@ -268,8 +268,8 @@ pub trait Preparer: Send + Sync {
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
     /// let log = shaledb::Env::os().fs.create_log(&dir.path().join("log"), 0)?;
-    /// assert!(log.preparer().is_none_or(|preparer| preparer.settle()));
+    /// assert!(log.preparer().is_none_or(|preparer| preparer.clear()));
     /// # Ok::<(), shaledb::Error>(())
     /// ```
-    fn settle(&self) -> bool;
+    fn clear(&self) -> bool;
 }

@@ -16,7 +16,7 @@
 //! A sync also writes the zeros of a window ahead. So windows are short beside what is written from
 //! one sync to the next, and where that is little there are none.
 //!
-//! What may be late is apart from what must not be ([`Preparer::settle`]): to give a mapping back,
+//! What may be late is apart from what must not be ([`Preparer::clear`]): to give a mapping back,
 //! to have the device write, to cut a file. Each may wait for the device, or for other programs.
 
 use super::linux;
@@ -172,7 +172,8 @@ struct Wish {
 impl State {
     /// Asks for the window behind those that are ready, or at `next`, unless there are enough.
     fn wish_for(&mut self, next: u64) {
-        let at = self.ready.back().map_or(next, Window::end) / ALIGN_BYTES * ALIGN_BYTES;
+        let next = self.ready.back().map_or(next, Window::end).max(self.bytes);
+        let at = next / ALIGN_BYTES * ALIGN_BYTES;
         let wants = self.ready.len() < WINDOWS_READY;
         self.wanted = self.length.filter(|_| wants).map(|length| (at, length));
     }
@@ -242,7 +243,8 @@ impl LogFile {
         // After a failure some is written by calls first, which are cheaper than one try each.
         let waits = std::mem::take(&mut state.failed) || state.refused;
         state.length = length.filter(|_| !waits);
-        if state.wanted.is_none() {
+        // One that the writer has passed meanwhile is of no use.
+        if state.wanted.is_none_or(|(at, length)| at + length <= self.bytes) {
             let next = self.window.as_ref().map_or(self.bytes, Window::end);
             state.wish_for(next);
             wishes |= state.wanted.is_some();
@@ -444,7 +446,7 @@ impl Preparer for Shared {
         self.hand_over(&wish, self.map(at, length))
     }
 
-    fn settle(&self) -> bool {
+    fn clear(&self) -> bool {
         let (left, bytes, closed) = {
             let mut state = self.state.lock();
             (std::mem::take(&mut state.left), state.bytes, state.closed)

@@ -29,7 +29,7 @@ fn pieces(count: usize) -> impl Iterator<Item = Vec<u8>> {
 /// Does all that is to be done for the log.
 fn prepare_all(shared: &Shared) {
     while shared.prepare() {}
-    assert!(shared.settle());
+    assert!(shared.clear());
 }
 
 /// Appends them, and has windows prepared if `prepare` says so of the piece of this number. Answers
@@ -83,7 +83,7 @@ fn appends_go_through_windows_and_read_as_appended() {
     let preparer = log.preparer().unwrap();
     log.sync().unwrap();
     drop(log);
-    assert!(preparer.takes_wish() && !preparer.settle(), "its writer has gone");
+    assert!(preparer.takes_wish() && !preparer.clear(), "its writer has gone");
     drop(preparer);
     assert_eq!(std::fs::read(&path).unwrap().len(), expected.len(), "the file was cut");
     check(&path, &expected);
@@ -92,7 +92,7 @@ fn appends_go_through_windows_and_read_as_appended() {
 #[test]
 fn appends_do_without_windows_that_come_late_or_never() {
     let dir = folder();
-    for (late, some) in [(usize::MAX, false), (2_003, false), (13, true)] {
+    for (late, some) in [(usize::MAX, false), (2_003, true), (13, true)] {
         let (path, mut log) = file(dir.path(), true);
         let (expected, copied) = append(&mut log, 6_000, |index| index % late == late - 1);
         assert_eq!(copied > 0, some, "every {late}: {copied} copied");
@@ -239,7 +239,7 @@ fn other_threads_prepare_while_appends_go_on() {
             ahead.prepare();
         }
     });
-    let behind = std::thread::spawn(move || while behind.settle() {});
+    let behind = std::thread::spawn(move || while behind.clear() {});
     let (expected, _) = append(&mut log, 12_000, |_| false);
     check(&path, &expected);
     drop(log);
@@ -303,7 +303,7 @@ fn several_windows_are_ready_ahead_of_the_writer() {
     check(&path, &expected);
     assert!(log.shared.prepare(), "more than one is missing");
     log.truncate(1_000).unwrap();
-    assert!(!log.shared.prepare() && log.shared.settle(), "after a cut there is nothing to do");
+    assert!(!log.shared.prepare() && log.shared.clear(), "after a cut there is nothing to do");
     assert_eq!(std::fs::read(&path).unwrap(), expected[..1_000]);
 }
 
@@ -326,6 +326,28 @@ fn what_may_be_late_is_not_done_ahead() {
     drop(log);
     while preparer.prepare() {}
     assert!(std::fs::metadata(&path).unwrap().len() > expected.len() as u64, "not cut yet");
-    assert!(!preparer.settle());
+    assert!(!preparer.clear());
     assert_eq!(std::fs::read(&path).unwrap(), expected, "cut, though it is still held");
+}
+
+#[test]
+fn windows_that_the_writer_has_passed_are_not_made() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    log.append(&vec![1; 80 << 20]).unwrap();
+    let (at, length) = append_until_wished(&mut log).unwrap();
+    // The thread ahead maps the first one while the writer goes on by calls.
+    let wish = log.shared.wish().unwrap();
+    let mapped = log.shared.map(at, length);
+    log.append(&vec![2; 10 << 20]).unwrap();
+    log.append(&[3; 1_000]).unwrap();
+    assert!(log.shared.hand_over(&wish, mapped), "another is wished for");
+    let next = log.shared.wish().unwrap().window;
+    assert_eq!(next, ((log.len() - 1_000) / ALIGN_BYTES * ALIGN_BYTES, length));
+    prepare_all(&log.shared);
+    log.append(&[4; 1_000]).unwrap();
+    assert!(log.window.is_some());
+    let found = std::fs::read(&path).unwrap();
+    assert!(found[(80 << 20) + 1_000..log.len() as usize - 2_000].ends_with(&[2; 1_000]));
+    assert!(found[..log.len() as usize].ends_with(&[4; 1_000]));
 }

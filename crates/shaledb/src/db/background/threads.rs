@@ -142,7 +142,7 @@ fn work_ahead(core: &Core) {
 fn work_behind(core: &Core) {
     while let Some(logs) = core.log_keeper.wait_later() {
         for log in logs {
-            if !log.settle() {
+            if !log.clear() {
                 core.log_keeper.forget(&log);
             }
         }
