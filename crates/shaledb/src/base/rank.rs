@@ -90,7 +90,6 @@ pub const OFFERS: u8 = 34;
 /// `LogKeeper::state`: which log files are prepared ahead of their writer.
 pub const LOG_KEEPER: u8 = 35;
 /// What the writer of a log file and the thread ahead of it share. Not held while pages are mapped.
-/// Its last holder cuts the file under it.
 pub const LOG_WINDOWS: u8 = 36;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function

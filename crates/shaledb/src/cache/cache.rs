@@ -57,9 +57,7 @@ impl<V: Weigh> Cache<V> {
         let frames = Arc::new(Frames::new());
         let leaving = Leaving(Arc::clone(&frames));
         let inner = match builder.build() {
-            Ok(options) => {
-                quick_cache::sync::Cache::with_options(options, Weights, Mix, leaving)
-            }
+            Ok(options) => quick_cache::sync::Cache::with_options(options, Weights, Mix, leaving),
             Err(_) => quick_cache::sync::Cache::with(items, bytes, Weights, Mix, leaving),
         };
         Cache { inner, frames }

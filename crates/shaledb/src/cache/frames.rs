@@ -19,7 +19,10 @@ const CHUNKS: usize = 25;
 /// What a frame keeps of its value.
 pub(super) const FRAME_BYTES: u64 = 24;
 
-const _: () = assert!(((CHUNK_FRAMES_FIRST << CHUNKS) - CHUNK_FRAMES_FIRST) as u64 > u32::MAX as u64);
+/// How many there are.
+const FRAMES: usize = (CHUNK_FRAMES_FIRST << CHUNKS) - CHUNK_FRAMES_FIRST;
+
+const _: () = assert!(FRAMES as u64 > u32::MAX as u64);
 
 /// A frame and its generation, which is never 0 where there is a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,9 +116,8 @@ impl<V> Frames<V> {
         let free = self.free.lock().pop();
         let number = free.map_or_else(|| self.used.fetch_add(1, Relaxed), |free| free as usize);
         let (chunk, at) = Frames::<V>::place(number);
-        let frames = self.chunks[chunk].get_or_init(|| {
-            (0..CHUNK_FRAMES_FIRST << chunk).map(|_| Frame::default()).collect()
-        });
+        let frames = self.chunks[chunk]
+            .get_or_init(|| (0..CHUNK_FRAMES_FIRST << chunk).map(|_| Frame::default()).collect());
         let frame = &frames[at];
         frame.uses.store(0, Relaxed);
         let spot = Spot::new(number as u32, frame.generation.load(Relaxed));

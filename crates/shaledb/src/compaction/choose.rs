@@ -104,6 +104,14 @@ impl<'a> PickInput<'a> {
         bytes > GRANDPARENT_TABLES * self.settings.table_bytes
     }
 
+    /// Whether a table of level 0, moved to `output` as it is, would make merges there large: it
+    /// lies over much of the level below, or is larger than a flush or a merge below level 0 makes
+    /// any. A merge cuts it.
+    pub fn is_unwieldy(&self, table: &Arc<TableMeta>, output: usize) -> bool {
+        let usual = self.settings.table_bytes.max(self.settings.memtable_bytes);
+        table.file_bytes / 2 > usual || self.overlaps_too_much(&KeyRange::of(table), output)
+    }
+
     /// Takes the tables `chosen` of `level` (below 0) to the next level in use: moves them if they
     /// overlap nothing there, and else merges them.
     pub fn down(

@@ -33,14 +33,15 @@ pub(super) fn level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
     input.plan(reason, Action::Merge, &[(0, chosen), (output, lower)], output)
 }
 
-/// A move of a table that overlaps nothing older in level 0 and nothing in the base level.
+/// A move of a table that overlaps nothing older in level 0 and nothing in the base level, and is
+/// not better cut.
 pub(super) fn move_level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
     let tables = input.level(0);
     let output = input.targets.base;
     let has_debt = tables.len() >= 2 * LEVEL0_TIER;
     for (index, table) in tables.iter().enumerate().rev() {
         let older_overlaps = tables[index + 1..].iter().any(|older| older.overlaps(table));
-        if older_overlaps || input.busy.has(table) {
+        if older_overlaps || input.busy.has(table) || input.is_unwieldy(table, output) {
             continue;
         }
         let range = KeyRange::of(table);

@@ -41,6 +41,8 @@ struct Model {
     written: [u64; LEVELS],
     reasons: BTreeMap<Reason, (u64, u64)>,
     level0_max: usize,
+    /// The most bytes that a merge from a level below 0 had.
+    largest: u64,
     stalls: u64,
     threads: usize,
 }
@@ -65,6 +67,7 @@ impl Model {
             written: [0; LEVELS],
             reasons: BTreeMap::new(),
             level0_max: 0,
+            largest: 0,
             stalls: 0,
             threads: 4,
         }
@@ -103,6 +106,9 @@ impl Model {
             if plan.action == Action::Move {
                 self.finish(plan);
                 continue;
+            }
+            if plan.reason == Reason::Size {
+                self.largest = self.largest.max(plan.input_bytes);
             }
             self.busy.start(&plan);
             self.jobs.push(Job { left: plan.input_bytes, plan });
@@ -343,5 +349,19 @@ fn overwrites() {
         let amp = model.report(&format!("overwriting {tree} MiB by tables of {table} MiB"));
         assert!(amp < amp_max && model.stalls == 0, "{amp}");
         assert!(model.level0_max <= tables_max, "{}", model.level0_max);
+    }
+}
+
+/// A tree that grows from nothing, with compaction that keeps up and that does not: no merge of a
+/// level below 0 takes a good part of the tree at once, as one of a table does that lies over all
+/// of the level below it.
+#[test]
+fn merges_stay_bounded_while_a_tree_grows() {
+    for budget in [5, 8, 30] {
+        let mut model = Model::new(64 * MIB, 64 * MIB, None);
+        model.load_of(12 * GIB, 54 * MIB, budget);
+        model.report(&format!("growing, {budget} bytes of work for each"));
+        println!("  the largest merge below level 0 had {} MiB", model.largest / MIB);
+        assert!(model.largest <= 25 * 64 * MIB, "{} MiB", model.largest / MIB);
     }
 }

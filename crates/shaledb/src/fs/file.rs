@@ -222,7 +222,7 @@ pub trait Syncer: Send + Sync {
     fn sync(&self) -> Result<()>;
 }
 
-/// Works ahead of the appends to a log file, from a thread other than its writer's; see
+/// Works ahead of the appends to a log file, from threads other than its writer's; see
 /// [`WriteFile::preparer`]. Appends are right without it, and slower.
 ///
 /// ```
@@ -234,7 +234,7 @@ pub trait Syncer: Send + Sync {
 ///     let wished = preparer.takes_wish();
 ///     assert!(!wished, "a few bytes ask for nothing");
 ///     drop(log);
-///     assert!(!preparer.prepare(), "its writer has gone");
+///     assert!(!preparer.clear(), "its writer has gone");
 /// }
 /// # Ok::<(), shaledb::Error>(())
 /// ```
@@ -250,13 +250,26 @@ pub trait Preparer: Send + Sync {
     /// ```
     fn takes_wish(&self) -> bool;
 
-    /// Does what is to be done. Answers whether more may come: not once the writer has gone.
+    /// Does a piece of what the writer will soon need, and nothing else. Answers whether there is
+    /// another piece to do.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
     /// let log = shaledb::Env::os().fs.create_log(&dir.path().join("log"), 0)?;
-    /// assert!(log.preparer().is_none_or(|preparer| preparer.prepare()));
+    /// assert!(log.preparer().is_none_or(|preparer| !preparer.prepare()));
     /// # Ok::<(), shaledb::Error>(())
     /// ```
     fn prepare(&self) -> bool;
+
+    /// Does what may be late and may take long, best in a thread that nobody waits for: lets go of
+    /// what the writer has left, and has the device write. Answers whether more may come: not once
+    /// the writer has gone.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let log = shaledb::Env::os().fs.create_log(&dir.path().join("log"), 0)?;
+    /// assert!(log.preparer().is_none_or(|preparer| preparer.clear()));
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn clear(&self) -> bool;
 }

@@ -15,6 +15,9 @@
 //!
 //! A sync also writes the zeros of a window ahead. So windows are short beside what is written from
 //! one sync to the next, and where that is little there are none.
+//!
+//! What may be late is apart from what must not be ([`Preparer::clear`]): to give a mapping back,
+//! to have the device write, to cut a file. Each may wait for the device, or for other programs.
 
 use super::linux;
 use super::process::{Process, process};
@@ -24,6 +27,7 @@ use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use memmap2::{Advice, MmapMut, MmapOptions};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -38,7 +42,11 @@ const WINDOW_BYTES_MIN: u64 = 64 << 10;
 const WINDOW_BYTES_MAX: u64 = 2 << 20;
 
 /// What is written from one sync to the next is at least so many windows.
-const WINDOWS_PER_SYNC: u64 = 16;
+const WINDOWS_PER_SYNC: u64 = 32;
+
+/// How many windows are ready ahead of the one that is written to. On a busy machine the thread
+/// that maps them waits for its turn for longer than one lasts.
+const WINDOWS_READY: usize = 3;
 
 /// How far behind the writer pages stay in memory after they were written to the device: a follower
 /// reads there.
@@ -133,7 +141,10 @@ struct Shared {
 struct State {
     /// The next window: its offset and length.
     wanted: Option<(u64, u64)>,
-    ready: Option<Window>,
+    /// Windows that the writer will come to, in order.
+    ready: VecDeque<Window>,
+    /// How long a window may be, if there may be one.
+    length: Option<u64>,
     /// Windows that the writer has left.
     left: Vec<Window>,
     /// The length as of the writer's last look.
@@ -152,12 +163,27 @@ struct State {
     closed: bool,
 }
 
-/// What the writer wishes for, as of one moment.
+/// A window that the writer wishes for, as of one moment.
 struct Wish {
-    window: Option<(u64, u64)>,
+    window: (u64, u64),
     cuts: u64,
-    /// The length as of the writer's last look.
-    bytes: u64,
+}
+
+impl State {
+    /// Asks for the window behind those that are ready, or at `next`, unless there are enough.
+    fn wish_for(&mut self, next: u64) {
+        let next = self.ready.back().map_or(next, Window::end).max(self.bytes);
+        let at = next / ALIGN_BYTES * ALIGN_BYTES;
+        let wants = self.ready.len() < WINDOWS_READY;
+        self.wanted = self.length.filter(|_| wants).map(|length| (at, length));
+    }
+
+    /// The writer has done with all windows.
+    fn leave(&mut self, window: Option<Window>) {
+        (self.wanted, self.length) = (None, None);
+        self.left.extend(window);
+        self.left.extend(self.ready.drain(..));
+    }
 }
 
 impl LogFile {
@@ -166,20 +192,22 @@ impl LogFile {
     pub(super) fn new(path: &Path, file: File, pace: u64) -> LogFile {
         let mut pace = Pace { last: pace, ..Pace::default() };
         // So that the first window can be there before the first append.
-        let wanted = pace.window(0, 0).map(|length| (0, length));
+        let mut state = State { length: pace.window(0, 0), ..State::default() };
+        state.wish_for(0);
+        let wishes = state.wanted.is_some();
         let shared = Shared {
             file: Arc::new(file),
             path: path.into(),
             process: process(),
             syncs: Arc::default(),
-            wants: AtomicBool::new(wanted.is_some()),
-            state: Mutex::new(State { wanted, ..State::default() }),
+            wants: AtomicBool::new(wishes),
+            state: Mutex::new(state),
         };
         LogFile {
             shared: Arc::new(shared),
             bytes: 0,
             window: None,
-            look_at: if wanted.is_some() { 0 } else { WINDOW_BYTES_MIN },
+            look_at: if wishes { 0 } else { WINDOW_BYTES_MIN },
             pace,
         }
     }
@@ -202,21 +230,24 @@ impl LogFile {
         let mut state = self.shared.state.lock();
         let state = &mut *state;
         state.bytes = self.bytes;
-        let mut wishes = self.window.is_some() || state.ready.is_some();
+        let mut wishes = self.window.is_some() || !state.ready.is_empty();
         state.left.extend(self.window.take());
-        match state.ready.take() {
-            Some(window) if window.at <= self.bytes && self.bytes < window.end() => {
+        while let Some(window) = state.ready.pop_front() {
+            if window.at <= self.bytes && self.bytes < window.end() {
                 self.window = Some(window);
+                break;
             }
             // The writer has passed it.
-            other => state.left.extend(other),
+            state.left.push(window);
         }
         // After a failure some is written by calls first, which are cheaper than one try each.
         let waits = std::mem::take(&mut state.failed) || state.refused;
-        if let Some(length) = length.filter(|_| !waits && state.wanted.is_none()) {
+        state.length = length.filter(|_| !waits);
+        // One that the writer has passed meanwhile is of no use.
+        if state.wanted.is_none_or(|(at, length)| at + length <= self.bytes) {
             let next = self.window.as_ref().map_or(self.bytes, Window::end);
-            state.wanted = Some((next / ALIGN_BYTES * ALIGN_BYTES, length));
-            wishes = true;
+            state.wish_for(next);
+            wishes |= state.wanted.is_some();
         }
         // One that is on its way may be there at the next append.
         self.look_at = self.bytes + if state.wanted.is_some() { 1 } else { WINDOW_BYTES_MIN };
@@ -266,10 +297,8 @@ impl WriteFile for LogFile {
         {
             let mut state = self.shared.state.lock();
             let state = &mut *state;
-            state.wanted = None;
             state.cuts += 1;
-            state.left.extend(self.window.take());
-            state.left.extend(state.ready.take());
+            state.leave(self.window.take());
             (state.hinted, state.dropped) = (state.hinted.min(bytes), state.dropped.min(bytes));
         }
         self.shared.wants.store(true, Ordering::Release);
@@ -301,9 +330,8 @@ impl Drop for LogFile {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         let state = &mut *state;
-        (state.bytes, state.closed, state.wanted) = (self.bytes, true, None);
-        state.left.extend(self.window.take());
-        state.left.extend(state.ready.take());
+        (state.bytes, state.closed) = (self.bytes, true);
+        state.leave(self.window.take());
         self.shared.wants.store(true, Ordering::Release);
     }
 }
@@ -353,37 +381,36 @@ impl Shared {
         Ok(Window { at, pages })
     }
 
-    /// What is to be done now. Windows that the writer has left go.
-    fn take_wish(&self) -> Wish {
-        let (left, wish) = {
-            let mut state = self.state.lock();
-            let wish = Wish { window: state.wanted, cuts: state.cuts, bytes: state.bytes };
-            (std::mem::take(&mut state.left), wish)
-        };
-        drop(left);
-        wish
+    /// The window that is wished for now.
+    fn wish(&self) -> Option<Wish> {
+        let state = self.state.lock();
+        state.wanted.map(|window| Wish { window, cuts: state.cuts })
     }
 
-    /// Hands a window over to the writer, if it is still the one that is wished for.
-    fn hand_over(&self, wish: &Wish, mapped: std::io::Result<Window>) {
-        let Some((at, length)) = wish.window else { return };
+    /// Hands a window over to the writer, if it is still the one that is wished for. Answers
+    /// whether there is another wish.
+    fn hand_over(&self, wish: &Wish, mapped: std::io::Result<Window>) -> bool {
+        let (at, length) = wish.window;
         let mut state = self.state.lock();
+        let state = &mut *state;
         state.extended = state.extended.max(at + length);
-        let is_wanted = (state.wanted, state.cuts) == (wish.window, wish.cuts);
+        let is_wanted = (state.wanted, state.cuts) == (Some(wish.window), wish.cuts);
         match mapped {
-            Ok(window) if is_wanted => state.ready = Some(window),
+            Ok(window) if is_wanted => {
+                state.ready.push_back(window);
+                state.wish_for(at + length);
+            }
             // Taken back meanwhile.
             Ok(window) => state.left.push(window),
             Err(error) if is_wanted => {
+                (state.wanted, state.length) = (None, None);
                 state.failed = true;
                 state.refused = !may_pass(&error);
             }
             // The cut was in the way.
             Err(_) => {}
         }
-        if is_wanted {
-            state.wanted = None;
-        }
+        state.wanted.is_some()
     }
 
     /// Has the device begin to write what lies before `bytes`, and lets go of pages that were
@@ -414,24 +441,43 @@ impl Preparer for Shared {
     }
 
     fn prepare(&self) -> bool {
-        let wish = self.take_wish();
-        let mapped = wish.window.map(|(at, length)| self.map(at, length));
-        if let Some(mapped) = mapped {
-            self.hand_over(&wish, mapped);
+        let Some(wish) = self.wish() else { return false };
+        let (at, length) = wish.window;
+        self.hand_over(&wish, self.map(at, length))
+    }
+
+    fn clear(&self) -> bool {
+        let (left, bytes, closed) = {
+            let mut state = self.state.lock();
+            (std::mem::take(&mut state.left), state.bytes, state.closed)
+        };
+        drop(left);
+        self.write_back(bytes);
+        if closed {
+            self.cut();
         }
-        self.write_back(wish.bytes);
-        !self.state.lock().closed
+        !closed
+    }
+}
+
+impl Shared {
+    /// Cuts off what was made longer and not appended to. The writer has gone.
+    fn cut(&self) {
+        let mut state = self.state.lock();
+        let (bytes, extended) = (state.bytes, std::mem::take(&mut state.extended));
+        let left = std::mem::take(&mut state.left);
+        drop(state);
+        drop(left);
+        // What is left behind by a failure is zeros after the end, which a recovery cuts off.
+        if extended > bytes && self.process.is_this() {
+            self.file.set_len(bytes).ok();
+        }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let mut state = self.state.lock();
-        state.left.clear();
-        // What is left behind by a failure is zeros after the end, which a recovery cuts off.
-        if state.extended > state.bytes && self.process.is_this() {
-            self.file.set_len(state.bytes).ok();
-        }
+        self.cut();
     }
 }
 

@@ -26,6 +26,12 @@ fn pieces(count: usize) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
+/// Does all that is to be done for the log.
+fn prepare_all(shared: &Shared) {
+    while shared.prepare() {}
+    assert!(shared.clear());
+}
+
 /// Appends them, and has windows prepared if `prepare` says so of the piece of this number. Answers
 /// with what the file must be, and how many pieces began in a window.
 fn append(log: &mut LogFile, count: usize, prepare: impl Fn(usize) -> bool) -> (Vec<u8>, usize) {
@@ -36,7 +42,7 @@ fn append(log: &mut LogFile, count: usize, prepare: impl Fn(usize) -> bool) -> (
         expected.extend_from_slice(&piece);
         assert_eq!(log.len(), expected.len() as u64);
         if prepare(index) && log.shared.takes_wish() {
-            assert!(log.shared.prepare());
+            prepare_all(&log.shared);
         }
     }
     (expected, copied)
@@ -77,7 +83,7 @@ fn appends_go_through_windows_and_read_as_appended() {
     let preparer = log.preparer().unwrap();
     log.sync().unwrap();
     drop(log);
-    assert!(preparer.takes_wish() && !preparer.prepare(), "its writer has gone");
+    assert!(preparer.takes_wish() && !preparer.clear(), "its writer has gone");
     drop(preparer);
     assert_eq!(std::fs::read(&path).unwrap().len(), expected.len(), "the file was cut");
     check(&path, &expected);
@@ -86,7 +92,7 @@ fn appends_go_through_windows_and_read_as_appended() {
 #[test]
 fn appends_do_without_windows_that_come_late_or_never() {
     let dir = folder();
-    for (late, some) in [(usize::MAX, false), (2_003, false), (13, true)] {
+    for (late, some) in [(usize::MAX, false), (2_003, true), (13, true)] {
         let (path, mut log) = file(dir.path(), true);
         let (expected, copied) = append(&mut log, 6_000, |index| index % late == late - 1);
         assert_eq!(copied > 0, some, "every {late}: {copied} copied");
@@ -128,13 +134,13 @@ fn a_log_that_is_synced_often_has_no_windows() {
 fn windows_are_short_beside_what_is_written_from_sync_to_sync() {
     let mut pace = Pace::default();
     assert_eq!(pace.window(1 << 16, 0), None, "too early to tell");
-    assert_eq!(pace.window(1 << 20, 0), Some(64 << 10));
-    assert_eq!(pace.window((8 << 20) + 1, 0), Some(512 << 10));
+    assert_eq!(pace.window(1 << 21, 0), Some(64 << 10));
+    assert_eq!(pace.window((8 << 20) + 1, 0), Some(256 << 10));
     assert_eq!(pace.window(1 << 30, 0), Some(2 << 20), "no more is needed ahead");
     assert_eq!(pace.window((1 << 30) + 1, 1), Some(2 << 20), "as much as before the sync");
-    assert_eq!(pace.window((1 << 30) + (5 << 20), 3), Some(128 << 10), "two and a half each");
+    assert_eq!(pace.window((1 << 30) + (5 << 20), 3), Some(64 << 10), "two and a half each");
     assert_eq!(pace.window((1 << 30) + (6 << 20), 13), None, "a hundred thousand each");
-    assert_eq!(pace.window((1 << 30) + (7 << 20), 13), Some(64 << 10), "no sync for a while");
+    assert_eq!(pace.window((1 << 30) + (8 << 20), 13), Some(64 << 10), "no sync for a while");
 }
 
 #[test]
@@ -148,12 +154,12 @@ fn a_cut_takes_back_what_is_in_a_window() {
     expected.truncate(cut);
     assert_eq!(std::fs::read(&path).unwrap(), expected, "the file is cut at once");
     // What was mapped for the longer file is not used, nor what comes of an old wish.
-    log.shared.prepare();
+    prepare_all(&log.shared);
     for piece in pieces(2_900) {
         log.append(&piece).unwrap();
         expected.extend_from_slice(&piece);
         if log.shared.takes_wish() {
-            log.shared.prepare();
+            prepare_all(&log.shared);
         }
     }
     assert!(log.window.is_some());
@@ -177,8 +183,8 @@ fn a_window_from_before_a_cut_is_not_taken_for_the_same_one_wished_again() {
     log.append(&vec![1; 20 << 20]).unwrap();
     let wished = append_until_wished(&mut log);
     // The other thread has mapped it when an append fails, and is slow to say so.
-    let wish = log.shared.take_wish();
-    let (at, length) = wish.window.unwrap();
+    let wish = log.shared.wish().unwrap();
+    let (at, length) = wish.window;
     let mapped = log.shared.map(at, length);
     let bytes = at - 20_000;
     log.truncate(bytes).unwrap();
@@ -203,8 +209,9 @@ fn a_full_disk_is_asked_for_space_now_and_then() {
     for _ in 0..1_000 {
         log.append(&[7; 1_000]).unwrap();
         if log.shared.takes_wish() {
-            let wish = log.shared.take_wish();
-            log.shared.hand_over(&wish, Err(std::io::ErrorKind::StorageFull.into()));
+            let wish = log.shared.wish().unwrap();
+            let full = Err(std::io::ErrorKind::StorageFull.into());
+            assert!(!log.shared.hand_over(&wish, full), "not at once again");
             asked += 1;
         }
     }
@@ -213,7 +220,7 @@ fn a_full_disk_is_asked_for_space_now_and_then() {
     for _ in 0..200 {
         log.append(&[7; 1_000]).unwrap();
         if log.shared.takes_wish() {
-            log.shared.prepare();
+            prepare_all(&log.shared);
         }
     }
     assert!(log.window.is_some());
@@ -221,15 +228,24 @@ fn a_full_disk_is_asked_for_space_now_and_then() {
 }
 
 #[test]
-fn another_thread_prepares_while_appends_go_on() {
+fn other_threads_prepare_while_appends_go_on() {
     let dir = folder();
     let (path, mut log) = file(dir.path(), true);
-    let preparer = log.preparer().unwrap();
-    let thread = std::thread::spawn(move || while preparer.prepare() {});
+    let (ahead, behind) = (log.preparer().unwrap(), log.preparer().unwrap());
+    let has_gone = Arc::new(AtomicBool::new(false));
+    let ends = has_gone.clone();
+    let ahead = std::thread::spawn(move || {
+        while !ends.load(Ordering::Relaxed) {
+            ahead.prepare();
+        }
+    });
+    let behind = std::thread::spawn(move || while behind.clear() {});
     let (expected, _) = append(&mut log, 12_000, |_| false);
     check(&path, &expected);
     drop(log);
-    thread.join().unwrap();
+    behind.join().unwrap();
+    has_gone.store(true, Ordering::Relaxed);
+    ahead.join().unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), expected);
 }
 
@@ -249,14 +265,89 @@ fn a_log_that_follows_a_fast_one_has_a_window_from_its_start() {
     let (path, before) = file(dir.path(), true);
     assert_eq!(before.pace(), 0);
     let options = || OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    let mut log = LogFile::new(&path, options(), 40 << 20);
+    let mut log = LogFile::new(&path, options(), 80 << 20);
     assert!(log.shared.takes_wish() && log.shared.prepare());
     let (expected, copied) = append(&mut log, 3_000, |_| true);
-    assert_eq!((copied, log.pace()), (2_999, 40 << 20), "all but the first found a window");
+    assert_eq!((copied, log.pace()), (2_999, 80 << 20), "all but the first found a window");
     assert_eq!(log.window.as_ref().unwrap().pages.len() as u64, WINDOW_BYTES_MAX);
     check(&path, &expected);
     // Nobody has prepared this one: it is as any other.
-    let mut log = LogFile::new(&path, options(), 40 << 20);
+    let mut log = LogFile::new(&path, options(), 80 << 20);
     log.append(b"other").unwrap();
     assert!(log.window.is_none());
+}
+
+#[test]
+fn several_windows_are_ready_ahead_of_the_writer() {
+    let dir = folder();
+    let (path, _) = file(dir.path(), true);
+    let options = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let mut log = LogFile::new(&path, options, 80 << 20);
+    let mut made = 1;
+    while log.shared.prepare() {
+        made += 1;
+    }
+    assert_eq!((made, log.shared.state.lock().ready.len()), (WINDOWS_READY, WINDOWS_READY));
+    // The thread ahead does not come for as long as these last.
+    let mut expected = Vec::new();
+    let room = WINDOWS_READY * WINDOW_BYTES_MAX as usize - (1 << 20);
+    for piece in pieces(usize::MAX) {
+        if expected.len() + piece.len() > room {
+            break;
+        }
+        log.append(&piece).unwrap();
+        assert!(log.window.is_some(), "a call at {}", expected.len());
+        expected.extend_from_slice(&piece);
+    }
+    assert!(log.shared.takes_wish(), "it was called at the first");
+    check(&path, &expected);
+    assert!(log.shared.prepare(), "more than one is missing");
+    log.truncate(1_000).unwrap();
+    assert!(!log.shared.prepare() && log.shared.clear(), "after a cut there is nothing to do");
+    assert_eq!(std::fs::read(&path).unwrap(), expected[..1_000]);
+}
+
+#[test]
+fn what_may_be_late_is_not_done_ahead() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    let mut expected = Vec::new();
+    for piece in pieces(20_000) {
+        log.append(&piece).unwrap();
+        expected.extend_from_slice(&piece);
+        while log.shared.prepare() {}
+    }
+    {
+        let state = log.shared.state.lock();
+        assert!(state.left.len() > 5, "{} mappings wait to be given back", state.left.len());
+        assert_eq!((state.hinted, state.dropped), (0, 0), "the device was not asked to write");
+    }
+    let preparer = log.preparer().unwrap();
+    drop(log);
+    while preparer.prepare() {}
+    assert!(std::fs::metadata(&path).unwrap().len() > expected.len() as u64, "not cut yet");
+    assert!(!preparer.clear());
+    assert_eq!(std::fs::read(&path).unwrap(), expected, "cut, though it is still held");
+}
+
+#[test]
+fn windows_that_the_writer_has_passed_are_not_made() {
+    let dir = folder();
+    let (path, mut log) = file(dir.path(), true);
+    log.append(&vec![1; 80 << 20]).unwrap();
+    let (at, length) = append_until_wished(&mut log).unwrap();
+    // The thread ahead maps the first one while the writer goes on by calls.
+    let wish = log.shared.wish().unwrap();
+    let mapped = log.shared.map(at, length);
+    log.append(&vec![2; 10 << 20]).unwrap();
+    log.append(&[3; 1_000]).unwrap();
+    assert!(log.shared.hand_over(&wish, mapped), "another is wished for");
+    let next = log.shared.wish().unwrap().window;
+    assert_eq!(next, ((log.len() - 1_000) / ALIGN_BYTES * ALIGN_BYTES, length));
+    prepare_all(&log.shared);
+    log.append(&[4; 1_000]).unwrap();
+    assert!(log.window.is_some());
+    let found = std::fs::read(&path).unwrap();
+    assert!(found[(80 << 20) + 1_000..log.len() as usize - 2_000].ends_with(&[2; 1_000]));
+    assert!(found[..log.len() as usize].ends_with(&[4; 1_000]));
 }

@@ -1,5 +1,6 @@
 //! The only file that spawns threads: workers that run background jobs, one that works ahead of the
-//! log's writers, and a timer for logs that are synced every so often.
+//! log's writers and one that clears up behind them, and a timer for logs that are synced every so
+//! often.
 
 use crate::base::config::SyncPolicy;
 use crate::base::error::{Error, Result};
@@ -44,6 +45,8 @@ impl Threads {
         }
         let kept = core.clone();
         threads.spawn("shale-ahead".to_owned(), move || work_ahead(&kept))?;
+        let kept = core.clone();
+        threads.spawn("shale-behind".to_owned(), move || work_behind(&kept))?;
         if let SyncPolicy::EveryMillis(millis) = core.settings.sync {
             let core = core.clone();
             let every = Duration::from_millis(millis.into());
@@ -123,9 +126,23 @@ fn help_readers(core: &Core) -> bool {
 /// sleeps nearly always, so that no merge keeps a writer waiting.
 fn work_ahead(core: &Core) {
     while let Some(logs) = core.log_keeper.wait() {
-        chunk::refill();
+        let mut goes_on = true;
+        while goes_on {
+            chunk::refill();
+            // Each log has its piece before any has a second one.
+            goes_on = logs.iter().fold(false, |more, log| log.prepare() | more);
+        }
+        drop(logs);
+        core.log_keeper.call_later();
+    }
+}
+
+/// Does behind writers what may take long: mappings go back, the device writes, files are cut. A
+/// thread of its own, so that none of that makes the one ahead late.
+fn work_behind(core: &Core) {
+    while let Some(logs) = core.log_keeper.wait_later() {
         for log in logs {
-            if !log.prepare() {
+            if !log.clear() {
                 core.log_keeper.forget(&log);
             }
         }

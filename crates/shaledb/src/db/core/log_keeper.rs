@@ -1,15 +1,18 @@
-//! Which log files are prepared ahead of their writer, for the thread that does it.
+//! Which log files are prepared ahead of their writer, for the threads that do it: one that writers
+//! may come to wait for, and one that does what may take long.
 
 use crate::base::rank;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex};
 use crate::fs::Preparer;
 
-/// The log files of a database as its thread for logs sees them.
+/// The log files of a database as its threads for logs see them.
 #[derive(Default)]
 pub(crate) struct LogKeeper {
     state: Mutex<Kept, { rank::LOG_KEEPER }>,
     called: Condvar,
+    /// For the thread that does what may be late.
+    called_later: Condvar,
     /// How many bytes the last log was given from one sync to the next.
     pace: AtomicU64,
 }
@@ -17,8 +20,9 @@ pub(crate) struct LogKeeper {
 #[derive(Default)]
 struct Kept {
     logs: Vec<Arc<dyn Preparer>>,
-    /// Whether there has been a call since the thread last looked.
+    /// Whether there has been a call since the thread last looked, and since the other one did.
     is_called: bool,
+    is_called_later: bool,
     has_ended: bool,
 }
 
@@ -55,6 +59,7 @@ impl LogKeeper {
         let logs = std::mem::take(&mut state.logs);
         drop(state);
         self.called.notify_one();
+        self.called_later.notify_one();
         drop(logs);
     }
 
@@ -65,6 +70,22 @@ impl LogKeeper {
             state = self.called.wait(state);
         }
         state.is_called = false;
+        (!state.has_ended).then(|| state.logs.clone())
+    }
+
+    /// Wakes the thread that does what may be late. Not for writers: one call wakes one thread.
+    pub fn call_later(&self) {
+        self.state.lock().is_called_later = true;
+        self.called_later.notify_one();
+    }
+
+    /// As [`LogKeeper::wait`], for what may be late.
+    pub fn wait_later(&self) -> Option<Vec<Arc<dyn Preparer>>> {
+        let mut state = self.state.lock();
+        while !state.is_called_later && !state.has_ended {
+            state = self.called_later.wait(state);
+        }
+        state.is_called_later = false;
         (!state.has_ended).then(|| state.logs.clone())
     }
 

@@ -213,9 +213,7 @@ impl TableCursor {
         if let Some(block) = self.table.block_in_memory(index, at) {
             self.table.shared().recorder.add(Counter::DataHits, 1);
             self.block = block;
-        } else if self.goes_on(at, from)
-            && self.window.get(index.index.info(at).handle).is_none()
-        {
+        } else if self.goes_on(at, from) && self.window.get(index.index.info(at).handle).is_none() {
             self.begin_ahead(index, at);
             let followed = self.follow(at)?;
             assert!(followed, "what is read ahead begins with this block");
