@@ -450,9 +450,9 @@ SHALE_MUST_USE shale_error *shale_tree_is_locked(const shale_tree *tree, bool *i
 // How much the keys from `lower` up to but without `upper` have (NULL for either is no bound), at
 // a bounded cost, for the choice between plans of a query. Up to `exact_max` rows (some hundreds
 // are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` becomes
-// whether `rows` is a count. With 0, the cheapest, few are estimated too. An estimate is at least
-// 1. `size` becomes about how many bytes on disk they take. Each of the three may be NULL, and
-// then costs nothing.
+// whether `rows` is a count. With 0, the cheapest, few are estimated too. An estimate is never 0.
+// `size` becomes about how many bytes on disk they take. Each of the three may be NULL, and then
+// costs nothing.
 SHALE_MUST_USE
 shale_error *shale_tree_estimate(const shale_tree *tree,
                                  const void *lower,

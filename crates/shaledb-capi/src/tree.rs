@@ -187,9 +187,9 @@ pub unsafe extern "C" fn shale_tree_is_locked(
 /// How much the keys from `lower` up to but without `upper` have (NULL for either is no bound), at
 /// a bounded cost, for the choice between plans of a query. Up to `exact_max` rows (some hundreds
 /// are cheap) are counted, unless many deletes are in the way; more are estimated: `exact` becomes
-/// whether `rows` is a count. With 0, the cheapest, few are estimated too. An estimate is at least
-/// 1. `size` becomes about how many bytes on disk they take. Each of the three may be NULL, and
-/// then costs nothing.
+/// whether `rows` is a count. With 0, the cheapest, few are estimated too. An estimate is never 0.
+/// `size` becomes about how many bytes on disk they take. Each of the three may be NULL, and then
+/// costs nothing.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shale_tree_estimate(

@@ -29,9 +29,6 @@ const SHARDS: usize = 64;
 const ENTRY_BYTES_TYPICAL: u64 = 16 * 1024;
 /// What the cache itself spends on an entry.
 const ENTRY_OVERHEAD_BYTES: u64 = 72 + FRAME_BYTES;
-/// Of so many uses of a value that a [`Slot`] finds one is told to the cache, beginning with the
-/// first, so that it knows what is useful.
-const USES_TOLD: u32 = 16;
 
 /// Values by place, at most so many bytes of them; the least useful go first. Thread-safe.
 pub struct Cache<V: Weigh> {
@@ -72,8 +69,9 @@ impl<V: Weigh> Cache<V> {
     /// As [`Cache::get`], for the place that `slot` is for: mostly without a look-up.
     #[inline]
     pub fn get_at(&self, slot: &Slot, key: impl FnOnce() -> CacheKey) -> Option<Arc<V>> {
-        if let Some((value, uses)) = self.frames.get(slot.get()) {
-            if uses.is_multiple_of(USES_TOLD) {
+        if let Some((value, first)) = self.frames.get(slot.get()) {
+            // So that it knows what is useful.
+            if first {
                 self.inner.get(&key());
             }
             return Some(value);

@@ -138,19 +138,28 @@ fn a_slot_finds_what_the_cache_has_and_nothing_else() {
 
 #[test]
 fn what_is_found_by_slots_survives_a_flood() {
-    let cache = Cache::new(1 << 20);
-    let slots: Vec<Slot> = (0..20_000).map(|_| Slot::default()).collect();
-    for offset in 0..100 {
-        cache.insert(&slots[offset], key(offset as u64), Arc::new(Bytes(1000)));
-    }
-    for offset in 100..20_000 {
-        for hot in 0..100 {
-            cache.get_at(&slots[hot], || key(hot as u64));
+    // All of the hot ones are used whenever so many others have come: each time, or seldom.
+    for pause in [1, 150] {
+        let cache = Cache::new(1 << 20);
+        let slots: Vec<Slot> = (0..20_000).map(|_| Slot::default()).collect();
+        let mut missed = 0;
+        for offset in 100..20_000 {
+            if offset % pause == 0 {
+                for hot in 0..100 {
+                    let key = key(hot as u64);
+                    if cache.get_at(&slots[hot], || key).is_none() {
+                        cache.insert(&slots[hot], key, Arc::new(Bytes(1000)));
+                        missed += 1;
+                    }
+                }
+            }
+            cache.insert(&slots[offset], key(offset as u64), Arc::new(Bytes(1000)));
         }
-        cache.insert(&slots[offset], key(offset as u64), Arc::new(Bytes(1000)));
+        let left = (0..100).filter(|&offset| cache.has(&key(offset))).count();
+        assert!(left > 90, "{left}");
+        // By keys alone, so that the cache sees each use, 100 and 187 to 219 are missed.
+        assert!(missed < 250, "{missed} of pauses of {pause}");
     }
-    let left = (0..100).filter(|&offset| cache.has(&key(offset))).count();
-    assert!(left > 90, "{left}");
 }
 
 #[test]
@@ -187,4 +196,36 @@ fn threads_find_by_slots_what_belongs_there() {
     });
     assert!(found > 10_000, "{found}");
     assert_eq!(cache.frames.held(), cache.entries());
+}
+
+#[test]
+fn what_slots_find_is_kept_as_what_keys_find() {
+    // Places by Zipf's law, twice as much as the cache holds: warm ones are used a few times while
+    // all others come by.
+    let places = 20_000;
+    let sums: Vec<f64> = (1..=places)
+        .scan(0.0, |sum, place| {
+            *sum += f64::from(place).powf(-0.8);
+            Some(*sum)
+        })
+        .collect();
+    let misses = |by_slots: bool| {
+        let cache = Cache::<Bytes>::new(10 << 20);
+        let slots: Vec<Slot> = (0..places).map(|_| Slot::default()).collect();
+        let (mut random, mut missed) = (7u64, 0);
+        for turn in 0..300_000 {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let share = (random >> 11) as f64 / (1u64 << 53) as f64;
+            let at = sums.partition_point(|&sum| sum < share * sums[sums.len() - 1]);
+            let (slot, key) = (&slots[at], key(at as u64));
+            let found = if by_slots { cache.get_at(slot, || key) } else { cache.get(&key) };
+            if found.is_none() {
+                cache.insert(slot, key, Arc::new(Bytes(1000)));
+                missed += u32::from(turn > 100_000);
+            }
+        }
+        missed
+    };
+    let (by_keys, by_slots) = (misses(false), misses(true));
+    assert!(100 * by_slots <= 102 * by_keys, "{by_slots} are missed, {by_keys} by keys");
 }

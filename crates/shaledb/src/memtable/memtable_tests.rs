@@ -391,7 +391,7 @@ fn inserts_by_hints_keep_the_order() {
     ];
     for (shape, key) in shapes.iter().enumerate() {
         let (memtable, mut model) = (Memtable::new(), Vec::new());
-        for number in 0..2000 {
+        for number in 0..size(2000, 120) as u64 {
             memtable.insert(&key(number), number + 1, Kind::Put, &number.to_le_bytes());
             model.push((key(number), u64::MAX - number));
         }

@@ -142,3 +142,47 @@ fn chunks_added_at_once() {
         assert!(memtable.used_bytes() > 9 * 900 && memtable.used_bytes() <= memtable.bytes());
     });
 }
+
+#[test]
+fn inserts_by_hints_among_others() {
+    fn run() {
+        let memtable = Arc::new(Memtable::new());
+        let mixed = |number: u64| (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // A list that has hints.
+        for number in 0..40u64 {
+            memtable.insert(&(mixed(number) >> 58).to_be_bytes(), number + 1, Kind::Put, b"");
+        }
+        // Neighbours in few places, with equal heads and others.
+        let inserts: [&[(u64, &[u8])]; 3] = [
+            &[(20, b""), (45, b"a"), (20, b"b"), (46, b"")],
+            &[(21, b""), (45, b"b"), (20, b"a"), (45, b"")],
+            &[(46, b"z"), (20, b"aa"), (45, b"c"), (19, b"z")],
+        ];
+        let threads: Vec<_> = (0u64..)
+            .zip(inserts)
+            .map(|(thread, inserts)| {
+                let memtable = Arc::clone(&memtable);
+                thread::spawn(move || {
+                    let mut own: Vec<(Vec<u8>, u64)> = Vec::new();
+                    for (at, (head, rest)) in (0..).zip(inserts) {
+                        own.push((
+                            [&head.to_be_bytes()[..], rest].concat(),
+                            100 + 10 * thread + at,
+                        ));
+                        let (key, seq) = &own[at as usize];
+                        memtable.insert(key, *seq, Kind::Put, &[thread as u8]);
+                        for (key, seq) in &own {
+                            let found = memtable.get(key, *seq).expect("its insert has returned");
+                            assert_eq!(found.seq, *seq);
+                        }
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(keys(&memtable).len(), 52);
+    }
+    explore(run);
+}

@@ -125,15 +125,14 @@ fn help_readers(core: &Core) -> bool {
 /// Works ahead of writers: pages of the log, memory for memtables. A thread of its own, which
 /// sleeps nearly always, so that no merge keeps a writer waiting.
 fn work_ahead(core: &Core) {
-    while let Some(logs) = core.log_keeper.wait() {
-        let mut goes_on = true;
-        while goes_on {
+    while let Some(mut logs) = core.log_keeper.wait() {
+        loop {
             chunk::refill();
-            // Each log has its piece before any has a second one.
-            goes_on = logs.iter().fold(false, |more, log| log.prepare() | more);
+            core.log_keeper.prepare(&mut logs);
+            if logs.is_empty() {
+                break;
+            }
         }
-        drop(logs);
-        core.log_keeper.call_later();
     }
 }
 

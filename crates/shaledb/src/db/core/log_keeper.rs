@@ -73,8 +73,16 @@ impl LogKeeper {
         (!state.has_ended).then(|| state.logs.clone())
     }
 
+    /// Prepares a piece of each of the logs, and has the other thread do what that leaves for
+    /// later: not only at the end, since a writer that keeps pace never lets this one rest. Only
+    /// logs that wish more are left: who holds one last may have to cut its file.
+    pub fn prepare(&self, logs: &mut Vec<Arc<dyn Preparer>>) {
+        logs.retain(|log| log.prepare());
+        self.call_later();
+    }
+
     /// Wakes the thread that does what may be late. Not for writers: one call wakes one thread.
-    pub fn call_later(&self) {
+    fn call_later(&self) {
         self.state.lock().is_called_later = true;
         self.called_later.notify_one();
     }
@@ -97,5 +105,41 @@ impl LogKeeper {
         let kept = found.map(|index| state.logs.swap_remove(index));
         drop(state);
         drop(kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log whose writer keeps pace with the thread ahead of it.
+    struct Hungry;
+
+    impl Preparer for Hungry {
+        fn takes_wish(&self) -> bool {
+            true
+        }
+
+        fn prepare(&self) -> bool {
+            true
+        }
+
+        fn clear(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn what_may_be_late_is_done_while_a_writer_keeps_pace() {
+        let keeper = LogKeeper::default();
+        keeper.keep(Some(Arc::new(Hungry)));
+        keeper.call();
+        let mut logs = keeper.wait().expect("it was called");
+        for _ in 0..3 {
+            keeper.prepare(&mut logs);
+            assert_eq!(logs.len(), 1, "it wishes more");
+            assert!(keeper.state.lock().is_called_later);
+            assert_eq!(keeper.wait_later().map(|logs| logs.len()), Some(1));
+        }
     }
 }
