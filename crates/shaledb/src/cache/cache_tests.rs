@@ -145,10 +145,10 @@ fn what_is_found_by_slots_survives_a_flood() {
         let mut missed = 0;
         for offset in 100..20_000 {
             if offset % pause == 0 {
-                for hot in 0..100 {
+                for (hot, slot) in slots.iter().enumerate().take(100) {
                     let key = key(hot as u64);
-                    if cache.get_at(&slots[hot], || key).is_none() {
-                        cache.insert(&slots[hot], key, Arc::new(Bytes(1000)));
+                    if cache.get_at(slot, || key).is_none() {
+                        cache.insert(slot, key, Arc::new(Bytes(1000)));
                         missed += 1;
                     }
                 }
