@@ -6,14 +6,19 @@
 
 #include "engine/errors.h"
 
+#include <algorithm>
+
 namespace shale_sql {
 
 namespace {
 
 // Up to so many rows are counted instead of estimated.
 constexpr uint64_t kCounted = 100;
-// A part of the rows that may change before the engine is asked again.
+// A part of the rows that may change before the engine is asked again, and how many may at least: a
+// small table that is updated all the time has many old versions, and to count its rows takes long.
+// New rows and deletes are counted as they come.
 constexpr uint64_t kChangedPart = 16;
+constexpr uint64_t kChangesMin = 64;
 constexpr uint64_t kSecond = 1000 * 1000 * 1000;
 // How old the answer may be if rows have changed, and if none has: compaction changes sizes too.
 constexpr uint64_t kOldNanos = 10 * kSecond;
@@ -43,7 +48,8 @@ bool TableCounts::is_old(uint64_t changes, uint64_t now) const {
   if (!known_) return true;
   uint64_t since = now - nanos_then_;
   if (changes == changes_then_) return since > kOldUnchangedNanos;
-  return changes - changes_then_ > size_.rows / kChangedPart || since > kOldNanos;
+  const uint64_t most = std::max(size_.rows / kChangedPart, kChangesMin);
+  return changes - changes_then_ > most || since > kOldNanos;
 }
 
 Error TableCounts::get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size) {
