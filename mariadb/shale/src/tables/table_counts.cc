@@ -14,9 +14,9 @@ namespace {
 
 // Up to so many rows are counted instead of estimated.
 constexpr uint64_t kCounted = 100;
-// A part of the rows that may change before the engine is asked again, and how many may at least: a
-// small table that is updated all the time has many old versions, and to count its rows takes long.
-// New rows and deletes are counted as they come.
+// A part of the rows that may come, go or change before the engine is asked again; and how many may
+// change at least: a small table that is updated all the time has many old versions, and to count
+// its rows takes long.
 constexpr uint64_t kChangedPart = 16;
 constexpr uint64_t kChangesMin = 64;
 constexpr uint64_t kSecond = 1000 * 1000 * 1000;
@@ -44,24 +44,28 @@ Error ask(const std::vector<TreeHandle> &trees, TableSize *size) {
 
 }  // namespace
 
-bool TableCounts::is_old(uint64_t changes, uint64_t now) const {
+bool TableCounts::is_old(uint64_t changes, uint64_t moves, uint64_t now) const {
   if (!known_) return true;
   uint64_t since = now - nanos_then_;
   if (changes == changes_then_) return since > kOldUnchangedNanos;
-  const uint64_t most = std::max(size_.rows / kChangedPart, kChangesMin);
-  return changes - changes_then_ > most || since > kOldNanos;
+  const uint64_t part = size_.rows / kChangedPart;
+  // What came and went may have been rolled back: a plan may depend on a few rows.
+  return moves - moves_then_ > part || changes - changes_then_ > std::max(part, kChangesMin) ||
+         since > kOldNanos;
 }
 
 Error TableCounts::get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size) {
   std::lock_guard<std::mutex> one_at_a_time(lock_);
   int64_t rows = rows_.load(std::memory_order_relaxed);
   uint64_t changes = changes_.load(std::memory_order_relaxed), now = my_interval_timer();
-  if (renew || is_old(changes, now)) {
+  uint64_t moves = moves_.load(std::memory_order_relaxed);
+  if (renew || is_old(changes, moves, now)) {
     TableSize found;
     if (Error error = ask(trees, &found)) return error;
     size_ = found;
     rows_then_ = rows;
     changes_then_ = changes;
+    moves_then_ = moves;
     nanos_then_ = now;
     known_ = true;
   }

@@ -25,6 +25,7 @@ class TableCounts {
   void changed(int rows, time_t when) {
     rows_.fetch_add(rows, std::memory_order_relaxed);
     changes_.fetch_add(1, std::memory_order_relaxed);
+    if (rows != 0) moves_.fetch_add(1, std::memory_order_relaxed);
     changed_at_.store(when, std::memory_order_relaxed);
   }
   // The first tree is the primary one. `renew`: as of now, whatever is kept.
@@ -35,10 +36,11 @@ class TableCounts {
   time_t changed_at() const { return changed_at_.load(std::memory_order_relaxed); }
 
  private:
-  bool is_old(uint64_t changes, uint64_t now) const;
+  bool is_old(uint64_t changes, uint64_t moves, uint64_t now) const;
 
   std::atomic<int64_t> rows_{0};
   std::atomic<uint64_t> changes_{0};
+  std::atomic<uint64_t> moves_{0};  // rows that came or went
   std::atomic<time_t> changed_at_{0};
 
   std::mutex lock_;
@@ -46,6 +48,7 @@ class TableCounts {
   TableSize size_;
   int64_t rows_then_ = 0;
   uint64_t changes_then_ = 0;
+  uint64_t moves_then_ = 0;
   uint64_t nanos_then_ = 0;
 };
 
