@@ -50,14 +50,36 @@ void restore_run(Reader *key, size_t n, uchar mask, uchar **to) {
   *to += n;
 }
 
-bool skip_padded_bytes(Reader *key, uchar mask, uchar pad) {
+// Passes over a text in which `escaped` has a mark behind it, up to the one with the mark `end`.
+bool skip_escaped(Reader *key, uchar escaped, uchar end) {
   while (key->left() > 1) {
-    key->pass(run_before(*key, pad));
+    key->pass(run_before(*key, escaped));
     if (key->left() < 2) return false;
     key->pass(2);
-    if (key->at()[-1] == (kEnd ^ mask)) return true;
+    if (key->at()[-1] == end) return true;
   }
   return false;
+}
+
+// Gives such a text back, as it was before its bits were turned; `marks` are those that `byte` may
+// have where it is part of the text.
+bool restore_escaped(Reader *key, uchar mask, uchar byte, uchar end, std::string_view marks,
+                     uchar *to, size_t room, size_t *n) {
+  const uchar *start = to;
+  for (;;) {
+    const size_t run = run_before(*key, static_cast<uchar>(byte ^ mask));
+    if (run > room || key->left() < run + 2) return false;
+    restore_run(key, run, mask, &to);
+    room -= run;
+    const uchar mark = static_cast<uchar>(key->at()[1] ^ mask);
+    key->pass(2);
+    if (mark == end) {
+      *n = static_cast<size_t>(to - start);
+      return true;
+    }
+    if (marks.find(static_cast<char>(mark)) == std::string_view::npos || room-- == 0) return false;
+    *to++ = byte;
+  }
 }
 
 }  // namespace
@@ -96,20 +118,12 @@ void append_padded(std::string *out, const uchar *from, size_t n, const Pad &pad
   out->push_back(kEnd);
 }
 
-bool skip_plain(Reader *key, uchar mask) {
-  while (key->left() >= 2) {
-    const void *zero = memchr(key->at(), mask, key->left() - 1);
-    if (!zero) return false;
-    key->pass(static_cast<size_t>(static_cast<const uchar *>(zero) - key->at()) + 2);
-    if (key->at()[-1] == mask) return true;
-  }
-  return false;
-}
+bool skip_plain(Reader *key, uchar mask) { return skip_escaped(key, mask, mask); }
 
 bool skip_padded(Reader *key, uchar mask, const Pad &pad) {
   uchar end[4];
   for (unsigned i = 0; i < pad.size; i++) end[i] = static_cast<uchar>(pad.bytes[i] ^ mask);
-  if (pad.size == 1) return skip_padded_bytes(key, mask, end[0]);
+  if (pad.size == 1) return skip_escaped(key, end[0], kEnd ^ mask);
   while (key->left() > pad.size) {
     if (memcmp(key->at(), end, pad.size) != 0) {
       key->pass(pad.size);
@@ -122,39 +136,12 @@ bool skip_padded(Reader *key, uchar mask, const Pad &pad) {
 }
 
 bool restore_plain(Reader *key, uchar mask, uchar *to, size_t room, size_t *n) {
-  const uchar *start = to;
-  for (;;) {
-    const size_t run = run_before(*key, mask);
-    if (run > room || key->left() < run + 2) return false;
-    restore_run(key, run, mask, &to);
-    room -= run;
-    const uchar second = static_cast<uchar>(key->at()[1] ^ mask);
-    key->pass(2);
-    if (second == 0) {
-      *n = static_cast<size_t>(to - start);
-      return true;
-    }
-    if (second != 1 || room-- == 0) return false;
-    *to++ = 0;
-  }
+  return restore_escaped(key, mask, 0, 0, "\1", to, room, n);
 }
 
 bool restore_padded(Reader *key, uchar mask, uchar pad, uchar *to, size_t room, size_t *n) {
-  const uchar *start = to;
-  for (;;) {
-    const size_t run = run_before(*key, static_cast<uchar>(pad ^ mask));
-    if (run > room || key->left() < run + 2) return false;
-    restore_run(key, run, mask, &to);
-    room -= run;
-    const uchar second = static_cast<uchar>(key->at()[1] ^ mask);
-    key->pass(2);
-    if (second == kEnd) {
-      *n = static_cast<size_t>(to - start);
-      return true;
-    }
-    if ((second != kBelow && second != kAbove) || room-- == 0) return false;
-    *to++ = pad;
-  }
+  const char marks[] = {kBelow, kAbove};
+  return restore_escaped(key, mask, pad, kEnd, {marks, 2}, to, room, n);
 }
 
 bool restore_units(Reader *key, uchar mask, const Pad &pad, std::string *units) {

@@ -65,12 +65,7 @@ impl LogKeeper {
 
     /// Waits for a call; answers with the logs, or `None` at the end.
     pub fn wait(&self) -> Option<Vec<Arc<dyn Preparer>>> {
-        let mut state = self.state.lock();
-        while !state.is_called && !state.has_ended {
-            state = self.called.wait(state);
-        }
-        state.is_called = false;
-        (!state.has_ended).then(|| state.logs.clone())
+        self.wait_on(&self.called, |state| &mut state.is_called)
     }
 
     /// Prepares a piece of each of the logs, and has the other thread do what that leaves for
@@ -89,11 +84,19 @@ impl LogKeeper {
 
     /// As [`LogKeeper::wait`], for what may be late.
     pub fn wait_later(&self) -> Option<Vec<Arc<dyn Preparer>>> {
+        self.wait_on(&self.called_later, |state| &mut state.is_called_later)
+    }
+
+    fn wait_on(
+        &self,
+        called: &Condvar,
+        is_called: fn(&mut Kept) -> &mut bool,
+    ) -> Option<Vec<Arc<dyn Preparer>>> {
         let mut state = self.state.lock();
-        while !state.is_called_later && !state.has_ended {
-            state = self.called_later.wait(state);
+        while !*is_called(&mut state) && !state.has_ended {
+            state = called.wait(state);
         }
-        state.is_called_later = false;
+        *is_called(&mut state) = false;
         (!state.has_ended).then(|| state.logs.clone())
     }
 

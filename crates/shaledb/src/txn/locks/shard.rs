@@ -77,22 +77,22 @@ impl Shard {
     #[inline]
     pub fn request(&mut self, owner: TxnId, lock: Lock<'_>, bytes_max: usize) -> Decision {
         let Lock { tree, span, mode } = lock;
+        let Span::Key(key) = span else {
+            return self.request_range(owner, lock, &mut None, bytes_max);
+        };
         let locks = self.trees.entry(tree).or_default();
         // A statement of many rows asks for keys that nobody holds: no more is looked up for these.
-        let new = match span {
-            Span::Key(key) if !locks.keys.contains_key(key) => Some(key),
-            _ => None,
-        };
-        let is_held = match new {
-            Some(_) => locks.is_in_range(owner, span, mode),
-            None => locks.is_held_again(owner, span, mode),
+        let is_new = !locks.keys.contains_key(key);
+        let is_held = match is_new {
+            true => locks.is_in_range(owner, span, mode),
+            false => locks.is_held_again(owner, span, mode),
         };
         if is_held {
             return Decision::Held;
         }
-        let is_free = match new {
-            Some(_) if locks.queue.is_empty() => !locks.has_range_conflict(owner, span, mode),
-            _ => locks.is_free(owner, span, mode),
+        let is_free = match is_new && locks.queue.is_empty() {
+            true => !locks.has_range_conflict(owner, span, mode),
+            false => locks.is_free(owner, span, mode),
         };
         if !is_free {
             return Decision::Busy;
@@ -100,9 +100,9 @@ impl Shard {
         if self.bytes > bytes_max {
             return Decision::Full;
         }
-        let (bytes, key) = match new {
-            Some(key) => locks.grant_new(owner, key, mode),
-            None => locks.grant(owner, span, mode),
+        let (bytes, key) = match is_new {
+            true => locks.grant_new(owner, key, mode),
+            false => locks.grant(owner, span, mode),
         };
         self.bytes = self.bytes.saturating_add_signed(bytes);
         Decision::Granted(key)

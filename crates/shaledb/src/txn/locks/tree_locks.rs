@@ -294,7 +294,7 @@ impl TreeLocks {
 
     /// As [`TreeLocks::grant`], of a range.
     pub(super) fn grant_range(&mut self, owner: TxnId, bounds: Bounds, mode: Mode) -> isize {
-        let mut bytes = if self.ranges.is_empty() { 0 } else { self.merge_fresh(owner) };
+        let mut bytes = self.merge_fresh(owner);
         debug_assert!(!self.ranges.iter().any(|range| range.owner == owner && range.fresh));
         let Bounds { lower, upper } = bounds;
         let new = RangeLock { owner, mode, lower, upper, fresh: true };
