@@ -68,7 +68,7 @@ impl FromStr for CodecNames {
         };
         for name in [upper, middle, bottommost] {
             let known = match name.split_once(':') {
-                None => matches!(name, "none" | "lz4" | "zlib" | "zstd"),
+                None => matches!(name, "auto" | "none" | "lz4" | "zlib" | "zstd"),
                 Some(("zlib", level)) => level.parse().is_ok_and(|n: u8| (1..=9).contains(&n)),
                 Some(("zstd", level)) => {
                     level.parse().is_ok_and(|n: i8| (-5..=19).contains(&n) && n != 0)

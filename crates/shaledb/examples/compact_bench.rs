@@ -18,10 +18,11 @@ use shaledb::base::stats::Recorder;
 use shaledb::compaction::job::{Context, Done, PartMerge};
 use shaledb::compaction::plan::{Action, Plan, Reason};
 use shaledb::compaction::policy::LAST;
+use shaledb::compaction::policy::chosen::Choice;
 use shaledb::compaction::range::KeyRange;
 use shaledb::compaction::split::Part;
 use shaledb::fs::Env;
-use shaledb::table::{FileId, Table, TableEnv, TableOptions, TableWriter};
+use shaledb::table::{FileId, Table, TableEnv, TableOptions, TableWriter, Why};
 use shaledb::{Codec, SeqNo};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,6 +106,7 @@ impl Bench {
         let (block_bytes, filter_bits) = (BLOCK_BYTES, FILTER_BITS);
         let options = TableOptions {
             codec: self.codec,
+            why: Why::Set,
             dictionary: false,
             block_bytes,
             filter_bits,
@@ -135,7 +137,7 @@ impl Bench {
             grandparents: Vec::new(),
             below: Vec::new(),
             building: false,
-            codec: self.codec,
+            choice: Choice { codec: self.codec, why: Why::Set },
             filter_bits: FILTER_BITS,
             table_bytes: 64 << 20,
         }
@@ -158,7 +160,8 @@ impl Bench {
             snapshots: &[],
             tree: 1,
             block_bytes: BLOCK_BYTES,
-            codecs: &Codecs::all(self.codec),
+            codecs: &Codecs::all(self.codec).into(),
+            probe: None,
             dictionary: false,
             dir: &self.dir,
             next_file: &self.next,

@@ -17,7 +17,7 @@ use shaledb::fs::mem::{MemClock, MemFs};
 use shaledb::fs::{Env, Fs};
 use shaledb::table::compress::{Compressor, Dictionary, decompress_with};
 use shaledb::table::format::open_dictionary_frame;
-use shaledb::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter};
+use shaledb::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter, Why};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -54,7 +54,8 @@ fn make(rows: &[Row], codec: Codec, dictionary: bool, block_bytes: usize) -> Mad
     let (fs, path) = (MemFs::new(), Path::new("/1.table"));
     let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
     let shared = TableEnv::new(env, 64 << 20, Arc::new(Recorder::new()));
-    let options = TableOptions { codec, dictionary, block_bytes, filter_bits: 10, tree: 1 };
+    let options =
+        TableOptions { codec, why: Why::Set, dictionary, block_bytes, filter_bits: 10, tree: 1 };
     let mut writer = TableWriter::new(fs.create(path).expect("no faults"), 1, options);
     for (key, value) in rows {
         writer.add(key, 0, Kind::Put, value).expect("in order");

@@ -13,7 +13,7 @@ use shaledb::fs::{Env, Fs};
 use shaledb::memtable::Memtable;
 use shaledb::read::{BlobSource, Scan, ScanRange, get, multi_get};
 use shaledb::state::TreeState;
-use shaledb::table::{CursorOptions, Table, TableEnv, TableOptions, TableWriter};
+use shaledb::table::{CursorOptions, Table, TableEnv, TableOptions, TableWriter, Why};
 use shaledb::version::Version;
 use std::path::Path;
 use std::time::Instant;
@@ -44,6 +44,7 @@ impl Bench {
         let path = Path::new("/t").join(format!("{}.table", self.next));
         let options = TableOptions {
             codec: Codec::None,
+            why: Why::Set,
             dictionary: false,
             block_bytes: 16 << 10,
             filter_bits: 10,

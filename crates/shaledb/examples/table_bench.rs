@@ -9,7 +9,7 @@ use shaledb::base::key::{Kind, SEQ_MAX};
 use shaledb::base::stats::Recorder;
 use shaledb::base::{coding, error::Result};
 use shaledb::fs::Env;
-use shaledb::table::{CursorOptions, Table, TableEnv, TableOptions, TableWriter};
+use shaledb::table::{CursorOptions, Table, TableEnv, TableOptions, TableWriter, Why};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -46,8 +46,14 @@ fn main() -> Result<()> {
     noise.iter_mut().for_each(|byte| *byte = step(&mut state) as u8);
 
     let mut value = [b' '; VALUE_BYTES];
-    let options =
-        TableOptions { codec, dictionary: false, block_bytes: 16 * 1024, filter_bits: 10, tree: 1 };
+    let options = TableOptions {
+        codec,
+        why: Why::Set,
+        dictionary: false,
+        block_bytes: 16 * 1024,
+        filter_bits: 10,
+        tree: 1,
+    };
     let begin = Instant::now();
     let mut writer = TableWriter::new(env.fs.create(&path)?, 1, options);
     for number in 0..rows {

@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-pub use crate::table::meta::{FileId, TableMeta};
+pub use crate::table::meta::{FileId, TableMeta, Why};
 pub use crate::table::tools::inspect::{
     BlockInspection, CodecTotal, RangeDeleteInspection, TableInspection, key_text,
 };

@@ -79,6 +79,9 @@ fn summary(found: &TableInspection) -> String {
     if !meta.blobs.is_empty() {
         lines.push(format!("refers to {} blob files", grouped(meta.blobs.len() as u64)));
     }
+    if let Some(codec) = meta.codec {
+        lines.push(format!("chosen codec: {codec}, since {}", meta.why.words()));
+    }
     for total in &found.codecs {
         lines.push(format!(
             "{}: {} blocks, {} -> {} (ratio {})",

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 pub const LEVELS: usize = 7;
 
 /// How the blocks of one level are compressed. A block that does not shrink by an eighth is stored
-/// plain. As text a codec is `none`, `lz4`, `zlib:6` or `zstd:3`.
+/// plain. As text a codec is `auto`, `none`, `lz4`, `zlib:6` or `zstd:3`.
 ///
 /// ```
 /// use shaledb::Codec;
 ///
+/// assert_eq!("auto".parse::<Codec>()?, Codec::Auto);
 /// assert_eq!("zstd:3".parse::<Codec>()?, Codec::Zstd(3));
 /// assert_eq!(Codec::Lz4.to_string(), "lz4");
 /// assert!("zstd:99".parse::<Codec>().is_err());
@@ -21,6 +22,10 @@ pub const LEVELS: usize = 7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Codec {
+    /// The engine chooses none, lz4 or zstd with one of its levels, by what it measures: what each
+    /// saves of this tree's data and costs on this machine, how much there is to do, and whether
+    /// CPU or storage is short. [`Stats`](crate::Stats) tells what it has chosen, and why.
+    Auto,
     /// Stored as they are.
     None,
     /// LZ4: the cheapest to read and write.
@@ -33,6 +38,29 @@ pub enum Codec {
 }
 
 impl Codec {
+    /// Its number and its level. Part of the persistent format: never renumber.
+    pub(crate) fn encode(self) -> [u8; 2] {
+        match self {
+            Codec::None => [0, 0],
+            Codec::Lz4 => [1, 0],
+            Codec::Zlib(level) => [2, level],
+            Codec::Zstd(level) => [3, level as u8],
+            Codec::Auto => [4, 0],
+        }
+    }
+
+    /// What [`Codec::encode`] made; its level is not checked.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Codec> {
+        match *bytes {
+            [0, 0] => Some(Codec::None),
+            [1, 0] => Some(Codec::Lz4),
+            [2, level] => Some(Codec::Zlib(level)),
+            [3, level] => Some(Codec::Zstd(level as i8)),
+            [4, 0] => Some(Codec::Auto),
+            _ => None,
+        }
+    }
+
     /// Checks that the level is in the codec's range.
     ///
     /// # Errors
@@ -59,6 +87,7 @@ impl Codec {
 impl std::fmt::Display for Codec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Codec::Auto => f.write_str("auto"),
             Codec::None => f.write_str("none"),
             Codec::Lz4 => f.write_str("lz4"),
             Codec::Zlib(level) => write!(f, "zlib:{level}"),
@@ -70,8 +99,8 @@ impl std::fmt::Display for Codec {
 impl std::str::FromStr for Codec {
     type Err = Error;
 
-    /// Reads `none`, `lz4`, `zlib:6` or `zstd:3`; without a level `zlib` is `zlib:6` and `zstd` is
-    /// `zstd:3`.
+    /// Reads `auto`, `none`, `lz4`, `zlib:6` or `zstd:3`; without a level `zlib` is `zlib:6` and
+    /// `zstd` is `zstd:3`.
     fn from_str(text: &str) -> Result<Codec> {
         let (name, level) = match text.split_once(':') {
             Some((name, level)) => (name, Some(level)),
@@ -79,9 +108,12 @@ impl std::str::FromStr for Codec {
         };
         let wrong = || Error::Config {
             setting: "codecs",
-            what: format!("`{text}` is none of none, lz4, zlib:1 to zlib:9, zstd:-5 to zstd:19"),
+            what: format!(
+                "`{text}` is none of auto, none, lz4, zlib:1 to zlib:9, zstd:-5 to zstd:19"
+            ),
         };
         let codec = match (name, level) {
+            ("auto", None) => Codec::Auto,
             ("none", None) => Codec::None,
             ("lz4", None) => Codec::Lz4,
             ("zlib", None) => Codec::Zlib(6),
@@ -132,9 +164,9 @@ impl Codecs {
 }
 
 impl Default for Codecs {
-    /// None for the upper levels, lz4 in the middle, zstd level 3 in the last.
+    /// The engine chooses, everywhere.
     fn default() -> Codecs {
-        Codecs { upper: Codec::None, middle: Codec::Lz4, bottommost: Codec::Zstd(3) }
+        Codecs::all(Codec::Auto)
     }
 }
 
@@ -342,10 +374,10 @@ mod tests {
 
     #[test]
     fn codecs_read_what_they_print() {
-        for text in ["none", "lz4", "zlib:1", "zlib:9", "zstd:-5", "zstd:19"] {
+        for text in ["auto", "none", "lz4", "zlib:1", "zlib:9", "zstd:-5", "zstd:19"] {
             assert_eq!(text.parse::<Codec>().unwrap().to_string(), text);
         }
-        for text in ["", "lz4:1", "zlib:10", "zstd:20", "zstd:0", "snappy", "zstd:x"] {
+        for text in ["", "auto:1", "lz4:1", "zlib:10", "zstd:20", "zstd:0", "snappy", "zstd:x"] {
             assert!(text.parse::<Codec>().is_err(), "{text}");
         }
     }

@@ -91,6 +91,8 @@ pub const OFFERS: u8 = 34;
 pub const LOG_KEEPER: u8 = 35;
 /// What the writer of a log file and the thread ahead of it share. Not held while pages are mapped.
 pub const LOG_WINDOWS: u8 = 36;
+/// `CodecPrice::state`: by what codecs were chosen last.
+pub const CODECS: u8 = 37;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

@@ -87,6 +87,26 @@ counters! {
     Stalls => "stalls",
     /// Files of tables and large values removed.
     FilesRemoved => "files_removed",
+    /// Nanoseconds that background threads were at flushes and compactions.
+    BackgroundNanos => "background_ns",
+    /// Nanoseconds of CPU that they used for it.
+    BackgroundCpuNanos => "background_cpu_ns",
+    /// Bytes that they wrote to tables.
+    TableWriteBytes => "table_write_bytes",
+    /// Nanoseconds that those writes and the syncs after them took.
+    TableWriteNanos => "table_write_ns",
+    /// Nanoseconds of CPU that they used.
+    TableWriteCpuNanos => "table_write_cpu_ns",
+    /// Bytes that they read from tables.
+    TableReadBytes => "table_read_bytes",
+    /// Nanoseconds that those reads took.
+    TableReadNanos => "table_read_ns",
+    /// Nanoseconds of CPU that they used.
+    TableReadCpuNanos => "table_read_cpu_ns",
+    /// Bytes of blocks that users' reads of single blocks read.
+    BlockReadBytes => "block_read_bytes",
+    /// Nanoseconds that those reads took.
+    BlockReadNanos => "block_read_ns",
 }
 
 /// An operation whose latency is recorded.

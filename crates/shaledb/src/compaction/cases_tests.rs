@@ -9,6 +9,7 @@ use super::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
 use super::manual::{Step, pick_manual};
 use super::picker::pick;
 use super::plan::{Busy, Load, Plan, Settings, Shape};
+use super::policy::chosen::LevelCodecs;
 use super::{check, policy};
 use crate::base::config::{Codec, Codecs, LEVELS};
 use crate::base::key::{Kind, SeqNo};
@@ -125,7 +126,7 @@ fn show(plan: &Plan) -> String {
         text(&plan.range.smallest),
         text(&plan.range.largest),
         plan.input_bytes / MIB,
-        plan.codec,
+        plan.choice.codec,
     )
 }
 
@@ -135,7 +136,8 @@ fn answer_pick(input: &str) -> String {
     let settings = Settings {
         memtable_bytes: 64 * MIB,
         table_bytes: 64 * MIB,
-        codecs: Codecs { upper: Codec::None, middle: Codec::Lz4, bottommost: Codec::Zstd(3) },
+        codecs: Codecs { upper: Codec::None, middle: Codec::Lz4, bottommost: Codec::Zstd(3) }
+            .into(),
         filter_bits: 10,
         building: false,
     };
@@ -224,9 +226,9 @@ fn drop_cases() {
 
 #[test]
 fn codecs_follow_the_distance_from_the_top() {
-    let codecs = Codecs::default();
+    let codecs = LevelCodecs::from(Codecs::default());
     let shown =
-        |base| (0..LEVELS).map(move |level| policy::codec(&codecs, level, base).to_string());
+        |base| (0..LEVELS).map(move |level| policy::codec(&codecs, level, base).codec.to_string());
     let join = |base| shown(base).collect::<Vec<String>>().join(" ");
     assert_eq!(join(2), "none none none none lz4 lz4 zstd:3");
     assert_eq!(join(5), "none none none none none none zstd:3");

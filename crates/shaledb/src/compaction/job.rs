@@ -13,9 +13,9 @@
 use super::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
 use super::plan::Plan;
 use super::policy;
+use super::policy::chosen::LevelCodecs;
 use super::split::{OutputCut, Part};
 use crate::base::activity::Activity;
-use crate::base::config::Codecs;
 use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{self, Kind, SeqNo};
@@ -27,7 +27,7 @@ use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::table::format::{FileKind, file_name};
 use crate::table::meta::{FileId, TableMeta};
-use crate::table::{BulkScan, RawBlock, Table, TableOptions, TableWriter};
+use crate::table::{BulkScan, Probe, RawBlock, Table, TableOptions, TableWriter};
 use crate::version::TreeId;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,7 +53,9 @@ pub struct Context<'a> {
     /// The number of the tree, which goes into the outputs.
     pub tree: TreeId,
     /// The codecs of the tree's levels.
-    pub codecs: &'a Codecs,
+    pub codecs: &'a LevelCodecs,
+    /// Where blocks of the first output are left before they are compressed, if anyone wants them.
+    pub probe: Option<&'a Probe>,
     /// Whether outputs have a compression dictionary where that pays.
     pub dictionary: bool,
     /// The size of output blocks before compression.
@@ -156,7 +158,11 @@ impl<'a> PartMerge<'a> {
             surviving: surviving_range_deletes(&deletes, context.snapshots, &bottom),
             writer: None,
             start: part.start.clone(),
-            reuses_blocks: policy::tells_codec(context.codecs, context.plan),
+            reuses_blocks: policy::reuses_blocks(
+                context.codecs,
+                context.plan.choice.codec,
+                context.plan.output_level,
+            ),
             done: Done::default(),
         };
         let filter = DropFilter::new(context.snapshots, bottom, deletes);
@@ -347,14 +353,18 @@ impl Outputs<'_> {
         self.files.push(id);
         let file = context.env.fs.create(&context.dir.join(file_name(FileKind::Table, id)))?;
         let options = TableOptions {
-            codec: self.context.plan.codec,
+            codec: self.context.plan.choice.codec,
+            why: self.context.plan.choice.why,
             dictionary: self.context.dictionary,
             block_bytes: self.context.block_bytes,
             filter_bits: self.context.plan.filter_bits,
             tree: self.context.tree,
         };
         let writer = TableWriter::new(file, id, options);
-        let writer = writer.counted_as(Activity::CompactionCompress, self.context.meter);
+        let mut writer = writer.counted_as(Activity::CompactionCompress, self.context.meter);
+        if let Some(probe) = context.probe.filter(|_| self.files.len() == 1) {
+            writer = writer.probed_by(probe);
+        }
         Ok(self.writer.insert(writer))
     }
 

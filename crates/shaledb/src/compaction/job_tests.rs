@@ -1,16 +1,17 @@
 use super::*;
 use crate::base::coding::hash;
-use crate::base::config::Codec;
+use crate::base::config::{Codec, Codecs};
 use crate::base::error::Error;
 use crate::base::key::SEQ_MAX;
 use crate::base::ranges::RangeDelete;
 use crate::base::stats::Recorder;
 use crate::compaction::plan::{Action, Reason};
 use crate::compaction::policy::LAST;
+use crate::compaction::policy::chosen::{Choice, LevelCodecs};
 use crate::compaction::range::KeyRange;
 use crate::fs::Fs;
 use crate::fs::mem::{Call, Fault, MemClock, MemFs};
-use crate::table::{BlobRef, TableEnv};
+use crate::table::{BlobRef, TableEnv, Why};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::path::{Path, PathBuf};
@@ -69,7 +70,8 @@ impl World {
     fn write(&self, codec: Codec, entries: &[Entry], deletes: &RangeDeletes) -> TableMeta {
         let World { dictionary, block_bytes, filter_bits, .. } = *self;
         let (id, path) = self.new_file();
-        let options = TableOptions { codec, dictionary, block_bytes, filter_bits, tree: 1 };
+        let why = Why::Set;
+        let options = TableOptions { codec, why, dictionary, block_bytes, filter_bits, tree: 1 };
         let mut writer = TableWriter::new(self.fs.create(&path).unwrap(), id, options);
         for entry in entries {
             writer.add(&entry.key, entry.seq, entry.kind, &entry.value).unwrap();
@@ -96,7 +98,7 @@ fn path(id: FileId) -> PathBuf {
 struct Job<'a> {
     world: &'a World,
     plan: Plan,
-    codecs: Codecs,
+    codecs: LevelCodecs,
     inputs: Vec<(usize, Vec<Arc<Table>>)>,
     snapshots: Vec<SeqNo>,
 }
@@ -116,12 +118,12 @@ impl Job<'_> {
             output_level_bytes: 0,
             grandparents: Vec::new(),
             below: Vec::new(),
-            codec,
+            choice: Choice { codec, why: Why::Set },
             filter_bits: world.filter_bits,
             building: false,
             table_bytes: 1 << 20,
         };
-        Job { world, plan, codecs: Codecs::all(codec), inputs, snapshots: Vec::new() }
+        Job { world, plan, codecs: Codecs::all(codec).into(), inputs, snapshots: Vec::new() }
     }
 
     fn merge(&self, part: &Part) -> Result<Done> {
@@ -137,6 +139,7 @@ impl Job<'_> {
             snapshots: &self.snapshots,
             tree: 1,
             codecs: &self.codecs,
+            probe: None,
             dictionary: self.world.dictionary,
             block_bytes: self.world.block_bytes,
             dir: Path::new("/t"),
@@ -211,7 +214,7 @@ impl Job<'_> {
     /// The table's description is that of a table to which the entries are added one by one.
     fn check_meta(&self, table: &Arc<Table>, entries: &[Entry]) {
         let deletes = table.range_deletes().unwrap().clip(b"", None);
-        let again = self.world.write(self.plan.codec, entries, &deletes);
+        let again = self.world.write(self.plan.choice.codec, entries, &deletes);
         let meta = &table.meta;
         let alike = TableMeta {
             id: meta.id,
@@ -403,7 +406,7 @@ fn a_block_of_another_codec_is_not_reused() {
         for to in CODECS {
             let world = World::new();
             let mut job = one_update(&world, from);
-            job.plan.codec = to;
+            job.plan.choice.codec = to;
             let done = job.check(&Part::default());
             assert_eq!(done.blocks_reused > 0, from == to, "{from} to {to}");
         }
@@ -414,12 +417,12 @@ fn a_block_of_another_codec_is_not_reused() {
 fn levels_of_one_codec_are_told_apart() {
     let world = World::new();
     let mut job = one_update(&world, Codec::Zstd(3));
-    job.codecs = Codecs { middle: Codec::Zstd(1), ..Codecs::all(Codec::Zstd(3)) };
+    job.codecs = Codecs { middle: Codec::Zstd(1), ..Codecs::all(Codec::Zstd(3)) }.into();
     // In the last level only its own blocks need no new sequence number.
     assert!(job.check(&Part::default()).blocks_reused > 0);
     job.plan.output_level = LAST - 1;
     assert_eq!(job.check(&Part::default()).blocks_reused, 0);
-    job.codecs = Codecs { upper: Codec::None, ..Codecs::all(Codec::Zstd(3)) };
+    job.codecs = Codecs { upper: Codec::None, ..Codecs::all(Codec::Zstd(3)) }.into();
     assert!(job.check(&Part::default()).blocks_reused > 0);
 }
 

@@ -6,8 +6,8 @@
 //! steps the result becomes visible.
 
 pub mod range;
-pub mod plan;
 pub mod policy;
+pub mod plan;
 pub mod score;
 pub mod choose;
 pub mod deletes;

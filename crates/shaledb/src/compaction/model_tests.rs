@@ -54,7 +54,7 @@ impl Model {
             settings: Settings {
                 memtable_bytes: memtable,
                 table_bytes: table,
-                codecs: Codecs::all(Codec::Lz4),
+                codecs: Codecs::all(Codec::Lz4).into(),
                 filter_bits: 10,
                 building: false,
             },

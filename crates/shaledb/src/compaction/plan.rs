@@ -6,8 +6,8 @@
 //! inside the range can replace the inputs whenever the job ends, whatever other
 //! plans, picked with this one in [`Busy`], have done meanwhile.
 
+use super::policy::chosen::{Choice, LevelCodecs};
 use super::range::KeyRange;
-use crate::base::config::{Codec, Codecs};
 use crate::base::key::SeqNo;
 use crate::base::ranges::RangeDeletes;
 use crate::table::meta::{FileId, TableMeta};
@@ -24,7 +24,7 @@ pub struct Settings {
     /// The aim for the size of a table, in bytes.
     pub table_bytes: u64,
     /// The codec of each level.
-    pub codecs: Codecs,
+    pub codecs: LevelCodecs,
     /// Filter bits per key in the last level.
     pub filter_bits: u8,
     /// Whether older rows are still to be put beneath all tables, so that every delete stays.
@@ -115,7 +115,7 @@ pub struct Plan {
     /// Whether rows that nobody knows yet may come to lie below the output.
     pub building: bool,
     /// How output blocks are compressed.
-    pub codec: Codec,
+    pub choice: Choice,
     /// Filter bits per key of the outputs.
     pub filter_bits: u8,
     /// The aim for the size of an output table, in bytes.

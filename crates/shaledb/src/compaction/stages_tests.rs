@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::compaction::plan::{Action, Reason};
+use crate::compaction::policy::chosen::Choice;
 use crate::compaction::range::KeyRange;
+use crate::table::Why;
 
 fn table(id: FileId, smallest: &str, largest: &str) -> Arc<TableMeta> {
     let (smallest, largest) = (smallest.into(), largest.into());
@@ -21,7 +23,7 @@ fn stages(output_level: usize, inputs: &[(usize, Arc<TableMeta>)], cuts: &str) -
         output_level_bytes: 0,
         grandparents: Vec::new(),
         below: Vec::new(),
-        codec: crate::Codec::None,
+        choice: Choice { codec: crate::Codec::None, why: Why::Set },
         filter_bits: 0,
         building: false,
         table_bytes: 1,

@@ -123,7 +123,7 @@ impl Tiny {
             settings: Settings {
                 memtable_bytes: 100,
                 table_bytes: 800,
-                codecs: Codecs { upper: Codec::None, ..Codecs::all(Codec::Lz4) },
+                codecs: Codecs { upper: Codec::None, ..Codecs::all(Codec::Lz4) }.into(),
                 filter_bits: 10,
                 building: false,
             },

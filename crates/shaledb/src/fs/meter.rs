@@ -51,6 +51,41 @@ pub struct Scope<'a> {
     started: Option<Started>,
 }
 
+/// A read or a write of background work, in large pieces: each one is measured.
+#[derive(Debug)]
+pub struct Storage<'a> {
+    meter: &'a Meter,
+    wall: u64,
+    cpu: u64,
+}
+
+impl Storage<'_> {
+    /// Ends a write of so many bytes, or a sync.
+    pub fn wrote(self, bytes: u64) {
+        self.end([
+            (Counter::TableWriteBytes, bytes),
+            (Counter::TableWriteNanos, 0),
+            (Counter::TableWriteCpuNanos, 0),
+        ]);
+    }
+
+    /// Ends a read of so many bytes.
+    pub fn read(self, bytes: u64) {
+        self.end([
+            (Counter::TableReadBytes, bytes),
+            (Counter::TableReadNanos, 0),
+            (Counter::TableReadCpuNanos, 0),
+        ]);
+    }
+
+    fn end(self, mut counts: [(Counter, u64); 3]) {
+        let clock = &self.meter.clock;
+        counts[1].1 = clock.now_nanos().saturating_sub(self.wall);
+        counts[2].1 = clock.thread_cpu_nanos().saturating_sub(self.cpu);
+        self.meter.recorder.add_all(counts);
+    }
+}
+
 impl Drop for Scope<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -133,6 +168,16 @@ impl Meter {
         if let Some(started) = started {
             self.finish(activity, &started);
         }
+    }
+
+    /// Begins what background work does with storage.
+    pub fn storage(&self) -> Storage<'_> {
+        Storage { meter: self, wall: self.clock.now_nanos(), cpu: self.clock.thread_cpu_nanos() }
+    }
+
+    /// Nanoseconds by the wall clock.
+    pub fn now_nanos(&self) -> u64 {
+        self.clock.now_nanos()
     }
 
     /// Begins a call that chance has chosen; `None` if the next one is to be taken instead.

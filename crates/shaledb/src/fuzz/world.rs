@@ -7,7 +7,7 @@ use crate::base::stats::Recorder;
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
 use crate::table::compress::Dictionary;
-use crate::table::{BlobRef, FileId, Table, TableEnv, TableMeta, TableOptions, TableWriter};
+use crate::table::{BlobRef, FileId, Table, TableEnv, TableMeta, TableOptions, TableWriter, Why};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -127,6 +127,7 @@ pub(super) fn options(input: &mut Input<'_>) -> TableOptions {
     let [codec, block, filter] = [input.byte(), input.byte(), input.byte()];
     TableOptions {
         codec: CODECS[usize::from(codec) % CODECS.len()],
+        why: Why::Set,
         dictionary: filter >= 128,
         block_bytes: 64 + 16 * usize::from(block),
         filter_bits: filter % 21,

@@ -11,7 +11,7 @@ use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Recorder;
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
-use crate::table::{BlobRef, Table, TableEnv, TableOptions, TableWriter};
+use crate::table::{BlobRef, Table, TableEnv, TableOptions, TableWriter, Why};
 use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
@@ -257,6 +257,7 @@ impl Disk {
         let path = Path::new("/t").join(format!("{}.table", self.next));
         let options = TableOptions {
             codec: Codec::None,
+            why: Why::Set,
             dictionary: false,
             block_bytes: 200,
             filter_bits: 10,

@@ -1,7 +1,77 @@
 //! What the tree knows of a table without opening it. Kept in the manifest.
 
+use crate::base::config::Codec;
 use crate::base::key::SeqNo;
 use serde::{Serialize, Serializer};
+
+/// Why a table has the codec that it has.
+///
+/// ```
+/// use shaledb::inspect::Why;
+///
+/// assert_eq!(Why::default(), Why::Set);
+/// assert!(Why::CpuShort.words().contains("CPU is short"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The tree's settings name it.
+    #[default]
+    Set,
+    /// Nothing was known of the data yet.
+    Unmeasured,
+    /// The data does not become smaller.
+    Plain,
+    /// Flushes and compactions could hardly keep up, or threads waited for a core.
+    CpuShort,
+    /// Flushes and compactions could hardly keep up, and waited for storage.
+    StorageShort,
+    /// The level is read so often that decompressing counts.
+    Read,
+    /// There was CPU to spare for fewer bytes.
+    CpuFree,
+}
+
+impl Why {
+    /// All reasons, in the order of their numbers.
+    pub(crate) const ALL: [Why; 7] = [
+        Why::Set,
+        Why::Unmeasured,
+        Why::Plain,
+        Why::CpuShort,
+        Why::StorageShort,
+        Why::Read,
+        Why::CpuFree,
+    ];
+
+    /// Its number in files: never change one.
+    pub(crate) fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The reason of a number; of one that is not known here, [`Why::Set`].
+    pub(crate) fn of_number(number: u64) -> Why {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        Why::ALL.get(index).copied().unwrap_or_default()
+    }
+
+    /// The reason in words.
+    ///
+    /// ```
+    /// assert_eq!(shaledb::inspect::Why::Set.words(), "it is set");
+    /// ```
+    pub fn words(self) -> &'static str {
+        match self {
+            Why::Set => "it is set",
+            Why::Unmeasured => "nothing is measured yet, and it usually suits this level",
+            Why::Plain => "the data does not become smaller",
+            Why::CpuShort => "CPU is short, and it costs the least time",
+            Why::StorageShort => "storage is short, and fewer bytes take less time",
+            Why::Read => "the level is read often, and it decompresses fast",
+            Why::CpuFree => "there is CPU to spare for fewer bytes",
+        }
+    }
+}
 
 /// The number of a file in a database; never used twice.
 ///
@@ -60,6 +130,19 @@ pub struct TableMeta {
     pub data_bytes: u64,
     /// Blob files whose values this table refers to, ascending.
     pub blobs: Vec<FileId>,
+    /// The codec that its blocks were written with, if the engine chose it; blocks taken over from
+    /// other tables may have others.
+    #[serde(serialize_with = "as_name")]
+    pub codec: Option<Codec>,
+    /// Why it is this codec.
+    pub why: Why,
+}
+
+fn as_name<S: Serializer>(codec: &Option<Codec>, to: S) -> Result<S::Ok, S::Error> {
+    match codec {
+        Some(codec) => to.collect_str(codec),
+        None => to.serialize_none(),
+    }
 }
 
 /// A key as text, what is not printable ASCII escaped.

@@ -15,9 +15,9 @@ mod testing;
 pub use blob::{Blob, BlobReader, BlobRef, BlobWriter};
 pub use env::TableEnv;
 pub use format::{Block, BlockSlice, RawBlock, compress, filter};
-pub use meta::{FileId, TableMeta};
+pub use meta::{FileId, TableMeta, Why};
 pub use read::{
     BulkScan, CursorOptions, Table, TableCursor, TableEntry, TableSample, VerifyCounts,
 };
 pub use tools::{inspect, salvage};
-pub use write::{TableOptions, TableWriter};
+pub use write::{Probe, TableOptions, TableWriter};

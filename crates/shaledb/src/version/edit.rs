@@ -15,7 +15,7 @@ use super::tree_id::TreeId;
 use crate::base::coding::{Decoder, put_bytes, put_varint};
 use crate::base::config::{Codec, Codecs, LEVELS, TreeConfig};
 use crate::base::key::{KEY_BYTES_MAX, SEQ_MAX, SeqNo};
-use crate::table::meta::{FileId, TableMeta};
+use crate::table::meta::{FileId, TableMeta, Why};
 use serde::Serialize;
 
 /// What is wrong with bytes that should be an edit.
@@ -215,6 +215,8 @@ mod tag {
         pub const BLOCKS: u8 = 132;
         pub const RAW_BYTES: u8 = 133;
         pub const DATA_BYTES: u8 = 134;
+        pub const CODEC: u8 = 135;
+        pub const WHY: u8 = 136;
     }
     /// From here on a reader may pass over a field that it does not know.
     pub const OPTIONAL: u8 = 128;
@@ -283,33 +285,13 @@ fn encode_tree(edit: &TreeEdit, out: &mut Vec<u8>) {
 
 fn encode_config(config: &TreeConfig, out: &mut Vec<u8>) {
     use tag::config as t;
-    bytes(out, t::CODEC_UPPER, &encode_codec(config.codecs.upper));
-    bytes(out, t::CODEC_MIDDLE, &encode_codec(config.codecs.middle));
-    bytes(out, t::CODEC_BOTTOMMOST, &encode_codec(config.codecs.bottommost));
+    bytes(out, t::CODEC_UPPER, &config.codecs.upper.encode());
+    bytes(out, t::CODEC_MIDDLE, &config.codecs.middle.encode());
+    bytes(out, t::CODEC_BOTTOMMOST, &config.codecs.bottommost.encode());
     optional(out, t::BLOCK_BYTES, Some(config.block_bytes.into()));
     optional(out, t::FILTER_BITS, Some(config.filter_bits.into()));
     optional(out, t::BLOB_BYTES, Some(config.blob_bytes.into()));
     number(out, t::DICTIONARY, config.dictionary.into());
-}
-
-/// A codec as its number and its level. Part of the persistent format: never renumber.
-fn encode_codec(codec: Codec) -> [u8; 2] {
-    match codec {
-        Codec::None => [0, 0],
-        Codec::Lz4 => [1, 0],
-        Codec::Zlib(level) => [2, level],
-        Codec::Zstd(level) => [3, level as u8],
-    }
-}
-
-fn decode_codec(bytes: &[u8]) -> Result<Codec, Damage> {
-    match *bytes {
-        [0, 0] => Ok(Codec::None),
-        [1, 0] => Ok(Codec::Lz4),
-        [2, level] => Ok(Codec::Zlib(level)),
-        [3, level] => Ok(Codec::Zstd(level as i8)),
-        _ => Err(format!("{bytes:?} is no codec")),
-    }
 }
 
 /// Appends the description of a table, as the fields of an edit.
@@ -336,6 +318,10 @@ pub fn encode_table(meta: &TableMeta, out: &mut Vec<u8>) {
     number(out, t::BLOCKS, meta.blocks);
     number(out, t::RAW_BYTES, meta.raw_bytes);
     number(out, t::DATA_BYTES, meta.data_bytes);
+    if let Some(codec) = meta.codec {
+        bytes(out, t::CODEC, &codec.encode());
+    }
+    number(out, t::WHY, meta.why.number().into());
 }
 
 /// Appends a number that is not 0.
@@ -395,6 +381,10 @@ impl Field<'_> {
             return Err(format!("sequence number {seq} is too large"));
         }
         Ok(seq)
+    }
+
+    fn codec(&self) -> Result<Codec, Damage> {
+        Codec::decode(self.content).ok_or_else(|| format!("{:?} is no codec", self.content))
     }
 
     fn level(self) -> Result<usize, Damage> {
@@ -520,9 +510,9 @@ fn decode_config(content: &[u8]) -> Result<TreeConfig, Damage> {
     let narrow = |_| "a setting of a tree is too large".to_owned();
     fields(content, |field| {
         match field.tag {
-            t::CODEC_UPPER => config.codecs.upper = decode_codec(field.content)?,
-            t::CODEC_MIDDLE => config.codecs.middle = decode_codec(field.content)?,
-            t::CODEC_BOTTOMMOST => config.codecs.bottommost = decode_codec(field.content)?,
+            t::CODEC_UPPER => config.codecs.upper = field.codec()?,
+            t::CODEC_MIDDLE => config.codecs.middle = field.codec()?,
+            t::CODEC_BOTTOMMOST => config.codecs.bottommost = field.codec()?,
             t::BLOCK_BYTES => config.block_bytes = field.number()?.try_into().map_err(narrow)?,
             t::FILTER_BITS => config.filter_bits = field.number()?.try_into().map_err(narrow)?,
             t::BLOB_BYTES => config.blob_bytes = field.number()?.try_into().map_err(narrow)?,
@@ -579,6 +569,9 @@ pub fn decode_table(content: &[u8]) -> Result<(usize, TableMeta), Damage> {
             t::BLOCKS => meta.blocks = field.number()?,
             t::RAW_BYTES => meta.raw_bytes = field.number()?,
             t::DATA_BYTES => meta.data_bytes = field.number()?,
+            t::CODEC => meta.codec = Some(field.codec()?),
+            // A reason that a later release has is none here.
+            t::WHY => meta.why = Why::of_number(field.number()?),
             _ => field.unknown("a table")?,
         }
         Ok(())

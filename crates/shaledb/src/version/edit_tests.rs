@@ -21,6 +21,8 @@ fn meta() -> TableMeta {
         raw_bytes: 320_000,
         data_bytes: 160_000,
         blobs: vec![3, 70],
+        codec: Some(Codec::Zstd(-3)),
+        why: Why::CpuShort,
     }
 }
 

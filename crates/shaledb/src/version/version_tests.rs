@@ -7,7 +7,7 @@ use crate::base::ranges::RangeDelete;
 use crate::base::stats::Recorder;
 use crate::fs::mem::{Call, MemClock, MemFs};
 use crate::fs::{Env, Fs};
-use crate::table::{TableEnv, TableOptions, TableWriter};
+use crate::table::{TableEnv, TableOptions, TableWriter, Why};
 use std::path::PathBuf;
 
 struct World {
@@ -36,6 +36,7 @@ impl World {
         let file = self.fs.create(&PathBuf::from(format!("/{id}.table"))).unwrap();
         let options = TableOptions {
             codec: Codec::None,
+            why: Why::Set,
             dictionary: false,
             block_bytes: 1024,
             filter_bits: 10,

@@ -7,6 +7,7 @@ mod scan;
 mod batch;
 mod tree_write;
 mod ingest;
+mod codec_stats;
 mod stats;
 mod transactions;
 mod prepared;
@@ -14,6 +15,7 @@ mod follower;
 mod db;
 
 pub use batch::Batch;
+pub use codec_stats::CodecStats;
 pub use handle::Db;
 pub(crate) use handle::Handle;
 pub use ingest::Ingest;

@@ -1,12 +1,13 @@
 //! What a database has done and what it looks like: as values, as text tables, as JSON (by serde).
 
+use super::codec_stats::CodecStats;
 use crate::base::activity::Activity;
 use crate::base::stats::{Counter, Timed, Totals};
 use crate::compaction::policy;
 use crate::compaction::score::Targets;
 use crate::db::core::{Core, TreeCore};
 use crate::table::Blob;
-use crate::table::meta::FileId;
+use crate::table::meta::{FileId, Why};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,6 +44,8 @@ pub struct LevelStats {
     pub ratio: f64,
     /// The codec that the level's tables are written with now.
     pub codec: String,
+    /// Why it is this one, in words.
+    pub codec_why: &'static str,
     /// Flushes (level 0) or compactions into this level.
     pub jobs: u64,
     /// Compactions that moved tables here, or dropped them, without reading.
@@ -218,6 +221,8 @@ pub struct Stats {
     /// CPU in codecs, which is part of the above: `read_decompress` (of all reads),
     /// `flush_compress`, `compaction_compress`, `compaction_decompress`. A call is a data block.
     pub codec_cpu: BTreeMap<String, CpuStats>,
+    /// By what codecs are chosen where that is left to the engine.
+    pub codecs: CodecStats,
     /// The bound on memory in bytes.
     pub memory_bytes: u64,
     /// Bytes in `memtables`, in `indexes_and_filters` and in the `block_cache`.
@@ -275,6 +280,7 @@ impl Core {
             wal_sync_seconds: seconds(Counter::WalSyncNanos),
             cpu: cpu_stats(&totals, |activity| !activity.is_codec()),
             codec_cpu: cpu_stats(&totals, Activity::is_codec),
+            codecs: CodecStats::of(&self.codec_price.last()),
             memory_bytes: self.settings.memory_bytes,
             memory_used: memory.map(|(name, value)| (name.to_owned(), value)).into(),
             wal_files: self.wals.lock().len() as u64,
@@ -295,6 +301,7 @@ impl Core {
         let mut arrived = counters.flush_bytes;
         for (level, tables) in shape.levels.iter().enumerate() {
             let done = counters.levels[level];
+            let choice = policy::codec(&settings.codecs, level, targets.base);
             if tables.is_empty() && done.jobs == 0 && done.moves == 0 {
                 continue;
             }
@@ -309,7 +316,8 @@ impl Core {
                 entries: sum(|meta| meta.entries),
                 deletes: sum(|meta| meta.deletes),
                 ratio: ratio(sum(|meta| meta.raw_bytes), sum(|meta| meta.data_bytes)),
-                codec: policy::codec(&tree.config.codecs, level, targets.base).to_string(),
+                codec: choice.codec.to_string(),
+                codec_why: choice.why.words(),
                 jobs: done.jobs,
                 moves: done.moves,
                 read_bytes: done.read_bytes,
@@ -448,6 +456,9 @@ impl fmt::Display for TreeStats {
                 l.cpu_seconds
             )?;
         }
+        for l in self.levels.iter().filter(|l| l.codec_why != Why::Set.words()) {
+            writeln!(f, "level {}: {}, since {}", l.level, l.codec, l.codec_why)?;
+        }
         Ok(())
     }
 }
@@ -498,6 +509,7 @@ impl fmt::Display for Stats {
             let none = if used.is_empty() { "none measured" } else { "" };
             writeln!(f, "{title}: {none}{}", used.join(", "))?;
         }
+        writeln!(f, "choice of codecs: {}", self.codecs)?;
         let count = |name: &str| self.counters.get(name).copied().unwrap_or(0);
         let share = |hits: u64, misses: u64| 100.0 * ratio(hits, hits + misses);
         writeln!(

@@ -8,6 +8,7 @@ use super::install::Change;
 use super::outcome::Work;
 use crate::base::activity::Activity;
 use crate::base::error::Result;
+use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::db::core::{Core, FlushedOf, TreeCore};
 use crate::fs::WriteFile;
@@ -67,6 +68,7 @@ impl Core {
         if parts.is_empty() {
             return Ok(());
         }
+        self.renew_codecs();
         let started = self.env.clock.now_nanos();
         let outcome = self.write_tables(&mut parts).and_then(|()| self.install_flush(&parts));
         let installed = match outcome {
@@ -104,10 +106,18 @@ impl Core {
             part.nanos = clock.now_nanos() - started;
             part.cpu_nanos = clock.thread_cpu_nanos() - cpu;
             self.recorder.spent_exactly(Activity::Flush, part.cpu_nanos);
+            self.recorder.add_all([
+                (Counter::BackgroundNanos, part.nanos),
+                (Counter::BackgroundCpuNanos, part.cpu_nanos),
+            ]);
         }
         // After all have been written: the first sync lets a journal commit what all of them need.
         for (_, file) in parts.iter_mut().filter_map(|part| part.table.as_mut()) {
+            let started = self.tables.meter.storage();
+            let began = clock.now_nanos();
             file.sync()?;
+            started.wrote(0);
+            self.recorder.add(Counter::BackgroundNanos, clock.now_nanos() - began);
         }
         self.env.fs.sync_dir(&self.dir)
     }
@@ -116,9 +126,16 @@ impl Core {
         let snapshots = self.reader_seqs_to_keep();
         let path = self.path(FileKind::Table, part.id);
         let file = self.env.fs.create(&path)?;
-        let writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
+        let mut writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
             .counted_as(Activity::FlushCompress, &self.tables.meter);
+        let probe = part.tree.probe(0);
+        if let Some(probe) = &probe {
+            writer = writer.probed_by(probe);
+        }
         let table = flush::flush(&part.memtables, &snapshots, writer)?;
+        if let Some((meta, _)) = &table {
+            self.learn(part.tree, 0, (meta, 0), probe.as_ref());
+        }
         match &table {
             Some((meta, _)) => {
                 let entries: u64 = part.memtables.iter().map(|memtable| memtable.count()).sum();

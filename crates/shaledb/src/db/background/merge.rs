@@ -10,6 +10,7 @@
 use super::rest::Rests;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
+use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
@@ -17,8 +18,8 @@ use crate::compaction::plan::Plan;
 use crate::compaction::split::{self, Cuts, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
 use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
-use crate::table::Table;
 use crate::table::meta::{FileId, TableMeta};
+use crate::table::{Probe, Table};
 use crate::version::edit::TreeEdit;
 
 /// A compaction is worth a second thread from this many input bytes on.
@@ -160,6 +161,9 @@ impl Core {
         let part = &job.parts[index];
         // Not more than it needs, so that the files of others go while it runs.
         let inputs = job.progress.lock().inputs_of(part);
+        let codecs = job.tree.level_codecs();
+        let level = job.plan.output_level;
+        let probe = job.tree.probe(level);
         let context = Context {
             env: &self.env,
             meter: &self.tables.meter,
@@ -167,7 +171,8 @@ impl Core {
             inputs: &inputs,
             snapshots: &job.snapshots,
             tree: job.tree.id,
-            codecs: &job.tree.config.codecs,
+            codecs: &codecs,
+            probe: probe.as_ref(),
             dictionary: job.tree.config.dictionary,
             block_bytes: job.tree.config.block_bytes as usize,
             dir: &self.dir,
@@ -175,7 +180,20 @@ impl Core {
         };
         let mut merge = PartMerge::begin(&context, part)?;
         let done = self.merge_rows(job, &mut merge, flush_cpu);
-        done.inspect_err(|_| self.discard(&merge.into_files()))
+        let done = done.inspect_err(|_| self.discard(&merge.into_files()))?;
+        self.learn_from(job, &done, probe.as_ref());
+        Ok(done)
+    }
+
+    /// Learns from the tables of a part; those that were reused are spread over them evenly.
+    fn learn_from(&self, job: &MergeJob, done: &Done, probe: Option<&Probe>) {
+        let stored: u64 = done.tables.iter().map(|meta| meta.data_bytes).sum();
+        for (at, meta) in done.tables.iter().enumerate() {
+            let share = meta.data_bytes as f64 / stored.max(1) as f64;
+            let reused = (done.bytes_reused as f64 * share) as u64;
+            let probe = probe.filter(|_| at == 0);
+            self.learn(&job.tree, job.plan.output_level, (meta, reused), probe);
+        }
     }
 
     fn merge_rows(
@@ -184,8 +202,18 @@ impl Core {
         merge: &mut PartMerge<'_>,
         flush_cpu: &mut u64,
     ) -> Result<Done> {
-        let mut rests = Rests::new(self.env.clock.now_nanos());
-        while merge.step()? {
+        let clock = &*self.env.clock;
+        let mut rests = Rests::new(clock.now_nanos());
+        loop {
+            let (began, cpu) = (clock.now_nanos(), clock.thread_cpu_nanos());
+            let more = merge.step();
+            self.recorder.add_all([
+                (Counter::BackgroundNanos, clock.now_nanos() - began),
+                (Counter::BackgroundCpuNanos, clock.thread_cpu_nanos() - cpu),
+            ]);
+            if !more? {
+                break;
+            }
             let flushed = self.yield_to_flush();
             if flushed > 0 {
                 *flush_cpu += flushed;

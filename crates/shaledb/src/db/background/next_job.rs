@@ -40,6 +40,7 @@ pub(crate) enum Job {
 impl Core {
     /// The next job, marked as running; `None` if there is nothing to do now.
     pub fn next_job(&self) -> Option<Job> {
+        self.renew_codecs();
         let now = self.env.clock.now_nanos();
         let mut state = self.sched.lock();
         // A poisoned database can install nothing, and keeps what it has tried to install.

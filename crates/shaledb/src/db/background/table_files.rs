@@ -15,7 +15,7 @@ impl Core {
         plan::Settings {
             memtable_bytes: self.settings.memtable_bytes,
             table_bytes: self.settings.table_bytes,
-            codecs: tree.config.codecs,
+            codecs: tree.level_codecs(),
             filter_bits: tree.config.filter_bits,
             building: tree.is_building(),
         }
@@ -26,8 +26,10 @@ impl Core {
         let settings = self.pick_settings(tree);
         let shape = tree.state.load().version.shape();
         let base = Targets::of(&shape, &settings).base;
+        let choice = policy::codec(&settings.codecs, level, base);
         TableOptions {
-            codec: policy::codec(&tree.config.codecs, level, base),
+            codec: choice.codec,
+            why: choice.why,
             dictionary: tree.config.dictionary,
             block_bytes: tree.config.block_bytes as usize,
             filter_bits: policy::filter_bits(tree.config.filter_bits, level),

@@ -1,5 +1,6 @@
 //! What flushes and compactions have done to a tree, counted.
 
+use super::learned::Learned;
 use crate::base::config::LEVELS;
 use crate::compaction::job::Done;
 use crate::compaction::plan::{Action, Plan};
@@ -11,6 +12,7 @@ pub(crate) struct LevelCounters {
     pub levels: [LevelCounter; LEVELS],
     pub flush_bytes: u64,
     pub reasons: BTreeMap<&'static str, u64>,
+    pub learned: Learned,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

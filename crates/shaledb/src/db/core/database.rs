@@ -2,6 +2,7 @@
 //!
 //! In which order its mutexes are taken, and across which I/O each is held: `base/rank`.
 
+use super::codec_price::CodecPrice;
 use super::followed_view::FollowedView;
 use super::leader::{Leader, LiveWal};
 use super::log_keeper::LogKeeper;
@@ -68,6 +69,8 @@ pub(crate) struct Core {
     pub log_file: AtomicU64,
     pub sched: Scheduler,
     pub throttle: WritePrice,
+    /// By what codecs are chosen.
+    pub codec_price: CodecPrice,
     /// Whether users read.
     pub readers: Readers,
     /// The locks of transactions.
@@ -136,6 +139,7 @@ impl Core {
             log_file: AtomicU64::new(recovered.log.file),
             sched: Scheduler::new(),
             throttle: WritePrice::default(),
+            codec_price: CodecPrice::default(),
             readers: Readers::default(),
             locks,
             prepared: Mutex::new(BTreeMap::new()),

@@ -2,6 +2,7 @@
 //! writes a file; the rooms that follow do.
 
 mod settings;
+mod learned;
 mod counters;
 mod trees;
 mod leader;
@@ -9,6 +10,7 @@ mod open_snapshots;
 mod merge_job;
 mod scheduler;
 mod write_price;
+mod codec_price;
 mod log_keeper;
 mod readers;
 mod prepared;

@@ -11,6 +11,7 @@ pub(crate) struct Settings {
     pub memtables_bytes_max: u64,
     pub table_bytes: u64,
     pub background_threads: usize,
+    pub cores: usize,
     pub sync: SyncPolicy,
     pub tree: TreeConfig,
 }
@@ -38,6 +39,7 @@ impl Settings {
                 0 => cores.clamp(2, 8),
                 threads => threads as usize,
             },
+            cores: cores.max(1),
             sync: config.sync,
             tree: config.tree.clone(),
         }

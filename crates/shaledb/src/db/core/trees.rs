@@ -4,7 +4,7 @@ use super::counters::LevelCounters;
 use crate::base::config::TreeConfig;
 use crate::base::key::SeqNo;
 use crate::base::rank;
-use crate::base::sync::atomic::{AtomicBool, Ordering};
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
@@ -34,6 +34,10 @@ pub(crate) struct TreeCore {
     pub building: AtomicBool,
     /// Where compaction of this tree stands; see `counters`.
     pub levels: Mutex<LevelCounters, { rank::LEVELS }>,
+    /// What codecs the engine has chosen for its levels: a [`Chosen`] in one word.
+    ///
+    /// [`Chosen`]: crate::compaction::policy::chosen::Chosen
+    pub chosen: AtomicU64,
     /// A request to compact a range down to the last level.
     pub manual: Mutex<Option<Manual>, { rank::MANUAL }>,
 }
@@ -52,6 +56,7 @@ impl TreeCore {
             dropped: AtomicBool::new(false),
             building: AtomicBool::new(false),
             levels: Mutex::new(LevelCounters::default()),
+            chosen: AtomicU64::new(0),
             manual: Mutex::new(None),
         })
     }

@@ -45,7 +45,7 @@ const DICTIONARY_HEADER_BYTES: usize = 1024;
 pub fn id_of(codec: Codec) -> u8 {
     match codec {
         Codec::None => id::NONE,
-        Codec::Lz4 => id::LZ4,
+        Codec::Auto | Codec::Lz4 => id::LZ4,
         Codec::Zlib(_) => id::ZLIB,
         Codec::Zstd(_) => id::ZSTD,
     }
@@ -71,7 +71,8 @@ impl Compressor {
     pub fn new(codec: Codec) -> Compressor {
         let method = match codec {
             Codec::None => Method::None,
-            Codec::Lz4 => Method::Lz4,
+            // Tables are written with what was chosen; lz4 suits anything else.
+            Codec::Auto | Codec::Lz4 => Method::Lz4,
             Codec::Zlib(level) => {
                 let level = libdeflater::CompressionLvl::new(level.clamp(1, 9).into());
                 Method::Zlib(libdeflater::Compressor::new(level.unwrap_or_default()))

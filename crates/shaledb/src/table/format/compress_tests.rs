@@ -12,7 +12,7 @@ fn all() -> Vec<Codec> {
 fn id_of(codec: Codec) -> u8 {
     match codec {
         Codec::None => id::NONE,
-        Codec::Lz4 => id::LZ4,
+        Codec::Auto | Codec::Lz4 => id::LZ4,
         Codec::Zlib(_) => id::ZLIB,
         Codec::Zstd(_) => id::ZSTD,
     }

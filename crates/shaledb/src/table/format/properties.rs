@@ -5,14 +5,18 @@
 //! ```text
 //! properties := tree | smallest bytes | largest bytes | largest_exclusive u8
 //!             | min_seq | max_seq | entries | deletes | range_deletes | key_bytes | value_bytes
-//!             | blocks | raw_bytes | data_bytes | count of blobs | blob ids
+//!             | blocks | raw_bytes | data_bytes | count of blobs | blob ids | chosen?
+//! chosen     := codec u8 | its level u8 | why
 //! ```
+//!
+//! `chosen` is there if the engine chose the codec.
 //!
 //! bytes := length varint and that many bytes; all other numbers are varints.
 
 use crate::base::coding::{Decoder, put_bytes, put_varint};
+use crate::base::config::Codec;
 use crate::base::ranges::{RangeDelete, RangeDeletes};
-use crate::table::meta::TableMeta;
+use crate::table::meta::{TableMeta, Why};
 
 /// The properties' bytes.
 pub fn encode(meta: &TableMeta, tree: u32) -> Vec<u8> {
@@ -36,6 +40,10 @@ pub fn encode(meta: &TableMeta, tree: u32) -> Vec<u8> {
     ];
     for number in numbers.into_iter().chain(meta.blobs.iter().copied()) {
         put_varint(&mut out, number);
+    }
+    if let Some(codec) = meta.codec {
+        out.extend_from_slice(&codec.encode());
+        put_varint(&mut out, meta.why.number().into());
     }
     out
 }
@@ -68,6 +76,11 @@ pub fn decode(bytes: &[u8]) -> Option<(u32, TableMeta)> {
     }
     for _ in 0..decoder.varint()? {
         meta.blobs.push(decoder.varint()?);
+    }
+    if !decoder.is_empty() {
+        let codec = [decoder.u8()?, decoder.u8()?];
+        meta.codec = Some(Codec::decode(&codec)?);
+        meta.why = Why::of_number(decoder.varint()?);
     }
     decoder.is_empty().then_some((tree, meta))
 }
@@ -147,10 +160,14 @@ mod tests {
             blobs: vec![7, 9],
             ..TableMeta::default()
         };
-        let bytes = encode(&meta, 300);
-        assert_eq!(decode(&bytes), Some((300, meta)));
-        for cut in 0..bytes.len() {
-            assert_eq!(decode(&bytes[..cut]), None);
+        let chosen = TableMeta { codec: Some(Codec::Lz4), why: Why::CpuShort, ..meta.clone() };
+        let without = encode(&meta, 300).len();
+        for meta in [meta, chosen] {
+            let bytes = encode(&meta, 300);
+            assert_eq!(decode(&bytes), Some((300, meta)));
+            for cut in (0..bytes.len()).filter(|cut| *cut != without) {
+                assert_eq!(decode(&bytes[..cut]), None);
+            }
         }
     }
 

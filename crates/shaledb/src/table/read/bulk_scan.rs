@@ -175,6 +175,8 @@ impl BulkScan {
         self.window.resize((end - start) as usize, 0);
         self.window_offset = start;
         let data_end = index.index.info(self.last_block).handle.end();
+        let table = Arc::clone(&self.table);
+        let started = table.shared().meter.storage();
         let read = self.table.with_file(|file| {
             file.read_at(start, &mut self.window)?;
             if end < data_end {
@@ -182,6 +184,7 @@ impl BulkScan {
             }
             Ok(())
         });
+        started.read(end - start);
         if read.is_err() {
             self.window.clear();
         }

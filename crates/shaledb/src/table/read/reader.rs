@@ -24,7 +24,7 @@ use crate::table::format::{
 use crate::table::meta::{FileId, TableMeta};
 use arc_swap::ArcSwapOption;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The newest entry of a key in a table, as of a read position.
@@ -81,6 +81,8 @@ pub struct Table {
     file_used: AtomicBool,
     ranges: OnceLock<Arc<RangeDeletes>>,
     obsolete: AtomicBool,
+    /// Bytes in the file of blocks decoded for users' reads, until they are taken.
+    decoded: AtomicU64,
     blobs: OnceLock<Vec<Arc<Blob>>>,
 }
 
@@ -112,8 +114,14 @@ impl Table {
             file_used: AtomicBool::new(false),
             ranges: OnceLock::new(),
             obsolete: AtomicBool::new(false),
+            decoded: AtomicU64::new(0),
             blobs: OnceLock::new(),
         })
+    }
+
+    /// Bytes in the file of the blocks that users' reads decoded since this was asked last.
+    pub fn take_decoded(&self) -> u64 {
+        self.decoded.swap(0, Relaxed)
     }
 
     /// Keeps the blob files that the table refers to for as long as the table. To be called once.
@@ -319,14 +327,20 @@ impl Table {
     #[cold]
     fn read_block(&self, table: &TableIndex, info: &BlockInfo) -> Result<Block> {
         let length = info.handle.bytes as usize;
+        let mut nanos = 0;
         let block = with_scratch(length, |frame| {
+            let started = self.shared.meter.now_nanos();
             self.read_at(info.handle.offset, frame)?;
+            nanos = self.shared.meter.now_nanos().saturating_sub(started);
             let activity = Some(Activity::ReadDecompress);
             self.decode_block(table, frame, info, Vec::new(), activity)
         })?;
-        self.shared
-            .recorder
-            .add_all([(Counter::DataMisses, 1), (Counter::ReadBytes, length as u64)]);
+        self.shared.recorder.add_all([
+            (Counter::DataMisses, 1),
+            (Counter::ReadBytes, length as u64),
+            (Counter::BlockReadBytes, length as u64),
+            (Counter::BlockReadNanos, nanos),
+        ]);
         Ok(block)
     }
 
@@ -341,6 +355,9 @@ impl Table {
         activity: Option<Activity>,
     ) -> Result<Block> {
         let dictionary = table.dictionary.as_deref();
+        if activity == Some(Activity::ReadDecompress) {
+            self.decoded.fetch_add(u64::from(info.handle.bytes), Relaxed);
+        }
         let unpack = |frame: Frame<'_>| match activity {
             Some(activity) if frame.codec != id::NONE => {
                 let started = self.shared.meter.begin(activity);

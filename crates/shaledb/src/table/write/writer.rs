@@ -6,6 +6,7 @@
 //! may have a dictionary, the 256 KiB of blocks that wait until that is decided.
 
 use super::dictionary::Samples;
+use super::probe::{Probe, Prober};
 use crate::base::activity::Activity;
 use crate::base::coding::hash;
 use crate::base::config::Codec;
@@ -22,7 +23,7 @@ use crate::table::format::{
     Block, BlockInfo, Footer, Handle, RawBlock, filter, frame_codec, properties,
     put_dictionary_frame, put_frame, put_plain_frame,
 };
-use crate::table::meta::{FileId, TableMeta};
+use crate::table::meta::{FileId, TableMeta, Why};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -39,8 +40,11 @@ const PLAIN_BELIEVED: u32 = 16;
 /// How a table is to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct TableOptions {
-    /// The codec of data blocks.
+    /// The codec of data blocks; not [`Codec::Auto`].
     pub codec: Codec,
+    /// Why it is this one. Where the engine has chosen it, a block that was compressed better may
+    /// be reused.
+    pub why: Why,
     /// Whether the table has a compression dictionary if that pays and the codec is zstd.
     pub dictionary: bool,
     /// The size of a block before compression.
@@ -78,6 +82,8 @@ pub struct TableWriter {
     output: Vec<u8>,
     written: u64,
     hinted: u64,
+    prober: Option<Prober>,
+    meter: Option<Arc<Meter>>,
 }
 
 impl std::fmt::Debug for TableWriter {
@@ -92,7 +98,13 @@ impl TableWriter {
         TableWriter {
             file,
             options,
-            meta: TableMeta { id, min_seq: SeqNo::MAX, ..TableMeta::default() },
+            meta: TableMeta {
+                id,
+                min_seq: SeqNo::MAX,
+                codec: (options.why != Why::Set).then_some(options.codec),
+                why: options.why,
+                ..TableMeta::default()
+            },
             builder: BlockBuilder::new(),
             compressor: Compressor::new(options.codec),
             samples: (options.dictionary && matches!(options.codec, Codec::Zstd(_)))
@@ -110,12 +122,21 @@ impl TableWriter {
             output: Vec::with_capacity(OUTPUT_BYTES + OUTPUT_BYTES / 4),
             written: 0,
             hinted: 0,
+            prober: None,
+            meter: None,
         }
+    }
+
+    /// The same, with some of its blocks left in `probe` before they are compressed.
+    pub fn probed_by(mut self, probe: &Probe) -> TableWriter {
+        self.prober = Some(Prober::new(probe));
+        self
     }
 
     /// The same, with the cost of compressing its blocks counted for `activity`.
     pub fn counted_as(mut self, activity: Activity, meter: &Arc<Meter>) -> TableWriter {
         self.compressor.count_as(activity, meter);
+        self.meter = Some(Arc::clone(meter));
         self
     }
 
@@ -185,7 +206,13 @@ impl TableWriter {
         let made_here = match frame_codec(raw.bytes) {
             Some(compress::id::NONE) => wanted == compress::id::NONE || self.plain_believed > 0,
             Some(compress::id::ZSTD_DICTIONARY) => self.samples.is_some() || self.shares(raw),
-            codec => codec == Some(wanted) && self.samples.is_none() && self.dictionary.is_none(),
+            codec => {
+                // The engine's choice may be a cheaper one, but this one has been paid for.
+                let is_smaller = self.options.why != Why::Set && codec == Some(compress::id::ZSTD);
+                (codec == Some(wanted) || is_smaller)
+                    && self.samples.is_none()
+                    && self.dictionary.is_none()
+            }
         };
         let (image, open) = (raw.block.image().len(), u64::from(!self.builder.is_empty()));
         let block_bytes = self.options.block_bytes;
@@ -328,6 +355,9 @@ impl TableWriter {
             deletes: self.builder.deletes() > 0,
         };
         let image = self.builder.finish();
+        if let Some(prober) = &mut self.prober {
+            prober.offer(self.meta.blocks, image);
+        }
         let raw_bytes = image.len();
         if let Some(samples) = &mut self.samples {
             samples.add(image, info);
@@ -397,13 +427,17 @@ impl TableWriter {
     }
 
     fn flush_output(&mut self) -> Result<()> {
+        let started = self.meter.as_ref().map(|meter| meter.storage());
         self.file.append(&self.output)?;
         self.written += self.output.len() as u64;
-        self.output.clear();
         if self.written - self.hinted >= HINT_BYTES {
             self.file.flush_hint();
             self.hinted = self.written;
         }
+        if let Some(started) = started {
+            started.wrote(self.output.len() as u64);
+        }
+        self.output.clear();
         Ok(())
     }
 
@@ -446,8 +480,13 @@ impl TableWriter {
 
     /// Completes the file and makes it durable. (Its name is durable once its directory is synced.)
     pub fn finish(self) -> Result<TableMeta> {
+        let meter = self.meter.clone();
         let (meta, mut file) = self.complete()?;
+        let started = meter.as_ref().map(|meter| meter.storage());
         file.sync()?;
+        if let Some(started) = started {
+            started.wrote(0);
+        }
         Ok(meta)
     }
 
@@ -480,6 +519,9 @@ impl TableWriter {
         let footer = self.put_sections(&ranges);
         self.output.extend_from_slice(&footer.encode());
         self.flush_output()?;
+        if let Some(prober) = self.prober.take() {
+            prober.end();
+        }
         assert!(self.output.is_empty() && self.written > footer.properties.end());
         assert!(self.meta.min_seq <= self.meta.max_seq);
         self.meta.file_bytes = self.written;

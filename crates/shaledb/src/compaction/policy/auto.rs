@@ -1,0 +1,300 @@
+//! Choosing codecs: what a byte is worth now, and for each level of a tree the codec that costs the
+//! least at that price.
+//!
+//! Writing a byte into a level costs the time to compress it, to write what is left of it, and to
+//! read and decompress that for the next merge; reads by users cost time likewise. How long the
+//! storage takes for a byte is measured, so fewer bytes are time saved where storage is slow and
+//! next to none where it is fast. That alone decides while the background work is hard pressed:
+//! the least time wins, and of what is as good the fewest bytes. While it is not pressed a byte is
+//! worth more, up to [`WORTH_MAX`], as long as [`SPARE_CORES`] of the cores and [`BUSY_ENOUGH`] of
+//! the background threads suffice.
+//!
+//! The last level holds nearly all data. It is held to the size that the
+//! [yardstick](super::candidates::YARDSTICK) gives, unless CPU is short for writes. What was
+//! written lighter then is rewritten when there is time
+//! ([`wants_rewrite`](super::levels::wants_rewrite)).
+
+use super::candidates::{ALL, CANDIDATES, Cost, Costs, YARDSTICK};
+use super::chosen::{Choice, Chosen};
+use crate::base::config::LEVELS;
+use crate::table::meta::Why;
+
+/// The most that one byte not written is worth, in nanoseconds of CPU.
+const WORTH_MAX: f64 = 512.0;
+/// What a byte is worth where nothing is being written.
+const WORTH_AT_REST: f64 = 128.0;
+/// The share of all cores that codecs may use where nothing is pressed.
+const SPARE_CORES: f64 = 0.25;
+/// The share of the background threads' time up to which more compressing is chosen. Well below
+/// [`PRESSED_BUSY`], so that the choice does not bring about what undoes it.
+const BUSY_ENOUGH: f64 = 0.6;
+/// The background work is pressed from this share of its threads' time on, and no more below
+/// [`BUSY_ENOUGH`].
+const PRESSED_BUSY: f64 = 0.8;
+/// Writers that wait for more than this share of the time are slowed.
+const PRESSED_SLOWED: f64 = 0.01;
+/// Threads that take so many times their CPU time, without waiting for storage, share their core.
+const CONTENDED: f64 = 1.25;
+/// The share of the cores from which on CPU counts where it is contended.
+const CONTENDED_CORES: f64 = 0.3;
+/// A choice costs as little as another if it costs at most this share more of all that is done.
+const AS_GOOD: f64 = 0.02;
+/// How much better another codec must be than the one in use.
+const BETTER: f64 = 0.95;
+/// How many times its time a user's read counts: someone waits for it.
+const READ_WEIGHT: f64 = 4.0;
+/// The last level may be so many times as large as with the yardstick.
+const LAST_SIZE: f64 = 1.03;
+
+/// What the database has done lately: averages of some seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// Cores of the machine.
+    pub cores: f64,
+    /// Threads for background work.
+    pub threads: f64,
+    /// How many background threads were at work.
+    pub busy: f64,
+    /// How many cores background work used.
+    pub background_cpu: f64,
+    /// How many cores the calls of users used.
+    pub users_cpu: f64,
+    /// How many times their CPU time background threads took, without waiting for storage; 1 or
+    /// more.
+    pub dilation: f64,
+    /// Nanoseconds that background work took to write a byte.
+    pub write_nanos: f64,
+    /// The same, to read one.
+    pub read_nanos: f64,
+    /// The same, of users' reads.
+    pub user_read_nanos: f64,
+    /// For which share of the time writers were slowed.
+    pub slowed: f64,
+    /// Whether nothing was written of late. Then nobody waits for background work.
+    pub at_rest: bool,
+}
+
+/// What is done with the data of a level each second, in bytes before compression.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LevelLoad {
+    /// Compressed and written into it.
+    pub written: f64,
+    /// Decompressed for users' reads.
+    pub read: f64,
+}
+
+/// A tree, as far as choosing goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreeLoad {
+    /// What codecs do to the data of each level, as far as it is known.
+    pub costs: [Option<Costs>; LEVELS],
+    /// What is done with it.
+    pub levels: [LevelLoad; LEVELS],
+    /// What was chosen last.
+    pub chosen: Chosen,
+}
+
+/// What is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Short {
+    /// Nothing: there is time to save bytes.
+    #[default]
+    Nothing,
+    /// CPU, for writes.
+    CpuForWrites,
+    /// CPU, while the background work could do more.
+    Cpu,
+    /// Storage.
+    Storage,
+}
+
+/// What time and bytes are worth now.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Price {
+    /// What is short.
+    pub short: Short,
+    /// Nanoseconds that a byte not written is worth, beside the time that it takes to write.
+    pub worth: f64,
+    /// The times of storage, and how much longer than its CPU work takes.
+    pub window: Window,
+}
+
+impl TreeLoad {
+    /// The costs of a level, or of the nearest one of which they are known.
+    fn costs_of(&self, level: usize) -> Option<&Costs> {
+        let known = (0..LEVELS).filter(|&other| self.costs[other].is_some());
+        let nearest = known.min_by_key(|&other| other.abs_diff(level))?;
+        self.costs[nearest].as_ref()
+    }
+}
+
+/// The time that a codec takes for what is done with a level, in nanoseconds a second: of
+/// background threads, and of users' reads.
+fn time(cost: &Cost, load: &LevelLoad, window: &Window) -> (f64, f64) {
+    let storage = cost.ratio * (window.write_nanos + window.read_nanos);
+    let codec = (cost.compress + cost.decompress) * window.dilation;
+    let read = cost.decompress * window.dilation + cost.ratio * window.user_read_nanos;
+    (load.written * (codec + storage), load.read * read)
+}
+
+/// What is done with a level; of one with which nothing is, as if a byte were written each second.
+fn load_of(tree: &TreeLoad, level: usize) -> LevelLoad {
+    let load = tree.levels[level];
+    if load.written + load.read > 0.0 { load } else { LevelLoad { written: 1.0, read: 0.0 } }
+}
+
+/// Whether the last level may have this codec.
+fn suits_last(costs: &Costs, candidate: usize, short: Short) -> bool {
+    short == Short::CpuForWrites || costs.0[candidate].ratio <= LAST_SIZE * costs.0[YARDSTICK].ratio
+}
+
+/// The cheapest candidate for a level at a price.
+fn cheapest(costs: &Costs, load: &LevelLoad, level: usize, price: &Price) -> usize {
+    let weight = if price.short == Short::Nothing { READ_WEIGHT } else { 1.0 };
+    let total = |candidate: usize| {
+        let cost = &costs.0[candidate];
+        let (background, reads) = time(cost, load, &price.window);
+        background + weight * reads + price.worth * cost.ratio * load.written
+    };
+    let allowed =
+        |&candidate: &usize| level < LEVELS - 1 || suits_last(costs, candidate, price.short);
+    let least = |a: &usize, b: &usize| total(*a).total_cmp(&total(*b));
+    (0..CANDIDATES).filter(allowed).min_by(least).unwrap_or(YARDSTICK)
+}
+
+/// All that a choice takes: threads' time of background work and of reads, and CPU of codecs, each
+/// in seconds a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    background: f64,
+    reads: f64,
+    codecs: f64,
+}
+
+/// What it takes if `pick` chooses for each level of each tree.
+fn taken(
+    trees: &[TreeLoad],
+    window: &Window,
+    pick: impl Fn(&TreeLoad, usize, &Costs) -> usize,
+) -> Taken {
+    let mut taken = Taken::default();
+    for tree in trees {
+        for level in 0..LEVELS {
+            let Some(costs) = tree.costs_of(level) else { continue };
+            let load = tree.levels[level];
+            let cost = &costs.0[pick(tree, level, costs)];
+            let (background, reads) = time(cost, &load, window);
+            taken.background += background / 1e9;
+            taken.reads += reads / 1e9;
+            let codec = load.written * (cost.compress + cost.decompress);
+            taken.codecs += (codec + load.read * cost.decompress) / 1e9;
+        }
+    }
+    taken
+}
+
+/// What a candidate is that is in use; of a level without a choice, one that costs nothing.
+fn in_use(tree: &TreeLoad, level: usize) -> usize {
+    let codec = tree.chosen.0[level].map(|choice| choice.codec);
+    codec.and_then(super::candidates::index_of).unwrap_or(0)
+}
+
+/// What is short, by what has been done lately, and by what was short before.
+fn shortage(window: &Window, before: Short, storage_share: f64) -> Short {
+    if window.at_rest {
+        return Short::Nothing;
+    }
+    let was_pressed = before != Short::Nothing;
+    let limits = if was_pressed { (BUSY_ENOUGH, 0.5) } else { (PRESSED_BUSY, 1.0) };
+    let threads = window.threads.max(1.0);
+    let behind = window.busy > limits.0 * threads || window.slowed > limits.1 * PRESSED_SLOWED;
+    let used = window.users_cpu + window.background_cpu;
+    let contended = window.dilation > CONTENDED
+        && used > CONTENDED_CORES * window.cores * if was_pressed { 0.7 } else { 1.0 };
+    match (behind, contended) {
+        (true, _) if storage_share > 0.5 => Short::Storage,
+        (true, _) => Short::CpuForWrites,
+        // Most of what is done is writing.
+        (false, true) if window.background_cpu > window.users_cpu / 2.0 => Short::CpuForWrites,
+        (false, true) => Short::Cpu,
+        (false, false) => Short::Nothing,
+    }
+}
+
+/// What a byte is worth now. The trees are those with which something has been done.
+pub fn price(window: &Window, before: &Price, trees: &[TreeLoad]) -> Price {
+    let now = taken(trees, window, |tree, level, _| in_use(tree, level));
+    let writes = (window.busy - window.background_cpu * window.dilation).max(0.0);
+    let storage_share = if window.busy > 0.0 { writes / window.busy } else { 0.0 };
+    let short = shortage(window, before.short, storage_share);
+    let at = |worth: f64| {
+        let price = Price { short, worth, window: *window };
+        let pick = |tree: &TreeLoad, level: usize, costs: &Costs| {
+            cheapest(costs, &load_of(tree, level), level, &price)
+        };
+        (price, taken(trees, window, pick))
+    };
+    // The rest of what is done, which no codec changes.
+    let rest = (window.busy - now.background).max(0.0) + window.users_cpu;
+    let all = |taken: &Taken| taken.background + taken.reads + rest;
+    let worths = std::iter::once(0.0).chain((0..).map(|step| f64::from(1 << step) / 2.0));
+    let worths: Vec<f64> = worths.take_while(|worth| *worth <= WORTH_MAX).collect();
+    let (least, least_taken) = at(0.0);
+    if window.at_rest {
+        return at(WORTH_AT_REST).0;
+    }
+    let fits = |taken: &Taken| match short {
+        Short::Nothing => {
+            let busy = (window.busy - now.background).max(0.0) + taken.background;
+            let threads = window.threads.min(window.cores).max(1.0);
+            taken.codecs <= SPARE_CORES * window.cores && busy <= BUSY_ENOUGH * threads
+        }
+        _ => all(taken) <= (1.0 + AS_GOOD) * all(&least_taken),
+    };
+    let dearest = worths.iter().rev().map(|worth| at(*worth)).find(|(_, taken)| fits(taken));
+    dearest.map_or(least, |(price, _)| price)
+}
+
+/// What is chosen for the levels of a tree at a price. What is in use stays unless another codec
+/// is better by more than chance.
+pub fn choose(price: &Price, tree: &TreeLoad) -> Chosen {
+    Chosen(std::array::from_fn(|level| {
+        let costs = tree.costs_of(level)?;
+        let load = load_of(tree, level);
+        let best = cheapest(costs, &load, level, price);
+        let total = |candidate: usize| {
+            let cost = &costs.0[candidate];
+            let (background, reads) = time(cost, &load, &price.window);
+            background + reads + price.worth * cost.ratio * load.written
+        };
+        let before = tree.chosen.0[level];
+        let used = before.and_then(|choice| super::candidates::index_of(choice.codec));
+        let stays = used.is_some_and(|used| {
+            total(best) >= BETTER * total(used)
+                && (level < LEVELS - 1 || suits_last(costs, used, price.short))
+        });
+        let candidate = if stays { used.unwrap_or(best) } else { best };
+        Some(Choice { codec: ALL[candidate], why: why(price, costs, &load, level, candidate) })
+    }))
+}
+
+/// Why a level has this candidate.
+fn why(price: &Price, costs: &Costs, load: &LevelLoad, level: usize, candidate: usize) -> Why {
+    let smallest = costs.0.iter().fold(1.0, |least: f64, cost| least.min(cost.ratio));
+    if candidate == 0 && smallest > 0.99 {
+        return Why::Plain;
+    }
+    match price.short {
+        Short::Storage => Why::StorageShort,
+        Short::Cpu | Short::CpuForWrites => Why::CpuShort,
+        Short::Nothing => {
+            let unread = LevelLoad { read: 0.0, written: load.written.max(1.0) };
+            let other = cheapest(costs, &unread, level, price);
+            if candidate < other { Why::Read } else { Why::CpuFree }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "auto_tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+//! What was chosen for the levels of a tree, and why.
+
+use super::candidates::{ALL, index_of};
+use crate::base::config::{Codec, Codecs, LEVELS};
+use crate::table::meta::Why;
+
+/// A codec, and why it is this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Never [`Codec::Auto`].
+    pub codec: Codec,
+    /// Why.
+    pub why: Why,
+}
+
+/// What was chosen for each level of a tree; `None` where nothing was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chosen(pub [Option<Choice>; LEVELS]);
+
+impl Chosen {
+    /// In one word, so that it is read without a lock: for each level a byte with the candidate's
+    /// number, from 1 on, and that of the reason.
+    pub fn pack(&self) -> u64 {
+        let byte = |choice: &Choice| {
+            let candidate = index_of(choice.codec).map_or(0, |index| index as u64 + 1);
+            candidate | u64::from(choice.why.number()) << 4
+        };
+        let bytes = self.0.iter().enumerate();
+        bytes.map(|(level, choice)| choice.as_ref().map_or(0, byte) << (8 * level)).sum()
+    }
+
+    /// What [`Chosen::pack`] made.
+    pub fn unpack(word: u64) -> Chosen {
+        Chosen(std::array::from_fn(|level| {
+            let byte = word >> (8 * level) & 0xff;
+            let codec = *ALL.get((byte as usize & 15).checked_sub(1)?)?;
+            Some(Choice { codec, why: Why::of_number(byte >> 4) })
+        }))
+    }
+}
+
+/// What the codecs of a tree's levels are at a moment: what is set, and what was chosen where that
+/// is left to the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelCodecs {
+    /// What is set.
+    pub set: Codecs,
+    /// What was chosen.
+    pub chosen: Chosen,
+}
+
+impl From<Codecs> for LevelCodecs {
+    fn from(set: Codecs) -> LevelCodecs {
+        LevelCodecs { set, chosen: Chosen::default() }
+    }
+}
+
+/// The codec of a class of levels before anything is known of the data.
+const USUAL: [Codec; 3] = [Codec::None, Codec::Lz4, Codec::Zstd(3)];
+
+impl LevelCodecs {
+    /// The codec for tables of `level` when `base` is the first level below 0 in use: the upper
+    /// codec for level 0, the base and the next level; the bottommost one for the last level.
+    pub fn of(&self, level: usize, base: usize) -> Choice {
+        let (set, usual) = if level >= LEVELS - 1 {
+            (self.set.bottommost, USUAL[2])
+        } else if level <= base + 1 {
+            (self.set.upper, USUAL[0])
+        } else {
+            (self.set.middle, USUAL[1])
+        };
+        match set {
+            Codec::Auto => self.chosen.0[level.min(LEVELS - 1)]
+                .unwrap_or(Choice { codec: usual, why: Why::Unmeasured }),
+            codec => Choice { codec, why: Why::Set },
+        }
+    }
+
+    /// Whether any level's codec is left to the engine.
+    pub fn has_auto(&self) -> bool {
+        [self.set.upper, self.set.middle, self.set.bottommost].contains(&Codec::Auto)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_fit_one_word() {
+        let mut chosen = Chosen::default();
+        assert_eq!(Chosen::unpack(chosen.pack()), chosen);
+        for (level, choice) in chosen.0.iter_mut().enumerate() {
+            let why = Why::ALL[level % Why::ALL.len()];
+            *choice = (level != 2).then_some(Choice { codec: ALL[level % ALL.len()], why });
+        }
+        assert_eq!(Chosen::unpack(chosen.pack()), chosen);
+    }
+
+    #[test]
+    fn what_is_set_is_not_chosen() {
+        let mut codecs = LevelCodecs::from(Codecs { middle: Codec::Lz4, ..Codecs::default() });
+        codecs.chosen.0 = [Some(Choice { codec: Codec::Zstd(9), why: Why::CpuFree }); LEVELS];
+        assert_eq!(codecs.of(0, 1).codec, Codec::Zstd(9));
+        assert_eq!(codecs.of(4, 1), Choice { codec: Codec::Lz4, why: Why::Set });
+        codecs.chosen = Chosen::default();
+        let usual = [0, 4, 6].map(|level| codecs.of(level, 1).codec.to_string());
+        assert_eq!(usual, ["none", "lz4", "zstd:3"]);
+    }
+}

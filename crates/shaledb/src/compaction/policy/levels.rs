@@ -1,0 +1,86 @@
+//! The rules for levels.
+//!
+//! The rule for moves: every byte is written once if that is possible. A table that overlaps
+//! nothing in the next level is moved there as it is, and keeps the codec it has. The exception is
+//! the last level, where the data stays and space counts: if its codec is another one, the table
+//! is rewritten for it when compaction has time for that (no debt), and moved when it has not;
+//! tables moved so are rewritten
+//! ([`Reason::Recode`](crate::compaction::plan::Reason::Recode)) once the load has ended.
+
+use super::candidates::index_of;
+use super::chosen::{Choice, LevelCodecs};
+use crate::base::config::{Codec, LEVELS};
+use crate::base::key::SeqNo;
+use crate::table::compress::id_of;
+use crate::table::filter::bits_for_level;
+use crate::table::meta::TableMeta;
+
+/// The last level.
+pub const LAST: usize = LEVELS - 1;
+
+/// The codec for tables of `level` when `base` is the first level below 0 in use.
+pub fn codec(codecs: &LevelCodecs, level: usize, base: usize) -> Choice {
+    codecs.of(level, base)
+}
+
+/// Whether the codec in a block's frame tells that the block is compressed as outputs with
+/// `choice`, written to `output`, are to be: the frame does not tell the level of zlib and zstd.
+/// In the last level the frame is always enough: a block from another level still has sequence
+/// numbers, which it loses there, so it is compressed anew, now or when no snapshot is in the way.
+/// Where the engine chooses, any level of zstd will do: a block of another one is no reason to
+/// spend CPU.
+pub fn reuses_blocks(codecs: &LevelCodecs, choice: Codec, output: usize) -> bool {
+    let same = |codec: Codec| codec == choice || id_of(codec) != id_of(choice);
+    let set = &codecs.set;
+    output == LAST
+        || codecs.has_auto()
+        || [set.upper, set.middle, set.bottommost].into_iter().all(same)
+}
+/// Filter bits per key for tables of `level`: more for smaller levels, whose filters cost little
+/// memory and spare the most reads.
+pub fn filter_bits(last_level_bits: u8, level: usize) -> u8 {
+    bits_for_level(last_level_bits, LAST - level.min(LAST))
+}
+
+/// The size for tables of `level` whose target size is `level_target`, in bytes; `aim` is that for
+/// tables of large levels.
+///
+/// A small level gets smaller tables, down to an eighth, so that it has enough of them to choose
+/// from and to work on in parallel. Level 0 is never cut by size: one flush or merge, one table.
+pub fn table_bytes(aim: u64, level: usize, level_target: u64) -> u64 {
+    if level == 0 {
+        return u64::MAX;
+    }
+    (level_target / 16).clamp((aim / 8).max(1), aim)
+}
+
+/// Whether tables of `from` that overlap nothing may be moved to `to` as they are.
+pub fn may_move(codecs: &LevelCodecs, from: usize, to: usize, base: usize, has_debt: bool) -> bool {
+    to < LAST || has_debt || codec(codecs, from, base).codec == codec(codecs, to, base).codec
+}
+
+/// Whether a table of the last level should be rewritten where it is when there is time: it has
+/// deletes that no snapshot needs, or may have been moved there with another level's codec, or
+/// the engine chose its codec while CPU was short.
+///
+/// A merge into the last level gives every entry that it keeps sequence number 0 if no snapshot is
+/// in the way, so a table with another number was moved, or written while a snapshot was open.
+/// Rewriting it ends with number 0, and so ends; a table that the engine has rewritten has the
+/// codec that is wanted.
+pub fn wants_rewrite(codecs: &LevelCodecs, table: &TableMeta, oldest_snapshot: SeqNo) -> bool {
+    let has_deletes = table.deletes > 0 || table.range_deletes > 0;
+    let has_seqs = table.max_seq > 0 && table.max_seq <= oldest_snapshot;
+    let set = &codecs.set;
+    let differs = match (set.bottommost, table.codec) {
+        (Codec::Auto, Some(codec)) => is_lighter(codec, codecs.of(LAST, LAST).codec),
+        _ => has_seqs && (set.upper != set.bottommost || set.middle != set.bottommost),
+    };
+    has_seqs && has_deletes || differs && table.ingest_seq == 0
+}
+
+/// Whether a codec is known to save less than the one that is wanted. All levels of zstd from 1 on
+/// count as one: rewriting a table for the little between them does not pay.
+fn is_lighter(codec: Codec, wanted: Codec) -> bool {
+    let rank = |codec| index_of(codec).map(|index| index.min(3));
+    rank(codec).zip(rank(wanted)).is_some_and(|(has, wanted)| has < wanted)
+}

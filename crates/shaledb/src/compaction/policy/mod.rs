@@ -1,0 +1,13 @@
+//! How the tables of a level are written: codec, filter, size, and when a table may be moved into
+//! a level although it was written for another one. Pure.
+//!
+//! [`candidates`] says what the codecs do to data, [`chosen`] holds what was chosen for each level,
+//! [`auto`] chooses where the codec is [`Codec::Auto`](crate::Codec::Auto), and [`levels`] has the
+//! rules for levels.
+
+pub mod candidates;
+pub mod chosen;
+pub mod auto;
+pub mod levels;
+
+pub use levels::{LAST, codec, filter_bits, may_move, reuses_blocks, table_bytes, wants_rewrite};

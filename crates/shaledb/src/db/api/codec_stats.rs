@@ -1,0 +1,77 @@
+//! By what codecs are chosen where that is left to the engine, as statistics say it.
+
+use crate::compaction::policy::auto::{Price, Short};
+use serde::Serialize;
+use std::fmt;
+
+/// What the engine goes by when it chooses codecs ([`Codec::Auto`](crate::Codec::Auto)): averages
+/// of the last seconds, as of the last choice. Zeros before the first.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// let codecs: shaledb::CodecStats = db.stats().codecs;
+/// assert_eq!(codecs.short, "nothing is short");
+/// println!("{codecs}");
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CodecStats {
+    /// What is short, in words.
+    pub short: &'static str,
+    /// Nanoseconds of CPU that a byte not written is worth, beside the time that it would take.
+    pub byte_worth_ns: f64,
+    /// Background threads that were at work.
+    pub background_busy: f64,
+    /// Cores that users' calls used.
+    pub users_cpu: f64,
+    /// How many times its CPU time work took, waits for storage not counted: above 1, threads
+    /// share cores.
+    pub cpu_shared: f64,
+    /// Nanoseconds that it took to write a byte to a table.
+    pub write_ns: f64,
+    /// Nanoseconds that it took to read a byte for a compaction.
+    pub read_ns: f64,
+    /// The share of the time for which writers were slowed.
+    pub slowed: f64,
+}
+
+impl CodecStats {
+    pub(super) fn of(price: &Price) -> CodecStats {
+        let window = &price.window;
+        CodecStats {
+            short: match price.short {
+                Short::Nothing => "nothing is short",
+                Short::CpuForWrites => "CPU is short for writes",
+                Short::Cpu => "CPU is short",
+                Short::Storage => "storage is short",
+            },
+            byte_worth_ns: price.worth,
+            background_busy: window.busy,
+            users_cpu: window.users_cpu,
+            cpu_shared: window.dilation,
+            write_ns: window.write_nanos,
+            read_ns: window.read_nanos,
+            slowed: window.slowed,
+        }
+    }
+}
+
+impl fmt::Display for CodecStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}; a byte less is worth {:.1} ns (busy in the background {:.2} threads, with users' \
+             calls {:.2} cores; work takes {:.2} of its CPU time; a byte takes {:.2} ns to write, \
+             {:.2} ns to read; writers slowed {:.1} % of the time)",
+            self.short,
+            self.byte_worth_ns,
+            self.background_busy,
+            self.users_cpu,
+            self.cpu_shared,
+            self.write_ns,
+            self.read_ns,
+            100.0 * self.slowed,
+        )
+    }
+}

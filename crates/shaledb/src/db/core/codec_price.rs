@@ -1,0 +1,181 @@
+//! What time and bytes are worth for choosing codecs, by what the database has done lately.
+
+use crate::base::activity::Activity;
+use crate::base::rank;
+use crate::base::stats::{Counter, Totals};
+use crate::base::sync::Mutex;
+use crate::base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::compaction::policy::auto::{Price, Window};
+
+/// How often codecs are chosen anew at most.
+const EVERY_NANOS: u64 = 250_000_000;
+/// Over how many seconds what the database does is averaged.
+const SECONDS: f64 = 1.0;
+
+/// When codecs were chosen last, and by what.
+#[derive(Default)]
+pub(crate) struct CodecPrice {
+    at: AtomicU64,
+    state: Mutex<Seen, { rank::CODECS }>,
+}
+
+#[derive(Default)]
+struct Seen {
+    sums: Sums,
+    window: Option<Window>,
+    price: Price,
+}
+
+/// What counters say, in seconds and bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    busy: f64,
+    cpu: f64,
+    slowed: f64,
+    user_bytes: f64,
+    users_cpu: f64,
+    write: Storage,
+    read: Storage,
+    block_read: Storage,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Storage {
+    seconds: f64,
+    cpu: f64,
+    bytes: f64,
+}
+
+impl Storage {
+    fn since(&self, before: &Storage) -> Storage {
+        Storage {
+            seconds: self.seconds - before.seconds,
+            cpu: self.cpu - before.cpu,
+            bytes: self.bytes - before.bytes,
+        }
+    }
+
+    /// Nanoseconds for a byte; as before if there were next to none.
+    fn nanos(&self, before: f64) -> f64 {
+        if self.bytes < 4096.0 { before } else { self.seconds * 1e9 / self.bytes }
+    }
+}
+
+impl Sums {
+    fn of(totals: &Totals) -> Sums {
+        let count = |counter| totals.get(counter) as f64;
+        let seconds = |counter| count(counter) / 1e9;
+        let users = [
+            Activity::Write,
+            Activity::Get,
+            Activity::MultiGet,
+            Activity::ScanOpen,
+            Activity::Seek,
+            Activity::ScanStep,
+        ];
+        let users: f64 = users.iter().map(|activity| totals.cpu(*activity).nanos()).sum();
+        let decompressing = totals.cpu(Activity::ReadDecompress).nanos();
+        Sums {
+            busy: seconds(Counter::BackgroundNanos),
+            cpu: seconds(Counter::BackgroundCpuNanos),
+            slowed: seconds(Counter::StallMemtableNanos)
+                + seconds(Counter::StallLevel0Nanos)
+                + seconds(Counter::StallDebtNanos),
+            user_bytes: count(Counter::UserBytes),
+            users_cpu: (users - decompressing).max(0.0) / 1e9,
+            write: Storage {
+                seconds: seconds(Counter::TableWriteNanos),
+                cpu: seconds(Counter::TableWriteCpuNanos),
+                bytes: count(Counter::TableWriteBytes),
+            },
+            read: Storage {
+                seconds: seconds(Counter::TableReadNanos),
+                cpu: seconds(Counter::TableReadCpuNanos),
+                bytes: count(Counter::TableReadBytes),
+            },
+            block_read: Storage {
+                seconds: seconds(Counter::BlockReadNanos),
+                cpu: 0.0,
+                bytes: count(Counter::BlockReadBytes),
+            },
+        }
+    }
+
+    /// What was done in the `seconds` from `before` to now. What cannot be told is as in `last`.
+    fn window(&self, before: &Sums, seconds: f64, last: &Window) -> Window {
+        let (write, read) = (self.write.since(&before.write), self.read.since(&before.read));
+        let busy = self.busy - before.busy;
+        let cpu = self.cpu - before.cpu;
+        let working = busy - write.seconds - read.seconds;
+        let working_cpu = cpu - write.cpu - read.cpu;
+        let tells = working_cpu > 0.001 && working > 0.0;
+        Window {
+            cores: last.cores,
+            threads: last.threads,
+            busy: busy / seconds,
+            background_cpu: cpu / seconds,
+            users_cpu: (self.users_cpu - before.users_cpu).max(0.0) / seconds,
+            dilation: if tells { (working / working_cpu).max(1.0) } else { last.dilation },
+            write_nanos: write.nanos(last.write_nanos),
+            read_nanos: read.nanos(last.read_nanos),
+            user_read_nanos: self.block_read.since(&before.block_read).nanos(last.user_read_nanos),
+            slowed: (self.slowed - before.slowed) / seconds,
+            at_rest: self.user_bytes <= before.user_bytes,
+        }
+    }
+}
+
+/// Part of the way from one window to another.
+fn blend(old: &Window, new: &Window, share: f64) -> Window {
+    let mean = |of: fn(&Window) -> f64| of(old) + share * (of(new) - of(old));
+    Window {
+        cores: new.cores,
+        threads: new.threads,
+        busy: mean(|w| w.busy),
+        background_cpu: mean(|w| w.background_cpu),
+        users_cpu: mean(|w| w.users_cpu),
+        dilation: mean(|w| w.dilation),
+        write_nanos: mean(|w| w.write_nanos),
+        read_nanos: mean(|w| w.read_nanos),
+        user_read_nanos: mean(|w| w.user_read_nanos),
+        slowed: mean(|w| w.slowed),
+        at_rest: new.at_rest,
+    }
+}
+
+impl CodecPrice {
+    /// Whether it is time to choose again; then the caller does, and the seconds since the last
+    /// time are told.
+    pub fn due(&self, now: u64) -> Option<f64> {
+        let last = self.at.load(Relaxed);
+        let due = now.saturating_sub(last) >= EVERY_NANOS
+            && self.at.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
+        due.then(|| now.saturating_sub(last) as f64 / 1e9)
+    }
+
+    /// What is so now, by what was counted in the last `seconds`: `price` says it, of what the
+    /// database has done and of what was so before.
+    pub fn renew(
+        &self,
+        totals: &Totals,
+        seconds: f64,
+        (cores, threads): (f64, f64),
+        price: impl FnOnce(&Window, &Price) -> Price,
+    ) -> Price {
+        let mut seen = self.state.lock();
+        let sums = Sums::of(totals);
+        let start = Window { cores, threads, dilation: 1.0, ..Window::default() };
+        let last = seen.window.unwrap_or(start);
+        let new = sums.window(&seen.sums, seconds, &last);
+        let share = seconds / (seconds + SECONDS);
+        let window = if seen.window.is_some() { blend(&last, &new, share) } else { new };
+        let price = price(&window, &seen.price);
+        *seen = Seen { sums, window: Some(window), price };
+        price
+    }
+
+    /// What was so last.
+    pub fn last(&self) -> Price {
+        self.state.lock().price
+    }
+}
