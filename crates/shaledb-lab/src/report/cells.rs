@@ -209,6 +209,9 @@ fn size(row: &Row) -> f64 {
 
 /// In how many cells each criterion is held, as a sentence.
 pub fn summary(lines: &[Line]) -> String {
+    if lines.iter().all(|line| line.auto().is_none()) {
+        return format!("the choice {AUTO} was measured in no cell, so there is no verdict");
+    }
     let all: Vec<Ratios> = lines.iter().map(Line::ratios).collect();
     let part = |name: &str| {
         let of = || all.iter().flat_map(Ratios::criteria).filter(|(known, ..)| *known == name);

@@ -63,6 +63,7 @@ fn verdicts() {
 fn what_is_missing_is_not_judged() {
     let lines_of = |rows: &[Row]| lines(rows).remove(0);
     assert_eq!(lines_of(&fixed()).ratios().verdict(), "-");
+    assert!(summary(&lines(&fixed())).contains("measured in no cell"));
     // Without zstd:3 there is no size to compare with, without bytes no amplification.
     let mut rows = vec![row("lz4", 100.0, 5.0, 50.0), row("auto", 100.0, 5.0, 900.0)];
     let criteria = |rows: &[Row]| -> Vec<&str> {
