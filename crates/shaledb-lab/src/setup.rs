@@ -38,7 +38,8 @@ pub struct Setup {
     #[arg(long, default_value = "64M", value_parser = parse_bytes)]
     pub memtable: u64,
 
-    /// One codec, or three: upper levels, middle, bottommost. Engines with one codec take the last
+    /// One codec, or three: upper levels, middle, bottommost. Engines with one codec take the last.
+    /// `auto` is what the engine chooses itself
     #[arg(long, default_value = "none,lz4,zstd:3")]
     pub codecs: CodecNames,
 
@@ -55,7 +56,12 @@ pub struct Setup {
     pub background_threads: u32,
 
     /// Threads of another process that burn CPU beside each step
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=256))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(..=256)
+    )]
     #[serde(default)]
     pub busy_threads: u32,
 

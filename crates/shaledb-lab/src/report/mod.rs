@@ -3,7 +3,7 @@
 //!
 //! - [`read`](mod@read): rows from files. [`figure`], [`fold`](mod@fold): what a row says, and
 //!   repeats.
-//! - [`cell`], [`cells`], [`cell_table`]: the matrix of conditions (`shale bench compress --matrix`).
+//! - [`cell`], [`cells`], [`cell_table`]: the matrix of conditions (`bench compress --matrix`).
 //! - [`columns`](mod@columns), [`explain`](mod@explain), [`terminal`]: one run as text.
 //! - [`stats`], [`compare`](mod@compare), [`changes`]: runs against each other.
 //! - [`mod@page`]: the page of HTML. [`mod@lines`]: JSON lines. `write`: all of it.

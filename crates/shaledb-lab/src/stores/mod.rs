@@ -5,7 +5,7 @@
 //! - [`tables`]: rows and secondary indexes over a key-value engine.
 //! - [`kv`]: a key-value engine as a store.
 //! - [`conformance`]: what every engine must do, as checks that its tests call.
-//! - `bucket`: how long bytes wait for a device of a bounded rate. `device`: such a device for Shale.
+//! - `bucket`: how long bytes wait for a device of a bounded rate. `device`: such a one for Shale.
 //! - `shale`: Shale itself behind the engine's interface.
 
 pub mod engine;

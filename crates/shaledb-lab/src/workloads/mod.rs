@@ -3,8 +3,8 @@
 //! - [`planned`](mod@planned): a workload's steps, as a plan has them.
 //! - [`linkbench`]: the social graph. [`kv`]: the db_bench pattern. [`insert`]: the insert
 //!   benchmark. [`sysbench`]: its pattern.
-//! - [`agreement`]: whether two stores answer alike, through the interfaces of LinkBench, the insert
-//!   benchmark and sysbench.
+//! - [`agreement`]: whether two stores answer alike, through the interfaces of LinkBench, the
+//!   insert benchmark and sysbench.
 //! - [`tpcc`]: the pattern of TPC-C, for database servers.
 //! - [`workload`]: all workloads, as a plan names them.
 

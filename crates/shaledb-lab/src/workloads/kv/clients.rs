@@ -102,9 +102,9 @@ impl<'a, H: Handle> KvClient<'a, H> {
         Ok(())
     }
 
-    /// Reads with a chance of `--read-share`, else a write. The writes have a schedule of their own:
-    /// one that is late through reads counts from the last of them, one that is late through writes
-    /// from when it was due.
+    /// Reads with a chance of `--read-share`, else writes. The writes have a schedule of their own:
+    /// one that is late through reads counts from the end of the last of them, one that is late
+    /// through writes from when it was due.
     fn read_and_write(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         let (share, rate) = (self.options.read_share, self.options.writes_per_second());
         let (start, mut writes) = (pace.last(), 0u64);
