@@ -12,7 +12,7 @@ use crate::workloads::kv::{Benchmark, Data, KvOptions};
 use crate::workloads::workload::Workload;
 use clap::Args;
 
-/// Bytes of keys and values at scale 1: with small memtables, enough for four levels.
+/// Bytes of keys and values at scale 1. How many levels that makes follows from the memtable, too.
 const DATA_BYTES: f64 = 2e8;
 
 /// Memory and memtables, unless others are asked for: the data is some times the cache.
@@ -172,7 +172,7 @@ fn workload(cell: &Cell, scale: f64, seconds: u64) -> Result<KvOptions, String> 
 }
 
 /// What was asked for, with what the cell is short of. The defaults of other workloads are too
-/// large: all would fit into memory, in one or two levels.
+/// large: all would fit into memory.
 fn setup_of(cell: &Cell, codecs: &CodecNames, asked: &Setup) -> Setup {
     let usual = Setup::default();
     let or = |asked: u64, usual: u64, own: u64| if asked == usual { own } else { asked };
