@@ -79,7 +79,9 @@ Examples:
 Examples:
   shale bench compress
   shale bench compress --upper none --bottommost zstd:3,zlib:1 --workloads linkbench --scale 10
-  shale bench compress --upper none,lz4 --bottommost lz4 --workloads kv --scale 10 --seconds 60")]
+  shale bench compress --upper none,lz4 --bottommost lz4 --workloads kv --scale 10 --seconds 60
+  shale bench compress --matrix --data json --read-shares 0.5
+  shale bench compress --matrix --engines shale,rocksdb --choices 'auto;lz4;none,lz4,zstd:3'")]
     Compress(Box<CompressCommand>),
     /// Continue a run that was interrupted; steps that failed run again
     Resume {
@@ -305,10 +307,13 @@ fn finish(outcome: &campaign::Outcome, json_to: Option<&Path>) -> Outcome<Exit> 
     let folder = outcome.folder.display();
     let mut shown = String::new();
     if !outcome.rows.is_empty() {
-        if campaign::read_plan(&outcome.folder)?.has_alternatives() {
+        // The page's text begins with the cells of a matrix of conditions by itself.
+        let cells = report::cell_table::text(&outcome.rows);
+        if cells.is_none() && campaign::read_plan(&outcome.folder)?.has_alternatives() {
             shown = format!("{}\n", compress::matrix(&outcome.rows));
         }
         let (text, page) = report::finished(&outcome.folder, &format!("{shown}\n"))?;
+        shown = cells.unwrap_or(shown);
         // Of many settings of one engine the matrix says enough; the rest is in the page.
         shown = if shown.is_empty() { text } else { shown };
         shown = format!("\n{shown}\nThe same with charts: {}\n", page.display());

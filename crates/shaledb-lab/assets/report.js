@@ -88,16 +88,18 @@ window.addEventListener("error", (event) => {
   const steps = [];
   for (const row of data.rows) {
     let step = steps.find((one) => one.workload === row.workload && one.step === row.step &&
-      one.clients === row.clients);
+      one.variant === row.variant && one.clients === row.clients);
     if (!step) {
-      step = { workload: row.workload, step: row.step, clients: row.clients, rows: [] };
+      step = { workload: row.workload, step: row.step, variant: row.variant, clients: row.clients,
+        rows: [] };
       steps.push(step);
     }
     step.rows.push(row);
   }
   for (const step of steps) {
-    const others = steps.filter((one) => one.workload === step.workload && one.step === step.step);
-    step.title = step.workload + " " + step.step;
+    const others = steps.filter((one) => one.workload === step.workload &&
+      one.step === step.step && one.variant === step.variant);
+    step.title = step.workload + " " + step.step + (step.variant ? ": " + step.variant : "");
     if (others.length > 1) {
       step.title += ", " + step.clients + (step.clients === 1 ? " client" : " clients");
     }
@@ -520,7 +522,8 @@ window.addEventListener("error", (event) => {
 
   const sentences = (step) => {
     const texts = data.sentences
-      .filter((one) => one.workload === step.workload && one.step === step.step)
+      .filter((one) => one.workload === step.workload && one.step === step.step &&
+        one.variant === step.variant)
       .flatMap((one) => one.texts.map((text) => (several ? one.run + ": " : "") + text));
     if (texts.length === 0) return null;
     return el("ul", {}, ...texts.map((text) => el("li", {}, text)));
@@ -532,11 +535,16 @@ window.addEventListener("error", (event) => {
   // ---- the page
 
   const holder = el("div", { id: "step" });
-  const buttons = steps.map((step, at) => el("button", {
+  // Of many steps, buttons would fill the page.
+  const many = steps.length > 40;
+  const chooser = el("select", { on: { change: () => show(Number(chooser.value)) } },
+    ...steps.map((step, at) => el("option", { value: String(at) }, step.title)));
+  const buttons = many ? [] : steps.map((step, at) => el("button", {
     type: "button", on: { click: () => show(at) },
   }, step.title));
   const show = (at) => {
     const step = steps[at];
+    chooser.value = String(at);
     buttons.forEach((button, other) => {
       if (other === at) button.setAttribute("aria-current", "true");
       else button.removeAttribute("aria-current");
@@ -597,6 +605,30 @@ window.addEventListener("error", (event) => {
         table("All figures that were compared", head, one.rows.map(cells))));
   });
 
+  /** The engine's own choice in each cell of a matrix: three ratios as bars, 1 in the middle. */
+  const ratioBars = (cells) => el("div", { class: "cards" }, ...cells.bars.map((one) =>
+    el("table", { class: "card" }, el("caption", {}, one.cell),
+      el("tbody", {}, ...one.bars.filter((bar) => bar.ratio !== null).map((own, at) => {
+        const bar = el("span", { class: "bar", "aria-hidden": "true" });
+        bar.style.width = Math.min(100, 50 * own.ratio) + "%";
+        bar.style.background = "var(--line-" + at + ")";
+        return el("tr", {}, el("th", { scope: "row" }, own.name),
+          el("td", {}, el("span", { class: "track half" }, bar),
+            el("span", { class: own.held ? "value" : "value regressed" },
+              own.ratio.toFixed(3) + (own.held ? "" : " not held"))));
+      })))));
+  const matrices = () => data.matrices.filter((one) => one.cells).map(({ run, cells }) =>
+    el("section", {},
+      el("h2", {}, "Conditions: codecs in each cell" + (several ? " of " + run : "")),
+      el("p", {}, cells.summary + "."),
+      table("Fixed choices and the engine's own, by cell", cells.head, cells.rows),
+      cells.bars.some((one) => one.bars.some((bar) => bar.ratio !== null))
+        ? el("details", { open: "" }, el("summary", {}, "The engine's own choice over the best " +
+          "fixed one, by cell"), ratioBars(cells))
+        : null,
+      el("details", {}, el("summary", {}, "All choices in all cells"),
+        table("All choices in all cells", cells.detailsHead, cells.details))));
+
   showTheme();
   document.querySelector("header").append(themeButton);
   const warnings = data.runs.flatMap((run) => run.warnings);
@@ -607,10 +639,12 @@ window.addEventListener("error", (event) => {
       (steps.length === 1 ? " step" : " steps") + (names.length > 1 ? ", set against " + data.base : "") + "."),
     ...(warnings.length ? [el("ul", {}, ...warnings.map((text) => el("li", {}, text)))] : []),
     ...comparisons(),
+    ...matrices(),
     el("section", {}, el("h2", {}, "Overview"), overview(),
       ...plans.map((run) => el("details", {}, el("summary", {}, "The plan of " + run.name),
         el("pre", { tabindex: "0" }, JSON.stringify(run.plan, null, 2))))),
-    el("nav", { "aria-label": "Steps" }, ...buttons),
+    el("nav", { "aria-label": "Steps" }, ...buttons,
+      many ? el("label", { class: "choose" }, "Step: ", chooser) : null),
     holder,
   );
   const asked = (() => {

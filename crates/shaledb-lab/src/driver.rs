@@ -192,6 +192,13 @@ pub fn run_kv<E: Engine>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> 
 ///
 /// The workload is for key-value stores only, or the server cannot be started, or fails.
 pub fn run_sql<S: Server>(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Row> {
+    if job.setup.device_bound.is_some() {
+        return Err(format!(
+            "{} cannot be held to --device-bound; shale and rocksdb can. Leave that flag out",
+            job.engine
+        )
+        .into());
+    }
     let open = |folder: &Path| S::open(&job.engine, folder, &job.setup);
     let mut row = match &job.workload {
         Workload::Kv(_) => {

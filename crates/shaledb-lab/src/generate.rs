@@ -3,7 +3,7 @@
 //! A key is an 8-byte big-endian number, then `0` characters up to the key size, so that the order
 //! of the numbers is the order of the keys. A value is a slice of one buffer of a MiB that was
 //! filled once with pieces of 100 bytes, of which a share of `compressibility` is random and the
-//! rest repeats it: making a value is adding to an offset.
+//! rest repeats it: making a value is adding to an offset. A workload may fill a buffer of its own.
 
 use std::sync::Arc;
 
@@ -102,10 +102,13 @@ impl Keys {
 const PIECE_BYTES: usize = 100;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Values of a size between two bounds, each a slice of one shared buffer.
+/// Values that are slices of one shared buffer: of a size between two bounds, or rows of it.
 #[derive(Clone, Debug)]
 pub struct Values {
     buffer: Arc<Vec<u8>>,
+    /// Of rows: where each begins, and at last where the last one ends.
+    rows: Option<Arc<Vec<u32>>>,
+    /// The offset of the next slice, or the number of the next row.
     at: usize,
     least: usize,
     span: u64,
@@ -128,13 +131,34 @@ impl Values {
                 buffer.push(buffer[buffer.len() - fresh]);
             }
         }
+        Values::slices(buffer, least, most)
+    }
+
+    /// Values of `least` to `most` bytes, slices of a buffer that has at least `most`.
+    pub fn slices(buffer: Vec<u8>, least: usize, most: usize) -> Values {
+        assert!(buffer.len() >= most, "{} bytes for values of {most}", buffer.len());
         let span = (most.max(least) - least + 1) as u64;
-        Values { buffer: Arc::new(buffer), at: 0, least, span }
+        Values { buffer: Arc::new(buffer), rows: None, at: 0, least, span }
+    }
+
+    /// Values that are the rows of a buffer: those between two neighbours of `starts`.
+    pub fn rows(buffer: Vec<u8>, starts: Vec<u32>) -> Values {
+        assert!(starts.len() > 1 && starts.last().is_some_and(|&end| end as usize <= buffer.len()));
+        Values { buffer: Arc::new(buffer), rows: Some(Arc::new(starts)), at: 0, least: 0, span: 1 }
     }
 
     /// The next value.
     #[inline]
     pub fn next(&mut self, random: &mut Random) -> &[u8] {
+        if let Some(starts) = &self.rows {
+            let rows = starts.len() - 1;
+            if self.at >= rows {
+                self.at = random.below(rows as u64) as usize;
+            }
+            let (start, end) = (starts[self.at] as usize, starts[self.at + 1] as usize);
+            self.at += 1;
+            return &self.buffer[start..end];
+        }
         let bytes = self.least + random.below(self.span) as usize;
         if self.at + bytes > self.buffer.len() {
             // An odd start, so that the rounds through the buffer do not repeat each other.
@@ -147,7 +171,8 @@ impl Values {
 
     /// Starts elsewhere in the buffer, so that threads do not write the same values.
     pub fn started_at(mut self, thread: u64) -> Values {
-        self.at = (thread as usize * 7919) % (self.buffer.len() / 2);
+        let places = self.rows.as_ref().map_or(self.buffer.len(), |starts| starts.len());
+        self.at = (thread as usize * 7919) % (places / 2);
         self
     }
 }
@@ -196,6 +221,21 @@ mod tests {
         let values = Values::new(1, 100, 100, 0.5);
         assert_eq!(values.buffer[..50], values.buffer[50..100]);
         assert_ne!(values.buffer[..50], values.buffer[100..150]);
+    }
+
+    #[test]
+    fn rows_come_whole_and_in_order_from_where_a_thread_starts() {
+        let mut random = Random::new(1);
+        let values = Values::rows(b"abbccc".to_vec(), vec![0, 1, 3, 6]);
+        let mut first = values.clone();
+        for row in [b"a".as_slice(), b"bb", b"ccc"] {
+            assert_eq!(first.next(&mut random), row);
+        }
+        // After the last one it goes on anywhere.
+        for _ in 0..100 {
+            assert!(["a", "bb", "ccc"].map(str::as_bytes).contains(&first.next(&mut random)));
+        }
+        assert_eq!(values.started_at(1).next(&mut random), b"bb");
     }
 
     #[test]

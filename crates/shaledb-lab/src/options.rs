@@ -39,6 +39,9 @@ impl std::fmt::Display for ValueBytes {
     }
 }
 
+/// The name for a codec that the engine chooses itself.
+pub const AUTO: &str = "auto";
+
 /// The codec of the upper levels, of those in the middle and of the last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodecNames {
@@ -68,7 +71,7 @@ impl FromStr for CodecNames {
         };
         for name in [upper, middle, bottommost] {
             let known = match name.split_once(':') {
-                None => matches!(name, "auto" | "none" | "lz4" | "zlib" | "zstd"),
+                None => matches!(name, "none" | "lz4" | "zlib" | "zstd" | AUTO),
                 Some(("zlib", level)) => level.parse().is_ok_and(|n: u8| (1..=9).contains(&n)),
                 Some(("zstd", level)) => {
                     level.parse().is_ok_and(|n: i8| (-5..=19).contains(&n) && n != 0)
@@ -78,7 +81,7 @@ impl FromStr for CodecNames {
             if !known {
                 return Err(format!(
                     "there is no codec `{name}`; the codecs are none, lz4, zlib:1 to zlib:9, \
-                     zstd:-5 to zstd:19"
+                     zstd:-5 to zstd:19, auto"
                 ));
             }
         }
@@ -87,6 +90,13 @@ impl FromStr for CodecNames {
             middle: middle.to_owned(),
             bottommost: bottommost.to_owned(),
         })
+    }
+}
+
+impl CodecNames {
+    /// Whether the engine is to choose one of them itself.
+    pub fn has_auto(&self) -> bool {
+        [&self.upper, &self.middle, &self.bottommost].iter().any(|name| *name == AUTO)
     }
 }
 
@@ -104,6 +114,13 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.01..=1.0).contains(&share) => Ok(share),
         _ => Err(format!("`{text}` is not a share from 0.01 to 1")),
+    }
+}
+
+pub(crate) fn part(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("`{text}` is not a share from 0 to 1")),
     }
 }
 
@@ -155,14 +172,17 @@ mod tests {
         assert!("400-100".parse::<ValueBytes>().is_err());
         assert_eq!("none,lz4,zstd:3".parse::<CodecNames>().unwrap().to_string(), "none,lz4,zstd:3");
         assert_eq!("lz4".parse::<CodecNames>().unwrap().to_string(), "lz4");
-        for wrong in ["none,lz4", "snappy", "zstd:20", "zlib:0"] {
+        let has_auto = |text: &str| text.parse::<CodecNames>().unwrap().has_auto();
+        assert!(has_auto("auto") && has_auto("none,lz4,auto") && !has_auto("none,lz4,zstd:3"));
+        for wrong in ["none,lz4", "snappy", "zstd:20", "zlib:0", "auto:1"] {
             assert!(wrong.parse::<CodecNames>().is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn numbers_have_bounds() {
-        assert!(share("2").is_err() && share("0.5") == Ok(0.5));
+        assert!(share("2").is_err() && share("0.5") == Ok(0.5) && share("0").is_err());
+        assert!(part("0") == Ok(0.0) && part("1") == Ok(1.0) && part("1.1").is_err());
         assert!(positive("0").is_err() && positive("inf").is_err() && positive("2.5") == Ok(2.5));
     }
 }

@@ -17,6 +17,16 @@ pub enum Durability {
     Power,
 }
 
+/// A slower device would show nothing but itself.
+const DEVICE_BOUND_MIN: u64 = 64 << 10;
+
+fn device_bound(text: &str) -> Result<u64, String> {
+    match parse_bytes(text)? {
+        bytes if bytes >= DEVICE_BOUND_MIN => Ok(bytes),
+        _ => Err(format!("`{text}` is no bound of a device: it has at least 64K a second")),
+    }
+}
+
 /// The settings that every engine of a run gets.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
@@ -28,7 +38,8 @@ pub struct Setup {
     #[arg(long, default_value = "64M", value_parser = parse_bytes)]
     pub memtable: u64,
 
-    /// One codec, or three: upper levels, middle, bottommost. Engines with one codec take the last
+    /// One codec, or three: upper levels, middle, bottommost. Engines with one codec take the last.
+    /// `auto` is what the engine chooses itself
     #[arg(long, default_value = "none,lz4,zstd:3")]
     pub codecs: CodecNames,
 
@@ -43,6 +54,22 @@ pub struct Setup {
     /// Threads for flush and compaction
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub background_threads: u32,
+
+    /// Threads of another process that burn CPU beside each step
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(..=256)
+    )]
+    #[serde(default)]
+    pub busy_threads: u32,
+
+    /// The most bytes a second that the engine's files are read and written with, for engines that
+    /// can be bounded: shale and rocksdb
+    #[arg(long, value_name = "BYTES", value_parser = device_bound)]
+    #[serde(default)]
+    pub device_bound: Option<u64>,
 
     /// What a commit promises when it returns
     #[arg(long, value_enum, default_value = "process")]
@@ -71,6 +98,8 @@ impl Default for Setup {
             filter_bits: 10,
             block_bytes: 16 << 10,
             background_threads: 2,
+            busy_threads: 0,
+            device_bound: None,
             durability: Durability::Process,
             address: None,
         }
@@ -93,5 +122,25 @@ mod tests {
         let parsed = Command::parse_from(["x"]).setup;
         let (a, b) = (serde_json::to_value(parsed), serde_json::to_value(Setup::default()));
         assert_eq!(a.unwrap(), b.unwrap());
+    }
+
+    #[test]
+    fn a_bound_is_a_size_of_some_account() {
+        let parse = |text| Command::try_parse_from(["x", "--device-bound", text]);
+        assert_eq!(parse("60M").unwrap().setup.device_bound, Some(60 << 20));
+        for wrong in ["0", "1K", "fast"] {
+            let why = parse(wrong).err().unwrap().to_string();
+            assert!(why.contains("--device-bound"), "{why}");
+        }
+    }
+
+    #[test]
+    fn plans_from_before_there_were_bounds_are_read() {
+        let mut old = serde_json::to_value(Setup::default()).unwrap();
+        let fields = old.as_object_mut().unwrap();
+        fields.remove("busy_threads");
+        fields.remove("device_bound");
+        let setup: Setup = serde_json::from_value(old).unwrap();
+        assert_eq!((setup.busy_threads, setup.device_bound), (0, None));
     }
 }

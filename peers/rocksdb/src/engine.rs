@@ -10,7 +10,7 @@ use rocksdb::{
     Options, ReadOptions, TransactionOptions, WriteBufferManager, WriteOptions,
 };
 use shaledb_lab::setup::{Durability, Setup};
-use shaledb_lab::stores::engine::{Batch, Engine, Handle, Metrics, Result, TreeId};
+use shaledb_lab::stores::engine::{Batch, DeviceBound, Engine, Handle, Metrics, Result, TreeId};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,6 +21,11 @@ const SUBCOMPACTIONS: u32 = 2;
 const LEVEL0_FILES: u64 = 4;
 /// The library's own default; the crate's documentation lags behind it.
 const FORMAT_VERSION: i32 = 7;
+
+/// How often the rate limiter deals out bytes, and how often those of low priority are served
+/// first: the shortest burst that is asked for, and the library's default.
+const LIMITER_MICROS: i64 = 10_000;
+const LIMITER_FAIRNESS: i32 = 10;
 
 /// An open RocksDB: a column family per tree.
 pub(crate) struct RocksDb {
@@ -78,6 +83,10 @@ fn settings(options: &Setup) -> Result<Options> {
     settings.set_max_bytes_for_level_base(level_base_bytes(options));
     settings.set_target_file_size_base(file_bytes(options));
     settings.set_num_levels(LEVELS as i32);
+
+    if let Some(rate) = options.device_bound {
+        settings.set_ratelimiter(rate as i64, LIMITER_MICROS, LIMITER_FAIRNESS);
+    }
 
     // With dynamic levels, entry 0 is level 0, entry 1 the first level in use below it, and so on.
     let codecs = &options.codecs;
@@ -139,6 +148,11 @@ impl RocksDb {
 impl Engine for RocksDb {
     type Handle = RocksHandle;
     const NAME: &'static str = "rocksdb";
+    // The binding offers the limiter's first mode only, of writes.
+    const DEVICE_BOUND: DeviceBound = DeviceBound::Partly(
+        "--device-bound is RocksDB's own rate limiter: it bounds what flushes and compactions \
+         write, but neither reads nor the log",
+    );
 
     fn version() -> String {
         "11.8.1".to_owned()
@@ -155,7 +169,9 @@ impl Engine for RocksDb {
     fn configuration(setup: &Setup) -> Vec<(String, String)> {
         let codecs = &setup.codecs;
         let pair = |name: &str, value: String| (name.to_owned(), value);
+        let bound = setup.device_bound.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
         vec![
+            pair("rate_limiter (writes only)", bound),
             pair("write_buffer_size", setup.memtable.to_string()),
             pair("max_write_buffer_number", MEMTABLES.to_string()),
             pair("max_background_jobs", setup.background_threads.to_string()),

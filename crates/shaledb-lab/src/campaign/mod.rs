@@ -9,7 +9,8 @@
 //! - `programs`: where the drivers are. `options`, `plan`: what is to be done.
 //! - `folder`: the files of a run. `stores`: the stores, and the step each was left by. `room`:
 //!   whether there is room for them.
-//! - `child`: a driver's process. `screen`: what the user sees. `sitting`: the turns.
+//! - `busy`: threads that burn CPU beside a step. `child`: a driver's process. `screen`: what the
+//!   user sees. `sitting`: the turns.
 //! - `start`: begins, or goes on.
 
 mod programs;
@@ -19,6 +20,7 @@ mod folder;
 mod room;
 mod stores;
 mod screen;
+mod busy;
 mod child;
 mod sitting;
 mod start;

@@ -1,5 +1,6 @@
 //! A campaign at work: the turns of its plan that are not done, one after another.
 
+use super::busy::Busy;
 use super::child::{self, Attention, Tried, Trouble};
 use super::folder::{Failure, Key, append, key_of, read_rows};
 use super::plan::{Plan, Turn, is_wanted_later};
@@ -250,7 +251,10 @@ impl<'a> Campaign<'a> {
             stopped: self.stopped,
             hear: &mut |what, progress| screen.hear(what, progress),
         };
-        let mut row = child::run(command, &job, bound.as_ref(), &mut attention)?;
+        let busy = Busy::new(subject.setup.busy_threads);
+        let row = child::run(command, &job, bound.as_ref(), &mut attention);
+        drop(busy);
+        let mut row = row?;
         row.notes.append(&mut notes);
         row.memory_bound = bound.is_some().then_some(self.plan.memory_bound).flatten();
         self.live.insert(name.to_owned(), row.live_bytes);

@@ -3,19 +3,26 @@
 //!
 //! A tree without levels between the small ones and the last does not show what the middle's
 //! codec does; how many levels there are depends on the amount of data (`--scale`).
+//!
+//! With `--matrix` the choices are tried under many conditions instead: [`conditions`].
 
+mod defaults;
+pub mod conditions;
+
+use self::conditions::MatrixOptions;
+use self::defaults::defaults;
 use crate::campaign::{CampaignOptions, Group, Subject};
 use crate::options::{CodecNames, ValueBytes, positive};
 use crate::report::columns::is_whole;
 use crate::report::plain_table;
-use crate::run::row::Row;
+use crate::run::row::{Row, VARIANT};
 use crate::setup::Setup;
 use crate::units::{bytes, count, three_digits};
 use crate::workloads::insert::{InsertOptions, Step};
 use crate::workloads::kv::{Benchmark, KvOptions};
 use crate::workloads::linkbench::LinkbenchOptions;
 use crate::workloads::workload::Workload;
-use clap::{Args, FromArgMatches, ValueEnum};
+use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 
 /// What the codecs are tried on.
@@ -36,35 +43,47 @@ pub enum Kind {
 #[derive(Args, Clone, Debug)]
 pub struct CompressOptions {
     /// The workloads that the codecs are tried on
-    #[arg(long, value_delimiter = ',', value_enum, default_value = "linkbench,insert,kv")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_enum,
+        default_value = "linkbench,insert,kv",
+        conflicts_with = "matrix"
+    )]
     pub workloads: Vec<Kind>,
 
     /// Codecs for the upper levels; each is tried with each of the middle and each of the last
-    #[arg(long, value_delimiter = ',', default_value = "none,lz4")]
+    #[arg(long, value_delimiter = ',', default_value = "none,lz4", conflicts_with = "matrix")]
     pub upper: Vec<String>,
 
     /// Codecs for the levels between
-    #[arg(long, value_delimiter = ',', default_value = "lz4")]
+    #[arg(long, value_delimiter = ',', default_value = "lz4", conflicts_with = "matrix")]
     pub middle: Vec<String>,
 
     /// Codecs for the last level
-    #[arg(long, value_delimiter = ',', default_value = "zstd:3,zlib:1,zlib:6")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "zstd:3,zlib:1,zlib:6",
+        conflicts_with = "matrix"
+    )]
     pub bottommost: Vec<String>,
 
-    /// How much data; 1 is 100 to 400 MB before compression, by workload
+    /// How much data; 1 is 100 to 400 MB before compression, by workload, and 200 MB with --matrix
     #[arg(long, default_value_t = 1.0, value_parser = positive)]
     pub scale: f64,
 
-    /// Seconds of each step that is bound by time
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
-    pub seconds: u64,
+    /// Seconds of each step that is bound by time [default: 5, with --matrix 6]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: Option<u64>,
+
+    /// The choices under many conditions.
+    #[command(flatten)]
+    pub conditions: MatrixOptions,
 }
 
-/// A workload's parameters as its own command has them by default.
-fn defaults<A: Args + FromArgMatches>() -> Result<A, String> {
-    let command = A::augment_args(clap::Command::new("defaults"));
-    A::from_arg_matches(&command.get_matches_from(["defaults"])).map_err(|error| error.to_string())
-}
+/// Seconds of a step without `--matrix`.
+const SECONDS: u64 = 5;
 
 impl CompressOptions {
     /// All choices, those of one upper codec together.
@@ -90,7 +109,8 @@ impl CompressOptions {
 
     /// The workloads of a kind, each with what names it beside the codecs.
     fn workloads_of(&self, kind: Kind) -> Result<Vec<(String, Workload)>, String> {
-        let seconds = self.seconds as f64;
+        let whole = self.seconds.unwrap_or(SECONDS);
+        let seconds = whole as f64;
         let one = |workload| Ok(vec![(String::new(), workload)]);
         match kind {
             Kind::Linkbench => {
@@ -99,7 +119,7 @@ impl CompressOptions {
                 one(Workload::Linkbench(LinkbenchOptions {
                     maxid1,
                     loops: 1,
-                    seconds: self.seconds,
+                    seconds: whole,
                     ..options
                 }))
             }
@@ -149,8 +169,11 @@ impl CompressOptions {
     ///
     /// # Errors
     ///
-    /// A codec has no such name.
+    /// A codec has no such name; or as [`MatrixOptions::groups`].
     pub fn groups(&self, campaign: &CampaignOptions, setup: &Setup) -> Result<Vec<Group>, String> {
+        if self.conditions.matrix {
+            return self.conditions.groups(campaign, setup, self.scale, self.seconds);
+        }
         let choices = self.choices()?;
         let mut groups = Vec::new();
         for &kind in &self.workloads {
@@ -171,9 +194,6 @@ impl CompressOptions {
         Ok(groups)
     }
 }
-
-/// What separates the codecs of a setting from the workload's variant.
-const VARIANT: &str = "; ";
 
 /// The codecs, always all three, and the variant of the workload.
 fn setting(codecs: &CodecNames, variant: &str) -> String {
@@ -214,7 +234,7 @@ pub fn matrix(rows: &[Row]) -> String {
     let mut lines: Vec<(String, usize)> = Vec::new();
     let mut cells: BTreeMap<(String, usize, usize), (f64, u32)> = BTreeMap::new();
     for row in rows {
-        let (codecs, variant) = row.setting.split_once(VARIANT).unwrap_or((&row.setting, ""));
+        let (codecs, variant) = (row.choice(), row.variant());
         let name = format!("{} {codecs}", row.engine);
         let column = columns.iter().position(|known| *known == name).unwrap_or_else(|| {
             columns.push(name);

@@ -48,6 +48,7 @@ pub fn columns(step: &Step<'_>) -> Vec<Column> {
         "insert" if step.step.starts_with('q') => read(first),
         "insert" => insert(step.step == "l.x"),
         "kv" if first.writer.is_some() => kv_both(first),
+        "kv" if first.unit == "operation" => kv_mixed(),
         "kv" if wrote(first) => kv_write(first),
         _ => read(first),
     };
@@ -202,6 +203,14 @@ fn kv_write(row: &Row) -> Vec<Column> {
     let mut columns = vec![column("wps", Figure::Rate)];
     columns.extend(kv_costs());
     columns.extend(added(costs(letter(&row.unit))));
+    columns
+}
+
+/// Reads and writes of one client: of both together.
+fn kv_mixed() -> Vec<Column> {
+    let mut columns = vec![column("ops", Figure::Rate)];
+    columns.extend(kv_costs());
+    columns.extend(added(costs('o')));
     columns
 }
 

@@ -134,8 +134,7 @@ pub fn compare(before: &[Step<'_>], after: &[Step<'_>], limits: Limits) -> Compa
     let mut comparison = Comparison::default();
     let mut remarks = Remarks::default();
     for step in after {
-        let same = |other: &&Step<'_>| other.workload == step.workload && other.step == step.step;
-        let earlier = before.iter().find(same);
+        let earlier = before.iter().find(|other| other.is_same(step));
         for fold in &step.folds {
             let first = fold.first();
             match earlier.and_then(|step| step.find(&fold.label(), first.clients)) {
@@ -153,8 +152,7 @@ pub fn compare(before: &[Step<'_>], after: &[Step<'_>], limits: Limits) -> Compa
     let everywhere = after.iter().map(|step| step.folds.len()).sum();
     comparison.remarks.splice(0..0, remarks.texts(everywhere));
     for step in before {
-        let same = |other: &&Step<'_>| other.workload == step.workload && other.step == step.step;
-        let later = after.iter().find(same);
+        let later = after.iter().find(|other| other.is_same(step));
         for fold in &step.folds {
             if later.and_then(|s| s.find(&fold.label(), fold.first().clients)).is_none() {
                 comparison.remarks.push(only(step, fold, "first"));

@@ -108,12 +108,11 @@ impl Remarks {
     }
 }
 
-/// Engine and setting of a row.
+/// Engine and setting of a row; the variant of the work is the step's.
 pub fn label(row: &Row) -> String {
-    if row.setting.is_empty() {
-        row.engine.clone()
-    } else {
-        format!("{}.{}", row.engine, row.setting)
+    match row.choice() {
+        "" => row.engine.clone(),
+        choice => format!("{}.{choice}", row.engine),
     }
 }
 
@@ -124,14 +123,25 @@ pub struct Step<'a> {
     pub workload: &'a str,
     /// The step's name.
     pub step: &'a str,
+    /// The variant of the work, where several are done under one name; else empty.
+    pub variant: &'a str,
     /// Engines, settings and numbers of clients.
     pub folds: Vec<Fold<'a>>,
 }
 
 impl<'a> Step<'a> {
-    /// Workload and step.
+    /// Workload, step and variant.
     pub fn title(&self) -> String {
-        format!("{} {}", self.workload, self.step)
+        match self.variant {
+            "" => format!("{} {}", self.workload, self.step),
+            variant => format!("{} {}: {variant}", self.workload, self.step),
+        }
+    }
+
+    /// Whether both are of the same workload, name and variant.
+    pub fn is_same(&self, other: &Step<'_>) -> bool {
+        let name = |step: &Step<'_>| [step.workload, step.step, step.variant].map(str::to_owned);
+        name(self) == name(other)
     }
 
     /// The fold of a label and a number of clients.
@@ -170,9 +180,10 @@ pub fn fold(rows: &[Row]) -> Vec<Step<'_>> {
         if !subjects.contains(&subject) {
             subjects.push(subject);
         }
-        let same = |step: &Step<'_>| step.workload == row.workload && step.step == row.step;
-        let at = steps.iter().position(same).unwrap_or_else(|| {
-            steps.push(Step { workload: &row.workload, step: &row.step, folds: Vec::new() });
+        let (workload, step, variant) = (&row.workload, &row.step, row.variant());
+        let own = Step { workload, step, variant, folds: Vec::new() };
+        let at = steps.iter().position(|other| other.is_same(&own)).unwrap_or_else(|| {
+            steps.push(own);
             steps.len() - 1
         });
         let folds = &mut steps[at].folds;
@@ -298,6 +309,21 @@ mod tests {
         let variants =
             [work("a", "small"), work("a", "large"), work("b", "large"), work("b", "small")];
         assert_eq!(bases(&variants), ["a.small", "a.large", "a.large", "a.small"]);
+    }
+
+    #[test]
+    fn variants_of_the_work_are_steps_of_their_own() {
+        let rows = [
+            row("load", "a", "lz4; small", 1, 1.0),
+            row("load", "a", "zstd; small", 1, 2.0),
+            row("load", "a", "lz4; large", 1, 3.0),
+        ];
+        let steps = fold(&rows);
+        let titles: Vec<String> = steps.iter().map(Step::title).collect();
+        assert_eq!(titles, [" load: small", " load: large"]);
+        let labels: Vec<String> = steps[0].folds.iter().map(Fold::label).collect();
+        assert_eq!(labels, ["a.lz4", "a.zstd"]);
+        assert!(steps[0].is_same(&fold(&rows[..1])[0]) && !steps[0].is_same(&steps[1]));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! - [`read`](mod@read): rows from files. [`figure`], [`fold`](mod@fold): what a row says, and
 //!   repeats.
+//! - [`cell`], [`cells`], [`cell_table`]: the matrix of conditions (`bench compress --matrix`).
 //! - [`columns`](mod@columns), [`explain`](mod@explain), [`terminal`]: one run as text.
 //! - [`stats`], [`compare`](mod@compare), [`changes`]: runs against each other.
 //! - [`mod@page`]: the page of HTML. [`mod@lines`]: JSON lines. `write`: all of it.
@@ -10,9 +11,12 @@
 pub mod read;
 pub mod figure;
 pub mod fold;
+mod table;
+pub mod cell;
+pub mod cells;
+pub mod cell_table;
 pub mod columns;
 pub mod explain;
-mod table;
 pub mod terminal;
 pub mod stats;
 pub mod compare;

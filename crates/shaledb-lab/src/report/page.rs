@@ -3,6 +3,7 @@
 //! The page holds its data as JSON, the plotting library (assets/uplot) and our own script and
 //! style (assets/report.js, assets/report.css). Without scripts it still shows the report as text.
 
+use super::cell_table;
 use super::changes::verdict;
 use super::compare::Comparison;
 use super::explain::explain;
@@ -51,10 +52,14 @@ pub fn page(
                 "run": name,
                 "workload": step.workload,
                 "step": step.step,
+                "variant": step.variant,
                 "texts": explain(step, base),
             }))
         }).collect::<Vec<Value>>(),
         "changes": changes(&names, comparisons)?,
+        "matrices": runs.iter().map(|run| json!({
+            "run": run.name, "cells": cell_table::value(&run.rows),
+        })).collect::<Vec<Value>>(),
     });
     Ok(format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -149,6 +154,7 @@ fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
     let identity = json!({
         "run": run,
         "workload": row.workload, "step": row.step, "engine": row.engine, "setting": row.setting,
+        "variant": row.variant(),
         "label": label(row), "version": row.version, "clients": row.clients,
         "unit": row.unit, "repeats": fold.rows.len(), "ops": row.ops,
         "seconds": rounded(row.seconds), "userBytes": row.counted.user_bytes,

@@ -1,5 +1,6 @@
 //! Tables and sentences for a terminal.
 
+use super::cell_table;
 use super::columns::{Column, columns, latency_columns};
 use super::explain::explain;
 use super::figure::{Figure, Percentile, short};
@@ -26,6 +27,9 @@ const GAP: usize = 3;
 /// Everything about one run: a table for each step, ratios against `base`, sentences, notes.
 pub fn run(run: &Run, steps: &[Step<'_>], base: &str) -> String {
     let mut text = head(run, steps);
+    if let Some(cells) = cell_table::text(&run.rows) {
+        let _ = write!(text, "\n{cells}");
+    }
     for step in steps {
         let _ = write!(text, "\n{}\n", step_text(step, base));
     }

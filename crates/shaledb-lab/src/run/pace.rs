@@ -143,6 +143,12 @@ impl<'a> Pace<'a> {
 
     fn wait(&mut self, rate: f64) -> bool {
         let due = self.start + Duration::from_secs_f64(self.all as f64 / rate);
+        self.wait_until(due, due)
+    }
+
+    /// Waits until the next operation is due, for a client with a schedule of its own. Its time
+    /// counts from then, or from `since` if that is later. Returns false if the step is over.
+    pub fn wait_until(&mut self, due: Instant, since: Instant) -> bool {
         loop {
             let now = Instant::now();
             if self.bounds.deadline.is_some_and(|deadline| now >= deadline)
@@ -157,8 +163,13 @@ impl<'a> Pace<'a> {
             std::thread::sleep((due - now).clamp(NAP, Duration::from_millis(100)));
             self.woken = Instant::now();
         }
-        self.from = due.max(self.woken);
+        self.from = due.max(since).max(self.woken);
         true
+    }
+
+    /// When the operation before ended; at first, when the loop began.
+    pub fn last(&self) -> Instant {
+        self.from
     }
 
     /// Notes the end of an operation of this kind.

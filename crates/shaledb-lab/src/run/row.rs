@@ -88,6 +88,22 @@ pub struct Row {
     pub notes: Vec<String>,
 }
 
+/// What separates the choice of a setting, such as the codecs, from the variant of the work that
+/// several choices do.
+pub const VARIANT: &str = "; ";
+
+impl Row {
+    /// What is compared with others that do the same work: the setting without the variant.
+    pub fn choice(&self) -> &str {
+        self.setting.split_once(VARIANT).map_or(&self.setting, |(choice, _)| choice)
+    }
+
+    /// The variant of the work; empty if there is one only.
+    pub fn variant(&self) -> &str {
+        self.setting.split_once(VARIANT).map_or("", |(_, variant)| variant)
+    }
+}
+
 /// Response times of one kind of operation. If the step has a fixed rate, they count from when the
 /// operation was due.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

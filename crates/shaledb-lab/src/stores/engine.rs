@@ -173,6 +173,17 @@ impl Batch {
     }
 }
 
+/// How far an engine holds itself to `--device-bound`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceBound {
+    /// Not at all: it refuses the flag.
+    Refused,
+    /// All bytes of its files.
+    Whole,
+    /// Some of them; what is left out, as a note of each row.
+    Partly(&'static str),
+}
+
 /// A store that can be measured. Every call fails with the engine's error.
 pub trait Engine: Send + Sync + Sized {
     /// What one thread works with.
@@ -180,6 +191,9 @@ pub trait Engine: Send + Sync + Sized {
 
     /// The name in reports, also the name of its folder.
     const NAME: &'static str;
+
+    /// How far it holds itself to `--device-bound`.
+    const DEVICE_BOUND: DeviceBound = DeviceBound::Refused;
 
     /// The version in reports.
     fn version() -> String;

@@ -5,7 +5,7 @@ use super::tables::latches::Latches;
 use super::tables::sequence::Sequence;
 use super::tables::sort::Sorter;
 use crate::setup::Setup;
-use crate::stores::engine::{Engine, Handle, Metrics, Result};
+use crate::stores::engine::{DeviceBound, Engine, Handle, Metrics, Result};
 use crate::stores::store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -25,6 +25,19 @@ pub struct KvStore<E> {
     setup: Setup,
 }
 
+/// Refuses a bound that the engine would not hold.
+fn can_be_bounded<E: Engine>(setup: &Setup) -> Result<()> {
+    match (setup.device_bound, E::DEVICE_BOUND) {
+        (Some(_), DeviceBound::Refused) => Err(format!(
+            "{} cannot be held to --device-bound; shale and rocksdb can. Leave that flag out, or \
+             {0} out of --engines",
+            E::NAME
+        )
+        .into()),
+        _ => Ok(()),
+    }
+}
+
 impl<E: Engine> KvStore<E> {
     /// Opens the engine in `folder` with a workload's trees, or makes it there; see
     /// [`Engine::open`].
@@ -33,6 +46,7 @@ impl<E: Engine> KvStore<E> {
     ///
     /// The engine cannot open or create the store.
     pub fn open(folder: &Path, setup: &Setup, trees: &[&str]) -> Result<KvStore<E>> {
+        can_be_bounded::<E>(setup)?;
         Ok(KvStore::of(E::open(folder, setup, trees)?, folder, setup, trees))
     }
 
@@ -42,6 +56,7 @@ impl<E: Engine> KvStore<E> {
     ///
     /// The engine has no transactions for it, or cannot open or create the store.
     pub fn open_for_updates(folder: &Path, setup: &Setup, trees: &[&str]) -> Result<KvStore<E>> {
+        can_be_bounded::<E>(setup)?;
         Ok(KvStore::of(E::open_for_updates(folder, setup, trees)?, folder, setup, trees))
     }
 
@@ -96,6 +111,13 @@ impl<E: Engine> Store for KvStore<E> {
         Some(self.folder.clone())
     }
 
+    fn notes(&self) -> Vec<String> {
+        match (self.setup.device_bound, E::DEVICE_BOUND) {
+            (Some(_), DeviceBound::Partly(note)) => vec![note.to_owned()],
+            _ => Vec::new(),
+        }
+    }
+
     fn wait_idle(&self) -> Result<()> {
         self.engine.wait_idle()
     }
@@ -106,5 +128,22 @@ impl<E: Engine> Store for KvStore<E> {
 
     fn close(self) -> Result<()> {
         self.engine.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stores::model::Model;
+    use crate::stores::null::Null;
+
+    #[test]
+    fn an_engine_that_cannot_be_bounded_refuses_and_says_so() {
+        let setup = Setup { device_bound: Some(1 << 20), ..Setup::default() };
+        let dir = tempfile::tempdir().unwrap();
+        let why = KvStore::<Model>::open(dir.path(), &setup, &["a"]).err().unwrap().to_string();
+        assert!(why.contains("model cannot be held to --device-bound"), "{why}");
+        KvStore::<Model>::open(dir.path(), &Setup::default(), &["a"]).unwrap();
+        assert!(KvStore::<Null>::open(dir.path(), &setup, &["a"]).unwrap().notes().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 //! workloads implement their traits for [`Null`], each in its own module.
 
 use crate::setup::Setup;
-use crate::stores::engine::{Batch, Engine, Handle, Metrics, Result, TreeId};
+use crate::stores::engine::{Batch, DeviceBound, Engine, Handle, Metrics, Result, TreeId};
 use crate::stores::store::Store;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,7 @@ impl Store for Null {
 impl Engine for Null {
     type Handle = NullHandle;
     const NAME: &'static str = "null";
+    const DEVICE_BOUND: DeviceBound = DeviceBound::Whole;
 
     fn version() -> String {
         String::new()

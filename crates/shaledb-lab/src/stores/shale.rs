@@ -1,10 +1,13 @@
 //! Shale behind the benchmarks.
 
+use super::device;
 use crate::setup::{Durability, Setup};
-use crate::stores::engine::{Batch, Engine, Failure, Handle, Level, Metrics, Op, Result, TreeId};
+use crate::stores::engine::{
+    Batch, DeviceBound, Engine, Failure, Handle, Level, Metrics, Op, Result, TreeId,
+};
 use shaledb::{
-    Codecs, Config, Db, Scan, ScanOptions, SyncPolicy, TransactionOptions, Tree, TreeConfig,
-    WriteOptions,
+    Codecs, Config, Db, Env, OpenOptions, Scan, ScanOptions, SyncPolicy, TransactionOptions, Tree,
+    TreeConfig, WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,13 +53,19 @@ pub fn config(setup: &Setup) -> Result<Config> {
 impl Engine for Shale {
     type Handle = ShaleHandle;
     const NAME: &'static str = "shale";
+    const DEVICE_BOUND: DeviceBound = DeviceBound::Whole;
 
     fn version() -> String {
         env!("CARGO_PKG_VERSION").to_owned()
     }
 
     fn open(dir: &Path, setup: &Setup, trees: &[&str]) -> Result<Shale> {
-        let db = Db::open(dir, config(setup)?)?;
+        let env = match setup.device_bound {
+            Some(rate) => device::bounded(&Env::os(), rate),
+            None => Env::os(),
+        };
+        let options = OpenOptions { env, ..OpenOptions::default() };
+        let db = Db::open_in(dir, config(setup)?, options)?;
         let names = trees.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let trees =
             names.iter().map(|name| db.tree_or_create(name)).collect::<shaledb::Result<_>>();
@@ -76,6 +85,9 @@ impl Engine for Shale {
             fields.into_iter().map(|(name, value)| (name, value.to_string())).collect();
         let sync = setup.durability == Durability::Power;
         settings.push(("WriteOptions::sync".to_owned(), sync.to_string()));
+        if let Some(rate) = setup.device_bound {
+            settings.push(("bytes per second of its files".to_owned(), rate.to_string()));
+        }
         settings
     }
 

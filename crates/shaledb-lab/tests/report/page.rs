@@ -2,9 +2,10 @@
 //! of the tests (target/tmp/report).
 
 use super::browser::{Browser, program};
-use super::samples::{folder, rows};
+use super::samples::{SHALE, folder, rows};
 use super::{ALL, report, slower};
 use serde_json::Value;
+use shaledb_lab::run::row::Row;
 use std::path::{Path, PathBuf};
 
 /// Makes the page of a run, and that of a comparison.
@@ -175,4 +176,65 @@ fn other_theme(browser: &mut Browser) {
         seen.push(theme.as_str().unwrap().to_owned());
     }
     assert_eq!(seen, ["light", "dark", "dark"], "and back to that of the system");
+}
+
+/// Two choices in so many cells that the steps are chosen from a list. Every fifth cell falls short.
+fn matrix() -> Vec<Row> {
+    let mut all = Vec::new();
+    let like = rows(&[SHALE], 1, 1).swap_remove(0);
+    for cell in 0..44 {
+        for (choice, share) in [("zstd:3", 1.0), ("auto", if cell % 5 == 0 { 0.9 } else { 1.01 })] {
+            let mut row = Row {
+                workload: "kv".to_owned(),
+                step: "readrandomwriterandom".to_owned(),
+                unit: "operation".to_owned(),
+                setting: format!("{choice}; json, {} MB/s, cpu short, 50 % reads", cell + 1),
+                ..like.clone()
+            };
+            row.rate *= share;
+            all.push(row);
+        }
+    }
+    all
+}
+
+#[test]
+fn the_page_of_many_conditions_in_a_browser() {
+    let Some(program) = program() else {
+        assert!(std::env::var_os("SHALE_NEED_BROWSER").is_none(), "no chromium: as above");
+        eprintln!("skipped: there is no chromium; SHALE_CHROMIUM names one");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    std::fs::create_dir_all(&pictures).unwrap();
+    folder(dir.path(), "matrix", &matrix());
+    let page = pictures.join("matrix.html");
+    let (text, _) = report(dir.path(), &["matrix", "--html", &page.to_string_lossy()], false);
+    assert!(text.contains("auto holds rate in 35 of 44"), "{text}");
+    let mut browser = Browser::start(&program);
+    for (width, height) in [(390, 844), (1280, 900)] {
+        for scheme in ["light", "dark"] {
+            let place = format!("matrix-{width}-{scheme}");
+            browser.look(width, height, scheme);
+            browser.open(&format!("file://{}", page.display()));
+            check(&mut browser, &place);
+            browser.picture(&pictures.join(format!("{place}.png")));
+        }
+    }
+    assert_eq!(browser.value("document.querySelectorAll('nav button').length"), 0);
+    assert_eq!(browser.value("document.querySelectorAll('nav option').length"), 44);
+    let short = "[...document.querySelectorAll('.half + .regressed')].length";
+    assert_eq!(browser.value(short), 9);
+    // Another step is shown with its own rows only.
+    browser.value(
+        "{ const s = document.querySelector('nav select'); s.value = '7'; \
+         s.dispatchEvent(new Event('change')) }",
+    );
+    let title = browser.value("document.querySelector('#step h2').textContent");
+    let cell = "kv readrandomwriterandom: json, 8 MB/s, cpu short, 50 % reads";
+    assert_eq!(title, cell);
+    let lines = browser.value("document.querySelectorAll('#step .legend')[0].children.length");
+    assert_eq!(lines, 2);
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }

@@ -19,6 +19,8 @@ pub enum Benchmark {
     Fillseq,
     /// Write keys in random order, into a new database
     Fillrandom,
+    /// Write all keys once in random order, into a new database
+    Filluniquerandom,
     /// Write random keys of an existing database
     Overwrite,
     /// Look random keys up
@@ -29,6 +31,8 @@ pub enum Benchmark {
     Seekrandom,
     /// Look random keys up while one more thread writes at --rate-limit
     Readwhilewriting,
+    /// Look a random key up with a chance of --read-share, else write one, at --write-rate
+    Readrandomwriterandom,
     /// Look 100 random keys up by one call
     Multireadrandom,
     /// Seek a random key and read --scan-rows pairs from there
@@ -53,11 +57,13 @@ impl Benchmark {
         match self {
             Benchmark::Fillseq => "fillseq",
             Benchmark::Fillrandom => "fillrandom",
+            Benchmark::Filluniquerandom => "filluniquerandom",
             Benchmark::Overwrite => "overwrite",
             Benchmark::Readrandom => "readrandom",
             Benchmark::Readseq => "readseq",
             Benchmark::Seekrandom => "seekrandom",
             Benchmark::Readwhilewriting => "readwhilewriting",
+            Benchmark::Readrandomwriterandom => "readrandomwriterandom",
             Benchmark::Multireadrandom => "multireadrandom",
             Benchmark::Scanrandom => "scanrandom",
             Benchmark::Prefixscan => "prefixscan",
@@ -70,6 +76,6 @@ impl Benchmark {
 
     /// Whether it begins with a new database.
     pub fn is_fill(self) -> bool {
-        matches!(self, Benchmark::Fillseq | Benchmark::Fillrandom)
+        matches!(self, Benchmark::Fillseq | Benchmark::Fillrandom | Benchmark::Filluniquerandom)
     }
 }

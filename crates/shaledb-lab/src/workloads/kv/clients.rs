@@ -6,6 +6,8 @@ use super::options::KvOptions;
 use crate::generate::{Keys, Random, Values};
 use crate::run::pace::{Client, Did, Pace};
 use crate::stores::engine::{Handle, Result};
+use crate::workloads::linkbench::distributions::Shuffle;
+use std::time::Duration;
 
 /// Sequential reads are timed by this many rows, since one row costs less than the clock.
 const ROWS_TIMED: u64 = 100;
@@ -13,8 +15,11 @@ const ROWS_TIMED: u64 = 100;
 /// How many pairs follow a seek.
 const SEEK_NEXTS: u64 = 10;
 
-/// The kind of all operations.
+/// The kind of all operations, and of the reads where there are writes too.
 const KIND: usize = 0;
+
+/// The kind of writes where there are reads too.
+const WRITE: usize = 1;
 
 /// A client of a benchmark.
 pub(super) struct KvClient<'a, H> {
@@ -29,6 +34,7 @@ pub(super) struct KvClient<'a, H> {
     many: Vec<Vec<u8>>,
     values: Values,
     random: Random,
+    seed: u64,
 }
 
 impl<'a, H: Handle> KvClient<'a, H> {
@@ -54,6 +60,7 @@ impl<'a, H: Handle> KvClient<'a, H> {
             many: vec![vec![0; options.key_bytes]; MULTI_KEYS as usize],
             values: values.clone().started_at(thread),
             random: Random::named(seed, benchmark.name(), thread),
+            seed,
         }
     }
 
@@ -70,15 +77,16 @@ impl<'a, H: Handle> KvClient<'a, H> {
         KvClient { random, ..client }
     }
 
-    fn fill_in_order(&mut self, pace: &mut Pace<'_>) -> Result<()> {
-        // Each thread fills a range of its own, in order.
+    /// Each thread fills a range of its own; `place` says which key comes when.
+    fn fill(&mut self, place: impl Fn(u64) -> u64, pace: &mut Pace<'_>) -> Result<()> {
         let (num, threads) = (self.options.num, self.options.threads);
         let mut next = num / threads * self.thread + self.thread.min(num % threads);
         while pace.begin() {
-            let key = self.keys.key(next);
+            let key = self.keys.key(place(next));
             let value = self.values.next(&mut self.random);
             self.handle.put(0, key, value)?;
-            next += 1;
+            // A fill on an engine that does nothing may go on beyond the last key.
+            next = if next + 1 < num { next + 1 } else { 0 };
             pace.end(KIND, written(key.len() + value.len()));
         }
         Ok(())
@@ -90,6 +98,37 @@ impl<'a, H: Handle> KvClient<'a, H> {
             let value = self.values.next(&mut self.random);
             self.handle.put(0, key, value)?;
             pace.end(KIND, written(key.len() + value.len()));
+        }
+        Ok(())
+    }
+
+    /// Reads with a chance of `--read-share`, else writes. The writes have a schedule of their own:
+    /// one that is late through reads counts from the end of the last of them, one that is late
+    /// through writes from when it was due.
+    fn read_and_write(&mut self, pace: &mut Pace<'_>) -> Result<()> {
+        let (share, rate) = (self.options.read_share, self.options.writes_per_second());
+        let (start, mut writes) = (pace.last(), 0u64);
+        let mut read_end = start;
+        while pace.begin() {
+            let key = self.keys.key(self.random.below(self.options.num));
+            if self.random.unit() < share {
+                let mut bytes = 0;
+                let found = self.handle.get(0, key, &mut |value| bytes = value.len())?;
+                let read = if found { (key.len() + bytes) as u64 } else { 0 };
+                pace.end(KIND, Did { read, found, ..Did::default() });
+                read_end = pace.last();
+                continue;
+            }
+            if let Some(rate) = rate {
+                let due = start + Duration::from_secs_f64(writes as f64 / rate);
+                if !pace.wait_until(due, read_end) {
+                    break;
+                }
+            }
+            let value = self.values.next(&mut self.random);
+            self.handle.put(0, key, value)?;
+            pace.end(WRITE, written(key.len() + value.len()));
+            writes += 1;
         }
         Ok(())
     }
@@ -210,7 +249,12 @@ fn written(bytes: usize) -> Did {
 impl<H: Handle> Client for KvClient<'_, H> {
     fn run(&mut self, pace: &mut Pace<'_>) -> Result<()> {
         match self.benchmark {
-            Benchmark::Fillseq => self.fill_in_order(pace),
+            Benchmark::Fillseq => self.fill(|number| number, pace),
+            Benchmark::Filluniquerandom => {
+                let shuffle = Shuffle::new(self.seed, "filluniquerandom", self.options.num);
+                self.fill(|number| shuffle.to(number), pace)
+            }
+            Benchmark::Readrandomwriterandom => self.read_and_write(pace),
             Benchmark::Fillrandom | Benchmark::Overwrite => self.write_random(pace),
             Benchmark::Readrandom | Benchmark::Readwhilewriting => {
                 self.read_random(self.options.num, pace)

@@ -184,6 +184,8 @@ fn the_client_is_measured_on_an_engine_that_does_nothing() {
         "prefixscan",
         "readmissing",
         "updaterandom",
+        "filluniquerandom",
+        "readrandomwriterandom",
     ] {
         let step = options.step(benchmark).unwrap();
         let (client, writer) = client_costs(&options, step, 1).unwrap();
@@ -206,7 +208,7 @@ fn live_bytes_are_those_that_are_there() {
     let options = options(
         "--benchmarks fillseq,overwrite,deleterandom,readmissing,updaterandom,\
          multireadrandom,scanrandom,prefixscan,readrandom,overwrite,readwhilewriting,\
-         fillrandom --num 3000 --ops 4000",
+         fillrandom,readrandomwriterandom,filluniquerandom --num 3000 --ops 4000",
     );
     let dir = tempfile::tempdir().unwrap();
     let store = KvStore::<Model>::open(dir.path(), &Setup::default(), &TREES).unwrap();
@@ -228,4 +230,39 @@ fn live_bytes_are_those_that_are_there() {
         let share = live as f64 / right as f64;
         assert!((0.96..1.04).contains(&share), "{}: {live} instead of {right}", step.name);
     }
+}
+
+#[test]
+fn reads_and_writes_come_in_their_share() {
+    let rows = run_all(&options(
+        "--benchmarks filluniquerandom,readrandomwriterandom --num 3000 --ops 20000 --threads 2 \
+         --read-share 0.75 --idle-after",
+    ));
+    let [fill, mixed] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((fill.ops, fill.unit.as_str()), (3000, "write"));
+    assert_eq!((mixed.ops, mixed.unit.as_str()), (20_000, "operation"));
+    let (reads, writes) = (mixed.latency_us["get"].count, mixed.latency_us["put"].count);
+    assert_eq!(reads + writes, 20_000);
+    assert!((14_500..15_500).contains(&reads), "{reads}");
+    // The fill has left no key out.
+    assert_eq!(mixed.found, reads);
+    assert!(mixed.extra.contains_key("idle_seconds") && fill.extra.contains_key("idle_seconds"));
+    let all = |share| {
+        let flags = "--benchmarks filluniquerandom,readrandomwriterandom --num 500 --read-share";
+        run_all(&options(&format!("{flags} {share}")))[1].latency_us.clone()
+    };
+    assert!(!all(0).contains_key("get") && !all(1).contains_key("put"));
+}
+
+#[test]
+fn writes_wait_for_their_rate() {
+    let options = options(
+        "--benchmarks filluniquerandom,readrandomwriterandom --num 1000 --ops 400 --read-share 0.5 \
+         --write-rate 0.25 --key-bytes 20 --value-bytes 492 --threads 2",
+    );
+    assert_eq!(options.writes_per_second(), Some(256.0));
+    let row = &run_all(&options)[1];
+    // About 100 writes of each client, so many a second: no machine is too fast for it.
+    let writes = row.latency_us["put"].count as f64;
+    assert!(row.seconds >= 0.7 * writes / 512.0, "{} s for {writes}", row.seconds);
 }

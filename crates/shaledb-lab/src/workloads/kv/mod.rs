@@ -2,15 +2,20 @@
 //!
 //! The benchmarks are steps that follow each other on one store; a fill begins with a new one.
 //!
+//! - [`data`]: what values look like (`rows`, `text` make them).
 //! - [`benchmark`], [`options`]: what a plan says.
 //! - `clients`: the loop of each benchmark. [`mod@work`]: who does what in a step.
 
+mod rows;
+mod text;
+pub mod data;
 pub mod benchmark;
 pub mod options;
 mod clients;
 pub mod work;
 
 pub use benchmark::Benchmark;
+pub use data::Data;
 pub use options::KvOptions;
 
 #[cfg(test)]

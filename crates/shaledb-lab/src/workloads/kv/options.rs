@@ -1,8 +1,9 @@
 //! The parameters of the db_bench pattern.
 
 use super::benchmark::{Benchmark, MULTI_KEYS, PREFIX_ROWS};
+use super::data::Data;
 use crate::generate::{NUMBER_BYTES, Values};
-use crate::options::{ValueBytes, key_bytes, positive, share};
+use crate::options::{ValueBytes, key_bytes, part, positive, share};
 use crate::run::row::Row;
 use crate::units::parse_some;
 use crate::workloads::planned::{PlannedStep, planned};
@@ -43,11 +44,17 @@ pub struct KvOptions {
     #[arg(long, default_value = "20", value_parser = key_bytes)]
     pub key_bytes: usize,
 
-    /// Bytes of a value, or the least and the most, evenly spread
+    /// What values look like
+    #[arg(long, value_enum, default_value = "half")]
+    #[serde(default)]
+    pub data: Data,
+
+    /// Bytes of a value, or the least and the most, evenly spread; rows of links and json have
+    /// sizes of their own
     #[arg(long, default_value = "100-400", value_name = "MIN-MAX")]
     pub value_bytes: ValueBytes,
 
-    /// The share of its size that a value compresses to
+    /// The share of its size that a value of half compresses to
     #[arg(long, default_value = "0.5", value_parser = share)]
     pub compressibility: f64,
 
@@ -59,6 +66,23 @@ pub struct KvOptions {
     #[arg(long, default_value = "10", value_name = "MB/S", value_parser = positive)]
     pub rate_limit: f64,
 
+    /// The share of reads of readrandomwriterandom, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = part)]
+    #[serde(default = "read_share")]
+    pub read_share: f64,
+
+    /// The rate of the writes of readrandomwriterandom, in MiB per second [default: as fast as they
+    /// go]
+    #[arg(long, value_name = "MB/S", value_parser = positive)]
+    #[serde(default)]
+    pub write_rate: Option<f64>,
+
+    /// After each benchmark, wait in the same process until no compaction is due; what that took is
+    /// in the row's idle_ figures
+    #[arg(long)]
+    #[serde(default)]
+    pub idle_after: bool,
+
     /// How many pairs scanrandom reads from where it seeks (k, M, G: thousands)
     #[arg(long, value_name = "ROWS", default_value = "1000", value_parser = parse_some)]
     #[serde(default = "scan_rows")]
@@ -68,6 +92,10 @@ pub struct KvOptions {
 /// Of plans that were made before there was such an option.
 fn scan_rows() -> u64 {
     1000
+}
+
+fn read_share() -> f64 {
+    0.5
 }
 
 impl KvOptions {
@@ -120,9 +148,12 @@ impl KvOptions {
         let missed = |keys: u64| (1.0 - 1.0 / self.num.max(1) as f64).powf(keys as f64);
         let put = |keys: u64| all - (all - before).max(0.0) * missed(keys);
         let live = match self.step(&row.step) {
-            Ok(Benchmark::Fillseq) => row.counted.user_bytes as f64,
+            Ok(Benchmark::Fillseq | Benchmark::Filluniquerandom) => row.counted.user_bytes as f64,
             Ok(Benchmark::Fillrandom | Benchmark::Overwrite | Benchmark::Updaterandom) => {
                 put(row.ops)
+            }
+            Ok(Benchmark::Readrandomwriterandom) => {
+                put(row.latency_us.get("put").map_or(0, |latency| latency.count))
             }
             Ok(Benchmark::Readwhilewriting) => put(row.writer.as_ref().map_or(0, |all| all.ops)),
             Ok(Benchmark::Deleterandom) => before * missed(row.ops),
@@ -141,8 +172,9 @@ impl KvOptions {
         live as u64
     }
 
-    fn pair_bytes(&self) -> f64 {
-        (self.key_bytes + (self.value_bytes.least + self.value_bytes.most) / 2) as f64
+    /// The mean bytes of a key and its value.
+    pub fn pair_bytes(&self) -> f64 {
+        self.key_bytes as f64 + self.data.mean_bytes(self.value_bytes)
     }
 
     /// The step of a plan's name.
@@ -158,12 +190,17 @@ impl KvOptions {
 
     /// The values of a run.
     pub(super) fn values(&self, seed: u64) -> Values {
-        let bytes = self.value_bytes;
-        Values::new(seed, bytes.least, bytes.most, self.compressibility)
+        self.data.values(seed, self.value_bytes, self.compressibility)
     }
 
     /// Writes per second of the writer of readwhilewriting.
     pub(super) fn writer_rate(&self) -> f64 {
         self.rate_limit * f64::from(1 << 20) / self.pair_bytes()
+    }
+
+    /// Writes per second of one client of readrandomwriterandom; `None` if they have no rate.
+    pub(super) fn writes_per_second(&self) -> Option<f64> {
+        let rate = self.write_rate?;
+        Some(rate * f64::from(1 << 20) / self.pair_bytes() / self.threads.max(1) as f64)
     }
 }

@@ -72,7 +72,11 @@ pub fn work<'s, E: Engine>(
 /// What an operation of a benchmark is, and the kinds of them.
 fn kinds(benchmark: Benchmark) -> (&'static str, &'static [&'static str]) {
     match benchmark {
-        Benchmark::Fillseq | Benchmark::Fillrandom | Benchmark::Overwrite => ("write", &["put"]),
+        Benchmark::Fillseq
+        | Benchmark::Fillrandom
+        | Benchmark::Filluniquerandom
+        | Benchmark::Overwrite => ("write", &["put"]),
+        Benchmark::Readrandomwriterandom => ("operation", &["get", "put"]),
         Benchmark::Deleterandom => ("write", &["delete"]),
         Benchmark::Readrandom | Benchmark::Readwhilewriting | Benchmark::Readmissing => {
             ("read", &["get"])
@@ -115,6 +119,22 @@ pub fn run<E: Engine>(
     named: &Named<'_>,
     tell: &mut dyn FnMut(&Progress),
 ) -> Result<Row> {
-    let work = work(store, options, benchmark, seed)?;
-    run_step(store, named, work, costs, tell)
+    let clients = work(store, options, benchmark, seed)?;
+    let mut row = run_step(store, named, clients, costs, tell)?;
+    if options.idle_after && benchmark != Benchmark::WaitIdle {
+        let idle = work(store, options, Benchmark::WaitIdle, seed)?;
+        let idle = run_step(store, named, idle, (0.0, 0.0), tell)?;
+        row.extra.extend(idle_figures(&idle));
+    }
+    Ok(row)
+}
+
+/// What the wait after a benchmark took, and what the store takes after it.
+fn idle_figures(idle: &Row) -> [(String, f64); 4] {
+    [
+        ("idle_seconds".to_owned(), idle.seconds),
+        ("idle_cpu_seconds".to_owned(), idle.cpu.seconds),
+        ("idle_written_bytes".to_owned(), idle.io.written_bytes as f64),
+        ("idle_size_bytes".to_owned(), idle.size_bytes as f64),
+    ]
 }
