@@ -2,10 +2,10 @@
 //! least at that price.
 //!
 //! Writing a byte into a level costs the time to compress it, to write what is left of it, and to
-//! read and decompress that for the next merge; reads by users cost time likewise. How long the
-//! storage takes for a byte is measured, so fewer bytes are time saved where storage is slow and
-//! next to none where it is fast. That alone decides while the background work is hard pressed:
-//! the least time wins, and of what is as good the fewest bytes. While it is not pressed a byte is
+//! read and decompress that for the next merge; reads by users cost time likewise. That alone
+//! decides while the background work is hard pressed: the least time wins, and of what is as good
+//! the fewest bytes. Where storage is short, the time is what the storage is seen to take for a
+//! byte; where CPU is, it is CPU time. While it is not pressed a byte is
 //! worth more, up to [`WORTH_MAX`], as long as [`SPARE_CORES`] of the cores and [`BUSY_ENOUGH`] of
 //! the background threads suffice.
 //!
@@ -62,11 +62,11 @@ pub struct Window {
     /// How many times their CPU time background threads took, without waiting for storage; 1 or
     /// more.
     pub dilation: f64,
-    /// Nanoseconds that background work took to write a byte.
-    pub write_nanos: f64,
-    /// The same, to read one.
-    pub read_nanos: f64,
-    /// The same, of users' reads.
+    /// Nanoseconds that background work took to write a byte, and to read one.
+    pub storage_nanos: f64,
+    /// Nanoseconds of CPU in that.
+    pub storage_cpu_nanos: f64,
+    /// Nanoseconds that users' reads took to read a byte.
     pub user_read_nanos: f64,
     /// For which share of the time writers were slowed.
     pub slowed: f64,
@@ -129,9 +129,14 @@ impl TreeLoad {
 }
 
 /// The time that a codec takes for what is done with a level, in nanoseconds a second: of
-/// background threads, and of users' reads.
-fn time(cost: &Cost, load: &LevelLoad, window: &Window) -> (f64, f64) {
-    let storage = cost.ratio * (window.write_nanos + window.read_nanos);
+/// background threads, and of users' reads. A background thread that waits for storage leaves its
+/// core to others, so only where storage is short such waits count.
+fn time(cost: &Cost, load: &LevelLoad, window: &Window, short: Short) -> (f64, f64) {
+    let storage = match short {
+        Short::Storage => window.storage_nanos,
+        _ => window.storage_cpu_nanos * window.dilation,
+    };
+    let storage = cost.ratio * storage;
     let codec = (cost.compress + cost.decompress) * window.dilation;
     let read = cost.decompress * window.dilation + cost.ratio * window.user_read_nanos;
     (load.written * (codec + storage), load.read * read)
@@ -153,7 +158,7 @@ fn cheapest(costs: &Costs, load: &LevelLoad, level: usize, price: &Price) -> usi
     let weight = if price.short == Short::Nothing { READ_WEIGHT } else { 1.0 };
     let total = |candidate: usize| {
         let cost = &costs.0[candidate];
-        let (background, reads) = time(cost, load, &price.window);
+        let (background, reads) = time(cost, load, &price.window, price.short);
         background + weight * reads + price.worth * cost.ratio * load.written
     };
     let allowed =
@@ -174,7 +179,7 @@ struct Taken {
 /// What it takes if `pick` chooses for each level of each tree.
 fn taken(
     trees: &[TreeLoad],
-    window: &Window,
+    (window, short): (&Window, Short),
     pick: impl Fn(&TreeLoad, usize, &Costs) -> usize,
 ) -> Taken {
     let mut taken = Taken::default();
@@ -183,7 +188,7 @@ fn taken(
             let Some(costs) = tree.costs_of(level) else { continue };
             let load = tree.levels[level];
             let cost = &costs.0[pick(tree, level, costs)];
-            let (background, reads) = time(cost, &load, window);
+            let (background, reads) = time(cost, &load, window, short);
             taken.background += background / 1e9;
             taken.reads += reads / 1e9;
             let codec = load.written * (cost.compress + cost.decompress);
@@ -223,16 +228,16 @@ fn shortage(window: &Window, before: Short, storage_share: f64) -> Short {
 
 /// What a byte is worth now. The trees are those with which something has been done.
 pub fn price(window: &Window, before: &Price, trees: &[TreeLoad]) -> Price {
-    let now = taken(trees, window, |tree, level, _| in_use(tree, level));
     let writes = (window.busy - window.background_cpu * window.dilation).max(0.0);
     let storage_share = if window.busy > 0.0 { writes / window.busy } else { 0.0 };
     let short = shortage(window, before.short, storage_share);
+    let now = taken(trees, (window, short), |tree, level, _| in_use(tree, level));
     let at = |worth: f64| {
         let price = Price { short, worth, window: *window };
         let pick = |tree: &TreeLoad, level: usize, costs: &Costs| {
             cheapest(costs, &load_of(tree, level), level, &price)
         };
-        (price, taken(trees, window, pick))
+        (price, taken(trees, (window, short), pick))
     };
     // The rest of what is done, which no codec changes.
     let rest = (window.busy - now.background).max(0.0) + window.users_cpu;
@@ -264,7 +269,7 @@ pub fn choose(price: &Price, tree: &TreeLoad) -> Chosen {
         let best = cheapest(costs, &load, level, price);
         let total = |candidate: usize| {
             let cost = &costs.0[candidate];
-            let (background, reads) = time(cost, &load, &price.window);
+            let (background, reads) = time(cost, &load, &price.window, price.short);
             background + reads + price.worth * cost.ratio * load.written
         };
         let before = tree.chosen.0[level];

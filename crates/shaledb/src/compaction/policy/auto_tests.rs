@@ -44,8 +44,8 @@ fn quiet() -> Window {
         background_cpu: 0.1,
         users_cpu: 0.05,
         dilation: 1.0,
-        write_nanos: 0.6,
-        read_nanos: 0.3,
+        storage_nanos: 0.9,
+        storage_cpu_nanos: 0.8,
         user_read_nanos: 0.4,
         slowed: 0.0,
         at_rest: false,
@@ -73,8 +73,7 @@ fn what_is_short_decides() {
     let contended = Window { dilation: 2.0, users_cpu: 0.5, background_cpu: 0.5, ..pressed() };
     let contended = Window { busy: 1.0, slowed: 0.0, ..contended };
     let by_reads = Window { users_cpu: 1.0, background_cpu: 0.1, busy: 0.2, ..contended };
-    let slow_storage =
-        Window { busy: 1.9, background_cpu: 0.3, write_nanos: 30.0, read_nanos: 20.0, ..pressed() };
+    let slow_storage = Window { busy: 1.9, background_cpu: 0.3, storage_nanos: 50.0, ..pressed() };
     let slow_load = Window { dilation: 2.0, busy: 0.3, ..quiet() };
     let cases = [
         ("nothing", quiet(), tree(USUAL, 10.0, 0.0, 0.0)),
@@ -102,7 +101,7 @@ nothing, cores shared: Nothing 512: zstd:1 zstd:1 zstd:1 zstd:1 (CpuFree)
 at rest: Nothing 128: zstd:1 zstd:1 zstd:1 zstd:1 (CpuFree)
 nothing, upper levels read: Nothing 512: zstd:1 lz4 zstd:1 zstd:1 (CpuFree)
 CPU: behind: CpuForWrites 8: lz4 lz4 lz4 lz4 (CpuShort)
-CPU: threads wait for cores: CpuForWrites 0.5: none none none none (CpuShort)
+CPU: threads wait for cores: CpuForWrites 0: none none none none (CpuShort)
 CPU: reads: Cpu 128: zstd:1 lz4 zstd:1 zstd:1 (CpuShort)
 storage: Storage 512: zstd:1 zstd:1 zstd:1 zstd:1 (StorageShort)
 nothing, json: Nothing 512: zstd:6 zstd:6 zstd:6 zstd:6 (CpuFree)

@@ -28,10 +28,10 @@ pub struct CodecStats {
     /// How many times its CPU time work took, waits for storage not counted: above 1, threads
     /// share cores.
     pub cpu_shared: f64,
-    /// Nanoseconds that it took to write a byte to a table.
-    pub write_ns: f64,
-    /// Nanoseconds that it took to read a byte for a compaction.
-    pub read_ns: f64,
+    /// Nanoseconds that background work took to write a byte to a table and to read one.
+    pub storage_ns: f64,
+    /// Nanoseconds of CPU in that.
+    pub storage_cpu_ns: f64,
     /// The share of the time for which writers were slowed.
     pub slowed: f64,
 }
@@ -50,8 +50,8 @@ impl CodecStats {
             background_busy: window.busy,
             users_cpu: window.users_cpu,
             cpu_shared: window.dilation,
-            write_ns: window.write_nanos,
-            read_ns: window.read_nanos,
+            storage_ns: window.storage_nanos,
+            storage_cpu_ns: window.storage_cpu_nanos,
             slowed: window.slowed,
         }
     }
@@ -62,15 +62,15 @@ impl fmt::Display for CodecStats {
         write!(
             f,
             "{}; a byte less is worth {:.1} ns (busy in the background {:.2} threads, with users' \
-             calls {:.2} cores; work takes {:.2} of its CPU time; a byte takes {:.2} ns to write, \
-             {:.2} ns to read; writers slowed {:.1} % of the time)",
+             calls {:.2} cores; work takes {:.2} of its CPU time; a byte takes {:.2} ns to write \
+             and read, {:.2} of it CPU; writers slowed {:.1} % of the time)",
             self.short,
             self.byte_worth_ns,
             self.background_busy,
             self.users_cpu,
             self.cpu_shared,
-            self.write_ns,
-            self.read_ns,
+            self.storage_ns,
+            self.storage_cpu_ns,
             100.0 * self.slowed,
         )
     }

@@ -10,7 +10,7 @@ use crate::compaction::policy::auto::{Price, Window};
 /// How often codecs are chosen anew at most.
 const EVERY_NANOS: u64 = 250_000_000;
 /// Over how many seconds what the database does is averaged.
-const SECONDS: f64 = 1.0;
+const SECONDS: f64 = 0.5;
 
 /// When codecs were chosen last, and by what.
 #[derive(Default)]
@@ -55,9 +55,10 @@ impl Storage {
         }
     }
 
-    /// Nanoseconds for a byte; as before if there were next to none.
-    fn nanos(&self, before: f64) -> f64 {
-        if self.bytes < 4096.0 { before } else { self.seconds * 1e9 / self.bytes }
+    /// Nanoseconds for a byte, and of CPU; as before if there were next to none.
+    fn nanos(&self, before: (f64, f64)) -> (f64, f64) {
+        let each = |seconds: f64| seconds * 1e9 / self.bytes;
+        if self.bytes < 4096.0 { before } else { (each(self.seconds), each(self.cpu)) }
     }
 }
 
@@ -108,6 +109,14 @@ impl Sums {
         let cpu = self.cpu - before.cpu;
         let working = busy - write.seconds - read.seconds;
         let working_cpu = cpu - write.cpu - read.cpu;
+        // What is written is read once.
+        let both = Storage {
+            seconds: write.seconds + read.seconds,
+            cpu: write.cpu + read.cpu,
+            bytes: write.bytes.max(read.bytes),
+        };
+        let storage = both.nanos((last.storage_nanos, last.storage_cpu_nanos));
+        let user_read = self.block_read.since(&before.block_read);
         let tells = working_cpu > 0.001 && working > 0.0;
         Window {
             cores: last.cores,
@@ -116,9 +125,9 @@ impl Sums {
             background_cpu: cpu / seconds,
             users_cpu: (self.users_cpu - before.users_cpu).max(0.0) / seconds,
             dilation: if tells { (working / working_cpu).max(1.0) } else { last.dilation },
-            write_nanos: write.nanos(last.write_nanos),
-            read_nanos: read.nanos(last.read_nanos),
-            user_read_nanos: self.block_read.since(&before.block_read).nanos(last.user_read_nanos),
+            storage_nanos: storage.0,
+            storage_cpu_nanos: storage.1,
+            user_read_nanos: user_read.nanos((last.user_read_nanos, 0.0)).0,
             slowed: (self.slowed - before.slowed) / seconds,
             at_rest: self.user_bytes <= before.user_bytes,
         }
@@ -135,8 +144,8 @@ fn blend(old: &Window, new: &Window, share: f64) -> Window {
         background_cpu: mean(|w| w.background_cpu),
         users_cpu: mean(|w| w.users_cpu),
         dilation: mean(|w| w.dilation),
-        write_nanos: mean(|w| w.write_nanos),
-        read_nanos: mean(|w| w.read_nanos),
+        storage_nanos: mean(|w| w.storage_nanos),
+        storage_cpu_nanos: mean(|w| w.storage_cpu_nanos),
         user_read_nanos: mean(|w| w.user_read_nanos),
         slowed: mean(|w| w.slowed),
         at_rest: new.at_rest,
