@@ -194,3 +194,28 @@ fn wrong_plans_are_refused() {
     assert!(nothing.contains("not the folder of a run"), "{nothing}");
     assert!(!dir.path().join("run").exists() && !dir.path().join("db").exists());
 }
+
+#[test]
+fn choices_in_a_cell_are_measured_and_set_beside_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = "bench compress --matrix --data json --write-rates 2 --short storage --read-shares \
+                 0.5 --choices none;zstd:3 --scale 0.01 --seconds 1 --run run";
+    let args: Vec<&str> = flags.split_whitespace().collect();
+    let output = shale(dir.path(), &args).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    let cell = "json, 2 MB/s, storage short, 50 % reads";
+    let line = shown.lines().find(|line| line.starts_with(cell));
+    let words: Vec<&str> = line.unwrap_or_else(|| panic!("{shown}")).split_whitespace().collect();
+    assert!(words.contains(&"zstd:3") && words.ends_with(&["-", "-"]), "{shown}");
+    let rows: Vec<serde_json::Value> =
+        rows(dir.path()).iter().map(|row| serde_json::from_str(row).unwrap()).collect();
+    assert_eq!(rows.len(), 4, "a fill and a step of each choice");
+    for row in &rows {
+        assert_eq!(row["parameters"]["setup"]["device_bound"], 60 << 20);
+        assert!(row["extra"]["idle_size_bytes"].as_f64() > Some(0.0), "{row}");
+    }
+    assert!(rows[2]["latency_us"]["get"]["count"].as_u64() > Some(100), "{}", rows[2]);
+    let page = std::fs::read_to_string(dir.path().join("run/report.html")).unwrap();
+    assert!(page.contains("\"cells\":{") && page.contains(cell));
+}
