@@ -459,8 +459,8 @@ fn the_bench_and_the_demo_run() {
     }
     std::fs::write(dir.join("lines"), "one\ntwo\n".repeat(500)).unwrap();
     let shown = done(dir, &["demo", "lines", "--dir", "demo", "--keep"]);
-    assert!(shown.contains("default mix") && shown.contains("10,000 comparisons"), "{shown}");
-    assert_eq!(done(dir, &["get", "demo/default-mix", "line/000000000001"]), "one\n");
+    assert!(shown.contains("the default, auto") && shown.contains("10,000 comparisons"), "{shown}");
+    assert_eq!(done(dir, &["get", "demo/auto", "line/000000000001"]), "one\n");
     let json = done(dir, &["--json", "demo", "lines", "--dir", "demo2"]);
     assert!(json.contains("\"raw_bytes\""), "{json}");
     assert!(!dir.join("demo2").exists());

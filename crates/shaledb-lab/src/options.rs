@@ -94,6 +94,19 @@ impl FromStr for CodecNames {
 }
 
 impl CodecNames {
+    /// The same with a usual mix, none, lz4 and zstd:3, where the engine was to choose.
+    #[must_use]
+    pub fn without_auto(&self) -> CodecNames {
+        let fixed = |name: &String, usual: &str| {
+            if name == AUTO { usual.to_owned() } else { name.clone() }
+        };
+        CodecNames {
+            upper: fixed(&self.upper, "none"),
+            middle: fixed(&self.middle, "lz4"),
+            bottommost: fixed(&self.bottommost, "zstd:3"),
+        }
+    }
+
     /// Whether the engine is to choose one of them itself.
     pub fn has_auto(&self) -> bool {
         [&self.upper, &self.middle, &self.bottommost].iter().any(|name| *name == AUTO)

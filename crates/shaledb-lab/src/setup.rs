@@ -84,17 +84,27 @@ pub struct Setup {
     pub address: Option<String>,
 }
 
+impl Setup {
+    /// As an engine of this name gets it: for one that does not choose codecs itself, `auto` is a
+    /// usual mix.
+    #[must_use]
+    pub fn of_engine(&self, engine: &str) -> Setup {
+        let codecs = if engine.starts_with("shale") {
+            self.codecs.clone()
+        } else {
+            self.codecs.without_auto()
+        };
+        Setup { codecs, ..self.clone() }
+    }
+}
+
 impl Default for Setup {
     fn default() -> Setup {
-        let lz4 = || "lz4".to_owned();
+        let auto = || "auto".to_owned();
         Setup {
             memory: 1280 << 20,
             memtable: 64 << 20,
-            codecs: CodecNames {
-                upper: "none".to_owned(),
-                middle: lz4(),
-                bottommost: "zstd:3".to_owned(),
-            },
+            codecs: CodecNames { upper: auto(), middle: auto(), bottommost: auto() },
             filter_bits: 10,
             block_bytes: 16 << 10,
             background_threads: 2,
@@ -115,6 +125,13 @@ mod tests {
     struct Command {
         #[command(flatten)]
         setup: Setup,
+    }
+
+    #[test]
+    fn engines_that_choose_no_codec_get_a_mix() {
+        let of = |engine: &str| Setup::default().of_engine(engine).codecs.to_string();
+        assert_eq!([of("shale"), of("shale-sql")], ["auto", "auto"]);
+        assert_eq!(of("rocksdb"), "none,lz4,zstd:3");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) fn demo(options: &DemoOptions, json: bool) -> Outcome {
         ("lz4", Codecs::all(Codec::Lz4)),
         ("zlib:6", Codecs::all(zlib)),
         ("zstd:3", Codecs::all(Codec::Zstd(3))),
-        ("default mix", Codecs::default()),
+        ("auto", Codecs::default()),
     ];
     let mut report = Report::new(&source);
     let last = choices.len() - 1;
@@ -53,7 +53,7 @@ pub(crate) fn demo(options: &DemoOptions, json: bool) -> Outcome {
             remove(&path)?;
         }
     }
-    let kept = options.keep.then(|| folder.path.join("default-mix"));
+    let kept = options.keep.then(|| folder.path.join("auto"));
     if json {
         screen::json(&report)?;
     } else {

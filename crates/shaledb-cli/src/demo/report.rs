@@ -92,8 +92,8 @@ impl<'a> Report<'a> {
         let checked = self.codecs.iter().map(|figures| figures.checked).sum();
         format!(
             "\n{}\n\nEvery record was read back by key and by range and equals its source ({} \
-             comparisons).\n\nThe default mix (none in the upper levels, lz4 in the middle, \
-             zstd in the last) after the load:\n{}",
+             comparisons).\n\nWith the default, auto, the engine chooses the codec of each \
+             level; after the load:\n{}",
             table.trim_fmt(),
             grouped(checked),
             self.levels.trim_end()

@@ -67,7 +67,7 @@ impl CampaignOptions {
         let subject = |engine: &String| Subject {
             engine: engine.clone(),
             setting: String::new(),
-            setup: setup.clone(),
+            setup: setup.of_engine(engine),
         };
         Group { workload, subjects: self.engines.iter().map(subject).collect() }
     }

@@ -33,6 +33,8 @@ const BUSY_ENOUGH: f64 = 0.6;
 const PRESSED_BUSY: f64 = 0.8;
 /// Writers that wait for more than this share of the time are slowed.
 const PRESSED_SLOWED: f64 = 0.01;
+/// The storage is what is short if background threads wait for it for this share of their time.
+const WAITING: f64 = 0.45;
 /// Threads that take so many times their CPU time, without waiting for storage, share their core.
 const CONTENDED: f64 = 1.25;
 /// The share of the cores from which on CPU counts where it is contended.
@@ -55,6 +57,8 @@ pub struct Window {
     pub threads: f64,
     /// How many background threads were at work.
     pub busy: f64,
+    /// How many of these waited for storage.
+    pub waiting: f64,
     /// How many cores background work used.
     pub background_cpu: f64,
     /// How many cores the calls of users used.
@@ -205,7 +209,7 @@ fn in_use(tree: &TreeLoad, level: usize) -> usize {
 }
 
 /// What is short, by what has been done lately, and by what was short before.
-fn shortage(window: &Window, before: Short, storage_share: f64) -> Short {
+fn shortage(window: &Window, before: Short) -> Short {
     if window.at_rest {
         return Short::Nothing;
     }
@@ -216,8 +220,9 @@ fn shortage(window: &Window, before: Short, storage_share: f64) -> Short {
     let used = window.users_cpu + window.background_cpu;
     let contended = window.dilation > CONTENDED
         && used > CONTENDED_CORES * window.cores * if was_pressed { 0.7 } else { 1.0 };
+    let waits = if before == Short::Storage { WAITING / 1.5 } else { WAITING };
     match (behind, contended) {
-        (true, _) if storage_share > 0.5 => Short::Storage,
+        (true, _) if window.waiting > waits * window.busy => Short::Storage,
         (true, _) => Short::CpuForWrites,
         // Most of what is done is writing.
         (false, true) if window.background_cpu > window.users_cpu / 2.0 => Short::CpuForWrites,
@@ -228,9 +233,7 @@ fn shortage(window: &Window, before: Short, storage_share: f64) -> Short {
 
 /// What a byte is worth now. The trees are those with which something has been done.
 pub fn price(window: &Window, before: &Price, trees: &[TreeLoad]) -> Price {
-    let writes = (window.busy - window.background_cpu * window.dilation).max(0.0);
-    let storage_share = if window.busy > 0.0 { writes / window.busy } else { 0.0 };
-    let short = shortage(window, before.short, storage_share);
+    let short = shortage(window, before.short);
     let now = taken(trees, (window, short), |tree, level, _| in_use(tree, level));
     let at = |worth: f64| {
         let price = Price { short, worth, window: *window };

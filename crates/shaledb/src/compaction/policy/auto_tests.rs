@@ -41,6 +41,7 @@ fn quiet() -> Window {
         cores: CORES,
         threads: 2.0,
         busy: 0.1,
+        waiting: 0.0,
         background_cpu: 0.1,
         users_cpu: 0.05,
         dilation: 1.0,
@@ -73,7 +74,8 @@ fn what_is_short_decides() {
     let contended = Window { dilation: 2.0, users_cpu: 0.5, background_cpu: 0.5, ..pressed() };
     let contended = Window { busy: 1.0, slowed: 0.0, ..contended };
     let by_reads = Window { users_cpu: 1.0, background_cpu: 0.1, busy: 0.2, ..contended };
-    let slow_storage = Window { busy: 1.9, background_cpu: 0.3, storage_nanos: 50.0, ..pressed() };
+    let slow_storage =
+        Window { busy: 1.9, background_cpu: 0.3, waiting: 1.5, storage_nanos: 50.0, ..pressed() };
     let slow_load = Window { dilation: 2.0, busy: 0.3, ..quiet() };
     let cases = [
         ("nothing", quiet(), tree(USUAL, 10.0, 0.0, 0.0)),

@@ -23,6 +23,8 @@ pub struct CodecStats {
     pub byte_worth_ns: f64,
     /// Background threads that were at work.
     pub background_busy: f64,
+    /// How many of those waited for storage.
+    pub background_waiting: f64,
     /// Cores that users' calls used.
     pub users_cpu: f64,
     /// How many times its CPU time work took, waits for storage not counted: above 1, threads
@@ -48,6 +50,7 @@ impl CodecStats {
             },
             byte_worth_ns: price.worth,
             background_busy: window.busy,
+            background_waiting: window.waiting,
             users_cpu: window.users_cpu,
             cpu_shared: window.dilation,
             storage_ns: window.storage_nanos,
@@ -61,12 +64,13 @@ impl fmt::Display for CodecStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}; a byte less is worth {:.1} ns (busy in the background {:.2} threads, with users' \
+            "{}; a byte less is worth {:.1} ns (busy in the background {:.2} threads, of which {:.2} wait for storage; with users' \
              calls {:.2} cores; work takes {:.2} of its CPU time; a byte takes {:.2} ns to write \
              and read, {:.2} of it CPU; writers slowed {:.1} % of the time)",
             self.short,
             self.byte_worth_ns,
             self.background_busy,
+            self.background_waiting,
             self.users_cpu,
             self.cpu_shared,
             self.storage_ns,

@@ -122,6 +122,7 @@ impl Sums {
             cores: last.cores,
             threads: last.threads,
             busy: busy / seconds,
+            waiting: (both.seconds - both.cpu).max(0.0) / seconds,
             background_cpu: cpu / seconds,
             users_cpu: (self.users_cpu - before.users_cpu).max(0.0) / seconds,
             dilation: if tells { (working / working_cpu).max(1.0) } else { last.dilation },
@@ -141,6 +142,7 @@ fn blend(old: &Window, new: &Window, share: f64) -> Window {
         cores: new.cores,
         threads: new.threads,
         busy: mean(|w| w.busy),
+        waiting: mean(|w| w.waiting),
         background_cpu: mean(|w| w.background_cpu),
         users_cpu: mean(|w| w.users_cpu),
         dilation: mean(|w| w.dilation),
@@ -157,6 +159,11 @@ impl CodecPrice {
     /// time are told.
     pub fn due(&self, now: u64) -> Option<f64> {
         let last = self.at.load(Relaxed);
+        if last == 0 {
+            // From here on it is known how long what is counted took.
+            self.at.store(now.max(1), Relaxed);
+            return None;
+        }
         let due = now.saturating_sub(last) >= EVERY_NANOS
             && self.at.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
         due.then(|| now.saturating_sub(last) as f64 / 1e9)

@@ -121,7 +121,7 @@ impl Table {
 
     /// Bytes in the file of the blocks that users' reads decoded since this was asked last.
     pub fn take_decoded(&self) -> u64 {
-        self.decoded.swap(0, Relaxed)
+        if self.decoded.load(Relaxed) == 0 { 0 } else { self.decoded.swap(0, Relaxed) }
     }
 
     /// Keeps the blob files that the table refers to for as long as the table. To be called once.
