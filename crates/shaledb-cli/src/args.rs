@@ -126,8 +126,8 @@ impl RangeFlags {
 /// Settings of a tree that this command creates. A tree that exists keeps its settings.
 #[derive(Args, Clone, Default)]
 pub(crate) struct TreeFlags {
-    /// One codec, or three for the upper levels, the middle and the last: auto, none, lz4, zlib:1-9,
-    /// zstd:-5-19 [default: auto]
+    /// One codec, or three for the upper levels, the middle and the last: auto, none, lz4,
+    /// zlib:1-9, zstd:-5-19 [default: auto]
     #[arg(long, help_heading = "Settings of a new tree")]
     pub(crate) codecs: Option<CodecNames>,
 

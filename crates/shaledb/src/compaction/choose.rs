@@ -131,7 +131,12 @@ impl<'a> PickInput<'a> {
         let below = self.free_overlap(output, &range)?;
         let codecs = &self.settings.codecs;
         if below.is_empty()
-            && policy::may_move(codecs, level, output, self.targets.base, debt)
+            && policy::may_move(
+                codecs,
+                &tables[chosen.clone()],
+                (level, output, self.targets.base),
+                debt,
+            )
             && !self.overlaps_too_much(&range, output)
         {
             return self.plan(reason, Action::Move, &[(level, &tables[chosen])], output);

@@ -160,7 +160,7 @@ impl<'a> PartMerge<'a> {
             start: part.start.clone(),
             reuses_blocks: policy::reuses_blocks(
                 context.codecs,
-                context.plan.choice.codec,
+                context.plan.choice,
                 context.plan.output_level,
             ),
             done: Done::default(),

@@ -49,7 +49,12 @@ pub(super) fn move_level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan>
             continue;
         }
         if input.free_overlap(output, &range).is_some_and(|found| found.is_empty())
-            && policy::may_move(&input.settings.codecs, 0, output, output, has_debt)
+            && policy::may_move(
+                &input.settings.codecs,
+                std::slice::from_ref(table),
+                (0, output, output),
+                has_debt,
+            )
         {
             let chosen = std::slice::from_ref(table);
             return input.plan(reason, Action::Move, &[(0, chosen)], output);

@@ -45,6 +45,8 @@ const AS_GOOD: f64 = 0.02;
 const BETTER: f64 = 0.95;
 /// How many times its time a user's read counts: someone waits for it.
 const READ_WEIGHT: f64 = 4.0;
+/// What leaves more of the data than this is not worth a try.
+const SAVES_LITTLE: f64 = 0.98;
 /// The last level may be so many times as large as with the yardstick.
 const LAST_SIZE: f64 = 1.03;
 
@@ -165,8 +167,10 @@ fn cheapest(costs: &Costs, load: &LevelLoad, level: usize, price: &Price) -> usi
         let (background, reads) = time(cost, load, &price.window, price.short);
         background + weight * reads + price.worth * cost.ratio * load.written
     };
-    let allowed =
-        |&candidate: &usize| level < LEVELS - 1 || suits_last(costs, candidate, price.short);
+    let allowed = |&candidate: &usize| {
+        (candidate == 0 || costs.0[candidate].ratio < SAVES_LITTLE)
+            && (level < LEVELS - 1 || suits_last(costs, candidate, price.short))
+    };
     let least = |a: &usize, b: &usize| total(*a).total_cmp(&total(*b));
     (0..CANDIDATES).filter(allowed).min_by(least).unwrap_or(YARDSTICK)
 }
@@ -279,6 +283,7 @@ pub fn choose(price: &Price, tree: &TreeLoad) -> Chosen {
         let used = before.and_then(|choice| super::candidates::index_of(choice.codec));
         let stays = used.is_some_and(|used| {
             total(best) >= BETTER * total(used)
+                && (used == 0 || costs.0[used].ratio < SAVES_LITTLE)
                 && (level < LEVELS - 1 || suits_last(costs, used, price.short))
         });
         let candidate = if stays { used.unwrap_or(best) } else { best };
@@ -289,7 +294,7 @@ pub fn choose(price: &Price, tree: &TreeLoad) -> Chosen {
 /// Why a level has this candidate.
 fn why(price: &Price, costs: &Costs, load: &LevelLoad, level: usize, candidate: usize) -> Why {
     let smallest = costs.0.iter().fold(1.0, |least: f64, cost| least.min(cost.ratio));
-    if candidate == 0 && smallest > 0.99 {
+    if candidate == 0 && smallest >= SAVES_LITTLE {
         return Why::Plain;
     }
     match price.short {

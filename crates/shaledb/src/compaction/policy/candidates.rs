@@ -22,6 +22,9 @@ pub const ALL: [Codec; CANDIDATES] = [
 /// The candidate whose size the last level is held to.
 pub const YARDSTICK: usize = 4;
 
+/// Fewer bytes tell nothing: what an empty block has, and what a call costs, would count as data.
+const SAMPLE_BYTES_MIN: usize = 8 << 10;
+
 /// What one codec does to the data of a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
@@ -53,17 +56,20 @@ pub const USUAL: Costs = Costs([
 ]);
 
 impl Costs {
-    /// Measures all candidates on some blocks of a level; `None` if there is nothing in them. A
-    /// clock that does not tell CPU time, as a simulated one, leaves the usual costs.
+    /// Measures all candidates on some blocks of a level; `None` if there is too little in them to
+    /// tell. A clock that does not tell CPU time, as a simulated one, leaves the usual costs.
     pub fn measure(blocks: &[Vec<u8>], clock: &dyn Clock) -> Option<Costs> {
         let raw: usize = blocks.iter().map(Vec::len).sum();
-        if raw == 0 {
+        if raw < SAMPLE_BYTES_MIN {
             return None;
         }
+        let mut told = [0; CANDIDATES];
         let mut costs = USUAL;
-        let mut image = Vec::new();
+        // The first candidate shall find memory as warm as the others do.
+        let mut image = blocks.concat();
         let mut back = Vec::new();
-        for (codec, cost) in ALL.iter().zip(&mut costs.0) {
+        for (at, codec) in ALL.iter().enumerate() {
+            let cost = &mut costs.0[at];
             let mut compressor = Compressor::new(*codec);
             let (mut stored, mut compressing, mut decompressing) = (0, 0, 0);
             for block in blocks {
@@ -78,9 +84,14 @@ impl Costs {
                 stored += image.len();
             }
             cost.ratio = stored as f64 / raw as f64;
-            if compressing > 0 && decompressing > 0 {
-                cost.compress = compressing as f64 / raw as f64;
-                cost.decompress = decompressing as f64 / raw as f64;
+            cost.compress = compressing as f64 / raw as f64;
+            cost.decompress = decompressing as f64 / raw as f64;
+            told[at] = compressing;
+        }
+        // A clock that tells the same of all does not tell what they cost.
+        if told[1..].iter().all(|nanos| *nanos == told[1]) {
+            for (cost, usual) in costs.0.iter_mut().zip(&USUAL.0) {
+                (cost.compress, cost.decompress) = (usual.compress, usual.decompress);
             }
         }
         Some(costs)
@@ -101,4 +112,42 @@ impl Costs {
 /// The number of a codec among the candidates.
 pub fn index_of(codec: Codec) -> Option<usize> {
     ALL.iter().position(|candidate| *candidate == codec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::Env;
+
+    #[test]
+    fn a_few_bytes_tell_nothing() {
+        let clock = Env::memory().clock;
+        assert_eq!(Costs::measure(&[], &*clock), None);
+        assert_eq!(Costs::measure(&[vec![7; 20], vec![7; 100]], &*clock), None);
+        let costs = Costs::measure(&[vec![7; 16 << 10]], &*clock).unwrap();
+        assert!(costs.0[0].ratio == 1.0 && costs.0[1..].iter().all(|cost| cost.ratio < 0.05));
+    }
+
+    /// Moves on by the same at each look.
+    struct Steps(std::sync::atomic::AtomicU64);
+
+    impl Clock for Steps {
+        fn now_nanos(&self) -> u64 {
+            self.thread_cpu_nanos()
+        }
+
+        fn thread_cpu_nanos(&self) -> u64 {
+            self.0.fetch_add(100, std::sync::atomic::Ordering::Relaxed)
+        }
+
+        fn sleep_nanos(&self, _nanos: u64) {}
+    }
+
+    #[test]
+    fn a_clock_that_does_not_tell_leaves_the_usual_costs() {
+        let costs = Costs::measure(&[vec![7; 16 << 10]], &Steps(0.into())).unwrap();
+        for (cost, usual) in costs.0.iter().zip(&USUAL.0) {
+            assert_eq!((cost.compress, cost.decompress), (usual.compress, usual.decompress));
+        }
+    }
 }

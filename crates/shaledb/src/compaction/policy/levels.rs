@@ -13,7 +13,8 @@ use crate::base::config::{Codec, LEVELS};
 use crate::base::key::SeqNo;
 use crate::table::compress::id_of;
 use crate::table::filter::bits_for_level;
-use crate::table::meta::TableMeta;
+use crate::table::meta::{TableMeta, Why};
+use std::sync::Arc;
 
 /// The last level.
 pub const LAST: usize = LEVELS - 1;
@@ -29,11 +30,11 @@ pub fn codec(codecs: &LevelCodecs, level: usize, base: usize) -> Choice {
 /// numbers, which it loses there, so it is compressed anew, now or when no snapshot is in the way.
 /// Where the engine chooses, any level of zstd will do: a block of another one is no reason to
 /// spend CPU.
-pub fn reuses_blocks(codecs: &LevelCodecs, choice: Codec, output: usize) -> bool {
-    let same = |codec: Codec| codec == choice || id_of(codec) != id_of(choice);
+pub fn reuses_blocks(codecs: &LevelCodecs, choice: Choice, output: usize) -> bool {
+    let same = |codec: Codec| codec == choice.codec || id_of(codec) != id_of(choice.codec);
     let set = &codecs.set;
     output == LAST
-        || codecs.has_auto()
+        || choice.why != Why::Set
         || [set.upper, set.middle, set.bottommost].into_iter().all(same)
 }
 /// Filter bits per key for tables of `level`: more for smaller levels, whose filters cost little
@@ -55,8 +56,18 @@ pub fn table_bytes(aim: u64, level: usize, level_target: u64) -> u64 {
 }
 
 /// Whether tables of `from` that overlap nothing may be moved to `to` as they are.
-pub fn may_move(codecs: &LevelCodecs, from: usize, to: usize, base: usize, has_debt: bool) -> bool {
-    to < LAST || has_debt || codec(codecs, from, base).codec == codec(codecs, to, base).codec
+pub fn may_move(
+    codecs: &LevelCodecs,
+    tables: &[Arc<TableMeta>],
+    (from, to, base): (usize, usize, usize),
+    has_debt: bool,
+) -> bool {
+    let wanted = codec(codecs, to, base).codec;
+    let suits = |table: &Arc<TableMeta>| match table.codec {
+        Some(codec) => !is_lighter(codec, wanted),
+        None => codec(codecs, from, base).codec == wanted,
+    };
+    to < LAST || has_debt || tables.iter().all(suits)
 }
 
 /// Whether a table of the last level should be rewritten where it is when there is time: it has
@@ -71,11 +82,17 @@ pub fn wants_rewrite(codecs: &LevelCodecs, table: &TableMeta, oldest_snapshot: S
     let has_deletes = table.deletes > 0 || table.range_deletes > 0;
     let has_seqs = table.max_seq > 0 && table.max_seq <= oldest_snapshot;
     let set = &codecs.set;
+    let wanted = codecs.of(LAST, LAST);
     let differs = match (set.bottommost, table.codec) {
-        (Codec::Auto, Some(codec)) => is_lighter(codec, codecs.of(LAST, LAST).codec),
-        _ => has_seqs && (set.upper != set.bottommost || set.middle != set.bottommost),
+        // Before anything is known of the data, nothing is known to be better.
+        (Codec::Auto, _) if wanted.why == Why::Unmeasured => false,
+        (Codec::Auto, Some(codec)) => is_lighter(codec, wanted.codec),
+        _ => {
+            let classes_differ = set.upper != set.bottommost || set.middle != set.bottommost;
+            has_seqs && classes_differ && table.ingest_seq == 0
+        }
     };
-    has_seqs && has_deletes || differs && table.ingest_seq == 0
+    has_seqs && has_deletes || differs
 }
 
 /// Whether a codec is known to save less than the one that is wanted. All levels of zstd from 1 on
@@ -83,4 +100,54 @@ pub fn wants_rewrite(codecs: &LevelCodecs, table: &TableMeta, oldest_snapshot: S
 fn is_lighter(codec: Codec, wanted: Codec) -> bool {
     let rank = |codec| index_of(codec).map(|index| index.min(3));
     rank(codec).zip(rank(wanted)).is_some_and(|(has, wanted)| has < wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::config::Codecs;
+
+    fn codecs(last: Option<Choice>) -> LevelCodecs {
+        let mut codecs = LevelCodecs::from(Codecs::default());
+        codecs.chosen.0[LAST] = last;
+        codecs
+    }
+
+    fn table(codec: Codec) -> TableMeta {
+        TableMeta { codec: Some(codec), why: Why::CpuShort, ..TableMeta::default() }
+    }
+
+    #[test]
+    fn what_was_written_light_is_rewritten_once_more_is_known_to_be_saved() {
+        let zstd = Choice { codec: Codec::Zstd(3), why: Why::CpuFree };
+        let wants = |codec, last| wants_rewrite(&codecs(last), &table(codec), SeqNo::MAX);
+        for light in [Codec::None, Codec::Lz4, Codec::Zstd(-3)] {
+            assert!(wants(light, Some(zstd)), "{light}");
+            assert!(!wants(light, None), "{light}: after an open nothing is known yet");
+        }
+        for level in [1, 3, 9] {
+            assert!(!wants(Codec::Zstd(level), Some(zstd)));
+        }
+        let plain = Choice { codec: Codec::None, why: Why::Plain };
+        assert!(!wants(Codec::None, Some(plain)) && !wants(Codec::Zstd(1), Some(plain)));
+        let ingested = TableMeta { ingest_seq: 7, ..table(Codec::None) };
+        assert!(wants_rewrite(&codecs(Some(zstd)), &ingested, SeqNo::MAX));
+    }
+
+    #[test]
+    fn a_table_is_moved_if_it_is_small_enough_whatever_its_level_has_now() {
+        let codecs = codecs(Some(Choice { codec: Codec::Zstd(3), why: Why::CpuFree }));
+        let moves = |codec, debt| {
+            may_move(&codecs, &[Arc::new(table(codec))], (LAST - 1, LAST, LAST - 1), debt)
+        };
+        assert!(moves(Codec::Zstd(1), false) && moves(Codec::Lz4, true));
+        assert!(!moves(Codec::Lz4, false));
+    }
+
+    #[test]
+    fn a_level_that_is_set_reuses_no_other_level_of_zstd() {
+        let set = Codecs { middle: Codec::Auto, upper: Codec::Zstd(1), bottommost: Codec::Zstd(9) };
+        let of = |why| reuses_blocks(&set.into(), Choice { codec: Codec::Zstd(1), why }, 1);
+        assert!(!of(Why::Set) && of(Why::CpuFree));
+    }
 }

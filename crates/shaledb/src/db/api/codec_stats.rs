@@ -64,9 +64,10 @@ impl fmt::Display for CodecStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}; a byte less is worth {:.1} ns (busy in the background {:.2} threads, of which {:.2} wait for storage; with users' \
-             calls {:.2} cores; work takes {:.2} of its CPU time; a byte takes {:.2} ns to write \
-             and read, {:.2} of it CPU; writers slowed {:.1} % of the time)",
+            "{}; a byte less is worth {:.1} ns (busy in the background {:.2} threads, of which \
+             {:.2} wait for storage; with users' calls {:.2} cores; work takes {:.2} of its CPU \
+             time; a byte takes {:.2} ns to write and read, {:.2} of it CPU; writers slowed \
+             {:.1} % of the time)",
             self.short,
             self.byte_worth_ns,
             self.background_busy,

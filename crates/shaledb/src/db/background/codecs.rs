@@ -2,6 +2,7 @@
 //! `compaction/policy/auto` choose, and notes the choices with the trees.
 
 use crate::base::config::LEVELS;
+use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::policy::auto::{self, TreeLoad};
 use crate::compaction::policy::candidates::Costs;
@@ -42,16 +43,38 @@ impl Core {
         }
         let blocks = probe.and_then(|probe| probe.get());
         let costs = blocks.and_then(|blocks| Costs::measure(blocks, &*self.env.clock));
-        let mut levels = tree.levels.lock();
-        if let Some(costs) = costs {
-            levels.learned.measured(level, costs);
-        }
-        levels.learned.wrote(level, meta, reused);
+        tree.levels.lock().learned.wrote(level, meta, reused, costs);
+    }
+
+    /// Does a piece of background work, of which is counted how long it takes and what CPU it uses.
+    pub fn counted<T>(&self, work: impl FnOnce() -> T) -> T {
+        let clock = &*self.env.clock;
+        let (began, cpu) = (clock.now_nanos(), clock.thread_cpu_nanos());
+        let done = work();
+        self.recorder.add_all([
+            (Counter::BackgroundNanos, clock.now_nanos().saturating_sub(began)),
+            (Counter::BackgroundCpuNanos, clock.thread_cpu_nanos().saturating_sub(cpu)),
+        ]);
+        done
+    }
+
+    /// Whether nobody writes, so that what background work there is has time.
+    fn is_at_rest(&self, now: u64) -> bool {
+        let mut state = self.sched.lock();
+        self.sched.is_quiet(&mut state, now) || state.idle_wanted > 0
     }
 
     /// Chooses codecs anew, if it is time for that.
     pub fn renew_codecs(&self) {
-        let Some(seconds) = self.codec_price.due(self.env.clock.now_nanos()) else { return };
+        if self.read_only || self.is_poisoned() {
+            return;
+        }
+        let now = self.env.clock.now_nanos();
+        let Some(seconds) = self.codec_price.due(now) else { return };
+        let at_rest = self.is_at_rest(now);
+        if self.codec_price.stays_at_rest(at_rest) {
+            return;
+        }
         let trees = self.trees.load();
         let mut chosen_for = Vec::new();
         let mut loads = Vec::new();
@@ -62,16 +85,23 @@ impl Core {
         if loads.is_empty() {
             return;
         }
-        let machine = (self.settings.cores as f64, self.settings.background_threads as f64);
-        let totals = self.recorder.totals();
-        let price = self
-            .codec_price
-            .renew(&totals, seconds, machine, |window, before| auto::price(window, before, &loads));
+        // The steps of a seed are the same on every machine.
+        let cores = if self.stepped { 2 } else { self.settings.cores };
+        let machine = (cores as f64, self.settings.background_threads as f64);
+        let totals = || self.recorder.totals();
+        let price =
+            self.codec_price.renew(totals, (seconds, at_rest), machine, |window, before| {
+                auto::price(window, before, &loads)
+            });
         for (tree, load) in chosen_for.iter().zip(&loads) {
             let chosen = auto::choose(&price, load);
             if chosen != load.chosen {
                 tracing::debug!(tree = tree.name, ?chosen, ?price, "codecs chosen");
                 tree.chosen.store(chosen.pack(), Relaxed);
+                if at_rest {
+                    // What was looked at with the choice before may have to be rewritten by this.
+                    self.sched.want_look(tree.id);
+                }
             }
         }
     }

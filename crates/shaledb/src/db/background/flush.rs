@@ -113,11 +113,12 @@ impl Core {
         }
         // After all have been written: the first sync lets a journal commit what all of them need.
         for (_, file) in parts.iter_mut().filter_map(|part| part.table.as_mut()) {
-            let started = self.tables.meter.storage();
-            let began = clock.now_nanos();
-            file.sync()?;
-            started.wrote(0);
-            self.recorder.add(Counter::BackgroundNanos, clock.now_nanos() - began);
+            self.counted(|| {
+                let started = self.tables.meter.storage();
+                let result = file.sync();
+                started.wrote(0);
+                result
+            })?;
         }
         self.env.fs.sync_dir(&self.dir)
     }

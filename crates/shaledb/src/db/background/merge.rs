@@ -10,7 +10,6 @@
 use super::rest::Rests;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
-use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
@@ -178,7 +177,7 @@ impl Core {
             dir: &self.dir,
             next_file: &self.next_file,
         };
-        let mut merge = PartMerge::begin(&context, part)?;
+        let mut merge = self.counted(|| PartMerge::begin(&context, part))?;
         let done = self.merge_rows(job, &mut merge, flush_cpu);
         let done = done.inspect_err(|_| self.discard(&merge.into_files()))?;
         self.learn_from(job, &done, probe.as_ref());
@@ -205,13 +204,7 @@ impl Core {
         let clock = &*self.env.clock;
         let mut rests = Rests::new(clock.now_nanos());
         loop {
-            let (began, cpu) = (clock.now_nanos(), clock.thread_cpu_nanos());
-            let more = merge.step();
-            self.recorder.add_all([
-                (Counter::BackgroundNanos, clock.now_nanos() - began),
-                (Counter::BackgroundCpuNanos, clock.thread_cpu_nanos() - cpu),
-            ]);
-            if !more? {
+            if !self.counted(|| merge.step())? {
                 break;
             }
             let flushed = self.yield_to_flush();
@@ -228,7 +221,7 @@ impl Core {
             }
         }
         job.progress.lock().rested_nanos += rests.nanos;
-        merge.finish()
+        self.counted(|| merge.finish())
     }
 
     /// A yield point: runs a flush that waits for a thread, or makes the next log file, if that is

@@ -59,6 +59,7 @@ impl Core {
         let idle = quiet || state.idle_wanted > 0;
         if quiet && !state.quiet_handled {
             state.quiet_handled = true;
+            self.codec_price.want();
             state.look.extend(self.trees.load().by_id.keys());
             return Some(Job::SealAll);
         }

@@ -128,6 +128,7 @@ impl Core {
         {
             let mut state = self.sched.lock();
             state.idle_wanted += 1;
+            self.codec_price.want();
             state.look.extend(self.trees.load().by_id.keys());
         }
         self.sched.wake_all();

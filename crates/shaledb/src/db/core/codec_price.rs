@@ -4,7 +4,7 @@ use crate::base::activity::Activity;
 use crate::base::rank;
 use crate::base::stats::{Counter, Totals};
 use crate::base::sync::Mutex;
-use crate::base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use crate::compaction::policy::auto::{Price, Window};
 
 /// How often codecs are chosen anew at most.
@@ -12,10 +12,17 @@ const EVERY_NANOS: u64 = 250_000_000;
 /// Over how many seconds what the database does is averaged.
 const SECONDS: f64 = 0.5;
 
+/// After so many looks at rest nothing changes.
+const RESTS: u8 = 8;
+
 /// When codecs were chosen last, and by what.
 #[derive(Default)]
 pub(crate) struct CodecPrice {
     at: AtomicU64,
+    /// Whether they are to be chosen at the next look, however soon it comes.
+    wanted: AtomicBool,
+    /// Whether it was at rest then, and before.
+    rests: AtomicU8,
     state: Mutex<Seen, { rank::CODECS }>,
 }
 
@@ -32,7 +39,6 @@ struct Sums {
     busy: f64,
     cpu: f64,
     slowed: f64,
-    user_bytes: f64,
     users_cpu: f64,
     write: Storage,
     read: Storage,
@@ -82,7 +88,6 @@ impl Sums {
             slowed: seconds(Counter::StallMemtableNanos)
                 + seconds(Counter::StallLevel0Nanos)
                 + seconds(Counter::StallDebtNanos),
-            user_bytes: count(Counter::UserBytes),
             users_cpu: (users - decompressing).max(0.0) / 1e9,
             write: Storage {
                 seconds: seconds(Counter::TableWriteNanos),
@@ -130,7 +135,7 @@ impl Sums {
             storage_cpu_nanos: storage.1,
             user_read_nanos: user_read.nanos((last.user_read_nanos, 0.0)).0,
             slowed: (self.slowed - before.slowed) / seconds,
-            at_rest: self.user_bytes <= before.user_bytes,
+            at_rest: false,
         }
     }
 }
@@ -164,25 +169,38 @@ impl CodecPrice {
             self.at.store(now.max(1), Relaxed);
             return None;
         }
-        let due = now.saturating_sub(last) >= EVERY_NANOS
+        let wanted = now > last && self.wanted.swap(false, Relaxed);
+        let due = (wanted || now.saturating_sub(last) >= EVERY_NANOS)
             && self.at.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
         due.then(|| now.saturating_sub(last) as f64 / 1e9)
+    }
+
+    /// Has them chosen at the next look: the load has just ended.
+    pub fn want(&self) {
+        self.wanted.store(true, Relaxed);
+    }
+
+    /// Whether it has been at rest for long enough that nothing is to be chosen anew.
+    pub fn stays_at_rest(&self, at_rest: bool) -> bool {
+        let rests = if at_rest { self.rests.load(Relaxed).saturating_add(1) } else { 0 };
+        self.rests.store(rests, Relaxed);
+        rests > RESTS
     }
 
     /// What is so now, by what was counted in the last `seconds`: `price` says it, of what the
     /// database has done and of what was so before.
     pub fn renew(
         &self,
-        totals: &Totals,
-        seconds: f64,
+        totals: impl FnOnce() -> Totals,
+        (seconds, at_rest): (f64, bool),
         (cores, threads): (f64, f64),
         price: impl FnOnce(&Window, &Price) -> Price,
     ) -> Price {
         let mut seen = self.state.lock();
-        let sums = Sums::of(totals);
+        let sums = Sums::of(&totals());
         let start = Window { cores, threads, dilation: 1.0, ..Window::default() };
         let last = seen.window.unwrap_or(start);
-        let new = sums.window(&seen.sums, seconds, &last);
+        let new = Window { at_rest, ..sums.window(&seen.sums, seconds, &last) };
         let share = seconds / (seconds + SECONDS);
         let window = if seen.window.is_some() { blend(&last, &new, share) } else { new };
         let price = price(&window, &seen.price);

@@ -7,7 +7,7 @@ use crate::compaction::policy::candidates::{Costs, index_of};
 use crate::table::meta::TableMeta;
 
 /// Smaller tables tell nothing, in bytes before compression.
-const TABLE_BYTES_MIN: u64 = 256 << 10;
+const TABLE_BYTES_MIN: u64 = 64 << 10;
 /// After so many tables all candidates are tried anew, though nothing seems to have changed.
 const TABLES_PER_PROBE: u32 = 64;
 /// The same where blocks are stored as they are, so that a change of the data does not show.
@@ -42,20 +42,21 @@ impl Learned {
         level.costs.is_none() || level.stale
     }
 
-    /// Notes what the candidates do to blocks of a level.
-    pub fn measured(&mut self, level: usize, costs: Costs) {
-        let level = &mut self.levels[level];
-        (level.costs, level.stale, level.tables) = (Some(costs), false, 0);
-    }
-
     /// Notes a table that was written into a level, of which some bytes in the file are of blocks
-    /// that were reused.
-    pub fn wrote(&mut self, level: usize, meta: &TableMeta, reused: u64) {
+    /// that were reused; and what the candidates do to its blocks, if it was probed.
+    pub fn wrote(&mut self, level: usize, meta: &TableMeta, reused: u64, probed: Option<Costs>) {
         let level = &mut self.levels[level];
         let stored = meta.data_bytes.max(1) as f64;
         let fresh = 1.0 - (reused as f64 / stored).min(1.0);
         level.compressed += (meta.raw_bytes as f64 * fresh) as u64;
-        let Some(costs) = level.costs.filter(|_| meta.raw_bytes >= TABLE_BYTES_MIN) else { return };
+        if meta.raw_bytes < TABLE_BYTES_MIN {
+            return;
+        }
+        let fits = probed.is_some();
+        if fits {
+            (level.costs, level.stale, level.tables) = (probed, false, 0);
+        }
+        let Some(costs) = level.costs else { return };
         level.tables += 1;
         let plain = meta.codec == Some(Codec::None);
         let every = if plain { PLAIN_TABLES_PER_PROBE } else { TABLES_PER_PROBE };
@@ -63,7 +64,8 @@ impl Learned {
         if let Some(used) = meta.codec.and_then(index_of).filter(|_| !plain && fresh > 0.5) {
             let ratio = stored / meta.raw_bytes as f64;
             let change = ratio / costs.0[used].ratio.max(f64::MIN_POSITIVE) - 1.0;
-            level.stale |= change.abs() > CHANGED;
+            // Of a table that was probed itself its blocks just differ.
+            level.stale |= !fits && change.abs() > CHANGED;
             level.costs = Some(costs.at_ratio(used, ratio));
         }
     }

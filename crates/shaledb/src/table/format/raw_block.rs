@@ -14,6 +14,8 @@ pub struct RawBlock<'a> {
     pub block: &'a Block,
     /// The dictionary of the table in which it is.
     pub dictionary: Option<&'a Arc<Dictionary>>,
+    /// Whether it was stored plain without a try to compress it.
+    pub untried: bool,
     /// The sequence number of all its entries if its table was ingested, else 0. The bytes do not
     /// say it, so such a block may be reused only where its entries may become as old as 0.
     pub ingest_seq: SeqNo,

@@ -4,6 +4,7 @@
 
 use super::reader::{Table, TableIndex};
 use crate::base::activity::Activity;
+use crate::base::config::Codec;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
@@ -98,7 +99,9 @@ impl BulkScan {
         let handle = table.index.info(self.block_at).handle;
         let start = handle.offset.checked_sub(self.window_offset)? as usize;
         let bytes = self.window.get(start..start + handle.bytes as usize)?;
+        let untried = self.table.meta.codec == Some(Codec::None);
         Some(RawBlock {
+            untried,
             bytes,
             block: &self.block,
             dictionary: table.dictionary.as_ref(),

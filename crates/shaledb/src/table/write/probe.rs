@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-/// How many blocks are kept.
-const BLOCKS: usize = 4;
+/// How many bytes are kept at most, and of each block.
+const BYTES: usize = 64 << 10;
+const BLOCK_BYTES: usize = 16 << 10;
 
 /// Where the blocks are once the table is complete.
 pub type Probe = Arc<OnceLock<Vec<Vec<u8>>>>;
@@ -29,10 +30,11 @@ impl Prober {
             return;
         }
         self.next = number + number / 2 + 1;
-        if self.blocks.len() == BLOCKS {
+        // Of a large value its beginning will do.
+        self.blocks.push(image[..image.len().min(BLOCK_BYTES)].to_vec());
+        while self.blocks.iter().map(Vec::len).sum::<usize>() > BYTES {
             self.blocks.remove(0);
         }
-        self.blocks.push(image.to_vec());
     }
 
     pub fn end(self) {
@@ -49,12 +51,13 @@ mod tests {
     fn blocks_come_from_all_over() {
         let probe = Probe::default();
         let mut prober = Prober::new(&probe);
-        (0..1000u64).for_each(|number| prober.offer(number, &number.to_le_bytes()));
+        let block = |number: u64| [&number.to_le_bytes()[..], &[0; 1 << 20]].concat();
+        (0..1000u64).for_each(|number| prober.offer(number, &block(number)));
         prober.end();
         let kept = probe.get().unwrap();
         let numbers: Vec<u64> =
-            kept.iter().map(|block| u64::from_le_bytes(block[..].try_into().unwrap())).collect();
-        assert_eq!(numbers.len(), BLOCKS);
+            kept.iter().map(|block| u64::from_le_bytes(block[..8].try_into().unwrap())).collect();
+        assert!(kept.len() == 4 && kept.iter().all(|block| block.len() == BLOCK_BYTES));
         assert!(numbers[0] > 100 && numbers[3] > 500 && numbers.is_sorted(), "{numbers:?}");
     }
 }

@@ -204,7 +204,9 @@ impl TableWriter {
     pub fn takes_block(&self, raw: &RawBlock<'_>) -> bool {
         let wanted = compress::id_of(self.options.codec);
         let made_here = match frame_codec(raw.bytes) {
-            Some(compress::id::NONE) => wanted == compress::id::NONE || self.plain_believed > 0,
+            Some(compress::id::NONE) => {
+                wanted == compress::id::NONE || self.plain_believed > 0 && !raw.untried
+            }
             Some(compress::id::ZSTD_DICTIONARY) => self.samples.is_some() || self.shares(raw),
             codec => {
                 // The engine's choice may be a cheaper one, but this one has been paid for.

@@ -1,7 +1,8 @@
 use super::*;
+use crate::base::cursor::Cursor;
 use crate::base::key::SEQ_MAX;
 use crate::base::ranges::RangeDelete;
-use crate::table::testing::{World, entries, options};
+use crate::table::testing::{Chance, World, entries, options};
 
 fn ranges(list: &[(&str, &str, SeqNo)]) -> RangeDeletes {
     RangeDeletes::new(list.iter().map(|&(start, end, seq)| RangeDelete {
@@ -109,5 +110,29 @@ fn a_table_without_filter_is_read_too() {
     table.verify().unwrap();
     for (key, ..) in &rows {
         assert!(table.get(key, hash(key), SEQ_MAX).unwrap().is_some());
+    }
+}
+
+#[test]
+fn plain_blocks_of_a_table_without_a_codec_are_tried() {
+    let world = World::new(8 << 20);
+    let mut chance = Chance(1);
+    let mut noise = || (0..600).map(|_| chance.below(256) as u8).collect::<Vec<u8>>();
+    let write = |id, key: &[u8], value: &[u8], why| {
+        let options = TableOptions { why, ..options(Codec::None, 500) };
+        let mut writer = TableWriter::new(world.fs_create(id), id, options);
+        writer.add(key, 0, Kind::Put, value).unwrap();
+        world.open(writer.finish().unwrap())
+    };
+    for (id, why, taken) in [(1, Why::Set, true), (2, Why::CpuShort, false)] {
+        let mut writer =
+            TableWriter::new(world.fs_create(id + 8), id + 8, options(Codec::Zstd(3), 500));
+        // Two blocks that do not become smaller, so that plain ones are believed.
+        writer.add(b"a", 0, Kind::Put, &noise()).unwrap();
+        writer.add(b"b", 0, Kind::Put, &noise()).unwrap();
+        let other = write(id, b"c", &[7; 600], why);
+        let mut scan = other.scan(None, None);
+        scan.seek_first().unwrap();
+        assert_eq!(writer.takes_block(&scan.raw_block().unwrap()), taken, "{why:?}");
     }
 }
