@@ -39,8 +39,8 @@ pub struct Setup {
     pub memtable: u64,
 
     /// One codec, or three: upper levels, middle, bottommost. Engines with one codec take the last.
-    /// `auto` is what the engine chooses itself
-    #[arg(long, default_value = "none,lz4,zstd:3")]
+    /// `auto` is the engine's own choice; one that makes none gets none,lz4,zstd:3
+    #[arg(long, default_value = "auto")]
     pub codecs: CodecNames,
 
     /// Filter bits per key, for engines that have filters
