@@ -92,6 +92,11 @@ impl Activity {
         ][self as usize]
     }
 
+    /// Whether it is the work of a user's call, and not of background threads or of a codec.
+    pub fn is_call(self) -> bool {
+        !self.is_codec() && !matches!(self, Activity::Flush | Activity::Compaction)
+    }
+
     /// Whether it is the work of a codec, which is part of another activity.
     pub fn is_codec(self) -> bool {
         self as usize >= Activity::ReadDecompress as usize

@@ -161,6 +161,11 @@ impl Codecs {
     pub fn all(codec: Codec) -> Codecs {
         Codecs { upper: codec, middle: codec, bottommost: codec }
     }
+
+    /// Whether any of them is left to the engine.
+    pub(crate) fn has_auto(&self) -> bool {
+        [self.upper, self.middle, self.bottommost].contains(&Codec::Auto)
+    }
 }
 
 impl Default for Codecs {

@@ -5,12 +5,12 @@
 //! MiB; tables are numbered in the order in which they appear. `L0: a-m 60, n-z 60 seq=5-9 del=0.7`
 //! gives a level's tables (level 0 newest first): first and last key, size, and what else matters.
 
+use super::check;
 use super::drop::{Bottom, Decision, DropFilter, surviving_range_deletes};
 use super::manual::{Step, pick_manual};
 use super::picker::pick;
 use super::plan::{Busy, Load, Plan, Settings, Shape};
 use super::policy::chosen::LevelCodecs;
-use super::{check, policy};
 use crate::base::config::{Codec, Codecs, LEVELS};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
@@ -227,8 +227,7 @@ fn drop_cases() {
 #[test]
 fn codecs_follow_the_distance_from_the_top() {
     let codecs = LevelCodecs::from(Codecs::default());
-    let shown =
-        |base| (0..LEVELS).map(move |level| policy::codec(&codecs, level, base).codec.to_string());
+    let shown = |base| (0..LEVELS).map(move |level| codecs.of(level, base).codec.to_string());
     let join = |base| shown(base).collect::<Vec<String>>().join(" ");
     assert_eq!(join(2), "none none none none lz4 lz4 zstd:3");
     assert_eq!(join(5), "none none none none none none zstd:3");

@@ -78,7 +78,7 @@ impl<'a> PickInput<'a> {
             grandparents: if output == 0 || output == LAST { Vec::new() } else { clip(output + 1) },
             below,
             building: self.settings.building,
-            choice: policy::codec(&self.settings.codecs, output, self.targets.base),
+            choice: self.settings.codecs.of(output, self.targets.base),
             filter_bits: policy::filter_bits(self.settings.filter_bits, output),
             table_bytes: policy::table_bytes(self.settings.table_bytes, output, target),
             range,

@@ -5,16 +5,16 @@
 //! read and decompress that for the next merge; reads by users cost time likewise. That alone
 //! decides while the background work is hard pressed: the least time wins, and of what is as good
 //! the fewest bytes. Where storage is short, the time is what the storage is seen to take for a
-//! byte; where CPU is, it is CPU time. While it is not pressed a byte is
-//! worth more, up to [`WORTH_MAX`], as long as [`SPARE_CORES`] of the cores and [`BUSY_ENOUGH`] of
-//! the background threads suffice.
+//! byte; where CPU is, it is CPU time. While it is not pressed a byte is worth more, up to
+//! [`WORTH_MAX`], as long as [`SPARE_CORES`] of the cores and [`BUSY_ENOUGH`] of the background
+//! threads suffice.
 //!
 //! The last level holds nearly all data. It is held to the size that the
 //! [yardstick](super::candidates::YARDSTICK) gives, unless CPU is short for writes. What was
 //! written lighter then is rewritten when there is time
 //! ([`wants_rewrite`](super::levels::wants_rewrite)).
 
-use super::candidates::{ALL, CANDIDATES, Cost, Costs, YARDSTICK};
+use super::candidates::{ALL, CANDIDATES, Cost, Costs, YARDSTICK, index_of};
 use super::chosen::{Choice, Chosen};
 use crate::base::config::LEVELS;
 use crate::table::meta::Why;
@@ -159,20 +159,26 @@ fn suits_last(costs: &Costs, candidate: usize, short: Short) -> bool {
     short == Short::CpuForWrites || costs.0[candidate].ratio <= LAST_SIZE * costs.0[YARDSTICK].ratio
 }
 
+/// Whether a level may have this codec.
+fn is_allowed(costs: &Costs, candidate: usize, level: usize, short: Short) -> bool {
+    (candidate == 0 || costs.0[candidate].ratio < SAVES_LITTLE)
+        && (level < LEVELS - 1 || suits_last(costs, candidate, short))
+}
+
+/// What a codec costs at a price, for what is done with a level.
+fn total(cost: &Cost, load: &LevelLoad, price: &Price) -> f64 {
+    let weight = if price.short == Short::Nothing { READ_WEIGHT } else { 1.0 };
+    let (background, reads) = time(cost, load, &price.window, price.short);
+    background + weight * reads + price.worth * cost.ratio * load.written
+}
+
 /// The cheapest candidate for a level at a price.
 fn cheapest(costs: &Costs, load: &LevelLoad, level: usize, price: &Price) -> usize {
-    let weight = if price.short == Short::Nothing { READ_WEIGHT } else { 1.0 };
-    let total = |candidate: usize| {
-        let cost = &costs.0[candidate];
-        let (background, reads) = time(cost, load, &price.window, price.short);
-        background + weight * reads + price.worth * cost.ratio * load.written
-    };
-    let allowed = |&candidate: &usize| {
-        (candidate == 0 || costs.0[candidate].ratio < SAVES_LITTLE)
-            && (level < LEVELS - 1 || suits_last(costs, candidate, price.short))
-    };
-    let least = |a: &usize, b: &usize| total(*a).total_cmp(&total(*b));
-    (0..CANDIDATES).filter(allowed).min_by(least).unwrap_or(YARDSTICK)
+    let total = |candidate: &usize| total(&costs.0[*candidate], load, price);
+    (0..CANDIDATES)
+        .filter(|candidate| is_allowed(costs, *candidate, level, price.short))
+        .min_by(|a, b| total(a).total_cmp(&total(b)))
+        .unwrap_or(YARDSTICK)
 }
 
 /// All that a choice takes: threads' time of background work and of reads, and CPU of codecs, each
@@ -206,10 +212,9 @@ fn taken(
     taken
 }
 
-/// What a candidate is that is in use; of a level without a choice, one that costs nothing.
-fn in_use(tree: &TreeLoad, level: usize) -> usize {
-    let codec = tree.chosen.0[level].map(|choice| choice.codec);
-    codec.and_then(super::candidates::index_of).unwrap_or(0)
+/// The candidate that is in use at a level, if one was chosen.
+fn in_use(tree: &TreeLoad, level: usize) -> Option<usize> {
+    index_of(tree.chosen.0[level]?.codec)
 }
 
 /// What is short, by what has been done lately, and by what was short before.
@@ -238,7 +243,10 @@ fn shortage(window: &Window, before: Short) -> Short {
 /// What a byte is worth now. The trees are those with which something has been done.
 pub fn price(window: &Window, before: &Price, trees: &[TreeLoad]) -> Price {
     let short = shortage(window, before.short);
-    let now = taken(trees, (window, short), |tree, level, _| in_use(tree, level));
+    let now = taken(trees, (window, short), |tree, level, _| {
+        // Of a level without a choice, one that costs nothing.
+        in_use(tree, level).unwrap_or(0)
+    });
     let at = |worth: f64| {
         let price = Price { short, worth, window: *window };
         let pick = |tree: &TreeLoad, level: usize, costs: &Costs| {
@@ -246,15 +254,15 @@ pub fn price(window: &Window, before: &Price, trees: &[TreeLoad]) -> Price {
         };
         (price, taken(trees, (window, short), pick))
     };
+    if window.at_rest {
+        return at(WORTH_AT_REST).0;
+    }
     // The rest of what is done, which no codec changes.
     let rest = (window.busy - now.background).max(0.0) + window.users_cpu;
     let all = |taken: &Taken| taken.background + taken.reads + rest;
     let worths = std::iter::once(0.0).chain((0..).map(|step| f64::from(1 << step) / 2.0));
     let worths: Vec<f64> = worths.take_while(|worth| *worth <= WORTH_MAX).collect();
     let (least, least_taken) = at(0.0);
-    if window.at_rest {
-        return at(WORTH_AT_REST).0;
-    }
     let fits = |taken: &Taken| match short {
         Short::Nothing => {
             let busy = (window.busy - now.background).max(0.0) + taken.background;
@@ -274,19 +282,11 @@ pub fn choose(price: &Price, tree: &TreeLoad) -> Chosen {
         let costs = tree.costs_of(level)?;
         let load = load_of(tree, level);
         let best = cheapest(costs, &load, level, price);
-        let total = |candidate: usize| {
-            let cost = &costs.0[candidate];
-            let (background, reads) = time(cost, &load, &price.window, price.short);
-            background + reads + price.worth * cost.ratio * load.written
-        };
-        let before = tree.chosen.0[level];
-        let used = before.and_then(|choice| super::candidates::index_of(choice.codec));
-        let stays = used.is_some_and(|used| {
-            total(best) >= BETTER * total(used)
-                && (used == 0 || costs.0[used].ratio < SAVES_LITTLE)
-                && (level < LEVELS - 1 || suits_last(costs, used, price.short))
-        });
-        let candidate = if stays { used.unwrap_or(best) } else { best };
+        let at = |candidate: usize| total(&costs.0[candidate], &load, price);
+        let used = in_use(tree, level)
+            .filter(|used| is_allowed(costs, *used, level, price.short))
+            .filter(|used| at(best) >= BETTER * at(*used));
+        let candidate = used.unwrap_or(best);
         Some(Choice { codec: ALL[candidate], why: why(price, costs, &load, level, candidate) })
     }))
 }

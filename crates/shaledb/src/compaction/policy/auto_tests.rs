@@ -161,6 +161,17 @@ fn a_little_better_is_no_reason_to_change() {
 }
 
 #[test]
+fn a_level_that_comes_to_be_read_often_changes_its_codec() {
+    let mut tree = tree(USUAL, 10.0, 0.0, 0.0);
+    let mut before = Price::default();
+    repeated(&quiet(), &mut before, &mut tree, 1);
+    assert_eq!(tree.chosen.0[4].unwrap().codec, Codec::Zstd(1));
+    tree.levels[4].read = 900e6;
+    repeated(&quiet(), &mut before, &mut tree, 1);
+    assert_eq!(tree.chosen.0[4].unwrap(), Choice { codec: Codec::Lz4, why: Why::Read });
+}
+
+#[test]
 fn the_last_level_keeps_its_size_unless_writes_are_short_of_cpu() {
     let candidates = |short| (0..CANDIDATES).filter(|c| suits_last(&json(), *c, short)).count();
     assert_eq!(candidates(Short::CpuForWrites), CANDIDATES);

@@ -75,11 +75,6 @@ impl LevelCodecs {
             codec => Choice { codec, why: Why::Set },
         }
     }
-
-    /// Whether any level's codec is left to the engine.
-    pub fn has_auto(&self) -> bool {
-        [self.set.upper, self.set.middle, self.set.bottommost].contains(&Codec::Auto)
-    }
 }
 
 #[cfg(test)]

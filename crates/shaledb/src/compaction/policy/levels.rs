@@ -19,11 +19,6 @@ use std::sync::Arc;
 /// The last level.
 pub const LAST: usize = LEVELS - 1;
 
-/// The codec for tables of `level` when `base` is the first level below 0 in use.
-pub fn codec(codecs: &LevelCodecs, level: usize, base: usize) -> Choice {
-    codecs.of(level, base)
-}
-
 /// Whether the codec in a block's frame tells that the block is compressed as outputs with
 /// `choice`, written to `output`, are to be: the frame does not tell the level of zlib and zstd.
 /// In the last level the frame is always enough: a block from another level still has sequence
@@ -62,10 +57,10 @@ pub fn may_move(
     (from, to, base): (usize, usize, usize),
     has_debt: bool,
 ) -> bool {
-    let wanted = codec(codecs, to, base).codec;
+    let wanted = codecs.of(to, base).codec;
     let suits = |table: &Arc<TableMeta>| match table.codec {
         Some(codec) => !is_lighter(codec, wanted),
-        None => codec(codecs, from, base).codec == wanted,
+        None => codecs.of(from, base).codec == wanted,
     };
     to < LAST || has_debt || tables.iter().all(suits)
 }

@@ -10,4 +10,4 @@ pub mod chosen;
 pub mod auto;
 pub mod levels;
 
-pub use levels::{LAST, codec, filter_bits, may_move, reuses_blocks, table_bytes, wants_rewrite};
+pub use levels::{LAST, filter_bits, may_move, reuses_blocks, table_bytes, wants_rewrite};

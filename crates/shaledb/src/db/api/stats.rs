@@ -3,7 +3,6 @@
 use super::codec_stats::CodecStats;
 use crate::base::activity::Activity;
 use crate::base::stats::{Counter, Timed, Totals};
-use crate::compaction::policy;
 use crate::compaction::score::Targets;
 use crate::db::core::{Core, TreeCore};
 use crate::table::Blob;
@@ -301,7 +300,7 @@ impl Core {
         let mut arrived = counters.flush_bytes;
         for (level, tables) in shape.levels.iter().enumerate() {
             let done = counters.levels[level];
-            let choice = policy::codec(&settings.codecs, level, targets.base);
+            let choice = settings.codecs.of(level, targets.base);
             if tables.is_empty() && done.jobs == 0 && done.moves == 0 {
                 continue;
             }

@@ -18,13 +18,9 @@ impl TreeCore {
         LevelCodecs { set: self.config.codecs, chosen }
     }
 
-    fn has_auto(&self) -> bool {
-        LevelCodecs::from(self.config.codecs).has_auto()
-    }
-
     /// A probe for the next table of a level, if one is wanted.
     pub fn probe(&self, level: usize) -> Option<Probe> {
-        let wanted = self.has_auto() && self.levels.lock().learned.wants_probe(level);
+        let wanted = self.config.codecs.has_auto() && self.levels.lock().learned.wants_probe(level);
         wanted.then(Probe::default)
     }
 }
@@ -38,7 +34,7 @@ impl Core {
         (meta, reused): (&TableMeta, u64),
         probe: Option<&Probe>,
     ) {
-        if !tree.has_auto() {
+        if !tree.config.codecs.has_auto() {
             return;
         }
         let blocks = probe.and_then(|probe| probe.get());
@@ -78,7 +74,7 @@ impl Core {
         let trees = self.trees.load();
         let mut chosen_for = Vec::new();
         let mut loads = Vec::new();
-        for tree in trees.by_id.values().filter(|tree| tree.has_auto()) {
+        for tree in trees.by_id.values().filter(|tree| tree.config.codecs.has_auto()) {
             loads.push(tree_load(tree, seconds));
             chosen_for.push(tree);
         }

@@ -201,12 +201,8 @@ impl Core {
         merge: &mut PartMerge<'_>,
         flush_cpu: &mut u64,
     ) -> Result<Done> {
-        let clock = &*self.env.clock;
-        let mut rests = Rests::new(clock.now_nanos());
-        loop {
-            if !self.counted(|| merge.step())? {
-                break;
-            }
+        let mut rests = Rests::new(self.env.clock.now_nanos());
+        while self.counted(|| merge.step())? {
             let flushed = self.yield_to_flush();
             if flushed > 0 {
                 *flush_cpu += flushed;

@@ -26,7 +26,7 @@ impl Core {
         let settings = self.pick_settings(tree);
         let shape = tree.state.load().version.shape();
         let base = Targets::of(&shape, &settings).base;
-        let choice = policy::codec(&settings.codecs, level, base);
+        let choice = settings.codecs.of(level, base);
         TableOptions {
             codec: choice.codec,
             why: choice.why,

@@ -72,15 +72,8 @@ impl Sums {
     fn of(totals: &Totals) -> Sums {
         let count = |counter| totals.get(counter) as f64;
         let seconds = |counter| count(counter) / 1e9;
-        let users = [
-            Activity::Write,
-            Activity::Get,
-            Activity::MultiGet,
-            Activity::ScanOpen,
-            Activity::Seek,
-            Activity::ScanStep,
-        ];
-        let users: f64 = users.iter().map(|activity| totals.cpu(*activity).nanos()).sum();
+        let calls = Activity::ALL.into_iter().filter(|activity| activity.is_call());
+        let users: f64 = calls.map(|activity| totals.cpu(activity).nanos()).sum();
         let decompressing = totals.cpu(Activity::ReadDecompress).nanos();
         Sums {
             busy: seconds(Counter::BackgroundNanos),
@@ -108,7 +101,7 @@ impl Sums {
     }
 
     /// What was done in the `seconds` from `before` to now. What cannot be told is as in `last`.
-    fn window(&self, before: &Sums, seconds: f64, last: &Window) -> Window {
+    fn window(&self, before: &Sums, (seconds, at_rest): (f64, bool), last: &Window) -> Window {
         let (write, read) = (self.write.since(&before.write), self.read.since(&before.read));
         let busy = self.busy - before.busy;
         let cpu = self.cpu - before.cpu;
@@ -135,7 +128,7 @@ impl Sums {
             storage_cpu_nanos: storage.1,
             user_read_nanos: user_read.nanos((last.user_read_nanos, 0.0)).0,
             slowed: (self.slowed - before.slowed) / seconds,
-            at_rest: false,
+            at_rest,
         }
     }
 }
@@ -200,7 +193,7 @@ impl CodecPrice {
         let sums = Sums::of(&totals());
         let start = Window { cores, threads, dilation: 1.0, ..Window::default() };
         let last = seen.window.unwrap_or(start);
-        let new = Window { at_rest, ..sums.window(&seen.sums, seconds, &last) };
+        let new = sums.window(&seen.sums, (seconds, at_rest), &last);
         let share = seconds / (seconds + SECONDS);
         let window = if seen.window.is_some() { blend(&last, &new, share) } else { new };
         let price = price(&window, &seen.price);
