@@ -17,7 +17,7 @@ use shaledb::fs::mem::{MemClock, MemFs};
 use shaledb::fs::{Env, Fs};
 use shaledb::table::compress::{Compressor, Dictionary, decompress_with};
 use shaledb::table::format::open_dictionary_frame;
-use shaledb::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter, Why};
+use shaledb::table::{Table, TableDictionary, TableEnv, TableMeta, TableOptions, TableWriter, Why};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -54,6 +54,7 @@ fn make(rows: &[Row], codec: Codec, dictionary: bool, block_bytes: usize) -> Mad
     let (fs, path) = (MemFs::new(), Path::new("/1.table"));
     let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
     let shared = TableEnv::new(env, 64 << 20, Arc::new(Recorder::new()));
+    let dictionary = if dictionary { TableDictionary::OfTable } else { TableDictionary::None };
     let options =
         TableOptions { codec, why: Why::Set, dictionary, block_bytes, filter_bits: 10, tree: 1 };
     let mut writer = TableWriter::new(fs.create(path).expect("no faults"), 1, options);

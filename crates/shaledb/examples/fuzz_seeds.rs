@@ -13,7 +13,7 @@ use shaledb::fs::mem::{MemClock, MemFs};
 use shaledb::fs::{Env, Fs};
 use shaledb::table::compress::{Compressor, Dictionary};
 use shaledb::table::format::decode_frame;
-use shaledb::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter, Why};
+use shaledb::table::{Table, TableDictionary, TableEnv, TableMeta, TableOptions, TableWriter, Why};
 use shaledb::version::{Edit, LogStart, Manifest, TreeEdit};
 use shaledb::wal::LogWriter;
 use shaledb::wal::payload::{begin, put_decision, put_nothing, put_op, put_prepare};
@@ -100,7 +100,7 @@ fn tables() -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
             let options = TableOptions {
                 codec,
                 why: Why::Set,
-                dictionary: false,
+                dictionary: TableDictionary::None,
                 block_bytes: 300,
                 filter_bits: 10,
                 tree: 1,

@@ -27,7 +27,7 @@ use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::table::format::{FileKind, file_name};
 use crate::table::meta::{FileId, TableMeta};
-use crate::table::{BulkScan, Probe, RawBlock, Table, TableOptions, TableWriter};
+use crate::table::{BulkScan, Probe, RawBlock, Table, TableDictionary, TableOptions, TableWriter};
 use crate::version::TreeId;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,8 +56,8 @@ pub struct Context<'a> {
     pub codecs: &'a LevelCodecs,
     /// Where blocks of the first output are left before they are compressed, if anyone wants them.
     pub probe: Option<&'a Probe>,
-    /// Whether outputs have a compression dictionary where that pays.
-    pub dictionary: bool,
+    /// The compression dictionary of outputs.
+    pub dictionary: &'a TableDictionary,
     /// The size of output blocks before compression.
     pub block_bytes: usize,
     /// Where table files are made.
@@ -355,7 +355,7 @@ impl Outputs<'_> {
         let options = TableOptions {
             codec: self.context.plan.choice.codec,
             why: self.context.plan.choice.why,
-            dictionary: self.context.dictionary,
+            dictionary: self.context.dictionary.clone(),
             block_bytes: self.context.block_bytes,
             filter_bits: self.context.plan.filter_bits,
             tree: self.context.tree,

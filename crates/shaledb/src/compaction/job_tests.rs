@@ -47,7 +47,7 @@ struct World {
     env: Env,
     shared: Arc<TableEnv>,
     next: AtomicU64,
-    dictionary: bool,
+    dictionary: TableDictionary,
     block_bytes: usize,
     filter_bits: u8,
 }
@@ -58,7 +58,7 @@ impl World {
         fs.create_dir_all(Path::new("/t")).unwrap();
         let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
         let shared = TableEnv::new(env.clone(), 8 << 20, Arc::new(Recorder::new()));
-        let (dictionary, block_bytes, filter_bits) = (false, 512, 10);
+        let (dictionary, block_bytes, filter_bits) = (TableDictionary::None, 512, 10);
         World { fs, env, shared, next: AtomicU64::new(1), dictionary, block_bytes, filter_bits }
     }
 
@@ -68,7 +68,8 @@ impl World {
     }
 
     fn write(&self, codec: Codec, entries: &[Entry], deletes: &RangeDeletes) -> TableMeta {
-        let World { dictionary, block_bytes, filter_bits, .. } = *self;
+        let World { block_bytes, filter_bits, .. } = *self;
+        let dictionary = self.dictionary.clone();
         let (id, path) = self.new_file();
         let why = Why::Set;
         let options = TableOptions { codec, why, dictionary, block_bytes, filter_bits, tree: 1 };
@@ -118,7 +119,7 @@ impl Job<'_> {
             output_level_bytes: 0,
             grandparents: Vec::new(),
             below: Vec::new(),
-            choice: Choice { codec, why: Why::Set },
+            choice: Choice { codec, dictionary: true, why: Why::Set },
             filter_bits: world.filter_bits,
             building: false,
             table_bytes: 1 << 20,
@@ -140,7 +141,7 @@ impl Job<'_> {
             tree: 1,
             codecs: &self.codecs,
             probe: None,
-            dictionary: self.world.dictionary,
+            dictionary: &self.world.dictionary,
             block_bytes: self.world.block_bytes,
             dir: Path::new("/t"),
             next_file: &self.world.next,
@@ -472,7 +473,7 @@ fn blocks_stay_half_full_however_often_they_are_merged() {
 
 #[test]
 fn blocks_with_a_dictionary_are_reused() {
-    let with = World { dictionary: true, ..World::new() };
+    let with = World { dictionary: TableDictionary::OfTable, ..World::new() };
     let (fs, env, shared) = (with.fs.clone(), with.env.clone(), Arc::clone(&with.shared));
     let without = World { fs, env, shared, next: AtomicU64::new(100), ..World::new() };
     let row = |number: u32| {

@@ -9,6 +9,8 @@ use crate::table::meta::Why;
 pub struct Choice {
     /// Never [`Codec::Auto`].
     pub codec: Codec,
+    /// Whether it uses the tree's dictionary, if it is zstd and there is one.
+    pub dictionary: bool,
     /// Why.
     pub why: Why,
 }
@@ -22,7 +24,8 @@ impl Chosen {
     /// number, from 1 on, and that of the reason.
     pub fn pack(&self) -> u64 {
         let byte = |choice: &Choice| {
-            let candidate = index_of(choice.codec).map_or(0, |index| index as u64 + 1);
+            let index = index_of(choice.codec, choice.dictionary);
+            let candidate = index.map_or(0, |index| index as u64 + 1);
             candidate | u64::from(choice.why.number()) << 4
         };
         let bytes = self.0.iter().enumerate();
@@ -33,8 +36,9 @@ impl Chosen {
     pub fn unpack(word: u64) -> Chosen {
         Chosen(std::array::from_fn(|level| {
             let byte = word >> (8 * level) & 0xff;
-            let codec = *ALL.get((byte as usize & 15).checked_sub(1)?)?;
-            Some(Choice { codec, why: Why::of_number(byte >> 4) })
+            let way = *ALL.get((byte as usize & 15).checked_sub(1)?)?;
+            let why = Why::of_number(byte >> 4);
+            Some(Choice { codec: way.codec, dictionary: way.dictionary, why })
         }))
     }
 }
@@ -70,15 +74,19 @@ impl LevelCodecs {
             (self.set.middle, USUAL[1])
         };
         match set {
-            Codec::Auto => self.chosen.0[level.min(LEVELS - 1)]
-                .unwrap_or(Choice { codec: usual, why: Why::Unmeasured }),
-            codec => Choice { codec, why: Why::Set },
+            Codec::Auto => self.chosen.0[level.min(LEVELS - 1)].unwrap_or(Choice {
+                codec: usual,
+                dictionary: true,
+                why: Why::Unmeasured,
+            }),
+            codec => Choice { codec, dictionary: true, why: Why::Set },
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::candidates::Way;
     use super::*;
 
     #[test]
@@ -87,7 +95,8 @@ mod tests {
         assert_eq!(Chosen::unpack(chosen.pack()), chosen);
         for (level, choice) in chosen.0.iter_mut().enumerate() {
             let why = Why::ALL[level % Why::ALL.len()];
-            *choice = (level != 2).then_some(Choice { codec: ALL[level % ALL.len()], why });
+            let Way { codec, dictionary } = ALL[(level + 3) % ALL.len()];
+            *choice = (level != 2).then_some(Choice { codec, dictionary, why });
         }
         assert_eq!(Chosen::unpack(chosen.pack()), chosen);
     }
@@ -95,9 +104,11 @@ mod tests {
     #[test]
     fn what_is_set_is_not_chosen() {
         let mut codecs = LevelCodecs::from(Codecs { middle: Codec::Lz4, ..Codecs::default() });
-        codecs.chosen.0 = [Some(Choice { codec: Codec::Zstd(9), why: Why::CpuFree }); LEVELS];
+        let choice = Choice { codec: Codec::Zstd(9), dictionary: false, why: Why::CpuFree };
+        codecs.chosen.0 = [Some(choice); LEVELS];
         assert_eq!(codecs.of(0, 1).codec, Codec::Zstd(9));
-        assert_eq!(codecs.of(4, 1), Choice { codec: Codec::Lz4, why: Why::Set });
+        let set = Choice { codec: Codec::Lz4, dictionary: true, why: Why::Set };
+        assert_eq!(codecs.of(4, 1), set);
         codecs.chosen = Chosen::default();
         let usual = [0, 4, 6].map(|level| codecs.of(level, 1).codec.to_string());
         assert_eq!(usual, ["none", "lz4", "zstd:3"]);

@@ -1,7 +1,8 @@
 //! What a database has done and what it looks like: as values, as text tables, as JSON (by serde).
 
-use super::codec_stats::CodecStats;
+use super::codec_stats::{CodecStats, DictionaryStats};
 use crate::base::activity::Activity;
+use crate::base::config::Codec;
 use crate::base::stats::{Counter, Timed, Totals};
 use crate::compaction::score::Targets;
 use crate::db::core::{Core, TreeCore};
@@ -45,6 +46,8 @@ pub struct LevelStats {
     pub codec: String,
     /// Why it is this one, in words.
     pub codec_why: &'static str,
+    /// Whether it uses the tree's dictionary.
+    pub dictionary: bool,
     /// Flushes (level 0) or compactions into this level.
     pub jobs: u64,
     /// Compactions that moved tables here, or dropped them, without reading.
@@ -107,6 +110,8 @@ pub struct TreeStats {
     pub blob_files: u64,
     /// Table bytes divided by the bytes of the last level: about how much space is not final.
     pub space_amp: f64,
+    /// The compression dictionary of its tables to come, if they are to have one.
+    pub dictionary: Option<DictionaryStats>,
 }
 
 /// Latencies of one operation in microseconds, since the database was opened: of one call in 64
@@ -296,6 +301,7 @@ impl Core {
         let settings = self.pick_settings(tree);
         let targets = Targets::of(&shape, &settings);
         let counters = tree.levels.lock().clone();
+        let dictionary = DictionaryStats::of(&counters.learned);
         let mut levels = Vec::new();
         let mut arrived = counters.flush_bytes;
         for (level, tables) in shape.levels.iter().enumerate() {
@@ -317,6 +323,9 @@ impl Core {
                 ratio: ratio(sum(|meta| meta.raw_bytes), sum(|meta| meta.data_bytes)),
                 codec: choice.codec.to_string(),
                 codec_why: choice.why.words(),
+                dictionary: dictionary.is_some()
+                    && choice.dictionary
+                    && matches!(choice.codec, Codec::Zstd(_)),
                 jobs: done.jobs,
                 moves: done.moves,
                 read_bytes: done.read_bytes,
@@ -355,6 +364,7 @@ impl Core {
             memtable_entries,
             blob_files: blobs.len() as u64,
             space_amp: ratio(bytes, last),
+            dictionary,
             levels,
         }
     }
@@ -456,7 +466,11 @@ impl fmt::Display for TreeStats {
             )?;
         }
         for l in self.levels.iter().filter(|l| l.codec_why != Why::Set.words()) {
-            writeln!(f, "level {}: {}, since {}", l.level, l.codec, l.codec_why)?;
+            let with = if l.dictionary { " with the tree's dictionary" } else { "" };
+            writeln!(f, "level {}: {}{with}, since {}", l.level, l.codec, l.codec_why)?;
+        }
+        if let Some(dictionary) = &self.dictionary {
+            writeln!(f, "dictionary: {dictionary}")?;
         }
         Ok(())
     }

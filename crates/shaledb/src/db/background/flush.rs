@@ -4,6 +4,7 @@
 //! A flush of many trees syncs each table, but the directory and the manifest once for all of them:
 //! trees with a little each would else cost three syncs apiece.
 
+use super::codecs::WrittenTable;
 use super::install::Change;
 use super::outcome::Work;
 use crate::base::activity::Activity;
@@ -127,7 +128,9 @@ impl Core {
         let snapshots = self.reader_seqs_to_keep();
         let path = self.path(FileKind::Table, part.id);
         let file = self.env.fs.create(&path)?;
-        let mut writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
+        let options = self.table_options(part.tree, 0);
+        let (codec, dictionary) = (options.codec, options.dictionary.clone());
+        let mut writer = TableWriter::new(file, part.id, options)
             .counted_as(Activity::FlushCompress, &self.tables.meter);
         let probe = part.tree.probe(0);
         if let Some(probe) = &probe {
@@ -135,7 +138,8 @@ impl Core {
         }
         let table = flush::flush(&part.memtables, &snapshots, writer)?;
         if let Some((meta, _)) = &table {
-            self.learn(part.tree, 0, (meta, 0), probe.as_ref());
+            let written = WrittenTable { meta, codec, reused: 0, dictionary: &dictionary };
+            self.learn(part.tree, 0, &written, probe.as_ref());
         }
         match &table {
             Some((meta, _)) => {

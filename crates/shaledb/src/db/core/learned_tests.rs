@@ -11,23 +11,33 @@ fn table(codec: Codec, ratio: f64) -> TableMeta {
 fn data_that_changes_is_probed_anew() {
     let mut learned = Learned::default();
     assert!(learned.wants_probe(3));
-    learned.wrote(3, &table(Codec::None, 1.0), 0, Some(USUAL));
+    learned.wrote(3, (&table(Codec::None, 1.0), Codec::None, Some(false)), 0, Some(USUAL));
     assert!(!learned.wants_probe(3) && learned.wants_probe(2));
-    learned.wrote(3, &table(Codec::Zstd(3), USUAL.0[4].ratio * 1.1), 0, None);
+    learned.wrote(
+        3,
+        (&table(Codec::Zstd(3), USUAL.0[4].ratio * 1.1), Codec::Zstd(3), Some(false)),
+        0,
+        None,
+    );
     assert!(!learned.wants_probe(3));
     let lz4 = learned.costs()[3].unwrap().0[1].ratio;
     assert!((lz4 / USUAL.0[1].ratio - 1.1).abs() < 0.01, "what others would do changes as much");
-    learned.wrote(3, &table(Codec::Zstd(3), USUAL.0[4].ratio * 2.0), 0, None);
+    learned.wrote(
+        3,
+        (&table(Codec::Zstd(3), USUAL.0[4].ratio * 2.0), Codec::Zstd(3), Some(false)),
+        0,
+        None,
+    );
     assert!(learned.wants_probe(3));
 }
 
 #[test]
 fn plain_tables_are_probed_more_often() {
     let mut learned = Learned::default();
-    learned.wrote(0, &table(Codec::None, 1.0), 0, Some(USUAL));
+    learned.wrote(0, (&table(Codec::None, 1.0), Codec::None, Some(false)), 0, Some(USUAL));
     for _ in 1..PLAIN_TABLES_PER_PROBE {
         assert!(!learned.wants_probe(0));
-        learned.wrote(0, &table(Codec::None, 1.0), 0, None);
+        learned.wrote(0, (&table(Codec::None, 1.0), Codec::None, Some(false)), 0, None);
     }
     assert!(learned.wants_probe(0));
 }
@@ -41,7 +51,7 @@ fn load_is_an_average_and_ends() {
     for _ in 0..40 {
         // Half of the blocks were reused.
         let meta = table(Codec::Lz4, 0.5);
-        learned.wrote(1, &meta, meta.data_bytes / 2, None);
+        learned.wrote(1, (&meta, Codec::Lz4, Some(false)), meta.data_bytes / 2, None);
         load = learned.look(&read, 1.0);
     }
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
@@ -56,15 +66,15 @@ fn load_is_an_average_and_ends() {
 fn a_small_table_decides_nothing() {
     let mut learned = Learned::default();
     let small = TableMeta { raw_bytes: 20, data_bytes: 29, ..table(Codec::None, 1.0) };
-    learned.wrote(0, &small, 0, Some(USUAL));
+    learned.wrote(0, (&small, Codec::None, Some(false)), 0, Some(USUAL));
     assert!(learned.wants_probe(0) && learned.costs()[0].is_none());
 }
 
 #[test]
 fn a_table_that_differs_from_its_own_probe_is_not_probed_again() {
     let mut learned = Learned::default();
-    learned.wrote(6, &table(Codec::Zstd(3), 0.1), 0, Some(USUAL));
+    learned.wrote(6, (&table(Codec::Zstd(3), 0.1), Codec::Zstd(3), Some(false)), 0, Some(USUAL));
     assert!(!learned.wants_probe(6), "a dictionary may make it much smaller than its probe");
-    learned.wrote(6, &table(Codec::Zstd(3), 0.1), 0, None);
+    learned.wrote(6, (&table(Codec::Zstd(3), 0.1), Codec::Zstd(3), Some(false)), 0, None);
     assert!(!learned.wants_probe(6));
 }

@@ -68,7 +68,7 @@ impl RunWriter {
         let id = core.new_file();
         let file = core.env.fs.create(&core.path(FileKind::Run, id))?;
         self.files.push(id);
-        Ok(self.writer.insert(TableWriter::new(file, id, self.options)))
+        Ok(self.writer.insert(TableWriter::new(file, id, self.options.clone())))
     }
 
     /// Ends the present table, if there is one; the next begins with the key `next`.

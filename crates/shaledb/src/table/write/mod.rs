@@ -1,8 +1,11 @@
 //! Writing a table.
 
+mod options;
 mod dictionary;
 mod probe;
 mod writer;
 
-pub use probe::Probe;
-pub use writer::{TableOptions, TableWriter};
+pub use dictionary::{Verdict, decide, is_measured};
+pub use options::{TableDictionary, TableOptions};
+pub use probe::{Probe, Probed};
+pub use writer::TableWriter;

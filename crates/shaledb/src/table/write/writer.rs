@@ -2,10 +2,11 @@
 //!
 //! Invariant: entries strictly ascend in entry order. A block ends before the entry that would make
 //! it larger than `block_bytes`, so a large value has a block of its own. Memory is bounded by one
-//! block, the output buffer, the index, eight bytes per key for the filter and, for a table that
-//! may have a dictionary, the 256 KiB of blocks that wait until that is decided.
+//! block, the output buffer, the index, eight bytes per key for the filter and, while it is open
+//! whether the table has a dictionary, the 256 KiB of blocks that wait for that.
 
 use super::dictionary::Samples;
+use super::options::{TableDictionary, TableOptions};
 use super::probe::{Probe, Prober};
 use crate::base::activity::Activity;
 use crate::base::coding::hash;
@@ -37,25 +38,6 @@ const VALUE_BYTES_MAX: usize = 1 << 30;
 /// After a block that did not shrink: how many plain ones are believed to shrink no more.
 const PLAIN_BELIEVED: u32 = 16;
 
-/// How a table is to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct TableOptions {
-    /// The codec of data blocks; not [`Codec::Auto`].
-    pub codec: Codec,
-    /// Why it is this one. Where the engine has chosen it, a block that was compressed better may
-    /// be reused.
-    pub why: Why,
-    /// Whether the table has a compression dictionary if that pays and the codec is zstd.
-    pub dictionary: bool,
-    /// The size of a block before compression.
-    pub block_bytes: usize,
-    /// Filter bits per key; 0 for no filter.
-    pub filter_bits: u8,
-    /// The number of the tree that the table is written for; 0 for none. Kept in the file, for a
-    /// repair of a database whose manifest is lost.
-    pub tree: u32,
-}
-
 /// Writes a table. To abandon one, drop the writer and remove the file.
 pub struct TableWriter {
     file: Box<dyn WriteFile>,
@@ -68,6 +50,7 @@ pub struct TableWriter {
     dictionary: Option<Arc<Dictionary>>,
     /// The length of the dictionary's frame, which begins the file.
     dictionary_bytes: u32,
+    dictionary_is_packed: bool,
     index: IndexBuilder,
     /// The block whose separator waits for the first key of the next one.
     pending: Option<BlockInfo>,
@@ -95,9 +78,10 @@ impl std::fmt::Debug for TableWriter {
 impl TableWriter {
     /// Begins a table in `file`, which must be empty.
     pub fn new(file: Box<dyn WriteFile>, id: FileId, options: TableOptions) -> TableWriter {
+        let is_zstd = matches!(options.codec, Codec::Zstd(_));
+        let waits = is_zstd && !matches!(options.dictionary, TableDictionary::None);
         TableWriter {
             file,
-            options,
             meta: TableMeta {
                 id,
                 min_seq: SeqNo::MAX,
@@ -107,10 +91,11 @@ impl TableWriter {
             },
             builder: BlockBuilder::new(),
             compressor: Compressor::new(options.codec),
-            samples: (options.dictionary && matches!(options.codec, Codec::Zstd(_)))
-                .then(Samples::default),
+            options,
+            samples: waits.then(Samples::default),
             dictionary: None,
             dictionary_bytes: 0,
+            dictionary_is_packed: false,
             index: IndexBuilder::default(),
             pending: None,
             separator: Vec::new(),
@@ -125,6 +110,15 @@ impl TableWriter {
             prober: None,
             meter: None,
         }
+    }
+
+    /// Puts the dictionary where the file begins.
+    fn put_dictionary(&mut self, dictionary: Arc<Dictionary>) {
+        assert!(self.written == 0 && self.output.is_empty(), "it is what the file begins with");
+        self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
+        let codec = frame_codec(&self.output);
+        self.dictionary_is_packed = codec == Some(compress::id::DICTIONARY_PACKED);
+        self.dictionary = Some(dictionary);
     }
 
     /// The same, with some of its blocks left in `probe` before they are compressed.
@@ -196,8 +190,9 @@ impl TableWriter {
     /// Whether the block is as this table would write it, so that it may be added as it is.
     ///
     /// - It was made by this table's codec, whatever the level, and with this table's dictionary,
-    ///   which, while that is open, may become that of the block. A plain block is taken if
-    ///   blocks that were tried lately did not shrink, as it may come from a level without
+    ///   which, while that is open, may become that of the block. Where the engine has chosen a
+    ///   cheaper codec, a first block may bring its dictionary for those like it. A plain block is
+    ///   taken if blocks that were tried lately did not shrink, as it may come from a level without
     ///   compression.
     /// - Its size is that of a block here, and blocks stay on average at least half full: the one
     ///   that is open ends early for this one.
@@ -207,13 +202,16 @@ impl TableWriter {
             Some(compress::id::NONE) => {
                 wanted == compress::id::NONE || self.plain_believed > 0 && !raw.untried
             }
-            Some(compress::id::ZSTD_DICTIONARY) => self.samples.is_some() || self.shares(raw),
+            Some(compress::id::ZSTD_DICTIONARY) => {
+                self.can_become(raw) || self.shares(raw) || self.can_adopt()
+            }
             codec => {
                 // The engine's choice may be a cheaper one, but this one has been paid for.
                 let is_smaller = self.options.why != Why::Set && codec == Some(compress::id::ZSTD);
+                let is_adopted = matches!(self.options.dictionary, TableDictionary::None);
                 (codec == Some(wanted) || is_smaller)
                     && self.samples.is_none()
-                    && self.dictionary.is_none()
+                    && (self.dictionary.is_none() || is_adopted)
             }
         };
         let (image, open) = (raw.block.image().len(), u64::from(!self.builder.is_empty()));
@@ -225,10 +223,29 @@ impl TableWriter {
             && bytes >= blocks * block_bytes as u64 / 2
     }
 
+    /// Whether the dictionary of a block can still become this table's.
+    fn can_become(&self, raw: &RawBlock<'_>) -> bool {
+        self.samples.is_some()
+            && match &self.options.dictionary {
+                TableDictionary::None => false,
+                TableDictionary::OfTable => true,
+                TableDictionary::Given(own) => raw.dictionary.is_some_and(|other| own.is(other)),
+            }
+    }
+
+    /// Whether a block's dictionary can become this table's for the sake of reused blocks alone.
+    fn can_adopt(&self) -> bool {
+        self.options.why != Why::Set
+            && matches!(self.options.dictionary, TableDictionary::None)
+            && self.dictionary.is_none()
+            && self.meta.blocks == 0
+            && self.builder.is_empty()
+    }
+
     /// Whether the block was made with this table's dictionary.
     fn shares(&self, raw: &RawBlock<'_>) -> bool {
         match (&self.dictionary, raw.dictionary) {
-            (Some(own), Some(other)) => Arc::ptr_eq(own, other) || own.bytes() == other.bytes(),
+            (Some(own), Some(other)) => own.is(other),
             _ => false,
         }
     }
@@ -244,7 +261,14 @@ impl TableWriter {
         let has_dictionary = frame_codec(raw.bytes) == Some(compress::id::ZSTD_DICTIONARY);
         if self.samples.is_some() {
             // Blocks made with what was learnt from these rows before need not be made anew.
-            self.decide(raw.dictionary.filter(|_| has_dictionary).cloned())?;
+            let dictionary = match &self.options.dictionary {
+                TableDictionary::Given(own) => Some(own),
+                _ => raw.dictionary.filter(|_| has_dictionary),
+            };
+            self.decide(dictionary.cloned())?;
+        }
+        if let Some(dictionary) = raw.dictionary.filter(|_| has_dictionary && self.can_adopt()) {
+            self.put_dictionary(Arc::clone(dictionary));
         }
         let first = block.key(0);
         let mut new_key = true;
@@ -371,7 +395,7 @@ impl TableWriter {
         self.end_block(info, (key_bytes, value_bytes), raw_bytes)?;
         match &self.samples {
             Some(samples) if samples.are_enough() => {
-                self.decide(samples.dictionary(self.options.codec, false))
+                self.decide(samples.dictionary(&self.options, false))
             }
             _ => Ok(()),
         }
@@ -388,8 +412,7 @@ impl TableWriter {
         let Some(samples) = self.samples.take() else { return Ok(()) };
         assert!(self.written == 0 && self.output.is_empty(), "all blocks wait until now");
         if let Some(dictionary) = dictionary.filter(|own| self.compressor.use_dictionary(own)) {
-            self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
-            self.dictionary = Some(dictionary);
+            self.put_dictionary(dictionary);
         }
         let count = samples.blocks.len();
         for (at, waiting) in samples.blocks.into_iter().enumerate() {
@@ -501,7 +524,7 @@ impl TableWriter {
             self.cut_block()?;
         }
         if let Some(samples) = &self.samples {
-            self.decide(samples.dictionary(self.options.codec, true))?;
+            self.decide(samples.dictionary(&self.options, true))?;
         }
         if let Some(info) = self.pending.take() {
             // No key follows, so the separator is the last key: scans know where the data ends.
@@ -522,7 +545,7 @@ impl TableWriter {
         self.output.extend_from_slice(&footer.encode());
         self.flush_output()?;
         if let Some(prober) = self.prober.take() {
-            prober.end();
+            prober.end(self.meta.raw_bytes);
         }
         assert!(self.output.is_empty() && self.written > footer.properties.end());
         assert!(self.meta.min_seq <= self.meta.max_seq);
@@ -534,7 +557,9 @@ impl TableWriter {
     fn put_sections(&mut self, ranges: &RangeDeletes) -> Footer {
         let filter = filter::build(&self.hashes, self.options.filter_bits);
         let dictionary = Handle { offset: 0, bytes: self.dictionary_bytes };
-        let mut footer = Footer { dictionary, filter: self.next_handle(0), ..Footer::default() };
+        let packed = self.dictionary_is_packed;
+        let filter_at = self.next_handle(0);
+        let mut footer = Footer { dictionary, packed, filter: filter_at, ..Footer::default() };
         if !self.hashes.is_empty() && !filter.is_empty() {
             footer.filter.bytes = put_plain_frame(&filter, &mut self.output) as u32;
         }
