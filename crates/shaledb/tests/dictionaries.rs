@@ -2,13 +2,18 @@
 //! data changes, left out when it no longer pays, and known after an open.
 
 use shaledb::inspect::{Inspection, open_in};
-use shaledb::{Codec, Codecs, Config, Db, Env, OpenOptions, Result, Tree, TreeConfig, TreeStats};
+use shaledb::repair::{RepairOptions, repair};
+use shaledb::{
+    Background, Codec, Codecs, Config, Db, Env, OpenOptions, Result, Tree, TreeConfig, TreeStats,
+};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 fn open(env: &Env, tree: TreeConfig) -> Result<Db> {
     let config = Config { memtable_bytes: 256 << 10, tree, ..Config::default() };
-    Db::open_in("/db", config, OpenOptions { env: env.clone(), ..OpenOptions::default() })
+    // The order of jobs is the same each time.
+    let background = Background::Stepped;
+    Db::open_in("/db", config, OpenOptions { env: env.clone(), background, read_only: false })
 }
 
 fn zstd(block_bytes: u32) -> TreeConfig {
@@ -32,6 +37,21 @@ fn document(kind: &str, number: u64) -> Vec<u8> {
     .into_bytes()
 }
 
+/// Text of another kind.
+fn letter(number: u64) -> Vec<u8> {
+    let noise = mixed(number);
+    format!(
+        "Dear Sir or Madam, I write to you for the {}th time, as my parcel has still not come. It \
+         was sent from {} on the {}th of this month. I remain yours faithfully, reader {noise:x}{:x}{:x}",
+        noise % 89,
+        ["Leeds", "Hull", "York"][(noise % 3) as usize],
+        noise % 28,
+        mixed(noise),
+        mixed(noise + 1)
+    )
+    .into_bytes()
+}
+
 fn noise(number: u64) -> Vec<u8> {
     (0..12).flat_map(|at| mixed(number * 12 + at).to_le_bytes()).collect()
 }
@@ -47,8 +67,8 @@ fn stats(db: &Db) -> TreeStats {
 /// The dictionaries in tables, with how many tables have each.
 fn in_tables(env: &Env) -> BTreeMap<Vec<u8>, u64> {
     let mut found = BTreeMap::new();
-    for entry in env.fs.list(&PathBuf::from("/db")).unwrap() {
-        let path = PathBuf::from("/db").join(&entry.name);
+    for entry in env.fs.list(Path::new("/db")).unwrap() {
+        let path = Path::new("/db").join(&entry.name);
         if let Ok(Inspection::Table(table)) = open_in(env, &path)
             && table.dictionary_bytes > 0
         {
@@ -74,7 +94,6 @@ fn one_dictionary_serves_all_tables_and_is_known_after_an_open() -> Result<()> {
     let tree = db.tree_or_create("t")?;
     fill(&tree, 20_000, |n| document("order", n))?;
     db.wait_idle()?;
-    println!("{}", stats(&db));
     let before = stats(&db).dictionary.expect("documents have much in common");
     assert!(before.saves_percent.unwrap() > 5.0 && before.bytes > 1000, "{before}");
     assert!(db.verify(&mut |_| ())?.damage.is_empty());
@@ -104,12 +123,12 @@ fn data_that_changes_gets_another_one_and_noise_gets_none() -> Result<()> {
     let first = stats(&db).dictionary.unwrap();
     // The same keys: nothing is left of the old data.
     for _ in 0..2 {
-        fill(&tree, 20_000, |n| document("a letter of complaint", n))?;
+        fill(&tree, 20_000, letter)?;
         db.wait_idle()?;
     }
     let second = stats(&db).dictionary.unwrap();
     assert!(second.changes > first.changes && second.saves_percent.unwrap() > 5.0, "{second}");
-    check(&tree, 20_000, |n| document("a letter of complaint", n))?;
+    check(&tree, 20_000, letter)?;
     for _ in 0..3 {
         fill(&tree, 20_000, noise)?;
         db.wait_idle()?;
@@ -147,11 +166,52 @@ fn where_the_engine_chooses_the_codec_it_chooses_the_dictionary() -> Result<()> 
     fill(&tree, 40_000, |n| document("order", n))?;
     db.wait_idle()?;
     let stats = stats(&db);
-    println!("{}", db.stats().codecs);
     let last = stats.levels.last().unwrap();
     assert!(last.dictionary && last.codec.starts_with("zstd"), "{stats}");
     assert!(stats.to_string().contains("with the tree's dictionary, since "), "{stats}");
     assert!(!in_tables(&env).is_empty());
     assert!(db.verify(&mut |_| ())?.damage.is_empty());
     check(&tree, 40_000, |n| document("order", n))
+}
+
+#[test]
+fn a_copy_that_is_damaged_is_repaired_by_that_of_another_table() -> Result<()> {
+    let env = Env::memory();
+    let db = open(&env, zstd(4096))?;
+    let tree = db.tree_or_create("t")?;
+    fill(&tree, 20_000, |n| document("order", n))?;
+    db.compact()?;
+    // A second table, with the same dictionary.
+    (0..2000).try_for_each(|n: u64| {
+        tree.put(format!("later/{n:06}").as_bytes(), &document("order", n))
+    })?;
+    db.flush()?;
+    db.close()?;
+    let mut with_one = Vec::new();
+    for entry in env.fs.list(Path::new("/db"))? {
+        let path = Path::new("/db").join(&entry.name);
+        if let Ok(Inspection::Table(table)) = open_in(&env, &path)
+            && table.dictionary_bytes > 0
+        {
+            with_one.push((entry.bytes, path));
+        }
+    }
+    with_one.sort();
+    assert!(with_one.len() >= 2 && in_tables(&env).len() == 1, "{with_one:?}");
+    let (bytes, path) = with_one.pop().unwrap();
+    let mut content = vec![0; bytes as usize];
+    env.fs.open(&path)?.read_at(0, &mut content)?;
+    content[100] ^= 1;
+    env.fs.remove(&path)?;
+    env.fs.create(&path)?.append(&content)?;
+    let (from, to) = (Path::new("/db"), Path::new("/repaired"));
+    let options = RepairOptions { env: env.clone(), ..RepairOptions::default() };
+    let report = repair(from, to, &options, &mut |_| ())?;
+    assert!(report.to_string().contains("the dictionary"), "{report}");
+    let options = OpenOptions { env, ..OpenOptions::default() };
+    let db = Db::open_in(to, Config::default(), options)?;
+    let tree = db.tree("t")?;
+    check(&tree, 20_000, |n| document("order", n))?;
+    assert_eq!(tree.scan::<&[u8]>(..)?.count(), 22_000);
+    Ok(())
 }

@@ -89,7 +89,8 @@ impl fmt::Display for CodecStats {
 /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
 /// let tree = db.tree_or_create("t")?;
 /// for n in 0..20_000u32 {
-///     let value = format!(r#"{{"id":{n},"hash":{},"state":"shipped"}}"#, n.wrapping_mul(0x9e3779b9));
+///     let hash = n.wrapping_mul(0x9e3779b9);
+///     let value = format!(r#"{{"id":{n},"hash":{hash},"state":"shipped"}}"#);
 ///     tree.put(format!("order/{n:08}").as_bytes(), value.as_bytes())?;
 /// }
 /// db.compact()?;

@@ -6,7 +6,7 @@ use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::policy::auto::{self, TreeLoad};
 use crate::compaction::policy::chosen::{Chosen, LevelCodecs};
-use crate::db::core::{Core, TreeCore};
+use crate::db::core::{Core, Seen, TreeCore};
 use crate::table::meta::TableMeta;
 use crate::table::{Probe, TableDictionary};
 
@@ -28,9 +28,9 @@ impl TreeCore {
         LevelCodecs { set: self.config.codecs, chosen }
     }
 
-    /// A probe for the next table of a level, if one is wanted.
-    pub fn probe(&self, level: usize) -> Option<Probe> {
-        (self.learns() && self.levels.lock().learned.wants_probe(level)).then(Probe::default)
+    /// A probe for the next table, if anything is to be learnt of it.
+    pub fn probe(&self) -> Option<Probe> {
+        self.learns().then(Probe::default)
     }
 
     /// Whether anything is chosen by what its tables are like.
@@ -48,16 +48,24 @@ impl Core {
         written: &WrittenTable<'_>,
         probe: Option<&Probe>,
     ) {
-        let probed = probe.and_then(|probe| probe.get());
-        let costs = probed.and_then(|probed| self.study(tree, level, probed));
-        if tree.learns() {
-            let dictionary = match written.dictionary {
+        if !tree.learns() {
+            return;
+        }
+        let table = Seen {
+            raw_bytes: written.meta.raw_bytes,
+            data_bytes: written.meta.data_bytes,
+            reused_bytes: written.reused,
+            codec: written.codec,
+            dictionary: match written.dictionary {
                 TableDictionary::None => Some(false),
                 TableDictionary::OfTable => None,
                 TableDictionary::Given(_) => Some(true),
-            };
-            let table = (written.meta, written.codec, dictionary);
-            tree.levels.lock().learned.wrote(level, table, written.reused, costs);
+            },
+        };
+        let wanted = tree.levels.lock().learned.wrote(level, &table);
+        let probed = probe.and_then(|probe| probe.get()).filter(|_| wanted);
+        if let Some(costs) = probed.and_then(|probed| self.study(tree, level, probed)) {
+            tree.levels.lock().learned.studied(level, &table, costs);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::compaction::policy::candidates::Costs;
 use crate::compaction::policy::chosen::Choice;
 use crate::db::core::{Core, TreeCore, TreeDictionary};
 use crate::table::compress::Dictionary;
-use crate::table::write::{self, Verdict};
+use crate::table::write::{self, Used, Verdict};
 use crate::table::{Probed, TableDictionary};
 
 /// The level of zstd at which dictionaries are judged where the engine chooses the codec.
@@ -64,17 +64,24 @@ impl Core {
         let shape = tree.state.load().version.shape();
         let largest = shape.levels.iter().flatten().map(|table| table.raw_bytes).max();
         let raw_bytes = raw_bytes.max(largest.unwrap_or(0));
-        let Some(verdict) = write::decide(blocks, zstd_level, raw_bytes, used.as_ref()) else {
+        let saved = tree.levels.lock().learned.dictionary_saved();
+        let in_use = used.clone().map(|dictionary| Used { dictionary, saved });
+        let Some(verdict) = write::decide(blocks, zstd_level, raw_bytes, in_use.as_ref()) else {
             return used;
         };
         if verdict.dictionary.is_none() && used.is_none() && raw_bytes < NONE_BYTES_MIN {
             return None;
         }
-        self.note_dictionary(tree, &verdict)
+        self.note_dictionary(tree, &verdict, raw_bytes)
     }
 
     /// Notes which dictionary a tree is to have.
-    fn note_dictionary(&self, tree: &TreeCore, verdict: &Verdict) -> Option<Arc<Dictionary>> {
+    fn note_dictionary(
+        &self,
+        tree: &TreeCore,
+        verdict: &Verdict,
+        raw_bytes: u64,
+    ) -> Option<Arc<Dictionary>> {
         let shared = verdict.dictionary.clone().map(|own| self.tables.dictionaries.share(own));
         let known = match &shared {
             Some(dictionary) => {
@@ -83,7 +90,8 @@ impl Core {
             }
             None => TreeDictionary::Without,
         };
-        let changed = tree.levels.lock().learned.has_dictionary(known, verdict.saves_percent);
+        let saves = (verdict.saves_percent, raw_bytes);
+        let changed = tree.levels.lock().learned.has_dictionary(known, saves);
         if changed {
             let bytes = shared.as_ref().map(|dictionary| dictionary.bytes().len());
             let saves = verdict.saves_percent;

@@ -132,7 +132,7 @@ impl Core {
         let (codec, dictionary) = (options.codec, options.dictionary.clone());
         let mut writer = TableWriter::new(file, part.id, options)
             .counted_as(Activity::FlushCompress, &self.tables.meter);
-        let probe = part.tree.probe(0);
+        let probe = part.tree.probe();
         if let Some(probe) = &probe {
             writer = writer.probed_by(probe);
         }

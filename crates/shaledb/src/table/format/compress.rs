@@ -197,13 +197,18 @@ pub fn decompress_with(
         id::ZSTD => zstd_decompress(None, input, raw_len, out),
         id::ZSTD_DICTIONARY => {
             let dictionary = dictionary.ok_or("a block needs a dictionary that is not there")?;
-            if zstd_safe::get_dict_id_from_frame(input).map(u32::from) != Some(dictionary.id) {
+            if dictionary_id(input) != Some(dictionary.id) {
                 return Err("a block was compressed with another dictionary");
             }
             zstd_decompress(Some(dictionary), input, raw_len, out)
         }
         _ => Err("an unknown codec"),
     }
+}
+
+/// The id of the dictionary that a zstd frame names.
+pub fn dictionary_id(input: &[u8]) -> Option<u32> {
+    zstd_safe::get_dict_id_from_frame(input).map(u32::from)
 }
 
 fn lz4_compress(raw: &[u8], out: &mut Vec<u8>, limit: usize) -> Option<()> {

@@ -113,6 +113,12 @@ pub fn frame_codec(bytes: &[u8]) -> Option<u8> {
 }
 
 impl Frame<'_> {
+    /// The id of the dictionary that a data frame was made with, if it was made with one.
+    pub fn dictionary_id(&self) -> Option<u32> {
+        (self.codec == compress::id::ZSTD_DICTIONARY)
+            .then(|| compress::dictionary_id(self.payload))?
+    }
+
     /// Puts the decompressed content into `out`, replacing what was there. `dictionary` is that of
     /// the table in which the frame is.
     pub fn unpack(

@@ -180,9 +180,9 @@ impl Locator {
     /// Where the frame that ends at `end` starts, if there is one that starts at `from` or later.
     fn start_of(&mut self, end: usize, from: usize) -> Option<usize> {
         let payload_end = end.checked_sub(FRAME_BYTES)?;
-        match self.bytes.get(end - 5)? {
-            &(0 | id::DICTIONARY) => self.plain_start(end).filter(|&start| start >= from),
-            &(1..=4 | id::DICTIONARY_PACKED) if self.u32_at(payload_end) <= RAW_BYTES_MAX => {
+        match *self.bytes.get(end - 5)? {
+            0 | id::DICTIONARY => self.plain_start(end).filter(|&start| start >= from),
+            1..=4 | id::DICTIONARY_PACKED if self.u32_at(payload_end) <= RAW_BYTES_MAX => {
                 let from = from.max(payload_end.saturating_sub(FRAME_BYTES_MAX));
                 (from..payload_end).rev().find(|&start| self.is_frame(start, end))
             }

@@ -3,7 +3,7 @@
 //! which wait until then.
 //!
 //! The dictionary is pieces of three in four of these blocks, with the frequencies of symbols that
-//! zstd finds in them; or what zstd finds by a search, where so much data is to come that this pays.
+//! zstd finds in them; or what zstd finds by a search, where the tables are so large that this pays.
 //! Its worth is measured on the other blocks: they must become smaller by [`GAIN_PERCENT_MIN`], the
 //! dictionary's own bytes counted. Otherwise there is none.
 //!
@@ -32,6 +32,10 @@ const GAIN_PERCENT_MIN: f64 = 5.0;
 const GAIN_PERCENT_KEPT: f64 = 4.0;
 /// How much smaller a new one must make blocks than the one in use does, in percent.
 const BETTER_PERCENT: f64 = 3.0;
+/// No other one is made while the one in use saves this share of what it saved at first.
+const AS_BEFORE: f64 = 0.8;
+/// How many times as large tables may have become since.
+const AS_LARGE: u64 = 4;
 /// A table that goes on after the samples is taken for so many times their length.
 const GOES_ON: u64 = 32;
 /// zstd searches for the best content if the blocks are of a table of so many bytes at least: for
@@ -53,15 +57,20 @@ pub fn is_measured(at: usize) -> bool {
     at % MEASURED_ONE_IN == MEASURED_ONE_IN - 1
 }
 
+/// The dictionary in use.
+#[derive(Clone, Debug)]
+pub struct Used {
+    /// It.
+    pub dictionary: Arc<Dictionary>,
+    /// What it saved when it was decided on, in percent, and the size of the table then; zeros if
+    /// that is not known.
+    pub saved: (f64, u64),
+}
+
 /// Decides on a dictionary for zstd at `level`, by some blocks of a table of `raw_bytes` in all.
-/// The one in use stays unless a new one is clearly better, or neither saves enough. `None`: there
-/// are too few blocks to tell.
-pub fn decide(
-    blocks: &[&[u8]],
-    level: i8,
-    raw_bytes: u64,
-    used: Option<&Arc<Dictionary>>,
-) -> Option<Verdict> {
+/// The one in use stays while it saves about as much as it did, or no new one is clearly better,
+/// unless neither saves enough. `None`: there are too few blocks to tell.
+pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) -> Option<Verdict> {
     if blocks.len() < BLOCKS_MIN {
         return None;
     }
@@ -78,7 +87,14 @@ pub fn decide(
         let own = stored_bytes(dictionary) as f64 * measured_bytes as f64 / raw_bytes.max(1) as f64;
         Some(100.0 - 100.0 * (with as f64 + own) / without as f64)
     };
-    let used = used.and_then(|used| Some((Arc::clone(used), saves(used)?)));
+    let before = used.map_or((0.0, 0), |used| used.saved);
+    let used = used.and_then(|used| Some((Arc::clone(&used.dictionary), saves(&used.dictionary)?)));
+    if let Some((used, saves)) = &used
+        && *saves >= (AS_BEFORE * before.0).max(GAIN_PERCENT_MIN)
+        && raw_bytes <= AS_LARGE * before.1
+    {
+        return Some(Verdict { dictionary: Some(Arc::clone(used)), saves_percent: *saves });
+    }
     let made = make(&learnt, level, raw_bytes);
     let made = made.and_then(|made| Some((saves(&made)?, Arc::new(made))));
     let kept = used.filter(|(_, saves)| *saves >= GAIN_PERCENT_KEPT);

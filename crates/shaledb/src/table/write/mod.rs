@@ -5,7 +5,7 @@ mod dictionary;
 mod probe;
 mod writer;
 
-pub use dictionary::{Verdict, decide, is_measured};
+pub use dictionary::{Used, Verdict, decide, is_measured};
 pub use options::{TableDictionary, TableOptions};
 pub use probe::{Probe, Probed};
 pub use writer::TableWriter;
