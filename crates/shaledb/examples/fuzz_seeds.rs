@@ -55,6 +55,10 @@ fn compress() -> Vec<Vec<u8>> {
     let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).cycle().take(30).collect();
     let dictionary = Dictionary::make(&samples[..4].concat(), &samples, 3).expect("enough");
     inputs.push([&[5, 0, 1, 0], dictionary.bytes()].concat());
+    let mut packed = Vec::new();
+    Compressor::new(Codec::Zstd(3)).compress(dictionary.bytes(), &mut packed);
+    let length = (dictionary.bytes().len() as u32).to_le_bytes();
+    inputs.push([&[6, length[0], length[1], length[2]], &packed[..]].concat());
     inputs
 }
 
