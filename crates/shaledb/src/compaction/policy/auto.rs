@@ -281,7 +281,8 @@ pub fn price(window: &Window, before: &Price, trees: &[TreeLoad]) -> Price {
 /// is better by more than chance.
 pub fn choose(price: &Price, tree: &TreeLoad) -> Chosen {
     Chosen(std::array::from_fn(|level| {
-        let costs = tree.costs_of(level)?;
+        // What was chosen before stays until something is known.
+        let Some(costs) = tree.costs_of(level) else { return tree.chosen.0[level] };
         let load = load_of(tree, level);
         let best = cheapest(costs, &load, level, price);
         let at = |candidate: usize| total(&costs.0[candidate], &load, price);

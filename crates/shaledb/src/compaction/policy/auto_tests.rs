@@ -206,6 +206,10 @@ fn a_tree_of_which_nothing_is_known_has_the_usual_codecs() {
     let unknown = TreeLoad { costs: [None; LEVELS], ..tree(USUAL, 10.0, 0.0, 0.0) };
     let price = price(&pressed(), &Price::default(), std::slice::from_ref(&unknown));
     assert_eq!(choose(&price, &unknown), Chosen::default());
+    // Or what it had when it was open before.
+    let mut before = unknown.clone();
+    before.chosen.0[6] = Some(Choice { codec: Codec::Lz4, dictionary: false, why: Why::CpuShort });
+    assert_eq!(choose(&price, &before), before.chosen);
     // Of one level known, the others have their choice by that.
     let mut one = unknown;
     one.costs[0] = Some(USUAL);

@@ -2,7 +2,8 @@
 
 use super::candidates::{ALL, index_of};
 use crate::base::config::{Codec, Codecs, LEVELS};
-use crate::table::meta::Why;
+use crate::table::meta::{TableMeta, Why};
+use std::sync::Arc;
 
 /// A codec, and why it is this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,26 @@ pub struct Choice {
 pub struct Chosen(pub [Option<Choice>; LEVELS]);
 
 impl Chosen {
+    /// What was chosen before, by the tables of a tree: for each level what its newest table has, if
+    /// that was chosen by what had been measured. Where the codec can go with a dictionary it is
+    /// taken to have had the tree's, if it has one.
+    pub fn of_tables<'a, T>(levels: impl Iterator<Item = T>) -> Chosen
+    where
+        T: Iterator<Item = &'a Arc<TableMeta>>,
+    {
+        let mut chosen = Chosen::default();
+        for (choice, tables) in chosen.0.iter_mut().zip(levels) {
+            let newest = tables.max_by_key(|table| table.id);
+            *choice = newest.and_then(|table| {
+                let (codec, why) = (table.codec?, table.why);
+                let measured = !matches!(why, Why::Set | Why::Unmeasured);
+                let dictionary = index_of(codec, true).is_some();
+                measured.then_some(Choice { codec, dictionary, why })
+            });
+        }
+        chosen
+    }
+
     /// In one word, so that it is read without a lock: for each level a byte with the candidate's
     /// number, from 1 on, and that of the reason.
     pub fn pack(&self) -> u64 {
@@ -99,6 +120,28 @@ mod tests {
             *choice = (level != 2).then_some(Choice { codec, dictionary, why });
         }
         assert_eq!(Chosen::unpack(chosen.pack()), chosen);
+    }
+
+    #[test]
+    fn tables_tell_what_was_chosen() {
+        let table = |id, codec, why| Arc::new(TableMeta { id, codec, why, ..TableMeta::default() });
+        let levels = [
+            vec![
+                table(1, Some(Codec::Lz4), Why::CpuShort),
+                table(9, Some(Codec::None), Why::Plain),
+                table(4, Some(Codec::Zstd(1)), Why::CpuFree),
+            ],
+            vec![],
+            vec![table(2, Some(Codec::Zstd(3)), Why::StorageShort)],
+            vec![table(3, Some(Codec::Zstd(3)), Why::Unmeasured)],
+            vec![table(5, None, Why::Set)],
+        ];
+        let chosen = Chosen::of_tables(levels.iter().map(|level| level.iter()));
+        let plain = Choice { codec: Codec::None, dictionary: false, why: Why::Plain };
+        assert_eq!(chosen.0[0], Some(plain));
+        let zstd = Choice { codec: Codec::Zstd(3), dictionary: true, why: Why::StorageShort };
+        assert_eq!(chosen.0[2], Some(zstd));
+        assert!([1, 3, 4, 5, 6].into_iter().all(|level| chosen.0[level].is_none()));
     }
 
     #[test]
