@@ -51,6 +51,22 @@ pub(crate) fn takes_wish() -> bool {
     WISHES.load(Ordering::Relaxed) && WISHES.swap(false, Ordering::Relaxed)
 }
 
+/// The bytes of the chunks that are ready: of the process, whoever will have them.
+pub(crate) fn kept_bytes() -> usize {
+    let is_ready = |chunk: &&AtomicPtr<u8>| !chunk.load(Ordering::Relaxed).is_null();
+    CHUNKS.iter().filter(is_ready).count() * CHUNK_BYTES
+}
+
+/// Gives the chunks that are ready back to the system: nobody writes.
+pub(crate) fn release() {
+    for chunk in &CHUNKS {
+        if let Some(chunk) = NonNull::new(chunk.swap(ptr::null_mut(), Ordering::Acquire)) {
+            // SAFETY: it was ready, and whoever takes it out has it alone.
+            unsafe { unmap(chunk) }
+        }
+    }
+}
+
 /// Makes chunks ready.
 pub(crate) fn refill() {
     while CHUNKS.iter().any(|chunk| chunk.load(Ordering::Relaxed).is_null()) {

@@ -12,7 +12,7 @@ use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::db::core::{Core, FlushedOf, TreeCore};
 use crate::fs::WriteFile;
-use crate::memtable::Memtable;
+use crate::memtable::{Memtable, chunk};
 use crate::table::TableWriter;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
@@ -44,7 +44,11 @@ impl Core {
                 state.flush.insert(tree.id);
             }
         }
+        let is_quiet = state.quiet_handled;
         drop(state);
+        if is_quiet {
+            chunk::release();
+        }
         let result = self.note_outcome(Work::Flush, result);
         self.announce_progress();
         result
@@ -128,6 +132,7 @@ impl Core {
         let path = self.path(FileKind::Table, part.id);
         let file = self.env.fs.create(&path)?;
         let mut writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
+            .lent_by(&self.tables.memory)
             .counted_as(Activity::FlushCompress, &self.tables.meter);
         let probe = part.tree.probe(0);
         if let Some(probe) = &probe {

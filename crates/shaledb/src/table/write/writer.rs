@@ -13,6 +13,7 @@ use crate::base::config::Codec;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
+use crate::cache::{Lease, Memory};
 use crate::fs::WriteFile;
 use crate::fs::meter::Meter;
 use crate::table::blob::BlobRef;
@@ -84,6 +85,7 @@ pub struct TableWriter {
     hinted: u64,
     prober: Option<Prober>,
     meter: Option<Arc<Meter>>,
+    lease: Lease,
 }
 
 impl std::fmt::Debug for TableWriter {
@@ -124,7 +126,24 @@ impl TableWriter {
             hinted: 0,
             prober: None,
             meter: None,
+            lease: Lease::default(),
         }
+    }
+
+    /// The same, with the memory that it holds counted.
+    pub fn lent_by(mut self, memory: &Arc<Memory>) -> TableWriter {
+        self.lease = Lease::of(memory);
+        self.lease.set(self.memory_bytes());
+        self
+    }
+
+    /// About how much memory the writer holds. A vector that is about to grow is there twice.
+    fn memory_bytes(&self) -> usize {
+        self.output.capacity()
+            + self.hashes.capacity() * size_of::<u64>() * 3 / 2
+            + self.index.size()
+            + self.samples.as_ref().map_or(0, Samples::bytes)
+            + self.compressor.memory_bytes()
     }
 
     /// The same, with some of its blocks left in `probe` before they are compressed.
@@ -154,7 +173,7 @@ impl TableWriter {
             }
         }
         if !self.builder.is_empty()
-            && self.builder.size() + key.len() + value.len() > self.options.block_bytes
+            && self.builder.size_with(key.len(), value.len()) > self.options.block_bytes
         {
             self.cut_block()?;
         }
@@ -429,6 +448,7 @@ impl TableWriter {
     }
 
     fn flush_output(&mut self) -> Result<()> {
+        self.lease.set(self.memory_bytes());
         let started = self.meter.as_ref().map(|meter| meter.storage());
         self.file.append(&self.output)?;
         self.written += self.output.len() as u64;
@@ -446,7 +466,7 @@ impl TableWriter {
     /// Whether an entry with so many bytes of key and value would begin a block.
     #[inline]
     pub fn begins_block(&self, entry_bytes: usize) -> bool {
-        self.builder.is_empty() || self.builder.size() + entry_bytes > self.options.block_bytes
+        self.builder.is_empty() || self.builder.size_with(entry_bytes, 0) > self.options.block_bytes
     }
 
     /// The key of the last entry added; empty if there is none.
@@ -533,9 +553,11 @@ impl TableWriter {
     /// Puts all that follows the data blocks, but for the footer, into the output buffer.
     fn put_sections(&mut self, ranges: &RangeDeletes) -> Footer {
         let filter = filter::build(&self.hashes, self.options.filter_bits);
+        self.lease.set(self.memory_bytes() + 2 * filter.len());
+        let has_keys = !std::mem::take(&mut self.hashes).is_empty();
         let dictionary = Handle { offset: 0, bytes: self.dictionary_bytes };
         let mut footer = Footer { dictionary, filter: self.next_handle(0), ..Footer::default() };
-        if !self.hashes.is_empty() && !filter.is_empty() {
+        if has_keys && !filter.is_empty() {
             footer.filter.bytes = put_plain_frame(&filter, &mut self.output) as u32;
         }
         footer.range_deletes = self.next_handle(0);
