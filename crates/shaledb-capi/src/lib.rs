@@ -10,6 +10,16 @@
 // The names are those of C.
 #![allow(non_camel_case_types)]
 
+/// Not for the calls of C of the program, nor of the codecs: those have names without a prefix.
+#[cfg(all(feature = "jemalloc", not(target_env = "msvc")))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// What is freed goes back to the system at once: no thread of the allocator in another's program.
+#[cfg(all(feature = "jemalloc", not(target_env = "msvc")))]
+#[unsafe(export_name = "_rjem_malloc_conf")]
+pub static ALLOCATOR_SETTINGS: &[u8] = b"dirty_decay_ms:0,muzzy_decay_ms:0\0";
+
 mod guard;
 mod quiet;
 

@@ -28,11 +28,10 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// What is freed goes back to the system after a tenth of a second, by a thread of the allocator.
+/// What is freed goes back to the system at once.
 #[cfg(not(target_env = "msvc"))]
 #[unsafe(export_name = "_rjem_malloc_conf")]
-pub static ALLOCATOR_SETTINGS: &[u8] =
-    b"background_thread:true,dirty_decay_ms:100,muzzy_decay_ms:0\0";
+pub static ALLOCATOR_SETTINGS: &[u8] = b"dirty_decay_ms:0,muzzy_decay_ms:0\0";
 
 fn main() -> ExitCode {
     let arguments = match Shale::try_parse() {

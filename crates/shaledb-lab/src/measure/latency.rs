@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Latencies of one thread, in nanoseconds, with three significant digits. It is as large as its
-/// longest latency wants (80 KB for 100 ms): there is one for each kind of operation of each client,
-/// and they are in the measured memory.
+/// longest latency wants (80 KB for 100 ms): there is one for each kind of operation of each
+/// client, and they are in the measured memory.
 pub struct Latencies(Histogram<u32>);
 
 /// What takes longer counts as this: an hour.

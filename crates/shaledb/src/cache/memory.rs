@@ -1,11 +1,11 @@
-//! Divides one memory budget: memtables, table metadata and work under way take what they need, the
-//! cache the rest.
+//! Divides one memory budget: memtables, table metadata and work under way take what they need, and
+//! the cache has the rest.
 //!
 //! Work under way is what a flush, a merge or a long scan holds meanwhile: the windows in which it
 //! reads, what it is about to write, the working memory of codecs. Each has a [`Lease`] of it.
 //!
-//! Invariant: the cache's capacity follows total - memtables - metadata - work to within a hundredth
-//! of the total, and never falls below a sixteenth of it.
+//! Invariant: the cache's capacity follows total - memtables - metadata - work to within a
+//! hundredth of the total, and never falls below a sixteenth of it.
 
 use super::cache::{Cache, Weigh};
 use crate::base::rank;
@@ -142,6 +142,11 @@ impl Lease {
     /// Of nothing, so far.
     pub fn of(memory: &Arc<Memory>) -> Lease {
         Lease { memory: Some(Arc::clone(memory)), bytes: AtomicU64::new(0) }
+    }
+
+    /// Whether it is of a budget.
+    pub fn is_of_any(&self) -> bool {
+        self.memory.is_some()
     }
 
     /// States how many bytes the work holds now.

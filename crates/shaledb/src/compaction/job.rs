@@ -41,8 +41,9 @@ const ROWS_PER_BLOCK: u32 = 64;
 /// if that is not less than [`READ_BYTES_MIN`], below which reads are too many.
 const READS_SHARE: u64 = 2;
 const READ_BYTES_MIN: u64 = 64 << 10;
-/// A table ends when its writer has so many rows to keep in mind: one for so many bytes of the job's
-/// memory. (A row takes eight bytes, for the filter, and a vector that grows has room to spare.)
+/// A table ends when its writer has so many rows to keep in mind: one for so many bytes of the
+/// job's memory. (A row takes eight bytes, for the filter, and a vector that grows has room to
+/// spare.)
 pub const BYTES_PER_ROW: u64 = 32;
 
 /// What a job works on and with.

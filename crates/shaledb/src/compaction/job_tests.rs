@@ -553,7 +553,9 @@ fn a_table_ends_where_its_writer_would_hold_too_much() {
             let done = job.check(&Part::default());
             assert_eq!(done.tables.len(), tables, "level {level}");
             let block = world.block_bytes as u64 / 8;
-            assert!(done.tables.iter().all(|meta| meta.entries <= merge_bytes / BYTES_PER_ROW + block));
+            assert!(
+                done.tables.iter().all(|meta| meta.entries <= merge_bytes / BYTES_PER_ROW + block)
+            );
         }
     }
     assert_eq!(world.shared.memory.work(), 0);

@@ -152,3 +152,23 @@ unsafe fn unmap(chunk: NonNull<u8>) {
     // SAFETY: by the caller; every chunk was allocated by `map`.
     unsafe { std::alloc::dealloc(chunk.as_ptr(), LAYOUT) };
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Other tests of the process take and give chunks meanwhile, so nothing is said of how many
+    /// are ready.
+    #[test]
+    fn chunks_that_were_released_can_be_made_ready_again() {
+        for _ in 0..3 {
+            refill();
+            let chunk = take().unwrap();
+            assert!(chunk.addr().get().is_multiple_of(CHUNK_BYTES));
+            // SAFETY: the chunk was just taken.
+            unsafe { give(chunk) };
+            assert!(kept_bytes() <= READY * CHUNK_BYTES);
+            release();
+        }
+    }
+}

@@ -137,7 +137,8 @@ impl Ahead {
                 }
                 // Those that the reader goes through, and those made meanwhile. What is put into
                 // the cache is counted there.
-                let held = if self.fill_cache { 0 } else { Self::decoded_of(&blocks) + state.bytes };
+                let held =
+                    if self.fill_cache { 0 } else { Self::decoded_of(&blocks) + state.bytes };
                 self.wake_helper(state);
                 self.lease.set(held as usize);
                 return Ok(blocks);

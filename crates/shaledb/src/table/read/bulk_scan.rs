@@ -191,7 +191,9 @@ impl BulkScan {
             end = after;
             next += 1;
         }
-        self.window.resize((end - start) as usize, 0);
+        let length = (end - start) as usize;
+        self.window.reserve_exact(length.saturating_sub(self.window.len()));
+        self.window.resize(length, 0);
         self.window_offset = start;
         let data_end = index.index.info(self.last_block).handle.end();
         let table = Arc::clone(&self.table);

@@ -74,7 +74,10 @@ fn what_a_scan_holds_is_counted_until_its_end() {
         scan.seek_first().unwrap();
         let held = memory.work();
         let wanted = read_bytes.min(table.meta.data_bytes);
-        assert!((wanted.saturating_sub(1200)..wanted + 2400).contains(&held), "{held} {read_bytes}");
+        assert!(
+            (wanted.saturating_sub(1200)..wanted + 2400).contains(&held),
+            "{held} {read_bytes}"
+        );
         assert!(memory.cache_due() <= (8 << 20) - held);
         assert_eq!(rest(&mut scan), rows);
         // At its end it holds nothing, though it is still there.
