@@ -18,7 +18,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// As of `shale`: what is freed goes back at once, and a block takes no page more than its bytes.
 #[cfg(all(feature = "jemalloc", not(target_env = "msvc")))]
 #[unsafe(export_name = "_rjem_malloc_conf")]
-pub static ALLOCATOR_SETTINGS: &[u8] = b"dirty_decay_ms:0,muzzy_decay_ms:0,cache_oblivious:false\0";
+static ALLOCATOR_SETTINGS: &[u8] = b"dirty_decay_ms:0,muzzy_decay_ms:0,cache_oblivious:false\0";
 
 mod guard;
 mod quiet;
