@@ -155,6 +155,8 @@ impl Bench {
         let context = Context {
             env: &self.env,
             meter: &self.shared.meter,
+            memory: &self.shared.memory,
+            memory_bytes: 64 << 20,
             plan: &plan,
             inputs: &inputs,
             snapshots: &[],

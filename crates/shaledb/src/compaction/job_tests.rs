@@ -50,6 +50,7 @@ struct World {
     dictionary: TableDictionary,
     block_bytes: usize,
     filter_bits: u8,
+    merge_bytes: u64,
 }
 
 impl World {
@@ -59,7 +60,8 @@ impl World {
         let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
         let shared = TableEnv::new(env.clone(), 8 << 20, Arc::new(Recorder::new()));
         let (dictionary, block_bytes, filter_bits) = (TableDictionary::None, 512, 10);
-        World { fs, env, shared, next: AtomicU64::new(1), dictionary, block_bytes, filter_bits }
+        let (next, merge_bytes) = (AtomicU64::new(1), 64 << 20);
+        World { fs, env, shared, next, dictionary, block_bytes, filter_bits, merge_bytes }
     }
 
     fn new_file(&self) -> (FileId, PathBuf) {
@@ -135,6 +137,8 @@ impl Job<'_> {
         Context {
             env: &self.world.env,
             meter: &self.world.shared.meter,
+            memory: &self.world.shared.memory,
+            memory_bytes: self.world.merge_bytes,
             plan: &self.plan,
             inputs: &self.inputs,
             snapshots: &self.snapshots,
@@ -323,6 +327,7 @@ fn outputs_are_those_of_a_merge_row_by_row() {
         let mut world = World::new();
         world.block_bytes = [256, 512, 2048][rng.random_range(0..3)];
         world.filter_bits = [0, 10][rng.random_range(0..2)];
+        world.merge_bytes = [100 * BYTES_PER_ROW, 64 << 20][rng.random_range(0..2)];
         // The oldest run last; of them, those of level 0 are tables of their own.
         let runs = rng.random_range(1..4u64);
         let level0 = rng.random_bool(0.3);
@@ -532,4 +537,27 @@ fn failing_calls_and_flipped_bytes_stop_the_job() {
     let got: Vec<Entry> =
         done.tables.into_iter().flat_map(|meta| content(&world.open(meta))).collect();
     assert_eq!(got, whole);
+}
+
+#[test]
+fn a_table_ends_where_its_writer_would_hold_too_much() {
+    let mut world = World::new();
+    let put = |number| Entry { key: key(number), seq: 1, kind: Kind::Put, value: text(number) };
+    let entries: Vec<Entry> = (0..KEYS).map(put).collect();
+    let rows_max = KEYS as u64 / 3;
+    for (merge_bytes, tables) in [(64 << 20, 1), (rows_max * BYTES_PER_ROW, 3)] {
+        world.merge_bytes = merge_bytes;
+        // Of level 0, so that rows are merged; of one run, so that blocks are reused.
+        for level in [0, LAST - 1] {
+            let table = world.table(Codec::None, &entries);
+            let job = Job::new(&world, Codec::None, vec![(level, vec![table])]);
+            let done = job.check(&Part::default());
+            assert_eq!(done.tables.len(), tables, "level {level}");
+            let block = world.block_bytes as u64 / 8;
+            assert!(
+                done.tables.iter().all(|meta| meta.entries <= merge_bytes / BYTES_PER_ROW + block)
+            );
+        }
+    }
+    assert_eq!(world.shared.memory.work(), 0);
 }

@@ -229,7 +229,8 @@ pub struct Stats {
     pub codecs: CodecStats,
     /// The bound on memory in bytes.
     pub memory_bytes: u64,
-    /// Bytes in `memtables`, in `indexes_and_filters` and in the `block_cache`.
+    /// Bytes in `memtables`, in `indexes_and_filters`, in the `block_cache`, and what flushes,
+    /// merges and long scans hold while they run (`work`).
     pub memory_used: BTreeMap<String, u64>,
     /// Log files in use.
     pub wal_files: u64,
@@ -260,6 +261,7 @@ impl Core {
             ("memtables", self.memtable_bytes().0),
             ("indexes_and_filters", self.tables.memory.meta()),
             ("block_cache", self.tables.cache.bytes()),
+            ("work", self.tables.memory.work()),
         ];
         let state = self.sched.lock();
         let error = state.flush_failure.error.as_ref().or(state.compaction_failure.error.as_ref());

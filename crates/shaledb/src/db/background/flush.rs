@@ -13,7 +13,7 @@ use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::db::core::{Core, FlushedOf, TreeCore};
 use crate::fs::WriteFile;
-use crate::memtable::Memtable;
+use crate::memtable::{Memtable, chunk};
 use crate::table::TableWriter;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
@@ -45,7 +45,11 @@ impl Core {
                 state.flush.insert(tree.id);
             }
         }
+        let is_quiet = state.quiet_handled;
         drop(state);
+        if is_quiet {
+            chunk::release();
+        }
         let result = self.note_outcome(Work::Flush, result);
         self.announce_progress();
         result
@@ -131,6 +135,7 @@ impl Core {
         let options = self.table_options(part.tree, 0);
         let (codec, dictionary) = (options.codec, options.dictionary.clone());
         let mut writer = TableWriter::new(file, part.id, options)
+            .lent_by(&self.tables.memory)
             .counted_as(Activity::FlushCompress, &self.tables.meter);
         let probe = part.tree.probe();
         if let Some(probe) = &probe {

@@ -167,6 +167,8 @@ impl Core {
         let context = Context {
             env: &self.env,
             meter: &self.tables.meter,
+            memory: &self.tables.memory,
+            memory_bytes: self.settings.merge_bytes(),
             plan: &job.plan,
             inputs: &inputs,
             snapshots: &job.snapshots,

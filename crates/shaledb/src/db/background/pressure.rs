@@ -3,6 +3,7 @@
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::score;
 use crate::db::core::{Core, TreeCore, TreeDebt};
+use crate::memtable::chunk;
 use crate::write::throttle::{self, Pressure, Verdict};
 
 impl Core {
@@ -36,7 +37,7 @@ impl Core {
     /// Works out anew how much writers are slowed.
     pub fn update_pressure(&self) {
         let (memtable_bytes, sealed) = self.memtable_bytes();
-        self.tables.memory.set_memtables(memtable_bytes);
+        self.tables.memory.set_memtables(memtable_bytes + chunk::kept_bytes() as u64);
         let mut pressure = Pressure {
             memtable_bytes,
             memtable_limit: self.settings.memtables_bytes_max,

@@ -46,6 +46,9 @@ const DICTIONARY_BYTES_MIN: usize = 256;
 /// What a dictionary has before its content: ids and tables of at most so many bytes.
 const DICTIONARY_HEADER_BYTES: usize = 1024;
 
+/// The working memory of a compressor of zlib: about, and at most.
+const ZLIB_BYTES: usize = 1 << 20;
+
 /// The id of a block that `codec` made smaller. Its level is not told by the block.
 pub fn id_of(codec: Codec) -> u8 {
     match codec {
@@ -89,6 +92,15 @@ impl Compressor {
             },
         };
         Compressor { method, meter: None }
+    }
+
+    /// The working memory that is kept from block to block.
+    pub fn memory_bytes(&self) -> usize {
+        match &self.method {
+            Method::None | Method::Lz4 => 0,
+            Method::Zlib(_) => ZLIB_BYTES,
+            Method::Zstd(context) | Method::ZstdDictionary(context) => context.sizeof(),
+        }
     }
 
     /// Has what the compressor does counted for `activity`.

@@ -52,6 +52,11 @@ impl Prober {
         }
     }
 
+    /// Bytes of the blocks kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub fn end(self, raw_bytes: u64) {
         // Whoever asked for it has one table probed; of several the first counts.
         let _ = self.into.set(Probed { blocks: self.blocks, raw_bytes });

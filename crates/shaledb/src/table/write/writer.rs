@@ -14,6 +14,7 @@ use crate::base::config::Codec;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
+use crate::cache::{Lease, Memory};
 use crate::fs::WriteFile;
 use crate::fs::meter::Meter;
 use crate::table::blob::BlobRef;
@@ -67,6 +68,7 @@ pub struct TableWriter {
     hinted: u64,
     prober: Option<Prober>,
     meter: Option<Arc<Meter>>,
+    lease: Lease,
 }
 
 impl std::fmt::Debug for TableWriter {
@@ -109,6 +111,7 @@ impl TableWriter {
             hinted: 0,
             prober: None,
             meter: None,
+            lease: Lease::default(),
         }
     }
 
@@ -119,6 +122,23 @@ impl TableWriter {
         let codec = frame_codec(&self.output);
         self.dictionary_is_packed = codec == Some(compress::id::DICTIONARY_PACKED);
         self.dictionary = Some(dictionary);
+    }
+
+    /// The same, with the memory that it holds counted.
+    pub fn lent_by(mut self, memory: &Arc<Memory>) -> TableWriter {
+        self.lease = Lease::of(memory);
+        self.lease.set(self.memory_bytes());
+        self
+    }
+
+    /// About how much memory the writer holds. A vector that is about to grow is there twice.
+    fn memory_bytes(&self) -> usize {
+        self.output.capacity()
+            + self.hashes.capacity() * size_of::<u64>() * 3 / 2
+            + self.index.size()
+            + self.samples.as_ref().map_or(0, Samples::bytes)
+            + self.prober.as_ref().map_or(0, Prober::bytes)
+            + self.compressor.memory_bytes()
     }
 
     /// The same, with some of its blocks left in `probe` before they are compressed.
@@ -148,7 +168,7 @@ impl TableWriter {
             }
         }
         if !self.builder.is_empty()
-            && self.builder.size() + key.len() + value.len() > self.options.block_bytes
+            && self.builder.size_with(key.len(), value.len()) > self.options.block_bytes
         {
             self.cut_block()?;
         }
@@ -452,6 +472,7 @@ impl TableWriter {
     }
 
     fn flush_output(&mut self) -> Result<()> {
+        self.lease.set(self.memory_bytes());
         let started = self.meter.as_ref().map(|meter| meter.storage());
         self.file.append(&self.output)?;
         self.written += self.output.len() as u64;
@@ -469,7 +490,7 @@ impl TableWriter {
     /// Whether an entry with so many bytes of key and value would begin a block.
     #[inline]
     pub fn begins_block(&self, entry_bytes: usize) -> bool {
-        self.builder.is_empty() || self.builder.size() + entry_bytes > self.options.block_bytes
+        self.builder.is_empty() || self.builder.size_with(entry_bytes, 0) > self.options.block_bytes
     }
 
     /// The key of the last entry added; empty if there is none.
@@ -556,11 +577,13 @@ impl TableWriter {
     /// Puts all that follows the data blocks, but for the footer, into the output buffer.
     fn put_sections(&mut self, ranges: &RangeDeletes) -> Footer {
         let filter = filter::build(&self.hashes, self.options.filter_bits);
+        self.lease.set(self.memory_bytes() + 2 * filter.len());
+        let has_keys = !std::mem::take(&mut self.hashes).is_empty();
         let dictionary = Handle { offset: 0, bytes: self.dictionary_bytes };
         let packed = self.dictionary_is_packed;
         let filter_at = self.next_handle(0);
         let mut footer = Footer { dictionary, packed, filter: filter_at, ..Footer::default() };
-        if !self.hashes.is_empty() && !filter.is_empty() {
+        if has_keys && !filter.is_empty() {
             footer.filter.bytes = put_plain_frame(&filter, &mut self.output) as u32;
         }
         footer.range_deletes = self.next_handle(0);
