@@ -21,8 +21,8 @@ pub struct Choice {
 pub struct Chosen(pub [Option<Choice>; LEVELS]);
 
 impl Chosen {
-    /// What was chosen before, by the tables of a tree: for each level what its newest table has, if
-    /// that was chosen by what had been measured. Where the codec can go with a dictionary it is
+    /// What was chosen before, by the tables of a tree: for each level what its newest table has,
+    /// if that was chosen by what had been measured. Where the codec can go with a dictionary it is
     /// taken to have had the tree's, if it has one.
     pub fn of_tables<'a, T>(levels: impl Iterator<Item = T>) -> Chosen
     where

@@ -38,7 +38,7 @@ impl Core {
     /// Decides on the tree's dictionary, and finds what codecs do, by blocks of a table of a level.
     pub fn study(&self, tree: &TreeCore, level: usize, probed: &Probed) -> Option<Costs> {
         let blocks: Vec<&[u8]> = probed.blocks.iter().map(Vec::as_slice).collect();
-        let dictionary = self.renew_dictionary(tree, level, &blocks, probed.raw_bytes);
+        let dictionary = self.renew_dictionary(tree, level, probed, &blocks);
         let measured = blocks.iter().enumerate().filter(|(at, _)| write::is_measured(*at));
         let measured: Vec<&[u8]> = measured.map(|(_, block)| *block).collect();
         // What a dictionary was made of does not tell what it does to other blocks.
@@ -46,15 +46,22 @@ impl Core {
         costs.or_else(|| Costs::measure(&blocks, None, &*self.env.clock))
     }
 
-    /// The tree's dictionary from now on, by some blocks of a table of `raw_bytes`.
+    /// The tree's dictionary from now on, by some blocks of a table.
     fn renew_dictionary(
         &self,
         tree: &TreeCore,
         level: usize,
+        probed: &Probed,
         blocks: &[&[u8]],
-        raw_bytes: u64,
     ) -> Option<Arc<Dictionary>> {
+        let raw_bytes = probed.raw_bytes;
         let zstd_level = tree.dictionary_level()?;
+        if let (None, Some(own)) = (self.tree_dictionary(tree), &probed.dictionary) {
+            // What a table has found for itself serves those that follow: they can reuse its blocks.
+            let own = self.tables.dictionaries.share(Arc::clone(own));
+            self.tables.dictionaries.keep(&own);
+            tree.levels.lock().learned.found_dictionary(TreeDictionary::With(Arc::downgrade(&own)));
+        }
         let used = self.tree_dictionary(tree).flatten();
         // Blocks of level 0 have sequence numbers, so they would go by others than the rest.
         if raw_bytes < TABLE_BYTES_MIN || used.is_some() && level == 0 {

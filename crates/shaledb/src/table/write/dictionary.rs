@@ -3,8 +3,8 @@
 //! which wait until then.
 //!
 //! The dictionary is pieces of three in four of these blocks, with the frequencies of symbols that
-//! zstd finds in them; or what zstd finds by a search, where tables are so large that this pays. Its
-//! worth is measured on the other blocks: they must become smaller by [`GAIN_PERCENT_MIN`], the
+//! zstd finds in them; or, where tables are so large that this pays, what zstd finds by a search.
+//! Its worth is measured on the other blocks: they must become smaller by [`GAIN_PERCENT_MIN`], the
 //! dictionary's own bytes counted. Otherwise there is none.
 //!
 //! Measured in docs/decisions/0009-dictionaries.md.

@@ -4,6 +4,7 @@ mod options;
 mod dictionary;
 mod probe;
 mod writer;
+mod reuse;
 
 pub use dictionary::{Used, Verdict, decide, is_measured};
 pub use options::{TableDictionary, TableOptions};

@@ -1,6 +1,7 @@
 //! Some blocks of a table as they were before they were compressed, for whoever wants to know what
 //! codecs and dictionaries do to them.
 
+use crate::table::format::compress::Dictionary;
 use std::sync::{Arc, OnceLock};
 
 /// How many bytes are kept at most, and of each block.
@@ -17,6 +18,8 @@ pub struct Probed {
     pub blocks: Vec<Vec<u8>>,
     /// Bytes of all of its blocks.
     pub raw_bytes: u64,
+    /// Its dictionary.
+    pub dictionary: Option<Arc<Dictionary>>,
 }
 
 /// Collects every n-th block of a table; n doubles whenever they have become too many.
@@ -57,9 +60,9 @@ impl Prober {
         self.bytes
     }
 
-    pub fn end(self, raw_bytes: u64) {
+    pub fn end(self, raw_bytes: u64, dictionary: Option<Arc<Dictionary>>) {
         // Whoever asked for it has one table probed; of several the first counts.
-        let _ = self.into.set(Probed { blocks: self.blocks, raw_bytes });
+        let _ = self.into.set(Probed { blocks: self.blocks, raw_bytes, dictionary });
     }
 }
 
@@ -74,7 +77,7 @@ mod tests {
             let mut prober = Prober::new(&probe);
             let block = |number: u64| [&number.to_le_bytes()[..], &vec![0; bytes]].concat();
             (0..1000u64).for_each(|number| prober.offer(number, &block(number)));
-            prober.end(7);
+            prober.end(7, None);
             let kept = &probe.get().unwrap().blocks;
             let number = |block: &Vec<u8>| u64::from_le_bytes(block[..8].try_into().unwrap());
             let numbers: Vec<u64> = kept.iter().map(number).collect();

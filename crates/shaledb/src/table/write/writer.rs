@@ -22,8 +22,8 @@ use crate::table::format::block_builder::BlockBuilder;
 use crate::table::format::compress::{self, Compressor, Dictionary};
 use crate::table::format::index::{IndexBuilder, separator};
 use crate::table::format::{
-    Block, BlockInfo, Footer, Handle, RawBlock, filter, frame_codec, properties,
-    put_dictionary_frame, put_frame, put_plain_frame,
+    BlockInfo, Footer, Handle, filter, frame_codec, properties, put_dictionary_frame, put_frame,
+    put_plain_frame,
 };
 use crate::table::meta::{FileId, TableMeta, Why};
 use std::cmp::Ordering;
@@ -42,13 +42,13 @@ const PLAIN_BELIEVED: u32 = 16;
 /// Writes a table. To abandon one, drop the writer and remove the file.
 pub struct TableWriter {
     file: Box<dyn WriteFile>,
-    options: TableOptions,
-    meta: TableMeta,
-    builder: BlockBuilder,
-    compressor: Compressor,
+    pub(super) options: TableOptions,
+    pub(super) meta: TableMeta,
+    pub(super) builder: BlockBuilder,
+    pub(super) compressor: Compressor,
     /// The blocks so far, while it is open whether the table has a dictionary.
-    samples: Option<Samples>,
-    dictionary: Option<Arc<Dictionary>>,
+    pub(super) samples: Option<Samples>,
+    pub(super) dictionary: Option<Arc<Dictionary>>,
     /// The length of the dictionary's frame, which begins the file.
     dictionary_bytes: u32,
     dictionary_is_packed: bool,
@@ -57,13 +57,13 @@ pub struct TableWriter {
     pending: Option<BlockInfo>,
     separator: Vec<u8>,
     /// The last entry of the pending block.
-    last_key: Vec<u8>,
-    last_seq: SeqNo,
-    hashes: Vec<u64>,
+    pub(super) last_key: Vec<u8>,
+    pub(super) last_seq: SeqNo,
+    pub(super) hashes: Vec<u64>,
     ranges: Vec<RangeDeletes>,
     /// How many more plain blocks [`TableWriter::takes_block`] takes without a try to compress one.
-    plain_believed: u32,
-    output: Vec<u8>,
+    pub(super) plain_believed: u32,
+    pub(super) output: Vec<u8>,
     written: u64,
     hinted: u64,
     prober: Option<Prober>,
@@ -116,7 +116,7 @@ impl TableWriter {
     }
 
     /// Puts the dictionary where the file begins.
-    fn put_dictionary(&mut self, dictionary: Arc<Dictionary>) {
+    pub(super) fn put_dictionary(&mut self, dictionary: Arc<Dictionary>) {
         assert!(self.written == 0 && self.output.is_empty(), "it is what the file begins with");
         self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
         let codec = frame_codec(&self.output);
@@ -190,7 +190,7 @@ impl TableWriter {
         Ok(())
     }
 
-    fn add_blob(&mut self, reference: &[u8]) -> Result<()> {
+    pub(super) fn add_blob(&mut self, reference: &[u8]) -> Result<()> {
         let Some(blob) = BlobRef::decode(reference) else {
             return Err(Error::InvalidArgument("a blob reference is malformed".to_owned()));
         };
@@ -207,165 +207,8 @@ impl TableWriter {
         }
     }
 
-    /// Whether the block is as this table would write it, so that it may be added as it is.
-    ///
-    /// - It was made by this table's codec, whatever the level, and with this table's dictionary,
-    ///   which, while that is open, may become that of the block. Where the engine has chosen a
-    ///   cheaper codec, a first block may bring its dictionary for those like it. A plain block is
-    ///   taken if blocks that were tried lately did not shrink, as it may come from a level without
-    ///   compression.
-    /// - Its size is that of a block here, and blocks stay on average at least half full: the one
-    ///   that is open ends early for this one.
-    pub fn takes_block(&self, raw: &RawBlock<'_>) -> bool {
-        let wanted = compress::id_of(self.options.codec);
-        let made_here = match frame_codec(raw.bytes) {
-            Some(compress::id::NONE) => {
-                wanted == compress::id::NONE || self.plain_believed > 0 && !raw.untried
-            }
-            Some(compress::id::ZSTD_DICTIONARY) => {
-                self.can_become(raw) || self.shares(raw) || self.can_adopt()
-            }
-            codec => {
-                // The engine's choice may be a cheaper one, but this one has been paid for.
-                let is_smaller = self.options.why != Why::Set && codec == Some(compress::id::ZSTD);
-                let is_adopted = matches!(self.options.dictionary, TableDictionary::None);
-                (codec == Some(wanted) || is_smaller)
-                    && self.samples.is_none()
-                    && (self.dictionary.is_none() || is_adopted)
-            }
-        };
-        let (image, open) = (raw.block.image().len(), u64::from(!self.builder.is_empty()));
-        let block_bytes = self.options.block_bytes;
-        let blocks = self.meta.blocks + open + 1;
-        let bytes = self.meta.raw_bytes + open * self.builder.size() as u64 + image as u64;
-        made_here
-            && (image <= 2 * block_bytes || raw.block.entries() == 1)
-            && bytes >= blocks * block_bytes as u64 / 2
-    }
-
-    /// Whether the dictionary of a block can still become this table's.
-    fn can_become(&self, raw: &RawBlock<'_>) -> bool {
-        self.samples.is_some()
-            && match &self.options.dictionary {
-                TableDictionary::None => false,
-                TableDictionary::OfTable => true,
-                TableDictionary::Given(own) => raw.dictionary.is_some_and(|other| own.is(other)),
-            }
-    }
-
-    /// Whether a block's dictionary can become this table's for the sake of reused blocks alone.
-    fn can_adopt(&self) -> bool {
-        self.options.why != Why::Set
-            && matches!(self.options.dictionary, TableDictionary::None)
-            && self.dictionary.is_none()
-            && self.meta.blocks == 0
-            && self.builder.is_empty()
-    }
-
-    /// Whether the block was made with this table's dictionary.
-    fn shares(&self, raw: &RawBlock<'_>) -> bool {
-        match (&self.dictionary, raw.dictionary) {
-            (Some(own), Some(other)) => own.is(other),
-            _ => false,
-        }
-    }
-
-    /// Adds a block as it is, or compressed anew if it was made with another dictionary. Its
-    /// entries must come after all those before it.
-    pub fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
-        let block = raw.block;
-        let Some(last) = block.entries().checked_sub(1) else { return Ok(()) };
-        if !self.builder.is_empty() {
-            self.cut_block()?;
-        }
-        let has_dictionary = frame_codec(raw.bytes) == Some(compress::id::ZSTD_DICTIONARY);
-        if self.samples.is_some() {
-            // Blocks made with what was learnt from these rows before need not be made anew.
-            let dictionary = match &self.options.dictionary {
-                TableDictionary::Given(own) => Some(own),
-                _ => raw.dictionary.filter(|_| has_dictionary),
-            };
-            self.decide(dictionary.cloned())?;
-        }
-        if let Some(dictionary) = raw.dictionary.filter(|_| has_dictionary && self.can_adopt()) {
-            self.put_dictionary(Arc::clone(dictionary));
-        }
-        let first = block.key(0);
-        let mut new_key = true;
-        if self.meta.entries > 0 {
-            match self.last_key.as_slice().cmp(&first) {
-                Ordering::Less => {}
-                Ordering::Equal if self.last_seq > block.seq(0) => new_key = false,
-                _ => return Err(out_of_order()),
-            }
-        }
-        self.begin_block(&first);
-        let deletes = self.note_entries(block, new_key)?;
-        if frame_codec(raw.bytes) == Some(compress::id::NONE) {
-            self.plain_believed = self.plain_believed.saturating_sub(1);
-        }
-        let mut handle = self.next_handle(raw.bytes.len());
-        if has_dictionary && !self.shares(raw) {
-            let image = block.image();
-            handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
-        } else {
-            self.output.extend_from_slice(raw.bytes);
-        }
-        block.key_into(last, &mut self.last_key);
-        self.last_seq = block.seq(last);
-        self.meta.entries += block.entries() as u64;
-        self.meta.deletes += deletes;
-        self.end_block(
-            BlockInfo {
-                handle,
-                entries: block.entries() as u32,
-                tagged: block.tagged(),
-                deletes: deletes > 0,
-            },
-            (block.key_bytes(), block.value_bytes()),
-            block.image().len(),
-        )
-    }
-
-    /// Takes what the table must know of each entry of a block that is reused. Answers how
-    /// many are deletes.
-    fn note_entries(&mut self, block: &Block, new_key: bool) -> Result<u64> {
-        let mut deletes = 0;
-        let tags = if block.is_uniform() { 1 } else { block.entries() };
-        for index in 0..tags {
-            let (seq, kind) = block.tag(index);
-            self.meta.min_seq = self.meta.min_seq.min(seq);
-            self.meta.max_seq = self.meta.max_seq.max(seq);
-            deletes += u64::from(kind == Kind::Delete);
-            if kind == Kind::Blob {
-                self.add_blob(block.value(index))?;
-            }
-        }
-        if self.options.filter_bits > 0 {
-            self.note_keys(block, new_key);
-        }
-        Ok(deletes)
-    }
-
-    /// Notes the keys of a block for the filter; the first one only if it is a `new_key`.
-    fn note_keys(&mut self, block: &Block, mut new_key: bool) {
-        self.hashes.reserve(block.entries());
-        let mut key = block.prefix().to_vec();
-        for index in 0..block.entries() {
-            let suffix = block.suffix(index);
-            if index > 0 {
-                new_key = block.is_uniform() || block.suffix(index - 1) != suffix;
-            }
-            if new_key {
-                key.truncate(block.prefix().len());
-                key.extend_from_slice(suffix);
-                self.hashes.push(hash(&key));
-            }
-        }
-    }
-
     /// Files the pending block in the index, now that the first key after it is known.
-    fn begin_block(&mut self, first: &[u8]) {
+    pub(super) fn begin_block(&mut self, first: &[u8]) {
         assert!(self.builder.is_empty(), "the block before has ended");
         match self.pending.take() {
             Some(info) => {
@@ -380,12 +223,12 @@ impl TableWriter {
         }
     }
 
-    fn next_handle(&self, bytes: usize) -> Handle {
+    pub(super) fn next_handle(&self, bytes: usize) -> Handle {
         Handle { offset: self.written + self.output.len() as u64, bytes: bytes as u32 }
     }
 
     /// Ends the block in the builder: compresses it into the output buffer.
-    fn cut_block(&mut self) -> Result<()> {
+    pub(super) fn cut_block(&mut self) -> Result<()> {
         assert!(!self.builder.is_empty(), "a block has entries");
         self.last_key.clear();
         self.last_key.extend_from_slice(self.builder.last_key());
@@ -454,7 +297,7 @@ impl TableWriter {
         Ok(())
     }
 
-    fn end_block(
+    pub(super) fn end_block(
         &mut self,
         info: BlockInfo,
         (key_bytes, value_bytes): (u64, u64),
@@ -566,7 +409,7 @@ impl TableWriter {
         self.output.extend_from_slice(&footer.encode());
         self.flush_output()?;
         if let Some(prober) = self.prober.take() {
-            prober.end(self.meta.raw_bytes);
+            prober.end(self.meta.raw_bytes, self.dictionary.clone());
         }
         assert!(self.output.is_empty() && self.written > footer.properties.end());
         assert!(self.meta.min_seq <= self.meta.max_seq);
@@ -608,7 +451,7 @@ impl TableWriter {
     }
 }
 
-fn out_of_order() -> Error {
+pub(super) fn out_of_order() -> Error {
     Error::InvalidArgument("entries must be added in ascending order".to_owned())
 }
 
