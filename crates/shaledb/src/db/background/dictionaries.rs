@@ -19,7 +19,7 @@ const AUTO_LEVEL: i8 = 3;
 const TABLE_BYTES_MIN: u64 = 64 << 10;
 /// That no dictionary pays in a smaller table does not tell that none pays in larger ones, of which
 /// its own bytes are a smaller share.
-const NONE_BYTES_MIN: u64 = 4 << 20;
+const NONE_BYTES_MIN: u64 = 1 << 20;
 
 impl TreeCore {
     /// The level of zstd at which dictionaries are judged; `None` if the tree is to have none.
@@ -57,7 +57,7 @@ impl Core {
         let raw_bytes = probed.raw_bytes;
         let zstd_level = tree.dictionary_level()?;
         if let (None, Some(own)) = (self.tree_dictionary(tree), &probed.dictionary) {
-            // What a table has found for itself serves those that follow: they can reuse its blocks.
+            // What a table has found for itself serves those that follow: blocks can be reused.
             let own = self.tables.dictionaries.share(Arc::clone(own));
             self.tables.dictionaries.keep(&own);
             tree.levels.lock().learned.found_dictionary(TreeDictionary::With(Arc::downgrade(&own)));
