@@ -126,9 +126,7 @@ fn blocks_are_reused(dictionary: bool, rounds: u64) -> Result<()> {
         tree.compact()?;
         let (blocks, bytes) = reused();
         let last = db.stats().trees[0].levels.last().map_or(0, |level| level.bytes);
-        // Blocks that come while it is open whether a table has a dictionary are made anew.
-        let share = if dictionary { 3 } else { 2 };
-        let enough = blocks > before.0 + 50 && bytes > before.1 + last / share;
+        let enough = blocks > before.0 + 50 && bytes > before.1 + last / 2;
         assert!(enough || round < rounds, "{blocks} {bytes} {last}");
     }
     for n in 0..N {

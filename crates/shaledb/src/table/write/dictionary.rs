@@ -36,13 +36,15 @@ const BETTER_PERCENT: f64 = 3.0;
 const BETTER_THAN_SMALL_PERCENT: f64 = 1.0;
 /// No other one is made while the one in use saves this share of what it saved at first.
 const AS_BEFORE: f64 = 0.8;
-/// How many times as large tables may have become since.
+/// How many times as large the tables may become until one that was made for them counts as small.
 const AS_LARGE: u64 = 4;
 /// A table that goes on after the samples is taken for so many times their length.
 const GOES_ON: u64 = 8;
+/// That is the size of a table that its own dictionary is made for.
+pub const OWN_BYTES: u64 = SAMPLE_BYTES as u64 * GOES_ON;
 /// zstd searches for the best content if the blocks are of a table of so many bytes at least: for
 /// less the search would take longer than what is to be compressed.
-const SEARCHED_BYTES_MIN: u64 = 16 << 20;
+const SEARCHED_BYTES_MIN: u64 = 4 << 20;
 
 /// What is found of blocks.
 #[derive(Clone, Debug)]
@@ -69,6 +71,13 @@ pub struct Used {
     pub saved: (f64, u64),
 }
 
+impl Used {
+    /// Whether it was made when tables were much smaller than this.
+    pub fn was_small(&self, raw_bytes: u64) -> bool {
+        raw_bytes > AS_LARGE * self.saved.1
+    }
+}
+
 /// Decides on a dictionary for zstd at `level`, by some blocks of a table of `raw_bytes` in all.
 /// The one in use stays while it saves about as much as it did, or no new one is clearly better,
 /// unless neither saves enough. `None`: there are too few blocks to tell.
@@ -90,8 +99,8 @@ pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) 
         Some(100.0 - 100.0 * (with as f64 + own) / without as f64)
     };
     let before = used.map_or((0.0, 0), |used| used.saved);
+    let was_small = used.is_some_and(|used| used.was_small(raw_bytes));
     let used = used.and_then(|used| Some((Arc::clone(&used.dictionary), saves(&used.dictionary)?)));
-    let was_small = raw_bytes > AS_LARGE * before.1;
     let better = if was_small { BETTER_THAN_SMALL_PERCENT } else { BETTER_PERCENT };
     if let Some((used, saves)) = &used
         && *saves >= (AS_BEFORE * before.0).max(GAIN_PERCENT_MIN)
@@ -223,7 +232,7 @@ impl Samples {
             let pays = || Some(with()? < compressed_bytes(level, &blocks, None)?);
             return (!ended || pays() == Some(true)).then(|| Arc::clone(given));
         }
-        let raw_bytes = self.bytes as u64 * if ended { 1 } else { GOES_ON };
+        let raw_bytes = if ended { self.bytes as u64 } else { OWN_BYTES };
         // What is to come is a guess, so nothing is searched for.
         decide(&blocks, level, raw_bytes.min(SEARCHED_BYTES_MIN - 1), None)?.dictionary
     }
