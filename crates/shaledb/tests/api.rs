@@ -1,8 +1,8 @@
 //! The public interface, on a real directory, with background threads.
 
 use shaledb::{
-    Batch, Codec, Codecs, Config, Db, Env, Error, OpenOptions, Result, ScanOptions, TreeConfig,
-    WriteOptions,
+    Background, Batch, Codec, Codecs, Config, Db, Env, Error, OpenOptions, Result, ScanOptions,
+    TreeConfig, WriteOptions,
 };
 use std::io::Read;
 
@@ -101,7 +101,10 @@ fn blocks_are_reused(dictionary: bool, rounds: u64) -> Result<()> {
     // Where the engine chooses the codec, another one may be chosen between the two compactions.
     let codecs = Codecs { upper: Codec::None, middle: Codec::Lz4, bottommost: Codec::Zstd(3) };
     let tree = TreeConfig { codecs, dictionary, ..TreeConfig::default() };
-    let db = Db::open(dir.path(), Config { tree, ..small() })?;
+    // With a dictionary, whose choice goes by the order of jobs, that is the same each time.
+    let background = if dictionary { Background::Stepped } else { Background::default() };
+    let options = OpenOptions { background, ..OpenOptions::default() };
+    let db = Db::open_in(dir.path(), Config { tree, ..small() }, options)?;
     let tree = db.tree_or_create("t")?;
     const N: u64 = 20_000;
     let row = |n: u64, version: u64| format!("row {n} version {version} {n:>60}");

@@ -8,6 +8,7 @@ use crate::compaction::policy::auto::{self, TreeLoad};
 use crate::compaction::policy::chosen::{Chosen, LevelCodecs};
 use crate::db::core::{Core, Seen, TreeCore};
 use crate::table::meta::TableMeta;
+use crate::table::write::SMALL_TABLE_BYTES;
 use crate::table::{Probe, TableDictionary};
 
 /// A table that was written.
@@ -59,7 +60,10 @@ impl Core {
             dictionary: match written.dictionary {
                 TableDictionary::None => Some(false),
                 TableDictionary::OfTable => None,
-                TableDictionary::Given(_) => Some(true),
+                // A smaller one is better without, maybe.
+                TableDictionary::Given(_) => {
+                    (written.meta.raw_bytes >= SMALL_TABLE_BYTES).then_some(true)
+                }
             },
         };
         let wanted = tree.levels.lock().learned.wrote(level, &table);

@@ -6,7 +6,7 @@
 
 use crate::base::config::Codec;
 use crate::base::sync::Arc;
-use crate::compaction::policy::candidates::Costs;
+use crate::compaction::policy::candidates::{Costs, USUAL};
 use crate::compaction::policy::chosen::Choice;
 use crate::db::core::{Core, TreeCore, TreeDictionary};
 use crate::table::compress::Dictionary;
@@ -21,6 +21,10 @@ const TABLE_BYTES_MIN: u64 = 64 << 10;
 /// its own bytes are a smaller share.
 const NONE_BYTES_MIN: u64 = 1 << 20;
 
+/// How many tables are asked for the tree's dictionary.
+const TABLES_ASKED: usize = 3;
+/// So many tables show how large tables are here.
+const TABLES_TELL: usize = 16;
 /// About how many bytes of blocks a byte of a table stands for.
 const RATIO: u64 = 3;
 
@@ -33,7 +37,9 @@ impl TreeCore {
             Codec::Auto => Some(AUTO_LEVEL),
             _ => None,
         });
-        levels.into_iter().flatten().next().filter(|_| self.config.dictionary)
+        // Of larger blocks too little is known, and too little is to be won.
+        let small = self.config.block_bytes as usize <= write::PROBED_BLOCK_BYTES;
+        levels.into_iter().flatten().next().filter(|_| self.config.dictionary && small)
     }
 }
 
@@ -42,6 +48,10 @@ impl Core {
     pub fn study(&self, tree: &TreeCore, level: usize, probed: &Probed) -> Option<Costs> {
         let blocks: Vec<&[u8]> = probed.blocks.iter().map(Vec::as_slice).collect();
         let dictionary = self.renew_dictionary(tree, level, probed, &blocks);
+        if !tree.config.codecs.has_auto() {
+            // Nothing is chosen by them.
+            return Some(USUAL);
+        }
         let measured = blocks.iter().enumerate().filter(|(at, _)| write::is_measured(*at));
         let measured: Vec<&[u8]> = measured.map(|(_, block)| *block).collect();
         // What a dictionary was made of does not tell what it does to other blocks.
@@ -67,19 +77,24 @@ impl Core {
             let raw_bytes = probed.raw_bytes.min(write::OWN_BYTES);
             tree.levels.lock().learned.found_dictionary(known, raw_bytes);
         }
-        let used = self.tree_dictionary(tree).flatten();
+        let known = self.tree_dictionary(tree);
+        let used = known.clone().flatten();
         if raw_bytes < TABLE_BYTES_MIN {
             return used;
         }
         // Most of the data comes to be in tables of about the full size, or in one table.
         let shape = tree.state.load().version.shape();
-        let tables = shape.levels.iter().flatten().map(|table| table.raw_bytes);
-        let all = tables.sum::<u64>() + raw_bytes;
-        let raw_bytes = all.min(RATIO * self.settings.table_bytes).max(raw_bytes);
+        let tables: Vec<u64> = shape.levels.iter().flatten().map(|t| t.raw_bytes).collect();
+        let all = tables.iter().sum::<u64>() + raw_bytes;
+        let largest = tables.iter().fold(raw_bytes, |most, bytes| most.max(*bytes));
+        let full =
+            if tables.len() < TABLES_TELL { RATIO * self.settings.table_bytes } else { largest };
+        let raw_bytes = all.min(full).max(raw_bytes);
         let saved = tree.levels.lock().learned.dictionary_saved();
         let in_use = used.clone().map(|dictionary| Used { dictionary, saved });
         // Blocks of level 0 have sequence numbers, so they would go by others than the rest.
-        if level == 0 && in_use.as_ref().is_some_and(|used| !used.was_small(raw_bytes)) {
+        let is_decided = known.is_some() && raw_bytes <= write::AS_LARGE * saved.1;
+        if level == 0 && is_decided {
             return used;
         }
         let Some(verdict) = write::decide(blocks, zstd_level, raw_bytes, in_use.as_ref()) else {
@@ -130,12 +145,13 @@ impl Core {
             }
             TreeDictionary::NotLookedFor => {}
         }
-        // The newest table of the lowest level has it, if any has.
+        // The largest tables have it, if any has.
         let version = Arc::clone(&tree.state.load().version);
-        let lowest = version.levels.iter().rev().find(|level| !level.tables().is_empty());
-        let newest = lowest.and_then(|level| level.tables().iter().max_by_key(|t| t.meta.id));
+        let mut tables: Vec<_> = version.levels.iter().flat_map(|l| l.tables()).collect();
+        tables.sort_by_key(|table| std::cmp::Reverse((table.meta.raw_bytes, table.meta.id)));
+        let asked = || tables.iter().take(TABLES_ASKED);
         // What cannot be read is found out by those who need it.
-        let found = newest.and_then(|table| table.dictionary().ok().flatten());
+        let found = asked().find_map(|table| table.dictionary().ok().flatten());
         let known = match &found {
             Some(dictionary) => {
                 self.tables.dictionaries.keep(dictionary);
@@ -143,7 +159,7 @@ impl Core {
             }
             None => TreeDictionary::Unknown,
         };
-        let raw_bytes = newest.map_or(0, |table| table.meta.raw_bytes);
+        let raw_bytes = tables.first().map_or(0, |table| table.meta.raw_bytes);
         tree.levels.lock().learned.found_dictionary(known, raw_bytes);
         found.map(Some)
     }

@@ -5,6 +5,7 @@ use crate::base::config::{Codec, LEVELS};
 use crate::compaction::policy::auto::LevelLoad;
 use crate::compaction::policy::candidates::{Costs, index_of};
 use crate::table::compress::Dictionary;
+use crate::table::write::AS_LARGE;
 use std::sync::Weak;
 
 /// Smaller tables tell nothing, in bytes before compression.
@@ -133,7 +134,8 @@ impl Learned {
         };
         self.dictionary = dictionary;
         self.saves_percent = Some(saves.0);
-        if !same || self.saved.0 == 0.0 {
+        let has_one = matches!(self.dictionary, TreeDictionary::With(_));
+        if !same || !has_one || self.saved.0 == 0.0 || saves.1 > AS_LARGE * self.saved.1 {
             self.saved = saves;
         }
         if !same {
@@ -147,6 +149,15 @@ impl Learned {
     /// Notes what the tables have said about the dictionary, which was made for tables of so many
     /// bytes before compression.
     pub fn found_dictionary(&mut self, dictionary: TreeDictionary, raw_bytes: u64) {
+        let decided = match &self.dictionary {
+            TreeDictionary::With(has) => has.strong_count() > 0,
+            TreeDictionary::Without => true,
+            TreeDictionary::Unknown | TreeDictionary::NotLookedFor => false,
+        };
+        if decided {
+            // By another thread meanwhile.
+            return;
+        }
         self.dictionary = dictionary;
         self.saved = (0.0, raw_bytes);
     }

@@ -11,6 +11,7 @@
 //! Measured in docs/decisions/0002-codecs.md.
 
 use crate::base::activity::Activity;
+use crate::base::coding::checksum;
 use crate::base::config::Codec;
 use crate::cache::Memory;
 use crate::fs::meter::Meter;
@@ -41,6 +42,11 @@ pub mod id {
 pub(super) const DICTIONARY_LEVEL: i8 = 3;
 /// The longest dictionary that is read.
 pub const DICTIONARY_BYTES_MAX: usize = 256 * 1024;
+/// Ids of dictionaries: not below, and not from there on.
+const ID_MIN: u32 = 1 << 15;
+const ID_END: u32 = 1 << 31;
+/// Why a block cannot be read without the dictionary.
+pub const NO_DICTIONARY: &str = "a block needs a dictionary that is not there";
 /// The shortest that zstd makes.
 const DICTIONARY_BYTES_MIN: usize = 256;
 /// What a dictionary has before its content: ids and tables of at most so many bytes.
@@ -208,7 +214,7 @@ pub fn decompress_with(
         id::ZLIB => zlib_decompress(input, raw_len, out),
         id::ZSTD => zstd_decompress(None, input, raw_len, out),
         id::ZSTD_DICTIONARY => {
-            let dictionary = dictionary.ok_or("a block needs a dictionary that is not there")?;
+            let dictionary = dictionary.ok_or(NO_DICTIONARY)?;
             if dictionary_id(input) != Some(dictionary.id) {
                 return Err("a block was compressed with another dictionary");
             }
@@ -437,6 +443,10 @@ impl Dictionary {
         }
         bytes.truncate(length);
         bytes.shrink_to_fit();
+        // That of zstd is made of the content alone, without the tables. Low and high ones are
+        // reserved (RFC 8878, 5).
+        let id = ID_MIN + checksum(bytes.get(8..)?) % (ID_END - ID_MIN);
+        bytes.get_mut(4..8)?.copy_from_slice(&id.to_le_bytes());
         Dictionary::parse(bytes).ok()
     }
 

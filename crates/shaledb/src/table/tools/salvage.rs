@@ -13,7 +13,7 @@ use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, compare};
 use crate::base::ranges::RangeDeletes;
 use crate::fs::{Env, ReadFile};
-use crate::table::format::compress::Dictionary;
+use crate::table::format::compress::{Dictionary, NO_DICTIONARY};
 use crate::table::format::{Block, Frame, Handle, open_frame, properties};
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::read::{read_dictionary, read_footer, read_section};
@@ -67,7 +67,7 @@ pub struct SalvagedTable {
     /// How many entries can be read.
     pub entries: u64,
     dictionary: Option<Arc<Dictionary>>,
-    /// Whether its dictionary is damaged.
+    /// Whether its dictionary is damaged, or not there although blocks need it.
     pub lacks_dictionary: bool,
     /// Dictionaries of other tables, one of which may be the same.
     others: Arc<[Arc<Dictionary>]>,
@@ -257,7 +257,9 @@ impl SalvagedTable {
     fn dictionary_for(&self, frame: &Frame<'_>) -> Option<&Dictionary> {
         let by_id = || {
             let id = frame.dictionary_id()?;
-            self.others.iter().find(|other| other.id() == id)
+            let mut found = self.others.iter().filter(|other| other.id() == id);
+            // Two that differ and have one id: none is known to be the right one.
+            found.next().filter(|_| found.next().is_none())
         };
         self.dictionary.as_ref().or_else(by_id).map(|found| &**found)
     }
@@ -286,7 +288,10 @@ impl SalvagedTable {
     fn take_block(&mut self, handle: Handle) -> Result<std::result::Result<(), String>> {
         let block = match or_damage(self.read_block(handle))? {
             Ok(block) => block,
-            Err(what) => return Ok(Err(what)),
+            Err(what) => {
+                self.lacks_dictionary |= what.contains(NO_DICTIONARY);
+                return Ok(Err(what));
+            }
         };
         let mut last: Option<(Vec<u8>, SeqNo)> = None;
         let mut max_seq = self.max_seq;

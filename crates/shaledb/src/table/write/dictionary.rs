@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// How many bytes of blocks are waited for.
 const SAMPLE_BYTES: usize = 256 * 1024;
+/// A table of less takes the tree's dictionary only if that makes it smaller.
+pub const SMALL_TABLE_BYTES: u64 = SAMPLE_BYTES as u64;
 /// With fewer blocks there is nothing to tell.
 const BLOCKS_MIN: usize = 8;
 /// One block in so many is for measuring.
@@ -37,7 +39,7 @@ const BETTER_THAN_SMALL_PERCENT: f64 = 1.0;
 /// No other one is made while the one in use saves this share of what it saved at first.
 const AS_BEFORE: f64 = 0.8;
 /// How many times as large the tables may become until one that was made for them counts as small.
-const AS_LARGE: u64 = 4;
+pub const AS_LARGE: u64 = 4;
 /// A table that goes on after the samples is taken for so many times their length.
 const GOES_ON: u64 = 8;
 /// That is the size of a table that its own dictionary is made for.
@@ -45,6 +47,8 @@ pub const OWN_BYTES: u64 = SAMPLE_BYTES as u64 * GOES_ON;
 /// zstd searches for the best content if the blocks are of a table of so many bytes at least: for
 /// less the search would take longer than what is to be compressed.
 const SEARCHED_BYTES_MIN: u64 = 4 << 20;
+/// And if what is put together saves this, in percent: searching finds no more than twice of it.
+const SEARCHED_GAIN_MIN: f64 = 2.5;
 
 /// What is found of blocks.
 #[derive(Clone, Debug)]
@@ -108,8 +112,18 @@ pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) 
     {
         return Some(Verdict { dictionary: Some(Arc::clone(used)), saves_percent: *saves });
     }
-    let made = make(&learnt, level, raw_bytes);
-    let made = made.and_then(|made| Some((saves(&made)?, Arc::new(made))));
+    let (pieces, learnt) = (pieces_for(raw_bytes), &learnt[..]);
+    let made = Dictionary::make(&pieces_of(learnt, pieces), learnt, level);
+    let mut made = made.and_then(|made| Some((saves(&made)?, Arc::new(made))));
+    // A search takes long, so there must be something to find.
+    if raw_bytes >= SEARCHED_BYTES_MIN
+        && made.as_ref().is_some_and(|(saves, _)| *saves >= SEARCHED_GAIN_MIN)
+        && let Some(found) = Dictionary::train(learnt, pieces * PIECE_BYTES)
+        && let Some(found_saves) = saves(&found)
+        && made.as_ref().is_some_and(|(saves, _)| *saves < found_saves)
+    {
+        made = Some((found_saves, Arc::new(found)));
+    }
     let kept = used.filter(|(_, saves)| *saves >= GAIN_PERCENT_KEPT);
     let best = match (kept, made) {
         (Some((used, saves)), Some((new, _))) if new < saves + better => {
@@ -125,15 +139,9 @@ pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) 
     Some(best)
 }
 
-/// A dictionary of these blocks, for `raw_bytes` in all.
-fn make(learnt: &[&[u8]], level: i8, raw_bytes: u64) -> Option<Dictionary> {
-    let count = (raw_bytes / SHARE / PIECE_BYTES as u64).clamp(1, PIECES_MAX as u64) as usize;
-    if raw_bytes >= SEARCHED_BYTES_MIN
-        && let Some(dictionary) = Dictionary::train(learnt, count * PIECE_BYTES)
-    {
-        return Some(dictionary);
-    }
-    Dictionary::make(&pieces(learnt, count), learnt, level)
+/// How many pieces a dictionary has, for `raw_bytes` in all.
+fn pieces_for(raw_bytes: u64) -> usize {
+    (raw_bytes / SHARE / PIECE_BYTES as u64).clamp(1, PIECES_MAX as u64) as usize
 }
 
 /// The length of a dictionary in a file.
@@ -142,7 +150,7 @@ fn stored_bytes(dictionary: &Dictionary) -> usize {
 }
 
 /// So many pieces from all over the blocks.
-fn pieces(blocks: &[&[u8]], count: usize) -> Vec<u8> {
+fn pieces_of(blocks: &[&[u8]], count: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(count * PIECE_BYTES);
     for piece in 0..count {
         let block = blocks[piece * blocks.len() / count];

@@ -4,6 +4,7 @@ use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX};
 use crate::base::ranges::{RangeDelete, RangeDeletes};
+use crate::table::Why;
 use crate::table::compress::{decompress, decompress_with, id};
 use crate::table::format::{FOOTER_BYTES, frame_codec, put_frame};
 use crate::table::inspect::TableInspection;
@@ -344,4 +345,79 @@ fn a_dictionary_where_a_block_should_be_is_refused() {
     world.fs_create(1).append(&content).unwrap();
     let error = Table::read_meta(&world.shared.env, &path(1), 1).unwrap_err().to_string();
     assert!(error.contains("version"), "{error}");
+}
+
+/// The dictionary of a table.
+fn dictionary_of(table: &Arc<Table>) -> Option<Arc<Dictionary>> {
+    table.dictionary().unwrap()
+}
+
+#[test]
+fn a_dictionary_that_is_given_is_used_where_it_pays() {
+    let world = World::new(64 << 20);
+    let one = world.open(world.write(1, with_dictionary(ZSTD), &alike(2000, "order")));
+    let own = dictionary_of(&one).unwrap();
+    let given = |codec| TableOptions {
+        dictionary: TableDictionary::Given(Arc::clone(&own)),
+        ..options(codec, 1024)
+    };
+    // Of a size that goes on after the samples, of a smaller one, and of a few rows.
+    for (number, count, has) in [(2, 6000, true), (3, 400, true), (4, 10, false)] {
+        let rows = alike(count, "order");
+        let table = world.open(world.write(number, given(ZSTD), &rows));
+        let found = dictionary_of(&table);
+        assert_eq!(found.is_some_and(|found| Arc::ptr_eq(&found, &own)), has, "{count}");
+        check(&table, &rows);
+        // Its blocks go into another table that has it, as they are.
+        let mut writer = TableWriter::new(world.fs_create(10 + number), 10 + number, given(ZSTD));
+        let mut scan = table.scan(None, None);
+        scan.seek_first().unwrap();
+        while let Some(raw) = scan.raw_block() {
+            assert_eq!(writer.takes_block(&raw), has);
+            writer.add_block(&raw).unwrap();
+            scan.skip_block().unwrap();
+        }
+        let copy = world.open(writer.finish().unwrap());
+        check(&copy, &rows);
+        assert!(!has || copy.meta.data_bytes == table.meta.data_bytes);
+    }
+    let rows = alike(3000, "order");
+    let table = world.open(world.write(5, given(Codec::Lz4), &rows));
+    assert!(dictionary_of(&table).is_none());
+    check(&table, &rows);
+}
+
+#[test]
+fn where_a_cheaper_codec_is_chosen_blocks_bring_their_dictionary_for_themselves() {
+    let world = World::new(64 << 20);
+    let (first, rest) = (alike(2000, "a"), alike(2000, "b"));
+    let one = world.open(world.write(1, with_dictionary(ZSTD), &first));
+    for (number, codec) in [(2, Codec::None), (3, Codec::Lz4), (4, Codec::Zstd(1))] {
+        let chosen = TableOptions { why: Why::CpuShort, ..options(codec, 1024) };
+        let mut writer = TableWriter::new(world.fs_create(number), number, chosen);
+        let mut scan = one.scan(None, None);
+        scan.seek_first().unwrap();
+        while let Some(raw) = scan.raw_block() {
+            assert!(writer.takes_block(&raw), "{codec}");
+            writer.add_block(&raw).unwrap();
+            scan.skip_block().unwrap();
+        }
+        for (key, seq, kind, value) in &rest {
+            writer.add(key, *seq, *kind, value).unwrap();
+        }
+        let table = world.open(writer.finish().unwrap());
+        check(&table, &[first.clone(), rest.clone()].concat());
+        let found = TableInspection::open(&world.shared.env, &path(number), number).unwrap();
+        assert!(found.damage.is_empty() && found.dictionary_bytes > 0);
+        let of = |name: &str| found.codecs.iter().find(|c| c.codec == name).map(|c| c.blocks);
+        assert_eq!(of("zstd+dictionary"), Some(one.meta.blocks), "{codec}");
+        assert_eq!(found.codecs.len(), 2);
+    }
+    // Once there are other blocks it is too late.
+    let chosen = TableOptions { why: Why::CpuShort, ..options(Codec::Lz4, 1024) };
+    let mut writer = TableWriter::new(world.fs_create(5), 5, chosen);
+    writer.add(b"A", 0, Kind::Put, b"first").unwrap();
+    let mut scan = one.scan(None, None);
+    scan.seek_first().unwrap();
+    assert!(!writer.takes_block(&scan.raw_block().unwrap()));
 }

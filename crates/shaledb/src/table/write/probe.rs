@@ -4,9 +4,10 @@
 use crate::table::format::compress::Dictionary;
 use std::sync::{Arc, OnceLock};
 
-/// How many bytes are kept at most, and of each block.
+/// How many bytes are kept at most.
 const BYTES: usize = 256 << 10;
-const BLOCK_BYTES: usize = 16 << 10;
+/// How many bytes are kept of each block.
+pub const BLOCK_BYTES: usize = 32 << 10;
 
 /// Where the blocks are once the table is complete, with the size of all of it before compression.
 pub type Probe = Arc<OnceLock<Probed>>;
