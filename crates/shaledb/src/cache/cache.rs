@@ -2,8 +2,12 @@
 //!
 //! File numbers are never used twice, so nothing is ever invalidated: what belongs to a removed
 //! file ages out.
+//!
+//! A fork of the process finds nothing and keeps nothing: a thread that is not there may have held
+//! a lock of a shard when it was made.
 
 use super::frames::{FRAME_BYTES, Frames, Slot, Spot};
+use crate::fs::process::{Process, process};
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -34,6 +38,7 @@ const ENTRY_OVERHEAD_BYTES: u64 = 72 + FRAME_BYTES;
 pub struct Cache<V: Weigh> {
     inner: quick_cache::sync::Cache<CacheKey, Held<V>, Weights, Mix, Leaving<V>>,
     frames: Arc<Frames<V>>,
+    process: Process,
 }
 
 impl<V: Weigh> std::fmt::Debug for Cache<V> {
@@ -57,18 +62,24 @@ impl<V: Weigh> Cache<V> {
             Ok(options) => quick_cache::sync::Cache::with_options(options, Weights, Mix, leaving),
             Err(_) => quick_cache::sync::Cache::with(items, bytes, Weights, Mix, leaving),
         };
-        Cache { inner, frames }
+        Cache { inner, frames, process: process() }
     }
 
     /// The value at this place, if it is held.
     #[inline]
     pub fn get(&self, key: &CacheKey) -> Option<Arc<V>> {
+        if !self.process.is_this() {
+            return None;
+        }
         self.inner.get(key).map(|held| held.value)
     }
 
     /// As [`Cache::get`], for the place that `slot` is for: mostly without a look-up.
     #[inline]
     pub fn get_at(&self, slot: &Slot, key: impl FnOnce() -> CacheKey) -> Option<Arc<V>> {
+        if !self.process.is_this() {
+            return None;
+        }
         if let Some((value, first)) = self.frames.get(slot.get()) {
             // So that it knows what is useful.
             if first {
@@ -83,11 +94,14 @@ impl<V: Weigh> Cache<V> {
 
     /// Whether a value is held, without having used it.
     pub fn has(&self, key: &CacheKey) -> bool {
-        self.inner.contains_key(key)
+        self.process.is_this() && self.inner.contains_key(key)
     }
 
     /// Holds a value. One that is heavier than a shard is not held.
     pub fn insert(&self, slot: &Slot, key: CacheKey, value: Arc<V>) {
+        if !self.process.is_this() {
+            return;
+        }
         let spot = self.frames.hold(&value);
         slot.set(spot);
         self.inner.insert(key, Held { value, spot });
@@ -95,7 +109,9 @@ impl<V: Weigh> Cache<V> {
 
     /// Changes the bound; evicts at once if it shrinks.
     pub fn set_capacity(&self, bytes: u64) {
-        self.inner.set_capacity(bytes);
+        if self.process.is_this() {
+            self.inner.set_capacity(bytes);
+        }
     }
 
     /// The bound, in bytes.

@@ -10,6 +10,7 @@
 use super::cache::{Cache, Weigh};
 use crate::base::rank;
 use crate::base::sync::Mutex;
+use crate::fs::process::{Process, process};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -38,6 +39,8 @@ pub struct Memory {
     /// The cache's capacity, to look at without the lock.
     applied: AtomicU64,
     cache: Mutex<Arc<dyn Resize>, { rank::CACHE }>,
+    /// A fork changes nothing: a thread that is not there may have held the lock.
+    process: Process,
 }
 
 impl std::fmt::Debug for Memory {
@@ -62,6 +65,7 @@ impl Memory {
             work: AtomicU64::new(0),
             applied: AtomicU64::new(total),
             cache: Mutex::new(cache),
+            process: process(),
         }
     }
 
@@ -116,7 +120,7 @@ impl Memory {
     fn adjust(&self) {
         let moved =
             |due: u64| due.abs_diff(self.applied.load(Relaxed)) >= self.total / RESIZE_SHARE;
-        if !moved(self.cache_due()) {
+        if !moved(self.cache_due()) || !self.process.is_this() {
             return;
         }
         // Looked at again under the lock, so that the last resize is by the latest numbers.
