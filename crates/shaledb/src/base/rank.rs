@@ -93,6 +93,8 @@ pub const LOG_KEEPER: u8 = 35;
 pub const LOG_WINDOWS: u8 = 36;
 /// `CodecPrice::state`: by what codecs were chosen last.
 pub const CODECS: u8 = 37;
+/// `Ledger::sums`: the bytes that the database's files take.
+pub const LEDGER: u8 = 38;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

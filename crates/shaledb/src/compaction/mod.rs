@@ -13,6 +13,7 @@ pub mod choose;
 pub mod deletes;
 pub mod level0;
 pub mod idle;
+pub mod space;
 pub mod picker;
 pub mod manual;
 pub mod drop;

@@ -14,12 +14,16 @@ use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
+use crate::compaction::space;
 use crate::compaction::split::{self, Cuts, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
 use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
+use crate::fs::ledger::Payer;
+use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Probe, Table};
 use crate::version::edit::TreeEdit;
+use std::path::PathBuf;
 
 /// A compaction is worth a second thread from this many input bytes on.
 const PART_BYTES_MIN: u64 = 8 << 20;
@@ -33,8 +37,8 @@ const PIECES: u64 = 4;
 
 impl Core {
     /// Starts a merge: cuts it into parts, of which the first is the caller's and the others wait
-    /// for threads.
-    pub fn start_merge(&self, tree: Arc<TreeCore>, plan: Plan) -> Result<Arc<MergeJob>> {
+    /// for threads. `None` if there is no room for it now.
+    pub fn start_merge(&self, tree: Arc<TreeCore>, plan: Plan) -> Result<Option<Arc<MergeJob>>> {
         let started = self.env.clock.now_nanos();
         let version = tree.state.load().version.clone();
         let mut inputs = Vec::new();
@@ -58,6 +62,12 @@ impl Core {
             tables.iter().map(|table| (level, table.meta.clone())).collect::<Vec<_>>()
         };
         let stages = Stages::new(&plan, &parts, inputs.iter().flat_map(metas).collect());
+        let Some(room) = self.room_of_merge(&plan, &inputs, &stages) else {
+            self.end_compaction(&tree, &plan, &[]);
+            // Whoever needs room has it looked at again.
+            self.sched.lock().look.remove(&tree.id);
+            return Ok(None);
+        };
         let count = parts.len();
         let progress = Progress {
             inputs,
@@ -73,14 +83,28 @@ impl Core {
         };
         let snapshots = self.reader_seqs_to_keep();
         let progress = Mutex::new(progress);
-        let job = Arc::new(MergeJob { tree, plan, snapshots, parts, progress, started });
-        if count > 1 {
+        let job = Arc::new(MergeJob { tree, plan, snapshots, parts, room, progress, started });
+        if count > 1 && !job.room.in_turn {
             let mut state = self.sched.lock();
             state.parts.extend((1..count).map(|index| (job.clone(), index)));
             drop(state);
             self.sched.wake_all();
         }
-        Ok(job)
+        Ok(Some(job))
+    }
+
+    /// Does the first part of a merge, and the others as well if they are done in turn; answers
+    /// whether the merge has ended.
+    pub fn run_first_parts(&self, job: &MergeJob) -> Result<bool> {
+        let mut ended = self.run_part(job, 0)?;
+        if job.room.in_turn {
+            for index in 1..job.parts.len() {
+                assert!(!ended, "a merge ends with its last part");
+                self.sched.lock().running_compactions += 1;
+                ended = self.run_part(job, index)?;
+            }
+        }
+        Ok(ended)
     }
 
     /// Where this plan is cut: into parts small enough, and enough of them for the threads that
@@ -91,7 +115,9 @@ impl Core {
             self.compactions_max().saturating_sub(state.running_compactions) + 1
         };
         let share = (plan.input_bytes / free as u64).max(PART_BYTES_MIN);
-        let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
+        let is_short = self.pick_space().room < plan.input_bytes;
+        let tables = if is_short { space::PART_TABLES } else { PART_TABLES };
+        let bytes = plan.table_bytes.saturating_mul(tables);
         let bytes = if free > 1 { bytes.min(share) } else { bytes };
         if plan.input_bytes <= bytes {
             return Ok(vec![Part::default()]);
@@ -163,8 +189,12 @@ impl Core {
         let codecs = job.tree.level_codecs();
         let level = job.plan.output_level;
         let probe = job.tree.probe(level);
+        let env = match &job.room.promise {
+            Some(promise) => self.env_paid_by(Payer::Merge(promise.clone())),
+            None => self.env.clone(),
+        };
         let context = Context {
-            env: &self.env,
+            env: &env,
             meter: &self.tables.meter,
             plan: &job.plan,
             inputs: &inputs,
@@ -261,6 +291,11 @@ impl Core {
         drop(progress);
         // The files go with the last handles, and not under the lock.
         drop(gone);
+        if let Some(promise) = &job.room.promise {
+            let paths: Vec<PathBuf> =
+                ids.iter().map(|id| self.path(FileKind::Table, *id)).collect();
+            promise.settle(paths.iter().map(PathBuf::as_path), !job.room.in_turn);
+        }
         let mut levels = job.tree.levels.lock();
         done.iter().for_each(|done| levels.reused(&job.plan, done));
         if !stage.is_last {

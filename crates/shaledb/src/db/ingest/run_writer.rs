@@ -6,14 +6,20 @@ use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
 use crate::db::core::Core;
+use crate::fs::Env;
+use crate::fs::ledger::Payer;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{TableOptions, TableWriter};
 use std::path::PathBuf;
 
+/// A file is begun only where there is room for so much of it, in bytes.
+const FILE_BYTES: u64 = 32 << 10;
+
 /// A run being written. Dropping it before its end removes what it has written.
 pub(crate) struct RunWriter {
     core: Arc<Core>,
+    env: Env,
     durable: bool,
     options: TableOptions,
     deletes: RangeDeletes,
@@ -35,6 +41,7 @@ impl RunWriter {
     ) -> RunWriter {
         RunWriter {
             core: core.clone(),
+            env: core.env_paid_by(Payer::User),
             durable,
             options,
             deletes,
@@ -66,7 +73,8 @@ impl RunWriter {
     fn begin_table(&mut self) -> Result<&mut TableWriter> {
         let core = &self.core;
         let id = core.new_file();
-        let file = core.env.fs.create(&core.path(FileKind::Run, id))?;
+        core.foresee(FILE_BYTES, 0, false)?;
+        let file = self.env.fs.create(&core.path(FileKind::Run, id))?;
         self.files.push(id);
         Ok(self.writer.insert(TableWriter::new(file, id, self.options)))
     }
