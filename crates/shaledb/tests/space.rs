@@ -108,3 +108,179 @@ fn what_is_full_takes_deletes_and_then_writes_stepped() {
 fn what_is_full_takes_deletes_and_then_writes() {
     fill_delete_and_fill_again(Background::Threads);
 }
+
+#[test]
+fn threads_keep_the_limit_on_a_real_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let config = Config { background_threads: 2, ..config() };
+    let db = Db::open(&path, config.clone()).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    let (done, refused) = (AtomicBool::new(false), AtomicU64::new(0));
+    let on_disk = || -> u64 {
+        // What goes between the listing and the look at it takes nothing any more.
+        let files =
+            std::fs::read_dir(&path).unwrap().filter_map(|entry| entry.unwrap().metadata().ok());
+        files.map(|file| file.len()).sum()
+    };
+    std::thread::scope(|scope| {
+        let look = scope.spawn(|| {
+            let mut most = 0;
+            while !done.load(Ordering::Relaxed) {
+                most = most.max(on_disk());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            most
+        });
+        let writers: Vec<_> = (0..4u32)
+            .map(|writer| {
+                let (tree, refused, db) = (&tree, &refused, &db);
+                scope.spawn(move || {
+                    for n in 0..6_000u32 {
+                        let key = [writer.to_be_bytes(), (n % 3_000).to_be_bytes()].concat();
+                        match tree.put(&key, &value((n + writer).into(), 800)) {
+                            Ok(()) => {}
+                            Err(error) => {
+                                assert!(error.is_space_limit(), "{error}");
+                                refused.fetch_add(1, Ordering::Relaxed);
+                                // Its own rows of before make room.
+                                let start = writer.to_be_bytes();
+                                tree.delete_range(&start, &key).unwrap();
+                            }
+                        }
+                        if n % 1_000 == 0 {
+                            drop(db.snapshot());
+                        }
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+        let most = look.join().unwrap();
+        assert!(most <= LIMIT && most > LIMIT / 2, "{most}");
+    });
+    assert!(refused.into_inner() > 0, "there is no room for all");
+    let rows = tree.scan::<&[u8]>(..).unwrap().count();
+    drop(tree);
+    db.close().unwrap();
+    let db = Db::open(&path, config).unwrap();
+    assert_eq!(db.tree("t").unwrap().scan::<&[u8]>(..).unwrap().count(), rows);
+    assert!(db.verify(&mut |_| ()).unwrap().damage.is_empty());
+}
+
+#[test]
+fn a_transaction_is_refused_as_a_whole() {
+    let env = Env::memory();
+    let db = open(&env, config(), Background::Threads).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    let full = fill(&tree, 0);
+    let rows = || tree.scan::<&[u8]>(..).unwrap().count();
+    // At a write: one that fits its memory, and one that does not.
+    for memory_bytes in [100_000, 8 << 20] {
+        let options = TransactionOptions { memory_bytes, ..TransactionOptions::default() };
+        let mut txn = db.begin(options).unwrap();
+        let mut refused = 0;
+        for n in 0..1_000u32 {
+            let key = [b"txn", &n.to_be_bytes()[..]].concat();
+            if let Err(error) = txn.put(&tree, &key, &value(n.into(), 1000)) {
+                assert!(error.is_space_limit(), "{error}");
+                refused += 1;
+            }
+        }
+        assert!(refused > 900, "{refused}");
+        drop(txn);
+        assert_eq!(rows(), full as usize);
+    }
+    // At the commit: a batch, of which no part is there.
+    let mut batch = Batch::new();
+    for n in 0..500u32 {
+        batch.put(&tree, &[b"batch", &n.to_be_bytes()[..]].concat(), &value(n.into(), 1000));
+    }
+    assert!(db.write(&batch, WriteOptions::default()).unwrap_err().is_space_limit());
+    assert_eq!(rows(), full as usize);
+    // A bulk load and a large value.
+    let mut ingest = tree.ingest().unwrap();
+    let loaded = (0..500u32).try_for_each(|n| {
+        ingest.add(&[b"load", &n.to_be_bytes()[..]].concat(), &value(n.into(), 1000))
+    });
+    let loaded = loaded.and_then(|()| ingest.finish());
+    assert!(loaded.unwrap_err().is_space_limit());
+    assert!(tree.put(b"large", &value(7, 2 << 20)).unwrap_err().is_space_limit());
+    assert_eq!(rows(), full as usize);
+    keeps_limit(&env, &db);
+    // A transaction that deletes is made.
+    let mut txn = db.begin(TransactionOptions::default()).unwrap();
+    for n in 0..full / 2 {
+        txn.delete(&tree, &n.to_be_bytes()).unwrap();
+    }
+    txn.commit(WriteOptions::default()).unwrap();
+    assert_eq!(rows(), (full - full / 2) as usize);
+    let written = (0..100u32).map(|n| tree.put(&n.to_be_bytes(), &value(n.into(), 1000)));
+    written.collect::<Result<Vec<()>>>().unwrap();
+}
+
+#[test]
+fn what_a_snapshot_pins_is_refused_and_nothing_hangs() {
+    let env = Env::memory();
+    let db = open(&env, config(), Background::Threads).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    let full = fill(&tree, 0);
+    let snapshot = db.snapshot();
+    let mut scan = tree.scan_with(Default::default()).unwrap();
+    scan.seek_first().unwrap();
+    for n in 0..full {
+        tree.delete(&n.to_be_bytes()).unwrap();
+    }
+    // The rows are still read by those who began before.
+    let began = Instant::now();
+    for n in 0..20u32 {
+        let put = tree.put(&n.to_be_bytes(), &value(1, 100_000));
+        assert!(put.is_ok() || put.unwrap_err().is_space_limit());
+    }
+    assert!(fill(&tree, 0) < full / 4, "its room is not given away");
+    assert!(began.elapsed() < Duration::from_secs(60), "nobody waits for the snapshot");
+    keeps_limit(&env, &db);
+    assert_eq!(tree.get_at(&5u32.to_be_bytes(), &snapshot).unwrap().unwrap(), value(5, 1000));
+    drop(scan);
+    drop(snapshot);
+    std::thread::sleep(Duration::from_millis(150));
+    let again = fill(&tree, 0);
+    assert!(again > full / 2, "{again} of {full} after it has ended");
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_by_name() {
+    let env = Env::memory();
+    let setting = |result: Result<Db>| match result {
+        Err(Error::Config { setting: "space_limit", what }) => what,
+        other => panic!("{:?}", other.map(|_| ())),
+    };
+    let small = |space_limit| Config { space_limit, ..config() };
+    assert!(setting(open(&env, small(1000), Background::Stepped)).contains("2097152"));
+    let large = Config { memtable_bytes: 1 << 20, ..small(8 << 20) };
+    assert!(setting(open(&env, large, Background::Stepped)).contains("memtable_bytes"));
+    let db = open(&env, small(0), Background::Stepped).unwrap();
+    let tree = db.tree_or_create("t").unwrap();
+    for n in 0..3_000u32 {
+        tree.put(&n.to_be_bytes(), &value(n.into(), 1000)).unwrap();
+    }
+    assert_eq!((db.stats().space_limit, db.stats().space_reserved), (0, 0));
+    assert!(disk_bytes(&env) <= db.stats().space_used);
+    let refused = db.set_space_limit(3 << 20).unwrap_err().to_string();
+    assert!(refused.contains("`space_limit`") && refused.contains("3145728"), "{refused}");
+    db.set_space_limit(16 << 20).unwrap();
+    db.close().unwrap();
+    let refused = setting(open(&env, small(3 << 20), Background::Stepped));
+    assert!(refused.contains("bytes") && refused.contains("3145728"), "{refused}");
+    // Nothing has been harmed by that.
+    let db = open(&env, small(8 << 20), Background::Stepped).unwrap();
+    assert_eq!(db.tree("t").unwrap().scan::<&[u8]>(..).unwrap().count(), 3_000);
+    // A lower limit is what holds from then on.
+    db.set_space_limit(5 << 20).unwrap();
+    let tree = db.tree("t").unwrap();
+    fill(&tree, 100_000);
+    assert!(disk_bytes(&env) <= 5 << 20);
+    db.set_space_limit(0).unwrap();
+    tree.put(b"more", &value(1, 3 << 20)).unwrap();
+}

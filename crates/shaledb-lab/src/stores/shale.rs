@@ -36,6 +36,7 @@ pub fn config(setup: &Setup) -> Result<Config> {
         memory_bytes: setup.memory,
         memtable_bytes: setup.memtable,
         background_threads: setup.background_threads,
+        space_limit: setup.space_limit.unwrap_or(0),
         sync: SyncPolicy::OnRequest,
         tree: TreeConfig {
             codecs,

@@ -45,7 +45,7 @@ pub fn needed(inputs: &[(usize, &[Arc<TableMeta>])], output: usize, table: u64, 
             }
         }
     }
-    above + there.min(STAGE_TABLES * table + largest)
+    above + there.min(table.saturating_mul(STAGE_TABLES).saturating_add(largest))
 }
 
 /// The next compaction where room has to be made: first of tables full of deletes, then of levels

@@ -9,8 +9,8 @@ use crate::compaction::stages::Stages;
 use crate::db::core::{Core, Inputs, RoomOfMerge};
 use crate::write::space::{self, SpaceState};
 
-/// How long nobody asks again for room to be made, in nanoseconds: each time memtables are flushed,
-/// however small.
+/// How long nobody asks again for room to be made, in nanoseconds, unless an eighth of a memtable
+/// has been written: each time memtables are flushed, however small.
 const ASK_AGAIN_NANOS: u64 = 100_000_000;
 
 impl Core {
@@ -37,12 +37,13 @@ impl Core {
     /// and all trees are looked at.
     pub fn ask_for_room(&self) {
         let now = self.env.clock.now_nanos();
+        let memtables = self.space().balance().memtables;
         let mut state = self.sched.lock();
-        if now < state.room_again {
+        if now < state.room_again && memtables < self.settings.memtable_bytes / 8 {
             return;
         }
         state.room_again = now + ASK_AGAIN_NANOS;
-        state.seal_wanted = self.space().balance().memtables > 0;
+        state.seal_wanted = memtables > 0;
         state.look.extend(self.trees.load().by_id.keys());
         drop(state);
         self.sched.wake_all();
