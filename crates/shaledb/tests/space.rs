@@ -68,7 +68,7 @@ fn fill_delete_and_fill_again(background: Background) {
     keeps_limit(&env, &db);
     let share = f64::from(first) * 1004.0 / LIMIT as f64;
     assert!(share > 0.75, "only {share:.2} of the limit is data");
-    assert_eq!(db.stats().space_state, SpaceState::Full);
+    assert!(db.stats().space_state >= SpaceState::Slowed);
     // Reads go on, and nothing is poisoned.
     for n in (0..first).step_by(97) {
         assert_eq!(tree.get(&n.to_be_bytes()).unwrap().unwrap(), value(n.into(), 1000));
@@ -85,6 +85,8 @@ fn fill_delete_and_fill_again(background: Background) {
         assert!(again as f64 > 0.9 * f64::from(first), "round {round}: {again} of {first}");
     }
     tree.delete_range(b"", &[255; 5]).unwrap();
+    // Room is asked for at most so often.
+    std::thread::sleep(Duration::from_millis(150));
     let again = fill(&tree, 0);
     assert!(again as f64 > 0.9 * f64::from(first), "after a range delete: {again} of {first}");
     db.drop_tree("t").unwrap();
@@ -136,9 +138,9 @@ fn threads_keep_the_limit_on_a_real_disk() {
             .map(|writer| {
                 let (tree, refused, db) = (&tree, &refused, &db);
                 scope.spawn(move || {
-                    for n in 0..6_000u32 {
-                        let key = [writer.to_be_bytes(), (n % 3_000).to_be_bytes()].concat();
-                        match tree.put(&key, &value((n + writer).into(), 800)) {
+                    for n in 0..2_500u32 {
+                        let key = [writer.to_be_bytes(), (n % 1_250).to_be_bytes()].concat();
+                        match tree.put(&key, &value((n + writer).into(), 1_800)) {
                             Ok(()) => {}
                             Err(error) => {
                                 assert!(error.is_space_limit(), "{error}");
@@ -148,7 +150,7 @@ fn threads_keep_the_limit_on_a_real_disk() {
                                 tree.delete_range(&start, &key).unwrap();
                             }
                         }
-                        if n % 1_000 == 0 {
+                        if n % 500 == 0 {
                             drop(db.snapshot());
                         }
                     }
@@ -210,12 +212,14 @@ fn a_transaction_is_refused_as_a_whole() {
     assert_eq!(rows(), full as usize);
     keeps_limit(&env, &db);
     // A transaction that deletes is made.
-    let mut txn = db.begin(TransactionOptions::default()).unwrap();
-    for n in 0..full / 2 {
-        txn.delete(&tree, &n.to_be_bytes()).unwrap();
+    for from in [0, 1_000] {
+        let mut txn = db.begin(TransactionOptions::default()).unwrap();
+        for n in from..from + 1_000u32 {
+            txn.delete(&tree, &n.to_be_bytes()).unwrap();
+        }
+        txn.commit(WriteOptions::default()).unwrap();
     }
-    txn.commit(WriteOptions::default()).unwrap();
-    assert_eq!(rows(), (full - full / 2) as usize);
+    assert_eq!(rows(), full as usize - 2_000);
     let written = (0..100u32).map(|n| tree.put(&n.to_be_bytes(), &value(n.into(), 1000)));
     written.collect::<Result<Vec<()>>>().unwrap();
 }
@@ -229,9 +233,10 @@ fn what_a_snapshot_pins_is_refused_and_nothing_hangs() {
     let snapshot = db.snapshot();
     let mut scan = tree.scan_with(Default::default()).unwrap();
     scan.seek_first().unwrap();
-    for n in 0..full {
-        tree.delete(&n.to_be_bytes()).unwrap();
-    }
+    // Deletes make no room now, and so may be refused at last.
+    let delete = |n: u32| tree.delete(&n.to_be_bytes());
+    let refused = (0..full).find_map(|n| delete(n).err());
+    assert!(refused.is_none_or(|error| error.is_space_limit()));
     // The rows are still read by those who began before.
     let began = Instant::now();
     for n in 0..20u32 {
@@ -245,6 +250,7 @@ fn what_a_snapshot_pins_is_refused_and_nothing_hangs() {
     drop(scan);
     drop(snapshot);
     std::thread::sleep(Duration::from_millis(150));
+    (0..full).try_for_each(delete).unwrap();
     let again = fill(&tree, 0);
     assert!(again > full / 2, "{again} of {full} after it has ended");
 }
@@ -262,7 +268,7 @@ fn what_cannot_be_kept_is_refused_by_name() {
     assert!(setting(open(&env, large, Background::Stepped)).contains("memtable_bytes"));
     let db = open(&env, small(0), Background::Stepped).unwrap();
     let tree = db.tree_or_create("t").unwrap();
-    for n in 0..3_000u32 {
+    for n in 0..4_000u32 {
         tree.put(&n.to_be_bytes(), &value(n.into(), 1000)).unwrap();
     }
     assert_eq!((db.stats().space_limit, db.stats().space_reserved), (0, 0));
@@ -275,12 +281,12 @@ fn what_cannot_be_kept_is_refused_by_name() {
     assert!(refused.contains("bytes") && refused.contains("3145728"), "{refused}");
     // Nothing has been harmed by that.
     let db = open(&env, small(8 << 20), Background::Stepped).unwrap();
-    assert_eq!(db.tree("t").unwrap().scan::<&[u8]>(..).unwrap().count(), 3_000);
+    assert_eq!(db.tree("t").unwrap().scan::<&[u8]>(..).unwrap().count(), 4_000);
     // A lower limit is what holds from then on.
-    db.set_space_limit(5 << 20).unwrap();
+    db.set_space_limit(6 << 20).unwrap();
     let tree = db.tree("t").unwrap();
     fill(&tree, 100_000);
-    assert!(disk_bytes(&env) <= 5 << 20);
+    assert!(disk_bytes(&env) <= 6 << 20);
     db.set_space_limit(0).unwrap();
     tree.put(b"more", &value(1, 3 << 20)).unwrap();
 }

@@ -9,11 +9,8 @@ use crate::base::config::Codec;
 use crate::table::meta::TableMeta;
 use std::sync::Arc;
 
-/// How many output tables' worth of the output level a stage of a merge has at most, about: see
-/// `stages`.
-pub const STAGE_TABLES: u64 = 4;
-
-/// How many output tables' worth of input a part has that is merged in little room.
+/// How many output tables' worth of the output level a part has that is merged in little room,
+/// beside the table that makes it so many: see `split::by_tables`.
 pub const PART_TABLES: u64 = 2;
 
 /// What a table becomes at most when it is written with this codec.
@@ -45,7 +42,7 @@ pub fn needed(inputs: &[(usize, &[Arc<TableMeta>])], output: usize, table: u64, 
             }
         }
     }
-    above + there.min(table.saturating_mul(STAGE_TABLES).saturating_add(largest))
+    above + there.min(table.saturating_mul(PART_TABLES).saturating_add(largest))
 }
 
 /// The next compaction where room has to be made: first of tables full of deletes, then of levels

@@ -81,8 +81,8 @@ fn what_does_not_fit_is_made_smaller_or_not_begun() {
     shape.levels[0] = (0..8).map(|at| table(40 - at, (0, 29), TABLE, 40 - at)).collect();
     let in_room = |room| pick_in(&shape, Space { room, ..SHORT }, &[100]);
     let inputs = |plan: Plan| plan.inputs[0].1.len();
-    // The last level is so small that its tables are, too: four of a quarter, and the largest.
-    let stage = 2 * TABLE;
+    // The last level is so small that its tables are, too: two of a quarter, and the largest.
+    let stage = TABLE + TABLE / 2;
     assert_eq!(in_room(u64::MAX - 1).map(inputs), Some(8));
     assert_eq!(in_room(8 * TABLE + stage).map(inputs), Some(8));
     assert_eq!(in_room(8 * TABLE + stage - 1).map(inputs), Some(4), "half of them");
@@ -118,7 +118,7 @@ fn a_merge_needs_room_for_what_comes_from_above_and_a_stage() {
     };
     let one = std::slice::from_ref(&a);
     assert_eq!(need(&[(0, one)], 6, zstd), 5);
-    assert_eq!(need(&[(0, one), (6, &many)], 6, zstd), 5 + 4 + 1);
+    assert_eq!(need(&[(0, one), (6, &many)], 6, zstd), 5 + 2 + 1);
     assert_eq!(need(&[(0, one), (6, &many[..2])], 6, zstd), 5 + 2);
     assert_eq!(need(&[(0, one), (6, std::slice::from_ref(&b))], 6, zstd), 5 + 100);
     assert_eq!(need(&[(0, &many)], 0, zstd), 40, "level 0's tables stay to the end");

@@ -95,7 +95,7 @@ pub fn limit(bytes: u64, memtable: u64, table: u64) -> Limit {
     assert!(bytes / 32 >= memtable, "a limit has room for memtables");
     let held = HeldBack {
         merges: (MERGE_MEMTABLES * memtable + MERGE_TABLES * table).min(bytes / 4),
-        deletes: memtable,
+        deletes: memtable + bytes / MEMTABLE_SHARE,
         files: bytes / MEMTABLE_SHARE + BYTES_MIN,
     };
     Limit { bytes, held }

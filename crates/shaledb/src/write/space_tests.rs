@@ -18,7 +18,7 @@ fn memtables_and_tables_become_smaller_under_a_limit() {
 
 #[test]
 fn most_of_a_limit_is_for_data() {
-    for (bytes, most_held) in [(2 * M, 0.4), (8 * M, 0.12), (128 * M, 0.08), (100_000 * M, 0.08)] {
+    for (bytes, most_held) in [(2 * M, 0.4), (8 * M, 0.13), (128 * M, 0.09), (100_000 * M, 0.09)] {
         let (memtable, table) = (memtable_bytes(bytes, 64 * M), table_bytes(bytes, 64 * M));
         let Limit { held, .. } = limit(bytes, memtable, table);
         let share = (held.merges + held.deletes + held.files) as f64 / bytes as f64;

@@ -115,9 +115,15 @@ impl Core {
             self.compactions_max().saturating_sub(state.running_compactions) + 1
         };
         let share = (plan.input_bytes / free as u64).max(PART_BYTES_MIN);
-        let is_short = self.pick_space().room < plan.input_bytes;
-        let tables = if is_short { space::PART_TABLES } else { PART_TABLES };
-        let bytes = plan.table_bytes.saturating_mul(tables);
+        let outputs = inputs.iter().find(|(level, _)| *level > 0 && *level == plan.output_level);
+        if let Some((_, tables)) = outputs
+            && self.pick_space().room < plan.input_bytes
+        {
+            let tables: Vec<_> = tables.iter().map(|table| table.meta.clone()).collect();
+            let bytes = plan.table_bytes.saturating_mul(space::PART_TABLES);
+            return Ok(split::by_tables(&tables, bytes));
+        }
+        let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
         let bytes = if free > 1 { bytes.min(share) } else { bytes };
         if plan.input_bytes <= bytes {
             return Ok(vec![Part::default()]);

@@ -10,7 +10,7 @@ use crate::db::core::{Core, Inputs, RoomOfMerge};
 use crate::write::space::{self, SpaceState};
 
 /// How long nobody asks again for room to be made, in nanoseconds, unless an eighth of a memtable
-/// has been written: each time memtables are flushed, however small.
+/// has been written: each time memtables are flushed, however small, and all goes down.
 const ASK_AGAIN_NANOS: u64 = 100_000_000;
 
 impl Core {
