@@ -173,7 +173,8 @@ impl Generator {
         heavy
     }
 
-    /// As [`Generator::heavy`], of programs that write more than a small limit on space has room for.
+    /// As [`Generator::heavy`], of programs that write more than a small limit on space has room
+    /// for.
     pub fn full(seed: u64) -> Generator {
         let mut full = Generator::heavy(seed);
         full.profile.value_bytes = [3_000, 12_000][full.random.random_range(0..2)];

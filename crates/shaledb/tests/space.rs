@@ -138,9 +138,9 @@ fn threads_keep_the_limit_on_a_real_disk() {
             .map(|writer| {
                 let (tree, refused, db) = (&tree, &refused, &db);
                 scope.spawn(move || {
-                    for n in 0..2_500u32 {
-                        let key = [writer.to_be_bytes(), (n % 1_250).to_be_bytes()].concat();
-                        match tree.put(&key, &value((n + writer).into(), 1_800)) {
+                    for n in 0..600u32 {
+                        let key = [writer.to_be_bytes(), (n % 450).to_be_bytes()].concat();
+                        match tree.put(&key, &value((n + writer).into(), 5_000)) {
                             Ok(()) => {}
                             Err(error) => {
                                 assert!(error.is_space_limit(), "{error}");
@@ -150,7 +150,7 @@ fn threads_keep_the_limit_on_a_real_disk() {
                                 tree.delete_range(&start, &key).unwrap();
                             }
                         }
-                        if n % 500 == 0 {
+                        if n % 100 == 0 {
                             drop(db.snapshot());
                         }
                     }

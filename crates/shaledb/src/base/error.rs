@@ -307,13 +307,7 @@ impl fmt::Display for Error {
                  writes resume by themselves",
                 path.display()
             ),
-            Error::SpaceLimit { limit, used, needed } => write!(
-                f,
-                "the space limit is reached: the database's files take {used} of the {limit} bytes \
-                 of `space_limit`, and beside what is kept back for flushes, compactions and \
-                 deletes there is no room for {needed} more; reads and deletes go on; delete rows, \
-                 drop trees or raise the limit, then writes resume by themselves"
-            ),
+            Error::SpaceLimit { limit, used, needed } => write_space(f, *limit, *used, *needed),
             Error::Corruption { path, offset, what } => write!(
                 f,
                 "{} is damaged at byte {offset}: {what}; run `shale verify` to list all damage, \
@@ -382,6 +376,16 @@ impl fmt::Display for Error {
             Error::Closed => f.write_str("the database is closed"),
         }
     }
+}
+
+fn write_space(f: &mut fmt::Formatter<'_>, limit: u64, used: u64, needed: u64) -> fmt::Result {
+    write!(
+        f,
+        "the space limit is reached: the database's files take {used} of the {limit} bytes of \
+         `space_limit`, and beside what is kept back for flushes, compactions and deletes there is \
+         no room for {needed} more; reads and deletes go on; delete rows, drop trees or raise the \
+         limit, then writes resume by themselves"
+    )
 }
 
 fn write_duplicate(

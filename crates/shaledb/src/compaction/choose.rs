@@ -42,8 +42,8 @@ impl<'a> PickInput<'a> {
         tables.iter().any(|table| self.busy.has(table))
     }
 
-    /// A plan that takes `inputs` (levels ascending) to `output`; `None` if there is no room for it.
-    /// Levels without tables are left out. The caller has made sure of the invariants.
+    /// A plan that takes `inputs` (levels ascending) to `output`; `None` if there is no room for
+    /// it. Levels without tables are left out. The caller has made sure of the invariants.
     pub fn plan(
         &self,
         reason: Reason,
@@ -105,7 +105,7 @@ impl<'a> PickInput<'a> {
             return true;
         }
         let level0 = || inputs.iter().map(|(_, tables)| bytes_of(*tables)).sum::<u64>();
-        let needed = super::space::needed(inputs, output, table_bytes, codec);
+        let needed = super::room::needed(inputs, output, table_bytes, codec);
         needed <= self.space.room && (output > 0 || level0() <= self.space.level0_merge)
     }
 

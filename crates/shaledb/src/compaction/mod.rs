@@ -9,6 +9,7 @@ pub mod range;
 pub mod policy;
 pub mod plan;
 pub mod score;
+pub mod room;
 pub mod choose;
 pub mod deletes;
 pub mod level0;

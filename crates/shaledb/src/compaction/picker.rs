@@ -1,9 +1,10 @@
 //! Which compaction to run next.
 //!
-//! In this order: tables that range deletes cover are dropped unread; then level 0's tables go down
-//! as they are, or are merged with each other, if there are many; then the level that is furthest
-//! over its target is relieved (near the limit on space: what makes room, see `space`); then tables full of deletes are taken down; then, if the
-//! load has ended, the tree is brought into a better shape for reading.
+//! In this order: tables that range deletes cover are dropped unread; then, near the limit on
+//! space, what makes room (`space`); then level 0's tables go down as they are, or are merged with
+//! each other, if there are many; then the level that is furthest over its target is relieved; then
+//! tables full of deletes are taken down; then, if the load has ended, the tree is brought into a
+//! better shape for reading.
 //!
 //! Level 0 goes into the base level when it has gathered enough bytes. Level 0's tables are merged
 //! with each other, four of about one size into one, in two cases: reaching that size would take

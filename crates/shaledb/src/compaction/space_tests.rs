@@ -1,9 +1,12 @@
 use super::*;
+use crate::base::config::Codec;
 use crate::base::config::{Codecs, LEVELS};
 use crate::compaction::check;
 use crate::compaction::picker;
 use crate::compaction::plan::{Busy, Settings, Shape, Space};
+use crate::compaction::room::needed;
 use crate::table::meta::FileId;
+use std::sync::Arc;
 
 const TABLE: u64 = 1 << 20;
 

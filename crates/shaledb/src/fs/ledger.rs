@@ -114,8 +114,8 @@ pub struct Promise {
 impl Promise {
     /// These files of it have been installed: they are the database's now. A promise of the `whole`
     /// of a merge's output becomes smaller by them; another one is for what comes next as well.
-    pub fn settle<'a>(&self, paths: impl Iterator<Item = &'a Path>, whole: bool) {
-        self.ledger.sums.lock().settle(self.number, paths, whole);
+    pub fn installed<'a>(&self, paths: impl Iterator<Item = &'a Path>, whole: bool) {
+        self.ledger.sums.lock().installed(self.number, paths, whole);
     }
 }
 
@@ -263,7 +263,7 @@ impl Sums {
         Error::SpaceLimit { limit: self.balance.limit.bytes, used: self.balance.used, needed }
     }
 
-    fn settle<'a>(&mut self, number: u64, paths: impl Iterator<Item = &'a Path>, whole: bool) {
+    fn installed<'a>(&mut self, number: u64, paths: impl Iterator<Item = &'a Path>, whole: bool) {
         for path in paths {
             let Some(file) = self.names.get(path).and_then(|at| self.files.get_mut(at)) else {
                 continue;

@@ -124,7 +124,7 @@ fn what_a_merge_was_promised_is_its_own() {
         (200, 200),
         "what is discarded may be had again"
     );
-    promise.settle([a].into_iter(), false);
+    promise.installed([a].into_iter(), false);
     let balance = ledger.balance();
     assert_eq!((balance.promised, balance.drawn, balance.used), (300, 0, 200));
     drop(merges);
@@ -141,7 +141,7 @@ fn a_promise_of_all_becomes_smaller_by_what_is_installed() {
     let merges = fs.paid_by(Payer::Merge(promise.clone()));
     let path = Path::new("/db/a");
     merges.create(path).unwrap().append(&[1; 120]).unwrap();
-    promise.settle([path].into_iter(), true);
+    promise.installed([path].into_iter(), true);
     let balance = ledger.balance();
     assert_eq!((balance.promised, balance.drawn, balance.used), (180, 0, 120));
 }

@@ -14,7 +14,7 @@ use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
-use crate::compaction::space;
+use crate::compaction::room;
 use crate::compaction::split::{self, Cuts, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
 use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
@@ -120,7 +120,7 @@ impl Core {
             && self.pick_space().room < plan.input_bytes
         {
             let tables: Vec<_> = tables.iter().map(|table| table.meta.clone()).collect();
-            let bytes = plan.table_bytes.saturating_mul(space::PART_TABLES);
+            let bytes = plan.table_bytes.saturating_mul(room::PART_TABLES);
             return Ok(split::by_tables(&tables, bytes));
         }
         let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
@@ -300,7 +300,7 @@ impl Core {
         if let Some(promise) = &job.room.promise {
             let paths: Vec<PathBuf> =
                 ids.iter().map(|id| self.path(FileKind::Table, *id)).collect();
-            promise.settle(paths.iter().map(PathBuf::as_path), !job.room.in_turn);
+            promise.installed(paths.iter().map(PathBuf::as_path), !job.room.in_turn);
         }
         let mut levels = job.tree.levels.lock();
         done.iter().for_each(|done| levels.reused(&job.plan, done));

@@ -4,7 +4,7 @@
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::plan::{Plan, Space};
-use crate::compaction::space::output_bytes;
+use crate::compaction::room::output_bytes;
 use crate::compaction::stages::Stages;
 use crate::db::core::{Core, Inputs, RoomOfMerge};
 use crate::write::space::{self, SpaceState};
