@@ -316,10 +316,11 @@ void shale_error_free(shale_error *error);
 SHALE_MUST_USE shale_error *shale_config_new(shale_config **config);
 
 // Sets one of them. Names are those of docs/settings.md: `memory_bytes`, `memtable_bytes`,
-// `table_bytes`, `background_threads`, `space_limit`, `sync` (`on_request`, `always`, `every_millis:100`),
-// `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`, `tree.blob_bytes`,
-// `tree.codecs.upper`, `tree.codecs.middle`, `tree.codecs.bottommost` (`auto`, `none`, `lz4`,
-// `zlib:6`, `zstd:3`). Whether those of a database agree with each other is checked by shale_open.
+// `table_bytes`, `background_threads`, `space_limit`, `sync` (`on_request`, `always`,
+// `every_millis:100`), `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`,
+// `tree.blob_bytes`, `tree.codecs.upper`, `tree.codecs.middle`, `tree.codecs.bottommost` (`auto`,
+// `none`, `lz4`, `zlib:6`, `zstd:3`). Whether those of a database agree with each other is checked
+// by shale_open.
 SHALE_MUST_USE
 shale_error *shale_config_set(shale_config *config,
                               const char *name,
