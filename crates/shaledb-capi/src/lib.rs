@@ -10,6 +10,16 @@
 // The names are those of C.
 #![allow(non_camel_case_types)]
 
+/// Not for the calls of C of the program, nor of the codecs: those have names without a prefix.
+#[cfg(all(feature = "jemalloc", not(target_env = "msvc")))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// As of `shale`: what is freed goes back at once, and a block takes no page more than its bytes.
+#[cfg(all(feature = "jemalloc", not(target_env = "msvc")))]
+#[unsafe(export_name = "_rjem_malloc_conf")]
+static ALLOCATOR_SETTINGS: &[u8] = b"dirty_decay_ms:0,muzzy_decay_ms:0,cache_oblivious:false\0";
+
 mod guard;
 mod quiet;
 

@@ -131,6 +131,10 @@ pub(crate) struct TreeFlags {
     #[arg(long, help_heading = "Settings of a new tree")]
     pub(crate) codecs: Option<CodecNames>,
 
+    /// No compression dictionaries
+    #[arg(long, help_heading = "Settings of a new tree")]
+    pub(crate) no_dictionary: bool,
+
     /// The size of a data block before compression [default: 16K]
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     #[arg(help_heading = "Settings of a new tree")]

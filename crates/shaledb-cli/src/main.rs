@@ -22,6 +22,18 @@ use clap::{CommandFactory, Parser};
 use exit::{Exit, Failure, Outcome};
 use std::process::ExitCode;
 
+/// Measured beside others in docs/decisions/0018-memory.md. Not on Windows' C runtime, where it
+/// cannot be built.
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// What is freed goes back to the system at once, and a block of 16 KiB takes no page more than
+/// that (which would be there for blocks to begin at different places in a page).
+#[cfg(not(target_env = "msvc"))]
+#[unsafe(export_name = "_rjem_malloc_conf")]
+pub static ALLOCATOR_SETTINGS: &[u8] = b"dirty_decay_ms:0,muzzy_decay_ms:0,cache_oblivious:false\0";
+
 fn main() -> ExitCode {
     let arguments = match Shale::try_parse() {
         Ok(arguments) => arguments,

@@ -71,7 +71,7 @@ fn base(flags: &ReadFlags) -> Config {
 
 /// The settings of a tree that is made.
 fn tree_config(flags: &TreeFlags) -> Outcome<TreeConfig> {
-    let mut config = TreeConfig::default();
+    let mut config = TreeConfig { dictionary: !flags.no_dictionary, ..TreeConfig::default() };
     if let Some(names) = &flags.codecs {
         config.codecs = codecs(names)?;
     }

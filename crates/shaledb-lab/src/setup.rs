@@ -43,6 +43,11 @@ pub struct Setup {
     #[arg(long, default_value = "auto")]
     pub codecs: CodecNames,
 
+    /// No compression dictionaries, for engines that make them by themselves
+    #[arg(long)]
+    #[serde(default)]
+    pub no_dictionary: bool,
+
     /// Filter bits per key, for engines that have filters
     #[arg(long, default_value_t = 10)]
     pub filter_bits: u8,
@@ -110,6 +115,7 @@ impl Default for Setup {
             memory: 1280 << 20,
             memtable: 64 << 20,
             codecs: CodecNames { upper: auto(), middle: auto(), bottommost: auto() },
+            no_dictionary: false,
             filter_bits: 10,
             block_bytes: 16 << 10,
             background_threads: 2,

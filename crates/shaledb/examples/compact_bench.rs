@@ -22,7 +22,7 @@ use shaledb::compaction::policy::chosen::Choice;
 use shaledb::compaction::range::KeyRange;
 use shaledb::compaction::split::Part;
 use shaledb::fs::Env;
-use shaledb::table::{FileId, Table, TableEnv, TableOptions, TableWriter, Why};
+use shaledb::table::{FileId, Table, TableDictionary, TableEnv, TableOptions, TableWriter, Why};
 use shaledb::{Codec, SeqNo};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Bench {
         let options = TableOptions {
             codec: self.codec,
             why: Why::Set,
-            dictionary: false,
+            dictionary: TableDictionary::None,
             block_bytes,
             filter_bits,
             tree: 1,
@@ -137,7 +137,7 @@ impl Bench {
             grandparents: Vec::new(),
             below: Vec::new(),
             building: false,
-            choice: Choice { codec: self.codec, why: Why::Set },
+            choice: Choice { codec: self.codec, dictionary: true, why: Why::Set },
             filter_bits: FILTER_BITS,
             table_bytes: 64 << 20,
         }
@@ -155,6 +155,8 @@ impl Bench {
         let context = Context {
             env: &self.env,
             meter: &self.shared.meter,
+            memory: &self.shared.memory,
+            memory_bytes: 64 << 20,
             plan: &plan,
             inputs: &inputs,
             snapshots: &[],
@@ -162,7 +164,7 @@ impl Bench {
             block_bytes: BLOCK_BYTES,
             codecs: &Codecs::all(self.codec).into(),
             probe: None,
-            dictionary: false,
+            dictionary: &TableDictionary::None,
             dir: &self.dir,
             next_file: &self.next,
         };

@@ -1,11 +1,13 @@
 //! The measurement behind docs/decisions/0009-dictionaries.md: what compression dictionaries save
 //! and cost on rows of several kinds, by the size of blocks.
 //!
-//! cargo run --release -p shale --example dictionary_bench -- [zstd level]
+//! cargo run --release -p shaledb --example dictionary_bench -- [zstd level] [MiB of rows in a table]
 //!
-//! Each kind of rows is written as a table with the setting on and off. Ratio = bytes of the data
-//! blocks before / after, the dictionary counted. Blocks are compressed and decompressed again with
-//! the table's dictionary; one thread, the best of five rounds. `-`: the engine decided against one.
+//! Each kind of rows is written as a table without a dictionary, with one of its own first blocks,
+//! and with one of the tree's: made by blocks from all over another table of such rows. Ratio =
+//! bytes of the data blocks before / after, the dictionary counted. Blocks are compressed and
+//! decompressed again with the table's dictionary; one thread, the best of five rounds. `-`: the
+//! engine decided against one.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -17,29 +19,41 @@ use shaledb::fs::mem::{MemClock, MemFs};
 use shaledb::fs::{Env, Fs};
 use shaledb::table::compress::{Compressor, Dictionary, decompress_with};
 use shaledb::table::format::open_dictionary_frame;
-use shaledb::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter, Why};
+use shaledb::table::write::decide;
+use shaledb::table::{
+    Probe, Table, TableDictionary, TableEnv, TableMeta, TableOptions, TableWriter, Why,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
-/// Bytes of rows in a table.
-const TABLE_BYTES: usize = 8 << 20;
+/// Bytes of rows in the table that the tree's dictionary is made by.
+const TREE_BYTES: usize = 32 << 20;
 
 type Row = (Vec<u8>, Vec<u8>);
 
 fn main() {
-    let level = std::env::args().nth(1).map_or(3, |level| level.parse().expect("a zstd level"));
-    let codec = Codec::Zstd(level);
-    println!("| rows | block KiB | ratio: off, on | smaller | compress MB/s | decompress MB/s |");
+    let mut args = std::env::args().skip(1);
+    let level = args.next().map_or(3, |level| level.parse().expect("a zstd level"));
+    let mib: usize = args.next().map_or(8, |mib| mib.parse().expect("a number of MiB"));
+    println!("zstd:{level}, tables of {mib} MiB; ratios and MB/s: off, of the table, of the tree");
+    println!("| rows | block KiB | ratio | smaller, % | compress | decompress |");
     println!("|---|---:|---:|---:|---:|---:|");
-    for (name, rows) in
-        [("sysbench", sysbench()), ("links", links()), ("half", half()), ("json", json()), text()]
-    {
+    for (name, rows) in kinds() {
+        let cut = rows.iter().scan(0, |bytes, (key, value)| {
+            *bytes += key.len() + value.len();
+            Some(*bytes)
+        });
+        let count = cut.take_while(|bytes| *bytes <= mib << 20).count();
         for block_bytes in [4, 8, 16].map(|kib| kib << 10) {
-            measure(name, &rows, codec, block_bytes);
+            measure(name, (&rows, count), level, block_bytes);
         }
     }
+}
+
+fn kinds() -> [(&'static str, Vec<Row>); 5] {
+    [("sysbench", sysbench()), ("links", links()), ("half", half()), ("json", json()), text()]
 }
 
 /// A table's file and what is in it.
@@ -48,15 +62,18 @@ struct Made {
     dictionary: Option<Dictionary>,
     images: Vec<Vec<u8>>,
     bytes: u64,
+    probe: Probe,
 }
 
-fn make(rows: &[Row], codec: Codec, dictionary: bool, block_bytes: usize) -> Made {
+fn make(rows: &[Row], codec: Codec, dictionary: TableDictionary, block_bytes: usize) -> Made {
     let (fs, path) = (MemFs::new(), Path::new("/1.table"));
     let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
     let shared = TableEnv::new(env, 64 << 20, Arc::new(Recorder::new()));
     let options =
         TableOptions { codec, why: Why::Set, dictionary, block_bytes, filter_bits: 10, tree: 1 };
-    let mut writer = TableWriter::new(fs.create(path).expect("no faults"), 1, options);
+    let probe = Probe::default();
+    let writer = TableWriter::new(fs.create(path).expect("no faults"), 1, options);
+    let mut writer = writer.probed_by(&probe);
     for (key, value) in rows {
         writer.add(key, 0, Kind::Put, value).expect("in order");
     }
@@ -74,27 +91,40 @@ fn make(rows: &[Row], codec: Codec, dictionary: bool, block_bytes: usize) -> Mad
         scan.skip_block().expect("sound");
     }
     let bytes = meta.data_bytes + first;
-    Made { meta, dictionary, images, bytes }
+    Made { bytes, meta, dictionary, images, probe }
 }
 
-fn measure(name: &str, rows: &[Row], codec: Codec, block_bytes: usize) {
-    let off = make(rows, codec, false, block_bytes);
-    let on = make(rows, codec, true, block_bytes);
-    let ratio = |made: &Made| made.meta.raw_bytes as f64 / made.bytes as f64;
-    let (compress, decompress) = speeds(&off.images, codec, None);
-    let kib = block_bytes >> 10;
-    let Some(dictionary) = &on.dictionary else {
-        let plain = ratio(&off);
-        println!("| {name} | {kib} | {plain:.2}, - | - | {compress:.0}, - | {decompress:.0}, - |");
-        return;
+/// The tables of the first `count` rows in each form.
+fn measure(name: &str, (rows, count): (&[Row], usize), level: i8, block_bytes: usize) {
+    let codec = Codec::Zstd(level);
+    let whole = make(rows, codec, TableDictionary::None, block_bytes);
+    let probed = whole.probe.get().expect("the table is complete");
+    let blocks: Vec<&[u8]> = probed.blocks.iter().map(Vec::as_slice).collect();
+    let verdict = decide(&blocks, level, probed.raw_bytes, None).expect("enough blocks");
+    let of_tree = verdict.dictionary.map_or(TableDictionary::None, TableDictionary::Given);
+    let forms = [TableDictionary::None, TableDictionary::OfTable, of_tree];
+    let made = forms.map(|form| make(&rows[..count], codec, form, block_bytes));
+    let (ratio, speeds): (Vec<f64>, Vec<_>) = made
+        .iter()
+        .map(|made| {
+            let ratio = made.meta.raw_bytes as f64 / made.bytes as f64;
+            (ratio, speeds(&made.images, codec, made.dictionary.as_ref()))
+        })
+        .unzip();
+    let all = |each: &dyn Fn(usize) -> String| {
+        let has = |at: usize| at == 0 || made[at].dictionary.is_some();
+        let texts: Vec<String> =
+            (0..3).map(|at| if has(at) { each(at) } else { "-".to_owned() }).collect();
+        texts.join(", ")
     };
-    let (compress_on, decompress_on) = speeds(&on.images, codec, Some(dictionary));
+    let saves = |at: usize| format!("{:.1}", 100.0 - 100.0 * ratio[0] / ratio[at]);
     println!(
-        "| {name} | {kib} | {:.2}, {:.2} | {:.1} % | {compress:.0}, {compress_on:.0} | \
-         {decompress:.0}, {decompress_on:.0} |",
-        ratio(&off),
-        ratio(&on),
-        100.0 - 100.0 * on.bytes as f64 / off.bytes as f64
+        "| {name} | {} | {} | {} | {} | {} |",
+        block_bytes >> 10,
+        all(&|at| format!("{:.2}", ratio[at])),
+        all(&saves).trim_start_matches("0.0, "),
+        all(&|at| format!("{:.0}", speeds[at].0)),
+        all(&|at| format!("{:.0}", speeds[at].1)),
     );
 }
 
@@ -124,11 +154,11 @@ fn speeds(images: &[Vec<u8>], codec: Codec, dictionary: Option<&Dictionary>) -> 
     (total as f64 / compress / 1e6, total as f64 / decompress / 1e6)
 }
 
-/// Rows up to the bytes of a table.
+/// Rows up to the bytes of a tree.
 fn fill(mut row: impl FnMut(u32, &mut Pcg64) -> Row) -> Vec<Row> {
     let mut rng = Pcg64::seed_from_u64(1);
     let (mut rows, mut bytes) = (Vec::new(), 0);
-    while bytes < TABLE_BYTES {
+    while bytes < TREE_BYTES {
         let (key, value) = row(rows.len() as u32, &mut rng);
         bytes += key.len() + value.len();
         rows.push((key, value));

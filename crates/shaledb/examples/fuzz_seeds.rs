@@ -13,7 +13,7 @@ use shaledb::fs::mem::{MemClock, MemFs};
 use shaledb::fs::{Env, Fs};
 use shaledb::table::compress::{Compressor, Dictionary};
 use shaledb::table::format::decode_frame;
-use shaledb::table::{Table, TableEnv, TableMeta, TableOptions, TableWriter, Why};
+use shaledb::table::{Table, TableDictionary, TableEnv, TableMeta, TableOptions, TableWriter, Why};
 use shaledb::version::{Edit, LogStart, Manifest, TreeEdit};
 use shaledb::wal::LogWriter;
 use shaledb::wal::payload::{begin, put_decision, put_nothing, put_op, put_prepare};
@@ -55,6 +55,10 @@ fn compress() -> Vec<Vec<u8>> {
     let samples: Vec<&[u8]> = samples.iter().map(Vec::as_slice).cycle().take(30).collect();
     let dictionary = Dictionary::make(&samples[..4].concat(), &samples, 3).expect("enough");
     inputs.push([&[5, 0, 1, 0], dictionary.bytes()].concat());
+    let mut packed = Vec::new();
+    Compressor::new(Codec::Zstd(3)).compress(dictionary.bytes(), &mut packed);
+    let length = (dictionary.bytes().len() as u32).to_le_bytes();
+    inputs.push([&[6, length[0], length[1], length[2]], &packed[..]].concat());
     inputs
 }
 
@@ -100,7 +104,7 @@ fn tables() -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
             let options = TableOptions {
                 codec,
                 why: Why::Set,
-                dictionary: false,
+                dictionary: TableDictionary::None,
                 block_bytes: 300,
                 filter_bits: 10,
                 tree: 1,

@@ -13,7 +13,9 @@ use shaledb::fs::{Env, Fs};
 use shaledb::memtable::Memtable;
 use shaledb::read::{BlobSource, Scan, ScanRange, get, multi_get};
 use shaledb::state::TreeState;
-use shaledb::table::{CursorOptions, Table, TableEnv, TableOptions, TableWriter, Why};
+use shaledb::table::{
+    CursorOptions, Table, TableDictionary, TableEnv, TableOptions, TableWriter, Why,
+};
 use shaledb::version::Version;
 use std::path::Path;
 use std::time::Instant;
@@ -45,7 +47,7 @@ impl Bench {
         let options = TableOptions {
             codec: Codec::None,
             why: Why::Set,
-            dictionary: false,
+            dictionary: TableDictionary::None,
             block_bytes: 16 << 10,
             filter_bits: 10,
             tree: 1,

@@ -9,7 +9,9 @@ use shaledb::base::key::{Kind, SEQ_MAX};
 use shaledb::base::stats::Recorder;
 use shaledb::base::{coding, error::Result};
 use shaledb::fs::Env;
-use shaledb::table::{CursorOptions, Table, TableEnv, TableOptions, TableWriter, Why};
+use shaledb::table::{
+    CursorOptions, Table, TableDictionary, TableEnv, TableOptions, TableWriter, Why,
+};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -49,7 +51,7 @@ fn main() -> Result<()> {
     let options = TableOptions {
         codec,
         why: Why::Set,
-        dictionary: false,
+        dictionary: TableDictionary::None,
         block_bytes: 16 * 1024,
         filter_bits: 10,
         tree: 1,

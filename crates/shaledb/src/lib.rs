@@ -78,11 +78,11 @@ pub use base::key::SeqNo;
 pub use base::lock_error::{Deadlock, DeadlockEdge};
 pub use db::{
     Action, Background, Batch, BuildOptions, ChangeRound, ChangeTracker, ChangedKeys, CodecStats,
-    Concurrency, CpuStats, Db, Entries, Ingest, Isolation, LastDeadlock, LevelStats, LockInfo,
-    LockMode, LockingScan, OnConflict, OnlineBuild, OpenOptions, Operation, OperationStats,
-    Prepared, Savepoint, ScanOptions, Snapshot, Stats, Transaction, TransactionInfo,
-    TransactionOptions, Tree, TreeStats, UniqueRow, ValueReader, VerifyProgress, VerifyReport,
-    Watch, WriteOptions, entry_of_row,
+    Concurrency, CpuStats, Db, DictionaryStats, Entries, Ingest, Isolation, LastDeadlock,
+    LevelStats, LockInfo, LockMode, LockingScan, OnConflict, OnlineBuild, OpenOptions, Operation,
+    OperationStats, Prepared, Savepoint, ScanOptions, Snapshot, Stats, Transaction,
+    TransactionInfo, TransactionOptions, Tree, TreeStats, UniqueRow, ValueReader, VerifyProgress,
+    VerifyReport, Watch, WriteOptions, entry_of_row,
 };
 #[doc(inline)]
 pub use fs::Env;

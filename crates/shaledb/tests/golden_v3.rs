@@ -1,7 +1,9 @@
-//! A database with tables of version 2, checked in: tables with a compression dictionary.
+//! Databases with tables of versions 2 and 3, checked in: tables with a compression dictionary, as it
+//! is and compressed.
 //!
-//! `tests/golden/v3` was written by this file, with `SHALE_GOLDEN_WRITE=1` set and `v3` absent. It is
-//! never written again: see `tests/golden.rs`.
+//! `tests/golden/v3` and `v4` were written by this file, with `SHALE_GOLDEN_WRITE=1` set and the
+//! folder absent; `v3` by the release whose tables were of version 2. They are never written again:
+//! see `tests/golden.rs`.
 
 use shaledb::inspect::{Inspection, open};
 use shaledb::repair::{RepairOptions, repair};
@@ -12,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-fn v3() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v3")
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 fn open_db(dir: &Path) -> Db {
@@ -49,9 +51,9 @@ fn write(dir: &Path) {
 }
 
 /// A copy of the checked-in database, which opening would change.
-fn copy() -> tempfile::TempDir {
+fn copy(name: &str) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(v3()).unwrap() {
+    for entry in fs::read_dir(golden(name)).unwrap() {
         let entry = entry.unwrap();
         fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
     }
@@ -70,19 +72,29 @@ fn check(db: &Db) {
 
 #[test]
 fn version_2_of_tables_opens_and_holds_what_it_held() {
-    if std::env::var_os("SHALE_GOLDEN_WRITE").is_some() && !v3().exists() {
-        write(&v3());
+    opens_and_holds("v3", 2);
+}
+
+#[test]
+fn version_3_of_tables_opens_and_holds_what_it_held() {
+    if std::env::var_os("SHALE_GOLDEN_WRITE").is_some() && !golden("v4").exists() {
+        write(&golden("v4"));
     }
+    opens_and_holds("v4", 3);
+}
+
+fn opens_and_holds(name: &str, version: u32) {
     let mut tables = 0;
-    for entry in fs::read_dir(v3()).unwrap() {
+    for entry in fs::read_dir(golden(name)).unwrap() {
         if let Inspection::Table(table) = open(&entry.unwrap().path()).unwrap() {
-            assert!(table.version == 2 && table.dictionary_bytes > 0 && table.damage.is_empty());
+            assert_eq!(table.version, version);
+            assert!(table.dictionary_bytes > 0 && table.damage.is_empty());
             assert!(table.codecs.iter().any(|total| total.codec == "zstd+dictionary"));
             tables += 1;
         }
     }
     assert!(tables > 0);
-    let dir = copy();
+    let dir = copy(name);
     for _ in 0..2 {
         let db = open_db(dir.path());
         check(&db);
@@ -90,7 +102,7 @@ fn version_2_of_tables_opens_and_holds_what_it_held() {
         check(&db);
         db.close().unwrap();
     }
-    let (from, to) = (copy(), tempfile::tempdir().unwrap());
+    let (from, to) = (copy(name), tempfile::tempdir().unwrap());
     let report = repair(from.path(), to.path(), &RepairOptions::default(), &mut |_| ()).unwrap();
     assert!(report.is_clean(), "{report}");
     check(&open_db(to.path()));

@@ -180,6 +180,8 @@ fn setup_of(cell: &Cell, codecs: &CodecNames, asked: &Setup) -> Setup {
     let is_cpu = cell.short == Short::Cpu;
     Setup {
         codecs: codecs.clone(),
+        // What is fixed is what the codec alone does.
+        no_dictionary: asked.no_dictionary || codecs.to_string() != "auto",
         memory: or(asked.memory, usual.memory, MEMORY),
         memtable: or(asked.memtable, usual.memtable, MEMTABLE),
         busy_threads: if is_cpu { busy } else { 0 },

@@ -44,6 +44,7 @@ pub fn config(setup: &Setup) -> Result<Config> {
         sync: SyncPolicy::OnRequest,
         tree: TreeConfig {
             codecs,
+            dictionary: !setup.no_dictionary,
             block_bytes: u32::try_from(setup.block_bytes)
                 .map_err(|_| Failure::from("--block-bytes is too large"))?,
             filter_bits: setup.filter_bits,

@@ -93,8 +93,10 @@ pub const LOG_KEEPER: u8 = 35;
 pub const LOG_WINDOWS: u8 = 36;
 /// `CodecPrice::state`: by what codecs were chosen last.
 pub const CODECS: u8 = 37;
+/// `Dictionaries::state`: which dictionaries are in memory.
+pub const DICTIONARIES: u8 = 38;
 /// `Ledger::sums`: the bytes that the database's files take.
-pub const LEDGER: u8 = 38;
+pub const LEDGER: u8 = 39;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cache::Memory;
+use crate::cache::{Lease, Memory};
 
 #[derive(Debug, PartialEq)]
 struct Bytes(usize);
@@ -228,4 +228,29 @@ fn what_slots_find_is_kept_as_what_keys_find() {
     };
     let (by_keys, by_slots) = (misses(false), misses(true));
     assert!(100 * by_slots <= 102 * by_keys, "{by_slots} are missed, {by_keys} by keys");
+}
+
+#[test]
+fn the_cache_makes_room_for_work_and_gets_it_back() {
+    let cache = Arc::new(Cache::<Bytes>::new(1600));
+    let memory = Arc::new(Memory::new(64 << 20, Arc::clone(&cache)));
+    let near = |bytes: u64| {
+        let far = cache.capacity().abs_diff(bytes);
+        assert!(far <= (64 << 20) / 100 + 64, "{} {bytes}", cache.capacity());
+    };
+    let (one, two) = (Lease::of(&memory), Lease::of(&memory));
+    one.set(8 << 20);
+    two.set(4 << 20);
+    near(52 << 20);
+    one.set(2 << 20);
+    near(58 << 20);
+    assert_eq!(memory.work(), 6 << 20);
+    two.set(500 << 20);
+    near(4 << 20);
+    drop(two);
+    drop(one);
+    near(64 << 20);
+    assert_eq!(memory.work(), 0);
+    Lease::default().set(7);
+    assert_eq!(memory.work(), 0);
 }

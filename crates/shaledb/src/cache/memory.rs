@@ -1,7 +1,11 @@
-//! Divides one memory budget: memtables and table metadata take what they need, the cache the rest.
+//! Divides one memory budget: memtables, table metadata and work under way take what they need, and
+//! the cache has the rest.
 //!
-//! Invariant: the cache's capacity follows total - memtables - metadata to within a hundredth of
-//! the total, and never falls below a sixteenth of it.
+//! Work under way is what a flush, a merge or a long scan holds meanwhile: the windows in which it
+//! reads, what it is about to write, the working memory of codecs. Each has a [`Lease`] of it.
+//!
+//! Invariant: the cache's capacity follows total - memtables - metadata - work to within a
+//! hundredth of the total, and never falls below a sixteenth of it.
 
 use super::cache::{Cache, Weigh};
 use crate::base::rank;
@@ -30,6 +34,7 @@ pub struct Memory {
     total: u64,
     memtables: AtomicU64,
     meta: AtomicU64,
+    work: AtomicU64,
     /// The cache's capacity, to look at without the lock.
     applied: AtomicU64,
     cache: Mutex<Arc<dyn Resize>, { rank::CACHE }>,
@@ -41,6 +46,7 @@ impl std::fmt::Debug for Memory {
             .field("total", &self.total)
             .field("memtables", &self.memtables())
             .field("meta", &self.meta())
+            .field("work", &self.work())
             .finish()
     }
 }
@@ -53,6 +59,7 @@ impl Memory {
             total,
             memtables: AtomicU64::new(0),
             meta: AtomicU64::new(0),
+            work: AtomicU64::new(0),
             applied: AtomicU64::new(total),
             cache: Mutex::new(cache),
         }
@@ -73,9 +80,14 @@ impl Memory {
         self.meta.load(Relaxed)
     }
 
+    /// Bytes of all leases: what work under way holds.
+    pub fn work(&self) -> u64 {
+        self.work.load(Relaxed)
+    }
+
     /// What the cache is due.
     pub fn cache_due(&self) -> u64 {
-        let taken = self.memtables().saturating_add(self.meta());
+        let taken = self.memtables().saturating_add(self.meta()).saturating_add(self.work());
         self.total.saturating_sub(taken).max(self.total / CACHE_SHARE_MIN)
     }
 
@@ -89,6 +101,13 @@ impl Memory {
     pub fn add_meta(&self, delta: i64) {
         // Every taking follows its adding, so the sum stays at or above zero.
         let before = self.meta.fetch_add(delta as u64, Relaxed);
+        debug_assert!(before.checked_add_signed(delta).is_some(), "less than nothing is taken");
+        self.adjust();
+    }
+
+    fn add_work(&self, delta: i64) {
+        // As of `meta`: what a lease gives back it has taken before.
+        let before = self.work.fetch_add(delta as u64, Relaxed);
         debug_assert!(before.checked_add_signed(delta).is_some(), "less than nothing is taken");
         self.adjust();
     }
@@ -108,5 +127,40 @@ impl Memory {
             cache.resize(due);
             self.applied.store(due, Relaxed);
         }
+    }
+}
+
+/// What one piece of work holds of a budget, until it is dropped. Nothing is refused: the cache
+/// makes room.
+#[derive(Debug, Default)]
+pub struct Lease {
+    memory: Option<Arc<Memory>>,
+    bytes: AtomicU64,
+}
+
+impl Lease {
+    /// Of nothing, so far.
+    pub fn of(memory: &Arc<Memory>) -> Lease {
+        Lease { memory: Some(Arc::clone(memory)), bytes: AtomicU64::new(0) }
+    }
+
+    /// Whether it is of a budget.
+    pub fn is_of_any(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// States how many bytes the work holds now.
+    pub fn set(&self, bytes: usize) {
+        let Some(memory) = &self.memory else { return };
+        if self.bytes.load(Relaxed) != bytes as u64 {
+            let before = self.bytes.swap(bytes as u64, Relaxed);
+            memory.add_work(bytes as i64 - before as i64);
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.set(0);
     }
 }

@@ -21,13 +21,14 @@ use crate::base::error::Result;
 use crate::base::key::{self, Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::atomic::{AtomicU64, Ordering};
+use crate::cache::Memory;
 use crate::fs::Env;
 use crate::fs::meter::Meter;
 use crate::iter::Merge;
 use crate::iter::concat::{Concat, Run, ScanPart};
 use crate::table::format::{FileKind, file_name};
 use crate::table::meta::{FileId, TableMeta};
-use crate::table::{BulkScan, Probe, RawBlock, Table, TableOptions, TableWriter};
+use crate::table::{BulkScan, Probe, RawBlock, Table, TableDictionary, TableOptions, TableWriter};
 use crate::version::TreeId;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +37,14 @@ use std::sync::Arc;
 const ROWS_PER_STEP: u32 = 4096;
 /// As how many rows a reused block counts there.
 const ROWS_PER_BLOCK: u32 = 64;
+/// The share of a job's memory that its reads have: one in so many. Each run has the same of it,
+/// if that is not less than [`READ_BYTES_MIN`], below which reads are too many.
+const READS_SHARE: u64 = 2;
+const READ_BYTES_MIN: u64 = 64 << 10;
+/// A table ends when its writer has so many rows to keep in mind: one for so many bytes of the
+/// job's memory. (A row takes eight bytes, for the filter, and a vector that grows has room to
+/// spare.)
+pub const BYTES_PER_ROW: u64 = 32;
 
 /// What a job works on and with.
 pub struct Context<'a> {
@@ -43,6 +52,10 @@ pub struct Context<'a> {
     pub env: &'a Env,
     /// What measures compressing.
     pub meter: &'a Arc<Meter>,
+    /// Where what the job holds is counted.
+    pub memory: &'a Arc<Memory>,
+    /// About how much of that it may be.
+    pub memory_bytes: u64,
     /// What to do.
     pub plan: &'a Plan,
     /// The tables of the plan's inputs, or those of them that the part meets, by level; level 0
@@ -56,8 +69,8 @@ pub struct Context<'a> {
     pub codecs: &'a LevelCodecs,
     /// Where blocks of the first output are left before they are compressed, if anyone wants them.
     pub probe: Option<&'a Probe>,
-    /// Whether outputs have a compression dictionary where that pays.
-    pub dictionary: bool,
+    /// The compression dictionary of outputs.
+    pub dictionary: &'a TableDictionary,
     /// The size of output blocks before compression.
     pub block_bytes: usize,
     /// Where table files are made.
@@ -155,6 +168,7 @@ impl<'a> PartMerge<'a> {
             context,
             files: Vec::new(),
             cut: OutputCut::new(context.plan),
+            entries_max: context.memory_bytes / BYTES_PER_ROW,
             surviving: surviving_range_deletes(&deletes, context.snapshots, &bottom),
             writer: None,
             start: part.start.clone(),
@@ -244,8 +258,11 @@ fn reuse_block(
 
 /// The rows of the tables that the part needs: each run as one cursor, newest first.
 fn input(context: &Context<'_>, part: &Part) -> Input {
+    let runs_of = |(level, tables): &(usize, Vec<_>)| if *level == 0 { tables.len() } else { 1 };
+    let runs: usize = context.inputs.iter().map(runs_of).sum();
+    let read_bytes = (context.memory_bytes / READS_SHARE / runs.max(1) as u64).max(READ_BYTES_MIN);
     let run = |tables| {
-        let scan = ScanPart { start: part.start.clone(), end: part.end.clone() };
+        let scan = ScanPart { start: part.start.clone(), end: part.end.clone(), read_bytes };
         Concat::new(Run::Tables(tables), scan)
     };
     let mut runs = Vec::new();
@@ -279,12 +296,20 @@ fn input_range_deletes(context: &Context<'_>, part: &Part) -> Result<RangeDelete
     Ok(RangeDeletes::union(&sets))
 }
 
+/// How long the table is, for who decides where it ends: as long as can be if it has so many rows.
+#[inline]
+fn filled(writer: &TableWriter, entries_max: u64) -> u64 {
+    if writer.entries() < entries_max { writer.estimated_bytes() } else { u64::MAX }
+}
+
 /// The tables being written, one after the other.
 struct Outputs<'a> {
     context: &'a Context<'a>,
     /// All files made.
     files: Vec<FileId>,
     cut: OutputCut,
+    /// How many rows a table has at most, if it can be cut there.
+    entries_max: u64,
     surviving: RangeDeletes,
     writer: Option<TableWriter>,
     /// The first key that belongs to the present table (or comes before it and to no other):
@@ -303,7 +328,7 @@ impl Outputs<'_> {
             Some(writer)
                 if !(writer.begins_block(key.len() + value.len())
                     && writer.last_key() != key
-                    && self.cut.before(key, writer.estimated_bytes())) =>
+                    && self.cut.before(key, filled(writer, self.entries_max))) =>
             {
                 writer
             }
@@ -323,7 +348,7 @@ impl Outputs<'_> {
     fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
         let first = raw.block.key(0);
         let writer = match &mut self.writer {
-            Some(writer) if !self.cut.before(&first, writer.estimated_bytes()) => writer,
+            Some(writer) if !self.cut.before(&first, filled(writer, self.entries_max)) => writer,
             _ => self.begin(&first)?,
         };
         writer.add_block(raw)?;
@@ -355,13 +380,13 @@ impl Outputs<'_> {
         let options = TableOptions {
             codec: self.context.plan.choice.codec,
             why: self.context.plan.choice.why,
-            dictionary: self.context.dictionary,
+            dictionary: self.context.dictionary.clone(),
             block_bytes: self.context.block_bytes,
             filter_bits: self.context.plan.filter_bits,
             tree: self.context.tree,
         };
-        let writer = TableWriter::new(file, id, options);
-        let mut writer = writer.counted_as(Activity::CompactionCompress, self.context.meter);
+        let writer = TableWriter::new(file, id, options).lent_by(context.memory);
+        let mut writer = writer.counted_as(Activity::CompactionCompress, context.meter);
         if let Some(probe) = context.probe.filter(|_| self.files.len() == 1) {
             writer = writer.probed_by(probe);
         }

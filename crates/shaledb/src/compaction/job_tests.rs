@@ -47,9 +47,10 @@ struct World {
     env: Env,
     shared: Arc<TableEnv>,
     next: AtomicU64,
-    dictionary: bool,
+    dictionary: TableDictionary,
     block_bytes: usize,
     filter_bits: u8,
+    merge_bytes: u64,
 }
 
 impl World {
@@ -58,8 +59,9 @@ impl World {
         fs.create_dir_all(Path::new("/t")).unwrap();
         let env = Env { fs: Arc::new(fs.clone()), clock: Arc::new(MemClock::new()) };
         let shared = TableEnv::new(env.clone(), 8 << 20, Arc::new(Recorder::new()));
-        let (dictionary, block_bytes, filter_bits) = (false, 512, 10);
-        World { fs, env, shared, next: AtomicU64::new(1), dictionary, block_bytes, filter_bits }
+        let (dictionary, block_bytes, filter_bits) = (TableDictionary::None, 512, 10);
+        let (next, merge_bytes) = (AtomicU64::new(1), 64 << 20);
+        World { fs, env, shared, next, dictionary, block_bytes, filter_bits, merge_bytes }
     }
 
     fn new_file(&self) -> (FileId, PathBuf) {
@@ -68,7 +70,8 @@ impl World {
     }
 
     fn write(&self, codec: Codec, entries: &[Entry], deletes: &RangeDeletes) -> TableMeta {
-        let World { dictionary, block_bytes, filter_bits, .. } = *self;
+        let World { block_bytes, filter_bits, .. } = *self;
+        let dictionary = self.dictionary.clone();
         let (id, path) = self.new_file();
         let why = Why::Set;
         let options = TableOptions { codec, why, dictionary, block_bytes, filter_bits, tree: 1 };
@@ -118,7 +121,7 @@ impl Job<'_> {
             output_level_bytes: 0,
             grandparents: Vec::new(),
             below: Vec::new(),
-            choice: Choice { codec, why: Why::Set },
+            choice: Choice { codec, dictionary: true, why: Why::Set },
             filter_bits: world.filter_bits,
             building: false,
             table_bytes: 1 << 20,
@@ -134,13 +137,15 @@ impl Job<'_> {
         Context {
             env: &self.world.env,
             meter: &self.world.shared.meter,
+            memory: &self.world.shared.memory,
+            memory_bytes: self.world.merge_bytes,
             plan: &self.plan,
             inputs: &self.inputs,
             snapshots: &self.snapshots,
             tree: 1,
             codecs: &self.codecs,
             probe: None,
-            dictionary: self.world.dictionary,
+            dictionary: &self.world.dictionary,
             block_bytes: self.world.block_bytes,
             dir: Path::new("/t"),
             next_file: &self.world.next,
@@ -322,6 +327,7 @@ fn outputs_are_those_of_a_merge_row_by_row() {
         let mut world = World::new();
         world.block_bytes = [256, 512, 2048][rng.random_range(0..3)];
         world.filter_bits = [0, 10][rng.random_range(0..2)];
+        world.merge_bytes = [100 * BYTES_PER_ROW, 64 << 20][rng.random_range(0..2)];
         // The oldest run last; of them, those of level 0 are tables of their own.
         let runs = rng.random_range(1..4u64);
         let level0 = rng.random_bool(0.3);
@@ -472,7 +478,7 @@ fn blocks_stay_half_full_however_often_they_are_merged() {
 
 #[test]
 fn blocks_with_a_dictionary_are_reused() {
-    let with = World { dictionary: true, ..World::new() };
+    let with = World { dictionary: TableDictionary::OfTable, ..World::new() };
     let (fs, env, shared) = (with.fs.clone(), with.env.clone(), Arc::clone(&with.shared));
     let without = World { fs, env, shared, next: AtomicU64::new(100), ..World::new() };
     let row = |number: u32| {
@@ -531,4 +537,27 @@ fn failing_calls_and_flipped_bytes_stop_the_job() {
     let got: Vec<Entry> =
         done.tables.into_iter().flat_map(|meta| content(&world.open(meta))).collect();
     assert_eq!(got, whole);
+}
+
+#[test]
+fn a_table_ends_where_its_writer_would_hold_too_much() {
+    let mut world = World::new();
+    let put = |number| Entry { key: key(number), seq: 1, kind: Kind::Put, value: text(number) };
+    let entries: Vec<Entry> = (0..KEYS).map(put).collect();
+    let rows_max = KEYS as u64 / 3;
+    for (merge_bytes, tables) in [(64 << 20, 1), (rows_max * BYTES_PER_ROW, 3)] {
+        world.merge_bytes = merge_bytes;
+        // Of level 0, so that rows are merged; of one run, so that blocks are reused.
+        for level in [0, LAST - 1] {
+            let table = world.table(Codec::None, &entries);
+            let job = Job::new(&world, Codec::None, vec![(level, vec![table])]);
+            let done = job.check(&Part::default());
+            assert_eq!(done.tables.len(), tables, "level {level}");
+            let block = world.block_bytes as u64 / 8;
+            assert!(
+                done.tables.iter().all(|meta| meta.entries <= merge_bytes / BYTES_PER_ROW + block)
+            );
+        }
+    }
+    assert_eq!(world.shared.memory.work(), 0);
 }

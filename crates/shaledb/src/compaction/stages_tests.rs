@@ -23,7 +23,7 @@ fn stages(output_level: usize, inputs: &[(usize, Arc<TableMeta>)], cuts: &str) -
         output_level_bytes: 0,
         grandparents: Vec::new(),
         below: Vec::new(),
-        choice: Choice { codec: crate::Codec::None, why: Why::Set },
+        choice: Choice { codec: crate::Codec::None, dictionary: true, why: Why::Set },
         filter_bits: 0,
         building: false,
         table_bytes: 1,

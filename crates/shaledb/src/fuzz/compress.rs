@@ -2,7 +2,9 @@
 
 use super::input::{CODECS, Input};
 use super::world::dictionary;
+use crate::base::coding::checksum;
 use crate::table::compress::{Compressor, Dictionary, decompress, decompress_with};
+use crate::table::format::{open_dictionary_frame, put_dictionary_frame};
 
 /// Decompresses the input as an image of some codec, and compresses it and back.
 ///
@@ -24,6 +26,16 @@ pub fn compress(data: &[u8]) {
     }
     if let Ok(own) = Dictionary::parse(input.0.to_vec()) {
         assert_eq!(own.bytes(), input.0);
+        let mut frame = Vec::new();
+        put_dictionary_frame(&own, &mut frame);
+        let back = open_dictionary_frame(&frame).expect("it has just been written");
+        assert_eq!(back.bytes(), input.0);
+    }
+    // As the frame of a dictionary, with a checksum that fits.
+    let mut frame = [input.0, &(raw_len as u32).to_le_bytes(), &[codec]].concat();
+    frame.extend_from_slice(&checksum(&frame).to_le_bytes());
+    if let Ok(own) = open_dictionary_frame(&frame) {
+        assert_eq!(own.bytes().len(), raw_len);
     }
 
     let mut image = vec![codec];

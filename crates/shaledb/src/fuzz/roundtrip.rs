@@ -33,7 +33,7 @@ pub fn table_roundtrip(data: &[u8]) {
             entries.into_iter().map(|((k, _), said)| ((k, Reverse(0)), said)).collect();
     }
     let world = World::new();
-    let Some(meta) = content.write(&world, options) else { return };
+    let Some(meta) = content.write(&world, options.clone()) else { return };
     let entries: Vec<Entry<'_>> = content
         .entries
         .iter()

@@ -7,7 +7,8 @@ use crate::base::stats::Recorder;
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
 use crate::table::compress::Dictionary;
-use crate::table::{BlobRef, FileId, Table, TableEnv, TableMeta, TableOptions, TableWriter, Why};
+use crate::table::{BlobRef, FileId, Table, TableDictionary, TableEnv};
+use crate::table::{TableMeta, TableOptions, TableWriter, Why};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -98,8 +99,9 @@ impl Content {
     /// Writes the table; `None` if there is nothing to write.
     pub fn write(&self, world: &World, options: TableOptions) -> Option<TableMeta> {
         let file = world.fs.create(&World::path(1)).expect("the disk has no faults");
+        let waits = matches!(options.dictionary, TableDictionary::OfTable);
         let mut writer = TableWriter::new(file, 1, options);
-        if options.dictionary {
+        if waits {
             // So little data would get none.
             writer.decide(Some(dictionary())).expect("the disk has no faults");
         }
@@ -128,7 +130,10 @@ pub(super) fn options(input: &mut Input<'_>) -> TableOptions {
     TableOptions {
         codec: CODECS[usize::from(codec) % CODECS.len()],
         why: Why::Set,
-        dictionary: filter >= 128,
+        dictionary: match filter >= 128 {
+            true => TableDictionary::OfTable,
+            false => TableDictionary::None,
+        },
         block_bytes: 64 + 16 * usize::from(block),
         filter_bits: filter % 21,
         tree: 1,

@@ -35,12 +35,21 @@ impl OpenTable for TableCursor {
 }
 
 /// Which part of each table a compaction reads.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ScanPart {
     /// The first key.
     pub start: Option<Vec<u8>>,
     /// The first key that is no longer part of it.
     pub end: Option<Vec<u8>>,
+    /// How many bytes are read at once.
+    pub read_bytes: u64,
+}
+
+impl ScanPart {
+    /// All of it.
+    pub fn all(read_bytes: u64) -> ScanPart {
+        ScanPart { start: None, end: None, read_bytes }
+    }
 }
 
 impl OpenTable for BulkScan {
@@ -49,6 +58,7 @@ impl OpenTable for BulkScan {
         table
             .scan(part.start.as_deref(), part.end.as_deref())
             .counted_as(Activity::CompactionDecompress)
+            .reading(part.read_bytes)
     }
 }
 

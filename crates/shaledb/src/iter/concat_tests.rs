@@ -49,7 +49,7 @@ fn a_compaction_reads_its_part_of_each_table() {
         entries.retain(|e| e.key >= start && e.key < end);
         let mut model = VecCursor::new(entries);
         model.seek_first().unwrap();
-        let part = ScanPart { start: Some(start), end: Some(end) };
+        let part = ScanPart { start: Some(start), end: Some(end), read_bytes: 1 << 20 };
         let mut concat: Concat<BulkScan> = Concat::new(Run::Tables(tables), part);
         concat.seek_first().unwrap();
         while model.valid() {

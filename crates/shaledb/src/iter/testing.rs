@@ -11,7 +11,7 @@ use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Recorder;
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs};
-use crate::table::{BlobRef, Table, TableEnv, TableOptions, TableWriter, Why};
+use crate::table::{BlobRef, Table, TableDictionary, TableEnv, TableOptions, TableWriter, Why};
 use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
@@ -258,7 +258,7 @@ impl Disk {
         let options = TableOptions {
             codec: Codec::None,
             why: Why::Set,
-            dictionary: false,
+            dictionary: TableDictionary::None,
             block_bytes: 200,
             filter_bits: 10,
             tree: 1,

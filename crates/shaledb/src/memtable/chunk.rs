@@ -51,6 +51,22 @@ pub(crate) fn takes_wish() -> bool {
     WISHES.load(Ordering::Relaxed) && WISHES.swap(false, Ordering::Relaxed)
 }
 
+/// The bytes of the chunks that are ready: of the process, whoever will have them.
+pub(crate) fn kept_bytes() -> usize {
+    let is_ready = |chunk: &&AtomicPtr<u8>| !chunk.load(Ordering::Relaxed).is_null();
+    CHUNKS.iter().filter(is_ready).count() * CHUNK_BYTES
+}
+
+/// Gives the chunks that are ready back to the system: nobody writes.
+pub(crate) fn release() {
+    for chunk in &CHUNKS {
+        if let Some(chunk) = NonNull::new(chunk.swap(ptr::null_mut(), Ordering::Acquire)) {
+            // SAFETY: it was ready, and whoever takes it out has it alone.
+            unsafe { unmap(chunk) }
+        }
+    }
+}
+
 /// Makes chunks ready.
 pub(crate) fn refill() {
     while CHUNKS.iter().any(|chunk| chunk.load(Ordering::Relaxed).is_null()) {
@@ -135,4 +151,24 @@ fn map() -> Option<NonNull<u8>> {
 unsafe fn unmap(chunk: NonNull<u8>) {
     // SAFETY: by the caller; every chunk was allocated by `map`.
     unsafe { std::alloc::dealloc(chunk.as_ptr(), LAYOUT) };
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Other tests of the process take and give chunks meanwhile, so nothing is said of how many
+    /// are ready.
+    #[test]
+    fn chunks_that_were_released_can_be_made_ready_again() {
+        for _ in 0..3 {
+            refill();
+            let chunk = take().unwrap();
+            assert!(chunk.addr().get().is_multiple_of(CHUNK_BYTES));
+            // SAFETY: the chunk was just taken.
+            unsafe { give(chunk) };
+            assert!(kept_bytes() <= READY * CHUNK_BYTES);
+            release();
+        }
+    }
 }

@@ -340,7 +340,12 @@ pub fn read_table(
 ) -> Result<SalvagedTable> {
     let name = file_name(kind, id);
     progress(work.progress(RepairStep::Reading, &name));
-    let table = SalvagedTable::open(work.env, &work.from.join(&name), id, ingest_seq)?;
+    let path = work.from.join(&name);
+    let mut table = SalvagedTable::open(work.env, &path, id, ingest_seq)?;
+    if table.lacks_dictionary {
+        let others = work.dictionaries();
+        table = SalvagedTable::open_with(work.env, &path, (id, ingest_seq), &others)?;
+    }
     work.bytes_done += work.files.get(&(kind, id)).copied().unwrap_or(0);
     Ok(table)
 }

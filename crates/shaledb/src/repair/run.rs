@@ -71,7 +71,8 @@ pub fn repair(
     };
     let mut report = RepairReport::default();
     let mut catalog = Catalog::find(env, from, &files, &mut report)?;
-    let mut work = Work { env, from, files: &files, bytes_done: 0, bytes_total: 0, rows: 0 };
+    let (files, dictionaries) = (&files, None);
+    let mut work = Work { env, from, files, bytes_done: 0, bytes_total: 0, rows: 0, dictionaries };
     work.bytes_total = work.total();
     let mut sources = Sources::read(&mut work, &mut catalog, &mut report, progress)?;
     assert_eq!(catalog.complete, report.catalog == CatalogStanding::Sound);

@@ -3,8 +3,11 @@
 use super::options::{RepairProgress, RepairStep};
 use crate::base::error::{Error, Result};
 use crate::fs::Env;
-use crate::table::format::{FileKind, Files, list_files};
+use crate::table::compress::Dictionary;
+use crate::table::format::{FileKind, Files, file_name, list_files};
+use crate::table::salvage;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What the steps share.
 pub(super) struct Work<'a> {
@@ -14,6 +17,8 @@ pub(super) struct Work<'a> {
     pub bytes_done: u64,
     pub bytes_total: u64,
     pub rows: u64,
+    /// The dictionaries of all tables, once a table has lost its own.
+    pub dictionaries: Option<Arc<[Arc<Dictionary>]>>,
 }
 
 impl Work<'_> {
@@ -21,6 +26,23 @@ impl Work<'_> {
     pub fn total(&self) -> u64 {
         let read = |kind| matches!(kind, FileKind::Table | FileKind::Run | FileKind::Wal);
         self.files.iter().filter(|((kind, _), _)| read(*kind)).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The dictionaries that sound tables have.
+    pub fn dictionaries(&mut self) -> Arc<[Arc<Dictionary>]> {
+        let all = self.dictionaries.get_or_insert_with(|| {
+            let mut all: Vec<Arc<Dictionary>> = Vec::new();
+            for &(kind, id) in self.files.keys() {
+                if !matches!(kind, FileKind::Table | FileKind::Run) {
+                    continue;
+                }
+                let path = self.from.join(file_name(kind, id));
+                let found = salvage::dictionary_of(self.env, &path);
+                all.extend(found.filter(|found| !all.iter().any(|other| other.is(found))));
+            }
+            all.into()
+        });
+        Arc::clone(all)
     }
 
     pub fn progress(&self, step: RepairStep, name: &str) -> RepairProgress {

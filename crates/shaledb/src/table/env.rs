@@ -5,6 +5,7 @@
 //! theirs as used, and the hand takes the resource from the first table that was not used since it
 //! last passed.
 
+use super::dictionaries::Dictionaries;
 use super::format::Block;
 use super::helpers::{Help, Helpers};
 use crate::base::rank;
@@ -40,6 +41,8 @@ pub struct TableEnv {
     pub cache: Arc<Cache<Block>>,
     /// The arbiter of memory.
     pub memory: Arc<Memory>,
+    /// The dictionaries of tables.
+    pub dictionaries: Dictionaries,
     /// Where reads are counted.
     pub recorder: Arc<Recorder>,
     /// What measures calls, into `recorder`.
@@ -85,12 +88,14 @@ impl TableEnv {
     ) -> Arc<TableEnv> {
         let cache = Arc::new(Cache::new(memory_bytes));
         let memory = Arc::new(Memory::new(memory_bytes, Arc::clone(&cache)));
+        let dictionaries = Dictionaries::new(&memory);
         let (files, indexes) = (Mutex::default(), Mutex::default());
         let meter = Arc::new(Meter::new(Arc::clone(&env.clock), Arc::clone(&recorder)));
         Arc::new(TableEnv {
             env,
             cache,
             memory,
+            dictionaries,
             recorder,
             meter,
             helpers: Helpers::default(),

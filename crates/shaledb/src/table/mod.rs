@@ -3,6 +3,7 @@
 
 pub mod meta;
 pub mod format;
+pub mod dictionaries;
 pub mod helpers;
 pub mod env;
 pub mod blob;
@@ -20,4 +21,4 @@ pub use read::{
     BulkScan, CursorOptions, Table, TableCursor, TableEntry, TableSample, VerifyCounts,
 };
 pub use tools::{inspect, salvage};
-pub use write::{Probe, TableOptions, TableWriter};
+pub use write::{Probe, Probed, TableDictionary, TableOptions, TableWriter};

@@ -11,7 +11,7 @@ use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Recorder;
 use crate::fs::mem::{MemClock, MemFs};
 use crate::fs::{Env, Fs, WriteFile};
-use crate::table::Why;
+use crate::table::{TableDictionary, Why};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,7 +75,14 @@ impl World {
 }
 
 pub fn options(codec: Codec, block_bytes: usize) -> TableOptions {
-    TableOptions { codec, why: Why::Set, dictionary: false, block_bytes, filter_bits: 10, tree: 1 }
+    TableOptions {
+        codec,
+        why: Why::Set,
+        dictionary: TableDictionary::None,
+        block_bytes,
+        filter_bits: 10,
+        tree: 1,
+    }
 }
 
 /// Numbers that look like chance and are not.

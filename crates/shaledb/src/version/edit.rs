@@ -506,7 +506,9 @@ fn decode_created(content: &[u8]) -> Result<(TreeId, String, TreeConfig), Damage
 
 fn decode_config(content: &[u8]) -> Result<TreeConfig, Damage> {
     use tag::config as t;
-    let mut config = TreeConfig { codecs: Codecs::all(Codec::None), ..TreeConfig::default() };
+    // What is no is left out.
+    let none = Codecs::all(Codec::None);
+    let mut config = TreeConfig { codecs: none, dictionary: false, ..TreeConfig::default() };
     let narrow = |_| "a setting of a tree is too large".to_owned();
     fields(content, |field| {
         match field.tag {

@@ -37,7 +37,7 @@ impl World {
         let options = TableOptions {
             codec: Codec::None,
             why: Why::Set,
-            dictionary: false,
+            dictionary: crate::table::TableDictionary::None,
             block_bytes: 1024,
             filter_bits: 10,
             tree: 1,

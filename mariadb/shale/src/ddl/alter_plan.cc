@@ -105,7 +105,9 @@ const char *Planner::statement_rebuild() const {
   if (codec_of(altered_->s->option_struct) != was_.codec) {
     return "COMPRESSION changes, for which all data is written anew";
   }
-  if (has_dictionary(altered_->s->option_struct) != was_.dictionary) {
+  // A table that was made when the default was another one is left as it is.
+  bool named = names_dictionary(table_->s) || names_dictionary(altered_->s);
+  if (named && has_dictionary(altered_->s->option_struct) != was_.dictionary) {
     return "DICTIONARY changes, for which all data is written anew";
   }
   return nullptr;

@@ -4,12 +4,14 @@
 
 #include "server.h"
 
+#include "create_options.h"
+
 namespace shale_sql {
 
 namespace {
 
 ha_create_table_option table_options[] = {
-    HA_TOPTION_STRING("COMPRESSION", compression), HA_TOPTION_BOOL("DICTIONARY", dictionary, false),
+    HA_TOPTION_STRING("COMPRESSION", compression), HA_TOPTION_BOOL("DICTIONARY", dictionary, true),
     HA_TOPTION_END};
 
 }  // namespace
@@ -25,6 +27,17 @@ std::string codec_of(const ha_table_option_struct *options) {
 
 bool has_dictionary(const ha_table_option_struct *options) {
   return options != nullptr && options->dictionary;
+}
+
+bool names_dictionary(const TABLE_SHARE *share) {
+  for (const engine_option_value *option = share->option_list; option != nullptr;
+       option = option->next) {
+    if (option->value.str != nullptr && my_strcasecmp(system_charset_info, option->name.str,
+                                                      "DICTIONARY") == 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 const char *refused_row_format(THD *thd, const HA_CREATE_INFO *info) {

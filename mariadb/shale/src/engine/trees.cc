@@ -33,8 +33,8 @@ struct TreeConfig {
   explicit TreeConfig(const std::string &codec) : error(tree_config(codec, &config)) {}
   TreeConfig(const std::string &codec, bool dictionary)
       : TreeConfig(codec.empty() ? settings::codec() : codec) {
-    if (error != nullptr || !dictionary) return;
-    error = shale_config_set(config, "tree.dictionary", "true");
+    if (error != nullptr) return;
+    error = shale_config_set(config, "tree.dictionary", dictionary ? "true" : "false");
   }
   ~TreeConfig() { shale_config_free(config); }
 };

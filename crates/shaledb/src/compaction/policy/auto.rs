@@ -14,7 +14,7 @@
 //! written lighter then is rewritten when there is time
 //! ([`wants_rewrite`](super::levels::wants_rewrite)).
 
-use super::candidates::{ALL, CANDIDATES, Cost, Costs, YARDSTICK, index_of};
+use super::candidates::{ALL, CANDIDATES, Cost, Costs, Way, YARDSTICK, index_of};
 use super::chosen::{Choice, Chosen};
 use crate::base::config::LEVELS;
 use crate::table::meta::Why;
@@ -161,7 +161,8 @@ fn suits_last(costs: &Costs, candidate: usize, short: Short) -> bool {
 
 /// Whether a level may have this codec.
 fn is_allowed(costs: &Costs, candidate: usize, level: usize, short: Short) -> bool {
-    (candidate == 0 || costs.0[candidate].ratio < SAVES_LITTLE)
+    costs.has(candidate)
+        && (candidate == 0 || costs.0[candidate].ratio < SAVES_LITTLE)
         && (level < LEVELS - 1 || suits_last(costs, candidate, short))
 }
 
@@ -214,7 +215,8 @@ fn taken(
 
 /// The candidate that is in use at a level, if one was chosen.
 fn in_use(tree: &TreeLoad, level: usize) -> Option<usize> {
-    index_of(tree.chosen.0[level]?.codec)
+    let chosen = tree.chosen.0[level]?;
+    index_of(chosen.codec, chosen.dictionary)
 }
 
 /// What is short, by what has been done lately, and by what was short before.
@@ -279,7 +281,8 @@ pub fn price(window: &Window, before: &Price, trees: &[TreeLoad]) -> Price {
 /// is better by more than chance.
 pub fn choose(price: &Price, tree: &TreeLoad) -> Chosen {
     Chosen(std::array::from_fn(|level| {
-        let costs = tree.costs_of(level)?;
+        // What was chosen before stays until something is known.
+        let Some(costs) = tree.costs_of(level) else { return tree.chosen.0[level] };
         let load = load_of(tree, level);
         let best = cheapest(costs, &load, level, price);
         let at = |candidate: usize| total(&costs.0[candidate], &load, price);
@@ -287,7 +290,8 @@ pub fn choose(price: &Price, tree: &TreeLoad) -> Chosen {
             .filter(|used| is_allowed(costs, *used, level, price.short))
             .filter(|used| at(best) >= BETTER * at(*used));
         let candidate = used.unwrap_or(best);
-        Some(Choice { codec: ALL[candidate], why: why(price, costs, &load, level, candidate) })
+        let Way { codec, dictionary } = ALL[candidate];
+        Some(Choice { codec, dictionary, why: why(price, costs, &load, level, candidate) })
     }))
 }
 
@@ -303,7 +307,8 @@ fn why(price: &Price, costs: &Costs, load: &LevelLoad, level: usize, candidate: 
         Short::Nothing => {
             let unread = LevelLoad { read: 0.0, written: load.written.max(1.0) };
             let other = cheapest(costs, &unread, level, price);
-            if candidate < other { Why::Read } else { Why::CpuFree }
+            let decompress = |candidate: usize| costs.0[candidate].decompress;
+            if decompress(candidate) < decompress(other) { Why::Read } else { Why::CpuFree }
         }
     }
 }

@@ -93,7 +93,7 @@ pub fn wants_rewrite(codecs: &LevelCodecs, table: &TableMeta, oldest_snapshot: S
 /// Whether a codec is known to save less than the one that is wanted. All levels of zstd from 1 on
 /// count as one: rewriting a table for the little between them does not pay.
 fn is_lighter(codec: Codec, wanted: Codec) -> bool {
-    let rank = |codec| index_of(codec).map(|index| index.min(3));
+    let rank = |codec| index_of(codec, false).map(|index| index.min(3));
     rank(codec).zip(rank(wanted)).is_some_and(|(has, wanted)| has < wanted)
 }
 
@@ -108,13 +108,17 @@ mod tests {
         codecs
     }
 
+    fn choice(codec: Codec, why: Why) -> Choice {
+        Choice { codec, dictionary: false, why }
+    }
+
     fn table(codec: Codec) -> TableMeta {
         TableMeta { codec: Some(codec), why: Why::CpuShort, ..TableMeta::default() }
     }
 
     #[test]
     fn what_was_written_light_is_rewritten_once_more_is_known_to_be_saved() {
-        let zstd = Choice { codec: Codec::Zstd(3), why: Why::CpuFree };
+        let zstd = choice(Codec::Zstd(3), Why::CpuFree);
         let wants = |codec, last| wants_rewrite(&codecs(last), &table(codec), SeqNo::MAX);
         for light in [Codec::None, Codec::Lz4, Codec::Zstd(-3)] {
             assert!(wants(light, Some(zstd)), "{light}");
@@ -123,7 +127,7 @@ mod tests {
         for level in [1, 3, 9] {
             assert!(!wants(Codec::Zstd(level), Some(zstd)));
         }
-        let plain = Choice { codec: Codec::None, why: Why::Plain };
+        let plain = choice(Codec::None, Why::Plain);
         assert!(!wants(Codec::None, Some(plain)) && !wants(Codec::Zstd(1), Some(plain)));
         let ingested = TableMeta { ingest_seq: 7, ..table(Codec::None) };
         assert!(wants_rewrite(&codecs(Some(zstd)), &ingested, SeqNo::MAX));
@@ -131,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_table_is_moved_if_it_is_small_enough_whatever_its_level_has_now() {
-        let codecs = codecs(Some(Choice { codec: Codec::Zstd(3), why: Why::CpuFree }));
+        let codecs = codecs(Some(choice(Codec::Zstd(3), Why::CpuFree)));
         let moves = |codec, debt| {
             may_move(&codecs, &[Arc::new(table(codec))], (LAST - 1, LAST, LAST - 1), debt)
         };
@@ -142,7 +146,7 @@ mod tests {
     #[test]
     fn a_level_that_is_set_reuses_no_other_level_of_zstd() {
         let set = Codecs { middle: Codec::Auto, upper: Codec::Zstd(1), bottommost: Codec::Zstd(9) };
-        let of = |why| reuses_blocks(&set.into(), Choice { codec: Codec::Zstd(1), why }, 1);
+        let of = |why| reuses_blocks(&set.into(), choice(Codec::Zstd(1), why), 1);
         assert!(!of(Why::Set) && of(Why::CpuFree));
     }
 }

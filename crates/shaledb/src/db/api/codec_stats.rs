@@ -1,6 +1,7 @@
 //! By what codecs are chosen where that is left to the engine, as statistics say it.
 
 use crate::compaction::policy::auto::{Price, Short};
+use crate::db::core::{Learned, TreeDictionary};
 use serde::Serialize;
 use std::fmt;
 
@@ -78,5 +79,51 @@ impl fmt::Display for CodecStats {
             self.storage_cpu_ns,
             100.0 * self.slowed,
         )
+    }
+}
+
+/// The compression dictionary of a tree's tables to come.
+///
+/// ```
+/// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+/// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+/// let tree = db.tree_or_create("t")?;
+/// for n in 0..20_000u32 {
+///     let hash = n.wrapping_mul(0x9e3779b9);
+///     let value = format!(r#"{{"id":{n},"hash":{hash},"state":"shipped"}}"#);
+///     tree.put(format!("order/{n:08}").as_bytes(), value.as_bytes())?;
+/// }
+/// db.compact()?;
+/// let dictionary: Option<shaledb::DictionaryStats> = db.stats().trees[0].dictionary.clone();
+/// println!("{}", dictionary.map_or("none pays".to_owned(), |dictionary| dictionary.to_string()));
+/// # Ok::<(), shaledb::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DictionaryStats {
+    /// Its length; each table that uses it has a copy. 0 if it is in tables only for now.
+    pub bytes: u64,
+    /// How much smaller it makes blocks that it was not made of, its own bytes counted, in percent;
+    /// `None` if that was not looked at since the database was opened.
+    pub saves_percent: Option<f64>,
+    /// How often the tree has got another one, since the database was opened.
+    pub changes: u64,
+}
+
+impl DictionaryStats {
+    pub(super) fn of(learned: &Learned) -> Option<DictionaryStats> {
+        let TreeDictionary::With(dictionary) = learned.dictionary() else { return None };
+        let bytes = dictionary.upgrade().map_or(0, |dictionary| dictionary.bytes().len() as u64);
+        let (saves_percent, changes) = learned.dictionary_saves();
+        Some(DictionaryStats { bytes, saves_percent, changes })
+    }
+}
+
+impl fmt::Display for DictionaryStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} KiB", self.bytes as f64 / 1024.0)?;
+        if let Some(percent) = self.saves_percent {
+            write!(f, ", makes blocks {percent:.1} % smaller")?;
+        }
+        write!(f, ", changed {} times", self.changes)
     }
 }

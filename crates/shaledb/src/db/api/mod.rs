@@ -15,7 +15,7 @@ mod follower;
 mod db;
 
 pub use batch::Batch;
-pub use codec_stats::CodecStats;
+pub use codec_stats::{CodecStats, DictionaryStats};
 pub use handle::Db;
 pub(crate) use handle::Handle;
 pub use ingest::Ingest;

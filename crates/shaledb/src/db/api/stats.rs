@@ -1,7 +1,8 @@
 //! What a database has done and what it looks like: as values, as text tables, as JSON (by serde).
 
-use super::codec_stats::CodecStats;
+use super::codec_stats::{CodecStats, DictionaryStats};
 use crate::base::activity::Activity;
+use crate::base::config::Codec;
 use crate::base::stats::{Counter, Timed, Totals};
 use crate::compaction::score::Targets;
 use crate::db::core::{Core, TreeCore};
@@ -46,6 +47,8 @@ pub struct LevelStats {
     pub codec: String,
     /// Why it is this one, in words.
     pub codec_why: &'static str,
+    /// Whether it uses the tree's dictionary.
+    pub dictionary: bool,
     /// Flushes (level 0) or compactions into this level.
     pub jobs: u64,
     /// Compactions that moved tables here, or dropped them, without reading.
@@ -108,6 +111,8 @@ pub struct TreeStats {
     pub blob_files: u64,
     /// Table bytes divided by the bytes of the last level: about how much space is not final.
     pub space_amp: f64,
+    /// The compression dictionary of its tables to come, if they are to have one.
+    pub dictionary: Option<DictionaryStats>,
 }
 
 /// Latencies of one operation in microseconds, since the database was opened: of one call in 64
@@ -225,7 +230,8 @@ pub struct Stats {
     pub codecs: CodecStats,
     /// The bound on memory in bytes.
     pub memory_bytes: u64,
-    /// Bytes in `memtables`, in `indexes_and_filters` and in the `block_cache`.
+    /// Bytes in `memtables`, in `indexes_and_filters`, in the `block_cache`, and what flushes,
+    /// merges and long scans hold while they run (`work`).
     pub memory_used: BTreeMap<String, u64>,
     /// Bytes that all files of the database take: tables, log, what is being written.
     pub space_used: u64,
@@ -264,6 +270,7 @@ impl Core {
             ("memtables", self.memtable_bytes().0),
             ("indexes_and_filters", self.tables.memory.meta()),
             ("block_cache", self.tables.cache.bytes()),
+            ("work", self.tables.memory.work()),
         ];
         let state = self.sched.lock();
         let error = state.flush_failure.error.as_ref().or(state.compaction_failure.error.as_ref());
@@ -311,6 +318,7 @@ impl Core {
         let settings = self.pick_settings(tree);
         let targets = Targets::of(&shape, &settings);
         let counters = tree.levels.lock().clone();
+        let dictionary = DictionaryStats::of(&counters.learned);
         let mut levels = Vec::new();
         let mut arrived = counters.flush_bytes;
         for (level, tables) in shape.levels.iter().enumerate() {
@@ -332,6 +340,9 @@ impl Core {
                 ratio: ratio(sum(|meta| meta.raw_bytes), sum(|meta| meta.data_bytes)),
                 codec: choice.codec.to_string(),
                 codec_why: choice.why.words(),
+                dictionary: dictionary.is_some()
+                    && choice.dictionary
+                    && matches!(choice.codec, Codec::Zstd(_)),
                 jobs: done.jobs,
                 moves: done.moves,
                 read_bytes: done.read_bytes,
@@ -370,6 +381,7 @@ impl Core {
             memtable_entries,
             blob_files: blobs.len() as u64,
             space_amp: ratio(bytes, last),
+            dictionary,
             levels,
         }
     }
@@ -471,7 +483,11 @@ impl fmt::Display for TreeStats {
             )?;
         }
         for l in self.levels.iter().filter(|l| l.codec_why != Why::Set.words()) {
-            writeln!(f, "level {}: {}, since {}", l.level, l.codec, l.codec_why)?;
+            let with = if l.dictionary { " with the tree's dictionary" } else { "" };
+            writeln!(f, "level {}: {}{with}, since {}", l.level, l.codec, l.codec_why)?;
+        }
+        if let Some(dictionary) = &self.dictionary {
+            writeln!(f, "dictionary: {dictionary}")?;
         }
         Ok(())
     }

@@ -1,15 +1,25 @@
 //! Choosing codecs where that is left to the engine: gathers what has been done, has
 //! `compaction/policy/auto` choose, and notes the choices with the trees.
 
-use crate::base::config::LEVELS;
+use crate::base::config::{Codec, LEVELS};
 use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::policy::auto::{self, TreeLoad};
-use crate::compaction::policy::candidates::Costs;
 use crate::compaction::policy::chosen::{Chosen, LevelCodecs};
-use crate::db::core::{Core, TreeCore};
-use crate::table::Probe;
+use crate::db::core::{Core, Seen, TreeCore};
 use crate::table::meta::TableMeta;
+use crate::table::{Probe, TableDictionary};
+
+/// A table that was written.
+pub(crate) struct WrittenTable<'a> {
+    pub meta: &'a TableMeta,
+    /// The codec that it was written with.
+    pub codec: Codec,
+    /// Bytes in the file of blocks that were reused.
+    pub reused: u64,
+    /// The dictionary that it was to have.
+    pub dictionary: &'a TableDictionary,
+}
 
 impl TreeCore {
     /// The codecs of its levels now.
@@ -18,10 +28,14 @@ impl TreeCore {
         LevelCodecs { set: self.config.codecs, chosen }
     }
 
-    /// A probe for the next table of a level, if one is wanted.
-    pub fn probe(&self, level: usize) -> Option<Probe> {
-        let wanted = self.config.codecs.has_auto() && self.levels.lock().learned.wants_probe(level);
-        wanted.then(Probe::default)
+    /// A probe for the next table, if anything is to be learnt of it.
+    pub fn probe(&self) -> Option<Probe> {
+        self.learns().then(Probe::default)
+    }
+
+    /// Whether anything is chosen by what its tables are like.
+    fn learns(&self) -> bool {
+        self.config.codecs.has_auto() || self.dictionary_level().is_some()
     }
 }
 
@@ -31,15 +45,28 @@ impl Core {
         &self,
         tree: &TreeCore,
         level: usize,
-        (meta, reused): (&TableMeta, u64),
+        written: &WrittenTable<'_>,
         probe: Option<&Probe>,
     ) {
-        if !tree.config.codecs.has_auto() {
+        if !tree.learns() {
             return;
         }
-        let blocks = probe.and_then(|probe| probe.get());
-        let costs = blocks.and_then(|blocks| Costs::measure(blocks, &*self.env.clock));
-        tree.levels.lock().learned.wrote(level, meta, reused, costs);
+        let table = Seen {
+            raw_bytes: written.meta.raw_bytes,
+            data_bytes: written.meta.data_bytes,
+            reused_bytes: written.reused,
+            codec: written.codec,
+            dictionary: match written.dictionary {
+                TableDictionary::None => Some(false),
+                TableDictionary::OfTable => None,
+                TableDictionary::Given(_) => Some(true),
+            },
+        };
+        let wanted = tree.levels.lock().learned.wrote(level, &table);
+        let probed = probe.and_then(|probe| probe.get()).filter(|_| wanted);
+        if let Some(costs) = probed.and_then(|probed| self.study(tree, level, probed)) {
+            tree.levels.lock().learned.studied(level, &table, costs);
+        }
     }
 
     /// Does a piece of background work, of which is counted how long it takes and what CPU it uses.

@@ -4,6 +4,7 @@
 //! A flush of many trees syncs each table, but the directory and the manifest once for all of them:
 //! trees with a little each would else cost three syncs apiece.
 
+use super::codecs::WrittenTable;
 use super::install::Change;
 use super::outcome::Work;
 use crate::base::activity::Activity;
@@ -12,7 +13,7 @@ use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::db::core::{Core, FlushedOf, TreeCore};
 use crate::fs::WriteFile;
-use crate::memtable::Memtable;
+use crate::memtable::{Memtable, chunk};
 use crate::table::TableWriter;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
@@ -44,7 +45,11 @@ impl Core {
                 state.flush.insert(tree.id);
             }
         }
+        let is_quiet = state.quiet_handled;
         drop(state);
+        if is_quiet {
+            chunk::release();
+        }
         let result = self.note_outcome(Work::Flush, result);
         self.announce_progress();
         result
@@ -127,15 +132,19 @@ impl Core {
         let snapshots = self.reader_seqs_to_keep();
         let path = self.path(FileKind::Table, part.id);
         let file = self.env.fs.create(&path)?;
-        let mut writer = TableWriter::new(file, part.id, self.table_options(part.tree, 0))
+        let options = self.table_options(part.tree, 0);
+        let (codec, dictionary) = (options.codec, options.dictionary.clone());
+        let mut writer = TableWriter::new(file, part.id, options)
+            .lent_by(&self.tables.memory)
             .counted_as(Activity::FlushCompress, &self.tables.meter);
-        let probe = part.tree.probe(0);
+        let probe = part.tree.probe();
         if let Some(probe) = &probe {
             writer = writer.probed_by(probe);
         }
         let table = flush::flush(&part.memtables, &snapshots, writer)?;
         if let Some((meta, _)) = &table {
-            self.learn(part.tree, 0, (meta, 0), probe.as_ref());
+            let written = WrittenTable { meta, codec, reused: 0, dictionary: &dictionary };
+            self.learn(part.tree, 0, &written, probe.as_ref());
         }
         match &table {
             Some((meta, _)) => {

@@ -7,6 +7,7 @@
 //! A flush that waits does not wait for a part: a part is merged in steps, and between two steps is
 //! a yield point, at which the thread runs that flush first.
 
+use super::codecs::WrittenTable;
 use super::rest::Rests;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
@@ -21,7 +22,7 @@ use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
 use crate::fs::ledger::Payer;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
-use crate::table::{Probe, Table};
+use crate::table::{Probe, Table, TableDictionary};
 use crate::version::edit::TreeEdit;
 use std::path::PathBuf;
 
@@ -193,8 +194,8 @@ impl Core {
         // Not more than it needs, so that the files of others go while it runs.
         let inputs = job.progress.lock().inputs_of(part);
         let codecs = job.tree.level_codecs();
-        let level = job.plan.output_level;
-        let probe = job.tree.probe(level);
+        let probe = job.tree.probe();
+        let dictionary = self.table_dictionary(&job.tree, job.plan.choice);
         let env = match &job.room.promise {
             Some(promise) => self.env_paid_by(Payer::Merge(promise.clone())),
             None => self.env.clone(),
@@ -202,13 +203,15 @@ impl Core {
         let context = Context {
             env: &env,
             meter: &self.tables.meter,
+            memory: &self.tables.memory,
+            memory_bytes: self.settings.merge_bytes(),
             plan: &job.plan,
             inputs: &inputs,
             snapshots: &job.snapshots,
             tree: job.tree.id,
             codecs: &codecs,
             probe: probe.as_ref(),
-            dictionary: job.tree.config.dictionary,
+            dictionary: &dictionary,
             block_bytes: job.tree.config.block_bytes as usize,
             dir: &self.dir,
             next_file: &self.next_file,
@@ -216,18 +219,26 @@ impl Core {
         let mut merge = self.counted(|| PartMerge::begin(&context, part))?;
         let done = self.merge_rows(job, &mut merge, flush_cpu);
         let done = done.inspect_err(|_| self.discard(&merge.into_files()))?;
-        self.learn_from(job, &done, probe.as_ref());
+        self.learn_from(job, &done, &dictionary, probe.as_ref());
         Ok(done)
     }
 
     /// Learns from the tables of a part; those that were reused are spread over them evenly.
-    fn learn_from(&self, job: &MergeJob, done: &Done, probe: Option<&Probe>) {
+    fn learn_from(
+        &self,
+        job: &MergeJob,
+        done: &Done,
+        dictionary: &TableDictionary,
+        probe: Option<&Probe>,
+    ) {
         let stored: u64 = done.tables.iter().map(|meta| meta.data_bytes).sum();
         for (at, meta) in done.tables.iter().enumerate() {
             let share = meta.data_bytes as f64 / stored.max(1) as f64;
             let reused = (done.bytes_reused as f64 * share) as u64;
             let probe = probe.filter(|_| at == 0);
-            self.learn(&job.tree, job.plan.output_level, (meta, reused), probe);
+            let codec = job.plan.choice.codec;
+            let written = WrittenTable { meta, codec, reused, dictionary };
+            self.learn(&job.tree, job.plan.output_level, &written, probe);
         }
     }
 

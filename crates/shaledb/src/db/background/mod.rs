@@ -1,6 +1,7 @@
 //! Background work: what is to be done next, flushes, compactions, the threads that run them, and
 //! who waits for them.
 
+mod dictionaries;
 mod codecs;
 mod table_files;
 mod pressure;

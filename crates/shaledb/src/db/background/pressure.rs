@@ -4,6 +4,7 @@ use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::score;
 use crate::db::core::{Core, TreeCore, TreeDebt};
+use crate::memtable::chunk;
 use crate::write::space;
 use crate::write::throttle::{self, Pressure, Verdict};
 
@@ -50,7 +51,7 @@ impl Core {
     /// Works out anew how much writers are slowed.
     pub fn update_pressure(&self) {
         let (memtable_bytes, sealed) = self.memtable_bytes();
-        self.tables.memory.set_memtables(memtable_bytes);
+        self.tables.memory.set_memtables(memtable_bytes + chunk::kept_bytes() as u64);
         self.count_memtables();
         let mut pressure = Pressure {
             memtable_bytes,

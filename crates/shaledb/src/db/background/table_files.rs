@@ -30,7 +30,7 @@ impl Core {
         TableOptions {
             codec: choice.codec,
             why: choice.why,
-            dictionary: tree.config.dictionary,
+            dictionary: self.table_dictionary(tree, choice),
             block_bytes: tree.config.block_bytes as usize,
             filter_bits: policy::filter_bits(tree.config.filter_bits, level),
             tree: tree.id,

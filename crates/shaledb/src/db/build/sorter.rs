@@ -7,6 +7,7 @@ use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
 use crate::db::core::{Core, TreeCore};
 use crate::db::ingest::RunWriter;
+use crate::table::TableDictionary;
 use crate::txn::runs::SpilledRun;
 use crate::txn::write_set::{EachEntry, WriteSet, write_bytes};
 
@@ -73,7 +74,7 @@ impl Sorter {
     ) -> Result<Option<SpilledRun>> {
         let core = &self.core;
         let mut options = core.table_options(&self.tree, 0);
-        options.dictionary = false;
+        options.dictionary = TableDictionary::None;
         let mut writer = RunWriter::new(core, false, options, RangeDeletes::default());
         walk(&self.entries, &mut |key, seq, kind, value| writer.add(key, seq, kind, value))?;
         let tables = writer.finish()?;

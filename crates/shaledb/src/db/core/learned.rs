@@ -4,16 +4,19 @@
 use crate::base::config::{Codec, LEVELS};
 use crate::compaction::policy::auto::LevelLoad;
 use crate::compaction::policy::candidates::{Costs, index_of};
-use crate::table::meta::TableMeta;
+use crate::table::compress::Dictionary;
+use std::sync::Weak;
 
 /// Smaller tables tell nothing, in bytes before compression.
 const TABLE_BYTES_MIN: u64 = 64 << 10;
-/// After so many tables all candidates are tried anew, though nothing seems to have changed.
+/// After so many tables, or so many bytes before compression, all candidates are tried anew, though
+/// nothing seems to have changed.
 const TABLES_PER_PROBE: u32 = 64;
+const BYTES_PER_PROBE: u64 = 256 << 20;
 /// The same where blocks are stored as they are, so that a change of the data does not show.
 const PLAIN_TABLES_PER_PROBE: u32 = 8;
 /// A ratio that differs by this share means that the data has changed.
-const CHANGED: f64 = 0.2;
+const CHANGED: f64 = 0.1;
 /// Over how many seconds what is done with a level is averaged.
 const SECONDS: f64 = 5.0;
 
@@ -21,53 +24,163 @@ const SECONDS: f64 = 5.0;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learned {
     levels: [Level; LEVELS],
+    dictionary: TreeDictionary,
+    /// What the dictionary was seen to save last, in percent.
+    saves_percent: Option<f64>,
+    /// The same when it was decided on, and the size of the table then.
+    saved: (f64, u64),
+    /// How often the tree has got another dictionary, or none after one.
+    dictionary_changes: u64,
+}
+
+/// A table that was written, as far as it tells something of the data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Bytes of its blocks before compression, and in the file.
+    pub raw_bytes: u64,
+    pub data_bytes: u64,
+    /// Bytes in the file of blocks that were reused.
+    pub reused_bytes: u64,
+    pub codec: Codec,
+    /// Whether it has the tree's dictionary; `None` if it may have one of its own.
+    pub dictionary: Option<bool>,
+}
+
+impl Seen {
+    fn ratio(&self) -> f64 {
+        self.data_bytes.max(1) as f64 / self.raw_bytes.max(1) as f64
+    }
+
+    /// The share of it that was compressed now.
+    fn fresh(&self) -> f64 {
+        1.0 - (self.reused_bytes as f64 / self.data_bytes.max(1) as f64).min(1.0)
+    }
+
+    /// The candidate that it was written with.
+    fn candidate(&self) -> Option<usize> {
+        let is_zstd = matches!(self.codec, Codec::Zstd(_));
+        self.dictionary.and_then(|dictionary| index_of(self.codec, dictionary && is_zstd))
+    }
+
+    /// The costs, with the ratio of this table's codec as it was seen.
+    fn correct(&self, costs: Costs) -> Costs {
+        match self.candidate().filter(|_| self.codec != Codec::None) {
+            Some(used) => costs.at_ratio(used, self.ratio()),
+            None => costs,
+        }
+    }
+}
+
+/// What is known of a tree's dictionary.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum TreeDictionary {
+    /// Nothing; its tables have not been asked.
+    #[default]
+    NotLookedFor,
+    /// Nothing.
+    Unknown,
+    /// It is better without.
+    Without,
+    /// This one. Tables have it as well, if it is no longer in memory.
+    With(Weak<Dictionary>),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     costs: Option<Costs>,
-    /// Whether the next table shall be probed.
+    /// Whether the next table shall be studied.
     stale: bool,
-    /// Tables since the last probe.
+    /// What the last table was written with, and its ratio.
+    last: Option<(Codec, f64)>,
+    /// Tables since the last study.
     tables: u32,
+    /// Bytes of those before compression.
+    bytes: u64,
     /// Bytes before compression that were compressed since the last look.
     compressed: u64,
     load: LevelLoad,
 }
 
 impl Learned {
-    /// Whether some blocks of the next table of a level are wanted.
-    pub fn wants_probe(&self, level: usize) -> bool {
-        let level = &self.levels[level];
-        level.costs.is_none() || level.stale
+    /// What is known of the dictionary.
+    pub fn dictionary(&self) -> TreeDictionary {
+        self.dictionary.clone()
     }
 
-    /// Notes a table that was written into a level, of which some bytes in the file are of blocks
-    /// that were reused; and what the candidates do to its blocks, if it was probed.
-    pub fn wrote(&mut self, level: usize, meta: &TableMeta, reused: u64, probed: Option<Costs>) {
+    /// What the dictionary was seen to save last, in percent, if that was looked at; and how often
+    /// there was a change of it.
+    pub fn dictionary_saves(&self) -> (Option<f64>, u64) {
+        (self.saves_percent, self.dictionary_changes)
+    }
+
+    /// What the dictionary saved when it was decided on, in percent, and the size of the table by
+    /// whose blocks; zeros if that is not known.
+    pub fn dictionary_saved(&self) -> (f64, u64) {
+        self.saved
+    }
+
+    /// Notes what was decided on the dictionary, and whether that is a change.
+    pub fn has_dictionary(&mut self, dictionary: TreeDictionary, saves: (f64, u64)) -> bool {
+        let same = match (&self.dictionary, &dictionary) {
+            (TreeDictionary::With(one), TreeDictionary::With(other)) => Weak::ptr_eq(one, other),
+            (TreeDictionary::With(_), _) | (_, TreeDictionary::With(_)) => false,
+            _ => true,
+        };
+        self.dictionary = dictionary;
+        self.saves_percent = Some(saves.0);
+        if !same || self.saved == (0.0, 0) {
+            self.saved = saves;
+        }
+        if !same {
+            self.dictionary_changes += 1;
+            // What codecs do with it is not known of the other levels.
+            self.levels.iter_mut().for_each(|level| level.stale = true);
+        }
+        !same
+    }
+
+    /// Notes what the tables have said about the dictionary.
+    pub fn found_dictionary(&mut self, dictionary: TreeDictionary) {
+        self.dictionary = dictionary;
+    }
+
+    /// Notes a table that was written into a level. Answers whether its blocks should be studied:
+    /// nothing is known of the level, or it is not as was expected, or much has been written since.
+    pub fn wrote(&mut self, level: usize, table: &Seen) -> bool {
         let level = &mut self.levels[level];
-        let stored = meta.data_bytes.max(1) as f64;
-        let fresh = 1.0 - (reused as f64 / stored).min(1.0);
-        level.compressed += (meta.raw_bytes as f64 * fresh) as u64;
-        if meta.raw_bytes < TABLE_BYTES_MIN {
-            return;
+        level.compressed += (table.raw_bytes as f64 * table.fresh()) as u64;
+        if table.raw_bytes < TABLE_BYTES_MIN {
+            return false;
         }
-        let fits = probed.is_some();
-        if fits {
-            (level.costs, level.stale, level.tables) = (probed, false, 0);
-        }
-        let Some(costs) = level.costs else { return };
         level.tables += 1;
-        let plain = meta.codec == Some(Codec::None);
+        level.bytes += table.raw_bytes;
+        let Some(costs) = level.costs else { return true };
+        let plain = table.codec == Codec::None;
         let every = if plain { PLAIN_TABLES_PER_PROBE } else { TABLES_PER_PROBE };
-        level.stale |= level.tables >= every;
-        if let Some(used) = meta.codec.and_then(index_of).filter(|_| !plain && fresh > 0.5) {
-            let ratio = stored / meta.raw_bytes as f64;
-            let change = ratio / costs.0[used].ratio.max(f64::MIN_POSITIVE) - 1.0;
-            // Of a table that was probed itself its blocks just differ.
-            level.stale |= !fits && change.abs() > CHANGED;
-            level.costs = Some(costs.at_ratio(used, ratio));
+        let mut wanted = level.stale || level.tables >= every || level.bytes >= BYTES_PER_PROBE;
+        if plain || table.fresh() <= 0.5 {
+            return wanted;
         }
+        let ratio = table.ratio();
+        // What it is to be like: by the blocks that were studied, or as the table before.
+        let expected = match table.candidate() {
+            Some(used) => Some(costs.0[used].ratio),
+            None => level.last.filter(|(last, _)| *last == table.codec).map(|(_, ratio)| ratio),
+        };
+        if let Some(expected) = expected {
+            wanted |= (ratio / expected.max(f64::MIN_POSITIVE) - 1.0).abs() > CHANGED;
+        }
+        level.last = Some((table.codec, ratio));
+        level.costs = Some(table.correct(costs));
+        wanted
+    }
+
+    /// Notes what the candidates do to blocks of a table that was written into a level.
+    pub fn studied(&mut self, level: usize, table: &Seen, costs: Costs) {
+        let level = &mut self.levels[level];
+        (level.stale, level.tables, level.bytes) = (false, 0, 0);
+        // What the blocks are like the whole table is not quite.
+        level.costs = Some(if table.fresh() > 0.5 { table.correct(costs) } else { costs });
     }
 
     /// What codecs do to the data of each level.

@@ -1,35 +1,63 @@
 use super::*;
 use crate::compaction::policy::candidates::USUAL;
 
-fn table(codec: Codec, ratio: f64) -> TableMeta {
+fn table(codec: Codec, ratio: f64) -> Seen {
     let raw_bytes = 1 << 20;
     let data_bytes = (raw_bytes as f64 * ratio) as u64;
-    TableMeta { raw_bytes, data_bytes, codec: Some(codec), ..TableMeta::default() }
+    Seen { raw_bytes, data_bytes, reused_bytes: 0, codec, dictionary: Some(false) }
 }
 
-#[test]
-fn data_that_changes_is_probed_anew() {
-    let mut learned = Learned::default();
-    assert!(learned.wants_probe(3));
-    learned.wrote(3, &table(Codec::None, 1.0), 0, Some(USUAL));
-    assert!(!learned.wants_probe(3) && learned.wants_probe(2));
-    learned.wrote(3, &table(Codec::Zstd(3), USUAL.0[4].ratio * 1.1), 0, None);
-    assert!(!learned.wants_probe(3));
-    let lz4 = learned.costs()[3].unwrap().0[1].ratio;
-    assert!((lz4 / USUAL.0[1].ratio - 1.1).abs() < 0.01, "what others would do changes as much");
-    learned.wrote(3, &table(Codec::Zstd(3), USUAL.0[4].ratio * 2.0), 0, None);
-    assert!(learned.wants_probe(3));
-}
-
-#[test]
-fn plain_tables_are_probed_more_often() {
-    let mut learned = Learned::default();
-    learned.wrote(0, &table(Codec::None, 1.0), 0, Some(USUAL));
-    for _ in 1..PLAIN_TABLES_PER_PROBE {
-        assert!(!learned.wants_probe(0));
-        learned.wrote(0, &table(Codec::None, 1.0), 0, None);
+/// Whether the table is to be studied; it is, with the usual result.
+fn studied(learned: &mut Learned, level: usize, table: &Seen) -> bool {
+    let wanted = learned.wrote(level, table);
+    if wanted {
+        learned.studied(level, table, USUAL);
     }
-    assert!(learned.wants_probe(0));
+    wanted
+}
+
+#[test]
+fn data_that_changes_is_studied_anew() {
+    let mut learned = Learned::default();
+    assert!(studied(&mut learned, 3, &table(Codec::None, 1.0)));
+    assert!(!studied(&mut learned, 3, &table(Codec::None, 1.0)));
+    assert!(studied(&mut learned, 2, &table(Codec::None, 1.0)));
+    let usual = USUAL.0[4].ratio;
+    assert!(!studied(&mut learned, 3, &table(Codec::Zstd(3), usual * 1.08)));
+    let lz4 = learned.costs()[3].unwrap().0[1].ratio;
+    assert!((lz4 / USUAL.0[1].ratio - 1.08).abs() < 0.01, "what others would do changes as much");
+    let other = table(Codec::Zstd(3), usual * 2.0);
+    assert!(studied(&mut learned, 3, &other));
+    assert!(!studied(&mut learned, 3, &other), "it is as the table before");
+}
+
+#[test]
+fn a_codec_that_is_no_candidate_shows_a_change_too() {
+    let mut learned = Learned::default();
+    assert!(studied(&mut learned, 6, &table(Codec::Zlib(6), 0.3)));
+    assert!(!studied(&mut learned, 6, &table(Codec::Zlib(6), 0.3)));
+    assert!(studied(&mut learned, 6, &table(Codec::Zlib(6), 0.5)));
+}
+
+#[test]
+fn plain_tables_are_studied_more_often() {
+    let mut learned = Learned::default();
+    let plain = table(Codec::None, 1.0);
+    assert!(studied(&mut learned, 0, &plain));
+    for _ in 1..PLAIN_TABLES_PER_PROBE {
+        assert!(!studied(&mut learned, 0, &plain));
+    }
+    assert!(studied(&mut learned, 0, &plain));
+}
+
+#[test]
+fn much_data_is_studied_again() {
+    let mut learned = Learned::default();
+    let large = Seen { raw_bytes: BYTES_PER_PROBE / 2, ..table(Codec::Lz4, 0.5) };
+    let large = Seen { data_bytes: large.raw_bytes / 2, ..large };
+    assert!(studied(&mut learned, 6, &large));
+    assert!(!studied(&mut learned, 6, &large));
+    assert!(studied(&mut learned, 6, &large));
 }
 
 #[test]
@@ -40,8 +68,8 @@ fn load_is_an_average_and_ends() {
     let mut load = [LevelLoad::default(); LEVELS];
     for _ in 0..40 {
         // Half of the blocks were reused.
-        let meta = table(Codec::Lz4, 0.5);
-        learned.wrote(1, &meta, meta.data_bytes / 2, None);
+        let table = table(Codec::Lz4, 0.5);
+        learned.wrote(1, &Seen { reused_bytes: table.data_bytes / 2, ..table });
         load = learned.look(&read, 1.0);
     }
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.01;
@@ -55,16 +83,27 @@ fn load_is_an_average_and_ends() {
 #[test]
 fn a_small_table_decides_nothing() {
     let mut learned = Learned::default();
-    let small = TableMeta { raw_bytes: 20, data_bytes: 29, ..table(Codec::None, 1.0) };
-    learned.wrote(0, &small, 0, Some(USUAL));
-    assert!(learned.wants_probe(0) && learned.costs()[0].is_none());
+    let small = Seen { raw_bytes: 20, data_bytes: 29, ..table(Codec::None, 1.0) };
+    assert!(!learned.wrote(0, &small) && learned.costs()[0].is_none());
 }
 
 #[test]
-fn a_table_that_differs_from_its_own_probe_is_not_probed_again() {
+fn a_table_that_differs_from_its_own_blocks_is_not_studied_again() {
     let mut learned = Learned::default();
-    learned.wrote(6, &table(Codec::Zstd(3), 0.1), 0, Some(USUAL));
-    assert!(!learned.wants_probe(6), "a dictionary may make it much smaller than its probe");
-    learned.wrote(6, &table(Codec::Zstd(3), 0.1), 0, None);
-    assert!(!learned.wants_probe(6));
+    assert!(studied(&mut learned, 6, &table(Codec::Zstd(3), 0.1)));
+    assert!(!studied(&mut learned, 6, &table(Codec::Zstd(3), 0.1)));
+}
+
+#[test]
+fn another_dictionary_has_all_levels_studied() {
+    let mut learned = Learned::default();
+    for level in [0, 6] {
+        assert!(studied(&mut learned, level, &table(Codec::Lz4, 0.5)));
+    }
+    assert!(!learned.has_dictionary(TreeDictionary::Without, (1.0, 7)));
+    assert!(!studied(&mut learned, 0, &table(Codec::Lz4, 0.5)));
+    assert!(learned.has_dictionary(TreeDictionary::With(Weak::new()), (9.0, 7)));
+    assert_eq!((learned.dictionary_saved(), learned.dictionary_saves().1), ((9.0, 7), 1));
+    assert!(studied(&mut learned, 0, &table(Codec::Lz4, 0.5)));
+    assert!(studied(&mut learned, 6, &table(Codec::Lz4, 0.5)));
 }

@@ -3,6 +3,9 @@
 use crate::base::config::{Config, SyncPolicy, TreeConfig};
 use crate::write::space;
 
+/// The share of the memory that what merges hold is meant to be: one in so many.
+const MERGES_SHARE: u64 = 8;
+
 /// The settings with everything left open filled in.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -47,5 +50,10 @@ impl Settings {
             sync: config.sync,
             tree: config.tree.clone(),
         }
+    }
+
+    /// About how much memory one of the merges may hold that run at a time.
+    pub fn merge_bytes(&self) -> u64 {
+        self.memory_bytes / MERGES_SHARE / self.background_threads as u64
     }
 }

@@ -6,6 +6,7 @@ use crate::base::key::SeqNo;
 use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
+use crate::compaction::policy::chosen::Chosen;
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::version::{TreeId, Version};
@@ -35,8 +36,6 @@ pub(crate) struct TreeCore {
     /// Where compaction of this tree stands; see `counters`.
     pub levels: Mutex<LevelCounters, { rank::LEVELS }>,
     /// What codecs the engine has chosen for its levels: a [`Chosen`] in one word.
-    ///
-    /// [`Chosen`]: crate::compaction::policy::chosen::Chosen
     pub chosen: AtomicU64,
     /// A request to compact a range down to the last level.
     pub manual: Mutex<Option<Manual>, { rank::MANUAL }>,
@@ -44,6 +43,10 @@ pub(crate) struct TreeCore {
 
 impl TreeCore {
     pub fn new(id: TreeId, name: String, config: TreeConfig, version: Version) -> Arc<TreeCore> {
+        let chosen = match config.codecs.has_auto() {
+            true => Chosen::of_tables(version.levels.iter().map(|level| level.metas())),
+            false => Chosen::default(),
+        };
         Arc::new(TreeCore {
             id,
             name,
@@ -56,7 +59,7 @@ impl TreeCore {
             dropped: AtomicBool::new(false),
             building: AtomicBool::new(false),
             levels: Mutex::new(LevelCounters::default()),
-            chosen: AtomicU64::new(0),
+            chosen: AtomicU64::new(chosen.pack()),
             manual: Mutex::new(None),
         })
     }

@@ -5,6 +5,7 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
+use crate::compaction::job::BYTES_PER_ROW;
 use crate::db::core::Core;
 use crate::fs::Env;
 use crate::fs::ledger::Payer;
@@ -56,9 +57,11 @@ impl RunWriter {
     pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: Kind, value: &[u8]) -> Result<()> {
         debug_assert!(kind != Kind::RangeDelete, "those are given at the beginning");
         let table_bytes = self.core.settings.table_bytes;
+        let entries_max = self.core.settings.merge_bytes() / BYTES_PER_ROW;
         // A user key is never cut in two.
         let full = |writer: &TableWriter| {
-            writer.estimated_bytes() >= table_bytes && writer.last_key() != key
+            (writer.estimated_bytes() >= table_bytes || writer.entries() >= entries_max)
+                && writer.last_key() != key
         };
         if self.writer.as_ref().is_some_and(full) {
             self.end_table(Some(key))?;
@@ -76,7 +79,8 @@ impl RunWriter {
         core.foresee(FILE_BYTES, 0, false)?;
         let file = self.env.fs.create(&core.path(FileKind::Run, id))?;
         self.files.push(id);
-        Ok(self.writer.insert(TableWriter::new(file, id, self.options)))
+        let writer = TableWriter::new(file, id, self.options.clone()).lent_by(&core.tables.memory);
+        Ok(self.writer.insert(writer))
     }
 
     /// Ends the present table, if there is one; the next begins with the key `next`.

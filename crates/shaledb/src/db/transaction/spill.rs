@@ -18,7 +18,7 @@ use crate::db::ingest::{IngestPart, RunWriter};
 use crate::db::values::NewBlob;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
-use crate::table::{Blob, Table};
+use crate::table::{Blob, Table, TableDictionary};
 use crate::txn::runs::SpilledRun;
 use crate::txn::write_set::write_bytes;
 use crate::version::TreeId;
@@ -41,7 +41,9 @@ impl<'a> Rows<'a> {
     fn new(core: &'a Arc<Core>, tree: &Tree, last: bool, deletes: RangeDeletes) -> Rows<'a> {
         // What stays private is read again soon; what is committed mostly ends in the last level.
         let mut options = core.table_options(&tree.inner, if last { LAST } else { 0 });
-        options.dictionary &= last;
+        if !last {
+            options.dictionary = TableDictionary::None;
+        }
         let writer = RunWriter::new(core, last, options, deletes);
         Rows { core, blob_bytes: tree.config().blob_bytes.into(), writer, blobs: Vec::new() }
     }

@@ -3,6 +3,9 @@
 use super::block::{Block, FLAG_FIXED_KEYS, FLAG_FIXED_VALUES, FLAG_WIDE, TRAILER_BYTES};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, common_prefix};
 
+/// What an entry takes beside its key and value: two ends and a tag.
+const ENTRY_BYTES_MAX: usize = 2 * 2 + 8;
+
 /// Collects entries, which come in order, into one image at a time; its memory is used again.
 #[derive(Debug)]
 pub struct BlockBuilder {
@@ -135,16 +138,23 @@ impl BlockBuilder {
         &self.keys[self.last_start..]
     }
 
-    /// About how large the image would be now.
+    /// How large the image would be now, if offsets in it have 16 bits.
     #[inline]
     pub fn size(&self) -> usize {
         let count = self.key_ends.len();
         let prefixes = self.prefix_len * count.saturating_sub(1);
-        let tags = if self.max_seq == 0 && self.all_puts { 0 } else { 3 * count };
-        let ends = if self.fixed_values { 0 } else { 2 * count };
-        self.image.len() + self.keys.len() - prefixes + tags + ends + TRAILER_BYTES
+        let ends = 2 * (usize::from(!self.fixed_keys) + usize::from(!self.fixed_values));
+        let each = self.tag_width() + ends;
+        self.image.len() + self.keys.len() - prefixes + each * count + TRAILER_BYTES
     }
 
+    /// The same with one more entry, unless that makes those before it longer.
+    #[inline]
+    pub fn size_with(&self, key_bytes: usize, value_bytes: usize) -> usize {
+        self.size() + key_bytes + value_bytes + ENTRY_BYTES_MAX
+    }
+
+    #[inline]
     fn tag_width(&self) -> usize {
         if self.is_empty() || (self.all_puts && self.min_seq == self.max_seq) {
             return 0;

@@ -12,10 +12,11 @@
 
 use crate::base::activity::Activity;
 use crate::base::config::Codec;
+use crate::cache::Memory;
 use crate::fs::meter::Meter;
 use std::cell::RefCell;
 use std::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use zstd_safe::{CCtx, CParameter, DCtx, DDict, WriteBuf, zstd_sys};
 
 /// The codec ids in block trailers. They are part of the format: never change one.
@@ -32,14 +33,21 @@ pub mod id {
     pub const ZSTD_DICTIONARY: u8 = 4;
     /// Not a block: the dictionary of a table, stored as it is.
     pub const DICTIONARY: u8 = 5;
+    /// Not a block: the dictionary of a table, in a zstd frame.
+    pub const DICTIONARY_PACKED: u8 = 6;
 }
 
+/// The level of zstd that dictionaries are stored with.
+pub(super) const DICTIONARY_LEVEL: i8 = 3;
 /// The longest dictionary that is read.
 pub const DICTIONARY_BYTES_MAX: usize = 256 * 1024;
 /// The shortest that zstd makes.
 const DICTIONARY_BYTES_MIN: usize = 256;
 /// What a dictionary has before its content: ids and tables of at most so many bytes.
 const DICTIONARY_HEADER_BYTES: usize = 1024;
+
+/// The working memory of a compressor of zlib: about, and at most.
+const ZLIB_BYTES: usize = 1 << 20;
 
 /// The id of a block that `codec` made smaller. Its level is not told by the block.
 pub fn id_of(codec: Codec) -> u8 {
@@ -84,6 +92,15 @@ impl Compressor {
             },
         };
         Compressor { method, meter: None }
+    }
+
+    /// The working memory that is kept from block to block.
+    pub fn memory_bytes(&self) -> usize {
+        match &self.method {
+            Method::None | Method::Lz4 => 0,
+            Method::Zlib(_) => ZLIB_BYTES,
+            Method::Zstd(context) | Method::ZstdDictionary(context) => context.sizeof(),
+        }
     }
 
     /// Has what the compressor does counted for `activity`.
@@ -192,13 +209,18 @@ pub fn decompress_with(
         id::ZSTD => zstd_decompress(None, input, raw_len, out),
         id::ZSTD_DICTIONARY => {
             let dictionary = dictionary.ok_or("a block needs a dictionary that is not there")?;
-            if zstd_safe::get_dict_id_from_frame(input).map(u32::from) != Some(dictionary.id) {
+            if dictionary_id(input) != Some(dictionary.id) {
                 return Err("a block was compressed with another dictionary");
             }
             zstd_decompress(Some(dictionary), input, raw_len, out)
         }
         _ => Err("an unknown codec"),
     }
+}
+
+/// The id of the dictionary that a zstd frame names.
+pub fn dictionary_id(input: &[u8]) -> Option<u32> {
+    zstd_safe::get_dict_id_from_frame(input).map(u32::from)
 }
 
 fn lz4_compress(raw: &[u8], out: &mut Vec<u8>, limit: usize) -> Option<()> {
@@ -328,6 +350,16 @@ pub struct Dictionary {
     bytes: Vec<u8>,
     id: u32,
     prepared: DDict<'static>,
+    /// Where its memory is counted.
+    counted: OnceLock<Arc<Memory>>,
+}
+
+impl Drop for Dictionary {
+    fn drop(&mut self) {
+        if let Some(memory) = self.counted.take() {
+            memory.add_meta(-(self.memory_bytes() as i64));
+        }
+    }
 }
 
 impl std::fmt::Debug for Dictionary {
@@ -344,14 +376,13 @@ impl Dictionary {
         }
         let id = zstd_safe::get_dict_id_from_dict(&bytes).ok_or("the dictionary has no id")?;
         let prepared = DDict::try_create(&bytes).ok_or("the dictionary is malformed")?;
-        Ok(Dictionary { bytes, id: id.into(), prepared })
+        Ok(Dictionary { bytes, id: id.into(), prepared, counted: OnceLock::new() })
     }
 
     /// Makes one of `content`, with how often which symbols are in `samples` when they are
     /// compressed at `level`. `None` if zstd cannot: there are too few samples, or all are alike.
     pub fn make(content: &[u8], samples: &[&[u8]], level: i8) -> Option<Dictionary> {
-        let flat = samples.concat();
-        let lengths: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
+        let (flat, lengths) = flatten(samples);
         let room = (content.len() + DICTIONARY_HEADER_BYTES).max(DICTIONARY_BYTES_MIN);
         let mut bytes = vec![0; room];
         let parameters = zstd_sys::ZDICT_params_t {
@@ -374,6 +405,32 @@ impl Dictionary {
                 parameters,
             )
         };
+        Dictionary::of(bytes, length)
+    }
+
+    /// Has zstd search `samples` for what a dictionary of about `room` bytes should have. That
+    /// takes some 15 times as long as [`Dictionary::make`], and gives the better one. `None` if
+    /// zstd cannot.
+    pub fn train(samples: &[&[u8]], room: usize) -> Option<Dictionary> {
+        let (flat, lengths) = flatten(samples);
+        let room = room.clamp(DICTIONARY_BYTES_MIN, DICTIONARY_BYTES_MAX);
+        let mut bytes = vec![0; room];
+        // SAFETY: `bytes` is writable for `room` bytes, `flat` is readable for its length, and
+        // there are `lengths.len()` lengths, which add up to that.
+        let length = unsafe {
+            zstd_sys::ZDICT_trainFromBuffer(
+                bytes.as_mut_ptr().cast(),
+                room,
+                flat.as_ptr().cast(),
+                lengths.as_ptr(),
+                u32::try_from(lengths.len()).ok()?,
+            )
+        };
+        Dictionary::of(bytes, length)
+    }
+
+    /// Of what zstd has made, and the length of it that zstd has answered.
+    fn of(mut bytes: Vec<u8>, length: usize) -> Option<Dictionary> {
         // SAFETY: it looks at the number only.
         if unsafe { zstd_sys::ZDICT_isError(length) } != 0 {
             return None;
@@ -388,10 +445,32 @@ impl Dictionary {
         &self.bytes
     }
 
+    /// Whether the other one is the same.
+    pub fn is(self: &Arc<Dictionary>, other: &Arc<Dictionary>) -> bool {
+        Arc::ptr_eq(self, other) || self.bytes == other.bytes
+    }
+
+    /// The number that frames name it by.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Has the memory that it takes counted there from now on; once.
+    pub fn count_in(&self, memory: &Arc<Memory>) {
+        if self.counted.set(Arc::clone(memory)).is_ok() {
+            memory.add_meta(self.memory_bytes() as i64);
+        }
+    }
+
     /// The memory that it takes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Dictionary>() + self.bytes.len() + self.prepared.sizeof()
     }
+}
+
+/// All samples one behind the other, and the length of each.
+fn flatten(samples: &[&[u8]]) -> (Vec<u8>, Vec<usize>) {
+    (samples.concat(), samples.iter().map(|sample| sample.len()).collect())
 }
 
 /// The spare capacity of a vector as a place for zstd to write to, so that nothing is cleared

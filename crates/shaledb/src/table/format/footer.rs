@@ -6,8 +6,9 @@
 //! ```
 //!
 //! In version 1 there is no dictionary, and the 48 bytes are 4 x (offset u64, length u32): filter,
-//! range deletes, index, properties. In version 2, which only tables with a dictionary have, they
-//! are: length of the dictionary u32 | offset of the filter u64 | 4 x length u32 | zeros.
+//! range deletes, index, properties. In versions 2 and 3, which only tables with a dictionary have,
+//! they are: length of the dictionary u32 | offset of the filter u64 | 4 x length u32 | zeros. In
+//! version 3 the dictionary is compressed.
 
 use super::frame::Handle;
 use crate::base::coding::{Decoder, checksum};
@@ -16,8 +17,10 @@ use crate::base::coding::{Decoder, checksum};
 pub const TABLE_MAGIC: [u8; 8] = *b"SHALEtbl";
 /// The version of the format of tables without a dictionary.
 pub const TABLE_VERSION: u32 = 1;
-/// The version of the format of tables with one.
+/// The version of the format of tables with one that is stored as it is.
 pub const TABLE_VERSION_DICTIONARY: u32 = 2;
+/// The version of the format of tables with one that is compressed.
+pub const TABLE_VERSION_PACKED: u32 = 3;
 /// Bytes of a table's footer.
 pub const FOOTER_BYTES: usize = SECTION_BYTES + 4 + 4 + 8;
 
@@ -31,6 +34,8 @@ const _: () = assert!(FOOTER_BYTES == 64);
 pub struct Footer {
     /// The dictionary, if there is one: at the start of the file.
     pub dictionary: Handle,
+    /// Whether it is compressed.
+    pub packed: bool,
     /// The filter, if there is one.
     pub filter: Handle,
     /// The range deletes, if there are any.
@@ -48,7 +53,11 @@ impl Footer {
 
     /// The version of the file's format.
     pub fn version(&self) -> u32 {
-        if self.dictionary.bytes > 0 { TABLE_VERSION_DICTIONARY } else { TABLE_VERSION }
+        match self.packed {
+            true => TABLE_VERSION_PACKED,
+            false if self.dictionary.bytes > 0 => TABLE_VERSION_DICTIONARY,
+            false => TABLE_VERSION,
+        }
     }
 
     /// The footer's bytes.
@@ -91,7 +100,8 @@ impl Footer {
             covered.split_last_chunk::<4>().ok_or("the footer is too short")?;
         let footer = match u32::from_le_bytes(*version) {
             TABLE_VERSION => Footer::decode_sections(sections),
-            TABLE_VERSION_DICTIONARY => Footer::decode_with_dictionary(sections),
+            TABLE_VERSION_DICTIONARY => Footer::decode_with_dictionary(sections, false),
+            TABLE_VERSION_PACKED => Footer::decode_with_dictionary(sections, true),
             _ => return Err("the table is of a version that this release cannot read"),
         };
         let footer = footer.ok_or("the footer is malformed")?;
@@ -105,6 +115,7 @@ impl Footer {
         let mut handle = || Some(Handle { offset: decoder.u64()?, bytes: decoder.u32()? });
         let footer = Footer {
             dictionary: Handle::default(),
+            packed: false,
             filter: handle()?,
             range_deletes: handle()?,
             index: handle()?,
@@ -113,8 +124,8 @@ impl Footer {
         decoder.is_empty().then_some(footer)
     }
 
-    /// The sections in version 2: each begins where the one before it ends.
-    fn decode_with_dictionary(bytes: &[u8]) -> Option<Footer> {
+    /// The sections in versions 2 and 3: each begins where the one before it ends.
+    fn decode_with_dictionary(bytes: &[u8], packed: bool) -> Option<Footer> {
         let mut decoder = Decoder::new(bytes);
         let dictionary = Handle { offset: 0, bytes: decoder.u32()? };
         let mut offset = decoder.u64()?;
@@ -125,6 +136,7 @@ impl Footer {
         };
         let footer = Footer {
             dictionary,
+            packed,
             filter: handle()?,
             range_deletes: handle()?,
             index: handle()?,

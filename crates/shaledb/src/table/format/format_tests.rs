@@ -37,6 +37,7 @@ fn footers_round_trip() {
     let at = |offset, bytes| Handle { offset, bytes };
     let footer = Footer {
         dictionary: Handle::default(),
+        packed: false,
         filter: at(100, 20),
         range_deletes: at(120, 0),
         index: at(120, 30),
@@ -60,10 +61,11 @@ fn footers_round_trip() {
 }
 
 #[test]
-fn footers_with_a_dictionary_are_of_version_2() {
+fn footers_with_a_dictionary_are_of_version_2_or_3() {
     let at = |offset, bytes| Handle { offset, bytes };
     let footer = Footer {
         dictionary: at(0, 60),
+        packed: false,
         filter: at(100, 20),
         range_deletes: at(120, 0),
         index: at(120, 30),
@@ -74,8 +76,11 @@ fn footers_with_a_dictionary_are_of_version_2() {
     assert_eq!(footer.data(), 60..100);
     assert_eq!(Footer::decode(&bytes, 264), Ok(footer));
     assert!(Footer::decode(&bytes, 265).is_err());
+    let packed = Footer { packed: true, ..footer };
+    assert_eq!((packed.version(), packed.encode()[48]), (3, 3));
+    assert_eq!(Footer::decode(&packed.encode(), 264), Ok(packed));
     // Sealed again, so that not only the checksum finds it.
-    for (index, value) in [(0, 101), (0, 0), (4, 101), (12, 21), (28, 1), (47, 1), (48, 1), (48, 3)]
+    for (index, value) in [(0, 101), (0, 0), (4, 101), (12, 21), (28, 1), (47, 1), (48, 1), (48, 4)]
     {
         let mut bytes = bytes;
         bytes[index] = value;

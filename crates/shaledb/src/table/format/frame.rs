@@ -4,8 +4,9 @@
 //! frame   := payload | raw length u32 | codec u8 | checksum u32 of all that comes before
 //! ```
 
-use super::compress::{self, Compressor, DICTIONARY_BYTES_MAX, Dictionary};
+use super::compress::{self, Compressor, DICTIONARY_BYTES_MAX, DICTIONARY_LEVEL, Dictionary};
 use crate::base::coding::checksum;
+use crate::base::config::Codec;
 
 /// Bytes that a frame adds to its payload.
 pub const FRAME_BYTES: usize = 4 + 1 + 4;
@@ -57,20 +58,31 @@ pub fn put_plain_frame(raw: &[u8], out: &mut Vec<u8>) -> usize {
 /// Appends a table's dictionary to `out` as a frame; answers the frame's length.
 pub fn put_dictionary_frame(dictionary: &Dictionary, out: &mut Vec<u8>) -> usize {
     let start = out.len();
-    out.extend_from_slice(dictionary.bytes());
-    seal_frame(out, start, dictionary.bytes().len(), compress::id::DICTIONARY)
+    let mut compressor = Compressor::new(Codec::Zstd(DICTIONARY_LEVEL));
+    let codec = match compressor.compress(dictionary.bytes(), out) {
+        compress::id::ZSTD => compress::id::DICTIONARY_PACKED,
+        _ => compress::id::DICTIONARY,
+    };
+    seal_frame(out, start, dictionary.bytes().len(), codec)
 }
 
 /// Checks the frame of a table's dictionary, and makes the dictionary ready.
 pub fn open_dictionary_frame(bytes: &[u8]) -> Result<Dictionary, &'static str> {
     let frame = open_frame(bytes)?;
-    if frame.codec != compress::id::DICTIONARY || frame.raw_len != frame.payload.len() {
-        return Err("the frame is not that of a dictionary");
-    }
     if frame.raw_len > DICTIONARY_BYTES_MAX {
         return Err("a dictionary is too long");
     }
-    Dictionary::parse(frame.payload.to_vec())
+    let mut content = Vec::new();
+    match frame.codec {
+        compress::id::DICTIONARY if frame.raw_len == frame.payload.len() => {
+            content.extend_from_slice(frame.payload);
+        }
+        compress::id::DICTIONARY_PACKED => {
+            compress::decompress(compress::id::ZSTD, frame.payload, frame.raw_len, &mut content)?;
+        }
+        _ => return Err("the frame is not that of a dictionary"),
+    }
+    Dictionary::parse(content)
 }
 
 fn seal_frame(out: &mut Vec<u8>, start: usize, raw_len: usize, codec: u8) -> usize {
@@ -101,6 +113,12 @@ pub fn frame_codec(bytes: &[u8]) -> Option<u8> {
 }
 
 impl Frame<'_> {
+    /// The id of the dictionary that a data frame was made with, if it was made with one.
+    pub fn dictionary_id(&self) -> Option<u32> {
+        (self.codec == compress::id::ZSTD_DICTIONARY)
+            .then(|| compress::dictionary_id(self.payload))?
+    }
+
     /// Puts the decompressed content into `out`, replacing what was there. `dictionary` is that of
     /// the table in which the frame is.
     pub fn unpack(

@@ -23,7 +23,8 @@ pub(super) mod properties;
 
 pub use block::{Block, BlockSlice};
 pub use file_name::{FileKind, Files, LOCK, file_name, list_files, parse_file_name};
-pub use footer::{FOOTER_BYTES, Footer, TABLE_MAGIC, TABLE_VERSION, TABLE_VERSION_DICTIONARY};
+pub use footer::{FOOTER_BYTES, Footer, TABLE_MAGIC, TABLE_VERSION};
+pub use footer::{TABLE_VERSION_DICTIONARY, TABLE_VERSION_PACKED};
 pub use frame::{
     FRAME_BYTES, Frame, Handle, decode_frame, frame_codec, open_dictionary_frame, open_frame,
     put_dictionary_frame, put_frame, put_plain_frame,

@@ -10,6 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::base::rank;
 use crate::base::stats::Counter;
 use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::cache::Lease;
 use crate::table::format::Block;
 use crate::table::helpers::Help;
 use std::collections::VecDeque;
@@ -42,6 +43,7 @@ pub(super) struct Ahead {
     state: Mutex<State, { rank::READ_AHEAD }>,
     /// A batch has been made, or may be.
     changed: Condvar,
+    lease: Lease,
 }
 
 #[derive(Default)]
@@ -107,7 +109,8 @@ impl Ahead {
         let batch_bytes = (bytes / BATCHES_AHEAD).max(1) as u64;
         let state = State { next_block: first, ..State::default() };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Arc::new(Ahead { table, index, fill_cache, batch_bytes, state, changed })
+        let lease = Lease::of(&table.shared().memory);
+        Arc::new(Ahead { table, index, fill_cache, batch_bytes, state, changed, lease })
     }
 
     /// Whether the memory of a block that the reader has left is of use. That of an unusually large
@@ -132,7 +135,12 @@ impl Ahead {
                     Some(error) if blocks.is_empty() => return Err(error),
                     failed => state.failed = failed,
                 }
+                // Those that the reader goes through, and those made meanwhile. What is put into
+                // the cache is counted there.
+                let held =
+                    if self.fill_cache { 0 } else { Self::decoded_of(&blocks) + state.bytes };
                 self.wake_helper(state);
+                self.lease.set(held as usize);
                 return Ok(blocks);
             }
             state = match self.begin(&mut state) {
@@ -145,6 +153,10 @@ impl Ahead {
                 None => self.changed.wait(state),
             };
         }
+    }
+
+    fn decoded_of(blocks: &Blocks) -> u64 {
+        blocks.iter().map(|block| block.image().len() as u64).sum()
     }
 
     /// After a batch was taken: more may be made.

@@ -8,11 +8,12 @@ use crate::base::config::Codec;
 use crate::base::cursor::Cursor;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
+use crate::cache::Lease;
 use crate::table::format::{Block, RawBlock};
 use std::sync::Arc;
 
-/// How many bytes are read at once.
-const READ_BYTES: u64 = 1 << 20;
+/// How many bytes are read at once, unless there are many scans for the memory that there is.
+pub const READ_BYTES_MAX: u64 = 1 << 20;
 
 /// The entries from a start to an end of one table, in order. As a [`Cursor`] it goes forward only:
 /// `prev`, `seek_last` and `seek_back` are refused.
@@ -31,6 +32,9 @@ pub struct BulkScan {
     key: Vec<u8>,
     window: Vec<u8>,
     window_offset: u64,
+    /// How many bytes are read at once, if a block is not longer.
+    read_bytes: u64,
+    lease: Lease,
     /// What decompressing counts for.
     activity: Option<Activity>,
 }
@@ -50,6 +54,7 @@ impl Table {
 
 impl BulkScan {
     fn new(table: Arc<Table>, start: Option<&[u8]>, end: Option<&[u8]>) -> BulkScan {
+        let lease = Lease::of(&table.shared().memory);
         BulkScan {
             table,
             start: start.map(<[u8]>::to_vec),
@@ -63,6 +68,8 @@ impl BulkScan {
             key: Vec::new(),
             window: Vec::new(),
             window_offset: 0,
+            read_bytes: READ_BYTES_MAX,
+            lease,
             activity: None,
         }
     }
@@ -76,6 +83,12 @@ impl BulkScan {
     /// The same, with the cost of decompressing counted for `activity`.
     pub fn counted_as(self, activity: Activity) -> BulkScan {
         BulkScan { activity: Some(activity), ..self }
+    }
+
+    /// The same, with so many bytes read at once.
+    pub fn reading(self, bytes: u64) -> BulkScan {
+        assert!(bytes > 0, "a scan reads something");
+        BulkScan { read_bytes: bytes.min(READ_BYTES_MAX), ..self }
     }
 
     /// The table.
@@ -139,6 +152,9 @@ impl BulkScan {
         (self.entry, self.limit) = (0, 0);
         self.block_at = at;
         if at >= index.index.blocks() || at > self.last_block {
+            // The scan may be kept beside others that go on for long.
+            (self.window, self.block) = (Vec::new(), Block::default());
+            self.lease.set(0);
             return Ok(());
         }
         let info = index.index.info(at);
@@ -169,21 +185,25 @@ impl BulkScan {
         let mut next = at + 1;
         while next <= self.last_block {
             let after = index.index.info(next).handle.end();
-            if after - start > READ_BYTES {
+            if after - start > self.read_bytes {
                 break;
             }
             end = after;
             next += 1;
         }
-        self.window.resize((end - start) as usize, 0);
+        let length = (end - start) as usize;
+        self.window.reserve_exact(length.saturating_sub(self.window.len()));
+        self.window.resize(length, 0);
         self.window_offset = start;
         let data_end = index.index.info(self.last_block).handle.end();
         let table = Arc::clone(&self.table);
+        let ahead = self.read_bytes;
+        self.lease.set(self.window.capacity() + self.block.image().len());
         let started = table.shared().meter.storage();
         let read = self.table.with_file(|file| {
             file.read_at(start, &mut self.window)?;
             if end < data_end {
-                file.prefetch(end, READ_BYTES.min(data_end - end));
+                file.prefetch(end, ahead.min(data_end - end));
             }
             Ok(())
         });

@@ -60,7 +60,33 @@ fn reads_a_large_table_in_few_reads() {
     scan.seek_first().unwrap();
     assert_eq!(rest(&mut scan), rows);
     let reads = world.fs.counts().total() - before;
-    assert!(reads <= 2 + 2 * table.meta.data_bytes / READ_BYTES, "{reads}");
+    assert!(reads <= 2 + 2 * table.meta.data_bytes / READ_BYTES_MAX, "{reads}");
+}
+
+#[test]
+fn what_a_scan_holds_is_counted_until_its_end() {
+    let world = World::new(8 << 20);
+    let rows = entries(9000, 1, 4);
+    let table = world.open(world.write(1, options(Codec::None, 1000), &rows));
+    let memory = &world.shared.memory;
+    for read_bytes in [1, 20_000, u64::MAX] {
+        let mut scan = table.scan(None, None).reading(read_bytes);
+        scan.seek_first().unwrap();
+        let held = memory.work();
+        let wanted = read_bytes.min(table.meta.data_bytes);
+        assert!(
+            (wanted.saturating_sub(1200)..wanted + 2400).contains(&held),
+            "{held} {read_bytes}"
+        );
+        assert!(memory.cache_due() <= (8 << 20) - held);
+        assert_eq!(rest(&mut scan), rows);
+        // At its end it holds nothing, though it is still there.
+        assert_eq!((scan.valid(), memory.work()), (false, 0));
+        scan.seek_first().unwrap();
+        assert!(memory.work() > 0);
+        drop(scan);
+        assert_eq!(memory.work(), 0);
+    }
 }
 
 #[test]
@@ -150,5 +176,30 @@ fn a_damaged_block_can_be_passed() {
         assert_eq!(errors, 1);
         assert_eq!(seen.len(), rows.len() - blocks[damaged].1.entries as usize);
         assert!(seen.is_sorted());
+    }
+}
+
+#[test]
+fn a_block_takes_no_more_memory_than_its_size_says() {
+    // Tags of one byte to many, keys and values of one length and of many.
+    for (seqs, lengths) in [(1, 1), (1 << 20, 1), (1 << 40, 1), (1 << 40, 9)] {
+        let world = World::new(64 << 20);
+        let rows: Vec<Entry> = (0..20_000u64)
+            .map(|at| {
+                let key = format!("{:012}{}", at * 7, "k".repeat((at % lengths) as usize));
+                let value = vec![b'v'; 100 + (at * at % lengths) as usize];
+                (key.into_bytes(), 1 + at * 7919 % seqs, Kind::Put, value)
+            })
+            .collect();
+        let table = world.open(world.write(1, options(Codec::None, 16 << 10), &rows));
+        let mut scan = table.scan(None, None);
+        scan.seek_first().unwrap();
+        let mut largest = 0;
+        while scan.valid() {
+            largest = largest.max(scan.block().image().len());
+            scan.skip_block().unwrap();
+        }
+        // What an allocator rounds up to the next quarter of a power of two is not rounded up.
+        assert!((16_000..=16 << 10).contains(&largest), "{largest} {seqs} {lengths}");
     }
 }

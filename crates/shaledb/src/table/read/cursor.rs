@@ -17,11 +17,15 @@ use crate::base::cursor::Cursor;
 use crate::base::error::Result;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::stats::Counter;
+use crate::cache::Lease;
 use crate::table::format::{Block, Handle};
 use std::sync::Arc;
 
 /// The first read-ahead, in bytes.
 const READAHEAD_BYTES_MIN: usize = 64 * 1024;
+/// One cursor reads ahead at most this share of the memory (if that is not less than the first
+/// read-ahead): one in so many. Many may be open.
+const READAHEAD_SHARE: u64 = 256;
 /// After how many blocks in a row reading ahead begins.
 const SEQUENTIAL_BLOCKS: u32 = 2;
 
@@ -94,6 +98,7 @@ struct Window {
     /// Blocks read in a row, without a jump.
     sequential: u32,
     next_bytes: usize,
+    lease: Lease,
 }
 
 impl Window {
@@ -117,7 +122,9 @@ impl Table {
 }
 
 impl TableCursor {
-    fn new(table: Arc<Table>, options: CursorOptions) -> TableCursor {
+    fn new(table: Arc<Table>, mut options: CursorOptions) -> TableCursor {
+        let share = (table.shared().memory.total() / READAHEAD_SHARE) as usize;
+        options.readahead = options.readahead.min(share.max(READAHEAD_BYTES_MIN));
         TableCursor {
             table,
             options,
@@ -343,7 +350,16 @@ impl TableCursor {
             window.next_bytes = 0;
         }
         window.offset = start;
-        window.bytes.resize((end - start) as usize, 0);
+        let length = (end - start) as usize;
+        window.bytes.reserve_exact(length.saturating_sub(window.bytes.len()));
+        window.bytes.resize(length, 0);
+        // Those of a block or two are not worth it, and scans of a few rows are many.
+        if window.bytes.capacity() >= READAHEAD_BYTES_MIN {
+            if !window.lease.is_of_any() {
+                window.lease = Lease::of(&self.table.shared().memory);
+            }
+            window.lease.set(window.bytes.capacity());
+        }
         let read = self.table.read_at(start, &mut window.bytes);
         if read.is_err() {
             window.bytes.clear();

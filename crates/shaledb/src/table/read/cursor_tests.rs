@@ -209,3 +209,26 @@ fn an_error_leaves_the_cursor_usable() {
     assert!(world.fs.corrupt(table.path(), damaged, 1));
     walk(&mut cursor, &rows, &mut Chance(2), 200);
 }
+
+#[test]
+fn what_a_scan_has_read_ahead_is_counted_and_is_little_where_memory_is() {
+    let rows = entries(20_000, 1, 4);
+    for (memory_bytes, readahead) in [(8 << 20, READAHEAD_BYTES_MIN), (256 << 20, 512 << 10)] {
+        let world = World::new(memory_bytes);
+        let table = world.open(world.write(1, options(Codec::None, 1000), &rows));
+        let memory = &world.shared.memory;
+        let cursor = CursorOptions { fill_cache: false, ..CursorOptions::default() };
+        let mut cursor = table.cursor(cursor);
+        cursor.seek_last().unwrap();
+        assert_eq!(memory.work(), 0, "one block");
+        let mut most = 0;
+        while cursor.valid() {
+            most = most.max(memory.work());
+            cursor.prev().unwrap();
+        }
+        let wanted = readahead as u64..2 * readahead as u64;
+        assert!(wanted.contains(&most), "{most} of {memory_bytes}");
+        drop(cursor);
+        assert_eq!(memory.work(), 0);
+    }
+}

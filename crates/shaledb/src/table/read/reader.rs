@@ -59,9 +59,9 @@ impl TableIndex {
     }
 
     fn memory_bytes(&self) -> usize {
-        let dictionary = self.dictionary.as_ref().map_or(0, |own| own.memory_bytes());
+        // Dictionaries are counted by themselves.
         let slots = size_of_val(&*self.slots);
-        let parts = self.index.memory_bytes() + slots + self.filter.len() + dictionary;
+        let parts = self.index.memory_bytes() + slots + self.filter.len();
         parts + size_of::<TableIndex>()
     }
 }
@@ -452,6 +452,7 @@ impl Table {
                 return Err(self.corrupt(footer.filter.offset, "the filter is malformed"));
             }
             let dictionary = read_dictionary(file, &footer)?;
+            let dictionary = dictionary.map(|own| self.shared.dictionaries.share(own));
             let image = read_section(file, footer.index)?;
             let index = Index::parse(image, footer.data())
                 .map_err(|what| self.corrupt(footer.index.offset, what))?;
@@ -459,6 +460,18 @@ impl Table {
             let slots = (0..index.blocks()).map(|_| Slot::default()).collect();
             Ok(TableIndex { index, slots, dictionary, filter, filter_start, footer })
         })
+    }
+
+    /// The table's dictionary, if it has one; nothing else is read for it.
+    pub fn dictionary(&self) -> Result<Option<Arc<Dictionary>>> {
+        if let Some(loaded) = &*self.index.load() {
+            return Ok(loaded.dictionary.clone());
+        }
+        let dictionary = self.with_file(|file| {
+            let footer = read_footer(file, self.meta.file_bytes)?;
+            read_dictionary(file, &footer)
+        })?;
+        Ok(dictionary.map(|own| self.shared.dictionaries.share(own)))
     }
 
     /// The range deletes of the table.

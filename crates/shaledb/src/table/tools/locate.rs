@@ -159,7 +159,7 @@ impl Locator {
         };
         let plausible = match codec {
             0 | id::DICTIONARY => raw == payload,
-            1..=4 => raw > payload && raw <= RAW_BYTES_MAX,
+            1..=4 | id::DICTIONARY_PACKED => raw > payload && raw <= RAW_BYTES_MAX,
             _ => false,
         };
         if !plausible || self.budget == 0 {
@@ -180,9 +180,9 @@ impl Locator {
     /// Where the frame that ends at `end` starts, if there is one that starts at `from` or later.
     fn start_of(&mut self, end: usize, from: usize) -> Option<usize> {
         let payload_end = end.checked_sub(FRAME_BYTES)?;
-        match self.bytes.get(end - 5)? {
-            &(0 | id::DICTIONARY) => self.plain_start(end).filter(|&start| start >= from),
-            1..=4 if self.u32_at(payload_end) <= RAW_BYTES_MAX => {
+        match *self.bytes.get(end - 5)? {
+            0 | id::DICTIONARY => self.plain_start(end).filter(|&start| start >= from),
+            1..=4 | id::DICTIONARY_PACKED if self.u32_at(payload_end) <= RAW_BYTES_MAX => {
                 let from = from.max(payload_end.saturating_sub(FRAME_BYTES_MAX));
                 (from..payload_end).rev().find(|&start| self.is_frame(start, end))
             }
@@ -193,7 +193,7 @@ impl Locator {
     /// Whether data blocks may begin here: at the start of the file or after a dictionary.
     fn begins_data(&self, at: usize) -> bool {
         let codec = at.checked_sub(5).and_then(|codec| self.bytes.get(codec));
-        at == 0 || codec == Some(&id::DICTIONARY)
+        at == 0 || matches!(codec, Some(&(id::DICTIONARY | id::DICTIONARY_PACKED)))
     }
 
     /// What the sound frame from `start` to `end` holds; `data_max` is how far an index that is
@@ -202,7 +202,7 @@ impl Locator {
         let mut raw = Vec::new();
         let frame = self.bytes.get(start..end).unwrap_or_default();
         match frame_codec(frame) {
-            Some(id::DICTIONARY) => {
+            Some(id::DICTIONARY | id::DICTIONARY_PACKED) => {
                 return open_dictionary_frame(frame).map_or(Content::Other, Content::Dictionary);
             }
             // Nothing but data is compressed with the dictionary.

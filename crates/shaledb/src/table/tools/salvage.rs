@@ -14,7 +14,7 @@ use crate::base::key::{Kind, SEQ_MAX, SeqNo, compare};
 use crate::base::ranges::RangeDeletes;
 use crate::fs::{Env, ReadFile};
 use crate::table::format::compress::Dictionary;
-use crate::table::format::{Block, Handle, open_frame, properties};
+use crate::table::format::{Block, Frame, Handle, open_frame, properties};
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::read::{read_dictionary, read_footer, read_section};
 use std::cmp::Ordering;
@@ -45,6 +45,13 @@ struct SoundBlock {
     last_key: Vec<u8>,
 }
 
+/// The dictionary of the table file at `path`, if it has one that is sound.
+pub fn dictionary_of(env: &Env, path: &Path) -> Option<Arc<Dictionary>> {
+    let file = env.fs.open(path).ok()?;
+    let footer = read_footer(&*file, file.len().ok()?).ok()?;
+    read_dictionary(&*file, &footer).ok()?
+}
+
 /// What could be read of a table file.
 pub struct SalvagedTable {
     id: FileId,
@@ -60,6 +67,10 @@ pub struct SalvagedTable {
     /// How many entries can be read.
     pub entries: u64,
     dictionary: Option<Arc<Dictionary>>,
+    /// Whether its dictionary is damaged.
+    pub lacks_dictionary: bool,
+    /// Dictionaries of other tables, one of which may be the same.
+    others: Arc<[Arc<Dictionary>]>,
     blocks: Vec<SoundBlock>,
     max_seq: SeqNo,
     ingest_seq: SeqNo,
@@ -75,6 +86,17 @@ impl SalvagedTable {
     /// Reads and checks all of the table file at `path`. Damage is noted and passed over;
     /// `ingest_seq` is what the manifest says, or 0.
     pub fn open(env: &Env, path: &Path, id: FileId, ingest_seq: SeqNo) -> Result<SalvagedTable> {
+        SalvagedTable::open_with(env, path, (id, ingest_seq), &Arc::default())
+    }
+
+    /// As [`SalvagedTable::open`]; for the table's own dictionary, if it is damaged, others may do:
+    /// all tables of a tree mostly have the same.
+    pub fn open_with(
+        env: &Env,
+        path: &Path,
+        (id, ingest_seq): (FileId, SeqNo),
+        others: &Arc<[Arc<Dictionary>]>,
+    ) -> Result<SalvagedTable> {
         let file = env.fs.open(path)?;
         let mut table = SalvagedTable {
             id,
@@ -85,6 +107,8 @@ impl SalvagedTable {
             lost: Vec::new(),
             entries: 0,
             dictionary: None,
+            lacks_dictionary: false,
+            others: Arc::clone(others),
             blocks: Vec::new(),
             max_seq: ingest_seq,
             ingest_seq,
@@ -112,7 +136,7 @@ impl SalvagedTable {
         }
         match or_damage(read_dictionary(&*file, &footer))? {
             Ok(dictionary) => self.dictionary = dictionary,
-            Err(what) => self.lose_section(footer.dictionary, "dictionary", &what),
+            Err(what) => self.lose_dictionary(footer.dictionary, &what),
         }
         if let Err(what) = or_damage(read_section(&*file, footer.filter))? {
             self.lose_section(footer.filter, "filter", &what);
@@ -159,7 +183,7 @@ impl SalvagedTable {
                 end = handle.end();
             }
             Some((handle, Err(what))) => {
-                self.lose_section(handle, "dictionary", what);
+                self.lose_dictionary(handle, what);
                 end = handle.end();
             }
             None => {}
@@ -224,6 +248,20 @@ impl SalvagedTable {
         self.ranges = ranges;
     }
 
+    fn lose_dictionary(&mut self, handle: Handle, what: &str) {
+        self.lacks_dictionary = true;
+        self.lose_section(handle, "dictionary", what);
+    }
+
+    /// The dictionary that a frame needs, as far as it is known.
+    fn dictionary_for(&self, frame: &Frame<'_>) -> Option<&Dictionary> {
+        let by_id = || {
+            let id = frame.dictionary_id()?;
+            self.others.iter().find(|other| other.id() == id)
+        };
+        self.dictionary.as_ref().or_else(by_id).map(|found| &**found)
+    }
+
     fn lose_section(&mut self, handle: Handle, name: &str, what: &str) {
         self.lost.push(LostPart {
             offset: handle.offset,
@@ -239,7 +277,7 @@ impl SalvagedTable {
         self.file.read_at(handle.offset, &mut frame)?;
         let mut image = Vec::new();
         open_frame(&frame)
-            .and_then(|frame| frame.unpack(self.dictionary.as_deref(), &mut image))
+            .and_then(|frame| frame.unpack(self.dictionary_for(&frame), &mut image))
             .and_then(|()| Block::parse(image))
             .map_err(|what| Error::corruption(self.file.path(), handle.offset, what))
     }

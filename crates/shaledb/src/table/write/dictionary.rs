@@ -1,15 +1,18 @@
-//! Whether a table gets a compression dictionary, and which: decided from its first blocks, which
-//! wait until then.
+//! Which compression dictionary some blocks should have, if any: of a whole tree, by blocks from
+//! all over one of its tables; or of a table of which nothing is known before, by its first blocks,
+//! which wait until then.
 //!
 //! The dictionary is pieces of three in four of these blocks, with the frequencies of symbols that
-//! zstd finds in them. Its worth is measured on the others: they must become smaller by
-//! [`GAIN_PERCENT_MIN`], the dictionary's own bytes counted. Otherwise the table has none.
+//! zstd finds in them; or, where tables are so large that this pays, what zstd finds by a search.
+//! Its worth is measured on the other blocks: they must become smaller by [`GAIN_PERCENT_MIN`], the
+//! dictionary's own bytes counted. Otherwise there is none.
 //!
 //! Measured in docs/decisions/0009-dictionaries.md.
 
+use super::options::{TableDictionary, TableOptions};
 use crate::base::config::Codec;
-use crate::table::format::BlockInfo;
 use crate::table::format::compress::{Compressor, Dictionary};
+use crate::table::format::{BlockInfo, put_dictionary_frame};
 use std::sync::Arc;
 
 /// How many bytes of blocks are waited for.
@@ -21,13 +24,140 @@ const MEASURED_ONE_IN: usize = 4;
 /// The length of a piece, and how many a dictionary has at most.
 const PIECE_BYTES: usize = 1024;
 const PIECES_MAX: usize = 31;
-/// A dictionary's content is at most this share of all blocks, if there are no more than the
-/// samples: one in so many.
-const SHARE: usize = 64;
+/// A dictionary's content is at most this share of all blocks: one in so many.
+const SHARE: u64 = 64;
 /// What a dictionary must save to be used, in percent.
-const GAIN_PERCENT_MIN: usize = 5;
+const GAIN_PERCENT_MIN: f64 = 5.0;
+/// What one that is in use must go on saving. Less than the above, so that chance does not decide.
+const GAIN_PERCENT_KEPT: f64 = 4.0;
+/// How much smaller a new one must make blocks than the one in use does, in percent.
+const BETTER_PERCENT: f64 = 3.0;
+/// No other one is made while the one in use saves this share of what it saved at first.
+const AS_BEFORE: f64 = 0.8;
+/// How many times as large tables may have become since.
+const AS_LARGE: u64 = 4;
 /// A table that goes on after the samples is taken for so many times their length.
-const GOES_ON: usize = 32;
+const GOES_ON: u64 = 32;
+/// zstd searches for the best content if the blocks are of a table of so many bytes at least: for
+/// less the search would take longer than what is to be compressed.
+const SEARCHED_BYTES_MIN: u64 = 16 << 20;
+
+/// What is found of blocks.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The dictionary that they should have; `None` if they are better without.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// How much smaller it makes blocks that it was not made of, in percent; of the best one there
+    /// was, if that is too little. The dictionary's own bytes are counted.
+    pub saves_percent: f64,
+}
+
+/// Which of the blocks are for measuring. They are in no dictionary.
+pub fn is_measured(at: usize) -> bool {
+    at % MEASURED_ONE_IN == MEASURED_ONE_IN - 1
+}
+
+/// The dictionary in use.
+#[derive(Clone, Debug)]
+pub struct Used {
+    /// It.
+    pub dictionary: Arc<Dictionary>,
+    /// What it saved when it was decided on, in percent, and the size of the table then; zeros if
+    /// that is not known.
+    pub saved: (f64, u64),
+}
+
+/// Decides on a dictionary for zstd at `level`, by some blocks of a table of `raw_bytes` in all.
+/// The one in use stays while it saves about as much as it did, or no new one is clearly better,
+/// unless neither saves enough. `None`: there are too few blocks to tell.
+pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) -> Option<Verdict> {
+    if blocks.len() < BLOCKS_MIN {
+        return None;
+    }
+    let part = |measured: bool| -> Vec<&[u8]> {
+        let all = blocks.iter().enumerate();
+        all.filter(|(at, _)| is_measured(*at) == measured).map(|(_, block)| *block).collect()
+    };
+    let (learnt, measured) = (part(false), part(true));
+    let measured_bytes: usize = measured.iter().map(|block| block.len()).sum();
+    let without = compressed_bytes(level, &measured, None)?;
+    let saves = |dictionary: &Dictionary| {
+        let with = compressed_bytes(level, &measured, Some(dictionary))?;
+        // The dictionary's share in the measured blocks.
+        let own = stored_bytes(dictionary) as f64 * measured_bytes as f64 / raw_bytes.max(1) as f64;
+        Some(100.0 - 100.0 * (with as f64 + own) / without as f64)
+    };
+    let before = used.map_or((0.0, 0), |used| used.saved);
+    let used = used.and_then(|used| Some((Arc::clone(&used.dictionary), saves(&used.dictionary)?)));
+    if let Some((used, saves)) = &used
+        && *saves >= (AS_BEFORE * before.0).max(GAIN_PERCENT_MIN)
+        && raw_bytes <= AS_LARGE * before.1
+    {
+        return Some(Verdict { dictionary: Some(Arc::clone(used)), saves_percent: *saves });
+    }
+    let made = make(&learnt, level, raw_bytes);
+    let made = made.and_then(|made| Some((saves(&made)?, Arc::new(made))));
+    let kept = used.filter(|(_, saves)| *saves >= GAIN_PERCENT_KEPT);
+    let best = match (kept, made) {
+        (Some((used, saves)), Some((new, _))) if new < saves + BETTER_PERCENT => {
+            Verdict { dictionary: Some(used), saves_percent: saves }
+        }
+        (Some((used, saves)), None) => Verdict { dictionary: Some(used), saves_percent: saves },
+        (_, Some((saves, made))) => {
+            let pays = saves >= GAIN_PERCENT_MIN;
+            Verdict { dictionary: pays.then_some(made), saves_percent: saves }
+        }
+        (None, None) => Verdict { dictionary: None, saves_percent: 0.0 },
+    };
+    Some(best)
+}
+
+/// A dictionary of these blocks, for `raw_bytes` in all.
+fn make(learnt: &[&[u8]], level: i8, raw_bytes: u64) -> Option<Dictionary> {
+    let count = (raw_bytes / SHARE / PIECE_BYTES as u64).clamp(1, PIECES_MAX as u64) as usize;
+    if raw_bytes >= SEARCHED_BYTES_MIN
+        && let Some(dictionary) = Dictionary::train(learnt, count * PIECE_BYTES)
+    {
+        return Some(dictionary);
+    }
+    Dictionary::make(&pieces(learnt, count), learnt, level)
+}
+
+/// The length of a dictionary in a file.
+fn stored_bytes(dictionary: &Dictionary) -> usize {
+    put_dictionary_frame(dictionary, &mut Vec::new())
+}
+
+/// So many pieces from all over the blocks.
+fn pieces(blocks: &[&[u8]], count: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(count * PIECE_BYTES);
+    for piece in 0..count {
+        let block = blocks[piece * blocks.len() / count];
+        let room = block.len().saturating_sub(PIECE_BYTES);
+        // Another place in each block: its start, two fifths into it, four fifths, one fifth, ...
+        let start = room * (2 * piece % 5) / 5;
+        out.extend_from_slice(&block[start..block.len().min(start + PIECE_BYTES)]);
+    }
+    out
+}
+
+/// The length of all blocks compressed one by one; `None` without memory for the dictionary.
+fn compressed_bytes(level: i8, blocks: &[&[u8]], dictionary: Option<&Dictionary>) -> Option<usize> {
+    let mut compressor = Compressor::new(Codec::Zstd(level));
+    if let Some(dictionary) = dictionary
+        && !compressor.use_dictionary(dictionary)
+    {
+        return None;
+    }
+    let mut out = Vec::new();
+    let mut total = 0;
+    for block in blocks {
+        out.clear();
+        compressor.compress(block, &mut out);
+        total += out.len();
+    }
+    Some(total)
+}
 
 /// A block that waits to be compressed.
 pub(super) struct WaitingBlock {
@@ -64,57 +194,22 @@ impl Samples {
 
     /// The dictionary for the table; `None` if it is better without. `ended`: there are no more
     /// blocks than these.
-    pub fn dictionary(&self, codec: Codec, ended: bool) -> Option<Arc<Dictionary>> {
-        let Codec::Zstd(level) = codec else { return None };
-        if self.blocks.len() < BLOCKS_MIN {
-            return None;
+    pub fn dictionary(&self, options: &TableOptions, ended: bool) -> Option<Arc<Dictionary>> {
+        let Codec::Zstd(level) = options.codec else { return None };
+        let blocks: Vec<&[u8]> = self.blocks.iter().map(|block| &block.image[..]).collect();
+        if let TableDictionary::Given(given) = &options.dictionary {
+            // Whether a table of so little is smaller with its copy is soon found out.
+            let with = || {
+                let blocks = compressed_bytes(level, &blocks, Some(given))?;
+                Some(blocks + stored_bytes(given))
+            };
+            let pays = || Some(with()? < compressed_bytes(level, &blocks, None)?);
+            return (!ended || pays() == Some(true)).then(|| Arc::clone(given));
         }
-        let is_measured = |at: usize| at % MEASURED_ONE_IN == MEASURED_ONE_IN - 1;
-        let images = || self.blocks.iter().map(|block| &block.image[..]).enumerate();
-        let learnt: Vec<&[u8]> =
-            images().filter(|(at, _)| !is_measured(*at)).map(|(_, image)| image).collect();
-        let measured: Vec<&[u8]> =
-            images().filter(|(at, _)| is_measured(*at)).map(|(_, image)| image).collect();
-        let count = if ended { self.bytes / SHARE / PIECE_BYTES } else { PIECES_MAX };
-        let content = pieces(&learnt, count.clamp(1, PIECES_MAX));
-        let dictionary = Dictionary::make(&content, &learnt, level)?;
-        let mut compressor = Compressor::new(codec);
-        let without = compressed_bytes(&mut compressor, &measured);
-        if !compressor.use_dictionary(&dictionary) {
-            return None;
-        }
-        let with = compressed_bytes(&mut compressor, &measured);
-        let expected = if ended { self.bytes } else { self.bytes.saturating_mul(GOES_ON) };
-        // The dictionary's share in the measured blocks.
-        let measured_bytes: usize = measured.iter().map(|image| image.len()).sum();
-        let own = dictionary.bytes().len() as u128 * measured_bytes as u128 / expected as u128;
-        let pays = (with as u128 + own) * 100 <= without as u128 * (100 - GAIN_PERCENT_MIN as u128);
-        pays.then(|| Arc::new(dictionary))
+        let raw_bytes = self.bytes as u64 * if ended { 1 } else { GOES_ON };
+        // What is to come is a guess, so nothing is searched for.
+        decide(&blocks, level, raw_bytes.min(SEARCHED_BYTES_MIN - 1), None)?.dictionary
     }
-}
-
-/// So many pieces from all over the blocks.
-fn pieces(blocks: &[&[u8]], count: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(count * PIECE_BYTES);
-    for piece in 0..count {
-        let block = blocks[piece * blocks.len() / count];
-        let room = block.len().saturating_sub(PIECE_BYTES);
-        // Another place in each block: its start, two fifths into it, four fifths, one fifth, ...
-        let start = room * (2 * piece % 5) / 5;
-        out.extend_from_slice(&block[start..block.len().min(start + PIECE_BYTES)]);
-    }
-    out
-}
-
-fn compressed_bytes(compressor: &mut Compressor, blocks: &[&[u8]]) -> usize {
-    let mut out = Vec::new();
-    let mut total = 0;
-    for block in blocks {
-        out.clear();
-        compressor.compress(block, &mut out);
-        total += out.len();
-    }
-    total
 }
 
 #[cfg(test)]

@@ -9,12 +9,12 @@ use crate::table::format::{FOOTER_BYTES, frame_codec, put_frame};
 use crate::table::inspect::TableInspection;
 use crate::table::salvage::SalvagedTable;
 use crate::table::testing::{Chance, Entry, World, options, path};
-use crate::table::{CursorOptions, Table, TableMeta, TableOptions, TableWriter};
+use crate::table::{CursorOptions, Table, TableDictionary, TableMeta, TableOptions, TableWriter};
 
 const ZSTD: Codec = Codec::Zstd(3);
 
 fn with_dictionary(codec: Codec) -> TableOptions {
-    TableOptions { dictionary: true, ..options(codec, 1024) }
+    TableOptions { dictionary: TableDictionary::OfTable, ..options(codec, 1024) }
 }
 
 /// Rows that have much in common.
@@ -103,7 +103,7 @@ fn a_table_of_rows_that_are_alike_has_one() {
         check(&table, &rows);
         let found = TableInspection::open(&world.shared.env, &path(number + 1), 1).unwrap();
         assert!(world.shared.memory.meta() - before > found.dictionary_bytes);
-        assert!(found.version == 2 && found.damage.is_empty());
+        assert!(found.version == 3 && found.damage.is_empty());
         assert_eq!(found.blocks[0].offset, found.dictionary_bytes);
         assert!(found.codecs.iter().any(|c| c.codec == "zstd+dictionary" && c.ratio > 2.0));
         drop(table);
@@ -337,7 +337,7 @@ fn a_dictionary_where_a_block_should_be_is_refused() {
     let mut content = content(&world, 1);
     // A version that does not exist yet.
     let footer = content.len() - FOOTER_BYTES;
-    content[footer + 48] = 3;
+    content[footer + 48] = 4;
     let sum = checksum(&content[footer..footer + 52]).to_le_bytes();
     content[footer + 52..footer + 56].copy_from_slice(&sum);
     world.fs_create(1).append(&content).unwrap();

@@ -1,8 +1,12 @@
 //! Writing a table.
 
+mod options;
 mod dictionary;
 mod probe;
 mod writer;
+mod reuse;
 
-pub use probe::Probe;
-pub use writer::{TableOptions, TableWriter};
+pub use dictionary::{Used, Verdict, decide, is_measured};
+pub use options::{TableDictionary, TableOptions};
+pub use probe::{Probe, Probed};
+pub use writer::TableWriter;

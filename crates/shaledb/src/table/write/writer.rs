@@ -2,10 +2,11 @@
 //!
 //! Invariant: entries strictly ascend in entry order. A block ends before the entry that would make
 //! it larger than `block_bytes`, so a large value has a block of its own. Memory is bounded by one
-//! block, the output buffer, the index, eight bytes per key for the filter and, for a table that
-//! may have a dictionary, the 256 KiB of blocks that wait until that is decided.
+//! block, the output buffer, the index, eight bytes per key for the filter and, while it is open
+//! whether the table has a dictionary, the 256 KiB of blocks that wait for that.
 
 use super::dictionary::Samples;
+use super::options::{TableDictionary, TableOptions};
 use super::probe::{Probe, Prober};
 use crate::base::activity::Activity;
 use crate::base::coding::hash;
@@ -13,6 +14,7 @@ use crate::base::config::Codec;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SeqNo};
 use crate::base::ranges::RangeDeletes;
+use crate::cache::{Lease, Memory};
 use crate::fs::WriteFile;
 use crate::fs::meter::Meter;
 use crate::table::blob::BlobRef;
@@ -20,8 +22,8 @@ use crate::table::format::block_builder::BlockBuilder;
 use crate::table::format::compress::{self, Compressor, Dictionary};
 use crate::table::format::index::{IndexBuilder, separator};
 use crate::table::format::{
-    Block, BlockInfo, Footer, Handle, RawBlock, filter, frame_codec, properties,
-    put_dictionary_frame, put_frame, put_plain_frame,
+    BlockInfo, Footer, Handle, filter, frame_codec, properties, put_dictionary_frame, put_frame,
+    put_plain_frame,
 };
 use crate::table::meta::{FileId, TableMeta, Why};
 use std::cmp::Ordering;
@@ -37,53 +39,36 @@ const VALUE_BYTES_MAX: usize = 1 << 30;
 /// After a block that did not shrink: how many plain ones are believed to shrink no more.
 const PLAIN_BELIEVED: u32 = 16;
 
-/// How a table is to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct TableOptions {
-    /// The codec of data blocks; not [`Codec::Auto`].
-    pub codec: Codec,
-    /// Why it is this one. Where the engine has chosen it, a block that was compressed better may
-    /// be reused.
-    pub why: Why,
-    /// Whether the table has a compression dictionary if that pays and the codec is zstd.
-    pub dictionary: bool,
-    /// The size of a block before compression.
-    pub block_bytes: usize,
-    /// Filter bits per key; 0 for no filter.
-    pub filter_bits: u8,
-    /// The number of the tree that the table is written for; 0 for none. Kept in the file, for a
-    /// repair of a database whose manifest is lost.
-    pub tree: u32,
-}
-
 /// Writes a table. To abandon one, drop the writer and remove the file.
 pub struct TableWriter {
     file: Box<dyn WriteFile>,
-    options: TableOptions,
-    meta: TableMeta,
-    builder: BlockBuilder,
-    compressor: Compressor,
+    pub(super) options: TableOptions,
+    pub(super) meta: TableMeta,
+    pub(super) builder: BlockBuilder,
+    pub(super) compressor: Compressor,
     /// The blocks so far, while it is open whether the table has a dictionary.
-    samples: Option<Samples>,
-    dictionary: Option<Arc<Dictionary>>,
+    pub(super) samples: Option<Samples>,
+    pub(super) dictionary: Option<Arc<Dictionary>>,
     /// The length of the dictionary's frame, which begins the file.
     dictionary_bytes: u32,
+    dictionary_is_packed: bool,
     index: IndexBuilder,
     /// The block whose separator waits for the first key of the next one.
     pending: Option<BlockInfo>,
     separator: Vec<u8>,
     /// The last entry of the pending block.
-    last_key: Vec<u8>,
-    last_seq: SeqNo,
-    hashes: Vec<u64>,
+    pub(super) last_key: Vec<u8>,
+    pub(super) last_seq: SeqNo,
+    pub(super) hashes: Vec<u64>,
     ranges: Vec<RangeDeletes>,
     /// How many more plain blocks [`TableWriter::takes_block`] takes without a try to compress one.
-    plain_believed: u32,
-    output: Vec<u8>,
+    pub(super) plain_believed: u32,
+    pub(super) output: Vec<u8>,
     written: u64,
     hinted: u64,
     prober: Option<Prober>,
     meter: Option<Arc<Meter>>,
+    lease: Lease,
 }
 
 impl std::fmt::Debug for TableWriter {
@@ -95,9 +80,10 @@ impl std::fmt::Debug for TableWriter {
 impl TableWriter {
     /// Begins a table in `file`, which must be empty.
     pub fn new(file: Box<dyn WriteFile>, id: FileId, options: TableOptions) -> TableWriter {
+        let is_zstd = matches!(options.codec, Codec::Zstd(_));
+        let waits = is_zstd && !matches!(options.dictionary, TableDictionary::None);
         TableWriter {
             file,
-            options,
             meta: TableMeta {
                 id,
                 min_seq: SeqNo::MAX,
@@ -107,10 +93,11 @@ impl TableWriter {
             },
             builder: BlockBuilder::new(),
             compressor: Compressor::new(options.codec),
-            samples: (options.dictionary && matches!(options.codec, Codec::Zstd(_)))
-                .then(Samples::default),
+            options,
+            samples: waits.then(Samples::default),
             dictionary: None,
             dictionary_bytes: 0,
+            dictionary_is_packed: false,
             index: IndexBuilder::default(),
             pending: None,
             separator: Vec::new(),
@@ -124,7 +111,34 @@ impl TableWriter {
             hinted: 0,
             prober: None,
             meter: None,
+            lease: Lease::default(),
         }
+    }
+
+    /// Puts the dictionary where the file begins.
+    pub(super) fn put_dictionary(&mut self, dictionary: Arc<Dictionary>) {
+        assert!(self.written == 0 && self.output.is_empty(), "it is what the file begins with");
+        self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
+        let codec = frame_codec(&self.output);
+        self.dictionary_is_packed = codec == Some(compress::id::DICTIONARY_PACKED);
+        self.dictionary = Some(dictionary);
+    }
+
+    /// The same, with the memory that it holds counted.
+    pub fn lent_by(mut self, memory: &Arc<Memory>) -> TableWriter {
+        self.lease = Lease::of(memory);
+        self.lease.set(self.memory_bytes());
+        self
+    }
+
+    /// About how much memory the writer holds. A vector that is about to grow is there twice.
+    fn memory_bytes(&self) -> usize {
+        self.output.capacity()
+            + self.hashes.capacity() * size_of::<u64>() * 3 / 2
+            + self.index.size()
+            + self.samples.as_ref().map_or(0, Samples::bytes)
+            + self.prober.as_ref().map_or(0, Prober::bytes)
+            + self.compressor.memory_bytes()
     }
 
     /// The same, with some of its blocks left in `probe` before they are compressed.
@@ -154,7 +168,7 @@ impl TableWriter {
             }
         }
         if !self.builder.is_empty()
-            && self.builder.size() + key.len() + value.len() > self.options.block_bytes
+            && self.builder.size_with(key.len(), value.len()) > self.options.block_bytes
         {
             self.cut_block()?;
         }
@@ -176,7 +190,7 @@ impl TableWriter {
         Ok(())
     }
 
-    fn add_blob(&mut self, reference: &[u8]) -> Result<()> {
+    pub(super) fn add_blob(&mut self, reference: &[u8]) -> Result<()> {
         let Some(blob) = BlobRef::decode(reference) else {
             return Err(Error::InvalidArgument("a blob reference is malformed".to_owned()));
         };
@@ -193,135 +207,8 @@ impl TableWriter {
         }
     }
 
-    /// Whether the block is as this table would write it, so that it may be added as it is.
-    ///
-    /// - It was made by this table's codec, whatever the level, and with this table's dictionary,
-    ///   which, while that is open, may become that of the block. A plain block is taken if
-    ///   blocks that were tried lately did not shrink, as it may come from a level without
-    ///   compression.
-    /// - Its size is that of a block here, and blocks stay on average at least half full: the one
-    ///   that is open ends early for this one.
-    pub fn takes_block(&self, raw: &RawBlock<'_>) -> bool {
-        let wanted = compress::id_of(self.options.codec);
-        let made_here = match frame_codec(raw.bytes) {
-            Some(compress::id::NONE) => {
-                wanted == compress::id::NONE || self.plain_believed > 0 && !raw.untried
-            }
-            Some(compress::id::ZSTD_DICTIONARY) => self.samples.is_some() || self.shares(raw),
-            codec => {
-                // The engine's choice may be a cheaper one, but this one has been paid for.
-                let is_smaller = self.options.why != Why::Set && codec == Some(compress::id::ZSTD);
-                (codec == Some(wanted) || is_smaller)
-                    && self.samples.is_none()
-                    && self.dictionary.is_none()
-            }
-        };
-        let (image, open) = (raw.block.image().len(), u64::from(!self.builder.is_empty()));
-        let block_bytes = self.options.block_bytes;
-        let blocks = self.meta.blocks + open + 1;
-        let bytes = self.meta.raw_bytes + open * self.builder.size() as u64 + image as u64;
-        made_here
-            && (image <= 2 * block_bytes || raw.block.entries() == 1)
-            && bytes >= blocks * block_bytes as u64 / 2
-    }
-
-    /// Whether the block was made with this table's dictionary.
-    fn shares(&self, raw: &RawBlock<'_>) -> bool {
-        match (&self.dictionary, raw.dictionary) {
-            (Some(own), Some(other)) => Arc::ptr_eq(own, other) || own.bytes() == other.bytes(),
-            _ => false,
-        }
-    }
-
-    /// Adds a block as it is, or compressed anew if it was made with another dictionary. Its
-    /// entries must come after all those before it.
-    pub fn add_block(&mut self, raw: &RawBlock<'_>) -> Result<()> {
-        let block = raw.block;
-        let Some(last) = block.entries().checked_sub(1) else { return Ok(()) };
-        if !self.builder.is_empty() {
-            self.cut_block()?;
-        }
-        let has_dictionary = frame_codec(raw.bytes) == Some(compress::id::ZSTD_DICTIONARY);
-        if self.samples.is_some() {
-            // Blocks made with what was learnt from these rows before need not be made anew.
-            self.decide(raw.dictionary.filter(|_| has_dictionary).cloned())?;
-        }
-        let first = block.key(0);
-        let mut new_key = true;
-        if self.meta.entries > 0 {
-            match self.last_key.as_slice().cmp(&first) {
-                Ordering::Less => {}
-                Ordering::Equal if self.last_seq > block.seq(0) => new_key = false,
-                _ => return Err(out_of_order()),
-            }
-        }
-        self.begin_block(&first);
-        let deletes = self.note_entries(block, new_key)?;
-        if frame_codec(raw.bytes) == Some(compress::id::NONE) {
-            self.plain_believed = self.plain_believed.saturating_sub(1);
-        }
-        let mut handle = self.next_handle(raw.bytes.len());
-        if has_dictionary && !self.shares(raw) {
-            let image = block.image();
-            handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
-        } else {
-            self.output.extend_from_slice(raw.bytes);
-        }
-        block.key_into(last, &mut self.last_key);
-        self.last_seq = block.seq(last);
-        self.meta.entries += block.entries() as u64;
-        self.meta.deletes += deletes;
-        self.end_block(
-            BlockInfo {
-                handle,
-                entries: block.entries() as u32,
-                tagged: block.tagged(),
-                deletes: deletes > 0,
-            },
-            (block.key_bytes(), block.value_bytes()),
-            block.image().len(),
-        )
-    }
-
-    /// Takes what the table must know of each entry of a block that is reused. Answers how
-    /// many are deletes.
-    fn note_entries(&mut self, block: &Block, new_key: bool) -> Result<u64> {
-        let mut deletes = 0;
-        let tags = if block.is_uniform() { 1 } else { block.entries() };
-        for index in 0..tags {
-            let (seq, kind) = block.tag(index);
-            self.meta.min_seq = self.meta.min_seq.min(seq);
-            self.meta.max_seq = self.meta.max_seq.max(seq);
-            deletes += u64::from(kind == Kind::Delete);
-            if kind == Kind::Blob {
-                self.add_blob(block.value(index))?;
-            }
-        }
-        if self.options.filter_bits > 0 {
-            self.note_keys(block, new_key);
-        }
-        Ok(deletes)
-    }
-
-    /// Notes the keys of a block for the filter; the first one only if it is a `new_key`.
-    fn note_keys(&mut self, block: &Block, mut new_key: bool) {
-        self.hashes.reserve(block.entries());
-        let mut key = block.prefix().to_vec();
-        for index in 0..block.entries() {
-            let suffix = block.suffix(index);
-            if index > 0 {
-                new_key = block.is_uniform() || block.suffix(index - 1) != suffix;
-            }
-            if new_key {
-                key.truncate(block.prefix().len());
-                key.extend_from_slice(suffix);
-                self.hashes.push(hash(&key));
-            }
-        }
-    }
-
     /// Files the pending block in the index, now that the first key after it is known.
-    fn begin_block(&mut self, first: &[u8]) {
+    pub(super) fn begin_block(&mut self, first: &[u8]) {
         assert!(self.builder.is_empty(), "the block before has ended");
         match self.pending.take() {
             Some(info) => {
@@ -336,12 +223,12 @@ impl TableWriter {
         }
     }
 
-    fn next_handle(&self, bytes: usize) -> Handle {
+    pub(super) fn next_handle(&self, bytes: usize) -> Handle {
         Handle { offset: self.written + self.output.len() as u64, bytes: bytes as u32 }
     }
 
     /// Ends the block in the builder: compresses it into the output buffer.
-    fn cut_block(&mut self) -> Result<()> {
+    pub(super) fn cut_block(&mut self) -> Result<()> {
         assert!(!self.builder.is_empty(), "a block has entries");
         self.last_key.clear();
         self.last_key.extend_from_slice(self.builder.last_key());
@@ -371,7 +258,7 @@ impl TableWriter {
         self.end_block(info, (key_bytes, value_bytes), raw_bytes)?;
         match &self.samples {
             Some(samples) if samples.are_enough() => {
-                self.decide(samples.dictionary(self.options.codec, false))
+                self.decide(samples.dictionary(&self.options, false))
             }
             _ => Ok(()),
         }
@@ -388,8 +275,7 @@ impl TableWriter {
         let Some(samples) = self.samples.take() else { return Ok(()) };
         assert!(self.written == 0 && self.output.is_empty(), "all blocks wait until now");
         if let Some(dictionary) = dictionary.filter(|own| self.compressor.use_dictionary(own)) {
-            self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
-            self.dictionary = Some(dictionary);
+            self.put_dictionary(dictionary);
         }
         let count = samples.blocks.len();
         for (at, waiting) in samples.blocks.into_iter().enumerate() {
@@ -411,7 +297,7 @@ impl TableWriter {
         Ok(())
     }
 
-    fn end_block(
+    pub(super) fn end_block(
         &mut self,
         info: BlockInfo,
         (key_bytes, value_bytes): (u64, u64),
@@ -429,6 +315,7 @@ impl TableWriter {
     }
 
     fn flush_output(&mut self) -> Result<()> {
+        self.lease.set(self.memory_bytes());
         let started = self.meter.as_ref().map(|meter| meter.storage());
         self.file.append(&self.output)?;
         self.written += self.output.len() as u64;
@@ -446,7 +333,7 @@ impl TableWriter {
     /// Whether an entry with so many bytes of key and value would begin a block.
     #[inline]
     pub fn begins_block(&self, entry_bytes: usize) -> bool {
-        self.builder.is_empty() || self.builder.size() + entry_bytes > self.options.block_bytes
+        self.builder.is_empty() || self.builder.size_with(entry_bytes, 0) > self.options.block_bytes
     }
 
     /// The key of the last entry added; empty if there is none.
@@ -501,7 +388,7 @@ impl TableWriter {
             self.cut_block()?;
         }
         if let Some(samples) = &self.samples {
-            self.decide(samples.dictionary(self.options.codec, true))?;
+            self.decide(samples.dictionary(&self.options, true))?;
         }
         if let Some(info) = self.pending.take() {
             // No key follows, so the separator is the last key: scans know where the data ends.
@@ -522,7 +409,7 @@ impl TableWriter {
         self.output.extend_from_slice(&footer.encode());
         self.flush_output()?;
         if let Some(prober) = self.prober.take() {
-            prober.end();
+            prober.end(self.meta.raw_bytes, self.dictionary.clone());
         }
         assert!(self.output.is_empty() && self.written > footer.properties.end());
         assert!(self.meta.min_seq <= self.meta.max_seq);
@@ -533,9 +420,13 @@ impl TableWriter {
     /// Puts all that follows the data blocks, but for the footer, into the output buffer.
     fn put_sections(&mut self, ranges: &RangeDeletes) -> Footer {
         let filter = filter::build(&self.hashes, self.options.filter_bits);
+        self.lease.set(self.memory_bytes() + 2 * filter.len());
+        let has_keys = !std::mem::take(&mut self.hashes).is_empty();
         let dictionary = Handle { offset: 0, bytes: self.dictionary_bytes };
-        let mut footer = Footer { dictionary, filter: self.next_handle(0), ..Footer::default() };
-        if !self.hashes.is_empty() && !filter.is_empty() {
+        let packed = self.dictionary_is_packed;
+        let filter_at = self.next_handle(0);
+        let mut footer = Footer { dictionary, packed, filter: filter_at, ..Footer::default() };
+        if has_keys && !filter.is_empty() {
             footer.filter.bytes = put_plain_frame(&filter, &mut self.output) as u32;
         }
         footer.range_deletes = self.next_handle(0);
@@ -560,7 +451,7 @@ impl TableWriter {
     }
 }
 
-fn out_of_order() -> Error {
+pub(super) fn out_of_order() -> Error {
     Error::InvalidArgument("entries must be added in ascending order".to_owned())
 }
 

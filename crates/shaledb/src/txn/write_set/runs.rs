@@ -67,6 +67,9 @@ impl SpilledRun {
     }
 }
 
+/// How many bytes of a run are read at once: there may be hundreds of runs.
+const READ_BYTES: u64 = 128 << 10;
+
 /// One source of a walk through all that a transaction has written, forward only.
 pub enum RunSource {
     /// What is in memory.
@@ -81,7 +84,7 @@ impl RunSource {
         let level = run.level.clone();
         let range = 0..level.len();
         let run = Run::Level { level, range };
-        RunSource::Run(Box::new(Concat::new(run, ScanPart::default())))
+        RunSource::Run(Box::new(Concat::new(run, ScanPart::all(READ_BYTES))))
     }
 }
 

@@ -1,0 +1,153 @@
+//! The dictionary of each tree: found in its tables, decided by blocks of those that are written,
+//! and given to those that follow.
+//!
+//! Each table has a copy, so that a file goes on being all that is needed to read it
+//! (docs/decisions/0009-dictionaries.md).
+
+use crate::base::config::Codec;
+use crate::base::sync::Arc;
+use crate::compaction::policy::candidates::Costs;
+use crate::compaction::policy::chosen::Choice;
+use crate::db::core::{Core, TreeCore, TreeDictionary};
+use crate::table::compress::Dictionary;
+use crate::table::write::{self, Used, Verdict};
+use crate::table::{Probed, TableDictionary};
+
+/// The level of zstd at which dictionaries are judged where the engine chooses the codec.
+const AUTO_LEVEL: i8 = 3;
+/// Smaller tables tell nothing, in bytes before compression.
+const TABLE_BYTES_MIN: u64 = 64 << 10;
+/// That no dictionary pays in a smaller table does not tell that none pays in larger ones, of which
+/// its own bytes are a smaller share.
+const NONE_BYTES_MIN: u64 = 4 << 20;
+
+impl TreeCore {
+    /// The level of zstd at which dictionaries are judged; `None` if the tree is to have none.
+    pub fn dictionary_level(&self) -> Option<i8> {
+        let codecs = &self.config.codecs;
+        let levels = [codecs.bottommost, codecs.middle, codecs.upper].map(|codec| match codec {
+            Codec::Zstd(level) => Some(level),
+            Codec::Auto => Some(AUTO_LEVEL),
+            _ => None,
+        });
+        levels.into_iter().flatten().next().filter(|_| self.config.dictionary)
+    }
+}
+
+impl Core {
+    /// Decides on the tree's dictionary, and finds what codecs do, by blocks of a table of a level.
+    pub fn study(&self, tree: &TreeCore, level: usize, probed: &Probed) -> Option<Costs> {
+        let blocks: Vec<&[u8]> = probed.blocks.iter().map(Vec::as_slice).collect();
+        let dictionary = self.renew_dictionary(tree, level, probed, &blocks);
+        let measured = blocks.iter().enumerate().filter(|(at, _)| write::is_measured(*at));
+        let measured: Vec<&[u8]> = measured.map(|(_, block)| *block).collect();
+        // What a dictionary was made of does not tell what it does to other blocks.
+        let costs = Costs::measure(&measured, dictionary.as_deref(), &*self.env.clock);
+        costs.or_else(|| Costs::measure(&blocks, None, &*self.env.clock))
+    }
+
+    /// The tree's dictionary from now on, by some blocks of a table.
+    fn renew_dictionary(
+        &self,
+        tree: &TreeCore,
+        level: usize,
+        probed: &Probed,
+        blocks: &[&[u8]],
+    ) -> Option<Arc<Dictionary>> {
+        let raw_bytes = probed.raw_bytes;
+        let zstd_level = tree.dictionary_level()?;
+        if let (None, Some(own)) = (self.tree_dictionary(tree), &probed.dictionary) {
+            // What a table has found for itself serves those that follow: they can reuse its blocks.
+            let own = self.tables.dictionaries.share(Arc::clone(own));
+            self.tables.dictionaries.keep(&own);
+            tree.levels.lock().learned.found_dictionary(TreeDictionary::With(Arc::downgrade(&own)));
+        }
+        let used = self.tree_dictionary(tree).flatten();
+        // Blocks of level 0 have sequence numbers, so they would go by others than the rest.
+        if raw_bytes < TABLE_BYTES_MIN || used.is_some() && level == 0 {
+            return used;
+        }
+        // Most of the data is in tables as large as the largest one.
+        let shape = tree.state.load().version.shape();
+        let largest = shape.levels.iter().flatten().map(|table| table.raw_bytes).max();
+        let raw_bytes = raw_bytes.max(largest.unwrap_or(0));
+        let saved = tree.levels.lock().learned.dictionary_saved();
+        let in_use = used.clone().map(|dictionary| Used { dictionary, saved });
+        let Some(verdict) = write::decide(blocks, zstd_level, raw_bytes, in_use.as_ref()) else {
+            return used;
+        };
+        if verdict.dictionary.is_none() && used.is_none() && raw_bytes < NONE_BYTES_MIN {
+            return None;
+        }
+        self.note_dictionary(tree, &verdict, raw_bytes)
+    }
+
+    /// Notes which dictionary a tree is to have.
+    fn note_dictionary(
+        &self,
+        tree: &TreeCore,
+        verdict: &Verdict,
+        raw_bytes: u64,
+    ) -> Option<Arc<Dictionary>> {
+        let shared = verdict.dictionary.clone().map(|own| self.tables.dictionaries.share(own));
+        let known = match &shared {
+            Some(dictionary) => {
+                self.tables.dictionaries.keep(dictionary);
+                TreeDictionary::With(Arc::downgrade(dictionary))
+            }
+            None => TreeDictionary::Without,
+        };
+        let saves = (verdict.saves_percent, raw_bytes);
+        let changed = tree.levels.lock().learned.has_dictionary(known, saves);
+        if changed {
+            let bytes = shared.as_ref().map(|dictionary| dictionary.bytes().len());
+            let saves = verdict.saves_percent;
+            tracing::debug!(tree = tree.name, ?bytes, saves, "the tree's dictionary");
+        }
+        shared
+    }
+
+    /// The dictionary of a tree's tables to come. The outer `None`: that is not known yet.
+    fn tree_dictionary(&self, tree: &TreeCore) -> Option<Option<Arc<Dictionary>>> {
+        let known = tree.levels.lock().learned.dictionary();
+        match known {
+            TreeDictionary::Without => return Some(None),
+            TreeDictionary::Unknown => return None,
+            TreeDictionary::With(dictionary) => {
+                if let Some(dictionary) = dictionary.upgrade() {
+                    self.tables.dictionaries.keep(&dictionary);
+                    return Some(Some(dictionary));
+                }
+            }
+            TreeDictionary::NotLookedFor => {}
+        }
+        // The newest table of the lowest level has it, if any has.
+        let version = Arc::clone(&tree.state.load().version);
+        let lowest = version.levels.iter().rev().find(|level| !level.tables().is_empty());
+        let newest = lowest.and_then(|level| level.tables().iter().max_by_key(|t| t.meta.id));
+        // What cannot be read is found out by those who need it.
+        let found = newest.and_then(|table| table.dictionary().ok().flatten());
+        let known = match &found {
+            Some(dictionary) => {
+                self.tables.dictionaries.keep(dictionary);
+                TreeDictionary::With(Arc::downgrade(dictionary))
+            }
+            None => TreeDictionary::Unknown,
+        };
+        tree.levels.lock().learned.found_dictionary(known);
+        found.map(Some)
+    }
+
+    /// The dictionary of a table to come of a tree.
+    pub fn table_dictionary(&self, tree: &TreeCore, choice: Choice) -> TableDictionary {
+        let may = tree.config.dictionary && choice.dictionary;
+        if !may || !matches!(choice.codec, Codec::Zstd(_)) {
+            return TableDictionary::None;
+        }
+        match self.tree_dictionary(tree) {
+            Some(Some(dictionary)) => TableDictionary::Given(dictionary),
+            Some(None) => TableDictionary::None,
+            None => TableDictionary::OfTable,
+        }
+    }
+}
