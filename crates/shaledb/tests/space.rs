@@ -1,8 +1,8 @@
 //! The limit on space: never exceeded, refused in time, and given back.
 
 use shaledb::{
-    Background, Batch, Config, Db, Env, Error, OpenOptions, Result, SpaceState, TransactionOptions,
-    Tree, TreeConfig, WriteOptions,
+    Background, Batch, Codec, Codecs, Config, Db, Env, Error, OpenOptions, Result, SpaceState,
+    TransactionOptions, Tree, TreeConfig, WriteOptions,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -289,4 +289,61 @@ fn what_cannot_be_kept_is_refused_by_name() {
     assert!(disk_bytes(&env) <= 6 << 20);
     db.set_space_limit(0).unwrap();
     tree.put(b"more", &value(1, 3 << 20)).unwrap();
+}
+
+/// A value of which a codec saves half.
+fn half(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut value = value(seed, bytes / 2);
+    value.resize(bytes, b'-');
+    value
+}
+
+/// Data that takes 1 of a limit of 1.3 is overwritten twice, in no order: merges always can make
+/// room for that, so nothing is refused.
+fn overwrite(tree: TreeConfig, background: Background) {
+    const ROWS: u64 = 30_000;
+    let row = |n: u64, round: u64| ((n * 7_919 % ROWS).to_be_bytes(), half(ROWS * round + n, 400));
+    let load = |space_limit| {
+        let env = Env::memory();
+        let config = Config { space_limit, tree: tree.clone(), ..config() };
+        let db = open(&env, config, background).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        for n in 0..ROWS {
+            let (key, value) = row(n, 0);
+            tree.put(&key, &value).unwrap();
+        }
+        tree.compact().unwrap();
+        (env, db, tree)
+    };
+    let limit = disk_bytes(&load(0).0) * 13 / 10;
+    let (env, db, tree) = load(limit);
+    for round in 1..=2 {
+        for n in 0..ROWS {
+            let (key, value) = row(n, round);
+            let put = tree.put(&key, &value);
+            put.unwrap_or_else(|error| panic!("round {round}, row {n}: {error}\n{}", db.stats()));
+            if n % 256 == 0 {
+                assert!(disk_bytes(&env) <= limit);
+            }
+        }
+    }
+    for n in 0..ROWS {
+        let (key, value) = row(n, 2);
+        assert_eq!(tree.get(&key).unwrap().unwrap(), value);
+    }
+}
+
+fn codecs(codec: Codec) -> Codecs {
+    Codecs { upper: codec, middle: codec, bottommost: codec }
+}
+
+#[test]
+fn an_overwrite_in_a_third_more_is_not_refused() {
+    let tree = config().tree;
+    overwrite(tree.clone(), Background::Stepped);
+    overwrite(tree.clone(), Background::Threads);
+    // What is light above and strong below, and what is the other way round.
+    let up = Codecs { bottommost: Codec::Zstd(3), ..codecs(Codec::None) };
+    overwrite(TreeConfig { codecs: up, ..tree.clone() }, Background::Stepped);
+    overwrite(TreeConfig { codecs: codecs(Codec::Zstd(1)), ..tree }, Background::Stepped);
 }

@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 pub struct HeldBack {
     /// For merges: one can always begin that makes room.
     pub merges: u64,
-    /// For deletes: their log and their tables, until merges have made room of them.
+    /// For deletes: their log and their tables, until merges have made room of them. And for what
+    /// a merge under way makes beyond what was thought.
     pub deletes: u64,
     /// For the manifest and other small files.
     pub files: u64,
@@ -73,6 +74,12 @@ impl Balance {
         self.left(self.used + self.promised - self.drawn + self.owed() + held)
     }
 
+    /// What merges may add beyond what they were promised: it gives more room than it takes from
+    /// deletes.
+    pub fn for_overrun(&self) -> u64 {
+        self.left(self.used + self.promised - self.drawn + self.owed())
+    }
+
     /// What deletes may add.
     pub fn for_deletes(&self) -> u64 {
         let merges = self.limit.held.merges.max(self.promised);
@@ -112,10 +119,10 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// These files of it have been installed: they are the database's now. A promise of the `whole`
-    /// of a merge's output becomes smaller by them; another one is for what comes next as well.
-    pub fn installed<'a>(&self, paths: impl Iterator<Item = &'a Path>, whole: bool) {
-        self.ledger.sums.lock().installed(self.number, paths, whole);
+    /// These files of it have been installed: they are the database's now. The promise becomes
+    /// smaller by them, but for what was `freed` in return: that is for what comes next.
+    pub fn installed<'a>(&self, paths: impl Iterator<Item = &'a Path>, freed: u64) {
+        self.ledger.sums.lock().installed(self.number, paths, freed);
     }
 }
 
@@ -237,7 +244,7 @@ impl Sums {
                 // What is more than was thought must not take what others wait for.
                 match wanted - drawn {
                     0 => self.balance.left(self.balance.used),
-                    _ => drawn + self.balance.for_merges(),
+                    _ => drawn + self.balance.for_overrun(),
                 }
             }
         };
@@ -263,7 +270,8 @@ impl Sums {
         Error::SpaceLimit { limit: self.balance.limit.bytes, used: self.balance.used, needed }
     }
 
-    fn installed<'a>(&mut self, number: u64, paths: impl Iterator<Item = &'a Path>, whole: bool) {
+    fn installed<'a>(&mut self, number: u64, paths: impl Iterator<Item = &'a Path>, freed: u64) {
+        let mut installed = 0;
         for path in paths {
             let Some(file) = self.names.get(path).and_then(|at| self.files.get_mut(at)) else {
                 continue;
@@ -271,10 +279,13 @@ impl Sums {
             let drawn = std::mem::take(&mut file.drawn);
             file.promise = 0;
             self.undraw(number, drawn);
-            if let Some(promised) = self.promises.get_mut(&number).filter(|_| whole) {
-                promised.bytes -= drawn;
-                self.balance.promised -= drawn;
-            }
+            installed += drawn;
+        }
+        if let Some(promised) = self.promises.get_mut(&number) {
+            let less = installed.saturating_sub(freed);
+            assert!(promised.bytes - promised.drawn >= less, "what was drawn was promised");
+            promised.bytes -= less;
+            self.balance.promised -= less;
         }
     }
 

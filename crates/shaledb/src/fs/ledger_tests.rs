@@ -124,9 +124,9 @@ fn what_a_merge_was_promised_is_its_own() {
         (200, 200),
         "what is discarded may be had again"
     );
-    promise.installed([a].into_iter(), false);
+    promise.installed([a].into_iter(), 150);
     let balance = ledger.balance();
-    assert_eq!((balance.promised, balance.drawn, balance.used), (300, 0, 200));
+    assert_eq!((balance.promised, balance.drawn, balance.used), (250, 0, 200));
     drop(merges);
     drop(promise);
     assert_eq!((ledger.balance().promised, ledger.balance().for_engine()), (0, 800));
@@ -141,7 +141,7 @@ fn a_promise_of_all_becomes_smaller_by_what_is_installed() {
     let merges = fs.paid_by(Payer::Merge(promise.clone()));
     let path = Path::new("/db/a");
     merges.create(path).unwrap().append(&[1; 120]).unwrap();
-    promise.installed([path].into_iter(), true);
+    promise.installed([path].into_iter(), 0);
     let balance = ledger.balance();
     assert_eq!((balance.promised, balance.drawn, balance.used), (180, 0, 120));
 }

@@ -306,12 +306,15 @@ impl Core {
         progress.stages.installed(stage);
         let gone: Vec<Arc<Table>> = progress.take_removed(&stage.removed);
         drop(progress);
+        let freed: u64 = gone.iter().map(|table| table.meta.file_bytes).sum();
         // The files go with the last handles, and not under the lock.
         drop(gone);
         if let Some(promise) = &job.room.promise {
             let paths: Vec<PathBuf> =
                 ids.iter().map(|id| self.path(FileKind::Table, *id)).collect();
-            promise.installed(paths.iter().map(PathBuf::as_path), !job.room.in_turn);
+            // A promise of all the output is not for what is freed meanwhile.
+            let freed = if job.room.in_turn { freed } else { 0 };
+            promise.installed(paths.iter().map(PathBuf::as_path), freed);
         }
         let mut levels = job.tree.levels.lock();
         done.iter().for_each(|done| levels.reused(&job.plan, done));
