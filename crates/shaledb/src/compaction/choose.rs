@@ -4,6 +4,7 @@
 use super::plan::{Action, Busy, Plan, Reason, Settings, Shape, Space};
 use super::policy::{self, LAST};
 use super::range::{KeyRange, bytes_of, overlapping};
+use super::room;
 use super::score::Targets;
 use crate::base::config::Codec;
 use crate::table::meta::TableMeta;
@@ -66,6 +67,7 @@ impl<'a> PickInput<'a> {
         assert!(inputs.iter().all(|(_, tables)| !self.any_busy(tables)), "inputs are free");
         let target = self.targets.bytes.get(output).copied().unwrap_or(0);
         let choice = self.settings.codecs.of(output, self.targets.base);
+        let choice = if self.space.is_tight { room::tight(choice, output) } else { choice };
         let table_bytes = policy::table_bytes(self.settings.table_bytes, output, target);
         if action == Action::Merge && !self.has_room(inputs, output, table_bytes, choice.codec) {
             return None;
@@ -105,7 +107,7 @@ impl<'a> PickInput<'a> {
             return true;
         }
         let level0 = || inputs.iter().map(|(_, tables)| bytes_of(*tables)).sum::<u64>();
-        let needed = super::room::needed(inputs, output, table_bytes, codec);
+        let needed = room::needed(inputs, output, table_bytes, codec);
         needed <= self.space.room && (output > 0 || level0() <= self.space.level0_merge)
     }
 

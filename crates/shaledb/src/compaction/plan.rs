@@ -239,6 +239,8 @@ pub struct Space {
     pub room: u64,
     /// The largest merge of level 0's tables with each other.
     pub level0_merge: u64,
+    /// Whether bytes count more than the time to compress them.
+    pub is_tight: bool,
     /// Whether room has to be made.
     pub is_short: bool,
 }
@@ -246,7 +248,7 @@ pub struct Space {
 impl Default for Space {
     /// No limit.
     fn default() -> Space {
-        Space { room: u64::MAX, level0_merge: u64::MAX, is_short: false }
+        Space { room: u64::MAX, level0_merge: u64::MAX, is_tight: false, is_short: false }
     }
 }
 

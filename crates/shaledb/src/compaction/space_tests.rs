@@ -46,7 +46,8 @@ fn pick_in(shape: &Shape, space: Space, snapshots: &[u64]) -> Option<Plan> {
     plan
 }
 
-const SHORT: Space = Space { room: u64::MAX - 1, level0_merge: 4 * TABLE, is_short: true };
+const SHORT: Space =
+    Space { room: u64::MAX - 1, level0_merge: 4 * TABLE, is_tight: true, is_short: true };
 
 /// Three tables in the last level, one above each of two of them, and one in level 0.
 fn shape(last: u64) -> Shape {
@@ -99,7 +100,7 @@ fn level_0_makes_no_table_that_could_not_go_down() {
     shape.levels[0] = (0..8).map(|at| table(40 - at, (0, 29), TABLE, 40 - at)).collect();
     shape.levels[LAST - 1].clear();
     let input_bytes = |level0_merge| {
-        let space = Space { room: 20 * TABLE, level0_merge, is_short: false };
+        let space = Space { room: 20 * TABLE, level0_merge, ..Space::default() };
         let targets = super::super::score::Targets::of(&shape, &settings());
         let busy = Busy::new();
         let settings = settings();

@@ -31,6 +31,9 @@ const MERGE_TABLES: u64 = 5;
 const NEAR_SHARE: u64 = 32;
 const SLOW_SHARE: u64 = 64;
 
+/// With less than this part of a limit left, tables are compressed whatever CPU that takes.
+const TIGHT_SHARE: u64 = 4;
+
 /// Up to how much log there may be from before the present file: one part in so many of the limit.
 const LOG_SHARE: u64 = 32;
 
@@ -124,6 +127,11 @@ pub fn state(balance: &Balance) -> SpaceState {
         _ if room < limit / NEAR_SHARE => SpaceState::Compacting,
         _ => SpaceState::Free,
     }
+}
+
+/// Whether there is so little room that bytes count more than the time to compress them.
+pub fn is_tight(balance: &Balance) -> bool {
+    balance.limit.bytes > 0 && balance.for_users() < balance.limit.bytes / TIGHT_SHARE
 }
 
 /// How far into the part of the limit it is in which writers are slowed, and how long that part is.

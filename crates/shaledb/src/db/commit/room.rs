@@ -111,7 +111,8 @@ impl Core {
         let deletes = are_deletes();
         let started = self.env.clock.now_nanos();
         let _waits = self.sched.wait_for_room();
-        self.ask_for_room();
+        let wanted = self.room_now();
+        self.ask_for_room(wanted);
         let outcome = self.sched.waiting_while(|| {
             loop {
                 if let Some(admitted) = space.admit(bytes, tables, deletes) {
@@ -123,8 +124,14 @@ impl Core {
                 if let Some(admitted) = space.admit(bytes, tables, deletes) {
                     return Ok(admitted);
                 }
-                if !is_under_way || !self.await_room()? {
+                if is_under_way && self.await_room()? {
+                    continue;
+                }
+                if !self.ask_for_room(wanted) {
                     return Err(space.refusal(bytes));
+                }
+                if !self.stepped {
+                    drop(self.sched.wait_for_progress(self.sched.lock(), WAIT));
                 }
             }
         });

@@ -4,6 +4,7 @@
 
 use super::merge_job::MergeJob;
 use crate::base::error::Error;
+use crate::base::key::SeqNo;
 use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -84,6 +85,9 @@ pub(crate) struct State {
     pub seal_wanted: bool,
     /// When room may be asked for again, in clock nanoseconds.
     pub room_again: u64,
+    /// What there was when room was asked for last: the last commit, and the oldest one that a
+    /// reader sees.
+    pub room_asked: (SeqNo, SeqNo),
     pub closing: bool,
     /// How many callers want the best shape for reading now.
     pub idle_wanted: usize,
