@@ -19,7 +19,10 @@ const AUTO_LEVEL: i8 = 3;
 const TABLE_BYTES_MIN: u64 = 64 << 10;
 /// That no dictionary pays in a smaller table does not tell that none pays in larger ones, of which
 /// its own bytes are a smaller share.
-const NONE_BYTES_MIN: u64 = 4 << 20;
+const NONE_BYTES_MIN: u64 = 1 << 20;
+
+/// About how many bytes of blocks a byte of a table stands for.
+const RATIO: u64 = 3;
 
 impl TreeCore {
     /// The level of zstd at which dictionaries are judged; `None` if the tree is to have none.
@@ -57,22 +60,28 @@ impl Core {
         let raw_bytes = probed.raw_bytes;
         let zstd_level = tree.dictionary_level()?;
         if let (None, Some(own)) = (self.tree_dictionary(tree), &probed.dictionary) {
-            // What a table has found for itself serves those that follow: they can reuse its blocks.
+            // What a table has found for itself serves those that follow: blocks can be reused.
             let own = self.tables.dictionaries.share(Arc::clone(own));
             self.tables.dictionaries.keep(&own);
-            tree.levels.lock().learned.found_dictionary(TreeDictionary::With(Arc::downgrade(&own)));
+            let known = TreeDictionary::With(Arc::downgrade(&own));
+            let raw_bytes = probed.raw_bytes.min(write::OWN_BYTES);
+            tree.levels.lock().learned.found_dictionary(known, raw_bytes);
         }
         let used = self.tree_dictionary(tree).flatten();
-        // Blocks of level 0 have sequence numbers, so they would go by others than the rest.
-        if raw_bytes < TABLE_BYTES_MIN || used.is_some() && level == 0 {
+        if raw_bytes < TABLE_BYTES_MIN {
             return used;
         }
-        // Most of the data is in tables as large as the largest one.
+        // Most of the data comes to be in tables of about the full size, or in one table.
         let shape = tree.state.load().version.shape();
-        let largest = shape.levels.iter().flatten().map(|table| table.raw_bytes).max();
-        let raw_bytes = raw_bytes.max(largest.unwrap_or(0));
+        let tables = shape.levels.iter().flatten().map(|table| table.raw_bytes);
+        let all = tables.sum::<u64>() + raw_bytes;
+        let raw_bytes = all.min(RATIO * self.settings.table_bytes).max(raw_bytes);
         let saved = tree.levels.lock().learned.dictionary_saved();
         let in_use = used.clone().map(|dictionary| Used { dictionary, saved });
+        // Blocks of level 0 have sequence numbers, so they would go by others than the rest.
+        if level == 0 && in_use.as_ref().is_some_and(|used| !used.was_small(raw_bytes)) {
+            return used;
+        }
         let Some(verdict) = write::decide(blocks, zstd_level, raw_bytes, in_use.as_ref()) else {
             return used;
         };
@@ -134,7 +143,8 @@ impl Core {
             }
             None => TreeDictionary::Unknown,
         };
-        tree.levels.lock().learned.found_dictionary(known);
+        let raw_bytes = newest.map_or(0, |table| table.meta.raw_bytes);
+        tree.levels.lock().learned.found_dictionary(known, raw_bytes);
         found.map(Some)
     }
 

@@ -13,6 +13,8 @@ const TABLE_BYTES_MIN: u64 = 64 << 10;
 /// nothing seems to have changed.
 const TABLES_PER_PROBE: u32 = 64;
 const BYTES_PER_PROBE: u64 = 256 << 20;
+/// And when so many times as much has been written as then: a dictionary that did not pay may.
+const GROWN: u64 = 4;
 /// The same where blocks are stored as they are, so that a change of the data does not show.
 const PLAIN_TABLES_PER_PROBE: u32 = 8;
 /// A ratio that differs by this share means that the data has changed.
@@ -29,6 +31,9 @@ pub(crate) struct Learned {
     saves_percent: Option<f64>,
     /// The same when it was decided on, and the size of the table then.
     saved: (f64, u64),
+    /// Bytes before compression of all tables that were written, now and at the last study.
+    written: u64,
+    studied_at: u64,
     /// How often the tree has got another dictionary, or none after one.
     dictionary_changes: u64,
 }
@@ -128,7 +133,7 @@ impl Learned {
         };
         self.dictionary = dictionary;
         self.saves_percent = Some(saves.0);
-        if !same || self.saved == (0.0, 0) {
+        if !same || self.saved.0 == 0.0 {
             self.saved = saves;
         }
         if !same {
@@ -139,14 +144,18 @@ impl Learned {
         !same
     }
 
-    /// Notes what the tables have said about the dictionary.
-    pub fn found_dictionary(&mut self, dictionary: TreeDictionary) {
+    /// Notes what the tables have said about the dictionary, which was made for tables of so many
+    /// bytes before compression.
+    pub fn found_dictionary(&mut self, dictionary: TreeDictionary, raw_bytes: u64) {
         self.dictionary = dictionary;
+        self.saved = (0.0, raw_bytes);
     }
 
     /// Notes a table that was written into a level. Answers whether its blocks should be studied:
     /// nothing is known of the level, or it is not as was expected, or much has been written since.
     pub fn wrote(&mut self, level: usize, table: &Seen) -> bool {
+        self.written += table.raw_bytes;
+        let grown = self.written >= GROWN * self.studied_at;
         let level = &mut self.levels[level];
         level.compressed += (table.raw_bytes as f64 * table.fresh()) as u64;
         if table.raw_bytes < TABLE_BYTES_MIN {
@@ -157,7 +166,8 @@ impl Learned {
         let Some(costs) = level.costs else { return true };
         let plain = table.codec == Codec::None;
         let every = if plain { PLAIN_TABLES_PER_PROBE } else { TABLES_PER_PROBE };
-        let mut wanted = level.stale || level.tables >= every || level.bytes >= BYTES_PER_PROBE;
+        let mut wanted =
+            grown || level.stale || level.tables >= every || level.bytes >= BYTES_PER_PROBE;
         if plain || table.fresh() <= 0.5 {
             return wanted;
         }
@@ -177,6 +187,7 @@ impl Learned {
 
     /// Notes what the candidates do to blocks of a table that was written into a level.
     pub fn studied(&mut self, level: usize, table: &Seen, costs: Costs) {
+        self.studied_at = self.written;
         let level = &mut self.levels[level];
         (level.stale, level.tables, level.bytes) = (false, 0, 0);
         // What the blocks are like the whole table is not quite.

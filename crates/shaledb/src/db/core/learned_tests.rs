@@ -43,6 +43,9 @@ fn a_codec_that_is_no_candidate_shows_a_change_too() {
 fn plain_tables_are_studied_more_often() {
     let mut learned = Learned::default();
     let plain = table(Codec::None, 1.0);
+    // So that no other level has much less than all that was written.
+    let large = Seen { raw_bytes: 1 << 30, data_bytes: 1 << 30, ..plain };
+    assert!(studied(&mut learned, 6, &large));
     assert!(studied(&mut learned, 0, &plain));
     for _ in 1..PLAIN_TABLES_PER_PROBE {
         assert!(!studied(&mut learned, 0, &plain));
@@ -58,6 +61,15 @@ fn much_data_is_studied_again() {
     assert!(studied(&mut learned, 6, &large));
     assert!(!studied(&mut learned, 6, &large));
     assert!(studied(&mut learned, 6, &large));
+}
+
+#[test]
+fn a_tree_that_grows_is_studied_again() {
+    let mut learned = Learned::default();
+    let wanted: Vec<bool> =
+        (0..20).map(|_| studied(&mut learned, 0, &table(Codec::Lz4, 0.5))).collect();
+    let at: Vec<usize> = (0..20).filter(|at| wanted[*at]).collect();
+    assert_eq!(at, [0, 3, 15]);
 }
 
 #[test]

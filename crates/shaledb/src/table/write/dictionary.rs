@@ -30,17 +30,21 @@ const SHARE: u64 = 64;
 const GAIN_PERCENT_MIN: f64 = 5.0;
 /// What one that is in use must go on saving. Less than the above, so that chance does not decide.
 const GAIN_PERCENT_KEPT: f64 = 4.0;
-/// How much smaller a new one must make blocks than the one in use does, in percent.
+/// How much smaller a new one must make blocks than the one in use does, in percent: less, if that
+/// was made for tables that were small.
 const BETTER_PERCENT: f64 = 3.0;
+const BETTER_THAN_SMALL_PERCENT: f64 = 1.0;
 /// No other one is made while the one in use saves this share of what it saved at first.
 const AS_BEFORE: f64 = 0.8;
-/// How many times as large tables may have become since.
+/// How many times as large the tables may become until one that was made for them counts as small.
 const AS_LARGE: u64 = 4;
 /// A table that goes on after the samples is taken for so many times their length.
-const GOES_ON: u64 = 32;
+const GOES_ON: u64 = 8;
+/// That is the size of a table that its own dictionary is made for.
+pub const OWN_BYTES: u64 = SAMPLE_BYTES as u64 * GOES_ON;
 /// zstd searches for the best content if the blocks are of a table of so many bytes at least: for
 /// less the search would take longer than what is to be compressed.
-const SEARCHED_BYTES_MIN: u64 = 16 << 20;
+const SEARCHED_BYTES_MIN: u64 = 4 << 20;
 
 /// What is found of blocks.
 #[derive(Clone, Debug)]
@@ -67,6 +71,13 @@ pub struct Used {
     pub saved: (f64, u64),
 }
 
+impl Used {
+    /// Whether it was made when tables were much smaller than this.
+    pub fn was_small(&self, raw_bytes: u64) -> bool {
+        raw_bytes > AS_LARGE * self.saved.1
+    }
+}
+
 /// Decides on a dictionary for zstd at `level`, by some blocks of a table of `raw_bytes` in all.
 /// The one in use stays while it saves about as much as it did, or no new one is clearly better,
 /// unless neither saves enough. `None`: there are too few blocks to tell.
@@ -88,10 +99,12 @@ pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) 
         Some(100.0 - 100.0 * (with as f64 + own) / without as f64)
     };
     let before = used.map_or((0.0, 0), |used| used.saved);
+    let was_small = used.is_some_and(|used| used.was_small(raw_bytes));
     let used = used.and_then(|used| Some((Arc::clone(&used.dictionary), saves(&used.dictionary)?)));
+    let better = if was_small { BETTER_THAN_SMALL_PERCENT } else { BETTER_PERCENT };
     if let Some((used, saves)) = &used
         && *saves >= (AS_BEFORE * before.0).max(GAIN_PERCENT_MIN)
-        && raw_bytes <= AS_LARGE * before.1
+        && !was_small
     {
         return Some(Verdict { dictionary: Some(Arc::clone(used)), saves_percent: *saves });
     }
@@ -99,7 +112,7 @@ pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) 
     let made = made.and_then(|made| Some((saves(&made)?, Arc::new(made))));
     let kept = used.filter(|(_, saves)| *saves >= GAIN_PERCENT_KEPT);
     let best = match (kept, made) {
-        (Some((used, saves)), Some((new, _))) if new < saves + BETTER_PERCENT => {
+        (Some((used, saves)), Some((new, _))) if new < saves + better => {
             Verdict { dictionary: Some(used), saves_percent: saves }
         }
         (Some((used, saves)), None) => Verdict { dictionary: Some(used), saves_percent: saves },
@@ -173,11 +186,18 @@ pub(super) struct WaitingBlock {
 pub(super) struct Samples {
     pub blocks: Vec<WaitingBlock>,
     bytes: usize,
+    /// The length of the first block when it is compressed.
+    first: usize,
 }
 
 impl Samples {
     /// Adds the next block.
-    pub fn add(&mut self, image: &[u8], info: BlockInfo) {
+    pub fn add(&mut self, image: &[u8], info: BlockInfo, compressor: &mut Compressor) {
+        if self.blocks.is_empty() {
+            let mut out = Vec::new();
+            compressor.compress(image, &mut out);
+            self.first = out.len();
+        }
         self.bytes += image.len();
         self.blocks.push(WaitingBlock { image: image.to_vec(), info, separator: Vec::new() });
     }
@@ -185,6 +205,12 @@ impl Samples {
     /// Bytes of the blocks.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// About how long the blocks are when they are compressed.
+    pub fn estimated_bytes(&self) -> usize {
+        let first = self.blocks.first().map_or(1, |first| first.image.len());
+        (self.bytes as f64 * self.first as f64 / first.max(1) as f64) as usize
     }
 
     /// Whether it is time to decide.
@@ -206,7 +232,7 @@ impl Samples {
             let pays = || Some(with()? < compressed_bytes(level, &blocks, None)?);
             return (!ended || pays() == Some(true)).then(|| Arc::clone(given));
         }
-        let raw_bytes = self.bytes as u64 * if ended { 1 } else { GOES_ON };
+        let raw_bytes = if ended { self.bytes as u64 } else { OWN_BYTES };
         // What is to come is a guess, so nothing is searched for.
         decide(&blocks, level, raw_bytes.min(SEARCHED_BYTES_MIN - 1), None)?.dictionary
     }

@@ -6,7 +6,7 @@ mod probe;
 mod writer;
 mod reuse;
 
-pub use dictionary::{Used, Verdict, decide, is_measured};
+pub use dictionary::{OWN_BYTES, Used, Verdict, decide, is_measured};
 pub use options::{TableDictionary, TableOptions};
 pub use probe::{Probe, Probed};
 pub use writer::TableWriter;

@@ -34,7 +34,7 @@ impl TableWriter {
                 let is_smaller = self.options.why != Why::Set && codec == Some(compress::id::ZSTD);
                 let is_adopted = matches!(self.options.dictionary, TableDictionary::None);
                 (codec == Some(wanted) || is_smaller)
-                    && self.samples.is_none()
+                    && (self.samples.is_none() || self.can_become(raw))
                     && (self.dictionary.is_none() || is_adopted)
             }
         };
@@ -84,7 +84,8 @@ impl TableWriter {
         }
         let has_dictionary = frame_codec(raw.bytes) == Some(compress::id::ZSTD_DICTIONARY);
         if self.samples.is_some() {
-            // Blocks made with what was learnt from these rows before need not be made anew.
+            // Blocks made with what was learnt from these rows before need not be made anew; nor
+            // those for which nothing was worth it.
             let dictionary = match &self.options.dictionary {
                 TableDictionary::Given(own) => Some(own),
                 _ => raw.dictionary.filter(|_| has_dictionary),

@@ -249,7 +249,7 @@ impl TableWriter {
         }
         let raw_bytes = image.len();
         if let Some(samples) = &mut self.samples {
-            samples.add(image, info);
+            samples.add(image, info, &mut self.compressor);
         } else {
             info.handle.bytes = put_frame(&mut self.compressor, image, &mut self.output) as u32;
             self.note_compressed();
@@ -357,7 +357,7 @@ impl TableWriter {
     #[inline]
     pub fn estimated_bytes(&self) -> u64 {
         let filter = self.hashes.len() * usize::from(self.options.filter_bits) / 8;
-        let waiting = self.samples.as_ref().map_or(0, Samples::bytes);
+        let waiting = self.samples.as_ref().map_or(0, Samples::estimated_bytes);
         let open = self.builder.size() as u64;
         let open = if self.meta.data_bytes == 0 || self.builder.is_empty() {
             open
