@@ -100,7 +100,7 @@ fn measure(name: &str, (rows, count): (&[Row], usize), level: i8, block_bytes: u
     let whole = make(rows, codec, TableDictionary::None, block_bytes);
     let probed = whole.probe.get().expect("the table is complete");
     let blocks: Vec<&[u8]> = probed.blocks.iter().map(Vec::as_slice).collect();
-    let verdict = decide(&blocks, level, probed.raw_bytes, None).expect("enough blocks");
+    let verdict = decide(&blocks, level, (probed.raw_bytes, true), None).expect("enough blocks");
     let of_tree = verdict.dictionary.map_or(TableDictionary::None, TableDictionary::Given);
     let forms = [TableDictionary::None, TableDictionary::OfTable, of_tree];
     let made = forms.map(|form| make(&rows[..count], codec, form, block_bytes));

@@ -25,6 +25,8 @@ const NONE_BYTES_MIN: u64 = 1 << 20;
 const TABLES_ASKED: usize = 3;
 /// So many tables show how large tables are here.
 const TABLES_TELL: usize = 16;
+/// With less memory nothing is searched for, which takes about 10 MB.
+const SEARCH_MEMORY_MIN: u64 = 256 << 20;
 /// About how many bytes of blocks a byte of a table stands for.
 const RATIO: u64 = 3;
 
@@ -97,7 +99,9 @@ impl Core {
         if level == 0 && is_decided {
             return used;
         }
-        let Some(verdict) = write::decide(blocks, zstd_level, raw_bytes, in_use.as_ref()) else {
+        let may_search = self.tables.memory.total() >= SEARCH_MEMORY_MIN;
+        let size = (raw_bytes, may_search);
+        let Some(verdict) = write::decide(blocks, zstd_level, size, in_use.as_ref()) else {
             return used;
         };
         if verdict.dictionary.is_none() && used.is_none() && raw_bytes < NONE_BYTES_MIN {

@@ -84,8 +84,14 @@ impl Used {
 
 /// Decides on a dictionary for zstd at `level`, by some blocks of a table of `raw_bytes` in all.
 /// The one in use stays while it saves about as much as it did, or no new one is clearly better,
-/// unless neither saves enough. `None`: there are too few blocks to tell.
-pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) -> Option<Verdict> {
+/// unless neither saves enough. zstd may search for a better one: some megabytes are needed for that
+/// moment. `None`: there are too few blocks to tell.
+pub fn decide(
+    blocks: &[&[u8]],
+    level: i8,
+    (raw_bytes, may_search): (u64, bool),
+    used: Option<&Used>,
+) -> Option<Verdict> {
     if blocks.len() < BLOCKS_MIN {
         return None;
     }
@@ -116,7 +122,8 @@ pub fn decide(blocks: &[&[u8]], level: i8, raw_bytes: u64, used: Option<&Used>) 
     let made = Dictionary::make(&pieces_of(learnt, pieces), learnt, level);
     let mut made = made.and_then(|made| Some((saves(&made)?, Arc::new(made))));
     // A search takes long, so there must be something to find.
-    if raw_bytes >= SEARCHED_BYTES_MIN
+    if may_search
+        && raw_bytes >= SEARCHED_BYTES_MIN
         && made.as_ref().is_some_and(|(saves, _)| *saves >= SEARCHED_GAIN_MIN)
         && let Some(found) = Dictionary::train(learnt, pieces * PIECE_BYTES)
         && let Some(found_saves) = saves(&found)
@@ -242,7 +249,7 @@ impl Samples {
         }
         let raw_bytes = if ended { self.bytes as u64 } else { OWN_BYTES };
         // What is to come is a guess, so nothing is searched for.
-        decide(&blocks, level, raw_bytes.min(SEARCHED_BYTES_MIN - 1), None)?.dictionary
+        decide(&blocks, level, (raw_bytes, false), None)?.dictionary
     }
 }
 
