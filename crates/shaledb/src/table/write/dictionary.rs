@@ -84,8 +84,8 @@ impl Used {
 
 /// Decides on a dictionary for zstd at `level`, by some blocks of a table of `raw_bytes` in all.
 /// The one in use stays while it saves about as much as it did, or no new one is clearly better,
-/// unless neither saves enough. zstd may search for a better one: some megabytes are needed for that
-/// moment. `None`: there are too few blocks to tell.
+/// unless neither saves enough. zstd may search for a better one, which takes some megabytes for
+/// the moment. `None`: there are too few blocks to tell.
 pub fn decide(
     blocks: &[&[u8]],
     level: i8,
