@@ -5,6 +5,7 @@ use super::format::compress::Dictionary;
 use crate::base::rank;
 use crate::base::sync::Mutex;
 use crate::cache::Memory;
+use crate::fs::process::{Process, process};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
@@ -16,6 +17,8 @@ const KEPT_SHARE: u64 = 128;
 pub struct Dictionaries {
     memory: Arc<Memory>,
     state: Mutex<State, { rank::DICTIONARIES }>,
+    /// A fork shares nothing: a thread that is not there may have held the lock.
+    process: Process,
 }
 
 #[derive(Debug, Default)]
@@ -31,11 +34,15 @@ struct State {
 impl Dictionaries {
     /// None yet; their memory is counted in `memory`.
     pub fn new(memory: &Arc<Memory>) -> Dictionaries {
-        Dictionaries { memory: Arc::clone(memory), state: Mutex::default() }
+        let (state, process) = (Mutex::default(), process());
+        Dictionaries { memory: Arc::clone(memory), state, process }
     }
 
     /// The dictionary with the same content that others have already, or this one.
     pub fn share(&self, dictionary: Arc<Dictionary>) -> Arc<Dictionary> {
+        if !self.process.is_this() {
+            return dictionary;
+        }
         // Dropped after the lock is released: a last reference may go with them.
         let mut seen = Vec::new();
         let mut state = self.state.lock();
