@@ -1,13 +1,14 @@
 //! Dictionaries that the engine makes by itself: of a whole tree, where they pay, renewed when the
 //! data changes, left out when it no longer pays, and known after an open.
 
+use shaledb::fs::DirEntry;
 use shaledb::inspect::{Inspection, open_in};
 use shaledb::repair::{RepairOptions, repair};
 use shaledb::{
     Background, Codec, Codecs, Config, Db, Env, OpenOptions, Result, Tree, TreeConfig, TreeStats,
 };
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn open(env: &Env, tree: TreeConfig) -> Result<Db> {
     let config = Config { memtable_bytes: 256 << 10, tree, ..Config::default() };
@@ -64,20 +65,42 @@ fn stats(db: &Db) -> TreeStats {
     db.stats().trees[0].clone()
 }
 
+/// The tables with a dictionary: their bytes, those of the dictionary, and where they are.
+fn tables_with_one(env: &Env) -> Vec<(u64, u64, PathBuf)> {
+    let entries = env.fs.list(Path::new("/db")).unwrap().into_iter();
+    let table = |entry: DirEntry| {
+        let path = Path::new("/db").join(&entry.name);
+        let Ok(Inspection::Table(table)) = open_in(env, &path) else { return None };
+        (table.dictionary_bytes > 0).then_some((entry.bytes, table.dictionary_bytes, path))
+    };
+    entries.filter_map(table).collect()
+}
+
+/// The first bytes of a file.
+fn begin_of(env: &Env, path: &Path, bytes: u64) -> Vec<u8> {
+    let mut begin = vec![0; bytes as usize];
+    env.fs.open(path).unwrap().read_at(0, &mut begin).unwrap();
+    begin
+}
+
 /// The dictionaries in tables, with how many tables have each.
 fn in_tables(env: &Env) -> BTreeMap<Vec<u8>, u64> {
     let mut found = BTreeMap::new();
-    for entry in env.fs.list(Path::new("/db")).unwrap() {
-        let path = Path::new("/db").join(&entry.name);
-        if let Ok(Inspection::Table(table)) = open_in(env, &path)
-            && table.dictionary_bytes > 0
-        {
-            let mut bytes = vec![0; table.dictionary_bytes as usize];
-            env.fs.open(&path).unwrap().read_at(0, &mut bytes).unwrap();
-            *found.entry(bytes).or_default() += 1;
-        }
+    for (_, dictionary_bytes, path) in tables_with_one(env) {
+        *found.entry(begin_of(env, &path, dictionary_bytes)).or_default() += 1;
     }
     found
+}
+
+/// A tree of documents. The second time all tables are written with what the first ones have shown.
+fn written_twice(env: &Env) -> Result<(Db, Tree)> {
+    let db = open(env, zstd(4096))?;
+    let tree = db.tree_or_create("t")?;
+    for _ in 0..2 {
+        fill(&tree, 20_000, |n| document("order", n))?;
+        db.wait_idle()?;
+    }
+    Ok((db, tree))
 }
 
 fn check(tree: &Tree, count: u64, of: impl Fn(u64) -> Vec<u8>) -> Result<()> {
@@ -90,13 +113,7 @@ fn check(tree: &Tree, count: u64, of: impl Fn(u64) -> Vec<u8>) -> Result<()> {
 #[test]
 fn one_dictionary_serves_all_tables_and_is_known_after_an_open() -> Result<()> {
     let env = Env::memory();
-    let db = open(&env, zstd(4096))?;
-    let tree = db.tree_or_create("t")?;
-    // The second time all tables are written with what the first ones have shown.
-    for _ in 0..2 {
-        fill(&tree, 20_000, |n| document("order", n))?;
-        db.wait_idle()?;
-    }
+    let (db, _) = written_twice(&env)?;
     let before = stats(&db).dictionary.expect("documents have much in common");
     assert!(before.saves_percent.unwrap() > 5.0 && before.bytes > 1000, "{before}");
     assert!(db.verify(&mut |_| ())?.damage.is_empty());
@@ -180,32 +197,18 @@ fn where_the_engine_chooses_the_codec_it_chooses_the_dictionary() -> Result<()> 
 #[test]
 fn a_copy_that_is_damaged_is_repaired_by_that_of_another_table() -> Result<()> {
     let env = Env::memory();
-    let db = open(&env, zstd(4096))?;
-    let tree = db.tree_or_create("t")?;
-    for _ in 0..2 {
-        fill(&tree, 20_000, |n| document("order", n))?;
-        db.wait_idle()?;
-    }
+    let (db, tree) = written_twice(&env)?;
     // A second table, with the same dictionary.
     (0..2000).try_for_each(|n: u64| {
         tree.put(format!("later/{n:06}").as_bytes(), &document("order", n))
     })?;
     db.flush()?;
     db.close()?;
-    let mut with_one = Vec::new();
-    for entry in env.fs.list(Path::new("/db"))? {
-        let path = Path::new("/db").join(&entry.name);
-        if let Ok(Inspection::Table(table)) = open_in(&env, &path)
-            && table.dictionary_bytes > 0
-        {
-            with_one.push((entry.bytes, path));
-        }
-    }
+    let mut with_one = tables_with_one(&env);
     with_one.sort();
     assert!(with_one.len() >= 2 && in_tables(&env).len() == 1, "{with_one:?}");
-    let (bytes, path) = with_one.pop().unwrap();
-    let mut content = vec![0; bytes as usize];
-    env.fs.open(&path)?.read_at(0, &mut content)?;
+    let (bytes, _, path) = with_one.pop().unwrap();
+    let mut content = begin_of(&env, &path, bytes);
     content[100] ^= 1;
     env.fs.remove(&path)?;
     env.fs.create(&path)?.append(&content)?;

@@ -15,12 +15,9 @@ use crate::table::{Probed, TableDictionary};
 
 /// The level of zstd at which dictionaries are judged where the engine chooses the codec.
 const AUTO_LEVEL: i8 = 3;
-/// Smaller tables tell nothing, in bytes before compression.
-const TABLE_BYTES_MIN: u64 = 64 << 10;
 /// That no dictionary pays in a smaller table does not tell that none pays in larger ones, of which
 /// its own bytes are a smaller share.
 const NONE_BYTES_MIN: u64 = 1 << 20;
-
 /// How many tables are asked for the tree's dictionary.
 const TABLES_ASKED: usize = 3;
 /// So many tables show how large tables are here.
@@ -71,19 +68,15 @@ impl Core {
     ) -> Option<Arc<Dictionary>> {
         let raw_bytes = probed.raw_bytes;
         let zstd_level = tree.dictionary_level()?;
-        if let (None, Some(own)) = (self.tree_dictionary(tree), &probed.dictionary) {
+        let mut known = self.tree_dictionary(tree);
+        if let (None, Some(own)) = (&known, &probed.dictionary) {
             // What a table has found for itself serves those that follow: blocks can be reused.
             let own = self.tables.dictionaries.share(Arc::clone(own));
-            self.tables.dictionaries.keep(&own);
-            let known = TreeDictionary::With(Arc::downgrade(&own));
-            let raw_bytes = probed.raw_bytes.min(write::OWN_BYTES);
-            tree.levels.lock().learned.found_dictionary(known, raw_bytes);
+            let made_for = raw_bytes.min(write::OWN_BYTES);
+            tree.levels.lock().learned.found_dictionary(self.with(&own), made_for);
+            known = self.tree_dictionary(tree);
         }
-        let known = self.tree_dictionary(tree);
         let used = known.clone().flatten();
-        if raw_bytes < TABLE_BYTES_MIN {
-            return used;
-        }
         // Most of the data comes to be in tables of about the full size, or in one table.
         let shape = tree.state.load().version.shape();
         let tables: Vec<u64> = shape.levels.iter().flatten().map(|t| t.raw_bytes).collect();
@@ -95,7 +88,7 @@ impl Core {
         let saved = tree.levels.lock().learned.dictionary_saved();
         let in_use = used.clone().map(|dictionary| Used { dictionary, saved });
         // Blocks of level 0 have sequence numbers, so they would go by others than the rest.
-        let is_decided = known.is_some() && raw_bytes <= write::AS_LARGE * saved.1;
+        let is_decided = known.is_some() && !write::was_small(saved.1, raw_bytes);
         if level == 0 && is_decided {
             return used;
         }
@@ -110,6 +103,12 @@ impl Core {
         self.note_dictionary(tree, &verdict, raw_bytes)
     }
 
+    /// That a tree has this dictionary, which is kept ready.
+    fn with(&self, dictionary: &Arc<Dictionary>) -> TreeDictionary {
+        self.tables.dictionaries.keep(dictionary);
+        TreeDictionary::With(Arc::downgrade(dictionary))
+    }
+
     /// Notes which dictionary a tree is to have.
     fn note_dictionary(
         &self,
@@ -118,13 +117,7 @@ impl Core {
         raw_bytes: u64,
     ) -> Option<Arc<Dictionary>> {
         let shared = verdict.dictionary.clone().map(|own| self.tables.dictionaries.share(own));
-        let known = match &shared {
-            Some(dictionary) => {
-                self.tables.dictionaries.keep(dictionary);
-                TreeDictionary::With(Arc::downgrade(dictionary))
-            }
-            None => TreeDictionary::Without,
-        };
+        let known = shared.as_ref().map_or(TreeDictionary::Without, |own| self.with(own));
         let saves = (verdict.saves_percent, raw_bytes);
         let changed = tree.levels.lock().learned.has_dictionary(known, saves);
         if changed {
@@ -156,13 +149,7 @@ impl Core {
         let asked = || tables.iter().take(TABLES_ASKED);
         // What cannot be read is found out by those who need it.
         let found = asked().find_map(|table| table.dictionary().ok().flatten());
-        let known = match &found {
-            Some(dictionary) => {
-                self.tables.dictionaries.keep(dictionary);
-                TreeDictionary::With(Arc::downgrade(dictionary))
-            }
-            None => TreeDictionary::Unknown,
-        };
+        let known = found.as_ref().map_or(TreeDictionary::Unknown, |own| self.with(own));
         let raw_bytes = tables.first().map_or(0, |table| table.meta.raw_bytes);
         tree.levels.lock().learned.found_dictionary(known, raw_bytes);
         found.map(Some)

@@ -5,7 +5,7 @@ use crate::base::config::{Codec, LEVELS};
 use crate::compaction::policy::auto::LevelLoad;
 use crate::compaction::policy::candidates::{Costs, index_of};
 use crate::table::compress::Dictionary;
-use crate::table::write::AS_LARGE;
+use crate::table::write::was_small;
 use std::sync::Weak;
 
 /// Smaller tables tell nothing, in bytes before compression.
@@ -14,10 +14,10 @@ const TABLE_BYTES_MIN: u64 = 64 << 10;
 /// nothing seems to have changed.
 const TABLES_PER_PROBE: u32 = 64;
 const BYTES_PER_PROBE: u64 = 256 << 20;
-/// And when so many times as much has been written as then: a dictionary that did not pay may.
-const GROWN: u64 = 4;
 /// The same where blocks are stored as they are, so that a change of the data does not show.
 const PLAIN_TABLES_PER_PROBE: u32 = 8;
+/// And when so many times as much has been written as then: a dictionary that did not pay may.
+const GROWN: u64 = 4;
 /// A ratio that differs by this share means that the data has changed.
 const CHANGED: f64 = 0.1;
 /// Over how many seconds what is done with a level is averaged.
@@ -135,7 +135,7 @@ impl Learned {
         self.dictionary = dictionary;
         self.saves_percent = Some(saves.0);
         let has_one = matches!(self.dictionary, TreeDictionary::With(_));
-        if !same || !has_one || self.saved.0 == 0.0 || saves.1 > AS_LARGE * self.saved.1 {
+        if !same || !has_one || self.saved.0 == 0.0 || was_small(self.saved.1, saves.1) {
             self.saved = saves;
         }
         if !same {

@@ -39,7 +39,7 @@ const BETTER_THAN_SMALL_PERCENT: f64 = 1.0;
 /// No other one is made while the one in use saves this share of what it saved at first.
 const AS_BEFORE: f64 = 0.8;
 /// How many times as large the tables may become until one that was made for them counts as small.
-pub const AS_LARGE: u64 = 4;
+const AS_LARGE: u64 = 4;
 /// A table that goes on after the samples is taken for so many times their length.
 const GOES_ON: u64 = 8;
 /// That is the size of a table that its own dictionary is made for.
@@ -75,11 +75,9 @@ pub struct Used {
     pub saved: (f64, u64),
 }
 
-impl Used {
-    /// Whether it was made when tables were much smaller than this.
-    pub fn was_small(&self, raw_bytes: u64) -> bool {
-        raw_bytes > AS_LARGE * self.saved.1
-    }
+/// Whether tables of `made_for` bytes, which something was decided by, were much smaller than this.
+pub fn was_small(made_for: u64, raw_bytes: u64) -> bool {
+    raw_bytes > AS_LARGE * made_for
 }
 
 /// Decides on a dictionary for zstd at `level`, by some blocks of a table of `raw_bytes` in all.
@@ -109,7 +107,7 @@ pub fn decide(
         Some(100.0 - 100.0 * (with as f64 + own) / without as f64)
     };
     let before = used.map_or((0.0, 0), |used| used.saved);
-    let was_small = used.is_some_and(|used| used.was_small(raw_bytes));
+    let was_small = was_small(before.1, raw_bytes);
     let used = used.and_then(|used| Some((Arc::clone(&used.dictionary), saves(&used.dictionary)?)));
     let better = if was_small { BETTER_THAN_SMALL_PERCENT } else { BETTER_PERCENT };
     if let Some((used, saves)) = &used
@@ -132,18 +130,15 @@ pub fn decide(
         made = Some((found_saves, Arc::new(found)));
     }
     let kept = used.filter(|(_, saves)| *saves >= GAIN_PERCENT_KEPT);
-    let best = match (kept, made) {
-        (Some((used, saves)), Some((new, _))) if new < saves + better => {
-            Verdict { dictionary: Some(used), saves_percent: saves }
-        }
-        (Some((used, saves)), None) => Verdict { dictionary: Some(used), saves_percent: saves },
-        (_, Some((saves, made))) => {
-            let pays = saves >= GAIN_PERCENT_MIN;
-            Verdict { dictionary: pays.then_some(made), saves_percent: saves }
-        }
-        (None, None) => Verdict { dictionary: None, saves_percent: 0.0 },
+    let kept = kept.filter(|(_, saves)| {
+        made.as_ref().is_none_or(|(made_saves, _)| *made_saves < saves + better)
+    });
+    let (dictionary, saves_percent) = match (kept, made) {
+        (Some((used, saves)), _) => (Some(used), saves),
+        (None, Some((saves, made))) => ((saves >= GAIN_PERCENT_MIN).then_some(made), saves),
+        (None, None) => (None, 0.0),
     };
-    Some(best)
+    Some(Verdict { dictionary, saves_percent })
 }
 
 /// How many pieces a dictionary has, for `raw_bytes` in all.

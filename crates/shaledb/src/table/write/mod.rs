@@ -6,7 +6,7 @@ mod probe;
 mod writer;
 mod reuse;
 
-pub use dictionary::{AS_LARGE, OWN_BYTES, SMALL_TABLE_BYTES, Used, Verdict, decide, is_measured};
+pub use dictionary::{OWN_BYTES, SMALL_TABLE_BYTES, Used, Verdict, decide, is_measured, was_small};
 pub use options::{TableDictionary, TableOptions};
 pub use probe::{BLOCK_BYTES as PROBED_BLOCK_BYTES, Probe, Probed};
 pub use writer::TableWriter;

@@ -115,15 +115,6 @@ impl TableWriter {
         }
     }
 
-    /// Puts the dictionary where the file begins.
-    pub(super) fn put_dictionary(&mut self, dictionary: Arc<Dictionary>) {
-        assert!(self.written == 0 && self.output.is_empty(), "it is what the file begins with");
-        self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
-        let codec = frame_codec(&self.output);
-        self.dictionary_is_packed = codec == Some(compress::id::DICTIONARY_PACKED);
-        self.dictionary = Some(dictionary);
-    }
-
     /// The same, with the memory that it holds counted.
     pub fn lent_by(mut self, memory: &Arc<Memory>) -> TableWriter {
         self.lease = Lease::of(memory);
@@ -268,6 +259,15 @@ impl TableWriter {
     fn note_compressed(&mut self) {
         let shrank = frame_codec(&self.output) != Some(compress::id::NONE);
         self.plain_believed = if shrank { 0 } else { PLAIN_BELIEVED };
+    }
+
+    /// Puts the dictionary where the file begins.
+    pub(super) fn put_dictionary(&mut self, dictionary: Arc<Dictionary>) {
+        assert!(self.written == 0 && self.output.is_empty(), "it is what the file begins with");
+        self.dictionary_bytes = put_dictionary_frame(&dictionary, &mut self.output) as u32;
+        let codec = frame_codec(&self.output);
+        self.dictionary_is_packed = codec == Some(compress::id::DICTIONARY_PACKED);
+        self.dictionary = Some(dictionary);
     }
 
     /// Ends the wait: the table has this dictionary, or none. Compresses the blocks that waited.
