@@ -62,7 +62,11 @@ pub fn columns(step: &Step<'_>) -> Vec<Column> {
     // What is zero everywhere among the added columns says nothing.
     let says = |column: &Column| match &column.figure {
         Figure::Client | Figure::SpaceAmp if is_whole(first) => false,
-        Figure::Stall | Figure::Client | Figure::WriteAmp | Figure::SpaceAmp => step
+        Figure::Stall
+        | Figure::BlockReads
+        | Figure::Client
+        | Figure::WriteAmp
+        | Figure::SpaceAmp => step
             .folds
             .iter()
             .any(|fold| fold.median(&column.figure).is_some_and(|median| median > 0.0)),
@@ -87,11 +91,12 @@ fn wrote(row: &Row) -> bool {
 }
 
 /// What else was measured, after the columns of published results.
-fn rest() -> [(&'static str, Figure); 7] {
+fn rest() -> [(&'static str, Figure); 8] {
     [
         ("w-amp", Figure::WriteAmp),
         ("s-amp", Figure::SpaceAmp),
         ("stall%", Figure::Stall),
+        ("blocks/op", Figure::BlockReads),
         ("client", Figure::Client),
         ("size/pred", Figure::Extra("size_per_predicted")),
         ("L0 files", Figure::Extra("level0_files_before")),

@@ -30,6 +30,8 @@ pub enum Figure {
     WriterWanted,
     /// Reads of the device per operation.
     Reads,
+    /// Data blocks read from files per operation, as the engine counts.
+    BlockReads,
     /// KB read from storage per operation.
     ReadKb,
     /// KB written to storage per operation.
@@ -124,6 +126,7 @@ impl Figure {
             Figure::WriterRate => writer.map(|writer| writer.rate),
             Figure::WriterWanted => writer.map(|writer| writer.wanted),
             Figure::Reads => row.io.device.as_ref().map(|device| per_op(device.reads as f64)),
+            Figure::BlockReads => counted.block_reads.map(|reads| per_op(reads as f64)),
             Figure::ReadKb => Some(row.io.read_kb_per_op),
             Figure::WrittenKb => Some(row.io.written_kb_per_op),
             Figure::WriterReads => {
@@ -208,6 +211,7 @@ impl Figure {
             Figure::WriterReads => "r/write".to_owned(),
             Figure::WriterWrittenKb => "wKB/write".to_owned(),
             Figure::Reads => "r/op".to_owned(),
+            Figure::BlockReads => "blocks/op".to_owned(),
             Figure::ReadKb => "rKB/op".to_owned(),
             Figure::WrittenKb => "wKB/op".to_owned(),
             Figure::Cpu => "Mcpu/op".to_owned(),

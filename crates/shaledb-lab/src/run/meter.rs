@@ -278,6 +278,7 @@ fn counted(metrics: Metrics, counts_itself: bool, done: &Done, seconds: f64) -> 
         stall_percent: 100.0 * metrics.stall_seconds / seconds.max(1e-9),
         compaction_seconds: metrics.compaction_seconds,
         compaction_cpu_seconds: metrics.compaction_cpu_seconds,
+        block_reads: metrics.block_reads,
         levels: metrics.levels,
         table: metrics.table,
     }

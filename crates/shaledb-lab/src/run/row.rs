@@ -208,6 +208,8 @@ pub struct Counted {
     pub compaction_seconds: Option<f64>,
     /// CPU seconds of compactions (c.csecs).
     pub compaction_cpu_seconds: Option<f64>,
+    /// Data blocks that users' reads had to read from files, where the engine counts them.
+    pub block_reads: Option<u64>,
     /// The levels at the end.
     pub levels: Vec<Level>,
     /// The engine's own table.

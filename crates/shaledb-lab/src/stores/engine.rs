@@ -29,6 +29,10 @@ pub struct Metrics {
     pub compaction_bytes: u64,
     /// Seconds that the engine delayed or stopped writers.
     pub stall_seconds: f64,
+    /// Data blocks read from files for users' reads, where the engine knows: those that its own
+    /// cache did not have.
+    #[serde(default)]
+    pub block_reads: Option<u64>,
     /// CPU seconds of flush and compaction, where the engine knows.
     pub background_cpu_seconds: Option<f64>,
     /// CPU seconds by activity, as far as the engine knows; estimates where it samples.
@@ -76,6 +80,9 @@ impl Metrics {
             flush_bytes: self.flush_bytes.saturating_sub(earlier.flush_bytes),
             compaction_bytes: self.compaction_bytes.saturating_sub(earlier.compaction_bytes),
             stall_seconds: (self.stall_seconds - earlier.stall_seconds).max(0.0),
+            block_reads: self
+                .block_reads
+                .map(|reads| reads.saturating_sub(earlier.block_reads.unwrap_or(0))),
             background_cpu_seconds: less(
                 self.background_cpu_seconds,
                 earlier.background_cpu_seconds,

@@ -284,6 +284,7 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
                 .then(|| 1.0 + compacted as f64 / user.max(1) as f64),
             space_amp: Some(1.1 * engine.size),
             stall_percent: 100.0 * intervals.iter().map(|i| i.stall_seconds).sum::<f64>() / seconds,
+            block_reads: None,
             compaction_seconds: engine.levels.then_some(0.4 * cpu_seconds),
             compaction_cpu_seconds: engine.levels.then_some(0.36 * cpu_seconds),
             table: if engine.levels { table(&levels) } else { String::new() },

@@ -72,8 +72,6 @@ pub const OPEN_FILES: u8 = 25;
 pub const INDEXES: u8 = 26;
 /// `Memory::cache`: the block cache, when its size changes.
 pub const CACHE: u8 = 27;
-/// `Frames::free`: which frames of the block cache have no value.
-pub const FRAMES: u8 = 28;
 /// The gate of the syncs of one file. Not held while a sync runs.
 pub const SYNCS: u8 = 29;
 /// `Guard::cause`: why no write is accepted any more.
@@ -95,6 +93,12 @@ pub const LOG_WINDOWS: u8 = 36;
 pub const CODECS: u8 = 37;
 /// `Dictionaries::state`: which dictionaries are in memory.
 pub const DICTIONARIES: u8 = 38;
+/// `Cache::share`: how the block cache is divided, while its tiers are resized.
+pub const CACHE_SHARE: u8 = 39;
+/// `Sampler::state`: what is simulated of the block cache.
+pub const CACHE_SAMPLE: u8 = 40;
+/// `Frames::free`: which frames of the block cache have no value.
+pub const FRAMES: u8 = 41;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

@@ -7,6 +7,7 @@ mod scan;
 mod batch;
 mod tree_write;
 mod ingest;
+mod cache_stats;
 mod codec_stats;
 mod stats;
 mod transactions;
@@ -15,6 +16,7 @@ mod follower;
 mod db;
 
 pub use batch::Batch;
+pub use cache_stats::{CacheStats, ShareStats};
 pub use codec_stats::{CodecStats, DictionaryStats};
 pub use handle::Db;
 pub(crate) use handle::Handle;

@@ -3,6 +3,7 @@
 mod sections;
 mod scratch;
 mod reader;
+mod blocks;
 mod ahead;
 mod cursor;
 mod bulk_scan;
