@@ -7,7 +7,7 @@
 
 use super::place::{CacheKey, sample_hash};
 use super::share::{Choice, Costs, Why, choose};
-use super::simulation::{SHARES, Simulation, Sizes, Tally};
+use super::simulation::{SHARES, Simulation, Sizes, Tally, share_of};
 use crate::base::rank;
 use crate::base::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -63,7 +63,8 @@ pub(super) struct Sampler {
     /// One block in so many is in the sample: a power of two, and more where blocks are small.
     every: AtomicU64,
     typical: u64,
-    /// The block of this number among so many simulated uses is in each simulated cache.
+    /// What was used within so many simulated uses is in each simulated cache: these are at most a
+    /// quarter of what the smallest uncompressed tier holds.
     near: u64,
     memory_bytes: u64,
     paid: AtomicI64,
@@ -92,8 +93,7 @@ impl Sampler {
         Sampler {
             every: AtomicU64::new(every),
             typical,
-            // Of the smallest of them, which has one part of `SHARES`.
-            near: bytes / typical / every / SHARES as u64 / 4,
+            near: ((bytes / typical / every) as f64 * (1.0 - share_of(SHARES - 1)) / 4.0) as u64,
             memory_bytes: Simulation::memory_bytes(bytes / every, typical),
             paid: AtomicI64::new(0),
             recent: (0..RECENT).map(|_| AtomicU64::new(0)).collect(),

@@ -43,6 +43,8 @@ pub enum Why {
     SavesNothing,
     /// Compressed blocks save reads that cost more than decompressing them.
     SavesReads,
+    /// A better share is reached step by step.
+    OnTheWay,
 }
 
 impl Why {
@@ -54,6 +56,7 @@ impl Why {
             Why::Fits => "what is used fits uncompressed",
             Why::ReadsAreCheap => "a read costs less than what a smaller cache decompresses",
             Why::SavesNothing => "compressed blocks would save no reads",
+            Why::OnTheWay => "it is on the way to a better share",
             Why::SavesReads => "it saves reads, which cost more than decompressing",
         }
     }
@@ -95,6 +98,7 @@ pub fn choose(now: Choice, tallies: &[Tally; SHARES], costs: Costs) -> Choice {
     };
     let saves = |step: usize| tallies[step].read < (1.0 - GAIN_MIN) * none.read;
     let why = match step {
+        _ if step != now.step && step != best => Why::OnTheWay,
         0 if (1..SHARES).any(saves) => Why::ReadsAreCheap,
         0 => Why::SavesNothing,
         _ => Why::SavesReads,

@@ -11,8 +11,10 @@ use super::place::Mix;
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 
-/// The shares that are simulated: so many, from 0 on, each one part of this larger.
+/// How many shares are simulated.
 pub const SHARES: usize = 8;
+/// Those shares. Small ones are seldom of use: what is read goes into both tiers.
+const SHARE_OF: [f64; SHARES] = [0.0, 0.25, 0.5, 0.625, 0.75, 0.875, 0.9375, 0.96875];
 /// About what the simulation takes for each block that its caches hold.
 const ENTRY_BYTES: u64 = 56;
 /// How many blocks all small caches may hold for each that one of them would hold uncompressed: at
@@ -88,7 +90,7 @@ pub fn split(bytes: u64, share: f64) -> (u64, u64) {
 
 /// The share of this number.
 pub fn share_of(step: usize) -> f64 {
-    step as f64 / SHARES as f64
+    SHARE_OF[step]
 }
 
 impl Simulation {
