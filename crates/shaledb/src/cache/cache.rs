@@ -90,7 +90,7 @@ impl<V: Weigh> Cache<V> {
         let cache = Cache {
             inner,
             frames,
-            packed: Packed::new(bytes, shards),
+            packed: Packed::new(shards),
             sampler: Sampler::new(bytes, ENTRY_BYTES_TYPICAL),
             capacity: AtomicU64::new(bytes),
             share: Mutex::new(0.0),

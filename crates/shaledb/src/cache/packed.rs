@@ -2,9 +2,9 @@
 //! was checked before they came here.
 
 use super::place::{CacheKey, Mix, allocated};
+use arc_swap::ArcSwapOption;
 use quick_cache::{OptionsBuilder, Weighter};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What an entry is taken to weigh when the tables of the tier are sized.
 pub(super) const PACKED_BYTES_TYPICAL: u64 = 8 * 1024;
@@ -28,58 +28,66 @@ impl Weighter<CacheKey, Arc<[u8]>> for Weights {
     }
 }
 
+type Tier = quick_cache::sync::Cache<CacheKey, Arc<[u8]>, Weights, Mix>;
+
+fn tier(bytes: u64, shards: usize) -> Tier {
+    let items = (bytes / PACKED_BYTES_TYPICAL).clamp(32, 1 << 25) as usize;
+    let mut builder = OptionsBuilder::new();
+    builder.shards(shards).estimated_items_capacity(items).weight_capacity(bytes);
+    let lifecycle = quick_cache::sync::DefaultLifecycle::default();
+    match builder.build() {
+        Ok(options) => Tier::with_options(options, Weights, Mix, lifecycle),
+        Err(_) => Tier::with(items, bytes, Weights, Mix, lifecycle),
+    }
+}
+
 /// Compressed blocks by place, at most so many bytes of them. Thread-safe.
 pub(super) struct Packed {
-    inner: quick_cache::sync::Cache<CacheKey, Arc<[u8]>, Weights, Mix>,
-    /// To look at without a lock.
-    capacity: AtomicU64,
+    /// None while there is no room: a tier that once had none would never again remember what has
+    /// left it, by which it tells what is used again.
+    tier: ArcSwapOption<Tier>,
+    shards: usize,
 }
 
 impl Packed {
-    /// With room for nothing, sized for up to `bytes`, in so many shards.
-    pub fn new(bytes: u64, shards: usize) -> Packed {
-        let items = (bytes / PACKED_BYTES_TYPICAL).clamp(32, 1 << 25) as usize;
-        let mut builder = OptionsBuilder::new();
-        builder.shards(shards).estimated_items_capacity(items).weight_capacity(bytes);
-        let lifecycle = quick_cache::sync::DefaultLifecycle::default();
-        let inner = match builder.build() {
-            Ok(options) => quick_cache::sync::Cache::with_options(options, Weights, Mix, lifecycle),
-            Err(_) => quick_cache::sync::Cache::with(items, bytes, Weights, Mix, lifecycle),
-        };
-        inner.set_capacity(0);
-        Packed { inner, capacity: AtomicU64::new(0) }
+    /// With room for nothing.
+    pub fn new(shards: usize) -> Packed {
+        Packed { tier: ArcSwapOption::empty(), shards }
     }
 
     #[inline]
     pub fn get(&self, key: &CacheKey) -> Option<Arc<[u8]>> {
-        if self.capacity() == 0 { None } else { self.inner.get(key) }
+        self.tier.load().as_ref()?.get(key)
     }
 
     pub fn has(&self, key: &CacheKey) -> bool {
-        self.capacity() > 0 && self.inner.contains_key(key)
+        self.tier.load().as_ref().is_some_and(|tier| tier.contains_key(key))
     }
 
     pub fn insert(&self, key: CacheKey, frame: &[u8]) {
-        if self.capacity() > 0 {
-            self.inner.insert(key, Arc::from(frame));
+        if let Some(tier) = &*self.tier.load() {
+            tier.insert(key, Arc::from(frame));
         }
     }
 
+    /// To be called by one at a time.
     pub fn set_capacity(&self, bytes: u64) {
-        if self.capacity.swap(bytes, Relaxed) != bytes {
-            self.inner.set_capacity(bytes);
+        match &*self.tier.load() {
+            _ if bytes == 0 => self.tier.store(None),
+            Some(tier) => tier.set_capacity(bytes),
+            None => self.tier.store(Some(Arc::new(tier(bytes, self.shards)))),
         }
     }
 
     pub fn capacity(&self) -> u64 {
-        self.capacity.load(Relaxed)
+        self.tier.load().as_ref().map_or(0, |tier| tier.capacity())
     }
 
     pub fn bytes(&self) -> u64 {
-        self.inner.weight()
+        self.tier.load().as_ref().map_or(0, |tier| tier.weight())
     }
 
     pub fn entries(&self) -> usize {
-        self.inner.len()
+        self.tier.load().as_ref().map_or(0, |tier| tier.len())
     }
 }
