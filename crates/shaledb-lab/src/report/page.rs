@@ -1,7 +1,8 @@
 //! One page of HTML that needs nothing else: no network, no other file.
 //!
-//! The page holds its data as JSON, the plotting library (assets/uplot) and our own script and
-//! style (assets/report.js, assets/report.css). Without scripts it still shows the report as text.
+//! The page holds its data as JSON, the plotting library (assets/uplot) and our own scripts and
+//! style (assets/charts.js, assets/report.js, assets/report.css). Without scripts it still shows
+//! the report as text.
 
 use super::cell_table;
 use super::changes::verdict;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
+const CHARTS: &str = include_str!("../../assets/charts.js");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 
@@ -76,7 +78,8 @@ pub fn page(
          <footer><p>Charts by uPlot.</p><details><summary>Its licence</summary><pre>{licence}</pre>\
          </details></footer>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
-         <script>{UPLOT_SCRIPT}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+         <script>{UPLOT_SCRIPT}</script>\n\
+         <script>{CHARTS}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
         title = escaped(&title),
         text = escaped(text),
         licence = escaped(UPLOT_LICENCE),
@@ -213,8 +216,8 @@ fn per_second(row: &Row, of: fn(&Interval) -> u64) -> Vec<Value> {
         .collect()
 }
 
-/// Bytes and written bytes of each level at the intervals that have levels, with the share of the
-/// operations that were done by then.
+/// Bytes, written bytes and codec of each level at the intervals that have levels, with the share
+/// of the operations that were done by then. Of a codec, the moments at which it became another.
 fn levels_at(row: &Row) -> Value {
     let all = row.intervals.iter().flat_map(|interval| &interval.levels);
     let mut numbers: Vec<u32> = all.map(|level| level.level).collect();
@@ -245,10 +248,26 @@ fn levels_at(row: &Row) -> Value {
                 "level": number,
                 "size": of(number, |level| level.bytes),
                 "written": of(number, |level| level.written_bytes),
+                "codecs": codecs_at(number, &at, &seen),
             })
         })
         .collect();
     json!({ "at": at, "done": done, "levels": levels })
+}
+
+/// The codec of a level: since when, in seconds, which, and why, each time it became another.
+fn codecs_at(number: u32, at: &[Value], seen: &[&Vec<Level>]) -> Vec<Value> {
+    let mut changes = Vec::new();
+    let mut before = None;
+    for (at, levels) in at.iter().zip(seen) {
+        let level = levels.iter().find(|level| level.level == number);
+        let Some(level) = level.filter(|level| !level.codec.is_empty()) else { continue };
+        let now = (&level.codec, &level.codec_why);
+        if before.replace(now) != Some(now) {
+            changes.push(json!({ "at": at, "codec": now.0, "why": now.1 }));
+        }
+    }
+    changes
 }
 
 fn notes(fold: &Fold<'_>) -> Vec<String> {

@@ -343,13 +343,13 @@ fn intervals(engine: Engine, kind: Kind, rate: f64, random: &mut Random) -> Vec<
             size_bytes: ((1.0 + 3.0 * second as f64 / kind.seconds as f64) * 1e8 * engine.size)
                 as u64,
             stall_seconds: if stalled { 0.6 } else { 0.0 },
-            levels: if engine.levels { levels(ops, second, kind) } else { Vec::new() },
+            levels: if engine.levels { levels(engine, ops, second, kind) } else { Vec::new() },
         });
     }
     all
 }
 
-fn levels(ops: f64, second: usize, kind: Kind) -> Vec<Level> {
+fn levels(engine: Engine, ops: f64, second: usize, kind: Kind) -> Vec<Level> {
     let user = if kind.writes { 150.0 * ops } else { 0.0 };
     let level = |number: u32, share: f64, amp: f64, second: f64| Level {
         level: number,
@@ -360,6 +360,12 @@ fn levels(ops: f64, second: usize, kind: Kind) -> Vec<Level> {
         jobs: (1.0 + second / (2.0 + f64::from(number))) as u64,
         seconds: second * amp / 20.0,
         cpu_seconds: second * amp / 22.0,
+        codec: codec(engine, number, second).to_owned(),
+        codec_why: if engine.name == SHALE.name {
+            "as was measured".to_owned()
+        } else {
+            String::new()
+        },
     };
     let second = second as f64;
     let swing = 0.02 + 0.02 * (second % 7.0) / 7.0;
@@ -369,6 +375,16 @@ fn levels(ops: f64, second: usize, kind: Kind) -> Vec<Level> {
         level(5, 0.25, 2.6, second),
         level(6, 0.6, 3.9, second),
     ]
+}
+
+/// Levels above the last are compressed for ten seconds in the middle.
+fn codec(engine: Engine, level: u32, second: f64) -> &'static str {
+    match level {
+        _ if engine.name != SHALE.name => "",
+        6 => "zstd:3 + dictionary",
+        _ if (20.0..30.0).contains(&second) => "lz4",
+        _ => "none",
+    }
 }
 
 fn table(levels: &[Level]) -> String {
