@@ -162,7 +162,7 @@ impl Core {
         // Not more than it needs, so that the files of others go while it runs.
         let inputs = job.progress.lock().inputs_of(part);
         let codecs = job.tree.level_codecs();
-        let probe = job.tree.probe();
+        let probe = job.tree.probe(job.plan.choice.codec);
         let dictionary = self.table_dictionary(&job.tree, job.plan.choice);
         let context = Context {
             env: &self.env,
