@@ -23,6 +23,9 @@ pub mod os;
 pub mod mem;
 mod env;
 #[cfg_attr(doc, doc(hidden))]
+pub mod ledger;
+mod counted;
+#[cfg_attr(doc, doc(hidden))]
 pub mod guard;
 #[cfg_attr(doc, doc(hidden))]
 pub mod meter;

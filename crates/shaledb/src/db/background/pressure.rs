@@ -1,9 +1,11 @@
 //! How much writers are slowed, worked out anew after flushes, compactions and seals.
 
+use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::score;
 use crate::db::core::{Core, TreeCore, TreeDebt};
 use crate::memtable::chunk;
+use crate::write::space;
 use crate::write::throttle::{self, Pressure, Verdict};
 
 impl Core {
@@ -34,10 +36,23 @@ impl Core {
         (bytes, sealed)
     }
 
+    /// Counts what is in memory and has to go to tables, if space has a limit.
+    pub fn count_memtables(&self) {
+        if !self.space().is_limited() {
+            return;
+        }
+        let trees = self.trees.load();
+        let used = |tree: &Arc<TreeCore>| -> u64 {
+            tree.state.load().memtables().map(|memtable| memtable.used_bytes() as u64).sum()
+        };
+        self.space().set_memtables(trees.by_id.values().map(used).sum());
+    }
+
     /// Works out anew how much writers are slowed.
     pub fn update_pressure(&self) {
         let (memtable_bytes, sealed) = self.memtable_bytes();
         self.tables.memory.set_memtables(memtable_bytes + chunk::kept_bytes() as u64);
+        self.count_memtables();
         let mut pressure = Pressure {
             memtable_bytes,
             memtable_limit: self.settings.memtables_bytes_max,
@@ -46,6 +61,10 @@ impl Core {
             compaction_rate: self.throttle.compaction_rate.load(Relaxed) / 4,
             ..Pressure::default()
         };
+        if self.space().is_limited() && self.makes_room() {
+            let missing = space::missing(&self.space().balance());
+            (pressure.space_taken, pressure.space_hard) = missing;
+        }
         for debt in self.sched.lock().debts.values() {
             pressure.level0_tables = pressure.level0_tables.max(debt.level0_tables);
             pressure.debt_bytes += debt.bytes;

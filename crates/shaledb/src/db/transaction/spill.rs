@@ -100,6 +100,10 @@ impl Transaction {
         let bytes_max = self.options.memory_bytes;
         let bytes = write_bytes(key, value);
         let (rows, deletes) = (self.writes.memory_bytes(), self.writes.deletes_bytes());
+        // So that it is this write that is refused, and not all of them at the commit.
+        let is_delete = matches!(kind, Kind::Delete | Kind::RangeDelete);
+        let in_memory = if is_delete { bytes } else { rows + deletes + bytes };
+        self.core().foresee(in_memory, 0, is_delete)?;
         if self.is_optimistic() {
             // Every key that it has written is looked at in one step with its commit.
             let full = rows + deletes + bytes > bytes_max;
@@ -140,7 +144,7 @@ impl Transaction {
             });
             match merged {
                 // For a while it needs room for both. The next spill tries again.
-                Err(error) if error.is_disk_full() => break,
+                Err(error) if error.is_without_room() => break,
                 merged => self.writes.merged(id, first, merged?),
             }
         }
