@@ -22,13 +22,15 @@ fn config() -> Config {
 /// A value that no codec makes smaller.
 fn value(seed: u64, bytes: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
+    let mut value = Vec::with_capacity(bytes + 8);
+    while value.len() < bytes {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        state as u8
-    };
-    (0..bytes).map(|_| next()).collect()
+        value.extend(state.to_le_bytes());
+    }
+    value.truncate(bytes);
+    value
 }
 
 fn disk_bytes(env: &Env) -> u64 {
@@ -109,6 +111,55 @@ fn what_is_full_takes_deletes_and_then_writes_stepped() {
 #[test]
 fn what_is_full_takes_deletes_and_then_writes() {
     fill_delete_and_fill_again(Background::Threads);
+}
+
+/// Rows are deleted by statements that read the table while they delete, as those of SQL do. What
+/// merges replace meanwhile stays to the end of the statement, and takes nothing from deletes.
+fn delete_while_reading(background: Background) {
+    let env = Env::memory();
+    let db = open(&env, config(), background).unwrap();
+    let (tree, index) = (db.tree_or_create("t").unwrap(), db.tree_or_create("by").unwrap());
+    let full = fill(&tree, 0);
+    let mut deleted = 0;
+    for every in [2, 1] {
+        let mut from = Some(Vec::new());
+        while let Some(start) = from.take() {
+            let mut txn = db.begin(TransactionOptions::default()).unwrap();
+            let mut scan = tree.scan_with(Default::default()).unwrap();
+            scan.seek(&start).unwrap();
+            let mut rows = 0;
+            while scan.valid() && rows < 50 {
+                let key = scan.key().to_vec();
+                if u32::from_be_bytes(key[..].try_into().unwrap()) % every == 0 {
+                    let gone = txn.delete(&tree, &key).and_then(|()| txn.delete(&index, &key));
+                    gone.unwrap_or_else(|error| panic!("{deleted}: {error}\n{}", db.stats()));
+                    rows += 1;
+                }
+                from = Some(key);
+                scan.next().unwrap();
+            }
+            if rows == 0 {
+                break;
+            }
+            deleted += rows;
+            let made = txn.commit(WriteOptions::default());
+            made.unwrap_or_else(|error| panic!("{deleted}: {error}\n{}", db.stats()));
+            keeps_limit(&env, &db);
+        }
+    }
+    assert_eq!(deleted, full);
+    let again = fill(&tree, 0);
+    assert!(again as f64 > 0.9 * f64::from(full), "{again} of {full}");
+}
+
+#[test]
+fn deletes_go_on_while_their_statements_read_stepped() {
+    delete_while_reading(Background::Stepped);
+}
+
+#[test]
+fn deletes_go_on_while_their_statements_read() {
+    delete_while_reading(Background::Threads);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //! below, and whether a move will do.
 
 use super::plan::{Action, Busy, Plan, Reason, Settings, Shape, Space};
+use super::policy::chosen::Choice;
 use super::policy::{self, LAST};
 use super::range::{KeyRange, bytes_of, overlapping};
 use super::room;
 use super::score::Targets;
-use crate::base::config::Codec;
 use crate::table::meta::TableMeta;
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,10 +66,9 @@ impl<'a> PickInput<'a> {
         assert!(inputs.is_sorted_by(|a, b| a.0 < b.0), "levels ascend");
         assert!(inputs.iter().all(|(_, tables)| !self.any_busy(tables)), "inputs are free");
         let target = self.targets.bytes.get(output).copied().unwrap_or(0);
-        let choice = self.settings.codecs.of(output, self.targets.base);
-        let choice = if self.space.is_tight { room::tight(choice, output) } else { choice };
+        let choice = self.choice(output);
         let table_bytes = policy::table_bytes(self.settings.table_bytes, output, target);
-        if action == Action::Merge && !self.has_room(inputs, output, table_bytes, choice.codec) {
+        if action == Action::Merge && !self.has_room(inputs, output) {
             return None;
         }
         let of_output = inputs.iter().filter(|(level, _)| *level == output);
@@ -95,20 +94,27 @@ impl<'a> PickInput<'a> {
         })
     }
 
-    /// Whether a merge has the room that it needs beside its inputs.
-    fn has_room(
-        &self,
-        inputs: &[(usize, &[Arc<TableMeta>])],
-        output: usize,
-        table_bytes: u64,
-        codec: Codec,
-    ) -> bool {
+    /// How outputs are compressed.
+    fn choice(&self, output: usize) -> Choice {
+        let choice = self.settings.codecs.of(output, self.targets.base);
+        if self.space.is_tight { room::tight(choice, output) } else { choice }
+    }
+
+    /// The room that a merge needs beside its inputs.
+    pub fn needed(&self, inputs: &[(usize, &[Arc<TableMeta>])], output: usize) -> u64 {
+        let target = self.targets.bytes.get(output).copied().unwrap_or(0);
+        let table_bytes = policy::table_bytes(self.settings.table_bytes, output, target);
+        room::needed(inputs, output, table_bytes, self.choice(output).codec)
+    }
+
+    /// Whether a merge has the room that it needs.
+    fn has_room(&self, inputs: &[(usize, &[Arc<TableMeta>])], output: usize) -> bool {
         if self.space.room == u64::MAX {
             return true;
         }
         let level0 = || inputs.iter().map(|(_, tables)| bytes_of(*tables)).sum::<u64>();
-        let needed = room::needed(inputs, output, table_bytes, codec);
-        needed <= self.space.room && (output > 0 || level0() <= self.space.level0_merge)
+        self.needed(inputs, output) <= self.space.room
+            && (output > 0 || level0() <= self.space.level0_merge)
     }
 
     /// The tables of `level` that a job which writes `range` there must take; `None` if a running

@@ -35,8 +35,11 @@ pub(super) fn level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
         if merge.is_some() {
             return merge;
         }
-        // There is no room for so many.
-        count /= 2;
+        if input.space.room == u64::MAX {
+            break;
+        }
+        // There may be no room for so many.
+        count -= 1;
     }
     None
 }

@@ -34,6 +34,9 @@ pub fn pick(shape: &Shape, settings: &Settings, busy: &Busy, load: &Load<'_>) ->
     {
         return Some(plan);
     }
+    if let Some(plan) = space::pick_ahead(&input) {
+        return Some(plan);
+    }
     due(&input, &scores)
         .or_else(|| deletes::pick(&input, load))
         .or_else(|| if load.idle { idle::pick(&input, load) } else { None })

@@ -1,7 +1,9 @@
 //! The room that a merge needs beside its inputs, where space has a limit.
 
-use super::policy::LAST;
+use super::plan::{Settings, Shape};
 use super::policy::chosen::Choice;
+use super::policy::{self, LAST};
+use super::score::Targets;
 use crate::base::config::Codec;
 use crate::table::meta::{TableMeta, Why};
 use std::sync::Arc;
@@ -9,6 +11,9 @@ use std::sync::Arc;
 /// How many output tables' worth of the output level a part has that is merged in little room,
 /// beside the table that makes it so many: see `split::by_tables`.
 pub const PART_TABLES: u64 = 2;
+
+/// How much a merge of little data may make beyond what its inputs take, in bytes.
+const MARGIN: u64 = 4 << 10;
 
 /// What the last level, which has nearly all of the data, is compressed with where space is short.
 const TIGHT: Codec = Codec::Zstd(3);
@@ -38,6 +43,31 @@ pub fn output_bytes(table: &TableMeta, codec: Codec) -> u64 {
     table.file_bytes + grown
 }
 
+/// What tables of so many bytes may take at most: what each has beside its rows is not the same.
+pub fn at_most(bytes: u64) -> u64 {
+    bytes + bytes / 64 + MARGIN
+}
+
+/// The room that the table needs which needs the most to go down by itself.
+pub fn of_largest(shape: &Shape, settings: &Settings) -> u64 {
+    let targets = Targets::of(shape, settings);
+    let largest = |level: usize, codec: Codec| {
+        shape.levels[level].iter().map(|table| output_bytes(table, codec)).max().unwrap_or(0)
+    };
+    let of_level = |level: usize| {
+        let output = (level + 1).max(targets.base).min(LAST);
+        let codec = settings.codecs.of(output, targets.base).codec;
+        let table = policy::table_bytes(settings.table_bytes, output, targets.bytes[output]);
+        let stage = table.saturating_mul(PART_TABLES) + largest(output, codec);
+        match largest(level, codec) {
+            0 => 0,
+            bytes if level == LAST => at_most(bytes),
+            bytes => at_most(bytes + stage),
+        }
+    };
+    (0..=LAST).map(of_level).max().unwrap_or(0)
+}
+
 /// The room that a merge needs beside its inputs: for all that comes from above the output level,
 /// whose inputs stay to the end, and for a stage of what is there.
 pub fn needed(inputs: &[(usize, &[Arc<TableMeta>])], output: usize, table: u64, to: Codec) -> u64 {
@@ -55,7 +85,7 @@ pub fn needed(inputs: &[(usize, &[Arc<TableMeta>])], output: usize, table: u64, 
             }
         }
     }
-    above + there.min(table.saturating_mul(PART_TABLES).saturating_add(largest))
+    at_most(above + there.min(table.saturating_mul(PART_TABLES).saturating_add(largest)))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::base::config::{Codecs, LEVELS};
 use crate::compaction::check;
 use crate::compaction::picker;
 use crate::compaction::plan::{Busy, Settings, Shape, Space};
-use crate::compaction::room::needed;
+use crate::compaction::room::{at_most, needed, of_largest};
 use crate::table::meta::FileId;
 use std::sync::Arc;
 
@@ -65,11 +65,12 @@ fn near_the_limit_all_goes_down_that_may_hide_something() {
     let usual = pick_in(&shape, Space::default(), &[100]);
     assert!(usual.is_none(), "nothing is due: {usual:?}");
     let first = pick_in(&shape, SHORT, &[100]).unwrap();
-    assert_eq!((first.reason, first.inputs[0].0), (Reason::Space, 0));
-    shape.levels[0].clear();
-    let second = pick_in(&shape, SHORT, &[100]).unwrap();
-    assert_eq!((second.reason, second.output_level), (Reason::Space, LAST));
+    assert_eq!((first.reason, first.inputs[0].0), (Reason::Space, LAST - 1), "which has the most");
+    assert_eq!(first.output_level, LAST);
     shape.levels[LAST - 1].clear();
+    let second = pick_in(&shape, SHORT, &[100]).unwrap();
+    assert_eq!((second.reason, second.inputs[0].0), (Reason::Space, 0));
+    shape.levels[0].clear();
     assert!(pick_in(&shape, SHORT, &[100]).is_none(), "nothing hides anything");
     // Written for a snapshot, which has ended now.
     shape.levels[LAST][1] = table(40, (10, 19), 20 * TABLE, 7);
@@ -86,12 +87,32 @@ fn what_does_not_fit_is_made_smaller_or_not_begun() {
     let in_room = |room| pick_in(&shape, Space { room, ..SHORT }, &[100]);
     let inputs = |plan: Plan| plan.inputs[0].1.len();
     // The last level is so small that its tables are, too: two of a quarter, and the largest.
-    let stage = TABLE + TABLE / 2;
+    let needed = |above: u64| at_most(above * TABLE + TABLE + TABLE / 2);
     assert_eq!(in_room(u64::MAX - 1).map(inputs), Some(8));
-    assert_eq!(in_room(8 * TABLE + stage).map(inputs), Some(8));
-    assert_eq!(in_room(8 * TABLE + stage - 1).map(inputs), Some(4), "half of them");
-    assert_eq!(in_room(TABLE + stage).map(inputs), Some(1));
-    assert_eq!(in_room(TABLE + stage - 1), None);
+    assert_eq!(in_room(needed(8)).map(inputs), Some(8));
+    assert_eq!(in_room(needed(8) - 1).map(inputs), Some(7), "all but the newest");
+    assert_eq!(in_room(needed(1)).map(inputs), Some(1));
+    assert_eq!(in_room(needed(1) - 1), None);
+    // So much is kept back that any goes down.
+    assert_eq!(of_largest(&shape, &settings()), needed(1));
+}
+
+#[test]
+fn level_0_goes_down_while_there_is_room_for_all_of_it() {
+    let mut shape = shape(TABLE);
+    shape.levels[LAST - 1].clear();
+    let tables =
+        |count: u64| (0..count).map(|at| table(40 - at, (0, 29), TABLE, 40 - at)).collect();
+    let in_room = |shape: &Shape, room| {
+        pick_in(shape, Space { room, is_short: false, ..SHORT }, &[100]).map(|plan| plan.reason)
+    };
+    let needed = |above: u64| at_most(above * TABLE + TABLE + TABLE / 2);
+    shape.levels[0] = tables(4);
+    // By its size it would go down as well, for another reason.
+    assert_eq!(in_room(&shape, needed(4) + 3 * TABLE), Some(Reason::Level0));
+    assert_eq!(in_room(&shape, needed(4) + 3 * TABLE - 1), Some(Reason::Space));
+    shape.levels[0] = tables(3);
+    assert_eq!(in_room(&shape, needed(3)), None, "that little is not worth it");
 }
 
 #[test]

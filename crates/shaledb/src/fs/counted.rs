@@ -1,6 +1,7 @@
 //! A file whose growth is counted: see `ledger`.
 
-use super::ledger::{Account, Payer};
+use super::account::Account;
+use super::ledger::Payer;
 use super::{Preparer, Syncer, WriteFile};
 use crate::base::error::Result;
 use crate::base::sync::Arc;
@@ -25,10 +26,9 @@ impl WriteFile for Counted {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let end = self.inner.len() + bytes.len() as u64;
         self.account.allow(end, &self.payer)?;
-        // After a failure some of it may be there, until it is cut off.
-        self.inner.append(bytes)?;
+        // Before, since after a failure some of it may be there, until it is cut off.
         self.account.wrote(end);
-        Ok(())
+        self.inner.append(bytes)
     }
 
     fn sync(&mut self) -> Result<()> {

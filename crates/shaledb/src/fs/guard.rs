@@ -6,8 +6,9 @@
 //! So syncs of one file, or of one directory, go through one [`Gate`], one after the other, and
 //! after a failure that anyone was told of there is none.
 
+use super::account::Account;
 use super::counted::Counted;
-use super::ledger::{Account, Ledger, Payer};
+use super::ledger::{Ledger, Payer};
 use super::process::{self, Process};
 use super::{DirEntry, Fs, Lock, ReadFile, WriteFile};
 use crate::base::error::{Error, Result};
@@ -207,18 +208,18 @@ impl GuardedFs {
 impl Fs for GuardedFs {
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let file = self.changing()?.create(path)?;
-        Ok(self.counted(path, file, |ledger| ledger.created(path)))
+        Ok(self.counted(path, file, |ledger| Account::created(ledger, path)))
     }
 
     fn create_log(&self, path: &Path, pace: u64) -> Result<Box<dyn WriteFile>> {
         let file = self.changing()?.create_log(path, pace)?;
-        Ok(self.counted(path, file, |ledger| ledger.created(path)))
+        Ok(self.counted(path, file, |ledger| Account::created(ledger, path)))
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
         let file = self.changing()?.append(path)?;
         let bytes = file.len();
-        Ok(self.counted(path, file, |ledger| ledger.reopened(path, bytes)))
+        Ok(self.counted(path, file, |ledger| Account::reopened(ledger, path, bytes)))
     }
 
     fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {

@@ -3,101 +3,19 @@
 //! A file counts with its length, or as far as it was made longer ahead of its writer, from its
 //! making until its name is gone and nobody writes to it any more. So the sum is never less than
 //! what the directory holds. With a limit no file grows beyond it, whatever else goes wrong: who
-//! asks for more is refused as on a full disk, before a byte is written.
+//! asks for more is refused as on a full disk, before a byte is written. Without one an append
+//! locks nothing: what files have grown by is summed up when it is asked for.
 //!
-//! What has to go on near the limit has its part kept back: [`HeldBack`]. Who pays for a file's
-//! growth says what of that it may use: [`Payer`].
+//! What has to go on near the limit has its part kept back: [`HeldBack`](super::balance::HeldBack).
+//! Who pays for a file's growth says what of that it may use: [`Payer`].
 
+use super::balance::{Balance, Limit};
 use crate::base::error::{Error, Result};
 use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// What of a limit is kept back, and for whom.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeldBack {
-    /// For merges: one can always begin that makes room.
-    pub merges: u64,
-    /// For deletes: their log and their tables, until merges have made room of them. And for what
-    /// a merge under way makes beyond what was thought.
-    pub deletes: u64,
-    /// For the manifest and other small files.
-    pub files: u64,
-}
-
-/// A limit and what of it is kept back; a limit of 0 is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limit {
-    /// What all files together may take, in bytes.
-    pub bytes: u64,
-    /// What of that is kept back.
-    pub held: HeldBack,
-}
-
-/// What a ledger has counted, as of one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Balance {
-    /// The limit.
-    pub limit: Limit,
-    /// The bytes of all files.
-    pub used: u64,
-    /// Of these, what merges have written that is not installed.
-    pub drawn: u64,
-    /// What merges under way may write beside their inputs, that included.
-    pub promised: u64,
-    /// What is in memtables: it will be in tables.
-    pub memtables: u64,
-    /// What commits under way will add to log and tables.
-    pub pending: u64,
-}
-
-impl Balance {
-    /// What files and promises may yet take, whoever asks; without a limit there is no end to it.
-    fn left(&self, taken: u64) -> u64 {
-        if self.limit.bytes == 0 { u64::MAX } else { self.limit.bytes.saturating_sub(taken) }
-    }
-
-    fn owed(&self) -> u64 {
-        self.memtables + self.pending + self.limit.held.files
-    }
-
-    /// What the engine's own small files, logs and flushes may grow by.
-    pub fn for_engine(&self) -> u64 {
-        self.left(self.used + self.promised - self.drawn)
-    }
-
-    /// What a further merge may be promised.
-    pub fn for_merges(&self) -> u64 {
-        let held = self.limit.held.deletes;
-        self.left(self.used + self.promised - self.drawn + self.owed() + held)
-    }
-
-    /// What merges may add beyond what they were promised: it gives more room than it takes from
-    /// deletes.
-    pub fn for_overrun(&self) -> u64 {
-        self.left(self.used + self.promised - self.drawn + self.owed())
-    }
-
-    /// What deletes may add.
-    pub fn for_deletes(&self) -> u64 {
-        let merges = self.limit.held.merges.max(self.promised);
-        self.left(self.used - self.drawn + merges + self.owed())
-    }
-
-    /// What of the limit users may not have: it is kept back, or promised.
-    pub fn held_back(&self) -> u64 {
-        let free = self.limit.bytes.saturating_sub(self.used);
-        free.saturating_sub(self.for_users())
-    }
-
-    /// What users may add.
-    pub fn for_users(&self) -> u64 {
-        let merges = self.limit.held.merges.max(self.promised);
-        self.left(self.used - self.drawn + merges + self.owed() + self.limit.held.deletes)
-    }
-}
 
 /// Who has a file made and pays for its growth.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +29,8 @@ pub enum Payer {
     Merge(Arc<Promise>),
 }
 
-/// Room that a merge was promised. It is given back when it is dropped.
+/// Room that a merge was promised. What of it the merge's inputs take is given back once their
+/// files are gone; the rest when this is dropped.
 #[derive(Debug)]
 pub struct Promise {
     ledger: Arc<Ledger>,
@@ -119,10 +38,10 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// These files of it have been installed: they are the database's now. The promise becomes
-    /// smaller by them, but for what was `freed` in return: that is for what comes next.
-    pub fn installed<'a>(&self, paths: impl Iterator<Item = &'a Path>, freed: u64) {
-        self.ledger.sums.lock().installed(self.number, paths, freed);
+    /// The files `added` of it have taken the place of those `removed`, which are still there and
+    /// will go; more will, to the end of the merge, unless this `is_last`.
+    pub fn installed(&self, added: &[PathBuf], removed: &[PathBuf], is_last: bool) {
+        self.ledger.sums.lock().installed(self.number, added, removed, is_last);
     }
 }
 
@@ -151,28 +70,52 @@ impl Drop for Admitted {
     }
 }
 
+/// How far a file that is open for writing has come.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    /// How long it may become without a look at the limit.
+    pub allowed: AtomicU64,
+    /// What was appended.
+    pub written: AtomicU64,
+    /// How far it was made longer ahead of its writer.
+    pub ahead: AtomicU64,
+}
+
+impl Growth {
+    fn bytes(&self) -> u64 {
+        self.written.load(Ordering::Relaxed).max(self.ahead.load(Ordering::Relaxed))
+    }
+}
+
 /// What is known of a file.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Entry {
-    /// What it counts with.
+    /// What it counts with; without a limit it may have grown since.
     bytes: u64,
     is_named: bool,
     /// How many have it open for writing.
     writers: u32,
+    growth: Option<Arc<Growth>>,
     /// The promise that has paid for it, and what of it.
     promise: u64,
     drawn: u64,
+    /// Whether it has been replaced, and only waits for its end.
+    is_replaced: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Promised {
     bytes: u64,
+    /// What of it is in files, or there twice.
     drawn: u64,
+    /// What is both above and below until the merge ends.
+    twice: u64,
+    has_ended: bool,
 }
 
 #[derive(Debug, Default)]
-struct Sums {
-    balance: Balance,
+pub(super) struct Sums {
+    pub balance: Balance,
     names: BTreeMap<PathBuf, u64>,
     files: BTreeMap<u64, Entry>,
     promises: BTreeMap<u64, Promised>,
@@ -186,13 +129,18 @@ impl Sums {
     }
 
     /// A file of this name that is new, or another one than before.
-    fn name_new(&mut self, path: &Path, bytes: u64) -> u64 {
+    pub fn name_new(&mut self, path: &Path, bytes: u64) -> u64 {
         self.unname(path);
         let number = self.number();
         self.files.insert(number, Entry { bytes, is_named: true, ..Entry::default() });
         self.balance.used += bytes;
         self.names.insert(path.to_owned(), number);
         number
+    }
+
+    /// The number of the file of this name.
+    pub fn named(&self, path: &Path) -> Option<u64> {
+        self.names.get(path).copied()
     }
 
     fn unname(&mut self, path: &Path) {
@@ -211,91 +159,184 @@ impl Sums {
         }
     }
 
+    /// A writer has it open, one more.
+    pub fn open(&mut self, number: u64) -> Arc<Growth> {
+        let Some(file) = self.files.get_mut(&number) else { return Arc::default() };
+        file.writers += 1;
+        let bytes = file.bytes;
+        let begin = || {
+            let (allowed, written) = (AtomicU64::new(bytes), AtomicU64::new(bytes));
+            Arc::new(Growth { allowed, written, ahead: AtomicU64::new(0) })
+        };
+        file.growth.get_or_insert_with(begin).clone()
+    }
+
+    /// A writer has ended.
+    pub fn close(&mut self, number: u64) {
+        if let Some(file) = self.files.get_mut(&number) {
+            assert!(file.writers > 0, "a writer ends once");
+            file.writers -= 1;
+            // The last user of a log has cut what was ahead.
+            let last = if file.writers == 0 { file.growth.take() } else { None };
+            if let Some(growth) = last {
+                self.set(number, growth.written.load(Ordering::Relaxed));
+            }
+        }
+        self.forget_if_gone(number);
+    }
+
     /// A file has so many bytes now: fewer, or ones that are allowed.
-    fn set(&mut self, number: u64, bytes: u64) {
+    pub fn set(&mut self, number: u64, bytes: u64) {
         let Some(file) = self.files.get_mut(&number) else { return };
         let back = file.drawn.min(file.bytes.saturating_sub(bytes));
         file.drawn -= back;
         assert!(self.balance.used >= file.bytes, "each file is in the sum");
-        self.balance.used = self.balance.used - file.bytes + bytes;
+        let (promise, before) = (file.promise, file.bytes);
         file.bytes = bytes;
-        let promise = file.promise;
         self.undraw(promise, back);
+        self.balance.used = self.balance.used - before + bytes;
     }
 
-    fn undraw(&mut self, promise: u64, bytes: u64) {
-        if let Some(promise) = self.promises.get_mut(&promise) {
-            assert!(promise.drawn >= bytes, "what is drawn is in the sum");
-            promise.drawn -= bytes;
-            self.balance.drawn -= bytes;
+    fn undraw(&mut self, number: u64, bytes: u64) {
+        let Some(promise) = self.promises.get_mut(&number) else { return };
+        assert!(promise.drawn >= bytes, "what is drawn is in the sum");
+        promise.drawn -= bytes;
+        self.balance.drawn -= bytes;
+        if promise.has_ended {
+            // What its inputs took is given back as they go.
+            promise.bytes -= bytes;
+            self.balance.promised -= bytes;
+            if promise.drawn == 0 {
+                self.promises.remove(&number);
+            }
         }
     }
 
-    fn grow(&mut self, number: u64, to: u64, payer: &Payer) -> Result<()> {
-        let Some(file) = self.files.get(&number) else { return Ok(()) };
-        let wanted = to.saturating_sub(file.bytes);
-        let mut drawn = 0;
+    /// What a file counts with; one that is not known may be of any length.
+    pub fn bytes_of(&self, number: u64) -> u64 {
+        self.files.get(&number).map_or(u64::MAX, |file| file.bytes)
+    }
+
+    /// Allows a file to grow, by a piece beyond what is asked for if there is room.
+    pub fn grow(&mut self, number: u64, to: u64, payer: &Payer) -> Result<()> {
+        let piece = (to / 8).min(self.balance.limit.bytes / PIECE_SHARE).min(PIECE_BYTES);
+        if self.grow_to(number, to + piece, payer) || self.grow_to(number, to, payer) {
+            return Ok(());
+        }
+        Err(self.refusal(to.saturating_sub(self.bytes_of(number))))
+    }
+
+    /// Allows a file to grow, if there is as much room.
+    pub fn grow_to(&mut self, number: u64, to: u64, payer: &Payer) -> bool {
+        let Some(file) = self.files.get(&number) else { return true };
+        let to = to.max(file.bytes);
+        let wanted = to - file.bytes;
         let allowed = match payer {
             Payer::Engine => self.balance.for_engine(),
             Payer::User => self.balance.for_users(),
-            Payer::Merge(promise) => {
-                let promised = self.promises.get(&promise.number).copied().unwrap_or_default();
-                drawn = wanted.min(promised.bytes.saturating_sub(promised.drawn));
-                // What is more than was thought must not take what others wait for.
-                match wanted - drawn {
-                    0 => self.balance.left(self.balance.used),
-                    _ => drawn + self.balance.for_overrun(),
-                }
-            }
+            Payer::Merge(promise) => self.draw(promise.number, number, wanted),
         };
         if wanted > allowed {
-            return Err(self.refusal(wanted));
+            return false;
         }
-        self.set(number, to.max(self.files.get(&number).map_or(0, |file| file.bytes)));
-        if let Payer::Merge(promise) = payer
-            && let Some(file) = self.files.get_mut(&number)
-            && let Some(promised) = self.promises.get_mut(&promise.number)
-        {
-            assert!(file.promise == 0 || file.promise == promise.number, "one merge writes a file");
-            file.promise = promise.number;
-            file.drawn += drawn;
-            promised.drawn += drawn;
-            self.balance.drawn += drawn;
-        }
+        self.set(number, to);
         debug_assert!(self.balance.drawn <= self.balance.promised, "what is drawn was promised");
-        Ok(())
+        true
     }
 
-    fn refusal(&self, needed: u64) -> Error {
+    /// Draws what a merge writes to a file from its promise. What it writes beyond that has to be
+    /// promised, as for another merge. Answers what there is if that is too little.
+    fn draw(&mut self, promise: u64, file: u64, wanted: u64) -> u64 {
+        let more = self.balance.for_merges();
+        let Some(promised) = self.promises.get_mut(&promise) else { return more };
+        let missing = wanted.saturating_sub(promised.bytes - promised.drawn);
+        if missing > more {
+            return wanted - missing + more;
+        }
+        promised.bytes += missing;
+        promised.drawn += wanted;
+        self.balance.promised += missing;
+        self.balance.drawn += wanted;
+        // Before the file counts with it, for no longer than that.
+        self.balance.used += wanted;
+        if let Some(file) = self.files.get_mut(&file) {
+            assert!(file.promise == 0 || file.promise == promise, "one merge writes a file");
+            file.promise = promise;
+            file.drawn += wanted;
+            file.bytes += wanted;
+        }
+        u64::MAX
+    }
+
+    pub fn refusal(&self, needed: u64) -> Error {
         Error::SpaceLimit { limit: self.balance.limit.bytes, used: self.balance.used, needed }
     }
 
-    fn installed<'a>(&mut self, number: u64, paths: impl Iterator<Item = &'a Path>, freed: u64) {
-        let mut installed = 0;
-        for path in paths {
-            let Some(file) = self.names.get(path).and_then(|at| self.files.get_mut(at)) else {
-                continue;
-            };
-            let drawn = std::mem::take(&mut file.drawn);
-            file.promise = 0;
-            self.undraw(number, drawn);
-            installed += drawn;
+    fn installed(&mut self, number: u64, added: &[PathBuf], removed: &[PathBuf], is_last: bool) {
+        let Some(promised) = self.promises.get(&number) else { return };
+        // What was drawn for outputs, and earlier ones, is now for what they replace.
+        let mut free = promised.twice;
+        for path in added {
+            if let Some(file) = self.names.get(path).and_then(|at| self.files.get_mut(at)) {
+                free += std::mem::take(&mut file.drawn);
+                file.promise = 0;
+            }
         }
-        if let Some(promised) = self.promises.get_mut(&number) {
-            let less = installed.saturating_sub(freed);
-            assert!(promised.bytes - promised.drawn >= less, "what was drawn was promised");
-            promised.bytes -= less;
-            self.balance.promised -= less;
+        let mut drawn = promised.drawn - free;
+        for path in removed {
+            if let Some(file) = self.names.get(path).and_then(|at| self.files.get_mut(at)) {
+                file.drawn = file.bytes.min(promised.bytes - drawn);
+                (file.promise, file.is_replaced) = (number, true);
+                drawn += file.drawn;
+                free = free.saturating_sub(file.drawn);
+            }
         }
+        let before = *promised;
+        let twice = if is_last { 0 } else { free.min(before.bytes - drawn) };
+        let bytes = if is_last { drawn } else { before.bytes };
+        let drawn = drawn + twice;
+        self.promises.insert(number, Promised { bytes, drawn, twice, ..before });
+        self.balance.drawn = self.balance.drawn - before.drawn + drawn;
+        self.balance.promised = self.balance.promised - before.bytes + bytes;
     }
 
     fn end_promise(&mut self, number: u64) {
-        if let Some(promised) = self.promises.remove(&number) {
-            self.balance.promised -= promised.bytes;
-            self.balance.drawn -= promised.drawn;
-        }
+        let Some(promised) = self.promises.get(&number).copied() else { return };
+        let mut stays = 0;
         for file in self.files.values_mut().filter(|file| file.promise == number) {
-            (file.promise, file.drawn) = (0, 0);
+            if file.is_replaced {
+                stays += file.drawn;
+            } else {
+                (file.promise, file.drawn) = (0, 0);
+            }
+        }
+        self.balance.promised = self.balance.promised - promised.bytes + stays;
+        self.balance.drawn = self.balance.drawn - promised.drawn + stays;
+        if stays == 0 {
+            self.promises.remove(&number);
+        } else {
+            let ended = Promised { bytes: stays, drawn: stays, twice: 0, has_ended: true };
+            self.promises.insert(number, ended);
+        }
+    }
+
+    /// What files have grown by since it was counted, while there was no limit.
+    fn uncounted(&self) -> u64 {
+        let of_file = |file: &Entry| {
+            let growth = file.growth.as_ref().map_or(0, |growth| growth.bytes());
+            growth.saturating_sub(file.bytes)
+        };
+        self.files.values().map(of_file).sum()
+    }
+
+    /// Counts what files may have grown by while there was no limit.
+    fn count_growth(&mut self) {
+        for file in self.files.values_mut() {
+            let growth = file.growth.as_ref();
+            let allowed = growth.map_or(0, |growth| growth.allowed.load(Ordering::SeqCst));
+            let more = allowed.saturating_sub(file.bytes);
+            file.bytes += more;
+            self.balance.used += more;
         }
     }
 }
@@ -303,7 +344,7 @@ impl Sums {
 /// The bytes of a database's files.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    sums: Mutex<Sums, { rank::LEDGER }>,
+    pub(super) sums: Mutex<Sums, { rank::LEDGER }>,
     limited: AtomicBool,
 }
 
@@ -312,6 +353,16 @@ impl Ledger {
     #[inline]
     pub fn is_limited(&self) -> bool {
         self.limited.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is a limit, for who has just noted growth that is counted when one is set.
+    pub(super) fn is_limited_now(&self) -> bool {
+        self.limited.load(Ordering::SeqCst)
+    }
+
+    /// The limit in bytes; 0 for none.
+    pub fn limit(&self) -> u64 {
+        if self.is_limited() { self.sums.lock().balance.limit.bytes } else { 0 }
     }
 
     /// Sets the limit, unless the files take more than that, or will with what is in memory if that
@@ -323,29 +374,36 @@ impl Ledger {
             "most of a limit is for data"
         );
         let mut sums = self.sums.lock();
+        // Before growth is counted: who notes some later sees this, and comes here.
+        self.limited.store(limit.bytes != 0, Ordering::SeqCst);
+        sums.count_growth();
         let memtables = if counts { sums.balance.memtables + held.files } else { 0 };
         let taken = sums.balance.used + memtables;
         if limit.bytes != 0 && taken > limit.bytes {
+            self.limited.store(sums.balance.limit.bytes != 0, Ordering::SeqCst);
             return Err(taken);
         }
         sums.balance.limit = limit;
-        self.limited.store(limit.bytes != 0, Ordering::Relaxed);
         Ok(())
     }
 
     /// How long a manifest may be that could be shorter.
     pub fn manifest_room(&self) -> u64 {
-        if self.is_limited() { self.balance().limit.held.files / 2 } else { u64::MAX }
+        if self.is_limited() { self.balance().limit.held.files / 4 } else { u64::MAX }
     }
 
     /// What has been counted.
     pub fn balance(&self) -> Balance {
-        self.sums.lock().balance
+        let sums = self.sums.lock();
+        let more = if sums.balance.limit.bytes == 0 { sums.uncounted() } else { 0 };
+        Balance { used: sums.balance.used + more, ..sums.balance }
     }
 
-    /// What memtables hold now.
-    pub fn set_memtables(&self, bytes: u64) {
-        self.sums.lock().balance.memtables = bytes;
+    /// What memtables hold now, and what a merge needs at most.
+    pub fn set_needs(&self, memtables: u64, merge: u64) {
+        let mut sums = self.sums.lock();
+        sums.balance.memtables = memtables;
+        sums.balance.merge_needs = merge;
     }
 
     /// Counts a commit that is to add `bytes`, of which `memtables` go to memtables; `None` if
@@ -360,7 +418,10 @@ impl Ledger {
         let mut sums = self.sums.lock();
         let balance = &mut sums.balance;
         let room = if only_deletes { balance.for_deletes() } else { balance.for_users() };
-        if bytes > room {
+        // What is flushed as a whole has to go down as a whole.
+        let merge = memtables.saturating_sub(balance.limit.held.commit);
+        let needed = if only_deletes { bytes } else { bytes + merge };
+        if needed > room {
             return None;
         }
         balance.pending += bytes;
@@ -375,46 +436,20 @@ impl Ledger {
     /// Promises a merge so much room; `None` if there is not as much.
     pub fn promise(self: &Arc<Ledger>, bytes: u64) -> Option<Arc<Promise>> {
         let mut sums = self.sums.lock();
+        let before = sums.balance.for_deletes().min(sums.balance.limit.held.deletes);
         if bytes > sums.balance.for_merges() {
             return None;
         }
         let number = sums.number();
-        sums.promises.insert(number, Promised { bytes, drawn: 0 });
+        sums.promises.insert(number, Promised { bytes, ..Promised::default() });
         sums.balance.promised += bytes;
+        assert!(sums.balance.for_deletes() >= before, "the part of deletes is not for merges");
         Some(Arc::new(Promise { ledger: self.clone(), number }))
     }
 
     /// A file that is there from before.
     pub fn found(&self, path: &Path, bytes: u64) {
         self.sums.lock().name_new(path, bytes);
-    }
-
-    /// A file was made for a writer.
-    pub fn created(self: &Arc<Ledger>, path: &Path) -> Account {
-        let mut sums = self.sums.lock();
-        let number = sums.name_new(path, 0);
-        self.open(&mut sums, number)
-    }
-
-    /// A file of so many bytes was opened for a writer.
-    pub fn reopened(self: &Arc<Ledger>, path: &Path, bytes: u64) -> Account {
-        let mut sums = self.sums.lock();
-        let number = match sums.names.get(path) {
-            Some(number) => *number,
-            None => sums.name_new(path, bytes),
-        };
-        self.open(&mut sums, number)
-    }
-
-    fn open(self: &Arc<Ledger>, sums: &mut Sums, number: u64) -> Account {
-        let mut bytes = 0;
-        if let Some(file) = sums.files.get_mut(&number) {
-            file.writers += 1;
-            bytes = file.bytes;
-        }
-        let counted = AtomicU64::new(bytes);
-        let (written, ahead) = (AtomicU64::new(bytes), AtomicU64::new(0));
-        Account { ledger: self.clone(), number, counted, written, ahead }
     }
 
     /// A file has another name; one of that name is gone.
@@ -431,80 +466,10 @@ impl Ledger {
     }
 }
 
-/// A file that is open for writing: shared by its writer and who works ahead of it.
-#[derive(Debug)]
-pub struct Account {
-    ledger: Arc<Ledger>,
-    number: u64,
-    /// What the file counts with.
-    counted: AtomicU64,
-    /// What was appended.
-    written: AtomicU64,
-    /// How far the file was made longer ahead of its writer.
-    ahead: AtomicU64,
-}
-
-impl Account {
-    /// Allows the file to be so long.
-    #[inline]
-    pub fn allow(&self, to: u64, payer: &Payer) -> Result<()> {
-        if to <= self.counted.load(Ordering::Relaxed) { Ok(()) } else { self.grow(to, payer) }
-    }
-
-    fn grow(&self, to: u64, payer: &Payer) -> Result<()> {
-        let mut sums = self.ledger.sums.lock();
-        sums.grow(self.number, to, payer)?;
-        self.counted.fetch_max(to, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Allows the file to be made so long ahead of its writer: only where users have much room.
-    pub fn allow_ahead(&self, to: u64) -> bool {
-        let mut sums = self.ledger.sums.lock();
-        let (limit, counted) = (sums.balance.limit.bytes, self.counted.load(Ordering::Relaxed));
-        let room = sums.balance.for_users().saturating_sub(limit / AHEAD_ROOM);
-        if to.saturating_sub(counted) > room || sums.grow(self.number, to, &Payer::User).is_err() {
-            return false;
-        }
-        self.counted.fetch_max(to, Ordering::Relaxed);
-        self.ahead.fetch_max(to, Ordering::Relaxed);
-        true
-    }
-
-    /// Notes what was appended; the rest of what counts is ahead of that.
-    #[inline]
-    pub fn wrote(&self, bytes: u64) {
-        self.written.store(bytes, Ordering::Relaxed);
-    }
-
-    /// The file was cut.
-    pub fn cut(&self, bytes: u64) {
-        let mut sums = self.ledger.sums.lock();
-        self.written.store(bytes, Ordering::Relaxed);
-        // Who works ahead may have made it longer again.
-        let counts = bytes.max(self.ahead.load(Ordering::Relaxed));
-        self.counted.store(counts, Ordering::Relaxed);
-        sums.set(self.number, counts);
-    }
-}
-
-/// One part in so many of a limit is to be free where a log grows ahead of its writer.
-const AHEAD_ROOM: u64 = 16;
-
-impl Drop for Account {
-    fn drop(&mut self) {
-        let mut sums = self.ledger.sums.lock();
-        // The last user of a log has cut what was ahead.
-        if self.ahead.load(Ordering::Relaxed) > 0 {
-            sums.set(self.number, self.written.load(Ordering::Relaxed));
-        }
-        if let Some(file) = sums.files.get_mut(&self.number) {
-            assert!(file.writers > 0, "a writer ends once");
-            file.writers -= 1;
-        }
-        sums.forget_if_gone(self.number);
-    }
-}
+/// A file is allowed to grow by a piece ahead of what is appended, so that not each append looks
+/// at the sums: one part in so many of the limit, and at most so many bytes.
+const PIECE_SHARE: u64 = 1024;
+const PIECE_BYTES: u64 = 256 << 10;
 
 #[cfg(all(test, not(shuttle)))]
 #[path = "ledger_tests.rs"]

@@ -9,7 +9,7 @@
 //!
 //! So with every put refused deletes go on, and so do the merges that give their room back.
 
-use crate::fs::ledger::{Balance, HeldBack, Limit};
+use crate::fs::balance::{Balance, HeldBack, Limit};
 use serde::Serialize;
 
 /// Unless it is set, a memtable is at most one part in so many of the limit: four of them may be in
@@ -90,6 +90,12 @@ pub fn old_log_bytes(limit: u64, memtable: u64) -> u64 {
     (8 * memtable).min((limit / LOG_SHARE).max(memtable))
 }
 
+/// From how many bytes on a log whose operations are all in tables is worth a new one: it goes
+/// then.
+pub fn log_bytes_worth(limit: u64) -> u64 {
+    limit / 1024
+}
+
 /// What of a limit is kept back.
 pub fn limit(bytes: u64, memtable: u64, table: u64) -> Limit {
     if bytes == 0 {
@@ -97,11 +103,33 @@ pub fn limit(bytes: u64, memtable: u64, table: u64) -> Limit {
     }
     assert!(bytes / 32 >= memtable, "a limit has room for memtables");
     let held = HeldBack {
-        merges: (MERGE_MEMTABLES * memtable + MERGE_TABLES * table).min(bytes / 4),
+        merges: (MERGE_MEMTABLES * memtable + MERGE_TABLES * table).min(merges_most(bytes)),
         deletes: memtable + bytes / MEMTABLE_SHARE,
         files: bytes / MEMTABLE_SHARE + BYTES_MIN,
+        commit: memtable,
     };
     Limit { bytes, held }
+}
+
+/// The most that is kept back for merges.
+pub fn merges_most(limit: u64) -> u64 {
+    limit / 4
+}
+
+/// The largest commit of puts.
+pub fn commit_most(limit: u64) -> u64 {
+    limit / 8
+}
+
+/// How much of a transaction is kept in memory at most.
+pub fn transaction_most(limit: u64) -> u64 {
+    limit / 16
+}
+
+/// What the merge needs that needs the most: the flush of a tree that has so much in memory makes
+/// a table of that, and there is a table that needs so much.
+pub fn merge_needs(memtables: u64, tables: u64, table: u64) -> u64 {
+    tables.max(memtables + MERGE_TABLES * table)
 }
 
 /// The largest merge of level 0's tables with each other: a larger table could not go down in the

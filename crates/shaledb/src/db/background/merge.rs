@@ -118,7 +118,8 @@ impl Core {
         let share = (plan.input_bytes / free as u64).max(PART_BYTES_MIN);
         let outputs = inputs.iter().find(|(level, _)| *level > 0 && *level == plan.output_level);
         if let Some((_, tables)) = outputs
-            && self.pick_space().room < plan.input_bytes
+            && self.space().is_limited()
+            && self.pick_space().room < self.output_most(plan, inputs)
         {
             let tables: Vec<_> = tables.iter().map(|table| table.meta.clone()).collect();
             let bytes = plan.table_bytes.saturating_mul(room::PART_TABLES);
@@ -306,22 +307,31 @@ impl Core {
         progress.stages.installed(stage);
         let gone: Vec<Arc<Table>> = progress.take_removed(&stage.removed);
         drop(progress);
-        let freed: u64 = gone.iter().map(|table| table.meta.file_bytes).sum();
-        // The files go with the last handles, and not under the lock.
-        drop(gone);
-        if let Some(promise) = &job.room.promise {
-            let paths: Vec<PathBuf> =
-                ids.iter().map(|id| self.path(FileKind::Table, *id)).collect();
-            // A promise of all the output is not for what is freed meanwhile.
-            let freed = if job.room.in_turn { freed } else { 0 };
-            promise.installed(paths.iter().map(PathBuf::as_path), freed);
-        }
+        self.note_replaced(job, &ids, gone, stage.is_last);
         let mut levels = job.tree.levels.lock();
         done.iter().for_each(|done| levels.reused(&job.plan, done));
         if !stage.is_last {
             levels.installed_early(&job.plan);
         }
         Ok(())
+    }
+
+    /// Notes for whom room is now that tables are in the place of others, and lets go of those.
+    fn note_replaced(
+        &self,
+        job: &MergeJob,
+        added: &[FileId],
+        gone: Vec<Arc<Table>>,
+        is_last: bool,
+    ) {
+        if let Some(promise) = &job.room.promise {
+            let path = |id: FileId| self.path(FileKind::Table, id);
+            let added: Vec<PathBuf> = added.iter().map(|id| path(*id)).collect();
+            let removed: Vec<PathBuf> = gone.iter().map(|table| path(table.meta.id)).collect();
+            promise.installed(&added, &removed, is_last);
+        }
+        // The files go with the last handles, and not under a lock.
+        drop(gone);
     }
 
     fn replace(&self, job: &MergeJob, outputs: Vec<TableMeta>, removed: Removed) -> Result<()> {
@@ -353,7 +363,9 @@ impl Core {
         assert!(done.is_empty(), "all parts are installed");
         // Stages installed at the same time leave what waited for both.
         if !rest.is_empty() {
-            self.replace(job, Vec::new(), rest)?;
+            self.replace(job, Vec::new(), rest.clone())?;
+            let gone = job.progress.lock().take_removed(&rest);
+            self.note_replaced(job, &[], gone, true);
         }
         let nanos = self.env.clock.now_nanos() - job.started;
         // About how fast it could have been: parts that run side by side rest side by side.

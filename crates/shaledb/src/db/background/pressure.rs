@@ -2,7 +2,7 @@
 
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::Relaxed;
-use crate::compaction::score;
+use crate::compaction::{room, score};
 use crate::db::core::{Core, TreeCore, TreeDebt};
 use crate::memtable::chunk;
 use crate::write::space;
@@ -15,11 +15,10 @@ impl Core {
         let settings = self.pick_settings(tree);
         let debt = score::debt(&shape, &settings);
         let (soft, hard) = score::debt_limits(&shape, &settings);
+        let merge_needs = room::of_largest(&shape, &settings);
+        let (level0_tables, bytes) = (debt.level0_tables, debt.bytes);
         let mut state = self.sched.lock();
-        state.debts.insert(
-            tree.id,
-            TreeDebt { level0_tables: debt.level0_tables, bytes: debt.bytes, soft, hard },
-        );
+        state.debts.insert(tree.id, TreeDebt { level0_tables, bytes, soft, hard, merge_needs });
     }
 
     /// The bytes of all memtables, and how many are sealed.
@@ -36,7 +35,8 @@ impl Core {
         (bytes, sealed)
     }
 
-    /// Counts what is in memory and has to go to tables, if space has a limit.
+    /// Counts what is in memory and has to go to tables, and what the merges need that need the
+    /// most, if space has a limit.
     pub fn count_memtables(&self) {
         if !self.space().is_limited() {
             return;
@@ -45,7 +45,14 @@ impl Core {
         let used = |tree: &Arc<TreeCore>| -> u64 {
             tree.state.load().memtables().map(|memtable| memtable.used_bytes() as u64).sum()
         };
-        self.space().set_memtables(trees.by_id.values().map(used).sum());
+        let (mut sum, mut largest) = (0, 0);
+        for bytes in trees.by_id.values().map(used) {
+            sum += bytes;
+            largest = bytes.max(largest);
+        }
+        let tables = self.sched.lock().debts.values().map(|debt| debt.merge_needs).max();
+        let needs = space::merge_needs(largest, tables.unwrap_or(0), self.settings.table_bytes);
+        self.space().set_needs(sum, needs.min(space::merges_most(self.space().limit())));
     }
 
     /// Works out anew how much writers are slowed.

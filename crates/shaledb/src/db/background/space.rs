@@ -6,7 +6,7 @@ use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::{Acquire, Relaxed};
 use crate::compaction::plan::{Plan, Space};
-use crate::compaction::room::output_bytes;
+use crate::compaction::room::{at_most, output_bytes};
 use crate::compaction::stages::Stages;
 use crate::db::core::{Core, Inputs, RoomOfMerge};
 use crate::write::space::{self, SpaceState};
@@ -72,6 +72,12 @@ impl Core {
         true
     }
 
+    /// What a merge makes at most, all of its output together.
+    pub fn output_most(&self, plan: &Plan, inputs: &Inputs) -> u64 {
+        let tables = inputs.iter().flat_map(|(_, tables)| tables);
+        at_most(tables.map(|table| output_bytes(&table.meta, plan.choice.codec)).sum())
+    }
+
     /// Promises a merge its room: for all of its output, or for one stage after the other. `None`
     /// if there is not even that.
     pub fn room_of_merge(
@@ -86,15 +92,16 @@ impl Core {
         let tables =
             || inputs.iter().flat_map(|(level, tables)| tables.iter().map(|t| (*level, t)));
         let bytes = |table: &Arc<crate::table::Table>| output_bytes(&table.meta, plan.choice.codec);
-        let all: u64 = tables().map(|(_, table)| bytes(table)).sum();
+        let all = self.output_most(plan, inputs);
         if let Some(promise) = self.space().promise(all) {
             return Some(RoomOfMerge { promise: Some(promise), in_turn: false });
         }
         let above = tables().filter(|(level, _)| *level != plan.output_level || *level == 0);
         let above: u64 = above.map(|(_, table)| bytes(table)).sum();
         let stage = stages.largest(&|table| output_bytes(table, plan.choice.codec));
-        let promise = self.space().promise(above + stage)?;
-        assert!(above + stage <= all, "a stage is a part of the merge");
+        let needed = at_most(above + stage);
+        assert!(needed <= all, "a stage is a part of the merge");
+        let promise = self.space().promise(needed)?;
         Some(RoomOfMerge { promise: Some(promise), in_turn: true })
     }
 }

@@ -108,6 +108,9 @@ impl Core {
         if let Some(admitted) = space.admit(bytes, tables, false) {
             return Ok(admitted);
         }
+        if tables > space::commit_most(space.limit()) {
+            return Err(space.refusal(bytes));
+        }
         let deletes = are_deletes();
         let started = self.env.clock.now_nanos();
         let _waits = self.sched.wait_for_room();

@@ -61,10 +61,7 @@ impl Core {
         let oldest = wals.first().and_then(|wal| wal.last_seq)?;
         let most = match self.space().is_limited() {
             false => 8 * self.settings.memtable_bytes,
-            true => {
-                let limit = self.space().balance().limit.bytes;
-                space::old_log_bytes(limit, self.settings.memtable_bytes)
-            }
+            true => space::old_log_bytes(self.space().limit(), self.settings.memtable_bytes),
         };
         (bytes > most).then_some(oldest)
     }
@@ -110,7 +107,11 @@ impl Core {
             None => {
                 self.seal(&mut leader, self.trees.load().by_id.values().map(|tree| &**tree));
                 // Once all is flushed, the next open has nothing of this file to replay.
-                if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= LOG_BYTES_WORTH) {
+                let worth = match self.space().limit() {
+                    0 => LOG_BYTES_WORTH,
+                    limit => LOG_BYTES_WORTH.min(space::log_bytes_worth(limit)),
+                };
+                if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= worth) {
                     self.rotate_log(&mut leader);
                 }
             }

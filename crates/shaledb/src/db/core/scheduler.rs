@@ -24,6 +24,8 @@ pub(crate) struct TreeDebt {
     /// The debts from which writers are slowed, and at which they are slowed most.
     pub soft: u64,
     pub hard: u64,
+    /// The room that the table needs which needs the most to go down by itself.
+    pub merge_needs: u64,
 }
 
 /// How one kind of background work fares.

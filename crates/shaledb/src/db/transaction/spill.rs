@@ -22,6 +22,7 @@ use crate::table::{Blob, Table, TableDictionary};
 use crate::txn::runs::SpilledRun;
 use crate::txn::write_set::write_bytes;
 use crate::version::TreeId;
+use crate::write::space;
 use std::collections::BTreeSet;
 
 /// What range deletes may take, in bytes, however little memory a transaction may take.
@@ -97,7 +98,7 @@ impl Transaction {
 
     /// Makes room in memory for a write. After an error all is as it was.
     pub(super) fn make_room(&mut self, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
-        let bytes_max = self.options.memory_bytes;
+        let mut bytes_max = self.options.memory_bytes;
         let bytes = write_bytes(key, value);
         let (rows, deletes) = (self.writes.memory_bytes(), self.writes.deletes_bytes());
         // So that it is this write that is refused, and not all of them at the commit.
@@ -114,6 +115,10 @@ impl Transaction {
             let bytes_max = bytes_max.max(RANGE_DELETES_BYTES);
             let full = deletes + bytes > bytes_max;
             return if full { Err(Error::TransactionFull { bytes_max }) } else { Ok(()) };
+        }
+        let limit = self.core().space().limit();
+        if limit > 0 {
+            bytes_max = bytes_max.min(space::transaction_most(limit));
         }
         if rows == 0 || rows + bytes <= bytes_max {
             return Ok(());
