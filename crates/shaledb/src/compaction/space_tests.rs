@@ -138,16 +138,16 @@ fn a_merge_needs_room_for_what_comes_from_above_and_a_stage() {
     let (a, b) = (table(1, (0, 9), 5 * TABLE, 9), table(2, (0, 9), 100 * TABLE, 0));
     let many: Vec<_> = (0..40).map(|at| table(10 + u64::from(at), (at, at), TABLE, 0)).collect();
     let zstd = Codec::Zstd(1);
-    let need = |inputs: &[(usize, &[Arc<TableMeta>])], output, codec| {
-        needed(inputs, output, TABLE, codec) / TABLE
-    };
+    let tables = |count: u64| at_most(count * TABLE);
+    let need =
+        |inputs: &[(usize, &[Arc<TableMeta>])], output, codec| needed(inputs, output, TABLE, codec);
     let one = std::slice::from_ref(&a);
-    assert_eq!(need(&[(0, one)], 6, zstd), 5);
-    assert_eq!(need(&[(0, one), (6, &many)], 6, zstd), 5 + 2 + 1);
-    assert_eq!(need(&[(0, one), (6, &many[..2])], 6, zstd), 5 + 2);
-    assert_eq!(need(&[(0, one), (6, std::slice::from_ref(&b))], 6, zstd), 5 + 100);
-    assert_eq!(need(&[(0, &many)], 0, zstd), 40, "level 0's tables stay to the end");
+    assert_eq!(need(&[(0, one)], 6, zstd), tables(5));
+    assert_eq!(need(&[(0, one), (6, &many)], 6, zstd), tables(5 + 2 + 1));
+    assert_eq!(need(&[(0, one), (6, &many[..2])], 6, zstd), tables(5 + 2));
+    assert_eq!(need(&[(0, one), (6, std::slice::from_ref(&b))], 6, zstd), tables(5 + 100));
+    assert_eq!(need(&[(0, &many)], 0, zstd), tables(40), "level 0's tables stay to the end");
     // What a lighter codec makes of it.
-    assert_eq!(need(&[(0, one)], 6, Codec::Lz4), 10);
-    assert_eq!(need(&[(0, one)], 6, Codec::None), 15);
+    assert_eq!(need(&[(0, one)], 6, Codec::Lz4), tables(10));
+    assert_eq!(need(&[(0, one)], 6, Codec::None), tables(15));
 }

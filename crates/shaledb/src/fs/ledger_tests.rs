@@ -263,7 +263,7 @@ fn no_growth_is_missed_when_a_limit_is_set() {
         let mut file = fs.create(Path::new("/db/a")).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| while file.append(&[1; 7]).is_ok() && file.len() < 3_000 {});
-            scope.spawn(|| drop(fs.ledger().set_limit(limit(2000), true)));
+            scope.spawn(|| _ = fs.ledger().set_limit(limit(2000), true));
         });
         if fs.ledger().is_limited() {
             assert!(disk.used_bytes() <= 2000 && disk.used_bytes() <= used(&fs));

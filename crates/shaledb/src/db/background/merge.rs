@@ -51,7 +51,8 @@ impl Core {
         }
         // Whoever waits for the end finds the inputs' files gone.
         drop(version);
-        let parts = match self.cut(&plan, &inputs) {
+        let whole = self.room_of_all(&plan, &inputs);
+        let parts = match self.cut(&plan, &inputs, whole.is_some()) {
             Ok(parts) => parts,
             Err(error) => {
                 self.end_compaction(&tree, &plan, &[]);
@@ -63,7 +64,8 @@ impl Core {
             tables.iter().map(|table| (level, table.meta.clone())).collect::<Vec<_>>()
         };
         let stages = Stages::new(&plan, &parts, inputs.iter().flat_map(metas).collect());
-        let Some(room) = self.room_of_merge(&plan, &inputs, &stages) else {
+        let room = whole.or_else(|| self.room_in_turn(&plan, &inputs, &stages));
+        let Some(room) = room else {
             self.end_compaction(&tree, &plan, &[]);
             // Whoever needs room has it looked at again.
             self.sched.lock().look.remove(&tree.id);
@@ -109,8 +111,8 @@ impl Core {
     }
 
     /// Where this plan is cut: into parts small enough, and enough of them for the threads that
-    /// may share it now.
-    fn cut(&self, plan: &Plan, inputs: &Inputs) -> Result<Vec<Part>> {
+    /// may share it now; where there is no room for all of it at once, into its stages.
+    fn cut(&self, plan: &Plan, inputs: &Inputs, has_room: bool) -> Result<Vec<Part>> {
         let free = {
             let state = self.sched.lock();
             self.compactions_max().saturating_sub(state.running_compactions) + 1
@@ -118,8 +120,7 @@ impl Core {
         let share = (plan.input_bytes / free as u64).max(PART_BYTES_MIN);
         let outputs = inputs.iter().find(|(level, _)| *level > 0 && *level == plan.output_level);
         if let Some((_, tables)) = outputs
-            && self.space().is_limited()
-            && self.pick_space().room < self.output_most(plan, inputs)
+            && !has_room
         {
             let tables: Vec<_> = tables.iter().map(|table| table.meta.clone()).collect();
             let bytes = plan.table_bytes.saturating_mul(room::PART_TABLES);

@@ -3,12 +3,12 @@
 
 use crate::base::error::Error;
 use crate::base::key::SeqNo;
-use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::{Acquire, Relaxed};
 use crate::compaction::plan::{Plan, Space};
 use crate::compaction::room::{at_most, output_bytes};
 use crate::compaction::stages::Stages;
 use crate::db::core::{Core, Inputs, RoomOfMerge};
+use crate::table::meta::TableMeta;
 use crate::write::space::{self, SpaceState};
 
 /// How long nobody asks again for room to be made, in nanoseconds, unless an eighth of a memtable
@@ -72,36 +72,28 @@ impl Core {
         true
     }
 
-    /// What a merge makes at most, all of its output together.
-    pub fn output_most(&self, plan: &Plan, inputs: &Inputs) -> u64 {
+    /// Promises a merge the room for all of its output; `None` if there is not as much.
+    pub fn room_of_all(&self, plan: &Plan, inputs: &Inputs) -> Option<RoomOfMerge> {
+        if !self.space().is_limited() {
+            return Some(RoomOfMerge::default());
+        }
         let tables = inputs.iter().flat_map(|(_, tables)| tables);
-        at_most(tables.map(|table| output_bytes(&table.meta, plan.choice.codec)).sum())
+        let bytes = tables.map(|table| output_bytes(&table.meta, plan.choice.codec)).sum();
+        let promise = Some(self.space().promise(at_most(bytes))?);
+        Some(RoomOfMerge { promise, in_turn: false })
     }
 
-    /// Promises a merge its room: for all of its output, or for one stage after the other. `None`
-    /// if there is not even that.
-    pub fn room_of_merge(
+    /// Promises a merge the room for one stage after the other; `None` if there is not even that.
+    pub fn room_in_turn(
         &self,
         plan: &Plan,
         inputs: &Inputs,
         stages: &Stages,
     ) -> Option<RoomOfMerge> {
-        if !self.space().is_limited() {
-            return Some(RoomOfMerge::default());
-        }
-        let tables =
-            || inputs.iter().flat_map(|(level, tables)| tables.iter().map(|t| (*level, t)));
-        let bytes = |table: &Arc<crate::table::Table>| output_bytes(&table.meta, plan.choice.codec);
-        let all = self.output_most(plan, inputs);
-        if let Some(promise) = self.space().promise(all) {
-            return Some(RoomOfMerge { promise: Some(promise), in_turn: false });
-        }
-        let above = tables().filter(|(level, _)| *level != plan.output_level || *level == 0);
-        let above: u64 = above.map(|(_, table)| bytes(table)).sum();
-        let stage = stages.largest(&|table| output_bytes(table, plan.choice.codec));
-        let needed = at_most(above + stage);
-        assert!(needed <= all, "a stage is a part of the merge");
-        let promise = self.space().promise(needed)?;
-        Some(RoomOfMerge { promise: Some(promise), in_turn: true })
+        let bytes = |table: &TableMeta| output_bytes(table, plan.choice.codec);
+        let above = inputs.iter().filter(|(level, _)| *level != plan.output_level || *level == 0);
+        let above = above.flat_map(|(_, tables)| tables).map(|table| bytes(&table.meta));
+        let needed = at_most(above.sum::<u64>() + stages.largest(&bytes));
+        Some(RoomOfMerge { promise: Some(self.space().promise(needed)?), in_turn: true })
     }
 }
