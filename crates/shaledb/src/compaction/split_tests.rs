@@ -117,7 +117,7 @@ fn parts_in_little_room_begin_where_output_tables_do() {
         })
         .collect();
     let starts = |bytes| -> Vec<Option<Vec<u8>>> {
-        let parts = by_tables(&tables, bytes);
+        let parts = by_tables(&tables, bytes, &|table| table.file_bytes);
         // No table reaches into two: each part is a group of its own.
         assert_eq!(groups(&parts, &tables), (0..parts.len()).collect::<Vec<_>>());
         parts.into_iter().map(|part| part.start).collect()
@@ -125,5 +125,5 @@ fn parts_in_little_room_begin_where_output_tables_do() {
     assert_eq!(starts(20), [None, Some(vec![20]), Some(vec![40]), Some(vec![60])]);
     assert_eq!(starts(1).len(), 7);
     assert_eq!(starts(1000), [None]);
-    assert_eq!(by_tables(&[], 10), [Part::default()]);
+    assert_eq!(by_tables(&[], 10, &|_| 0), [Part::default()]);
 }

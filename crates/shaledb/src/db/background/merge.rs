@@ -124,7 +124,8 @@ impl Core {
         {
             let tables: Vec<_> = tables.iter().map(|table| table.meta.clone()).collect();
             let bytes = plan.table_bytes.saturating_mul(room::PART_TABLES);
-            return Ok(split::by_tables(&tables, bytes));
+            let codec = plan.choice.codec;
+            return Ok(split::by_tables(&tables, bytes, &|table| room::output_bytes(table, codec)));
         }
         let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
         let bytes = if free > 1 { bytes.min(share) } else { bytes };
