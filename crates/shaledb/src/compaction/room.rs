@@ -15,14 +15,14 @@ pub const PART_TABLES: u64 = 2;
 /// How much a merge of little data may make beyond what its inputs take, in bytes.
 const MARGIN: u64 = 4 << 10;
 
-/// What the last level, which has nearly all of the data, is compressed with where space is short.
+/// What merges below level 0 compress with where space is short: so none makes more than there was.
 const TIGHT: Codec = Codec::Zstd(3);
 
 /// The codec for tables of a level where bytes count more than the time to compress them. What is
 /// set holds, and so does that the data does not become smaller.
 pub fn tight(choice: Choice, output: usize) -> Choice {
     let is_light = matches!(choice.codec, Codec::None | Codec::Lz4 | Codec::Zstd(..0));
-    if output < LAST || !is_light || matches!(choice.why, Why::Set | Why::Plain) {
+    if output == 0 || !is_light || matches!(choice.why, Why::Set | Why::Plain) {
         return choice;
     }
     Choice { codec: TIGHT, why: Why::StorageShort, ..choice }
@@ -98,7 +98,8 @@ mod tests {
         let light = choice(Codec::None, Why::CpuShort);
         assert_eq!(tight(light, LAST), choice(Codec::Zstd(3), Why::StorageShort));
         assert_eq!(tight(choice(Codec::Zstd(-3), Why::CpuShort), LAST).codec, Codec::Zstd(3));
-        assert_eq!(tight(light, LAST - 1), light);
+        assert_eq!(tight(light, LAST - 1).codec, Codec::Zstd(3), "no merge makes more of it");
+        assert_eq!(tight(light, 0), light);
         let kept =
             [(Codec::None, Why::Plain), (Codec::Lz4, Why::Set), (Codec::Zstd(9), Why::CpuFree)];
         for (codec, why) in kept {
