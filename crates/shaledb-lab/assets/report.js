@@ -56,17 +56,20 @@
     ["read", "read from storage", "MB/s", plain],
     ["written", "written to storage", "MB/s", plain],
     ["size", "size on disk", "MB", plain],
+    ["space", "size on disk as a multiple of what the data takes at rest", "times", plain],
     ["rss", "resident memory", "MB", plain],
     ["stall", "seconds in which writers were stalled", "s per interval", plain],
   ];
   const overTime = (step) => choose("Over time:", OVER_TIME
-    .filter(([key]) => key !== "writer" || step.rows.some((row) => row.series.writer.length > 0))
+    .filter(([key]) => !["writer", "space"].includes(key)
+      || step.rows.some((row) => row.series[key].length > 0))
     .map(([key, text]) => [key, text]),
     (chosen) => {
       const [key, text, yLabel, show] = OVER_TIME.find(([one]) => one === chosen);
       const caption = text[0].toUpperCase() + text.slice(1) + " over time";
       const y = key === "rate" ? unit(step) + "s per second" : yLabel;
-      return [chart(caption, lines(step, (row) => row.series[key]), {
+      return [chart(caption, lines(step, (row) => (row.series[key].length > 0
+        ? row.series[key] : row.at.map(() => null))), {
         xLabel: "seconds", yLabel: y, show, shared: true, hint: HINT,
       })];
     });
@@ -109,6 +112,7 @@
       ["written", "KB written to storage" + per, plain, "less is better"],
       ["read", "KB read from storage" + per, plain, "less is better"],
       ["size", "Size on disk", bytes, "less is better"],
+      ["sizePeak", "Size on disk, the most at any moment", bytes, "less is better"],
       ["peak", "Resident memory at its peak", bytes, "less is better"],
       ["wamp", "Write amplification", plain, "less is better"],
       ["stall", "Percent of the time writers were stalled", plain, "less is better"],

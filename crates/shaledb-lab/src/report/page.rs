@@ -46,7 +46,10 @@ pub fn page(
         })).collect::<Vec<Value>>(),
         "rows": runs.iter().zip(steps).enumerate().flat_map(|(at, (_, steps))| {
             steps.iter().flat_map(move |step| {
-                step.folds.iter().map(move |fold| row(at, fold, step.base(base, fold)))
+                step.folds.iter().map(move |fold| {
+                    let at_rest = rest_bytes(&runs[at].rows, fold.typical());
+                    row(at, fold, step.base(base, fold), at_rest)
+                })
             })
         }).collect::<Vec<Value>>(),
         "sentences": steps.iter().zip(&names).flat_map(|(steps, name)| {
@@ -146,7 +149,7 @@ fn series(row: &Row, of: impl Fn(&Interval) -> f64) -> Vec<Value> {
 
 /// The repeats of a step on an engine as the page needs them: medians, and the series of the repeat
 /// in the middle.
-fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
+fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>, at_rest: Option<f64>) -> Value {
     let row = fold.typical();
     let other = base.filter(|base| base.label() != fold.label());
     let ratio = other.and_then(|base| ratio(fold, base, &F::Rate));
@@ -168,6 +171,12 @@ fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
         "read": figure(&F::ReadKb), "size": figure(&F::Size), "peak": figure(&F::Peak),
         "wamp": figure(&F::WriteAmp), "stall": figure(&F::Stall),
     });
+    let space = json!({
+        "spaceMost": at_rest.map(|at_rest| rounded(row.size_peak_bytes as f64 / at_rest)),
+        "spaceEnd": at_rest.map(|at_rest| rounded(row.size_bytes as f64 / at_rest)),
+        "sizePeak": figure(&F::SizePeak), "spaceAmp": figure(&F::SpaceAmp),
+        "spaceAmpPeak": figure(&F::SpaceAmpPeak),
+    });
     let over_time = json!({
         "at": series(row, |i| i.at),
         "series": {
@@ -180,6 +189,10 @@ fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
             "written": per_second(row, |i| i.written_bytes),
             "rss": series(row, |i| i.rss_bytes as f64 / 1e6),
             "size": series(row, |i| i.size_bytes as f64 / 1e6),
+            "space": match at_rest {
+                Some(at_rest) => series(row, |i| i.size_bytes as f64 / at_rest),
+                None => Vec::new(),
+            },
             "stall": series(row, |i| i.stall_seconds),
         },
         "levelsAt": levels_at(row),
@@ -189,8 +202,20 @@ fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
         "configuration": row.configuration, "parameters": row.parameters, "extra": row.extra,
         "notes": notes(fold),
     });
-    let parts = [identity, figures, over_time, rest];
+    let parts = [identity, figures, space, over_time, rest];
     parts.into_iter().filter_map(|part| part.as_object().cloned()).flatten().collect()
+}
+
+/// What the data of a step takes when nothing is left to merge: the size after the next
+/// `wait_idle` of the same repeat, if there is one.
+fn rest_bytes(rows: &[Row], row: &Row) -> Option<f64> {
+    let same = |other: &&Row| {
+        (&other.workload, &other.engine, &other.setting, other.repeat)
+            == (&row.workload, &row.engine, &row.setting, row.repeat)
+    };
+    let later = rows.iter().filter(same).skip_while(|other| other.step != row.step);
+    let mut at_rest = later.filter(|other| other.unit == "wait_idle" && other.size_bytes > 0);
+    at_rest.next().map(|at_rest| at_rest.size_bytes as f64)
 }
 
 /// Mean and percentiles in microseconds, by kind of operation.

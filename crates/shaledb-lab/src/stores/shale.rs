@@ -34,8 +34,13 @@ pub fn config(setup: &Setup) -> Result<Config> {
     };
     let config = Config {
         memory_bytes: setup.memory,
-        memtable_bytes: setup.memtable,
+        // Under a limit on space memtables are smaller, as they are if none is set.
+        memtable_bytes: match setup.space_limit {
+            Some(limit) if limit > 0 => setup.memtable.min((limit / 128).max(64 << 10)),
+            _ => setup.memtable,
+        },
         background_threads: setup.background_threads,
+        space_limit: setup.space_limit.unwrap_or(0),
         sync: SyncPolicy::OnRequest,
         tree: TreeConfig {
             codecs,

@@ -270,6 +270,7 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
             }),
         },
         size_bytes,
+        size_peak_bytes: size_bytes + size_bytes / 5,
         live_bytes: Some(380_000_000),
         live_grown_bytes: user as i64 / 2,
         rss_bytes: 1_310_000_000,
@@ -283,6 +284,7 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
             write_amp: (user > 0 && engine.levels)
                 .then(|| 1.0 + compacted as f64 / user.max(1) as f64),
             space_amp: Some(1.1 * engine.size),
+            space_amp_peak: Some(1.3 * engine.size),
             stall_percent: 100.0 * intervals.iter().map(|i| i.stall_seconds).sum::<f64>() / seconds,
             compaction_seconds: engine.levels.then_some(0.4 * cpu_seconds),
             compaction_cpu_seconds: engine.levels.then_some(0.36 * cpu_seconds),

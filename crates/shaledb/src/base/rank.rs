@@ -95,6 +95,8 @@ pub const LOG_WINDOWS: u8 = 36;
 pub const CODECS: u8 = 37;
 /// `Dictionaries::state`: which dictionaries are in memory.
 pub const DICTIONARIES: u8 = 38;
+/// `Ledger::sums`: the bytes that the database's files take.
+pub const LEDGER: u8 = 39;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).
