@@ -187,6 +187,8 @@ def commits_that_are_late(server: Server, disk: pathlib.Path, round_: int) -> in
 def late(server: Server, disk: pathlib.Path, copy: pathlib.Path) -> None:
     server.given.append("log-bin=log")
     server.start()
+    # With it a merge may be larger than the disk: it would take space, fail, and give it back.
+    server.run("drop table test.t")
     server.run("create table test.late (id int primary key, other int) engine=shale",
                "create table test.other (id int primary key) engine=innodb")
     rows = "select count(*) from test.late"

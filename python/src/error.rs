@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 create_exception!(shaledb, Error, PyException, "What the engine fails with.");
 create_exception!(shaledb, DiskFull, Error, "No space: the write had no effect; try again later.");
+create_exception!(shaledb, SpaceLimit, Error, "The space_limit is reached; deletes go on.");
 create_exception!(shaledb, Corruption, Error, "Bytes on disk are not what was written.");
 create_exception!(
     shaledb,
@@ -33,6 +34,7 @@ pub(crate) fn raise(error: shaledb::Error) -> PyErr {
     let text = error.to_string();
     match error {
         E::DiskFull { .. } => DiskFull::new_err(text),
+        E::SpaceLimit { .. } => SpaceLimit::new_err(text),
         E::Corruption { .. } => Corruption::new_err(text),
         E::Config { .. } => ConfigError::new_err(text),
         E::InvalidArgument(_) => InvalidArgument::new_err(text),
@@ -64,6 +66,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Error", py.get_type::<Error>())?;
     module.add("DiskFull", py.get_type::<DiskFull>())?;
+    module.add("SpaceLimit", py.get_type::<SpaceLimit>())?;
     module.add("Corruption", py.get_type::<Corruption>())?;
     module.add("ConfigError", py.get_type::<ConfigError>())?;
     module.add("InvalidArgument", py.get_type::<InvalidArgument>())?;

@@ -89,6 +89,9 @@ typedef enum {
   SHALE_FORKED = 20,
   // Two rows have the same key, so no unique tree can be built; shale_error_duplicate has them.
   SHALE_DUPLICATE = 21,
+  // The files of the database may take no more, by its `space_limit`: the write has had no
+  // effect. Reads and deletes go on, and writes succeed again by themselves once there is room.
+  SHALE_SPACE_LIMIT = 22,
   // Something that this version of the interface has no kind for; see the text.
   SHALE_OTHER = 98,
   // A defect of the library; the text says where.
@@ -313,10 +316,11 @@ void shale_error_free(shale_error *error);
 SHALE_MUST_USE shale_error *shale_config_new(shale_config **config);
 
 // Sets one of them. Names are those of docs/settings.md: `memory_bytes`, `memtable_bytes`,
-// `table_bytes`, `background_threads`, `sync` (`on_request`, `always`, `every_millis:100`),
-// `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`, `tree.blob_bytes`,
-// `tree.codecs.upper`, `tree.codecs.middle`, `tree.codecs.bottommost` (`auto`, `none`, `lz4`,
-// `zlib:6`, `zstd:3`). Whether those of a database agree with each other is checked by shale_open.
+// `table_bytes`, `background_threads`, `space_limit`, `sync` (`on_request`, `always`,
+// `every_millis:100`), `create`, and of new trees `tree.block_bytes`, `tree.filter_bits`,
+// `tree.blob_bytes`, `tree.codecs.upper`, `tree.codecs.middle`, `tree.codecs.bottommost` (`auto`,
+// `none`, `lz4`, `zlib:6`, `zstd:3`). Whether those of a database agree with each other is checked
+// by shale_open.
 SHALE_MUST_USE
 shale_error *shale_config_set(shale_config *config,
                               const char *name,
@@ -381,6 +385,10 @@ shale_error *shale_compact(const shale_db *db,
 
 // Waits until background work has nothing left to do. Writes meanwhile make the wait longer.
 SHALE_MUST_USE shale_error *shale_wait_idle(const shale_db *db);
+
+// Sets what all files of the database may take together, in bytes; 0 is no limit. It is refused
+// (SHALE_CONFIG) if the files take more, or if it is too little for the memtables.
+SHALE_MUST_USE shale_error *shale_set_space_limit(const shale_db *db, uint64_t bytes);
 
 // Makes a copy of the database in the folder `dir`, which must not exist, by hard links: it takes
 // no space for what both share, and opens as a database of its own. Complete, or not there.

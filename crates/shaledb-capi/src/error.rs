@@ -57,6 +57,9 @@ pub enum shale_error_kind {
     SHALE_FORKED = 20,
     /// Two rows have the same key, so no unique tree can be built; shale_error_duplicate has them.
     SHALE_DUPLICATE = 21,
+    /// The files of the database may take no more, by its `space_limit`: the write has had no
+    /// effect. Reads and deletes go on, and writes succeed again by themselves once there is room.
+    SHALE_SPACE_LIMIT = 22,
     /// Something that this version of the interface has no kind for; see the text.
     SHALE_OTHER = 98,
     /// A defect of the library; the text says where.
@@ -106,6 +109,7 @@ fn kind_of(error: &shaledb::Error) -> shale_error_kind {
     match error {
         Error::Io { .. } => SHALE_IO,
         Error::DiskFull { .. } => SHALE_DISK_FULL,
+        Error::SpaceLimit { .. } => SHALE_SPACE_LIMIT,
         Error::Corruption { .. } => SHALE_CORRUPTION,
         Error::Config { .. } => SHALE_CONFIG,
         Error::InvalidArgument(_) => SHALE_INVALID_ARGUMENT,

@@ -61,6 +61,21 @@ pub unsafe extern "C" fn shale_wait_idle(db: *const shale_db) -> *mut shale_erro
     })
 }
 
+/// Sets what all files of the database may take together, in bytes; 0 is no limit. It is refused
+/// (SHALE_CONFIG) if the files take more, or if it is too little for the memtables.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shale_set_space_limit(
+    db: *const shale_db,
+    bytes: u64,
+) -> *mut shale_error {
+    guard(|| {
+        // SAFETY: a live handle.
+        let db = unsafe { handle(db, "db") }?;
+        Ok(db.0.set_space_limit(bytes)?)
+    })
+}
+
 /// Makes a copy of the database in the folder `dir`, which must not exist, by hard links: it takes
 /// no space for what both share, and opens as a database of its own. Complete, or not there.
 #[must_use]

@@ -845,6 +845,8 @@ static void whole(shale_db *db, const char *path) {
   OK(shale_flush(db, NULL));
   OK(shale_compact(db, NULL, NULL, 0, NULL, 0));
   OK(shale_wait_idle(db));
+  OK(shale_set_space_limit(db, 64ull << 30));
+  OK(shale_set_space_limit(db, 0));
   OK(shale_verify(db, &text));
   CHECK(((const char *)shale_bytes_data(text, NULL))[0] == '{');
   shale_bytes_free(text);

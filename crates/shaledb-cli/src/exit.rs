@@ -23,7 +23,7 @@ pub(crate) enum Exit {
     NoSuch = 6,
     /// Input to import is bad, or a row does not fit the format of an export.
     BadInput = 7,
-    /// The disk is full.
+    /// The disk is full, or the limit on space is reached.
     DiskFull = 8,
     /// Anything else.
     Other = 9,
@@ -50,7 +50,7 @@ Exit codes:
   5  another process has the database open
   6  there is no such database or tree
   7  the input of an import is bad, or a row cannot be written in the format of an export
-  8  no space is left on the device
+  8  no space is left on the device, or by the space limit
   9  anything else
   10  a measured figure regressed (`shale bench report --fail-on-regression`)
   130  stopped by Ctrl-C or SIGTERM; the message says what was kept
@@ -122,7 +122,7 @@ impl From<shaledb::Error> for Failure {
         use shaledb::Error as E;
         let exit = match &error {
             E::Io { .. } => Exit::Io,
-            E::DiskFull { .. } => Exit::DiskFull,
+            E::DiskFull { .. } | E::SpaceLimit { .. } => Exit::DiskFull,
             E::Corruption { .. } => Exit::Corruption,
             E::Config { .. } | E::InvalidArgument(_) => Exit::Usage,
             E::Locked { .. } => Exit::Locked,

@@ -394,6 +394,7 @@ pub fn finish(row: &mut Row, job: &Job) {
     row.live_bytes = job.live_bytes.map(|before| job.workload.live_bytes(row, before));
     let live = row.live_bytes.filter(|&bytes| bytes > 0);
     row.counted.space_amp = live.map(|bytes| row.size_bytes as f64 / bytes as f64);
+    row.counted.space_amp_peak = live.map(|bytes| row.size_peak_bytes as f64 / bytes as f64);
     row.parameters = serde_json::json!({
         job.workload.name(): job.workload.parameters(),
         "setup": job.setup,

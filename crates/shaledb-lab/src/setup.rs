@@ -65,6 +65,11 @@ pub struct Setup {
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub background_threads: u32,
 
+    /// The most that the files of the database may take together, for shale
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    #[serde(default)]
+    pub space_limit: Option<u64>,
+
     /// Threads of another process that burn CPU beside each step
     #[arg(
         long,
@@ -124,6 +129,7 @@ impl Default for Setup {
             filter_bits: 10,
             block_bytes: 16 << 10,
             background_threads: 2,
+            space_limit: None,
             busy_threads: 0,
             device_bound: None,
             cache_share: None,

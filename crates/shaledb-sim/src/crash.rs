@@ -18,6 +18,8 @@ pub struct Recorded {
     pub changes: u64,
     /// See [`World::early_installs`].
     pub early_installs: u64,
+    /// Operations refused for want of room.
+    pub refused: u64,
 }
 
 /// Runs a program and keeps a crash point before every `every`-th change.
@@ -25,14 +27,14 @@ pub fn record(program: &[Op], config: &Config, every: u64) -> Outcome<Recorded> 
     let fs = MemFs::new();
     fs.keep_images(Some(every));
     let mut world = World::create_on(fs, config)?;
-    world.run(program)?;
+    let refused = world.run_in_room(program)?;
     let mut points = world.take_crash_points();
     // The last moment of all: everything has returned.
     let (low, high) = (world.model.durable(), world.model.now());
     let image = shaledb::fs::mem::Image { changes: world.fs.changes(), fs: world.fs.fork() };
     points.push(CrashPoint { image, low, high });
     let (changes, early_installs) = (world.fs.changes(), world.early_installs()?);
-    Ok(Recorded { model: world.model.clone(), points, changes, early_installs })
+    Ok(Recorded { model: world.model.clone(), points, changes, early_installs, refused })
 }
 
 /// What became of the crashes looked at.
@@ -90,12 +92,13 @@ fn recovered(
     tally: &mut Tally,
 ) -> Outcome<()> {
     let mut world = World::recover(disk, config, model, point.low, point.high)?;
+    world.keeps_limit()?;
     tally.crashes += 1;
     tally.shortened += u64::from(world.model.now() < point.high);
     let Some(seed) = work_on else { return Ok(()) };
     world.check()?;
     let mut work = Generator::resuming(seed, world.model.trees(world.model.now()));
-    world.run(&work.program(12))?;
+    world.run_in_room(&work.program(12))?;
     world.run(&[Op::Sync, Op::Idle, Op::Verify, Op::Check])?;
     // What is there now is all durable, whatever the first crash left unsynced.
     let now = world.model.now();

@@ -17,6 +17,22 @@ impl World {
         Ok(())
     }
 
+    /// Runs a program of which operations may be refused for want of room, and change nothing then;
+    /// answers how many were.
+    pub fn run_in_room(&mut self, program: &[Op]) -> Outcome<u64> {
+        let mut refused = 0;
+        for (index, op) in program.iter().enumerate() {
+            match self.step(op) {
+                Err(Failure::Engine(error)) if error.is_space_limit() && self.is_open() => {
+                    self.doubt = None;
+                    refused += 1;
+                }
+                other => other.map_err(|failure| at(failure, index, op))?,
+            }
+        }
+        Ok(refused)
+    }
+
     /// Runs one operation and compares its answers. What a program takes for granted and is not
     /// there (after a fault or a crash) makes the operation do nothing.
     pub fn step(&mut self, op: &Op) -> Outcome<()> {
@@ -37,6 +53,7 @@ impl World {
         if result.is_ok() && self.makes_durable(op) {
             self.model.synced();
         }
+        self.keeps_limit()?;
         let high = self.model.now();
         let images = self.fs.take_images();
         self.crash_points.extend(images.into_iter().map(|image| CrashPoint { image, low, high }));

@@ -17,5 +17,6 @@ mod answers;
 mod driver;
 pub mod crash;
 pub mod fault;
+pub mod space;
 pub mod history;
 pub mod corrupt;

@@ -173,6 +173,15 @@ impl Generator {
         heavy
     }
 
+    /// As [`Generator::heavy`], of programs that write more than a small limit on space has room
+    /// for.
+    pub fn full(seed: u64) -> Generator {
+        let mut full = Generator::heavy(seed);
+        full.profile.value_bytes = [3_000, 12_000][full.random.random_range(0..2)];
+        full.profile.deletes = [2, 10, 30][full.random.random_range(0..3)];
+        full
+    }
+
     /// A generator for a database that has these trees, and no snapshots.
     pub fn resuming(seed: u64, trees: BTreeSet<u8>) -> Generator {
         // Values unlike those of the program before.

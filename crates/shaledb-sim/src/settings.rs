@@ -9,6 +9,7 @@ pub fn small() -> Config {
         memtable_bytes: 64 << 10,
         table_bytes: 64 << 10,
         background_threads: 1,
+        space_limit: 0,
         sync: SyncPolicy::OnRequest,
         create: true,
         tree: TreeConfig {
@@ -19,6 +20,11 @@ pub fn small() -> Config {
             blob_bytes: 4096,
         },
     }
+}
+
+/// The same with the smallest limit on space.
+pub fn limited() -> Config {
+    Config { space_limit: 2 << 20, ..small() }
 }
 
 /// Configurations that must give the same answers: every setting at its bounds and between.
@@ -44,6 +50,7 @@ pub fn many() -> Vec<Config> {
             memtable_bytes: memtables[index / 2 % memtables.len()],
             table_bytes: tables[index / 5 % tables.len()],
             background_threads: 1 + index as u32 % 4,
+            space_limit: 0,
             sync: syncs[index / 3 % syncs.len()],
             create: true,
             tree: TreeConfig {

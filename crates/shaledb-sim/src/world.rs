@@ -165,6 +165,11 @@ impl World {
         Ok(())
     }
 
+    /// Ends all scans.
+    pub fn end_scans(&mut self) {
+        self.scans.clear();
+    }
+
     /// Whether the database is open: it is not after a failed
     /// [`Op::Reopen`](crate::ops::Op::Reopen).
     pub fn is_open(&self) -> bool {
@@ -174,6 +179,21 @@ impl World {
     /// Lets so much time pass that everything that waits to be tried again is due.
     pub fn wait(&self) {
         self.clock.advance(60_000_000_000);
+    }
+
+    /// Checks that the files of the database take no more than they may, and no more than the
+    /// engine says.
+    pub fn keeps_limit(&self) -> Outcome<()> {
+        let limit = self.config.space_limit;
+        let Some(db) = self.db.as_ref().filter(|_| limit > 0) else { return Ok(()) };
+        let files = self.fs.files();
+        let found: u64 =
+            files.iter().filter(|(path, _)| path.starts_with(PATH)).map(|(_, bytes)| bytes).sum();
+        let used = db.stats().space_used;
+        if found > limit || found > used {
+            return wrong(format!("the files take {found} bytes of {limit}, counted are {used}"));
+        }
+        Ok(())
     }
 
     /// The database.

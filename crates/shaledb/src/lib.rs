@@ -89,6 +89,7 @@ pub use fs::Env;
 pub use read::{RowEstimate, Scan, Value};
 pub use txn::Interrupt;
 pub use version::TreeId;
+pub use write::space::SpaceState;
 
 /// The README's example, compiled.
 #[cfg(doctest)]

@@ -61,12 +61,13 @@ pub fn columns(step: &Step<'_>) -> Vec<Column> {
     let any = |figure: &Figure| step.folds.iter().any(|fold| fold.median(figure).is_some());
     // What is zero everywhere among the added columns says nothing.
     let says = |column: &Column| match &column.figure {
-        Figure::Client | Figure::SpaceAmp if is_whole(first) => false,
+        Figure::Client | Figure::SpaceAmp | Figure::SpaceAmpPeak if is_whole(first) => false,
         Figure::Stall
         | Figure::BlockReads
         | Figure::Client
         | Figure::WriteAmp
-        | Figure::SpaceAmp => step
+        | Figure::SpaceAmp
+        | Figure::SpaceAmpPeak => step
             .folds
             .iter()
             .any(|fold| fold.median(&column.figure).is_some_and(|median| median > 0.0)),
@@ -74,6 +75,10 @@ pub fn columns(step: &Step<'_>) -> Vec<Column> {
         Figure::Peak => step.folds.iter().any(|fold| {
             let of = |figure| fold.median(figure).unwrap_or_default();
             of(&Figure::Peak) > 1.2 * of(&Figure::Rss)
+        }),
+        Figure::SizePeak => step.folds.iter().any(|fold| {
+            let of = |figure| fold.median(figure).unwrap_or_default();
+            of(&Figure::SizePeak) > 1.02 * of(&Figure::Size)
         }),
         figure => any(figure),
     };
@@ -91,10 +96,12 @@ fn wrote(row: &Row) -> bool {
 }
 
 /// What else was measured, after the columns of published results.
-fn rest() -> [(&'static str, Figure); 8] {
+fn rest() -> [(&'static str, Figure); 10] {
     [
         ("w-amp", Figure::WriteAmp),
         ("s-amp", Figure::SpaceAmp),
+        ("s-peak", Figure::SpaceAmpPeak),
+        ("size peak", Figure::SizePeak),
         ("stall%", Figure::Stall),
         ("blocks/op", Figure::BlockReads),
         ("client", Figure::Client),

@@ -58,6 +58,10 @@ pub enum Figure {
     WriteAmp,
     /// Size / size of the live data before compression.
     SpaceAmp,
+    /// The same of the most at any moment.
+    SpaceAmpPeak,
+    /// The most bytes on disk at any moment.
+    SizePeak,
     /// Percent of the time in which a writer was stalled.
     Stall,
     /// Bytes the client wrote.
@@ -152,6 +156,8 @@ impl Figure {
             }
             Figure::WriteAmp => counted.write_amp,
             Figure::SpaceAmp => counted.space_amp,
+            Figure::SpaceAmpPeak => counted.space_amp_peak,
+            Figure::SizePeak => Some(row.size_peak_bytes as f64).filter(|&size| size > 0.0),
             Figure::Stall => counts.then_some(counted.stall_percent),
             Figure::Ingest => Some(counted.user_bytes as f64),
             Figure::Flush => counts.then_some(counted.flush_bytes as f64),
@@ -176,6 +182,7 @@ impl Figure {
             | Figure::WriterRateReached(_)
             | Figure::WriterWanted => count(value.round()),
             Figure::Size
+            | Figure::SizePeak
             | Figure::Rss
             | Figure::Peak
             | Figure::Ingest
@@ -223,6 +230,8 @@ impl Figure {
             Figure::Percentile(percentile, kind) => format!("{} {kind}", percentile.name()),
             Figure::WriteAmp => "w-amp".to_owned(),
             Figure::SpaceAmp => "space-amp".to_owned(),
+            Figure::SpaceAmpPeak => "space-amp peak".to_owned(),
+            Figure::SizePeak => "size peak".to_owned(),
             Figure::Stall => "stall%".to_owned(),
             Figure::Ingest => "ingest".to_owned(),
             Figure::Flush => "flush".to_owned(),

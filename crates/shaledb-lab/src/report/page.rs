@@ -1,7 +1,8 @@
 //! One page of HTML that needs nothing else: no network, no other file.
 //!
-//! The page holds its data as JSON, the plotting library (assets/uplot) and our own script and
-//! style (assets/report.js, assets/report.css). Without scripts it still shows the report as text.
+//! The page holds its data as JSON, the plotting library (assets/uplot) and our own scripts and
+//! style (assets/charts.js, assets/report.js, assets/report.css). Without scripts it still shows
+//! the report as text.
 
 use super::cell_table;
 use super::changes::verdict;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
+const CHARTS: &str = include_str!("../../assets/charts.js");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 
@@ -44,7 +46,10 @@ pub fn page(
         })).collect::<Vec<Value>>(),
         "rows": runs.iter().zip(steps).enumerate().flat_map(|(at, (_, steps))| {
             steps.iter().flat_map(move |step| {
-                step.folds.iter().map(move |fold| row(at, fold, step.base(base, fold)))
+                step.folds.iter().map(move |fold| {
+                    let at_rest = rest_bytes(&runs[at].rows, fold.typical());
+                    row(at, fold, step.base(base, fold), at_rest)
+                })
             })
         }).collect::<Vec<Value>>(),
         "sentences": steps.iter().zip(&names).flat_map(|(steps, name)| {
@@ -76,7 +81,8 @@ pub fn page(
          <footer><p>Charts by uPlot.</p><details><summary>Its licence</summary><pre>{licence}</pre>\
          </details></footer>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
-         <script>{UPLOT_SCRIPT}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+         <script>{UPLOT_SCRIPT}</script>\n\
+         <script>{CHARTS}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
         title = escaped(&title),
         text = escaped(text),
         licence = escaped(UPLOT_LICENCE),
@@ -143,7 +149,7 @@ fn series(row: &Row, of: impl Fn(&Interval) -> f64) -> Vec<Value> {
 
 /// The repeats of a step on an engine as the page needs them: medians, and the series of the repeat
 /// in the middle.
-fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
+fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>, at_rest: Option<f64>) -> Value {
     let row = fold.typical();
     let other = base.filter(|base| base.label() != fold.label());
     let ratio = other.and_then(|base| ratio(fold, base, &F::Rate));
@@ -165,6 +171,12 @@ fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
         "read": figure(&F::ReadKb), "size": figure(&F::Size), "peak": figure(&F::Peak),
         "wamp": figure(&F::WriteAmp), "stall": figure(&F::Stall),
     });
+    let space = json!({
+        "spaceMost": at_rest.map(|at_rest| rounded(row.size_peak_bytes as f64 / at_rest)),
+        "spaceEnd": at_rest.map(|at_rest| rounded(row.size_bytes as f64 / at_rest)),
+        "sizePeak": figure(&F::SizePeak), "spaceAmp": figure(&F::SpaceAmp),
+        "spaceAmpPeak": figure(&F::SpaceAmpPeak),
+    });
     let over_time = json!({
         "at": series(row, |i| i.at),
         "series": {
@@ -177,6 +189,10 @@ fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
             "written": per_second(row, |i| i.written_bytes),
             "rss": series(row, |i| i.rss_bytes as f64 / 1e6),
             "size": series(row, |i| i.size_bytes as f64 / 1e6),
+            "space": match at_rest {
+                Some(at_rest) => series(row, |i| i.size_bytes as f64 / at_rest),
+                None => Vec::new(),
+            },
             "stall": series(row, |i| i.stall_seconds),
         },
         "levelsAt": levels_at(row),
@@ -186,8 +202,20 @@ fn row(run: usize, fold: &Fold<'_>, base: Option<&Fold<'_>>) -> Value {
         "configuration": row.configuration, "parameters": row.parameters, "extra": row.extra,
         "notes": notes(fold),
     });
-    let parts = [identity, figures, over_time, rest];
+    let parts = [identity, figures, space, over_time, rest];
     parts.into_iter().filter_map(|part| part.as_object().cloned()).flatten().collect()
+}
+
+/// What the data of a step takes when nothing is left to merge: the size after the next
+/// `wait_idle` of the same repeat, if there is one.
+fn rest_bytes(rows: &[Row], row: &Row) -> Option<f64> {
+    let same = |other: &&Row| {
+        (&other.workload, &other.engine, &other.setting, other.repeat)
+            == (&row.workload, &row.engine, &row.setting, row.repeat)
+    };
+    let later = rows.iter().filter(same).skip_while(|other| other.step != row.step);
+    let mut at_rest = later.filter(|other| other.unit == "wait_idle" && other.size_bytes > 0);
+    at_rest.next().map(|at_rest| at_rest.size_bytes as f64)
 }
 
 /// Mean and percentiles in microseconds, by kind of operation.
@@ -213,8 +241,8 @@ fn per_second(row: &Row, of: fn(&Interval) -> u64) -> Vec<Value> {
         .collect()
 }
 
-/// Bytes and written bytes of each level at the intervals that have levels, with the share of the
-/// operations that were done by then.
+/// Bytes, written bytes and codec of each level at the intervals that have levels, with the share
+/// of the operations that were done by then. Of a codec, the moments at which it became another.
 fn levels_at(row: &Row) -> Value {
     let all = row.intervals.iter().flat_map(|interval| &interval.levels);
     let mut numbers: Vec<u32> = all.map(|level| level.level).collect();
@@ -245,10 +273,26 @@ fn levels_at(row: &Row) -> Value {
                 "level": number,
                 "size": of(number, |level| level.bytes),
                 "written": of(number, |level| level.written_bytes),
+                "codecs": codecs_at(number, &at, &seen),
             })
         })
         .collect();
     json!({ "at": at, "done": done, "levels": levels })
+}
+
+/// The codec of a level: since when, in seconds, which, and why, each time it became another.
+fn codecs_at(number: u32, at: &[Value], seen: &[&Vec<Level>]) -> Vec<Value> {
+    let mut changes = Vec::new();
+    let mut before = None;
+    for (at, levels) in at.iter().zip(seen) {
+        let level = levels.iter().find(|level| level.level == number);
+        let Some(level) = level.filter(|level| !level.codec.is_empty()) else { continue };
+        let now = (&level.codec, &level.codec_why);
+        if before.replace(now) != Some(now) {
+            changes.push(json!({ "at": at, "codec": now.0, "why": now.1 }));
+        }
+    }
+    changes
 }
 
 fn notes(fold: &Fold<'_>) -> Vec<String> {

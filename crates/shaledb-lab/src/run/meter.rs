@@ -48,6 +48,8 @@ pub(super) struct Meter<'a, S> {
     last: Moment,
     /// How long the step's own clients took.
     seconds: f64,
+    /// The most on disk at any look.
+    most_bytes: u64,
     series: Series,
 }
 
@@ -84,6 +86,7 @@ impl<'a, S: Store> Meter<'a, S> {
                 stall_seconds: 0.0,
             },
             seconds: 0.0,
+            most_bytes: 0,
             series: Series::new(long),
         }
     }
@@ -135,6 +138,8 @@ impl<'a, S: Store> Meter<'a, S> {
         let used = now.usage.since(&self.last.usage);
         let rate = (now.ops - self.last.ops) as f64 / seconds;
         let at = (now.time - self.start).as_secs_f64();
+        let size_bytes = self.size();
+        self.most_bytes = self.most_bytes.max(size_bytes);
         self.series.push(Interval {
             at,
             rate,
@@ -144,7 +149,7 @@ impl<'a, S: Store> Meter<'a, S> {
             read_bytes: used.read_bytes,
             written_bytes: used.written_bytes,
             rss_bytes: self.processes.resident().bytes,
-            size_bytes: self.size(),
+            size_bytes,
             stall_seconds: (now.stall_seconds - self.last.stall_seconds).max(0.0),
             levels: metrics.levels,
         });
@@ -194,6 +199,7 @@ impl<'a, S: Store> Meter<'a, S> {
         let client_seconds =
             if self.processes.is_own() { client_seconds } else { client.cpu_seconds() };
         let resident = self.processes.resident();
+        let size_bytes = self.size();
         let mut row = Row {
             schema: SCHEMA,
             workload: self.named.workload.to_owned(),
@@ -214,7 +220,8 @@ impl<'a, S: Store> Meter<'a, S> {
                 read_kb_per_op: per_op(usage.read_bytes as f64 / 1e3),
                 device: device.map(|(after, before)| after.since(before)),
             },
-            size_bytes: self.size(),
+            size_bytes,
+            size_peak_bytes: self.most_bytes.max(size_bytes),
             live_grown_bytes: total.grown + done.background.as_ref().map_or(0, |all| all.grown),
             rss_bytes: resident.bytes,
             rss_peak_bytes: resident.peak_bytes,
@@ -275,6 +282,7 @@ fn counted(metrics: Metrics, counts_itself: bool, done: &Done, seconds: f64) -> 
         write_amp: (user_bytes > 0 && counts_itself).then(|| tables as f64 / user_bytes as f64),
         // Who knows what the store began with fills it in.
         space_amp: None,
+        space_amp_peak: None,
         stall_percent: 100.0 * metrics.stall_seconds / seconds.max(1e-9),
         compaction_seconds: metrics.compaction_seconds,
         compaction_cpu_seconds: metrics.compaction_cpu_seconds,

@@ -58,6 +58,9 @@ pub struct Row {
     pub io: Io,
     /// Bytes of allocated blocks at the end.
     pub size_bytes: u64,
+    /// The most of them at any look, of which there is one a second.
+    #[serde(default)]
+    pub size_peak_bytes: u64,
     /// Bytes of the keys and values, or columns and index entries, that are live at the end, before
     /// compression. The client counts them. It does not know the size of each row that it replaces
     /// or deletes, and takes that of another row. `None` if the step began with a store that nobody
@@ -202,6 +205,8 @@ pub struct Counted {
     /// `size_bytes` / `live_bytes`. It is below 1 where compression saves more than stale versions,
     /// half empty pages and logs cost. `None` if nothing is live, or that is not known.
     pub space_amp: Option<f64>,
+    /// The same of `size_peak_bytes`, by what is live at the end.
+    pub space_amp_peak: Option<f64>,
     /// The percentage of the time in which the engine delayed or stopped writers.
     pub stall_percent: f64,
     /// Wall seconds of compactions (c.wsecs).

@@ -66,6 +66,7 @@ fn join(parts: &[Interval]) -> Interval {
     joined.writer_rate = mean(|part| part.writer_rate);
     joined.cpu = mean(|part| part.cpu);
     joined.max_us = parts.iter().map(|part| part.max_us).fold(0.0, f64::max);
+    joined.size_bytes = parts.iter().map(|part| part.size_bytes).max().unwrap_or(0);
     joined.stall_seconds = parts.iter().map(|part| part.stall_seconds).sum();
     joined.read_bytes = parts.iter().map(|part| part.read_bytes).sum();
     joined.written_bytes = parts.iter().map(|part| part.written_bytes).sum();

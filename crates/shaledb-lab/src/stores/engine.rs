@@ -68,6 +68,10 @@ pub struct Level {
     pub seconds: f64,
     /// CPU seconds of these jobs.
     pub cpu_seconds: f64,
+    /// The codec that its tables are written with now, if the engine tells.
+    pub codec: String,
+    /// Why it is this one, in words, if the engine tells.
+    pub codec_why: String,
 }
 
 impl Metrics {

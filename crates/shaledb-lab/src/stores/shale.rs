@@ -34,8 +34,13 @@ pub fn config(setup: &Setup) -> Result<Config> {
     };
     let config = Config {
         memory_bytes: setup.memory,
-        memtable_bytes: setup.memtable,
+        // Under a limit on space memtables are smaller, as they are if none is set.
+        memtable_bytes: match setup.space_limit {
+            Some(limit) if limit > 0 => setup.memtable.min((limit / 128).max(64 << 10)),
+            _ => setup.memtable,
+        },
         background_threads: setup.background_threads,
+        space_limit: setup.space_limit.unwrap_or(0),
         sync: SyncPolicy::OnRequest,
         tree: TreeConfig {
             codecs,
@@ -156,13 +161,16 @@ fn metrics(stats: &shaledb::Stats) -> Metrics {
     }
 }
 
-/// The levels of all trees together.
+/// The levels of all trees together. What is said of codecs is said of the tree that has the most
+/// there.
 fn levels(stats: &shaledb::Stats) -> Vec<Level> {
     let mut levels: Vec<Level> = Vec::new();
+    let mut most: Vec<u64> = Vec::new();
     for from in stats.trees.iter().flat_map(|tree| &tree.levels) {
         if levels.len() <= from.level {
             let next = levels.len()..=from.level;
             levels.extend(next.map(|level| Level { level: level as u32, ..Level::default() }));
+            most.resize(levels.len(), 0);
         }
         let level = &mut levels[from.level];
         level.files += from.tables;
@@ -172,6 +180,12 @@ fn levels(stats: &shaledb::Stats) -> Vec<Level> {
         level.jobs += from.jobs;
         level.seconds += from.seconds;
         level.cpu_seconds += from.cpu_seconds;
+        if level.codec.is_empty() || from.bytes > most[from.level] {
+            most[from.level] = from.bytes;
+            let dictionary = if from.dictionary { " + dictionary" } else { "" };
+            level.codec = format!("{}{dictionary}", from.codec);
+            level.codec_why = from.codec_why.to_owned();
+        }
     }
     levels
 }

@@ -4,7 +4,7 @@
 use super::browser::{Browser, program};
 use super::samples::{SHALE, folder, rows};
 use super::{ALL, report, slower};
-use serde_json::Value;
+use serde_json::{Value, json};
 use shaledb_lab::run::row::Row;
 use std::path::{Path, PathBuf};
 
@@ -110,6 +110,7 @@ fn the_page_in_a_browser() {
             }
         }
         if name == "one" {
+            codecs_over_time(&mut browser);
             every_step(&mut browser);
             by_keyboard(&mut browser);
             other_theme(&mut browser);
@@ -144,6 +145,26 @@ fn every_step(browser: &mut Browser) {
         }
         check(browser, title.as_str().unwrap());
     }
+}
+
+/// A band for each level of the engine that tells its codecs, as long as each was in use.
+fn codecs_over_time(browser: &mut Browser) {
+    let bands = browser.value(
+        "[...document.querySelectorAll('.bands tr')].map((level) =>
+           [...level.querySelectorAll('span')].map((one) => one.textContent).join('; '))",
+    );
+    let changing = "none; lz4; none";
+    assert_eq!(bands, json!([changing, changing, changing, "zstd:3 + dictionary"]));
+    let shares = browser.value(
+        "{ const parts = [...document.querySelectorAll('.bands tr')[0].querySelectorAll('span')];
+           const all = parts.reduce((sum, one) => sum + one.offsetWidth, 0);
+           parts.map((one) => Math.round(100 * one.offsetWidth / all)) }",
+    );
+    let shares: Vec<f64> = shares.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    let expected = [19.0 / 59.0, 10.0 / 59.0, 30.0 / 59.0].map(|share| 100.0 * share);
+    assert!(shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2.0), "{shares:?}");
+    let told = browser.value("document.querySelector('.bands + .quiet').textContent");
+    assert_eq!(told, "1.00 to 60.0 s, from left to right.");
 }
 
 /// Values can be read and lines hidden without a mouse.

@@ -270,6 +270,7 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
             }),
         },
         size_bytes,
+        size_peak_bytes: size_bytes + size_bytes / 5,
         live_bytes: Some(380_000_000),
         live_grown_bytes: user as i64 / 2,
         rss_bytes: 1_310_000_000,
@@ -283,6 +284,7 @@ pub fn row(engine: Engine, kind: Kind, repeat: u32, seed: u64) -> Row {
             write_amp: (user > 0 && engine.levels)
                 .then(|| 1.0 + compacted as f64 / user.max(1) as f64),
             space_amp: Some(1.1 * engine.size),
+            space_amp_peak: Some(1.3 * engine.size),
             stall_percent: 100.0 * intervals.iter().map(|i| i.stall_seconds).sum::<f64>() / seconds,
             block_reads: None,
             compaction_seconds: engine.levels.then_some(0.4 * cpu_seconds),
@@ -344,13 +346,13 @@ fn intervals(engine: Engine, kind: Kind, rate: f64, random: &mut Random) -> Vec<
             size_bytes: ((1.0 + 3.0 * second as f64 / kind.seconds as f64) * 1e8 * engine.size)
                 as u64,
             stall_seconds: if stalled { 0.6 } else { 0.0 },
-            levels: if engine.levels { levels(ops, second, kind) } else { Vec::new() },
+            levels: if engine.levels { levels(engine, ops, second, kind) } else { Vec::new() },
         });
     }
     all
 }
 
-fn levels(ops: f64, second: usize, kind: Kind) -> Vec<Level> {
+fn levels(engine: Engine, ops: f64, second: usize, kind: Kind) -> Vec<Level> {
     let user = if kind.writes { 150.0 * ops } else { 0.0 };
     let level = |number: u32, share: f64, amp: f64, second: f64| Level {
         level: number,
@@ -361,6 +363,12 @@ fn levels(ops: f64, second: usize, kind: Kind) -> Vec<Level> {
         jobs: (1.0 + second / (2.0 + f64::from(number))) as u64,
         seconds: second * amp / 20.0,
         cpu_seconds: second * amp / 22.0,
+        codec: codec(engine, number, second).to_owned(),
+        codec_why: if engine.name == SHALE.name {
+            "as was measured".to_owned()
+        } else {
+            String::new()
+        },
     };
     let second = second as f64;
     let swing = 0.02 + 0.02 * (second % 7.0) / 7.0;
@@ -370,6 +378,16 @@ fn levels(ops: f64, second: usize, kind: Kind) -> Vec<Level> {
         level(5, 0.25, 2.6, second),
         level(6, 0.6, 3.9, second),
     ]
+}
+
+/// Levels above the last are compressed for ten seconds in the middle.
+fn codec(engine: Engine, level: u32, second: f64) -> &'static str {
+    match level {
+        _ if engine.name != SHALE.name => "",
+        6 => "zstd:3 + dictionary",
+        _ if (20.0..30.0).contains(&second) => "lz4",
+        _ => "none",
+    }
 }
 
 fn table(levels: &[Level]) -> String {

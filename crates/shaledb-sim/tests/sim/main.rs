@@ -15,6 +15,7 @@ mod model;
 mod online;
 mod prepared;
 mod stages;
+mod space;
 mod threads;
 mod tracked;
 mod undecided;

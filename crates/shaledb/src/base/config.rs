@@ -301,6 +301,13 @@ pub struct Config {
     /// Background threads for flush and compaction, 1 to 64; 0 (the default) takes one per core,
     /// at least 2 and at most 8.
     pub background_threads: u32,
+    /// What all files of the database's directory may take together, in bytes: tables, log, and
+    /// what compactions and transactions write meanwhile; 0 (the default) for no limit, else at
+    /// least 2 MiB and 32 times `memtable_bytes`. Near it compactions make room first, then writers
+    /// are slowed, then puts fail with [`Error::SpaceLimit`]; reads and deletes go on. Under a
+    /// limit memtables (unless they are set) and tables are smaller: at most a 128th and a 256th
+    /// of it. See [`Db::set_space_limit`](crate::Db::set_space_limit).
+    pub space_limit: u64,
     /// When commits that do not ask for a sync become durable. Default
     /// [`SyncPolicy::OnRequest`].
     pub sync: SyncPolicy,
@@ -319,6 +326,7 @@ impl Default for Config {
             memtable_bytes: 0,
             table_bytes: 64 << 20,
             background_threads: 0,
+            space_limit: 0,
             sync: SyncPolicy::OnRequest,
             create: true,
             tree: TreeConfig::default(),
@@ -358,11 +366,32 @@ impl Config {
         }
         check("table_bytes", self.table_bytes, 64 << 10, 1 << 30)?;
         check("background_threads", self.background_threads.into(), 0, 64)?;
+        if self.space_limit != 0 {
+            check("space_limit", self.space_limit, SPACE_LIMIT_MIN, 1 << 60)?;
+            check_space_limit(self.space_limit, self.memtable_bytes)?;
+        }
         if let SyncPolicy::EveryMillis(millis) = self.sync {
             check("sync", millis.into(), 1, 60_000)?;
         }
         self.tree.validate()
     }
+}
+
+/// The smallest limit on space, in bytes, and how many memtables it has room for at least.
+const SPACE_LIMIT_MIN: u64 = 2 << 20;
+const SPACE_LIMIT_MEMTABLES: u64 = 32;
+
+/// Refuses a limit on space that has no room for memtables of this size.
+pub(crate) fn check_space_limit(limit: u64, memtable_bytes: u64) -> Result<()> {
+    let least = SPACE_LIMIT_MIN.max(memtable_bytes.saturating_mul(SPACE_LIMIT_MEMTABLES));
+    if limit == 0 || limit >= least {
+        return Ok(());
+    }
+    let what = format!(
+        "{limit} is too little for memtables of {memtable_bytes} bytes; it is 0 for no limit, or \
+         at least {least}: {SPACE_LIMIT_MEMTABLES} times `memtable_bytes`, and {SPACE_LIMIT_MIN}"
+    );
+    Err(Error::Config { setting: "space_limit", what })
 }
 
 fn check(setting: &'static str, value: u64, low: u64, high: u64) -> Result<()> {
@@ -394,6 +423,19 @@ mod tests {
         assert!(config.validate().is_err());
         let config = Config { memory_bytes: 64 << 20, memtable_bytes: 64 << 20, ..config };
         assert!(config.validate().unwrap_err().to_string().contains("quarter"));
+        for (space_limit, memtable_bytes, is_right) in [
+            (0, 1 << 30, true),
+            (2 << 20, 0, true),
+            ((2 << 20) - 1, 0, false),
+            (2 << 20, 64 << 10, true),
+            (2 << 20, 65 << 10, false),
+            ((65 * 32) << 10, 65 << 10, true),
+        ] {
+            let config = Config { space_limit, memtable_bytes, ..Config::default() };
+            let refused = config.validate().err().map(|error| error.to_string());
+            assert_eq!(refused.is_none(), is_right, "{space_limit} {memtable_bytes} {refused:?}");
+            assert!(refused.is_none_or(|text| text.contains("`space_limit`")));
+        }
         let tree = TreeConfig { block_bytes: 7, ..TreeConfig::default() };
         assert!(Config { tree, ..Config::default() }.validate().is_err());
     }

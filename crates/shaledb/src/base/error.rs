@@ -59,6 +59,17 @@ pub enum Error {
         /// The file that could not grow.
         path: PathBuf,
     },
+    /// The database's files may not take more: the limit is the setting
+    /// [`space_limit`](crate::Config::space_limit). What gets this has had no effect. Reads and
+    /// deletes go on; writes tried again succeed once there is room, without a reopen.
+    SpaceLimit {
+        /// The limit, in bytes.
+        limit: u64,
+        /// What the files take, in bytes.
+        used: u64,
+        /// How much more was to be written, in bytes.
+        needed: u64,
+    },
     /// Bytes on disk are not what was written. Nothing was returned from them.
     Corruption {
         /// The damaged file.
@@ -267,6 +278,21 @@ impl Error {
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Error::DiskFull { .. })
     }
+
+    /// Whether this is [`Error::SpaceLimit`].
+    ///
+    /// ```
+    /// let error = shaledb::Error::SpaceLimit { limit: 4 << 20, used: 4 << 20, needed: 100 };
+    /// assert!(error.is_space_limit() && !error.is_disk_full());
+    /// ```
+    pub fn is_space_limit(&self) -> bool {
+        matches!(self, Error::SpaceLimit { .. })
+    }
+
+    /// Whether there was no room, on the device or by the limit: nothing was written then.
+    pub(crate) fn is_without_room(&self) -> bool {
+        self.is_disk_full() || self.is_space_limit()
+    }
 }
 
 impl fmt::Display for Error {
@@ -281,6 +307,7 @@ impl fmt::Display for Error {
                  writes resume by themselves",
                 path.display()
             ),
+            Error::SpaceLimit { limit, used, needed } => write_space(f, *limit, *used, *needed),
             Error::Corruption { path, offset, what } => write!(
                 f,
                 "{} is damaged at byte {offset}: {what}; run `shale verify` to list all damage, \
@@ -349,6 +376,16 @@ impl fmt::Display for Error {
             Error::Closed => f.write_str("the database is closed"),
         }
     }
+}
+
+fn write_space(f: &mut fmt::Formatter<'_>, limit: u64, used: u64, needed: u64) -> fmt::Result {
+    write!(
+        f,
+        "the space limit is reached: the database's files take {used} of the {limit} bytes of \
+         `space_limit`, and beside what is kept back for flushes, compactions and deletes there is \
+         no room for {needed} more; reads and deletes go on; delete rows, drop trees or raise the \
+         limit, then writes resume by themselves"
+    )
 }
 
 fn write_duplicate(

@@ -93,12 +93,14 @@ pub const LOG_WINDOWS: u8 = 36;
 pub const CODECS: u8 = 37;
 /// `Dictionaries::state`: which dictionaries are in memory.
 pub const DICTIONARIES: u8 = 38;
+/// `Ledger::sums`: the bytes that the database's files take.
+pub const LEDGER: u8 = 39;
 /// `Cache::share`: how the block cache is divided, while its tiers are resized.
-pub const CACHE_SHARE: u8 = 39;
+pub const CACHE_SHARE: u8 = 40;
 /// `Sampler::state`: what is simulated of the block cache.
-pub const CACHE_SAMPLE: u8 = 40;
+pub const CACHE_SAMPLE: u8 = 41;
 /// `Frames::free`: which frames of the block cache have no value.
-pub const FRAMES: u8 = 41;
+pub const FRAMES: u8 = 42;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

@@ -85,6 +85,8 @@ counters! {
     StallLevel0Nanos => "stall_level0_ns",
     /// Nanoseconds writers were slowed for other compaction debt.
     StallDebtNanos => "stall_debt_ns",
+    /// Nanoseconds writers were slowed, or waited, for room on the disk.
+    StallSpaceNanos => "stall_space_ns",
     /// Waits of writers of all causes.
     Stalls => "stalls",
     /// Files of tables and large values removed.

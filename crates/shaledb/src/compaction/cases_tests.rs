@@ -142,7 +142,9 @@ fn answer_pick(input: &str) -> String {
         building: false,
     };
     let deletes = RangeDeletes::new(case.deletes);
-    let load = Load { idle: case.idle, snapshots: &case.snapshots, range_deletes: Some(&deletes) };
+    let range_deletes = Some(&deletes);
+    let load =
+        Load { idle: case.idle, snapshots: &case.snapshots, range_deletes, ..Load::default() };
     let mut busy = Busy::new();
     for table in case.shape.levels.iter().flatten() {
         if case.busy.contains(&table.id) {

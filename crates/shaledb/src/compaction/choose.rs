@@ -1,9 +1,11 @@
 //! Building a plan from tables chosen to move down: the inputs that must go with them, what lies
 //! below, and whether a move will do.
 
-use super::plan::{Action, Busy, Plan, Reason, Settings, Shape};
+use super::plan::{Action, Busy, Plan, Reason, Settings, Shape, Space};
+use super::policy::chosen::Choice;
 use super::policy::{self, LAST};
 use super::range::{KeyRange, bytes_of, overlapping};
+use super::room;
 use super::score::Targets;
 use crate::table::meta::TableMeta;
 use std::ops::Range;
@@ -26,6 +28,8 @@ pub struct PickInput<'a> {
     pub busy: &'a Busy,
     /// The sizes that levels should have.
     pub targets: &'a Targets,
+    /// What files may take.
+    pub space: Space,
 }
 
 impl<'a> PickInput<'a> {
@@ -39,8 +43,8 @@ impl<'a> PickInput<'a> {
         tables.iter().any(|table| self.busy.has(table))
     }
 
-    /// A plan that takes `inputs` (levels ascending) to `output`. Levels without tables are left
-    /// out. The caller has made sure of the invariants.
+    /// A plan that takes `inputs` (levels ascending) to `output`; `None` if there is no room for
+    /// it. Levels without tables are left out. The caller has made sure of the invariants.
     pub fn plan(
         &self,
         reason: Reason,
@@ -62,6 +66,11 @@ impl<'a> PickInput<'a> {
         assert!(inputs.is_sorted_by(|a, b| a.0 < b.0), "levels ascend");
         assert!(inputs.iter().all(|(_, tables)| !self.any_busy(tables)), "inputs are free");
         let target = self.targets.bytes.get(output).copied().unwrap_or(0);
+        let choice = self.choice(output);
+        let table_bytes = policy::table_bytes(self.settings.table_bytes, output, target);
+        if action == Action::Merge && !self.has_room(inputs, output) {
+            return None;
+        }
         let of_output = inputs.iter().filter(|(level, _)| *level == output);
         Some(Plan {
             reason,
@@ -78,11 +87,34 @@ impl<'a> PickInput<'a> {
             grandparents: if output == 0 || output == LAST { Vec::new() } else { clip(output + 1) },
             below,
             building: self.settings.building,
-            choice: self.settings.codecs.of(output, self.targets.base),
+            choice,
             filter_bits: policy::filter_bits(self.settings.filter_bits, output),
-            table_bytes: policy::table_bytes(self.settings.table_bytes, output, target),
+            table_bytes,
             range,
         })
+    }
+
+    /// How outputs are compressed.
+    fn choice(&self, output: usize) -> Choice {
+        let choice = self.settings.codecs.of(output, self.targets.base);
+        if self.space.is_tight { room::tight(choice, output) } else { choice }
+    }
+
+    /// The room that a merge needs beside its inputs.
+    pub fn needed(&self, inputs: &[(usize, &[Arc<TableMeta>])], output: usize) -> u64 {
+        let target = self.targets.bytes.get(output).copied().unwrap_or(0);
+        let table_bytes = policy::table_bytes(self.settings.table_bytes, output, target);
+        room::needed(inputs, output, table_bytes, self.choice(output).codec)
+    }
+
+    /// Whether a merge has the room that it needs.
+    fn has_room(&self, inputs: &[(usize, &[Arc<TableMeta>])], output: usize) -> bool {
+        if self.space.room == u64::MAX {
+            return true;
+        }
+        let level0 = || inputs.iter().map(|(_, tables)| bytes_of(*tables)).sum::<u64>();
+        self.needed(inputs, output) <= self.space.room
+            && (output > 0 || level0() <= self.space.level0_merge)
     }
 
     /// The tables of `level` that a job which writes `range` there must take; `None` if a running
@@ -142,8 +174,11 @@ impl<'a> PickInput<'a> {
             return self.plan(reason, Action::Move, &[(level, &tables[chosen])], output);
         }
         let lower = &self.level(output)[below];
-        let chosen = self.widen(level, chosen, output, lower);
-        self.plan(reason, Action::Merge, &[(level, &tables[chosen]), (output, lower)], output)
+        let wide = self.widen(level, chosen.clone(), output, lower);
+        let merge = |chosen: Range<usize>| {
+            self.plan(reason, Action::Merge, &[(level, &tables[chosen]), (output, lower)], output)
+        };
+        merge(wide.clone()).or_else(|| if wide == chosen { None } else { merge(chosen) })
     }
 
     /// Answers `Some` if no level between the two has, or will have, keys of `range`: then data

@@ -21,16 +21,27 @@ pub(super) fn level0(input: &PickInput<'_>, reason: Reason) -> Option<Plan> {
     if let Some(plan) = move_level0(input, reason) {
         return Some(plan);
     }
-    let first = tables.len().saturating_sub(LEVEL0_INPUTS_MAX);
-    let chosen = &tables[first..];
-    if input.any_busy(chosen) {
-        return None;
-    }
     let output = input.targets.base;
-    let range = KeyRange::hull(chosen)?;
-    input.clear_between(0, output, &range)?;
-    let lower = &input.level(output)[input.free_overlap(output, &range)?];
-    input.plan(reason, Action::Merge, &[(0, chosen), (output, lower)], output)
+    let mut count = tables.len().min(LEVEL0_INPUTS_MAX);
+    while count > 0 {
+        let chosen = &tables[tables.len() - count..];
+        if input.any_busy(chosen) {
+            return None;
+        }
+        let range = KeyRange::hull(chosen)?;
+        input.clear_between(0, output, &range)?;
+        let lower = &input.level(output)[input.free_overlap(output, &range)?];
+        let merge = input.plan(reason, Action::Merge, &[(0, chosen), (output, lower)], output);
+        if merge.is_some() {
+            return merge;
+        }
+        if input.space.room == u64::MAX {
+            break;
+        }
+        // There may be no room for so many.
+        count -= 1;
+    }
+    None
 }
 
 /// A move of a table that overlaps nothing older in level 0 and nothing in the base level, and is

@@ -30,7 +30,7 @@ pub fn pick_manual(
     bounds: (Option<&[u8]>, Option<&[u8]>),
 ) -> Step {
     let targets = Targets::of(shape, settings);
-    let input = PickInput { shape, settings, busy, targets: &targets };
+    let input = PickInput { shape, settings, busy, targets: &targets, space: load.space };
     let (lower, upper) = bounds;
     let inside = |table: &TableMeta| {
         !lower.is_some_and(|lower| table.is_before(lower))

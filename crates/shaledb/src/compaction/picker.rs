@@ -1,9 +1,10 @@
 //! Which compaction to run next.
 //!
-//! In this order: tables that range deletes cover are dropped unread; then level 0's tables go down
-//! as they are, or are merged with each other, if there are many; then the level that is furthest
-//! over its target is relieved; then tables full of deletes are taken down; then, if the
-//! load has ended, the tree is brought into a better shape for reading.
+//! In this order: tables that range deletes cover are dropped unread; then, near the limit on
+//! space, what makes room (`space`); then level 0's tables go down as they are, or are merged with
+//! each other, if there are many; then the level that is furthest over its target is relieved; then
+//! tables full of deletes are taken down; then, if the load has ended, the tree is brought into a
+//! better shape for reading.
 //!
 //! Level 0 goes into the base level when it has gathered enough bytes. Level 0's tables are merged
 //! with each other, four of about one size into one, in two cases: reaching that size would take
@@ -14,12 +15,12 @@ use super::level0::{level0, merge_level0, move_level0, too_small};
 use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
 use super::policy::LAST;
 use super::score::{LEVEL0_TABLES_MAX, LEVEL0_TIER, Scores, Targets};
-use super::{deletes, idle};
+use super::{deletes, idle, space};
 
 /// The next compaction to run beside those in `busy`, if one is due. A pure function.
 pub fn pick(shape: &Shape, settings: &Settings, busy: &Busy, load: &Load<'_>) -> Option<Plan> {
     let targets = Targets::of(shape, settings);
-    let input = PickInput { shape, settings, busy, targets: &targets };
+    let input = PickInput { shape, settings, busy, targets: &targets, space: load.space };
     if let Some(plan) = deletes::drop_covered(&input, load) {
         return Some(plan);
     }
@@ -27,6 +28,14 @@ pub fn pick(shape: &Shape, settings: &Settings, busy: &Busy, load: &Load<'_>) ->
     if settings.building {
         // Deletes go nowhere, and rows that come below change what is the best shape.
         return due(&input, &scores);
+    }
+    if load.space.is_short
+        && let Some(plan) = space::pick(&input, load)
+    {
+        return Some(plan);
+    }
+    if let Some(plan) = space::pick_ahead(&input) {
+        return Some(plan);
     }
     due(&input, &scores)
         .or_else(|| deletes::pick(&input, load))

@@ -48,11 +48,13 @@ pub enum Reason {
     Manual,
     /// Tables of the last level were moved there without being compressed for it.
     Recode,
+    /// The files take nearly as much as they may.
+    Space,
 }
 
 impl Reason {
     /// All reasons, in order.
-    pub const ALL: [Reason; 7] = [
+    pub const ALL: [Reason; 8] = [
         Reason::Level0,
         Reason::Level0Merge,
         Reason::Size,
@@ -60,6 +62,7 @@ impl Reason {
         Reason::Idle,
         Reason::Manual,
         Reason::Recode,
+        Reason::Space,
     ];
 
     /// The reason's name in statistics and logs.
@@ -72,6 +75,7 @@ impl Reason {
             Reason::Idle => "idle",
             Reason::Manual => "manual",
             Reason::Recode => "recode",
+            Reason::Space => "space",
         }
     }
 }
@@ -224,6 +228,28 @@ pub struct Load<'a> {
     pub snapshots: &'a [SeqNo],
     /// All range deletes that are in tables of the tree, if any.
     pub range_deletes: Option<&'a RangeDeletes>,
+    /// What files may take.
+    pub space: Space,
+}
+
+/// What the picker needs to know of the limit on space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// The most that a merge may take beside its inputs, in bytes.
+    pub room: u64,
+    /// The largest merge of level 0's tables with each other.
+    pub level0_merge: u64,
+    /// Whether bytes count more than the time to compress them.
+    pub is_tight: bool,
+    /// Whether room has to be made.
+    pub is_short: bool,
+}
+
+impl Default for Space {
+    /// No limit.
+    fn default() -> Space {
+        Space { room: u64::MAX, level0_merge: u64::MAX, is_tight: false, is_short: false }
+    }
 }
 
 impl Load<'_> {

@@ -72,6 +72,29 @@ pub fn parts(tables: &[Cuts<'_>], aligned: &[&[u8]], bytes: u64) -> Vec<Part> {
     parts
 }
 
+/// Cuts a compaction only where tables of its output level (in order) begin, so that each part can
+/// be installed by itself: each has `bytes` of them, by `of`, and not more than one table beyond
+/// that.
+pub fn by_tables(
+    outputs: &[Arc<TableMeta>],
+    bytes: u64,
+    of: &dyn Fn(&TableMeta) -> u64,
+) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let (mut start, mut here) = (None, 0);
+    for table in outputs {
+        if here >= bytes.max(1) {
+            let end = table.smallest.clone();
+            parts.push(Part { start: start.replace(end.clone()), end: Some(end) });
+            here = 0;
+        }
+        here += of(table);
+    }
+    parts.push(Part { start, end: None });
+    assert!(parts.windows(2).all(|two| two[0].end == two[1].start), "parts leave no gap");
+    parts
+}
+
 /// The number of the group of each part: parts that one of the `outputs` level's tables reaches
 /// into are of one group, and can be installed only together. Groups are numbered from 0 in
 /// order.

@@ -106,3 +106,24 @@ fn outputs_are_cut_by_size_and_by_what_lies_below() {
     // Tables below that are much too large for a table above.
     assert_eq!(outputs(4, &[("a", "b", 90), ("c", "c", 90), ("d", "z", 1)], input), "c d h l");
 }
+
+#[test]
+fn parts_in_little_room_begin_where_output_tables_do() {
+    let tables: Vec<Arc<TableMeta>> = (0..7u8)
+        .map(|at| {
+            let (smallest, largest) = (vec![10 * at], vec![10 * at + 9]);
+            let file_bytes = if at == 3 { 25 } else { 10 };
+            Arc::new(TableMeta { smallest, largest, file_bytes, ..TableMeta::default() })
+        })
+        .collect();
+    let starts = |bytes| -> Vec<Option<Vec<u8>>> {
+        let parts = by_tables(&tables, bytes, &|table| table.file_bytes);
+        // No table reaches into two: each part is a group of its own.
+        assert_eq!(groups(&parts, &tables), (0..parts.len()).collect::<Vec<_>>());
+        parts.into_iter().map(|part| part.start).collect()
+    };
+    assert_eq!(starts(20), [None, Some(vec![20]), Some(vec![40]), Some(vec![60])]);
+    assert_eq!(starts(1).len(), 7);
+    assert_eq!(starts(1000), [None]);
+    assert_eq!(by_tables(&[], 10, &|_| 0), [Part::default()]);
+}

@@ -79,6 +79,18 @@ impl Stages {
         }
     }
 
+    /// The bytes of the output level's tables of the stage that has most of them, by `bytes`.
+    pub fn largest(&self, bytes: &dyn Fn(&TableMeta) -> u64) -> u64 {
+        let mut of_stages = vec![0; self.count()];
+        for (_, table) in self.inputs.iter().filter(|(level, _)| *level == self.output_level) {
+            let met = self.parts.iter().zip(&self.stage).find(|(part, _)| part.meets(table));
+            if let Some((_, stage)) = met {
+                of_stages[*stage] += bytes(table);
+            }
+        }
+        if self.output_level == 0 { 0 } else { of_stages.into_iter().max().unwrap_or(0) }
+    }
+
     /// How many stages there are.
     pub fn count(&self) -> usize {
         self.installed.len()

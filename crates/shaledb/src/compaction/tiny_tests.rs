@@ -184,7 +184,8 @@ impl Tiny {
 
     fn start(&mut self, idle: bool) -> bool {
         let deletes = self.deletes();
-        let load = Load { idle, snapshots: &self.snapshots, range_deletes: Some(&deletes) };
+        let range_deletes = Some(&deletes);
+        let load = Load { idle, snapshots: &self.snapshots, range_deletes, ..Load::default() };
         let Some(plan) = pick(&self.shape, &self.settings, &self.busy, &load) else { return false };
         self.run(plan);
         true

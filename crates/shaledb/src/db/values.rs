@@ -12,6 +12,7 @@ use crate::base::stats::Counter;
 use crate::base::sync::Arc;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::db::core::Core;
+use crate::fs::ledger::Payer;
 use crate::read::{BlobSource, Value};
 use crate::table::blob::{Blob, BlobReader, BlobRef, BlobWriter};
 use crate::table::format::FileKind;
@@ -142,6 +143,7 @@ impl Core {
 
     /// Writes a value that starts with `start` and goes on with `rest` to a new blob file, durably.
     pub fn write_blob(&self, start: &[u8], rest: Option<&mut dyn Read>) -> Result<NewBlob> {
+        self.foresee(start.len() as u64, 1, false)?;
         let id = self.new_file();
         let path = self.path(FileKind::Blob, id);
         let written = self.fill_blob(id, start, rest).and_then(|reference| {
@@ -164,7 +166,7 @@ impl Core {
 
     fn fill_blob(&self, id: FileId, start: &[u8], rest: Option<&mut dyn Read>) -> Result<BlobRef> {
         let path = self.path(FileKind::Blob, id);
-        let mut writer = BlobWriter::new(self.env.fs.create(&path)?, id)?;
+        let mut writer = BlobWriter::new(self.env_paid_by(Payer::User).fs.create(&path)?, id)?;
         writer.append(start)?;
         let mut bytes = start.len() as u64;
         if let Some(rest) = rest {

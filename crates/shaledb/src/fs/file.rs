@@ -261,6 +261,24 @@ pub trait Preparer: Send + Sync {
     /// ```
     fn prepare(&self) -> bool;
 
+    /// As [`Preparer::prepare`], but where that makes the file longer, `may_grow` is first asked
+    /// whether the file may have so many bytes; if not it is as on a full disk.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let path = dir.path().join("log");
+    /// let log = shaledb::Env::os().fs.create_log(&path, 64 << 20)?;
+    /// if let Some(preparer) = log.preparer() {
+    ///     assert!(!preparer.prepare_within(&|_| false));
+    /// }
+    /// assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    fn prepare_within(&self, may_grow: &dyn Fn(u64) -> bool) -> bool {
+        let _ = may_grow;
+        self.prepare()
+    }
+
     /// Does what may be late and may take long, best in a thread that nobody waits for: lets go of
     /// what the writer has left, and has the device write. Answers whether more may come: not once
     /// the writer has gone.

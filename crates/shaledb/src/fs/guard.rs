@@ -6,6 +6,9 @@
 //! So syncs of one file, or of one directory, go through one [`Gate`], one after the other, and
 //! after a failure that anyone was told of there is none.
 
+use super::account::Account;
+use super::counted::Counted;
+use super::ledger::{Ledger, Payer};
 use super::process::{self, Process};
 use super::{DirEntry, Fs, Lock, ReadFile, WriteFile};
 use crate::base::error::{Error, Result};
@@ -143,37 +146,80 @@ impl Drop for Ending<'_> {
 }
 
 /// A file system as one database uses it: nothing is changed on it by another process than the one
-/// that opened the database, and a failed sync of the database's directory poisons the guard.
+/// that opened the database, a failed sync of the database's directory poisons the guard, and what
+/// the files of that directory take is counted.
+#[derive(Clone)]
 pub struct GuardedFs {
     inner: Arc<dyn Fs>,
     dir: PathBuf,
-    gate: Gate,
+    gate: Arc<Gate>,
     guard: Arc<Guard>,
+    ledger: Arc<Ledger>,
+    payer: Payer,
 }
 
 impl GuardedFs {
     /// The file system for the database in `dir`.
     pub fn new(inner: Arc<dyn Fs>, dir: &Path, guard: Arc<Guard>) -> GuardedFs {
-        GuardedFs { inner, dir: dir.to_owned(), gate: Gate::default(), guard }
+        GuardedFs {
+            inner,
+            dir: dir.to_owned(),
+            gate: Arc::default(),
+            guard,
+            ledger: Arc::default(),
+            payer: Payer::Engine,
+        }
+    }
+
+    /// The same for files that another pays for.
+    pub fn paid_by(&self, payer: Payer) -> GuardedFs {
+        GuardedFs { payer, ..self.clone() }
+    }
+
+    /// What the database's files take.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
     }
 
     fn changing(&self) -> Result<&dyn Fs> {
         self.guard.check_process()?;
         Ok(&*self.inner)
     }
+
+    /// Whether a file is one of the database's directory.
+    fn counts(&self, path: &Path) -> bool {
+        path.parent() == Some(&self.dir)
+    }
+
+    /// A file with its growth counted, if it is one of the database.
+    fn counted(
+        &self,
+        path: &Path,
+        file: Box<dyn WriteFile>,
+        account: impl FnOnce(&Arc<Ledger>) -> Account,
+    ) -> Box<dyn WriteFile> {
+        if !self.counts(path) {
+            return file;
+        }
+        Box::new(Counted::new(file, account(&self.ledger), self.payer.clone()))
+    }
 }
 
 impl Fs for GuardedFs {
     fn create(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        self.changing()?.create(path)
+        let file = self.changing()?.create(path)?;
+        Ok(self.counted(path, file, |ledger| Account::created(ledger, path)))
     }
 
     fn create_log(&self, path: &Path, pace: u64) -> Result<Box<dyn WriteFile>> {
-        self.changing()?.create_log(path, pace)
+        let file = self.changing()?.create_log(path, pace)?;
+        Ok(self.counted(path, file, |ledger| Account::created(ledger, path)))
     }
 
     fn append(&self, path: &Path) -> Result<Box<dyn WriteFile>> {
-        self.changing()?.append(path)
+        let file = self.changing()?.append(path)?;
+        let bytes = file.len();
+        Ok(self.counted(path, file, |ledger| Account::reopened(ledger, path, bytes)))
     }
 
     fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
@@ -181,11 +227,15 @@ impl Fs for GuardedFs {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.changing()?.rename(from, to)
+        self.changing()?.rename(from, to)?;
+        self.ledger.renamed(from, to);
+        Ok(())
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        self.changing()?.remove(path)
+        self.changing()?.remove(path)?;
+        self.ledger.removed(path);
+        Ok(())
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {

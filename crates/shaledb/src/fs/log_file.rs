@@ -441,9 +441,17 @@ impl Preparer for Shared {
     }
 
     fn prepare(&self) -> bool {
+        self.prepare_within(&|_| true)
+    }
+
+    fn prepare_within(&self, may_grow: &dyn Fn(u64) -> bool) -> bool {
         let Some(wish) = self.wish() else { return false };
         let (at, length) = wish.window;
-        self.hand_over(&wish, self.map(at, length))
+        let mapped = match may_grow(at + length) {
+            true => self.map(at, length),
+            false => Err(std::io::ErrorKind::StorageFull.into()),
+        };
+        self.hand_over(&wish, mapped)
     }
 
     fn clear(&self) -> bool {

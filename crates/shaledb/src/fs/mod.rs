@@ -23,6 +23,13 @@ pub mod os;
 pub mod mem;
 mod env;
 #[cfg_attr(doc, doc(hidden))]
+pub mod balance;
+#[cfg_attr(doc, doc(hidden))]
+pub mod ledger;
+#[cfg_attr(doc, doc(hidden))]
+pub mod account;
+mod counted;
+#[cfg_attr(doc, doc(hidden))]
 pub mod guard;
 #[cfg_attr(doc, doc(hidden))]
 pub mod meter;

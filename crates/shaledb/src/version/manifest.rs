@@ -119,9 +119,10 @@ impl Manifest {
     }
 
     /// Whether so much has been appended that [`Manifest::rewrite`] is due.
-    pub fn rewrite_due(&self) -> bool {
+    /// With little room that is sooner than after [`REWRITE_BYTES_MIN`].
+    pub fn rewrite_due(&self, room: u64) -> bool {
         let bytes = self.writer.bytes();
-        bytes > REWRITE_BYTES_MIN && bytes > REWRITE_FACTOR * self.snapshot_bytes
+        bytes > REWRITE_BYTES_MIN.min(room) && bytes > REWRITE_FACTOR * self.snapshot_bytes
     }
 
     /// Writes the catalog to a new manifest of this number, installs it and removes the old

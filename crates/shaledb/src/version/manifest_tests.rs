@@ -201,10 +201,10 @@ fn refused_edits_and_full_disks_leave_it_as_it_was() {
 fn it_is_rewritten_when_it_has_grown() {
     let (fs, shared) = disk();
     let (mut manifest, _) = manifest(&shared, 3);
-    assert!(!manifest.rewrite_due());
+    assert!(!manifest.rewrite_due(u64::MAX));
     let name = "n".repeat(1000);
     let mut tree = 2;
-    while !manifest.rewrite_due() {
+    while !manifest.rewrite_due(u64::MAX) {
         let trees_created = vec![(tree, name.clone(), TreeConfig::default())];
         manifest.append(&Edit { trees_created, ..Edit::default() }).unwrap();
         manifest.append(&Edit { trees_dropped: vec![tree], ..Edit::default() }).unwrap();
@@ -213,7 +213,7 @@ fn it_is_rewritten_when_it_has_grown() {
     assert!(manifest.bytes() > REWRITE_BYTES_MIN);
     let catalog = manifest.catalog().clone();
     manifest.rewrite(60).unwrap();
-    assert!(manifest.bytes() < 10_000 && !manifest.rewrite_due());
+    assert!(manifest.bytes() < 10_000 && !manifest.rewrite_due(u64::MAX));
     assert!(!fs.exists(&file(2)).unwrap());
     manifest.append(&add(70)).unwrap();
     let recovered = recover(&fs, dir()).unwrap();

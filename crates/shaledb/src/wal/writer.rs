@@ -88,7 +88,7 @@ impl LogWriter {
     fn undo_append(&mut self, error: Error) -> Error {
         let undone = self.file.truncate(self.bytes);
         debug_assert!(undone.is_err() || self.file.len() == self.bytes);
-        if undone.is_err() || !error.is_disk_full() {
+        if undone.is_err() || !error.is_without_room() {
             drop(self.guard.poison(&error));
         }
         error

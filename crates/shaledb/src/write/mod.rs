@@ -4,3 +4,4 @@ pub mod flush;
 pub mod ops;
 pub mod queue;
 pub mod throttle;
+pub mod space;

@@ -1,7 +1,8 @@
 //! How much a writer is slowed when it is ahead of flush and compaction.
 //!
-//! A pure function of pressure. Three pressures are measured, each from a soft limit (0) to a hard
-//! one (1): memory of memtables, tables in level 0, and compaction debt. At pressure `x` a
+//! A pure function of pressure. Four pressures are measured, each from a soft limit (0) to a hard
+//! one (1): memory of memtables, tables in level 0, compaction debt, and space near its limit while
+//! merges make room. At pressure `x` a
 //! writer waits `4 x^2` times as long for each byte as the background work needs to take the byte
 //! away. So there is no wait at the soft limit and no step anywhere; at the latest at half of the
 //! way to the hard limit writers are as slow as the background work, and pressure rises no more.
@@ -45,6 +46,11 @@ pub struct Pressure {
     pub debt_soft: u64,
     /// The debt at which slowing is at its full.
     pub debt_hard: u64,
+    /// How far the files reach into the last part of what they may take, and how long that is; 0
+    /// while nothing is under way that makes room.
+    pub space_taken: u64,
+    /// The length of that part.
+    pub space_hard: u64,
     /// Bytes of memtables flushed per second of late; 0 if not known.
     pub flush_rate: u64,
     /// Bytes written by users that compaction can take away per second (the bytes it rewrites per
@@ -62,11 +68,13 @@ pub enum Cause {
     Level0,
     /// Much is left to compact.
     Debt,
+    /// The files take nearly as much as they may, and merges make room.
+    Space,
 }
 
 impl Cause {
     /// All causes, in order.
-    pub const ALL: [Cause; 3] = [Cause::Memtables, Cause::Level0, Cause::Debt];
+    pub const ALL: [Cause; 4] = [Cause::Memtables, Cause::Level0, Cause::Debt, Cause::Space];
 
     /// The cause's name in statistics.
     pub fn name(self) -> &'static str {
@@ -74,6 +82,7 @@ impl Cause {
             Cause::Memtables => "memtables",
             Cause::Level0 => "level0",
             Cause::Debt => "debt",
+            Cause::Space => "space",
         }
     }
 }
@@ -112,11 +121,13 @@ pub fn delay(pressure: &Pressure) -> Verdict {
     };
     let level0 = position(p.level0_tables as u64, LEVEL0_SOFT as u64, LEVEL0_HARD as u64);
     let debt = position(p.debt_bytes, p.debt_soft, p.debt_hard);
+    let space = position(p.space_taken, 0, p.space_hard);
     let memory_factor = 4.0 * memory * memory / (1.0 - memory).max(1.0 / FACTOR_MAX);
     let asked = [
         (memory_factor.min(FACTOR_MAX) * nanos_at(p.flush_rate), Cause::Memtables),
         (4.0 * level0 * level0 * nanos_at(p.compaction_rate), Cause::Level0),
         (4.0 * debt * debt * nanos_at(p.compaction_rate), Cause::Debt),
+        (4.0 * space * space * nanos_at(p.compaction_rate), Cause::Space),
     ];
     let longest =
         asked.iter().fold(asked[0], |most, next| if next.0 > most.0 { *next } else { most });

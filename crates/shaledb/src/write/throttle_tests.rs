@@ -13,6 +13,8 @@ fn calm() -> Pressure {
         debt_bytes: 0,
         debt_soft: 1000 * MIB,
         debt_hard: 4000 * MIB,
+        space_taken: 0,
+        space_hard: 64 * MIB,
         flush_rate: 100 * MIB,
         compaction_rate: 20 * MIB,
     }
@@ -105,4 +107,14 @@ fn a_writer_comes_to_the_rate_of_the_work() {
     }
     assert!((written / MIB as f64 - 20.0).abs() < 1.0, "{}", written / MIB as f64);
     assert!(debt < 2500.0 * MIB as f64);
+}
+
+#[test]
+fn space_slows_towards_its_limit() {
+    let at = |mib: u64| nanos(&Pressure { space_taken: mib * MIB, ..calm() });
+    let background = 1e9 / (20 * MIB) as f64;
+    assert!(at(0) == 0.0 && at(8) > 0.0 && at(8) < at(16) && at(16) < background);
+    assert_eq!((at(32), at(64)), (background, 4.0 * background));
+    let slowed = delay(&Pressure { space_taken: 8 * MIB, ..calm() });
+    assert!(matches!(slowed, Verdict::Slow { cause: Cause::Space, .. }));
 }

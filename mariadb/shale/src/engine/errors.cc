@@ -22,6 +22,7 @@ int number_of_kind(shale_error_kind kind) {
     case SHALE_LOCKS_FULL:
       return HA_ERR_LOCK_TABLE_FULL;
     case SHALE_DISK_FULL:
+    case SHALE_SPACE_LIMIT:
       return HA_ERR_RECORD_FILE_FULL;
     case SHALE_CORRUPTION:
       return HA_ERR_CRASHED_ON_USAGE;

@@ -15,6 +15,7 @@ enum Durability : unsigned long { kNone = 0, kFull = 1, kPeriodic = 2 };
 // there is an engine.
 struct Globals {
   unsigned long long memory;
+  unsigned long long space_limit;  // 0: none
   unsigned long durability;
   char *compression;  // as it was set
 };

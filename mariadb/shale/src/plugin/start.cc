@@ -93,6 +93,9 @@ struct Started final : Engine {
 Error open_database(Engine *engine) {
   Config config;
   config.set("memory_bytes", std::to_string(settings::globals.memory));
+  if (config.error == nullptr) {
+    config.set("space_limit", std::to_string(settings::globals.space_limit));
+  }
   if (config.error != nullptr) return consume_error(config.error);
   const char *folder = engine->folder.c_str();
   Error error = consume_error(shale_open(folder, config.config, false, &engine->db));

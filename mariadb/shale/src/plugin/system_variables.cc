@@ -42,6 +42,8 @@ static void set_wait_idle(THD *, st_mysql_sys_var *, void *, const void *save) {
 }
 static my_bool wait_idle;
 
+static constexpr unsigned long long kMostSpace = 1ULL << 60;
+
 static char *checkpoint;
 
 // What it is set to is done before it is set, so that a failure fails the statement.
@@ -61,11 +63,35 @@ static int check_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_v
   return 0;
 }
 
+// As that of the checkpoint: a limit that cannot be kept fails the statement.
+static int check_space_limit(THD *, st_mysql_sys_var *, void *save, st_mysql_value *value) {
+  long long given = 0;
+  if (value->val_int(value, &given) != 0) return 1;
+  const auto bytes = static_cast<unsigned long long>(given);
+  if ((given < 0 && !value->is_unsigned(value)) || bytes > kMostSpace) {
+    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "SHALE: shale_space_limit: it is from 0 to %llu",
+                    MYF(0), kMostSpace);
+    return 1;
+  }
+  if (Error error = consume_error(shale_set_space_limit(engine().db, bytes))) {
+    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "SHALE: shale_space_limit: %s", MYF(0),
+                    error.text().c_str());
+    return 1;
+  }
+  *static_cast<unsigned long long *>(save) = bytes;
+  return 0;
+}
+
 static MYSQL_SYSVAR_ULONGLONG(
     memory, settings::globals.memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
     "Bytes for block cache, memtables, indexes and filters together. 0: a quarter of the machine's "
     "memory",
     nullptr, nullptr, 0, 0, 1ULL << 46, 0);
+static MYSQL_SYSVAR_ULONGLONG(
+    space_limit, settings::globals.space_limit, PLUGIN_VAR_RQCMDARG,
+    "Bytes that all files of Shale may take together. Near it inserts and updates fail; reads and "
+    "deletes go on. 0: no limit",
+    check_space_limit, nullptr, 0, 0, kMostSpace, 0);
 static MYSQL_SYSVAR_ENUM(
     durability, settings::globals.durability, PLUGIN_VAR_RQCMDARG,
     "When commits are durable. full: before they return; periodic: within a second; none: when the "
@@ -85,6 +111,7 @@ static MYSQL_SYSVAR_STR(checkpoint, checkpoint,
                         "tables there by hard links, while others write",
                         check_checkpoint, nullptr, "");
 st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
+                                        MYSQL_SYSVAR(space_limit),
                                         MYSQL_SYSVAR(durability),
                                         MYSQL_SYSVAR(compression),
                                         settings::lock_wait_variable(),

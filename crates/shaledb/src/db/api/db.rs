@@ -349,6 +349,26 @@ impl Db {
         self.core().wait_idle()
     }
 
+    /// Sets what all files of the database may take together, in bytes; 0 for no limit. It holds
+    /// until the database is closed: see [`Config::space_limit`]. (The sizes of memtables and
+    /// tables stay as they were chosen when it was opened.)
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the limit is too little for memtables of the size that they have, or
+    /// the files take more than that, or will with what is in memory.
+    ///
+    /// ```
+    /// # let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+    /// # let db = shaledb::Db::open_in("/db", shaledb::Config::default(), options)?;
+    /// db.set_space_limit(10 << 30)?;
+    /// assert_eq!(db.stats().space_limit, 10 << 30);
+    /// assert!(db.set_space_limit(1000).unwrap_err().to_string().contains("`space_limit`"));
+    /// # Ok::<(), shaledb::Error>(())
+    /// ```
+    pub fn set_space_limit(&self, bytes: u64) -> Result<()> {
+        self.core().set_space_limit(bytes)
+    }
+
     /// Makes a second database of the present state in the new directory `dir`. That must be on the
     /// same file system: tables are hard links, so a checkpoint costs little time and space.
     /// Memtables are flushed first; commits go on meanwhile. It is made in `dir` with `.unfinished`

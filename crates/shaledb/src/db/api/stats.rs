@@ -9,6 +9,7 @@ use crate::compaction::score::Targets;
 use crate::db::core::{Core, TreeCore};
 use crate::table::Blob;
 use crate::table::meta::{FileId, Why};
+use crate::write::space::{self, SpaceState};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -215,7 +216,7 @@ pub struct Stats {
     /// was written by the user.
     pub write_amp: f64,
     /// Seconds that writers waited, of all threads together, by cause: `memtables` (flushes are
-    /// behind), `level0` and `debt` (compactions are).
+    /// behind), `level0` and `debt` (compactions are), `space` (near `space_limit`).
     pub stall_seconds: BTreeMap<String, f64>,
     /// Seconds that syncs of the log took; a commit that asks for one waits for it.
     pub wal_sync_seconds: f64,
@@ -235,6 +236,14 @@ pub struct Stats {
     /// Bytes in `memtables`, in `indexes_and_filters`, in the `block_cache`, and what flushes,
     /// merges and long scans hold while they run (`work`).
     pub memory_used: BTreeMap<String, u64>,
+    /// Bytes that all files of the database take: tables, log, what is being written.
+    pub space_used: u64,
+    /// The limit on those; 0 for none.
+    pub space_limit: u64,
+    /// What of the limit is kept back for what is in memory, for merges and for deletes.
+    pub space_reserved: u64,
+    /// How near the limit they are.
+    pub space_state: SpaceState,
     /// Log files in use.
     pub wal_files: u64,
     /// Open snapshots.
@@ -270,6 +279,7 @@ impl Core {
         let error = state.flush_failure.error.as_ref().or(state.compaction_failure.error.as_ref());
         let background_error = error.map(ToString::to_string);
         drop(state);
+        let balance = self.space().balance();
         Stats {
             uptime_seconds: (self.env.clock.now_nanos() - self.opened_at) as f64 / 1e9,
             counters: named(Counter::ALL, |c| (c.name(), totals.get(*c))),
@@ -283,6 +293,7 @@ impl Core {
                 ("memtables", seconds(Counter::StallMemtableNanos)),
                 ("level0", seconds(Counter::StallLevel0Nanos)),
                 ("debt", seconds(Counter::StallDebtNanos)),
+                ("space", seconds(Counter::StallSpaceNanos)),
             ]
             .map(|(name, value)| (name.to_owned(), value))
             .into(),
@@ -293,6 +304,10 @@ impl Core {
             cache: CacheStats::of(&self.tables.cache.tiers(), self.tables.cache.capacity()),
             memory_bytes: self.settings.memory_bytes,
             memory_used: memory.map(|(name, value)| (name.to_owned(), value)).into(),
+            space_used: balance.used,
+            space_limit: balance.limit.bytes,
+            space_reserved: balance.held_back(),
+            space_state: space::state(&balance),
             wal_files: self.wals.lock().len() as u64,
             snapshots: self.snapshots.count() as u64,
             lock_escalations: self.locks.escalations(),
@@ -510,6 +525,16 @@ impl fmt::Display for Stats {
         let memory = self.memory_used.iter().map(|(k, v)| format!("{k} {:.1} MB", *v as f64 / MB));
         let memory: Vec<String> = memory.collect();
         writeln!(f, "memory: {} of {:.1} MB", memory.join(", "), self.memory_bytes as f64 / MB)?;
+        let limit = match self.space_limit {
+            0 => "no limit".to_owned(),
+            limit => format!(
+                "of {:.1} MB, {:.1} MB kept back, {}",
+                limit as f64 / MB,
+                self.space_reserved as f64 / MB,
+                self.space_state.name()
+            ),
+        };
+        writeln!(f, "space: {:.1} MB in files, {limit}", self.space_used as f64 / MB)?;
         let stalls = self.stall_seconds.iter().map(|(k, v)| format!("{k} {v:.3} s"));
         let stalls: Vec<String> = stalls.collect();
         writeln!(

@@ -4,7 +4,7 @@
 use crate::base::config::{Codec, LEVELS};
 use crate::base::stats::Counter;
 use crate::base::sync::atomic::Ordering::Relaxed;
-use crate::compaction::policy::auto::{self, TreeLoad};
+use crate::compaction::policy::auto::{self, Price, TreeLoad};
 use crate::compaction::policy::chosen::{Chosen, LevelCodecs};
 use crate::db::core::{Core, Seen, TreeCore};
 use crate::table::meta::TableMeta;
@@ -29,14 +29,16 @@ impl TreeCore {
         LevelCodecs { set: self.config.codecs, chosen }
     }
 
-    /// A probe for the next table, if anything is to be learnt of it.
-    pub fn probe(&self) -> Option<Probe> {
-        self.learns().then(Probe::default)
+    /// A probe for the next table of this codec, if anything is to be learnt of it.
+    pub fn probe(&self, codec: Codec) -> Option<Probe> {
+        self.learns_from(codec).then(Probe::default)
     }
 
-    /// Whether anything is chosen by what its tables are like.
-    fn learns(&self) -> bool {
-        self.config.codecs.has_auto() || self.dictionary_level().is_some()
+    /// Whether anything is chosen by what its tables of this codec are like. Where codecs are set,
+    /// what zstd writes is enough to decide on its dictionary.
+    fn learns_from(&self, codec: Codec) -> bool {
+        let zstd = matches!(codec, Codec::Zstd(_));
+        self.config.codecs.has_auto() || zstd && self.dictionary_level().is_some()
     }
 }
 
@@ -49,7 +51,7 @@ impl Core {
         written: &WrittenTable<'_>,
         probe: Option<&Probe>,
     ) {
-        if !tree.learns() {
+        if !tree.learns_from(written.codec) {
             return;
         }
         let table = Seen {
@@ -103,39 +105,45 @@ impl Core {
             return;
         }
         let trees = self.trees.load();
-        let mut chosen_for = Vec::new();
-        let mut loads = Vec::new();
-        for tree in trees.by_id.values().filter(|tree| tree.config.codecs.has_auto()) {
-            loads.push(tree_load(tree, seconds));
-            chosen_for.push(tree);
-        }
-        if loads.is_empty() {
+        let by_auto = trees.by_id.values().filter(|tree| tree.config.codecs.has_auto());
+        // Of thousands of trees most are idle; they cost a look.
+        let (used, idle): (Vec<_>, Vec<_>) = by_auto.partition(|tree| is_used(tree, seconds));
+        if used.is_empty() && idle.is_empty() {
             return;
         }
+        let loads: Vec<TreeLoad> = used.iter().map(|tree| tree_load(tree)).collect();
         // The steps of a seed are the same on every machine.
         let cores = if self.stepped { 2 } else { self.settings.cores };
         let machine = (cores as f64, self.settings.background_threads as f64);
         let totals = || self.recorder.totals();
-        let price =
+        let (price, changed) =
             self.codec_price.renew(totals, (seconds, at_rest), machine, |window, before| {
                 auto::price(window, before, &loads)
             });
-        for (tree, load) in chosen_for.iter().zip(&loads) {
-            let chosen = auto::choose(&price, load);
-            if chosen != load.chosen {
-                tracing::debug!(tree = tree.name, ?chosen, ?price, "codecs chosen");
-                tree.chosen.store(chosen.pack(), Relaxed);
-                if at_rest {
-                    // What was looked at with the choice before may have to be rewritten by this.
-                    self.sched.want_look(tree.id);
-                }
+        for (tree, load) in used.iter().zip(&loads) {
+            self.choose_codecs(tree, load, &price, at_rest);
+        }
+        for tree in idle.iter().filter(|_| changed) {
+            self.choose_codecs(tree, &tree_load(tree), &price, at_rest);
+        }
+    }
+
+    fn choose_codecs(&self, tree: &TreeCore, load: &TreeLoad, price: &Price, at_rest: bool) {
+        let chosen = auto::choose(price, load);
+        if chosen != load.chosen {
+            tracing::debug!(tree = tree.name, ?chosen, ?price, "codecs chosen");
+            tree.chosen.store(chosen.pack(), Relaxed);
+            if at_rest {
+                // What was looked at with the choice before may have to be rewritten by this.
+                self.sched.want_look(tree.id);
             }
         }
     }
 }
 
-/// What is known of a tree, and what was done with it in the last `seconds`.
-fn tree_load(tree: &TreeCore, seconds: f64) -> TreeLoad {
+/// Looks at what was done with a tree in the last `seconds`: whether that is anything, or was at
+/// the look before.
+fn is_used(tree: &TreeCore, seconds: f64) -> bool {
     let state = tree.state.load();
     let mut read = [0.0; LEVELS];
     for (read, level) in read.iter_mut().zip(&state.version.levels) {
@@ -144,8 +152,12 @@ fn tree_load(tree: &TreeCore, seconds: f64) -> TreeLoad {
             *read += table.take_decoded() as f64 * raw;
         }
     }
+    tree.levels.lock().learned.look(&read, seconds)
+}
+
+/// What is known of a tree, and what was done with it at the last look.
+fn tree_load(tree: &TreeCore) -> TreeLoad {
     let chosen = Chosen::unpack(tree.chosen.load(Relaxed));
-    let mut levels = tree.levels.lock();
-    let load = levels.learned.look(&read, seconds);
-    TreeLoad { costs: levels.learned.costs(), levels: load, chosen }
+    let levels = tree.levels.lock();
+    TreeLoad { costs: levels.learned.costs(), levels: levels.learned.loads(), chosen }
 }

@@ -86,7 +86,7 @@ impl Core {
             if tables.len() < TABLES_TELL { RATIO * self.settings.table_bytes } else { largest };
         let raw_bytes = all.min(full).max(raw_bytes);
         let saved = tree.levels.lock().learned.dictionary_saved();
-        let in_use = used.clone().map(|dictionary| Used { dictionary, saved });
+        let before = Used { dictionary: used.clone(), saved };
         // Blocks of level 0 have sequence numbers, so they would go by others than the rest.
         let is_decided = known.is_some() && !write::was_small(saved.1, raw_bytes);
         if level == 0 && is_decided {
@@ -94,7 +94,7 @@ impl Core {
         }
         let may_search = self.tables.memory.total() >= SEARCH_MEMORY_MIN;
         let size = (raw_bytes, may_search);
-        let Some(verdict) = write::decide(blocks, zstd_level, size, in_use.as_ref()) else {
+        let Some(verdict) = write::decide(blocks, zstd_level, size, &before) else {
             return used;
         };
         if verdict.dictionary.is_none() && used.is_none() && raw_bytes < NONE_BYTES_MIN {

@@ -137,7 +137,7 @@ impl Core {
         let mut writer = TableWriter::new(file, part.id, options)
             .lent_by(&self.tables.memory)
             .counted_as(Activity::FlushCompress, &self.tables.meter);
-        let probe = part.tree.probe();
+        let probe = part.tree.probe(codec);
         if let Some(probe) = &probe {
             writer = writer.probed_by(probe);
         }

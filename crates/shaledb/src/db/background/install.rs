@@ -201,7 +201,7 @@ impl Core {
         self.guard.check()?;
         match log.append(edit) {
             Ok(()) => {
-                if log.rewrite_due()
+                if log.rewrite_due(self.space().manifest_room())
                     && let Err(error) = log.rewrite(self.new_file())
                 {
                     // If it is unknown which one is installed, the next append is refused.
@@ -209,7 +209,7 @@ impl Core {
                 }
                 Ok(())
             }
-            Err(error) if error.is_disk_full() && log.check().is_ok() => Err(error),
+            Err(error) if error.is_without_room() && log.check().is_ok() => Err(error),
             Err(error) => Err(self.poison(error)),
         }
     }

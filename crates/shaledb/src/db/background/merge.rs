@@ -15,12 +15,16 @@ use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
+use crate::compaction::room;
 use crate::compaction::split::{self, Cuts, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
 use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
+use crate::fs::ledger::Payer;
+use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Probe, Table, TableDictionary};
 use crate::version::edit::TreeEdit;
+use std::path::PathBuf;
 
 /// A compaction is worth a second thread from this many input bytes on.
 const PART_BYTES_MIN: u64 = 8 << 20;
@@ -34,8 +38,8 @@ const PIECES: u64 = 4;
 
 impl Core {
     /// Starts a merge: cuts it into parts, of which the first is the caller's and the others wait
-    /// for threads.
-    pub fn start_merge(&self, tree: Arc<TreeCore>, plan: Plan) -> Result<Arc<MergeJob>> {
+    /// for threads. `None` if there is no room for it now.
+    pub fn start_merge(&self, tree: Arc<TreeCore>, plan: Plan) -> Result<Option<Arc<MergeJob>>> {
         let started = self.env.clock.now_nanos();
         let version = tree.state.load().version.clone();
         let mut inputs = Vec::new();
@@ -47,7 +51,8 @@ impl Core {
         }
         // Whoever waits for the end finds the inputs' files gone.
         drop(version);
-        let parts = match self.cut(&plan, &inputs) {
+        let whole = self.room_of_all(&plan, &inputs);
+        let parts = match self.cut(&plan, &inputs, whole.is_some()) {
             Ok(parts) => parts,
             Err(error) => {
                 self.end_compaction(&tree, &plan, &[]);
@@ -59,6 +64,13 @@ impl Core {
             tables.iter().map(|table| (level, table.meta.clone())).collect::<Vec<_>>()
         };
         let stages = Stages::new(&plan, &parts, inputs.iter().flat_map(metas).collect());
+        let room = whole.or_else(|| self.room_in_turn(&plan, &inputs, &stages));
+        let Some(room) = room else {
+            self.end_compaction(&tree, &plan, &[]);
+            // Whoever needs room has it looked at again.
+            self.sched.lock().look.remove(&tree.id);
+            return Ok(None);
+        };
         let count = parts.len();
         let progress = Progress {
             inputs,
@@ -74,24 +86,47 @@ impl Core {
         };
         let snapshots = self.reader_seqs_to_keep();
         let progress = Mutex::new(progress);
-        let job = Arc::new(MergeJob { tree, plan, snapshots, parts, progress, started });
-        if count > 1 {
+        let job = Arc::new(MergeJob { tree, plan, snapshots, parts, room, progress, started });
+        if count > 1 && !job.room.in_turn {
             let mut state = self.sched.lock();
             state.parts.extend((1..count).map(|index| (job.clone(), index)));
             drop(state);
             self.sched.wake_all();
         }
-        Ok(job)
+        Ok(Some(job))
+    }
+
+    /// Does the first part of a merge, and the others as well if they are done in turn; answers
+    /// whether the merge has ended.
+    pub fn run_first_parts(&self, job: &MergeJob) -> Result<bool> {
+        let mut ended = self.run_part(job, 0)?;
+        if job.room.in_turn {
+            for index in 1..job.parts.len() {
+                assert!(!ended, "a merge ends with its last part");
+                self.sched.lock().running_compactions += 1;
+                ended = self.run_part(job, index)?;
+            }
+        }
+        Ok(ended)
     }
 
     /// Where this plan is cut: into parts small enough, and enough of them for the threads that
-    /// may share it now.
-    fn cut(&self, plan: &Plan, inputs: &Inputs) -> Result<Vec<Part>> {
+    /// may share it now; where there is no room for all of it at once, into its stages.
+    fn cut(&self, plan: &Plan, inputs: &Inputs, has_room: bool) -> Result<Vec<Part>> {
         let free = {
             let state = self.sched.lock();
             self.compactions_max().saturating_sub(state.running_compactions) + 1
         };
         let share = (plan.input_bytes / free as u64).max(PART_BYTES_MIN);
+        let outputs = inputs.iter().find(|(level, _)| *level > 0 && *level == plan.output_level);
+        if let Some((_, tables)) = outputs
+            && !has_room
+        {
+            let tables: Vec<_> = tables.iter().map(|table| table.meta.clone()).collect();
+            let bytes = plan.table_bytes.saturating_mul(room::PART_TABLES);
+            let codec = plan.choice.codec;
+            return Ok(split::by_tables(&tables, bytes, &|table| room::output_bytes(table, codec)));
+        }
         let bytes = plan.table_bytes.saturating_mul(PART_TABLES);
         let bytes = if free > 1 { bytes.min(share) } else { bytes };
         if plan.input_bytes <= bytes {
@@ -162,10 +197,14 @@ impl Core {
         // Not more than it needs, so that the files of others go while it runs.
         let inputs = job.progress.lock().inputs_of(part);
         let codecs = job.tree.level_codecs();
-        let probe = job.tree.probe();
+        let probe = job.tree.probe(job.plan.choice.codec);
         let dictionary = self.table_dictionary(&job.tree, job.plan.choice);
+        let env = match &job.room.promise {
+            Some(promise) => self.env_paid_by(Payer::Merge(promise.clone())),
+            None => self.env.clone(),
+        };
         let context = Context {
-            env: &self.env,
+            env: &env,
             meter: &self.tables.meter,
             memory: &self.tables.memory,
             memory_bytes: self.settings.merge_bytes(),
@@ -270,14 +309,31 @@ impl Core {
         progress.stages.installed(stage);
         let gone: Vec<Arc<Table>> = progress.take_removed(&stage.removed);
         drop(progress);
-        // The files go with the last handles, and not under the lock.
-        drop(gone);
+        self.note_replaced(job, &ids, gone, stage.is_last);
         let mut levels = job.tree.levels.lock();
         done.iter().for_each(|done| levels.reused(&job.plan, done));
         if !stage.is_last {
             levels.installed_early(&job.plan);
         }
         Ok(())
+    }
+
+    /// Notes for whom room is now that tables are in the place of others, and lets go of those.
+    fn note_replaced(
+        &self,
+        job: &MergeJob,
+        added: &[FileId],
+        gone: Vec<Arc<Table>>,
+        is_last: bool,
+    ) {
+        if let Some(promise) = &job.room.promise {
+            let path = |id: FileId| self.path(FileKind::Table, id);
+            let added: Vec<PathBuf> = added.iter().map(|id| path(*id)).collect();
+            let removed: Vec<PathBuf> = gone.iter().map(|table| path(table.meta.id)).collect();
+            promise.installed(&added, &removed, is_last);
+        }
+        // The files go with the last handles, and not under a lock.
+        drop(gone);
     }
 
     fn replace(&self, job: &MergeJob, outputs: Vec<TableMeta>, removed: Removed) -> Result<()> {
@@ -309,7 +365,9 @@ impl Core {
         assert!(done.is_empty(), "all parts are installed");
         // Stages installed at the same time leave what waited for both.
         if !rest.is_empty() {
-            self.replace(job, Vec::new(), rest)?;
+            self.replace(job, Vec::new(), rest.clone())?;
+            let gone = job.progress.lock().take_removed(&rest);
+            self.note_replaced(job, &[], gone, true);
         }
         let nanos = self.env.clock.now_nanos() - job.started;
         // About how fast it could have been: parts that run side by side rest side by side.

@@ -8,6 +8,7 @@ mod pressure;
 mod outcome;
 mod install;
 mod rest;
+mod space;
 mod next_job;
 mod flush;
 mod edit_only;

@@ -31,7 +31,7 @@ pub(crate) enum Job {
     Compact(Arc<TreeCore>, Box<Plan>),
     /// Does one more part of a compaction.
     Part(Arc<MergeJob>, usize),
-    /// Seals what is left in memtables, since writes have stopped.
+    /// Seals what is left in memtables, since writes have stopped or room has to be made.
     SealAll,
     /// Makes a log file in advance.
     SpareLog,
@@ -54,6 +54,9 @@ impl Core {
         }
         if std::mem::take(&mut state.spare_log_wanted) {
             return Some(Job::SpareLog);
+        }
+        if std::mem::take(&mut state.seal_wanted) {
+            return Some(Job::SealAll);
         }
         let quiet = self.sched.is_quiet(&mut state, now);
         let idle = quiet || state.idle_wanted > 0;
@@ -172,7 +175,8 @@ impl Core {
             // Damage there is reported by the job that reads the table.
             let range_deletes = version.range_deletes().ok();
             let range_deletes = range_deletes.map(|set| &**set);
-            let load = Load { idle, snapshots: &snapshots, range_deletes };
+            let load =
+                Load { idle, snapshots: &snapshots, range_deletes, space: self.pick_space() };
             let readers = snapshots.len() > 1;
             if let Some(wanted) = tree.manual.lock().as_ref() {
                 if readers && again(&snapshots) {

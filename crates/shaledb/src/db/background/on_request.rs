@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::key::SeqNo;
 use crate::base::sync::Arc;
-use crate::base::sync::atomic::Ordering;
+use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::compaction::manual::Step;
 use crate::compaction::plan::{Busy, Load};
 use crate::compaction::policy;
@@ -98,18 +98,25 @@ impl Core {
         // What is committed from now on is not waited for: writes may never stop.
         let through = self.visible.load(Ordering::Acquire);
         self.sched.want_look(tree.id);
+        let without_room = AtomicBool::new(false);
         let result = self.wait_until(|| {
             if tree.is_dropped() {
                 return true;
             }
             let snapshots = self.reader_seqs_to_keep();
-            let load = Load { idle: true, snapshots: &snapshots, range_deletes: None };
+            let space = self.pick_space();
+            let load = Load { idle: true, snapshots: &snapshots, range_deletes: None, space };
             let state = self.sched.lock();
             if state.busy.get(&tree.id).is_some_and(|busy| !busy.is_empty()) {
                 return false;
             }
             match self.manual_step(tree, &Busy::new(), &wanted, &load) {
                 Step::Done => true,
+                // Nothing is in the way: there is no room, and nothing that makes any.
+                Step::Wait if space.room < u64::MAX && state.nothing_runs() => {
+                    without_room.store(true, Ordering::Relaxed);
+                    true
+                }
                 Step::Wait => false,
                 Step::Run(plan) => {
                     let above = |(level, _): &(usize, Vec<_>)| *level < policy::LAST;
@@ -120,6 +127,9 @@ impl Core {
         *tree.manual.lock() = None;
         self.sched.want_look(tree.id);
         self.sched.wake_all();
+        if without_room.into_inner() {
+            return result.and(Err(self.space().refusal(self.settings.table_bytes)));
+        }
         result
     }
 

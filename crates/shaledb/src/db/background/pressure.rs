@@ -1,9 +1,11 @@
 //! How much writers are slowed, worked out anew after flushes, compactions and seals.
 
+use crate::base::sync::Arc;
 use crate::base::sync::atomic::Ordering::Relaxed;
-use crate::compaction::score;
+use crate::compaction::{room, score};
 use crate::db::core::{Core, TreeCore, TreeDebt};
 use crate::memtable::chunk;
+use crate::write::space;
 use crate::write::throttle::{self, Pressure, Verdict};
 
 impl Core {
@@ -13,11 +15,10 @@ impl Core {
         let settings = self.pick_settings(tree);
         let debt = score::debt(&shape, &settings);
         let (soft, hard) = score::debt_limits(&shape, &settings);
+        let merge_needs = room::of_largest(&shape, &settings);
+        let (level0_tables, bytes) = (debt.level0_tables, debt.bytes);
         let mut state = self.sched.lock();
-        state.debts.insert(
-            tree.id,
-            TreeDebt { level0_tables: debt.level0_tables, bytes: debt.bytes, soft, hard },
-        );
+        state.debts.insert(tree.id, TreeDebt { level0_tables, bytes, soft, hard, merge_needs });
     }
 
     /// The bytes of all memtables, and how many are sealed.
@@ -34,10 +35,31 @@ impl Core {
         (bytes, sealed)
     }
 
+    /// Counts what is in memory and has to go to tables, and what the merges need that need the
+    /// most, if space has a limit.
+    pub fn count_memtables(&self) {
+        if !self.space().is_limited() {
+            return;
+        }
+        let trees = self.trees.load();
+        let used = |tree: &Arc<TreeCore>| -> u64 {
+            tree.state.load().memtables().map(|memtable| memtable.used_bytes() as u64).sum()
+        };
+        let (mut sum, mut largest) = (0, 0);
+        for bytes in trees.by_id.values().map(used) {
+            sum += bytes;
+            largest = bytes.max(largest);
+        }
+        let tables = self.sched.lock().debts.values().map(|debt| debt.merge_needs).max();
+        let needs = space::merge_needs(largest, tables.unwrap_or(0), self.settings.table_bytes);
+        self.space().set_needs(sum, needs.min(space::merges_most(self.space().limit())));
+    }
+
     /// Works out anew how much writers are slowed.
     pub fn update_pressure(&self) {
         let (memtable_bytes, sealed) = self.memtable_bytes();
         self.tables.memory.set_memtables(memtable_bytes + chunk::kept_bytes() as u64);
+        self.count_memtables();
         let mut pressure = Pressure {
             memtable_bytes,
             memtable_limit: self.settings.memtables_bytes_max,
@@ -46,6 +68,10 @@ impl Core {
             compaction_rate: self.throttle.compaction_rate.load(Relaxed) / 4,
             ..Pressure::default()
         };
+        if self.space().is_limited() && self.makes_room() {
+            let missing = space::missing(&self.space().balance());
+            (pressure.space_taken, pressure.space_hard) = missing;
+        }
         for debt in self.sched.lock().debts.values() {
             pressure.level0_tables = pressure.level0_tables.max(debt.level0_tables);
             pressure.debt_bytes += debt.bytes;

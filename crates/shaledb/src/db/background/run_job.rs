@@ -13,7 +13,10 @@ impl Core {
             Job::Flush(trees) => return self.run_flush_job(&trees),
             Job::Compact(tree, plan) if plan.action == Action::Merge => {
                 let work = Work::Compaction(tree.id);
-                let ended = self.start_merge(tree, *plan).and_then(|job| self.run_part(&job, 0));
+                let ended = self.start_merge(tree, *plan).and_then(|job| match job {
+                    Some(job) => self.run_first_parts(&job),
+                    None => Ok(false),
+                });
                 self.note_part(work, ended)
             }
             Job::Compact(tree, plan) => {

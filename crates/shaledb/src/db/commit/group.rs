@@ -27,7 +27,7 @@ impl Core {
         assert!(!ops.is_empty(), "a sync alone is no commit");
         self.check_commit(ops)?;
         let started = self.tables.meter.begin(Activity::Write);
-        self.wait_for_room(ops.bytes().len() as u64)?;
+        let _room = self.wait_for_room(ops)?;
         let sync = sync || self.settings.sync == SyncPolicy::Always;
         self.commit_in_group(ops, sync)?;
         self.count_commit(ops.into());

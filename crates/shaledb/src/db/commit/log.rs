@@ -55,7 +55,7 @@ impl Core {
                 self.recorder.add(Counter::WalBytes, records.len() as u64);
                 Ok(())
             }
-            Err(error) if error.is_disk_full() => Err(error),
+            Err(error) if error.is_without_room() => Err(error),
             Err(error) => Err(self.poison(error)),
         }
     }

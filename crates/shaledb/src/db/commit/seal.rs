@@ -7,6 +7,7 @@ use crate::db::core::{Core, Leader, TreeCore, Trees};
 use crate::memtable::Memtable;
 use crate::state::TreeState;
 use crate::version::TreeId;
+use crate::write::space;
 
 /// A log that a flush leaves with no more than this goes on: reading it costs less than a new file.
 const LOG_BYTES_WORTH: u64 = 64 << 10;
@@ -52,12 +53,17 @@ impl Core {
         self.update_pressure();
     }
 
-    /// When the old logs take more than eight memtables: the last sequence number of the oldest.
+    /// When the old logs take more than eight memtables, or much of the space that there may be:
+    /// the last sequence number of the oldest.
     pub fn oldest_log_to_free(&self) -> Option<SeqNo> {
         let wals = self.wals.lock();
         let bytes: u64 = wals.iter().map(|wal| wal.bytes).sum();
         let oldest = wals.first().and_then(|wal| wal.last_seq)?;
-        (bytes > 8 * self.settings.memtable_bytes).then_some(oldest)
+        let most = match self.space().is_limited() {
+            false => 8 * self.settings.memtable_bytes,
+            true => space::old_log_bytes(self.space().limit(), self.settings.memtable_bytes),
+        };
+        (bytes > most).then_some(oldest)
     }
 
     /// Seals the active memtables of trees, so that they get flushed. The caller updates the
@@ -101,7 +107,11 @@ impl Core {
             None => {
                 self.seal(&mut leader, self.trees.load().by_id.values().map(|tree| &**tree));
                 // Once all is flushed, the next open has nothing of this file to replay.
-                if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= LOG_BYTES_WORTH) {
+                let worth = match self.space().limit() {
+                    0 => LOG_BYTES_WORTH,
+                    limit => LOG_BYTES_WORTH.min(space::log_bytes_worth(limit)),
+                };
+                if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= worth) {
                     self.rotate_log(&mut leader);
                 }
             }

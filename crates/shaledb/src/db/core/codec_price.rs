@@ -181,14 +181,15 @@ impl CodecPrice {
     }
 
     /// What is so now, by what was counted in the last `seconds`: `price` says it, of what the
-    /// database has done and of what was so before.
+    /// database has done and of what was so before. And whether another codec may be the best now
+    /// for data with which nothing is done.
     pub fn renew(
         &self,
         totals: impl FnOnce() -> Totals,
         (seconds, at_rest): (f64, bool),
         (cores, threads): (f64, f64),
         price: impl FnOnce(&Window, &Price) -> Price,
-    ) -> Price {
+    ) -> (Price, bool) {
         let mut seen = self.state.lock();
         let sums = Sums::of(&totals());
         let start = Window { cores, threads, dilation: 1.0, ..Window::default() };
@@ -197,8 +198,10 @@ impl CodecPrice {
         let share = seconds / (seconds + SECONDS);
         let window = if seen.window.is_some() { blend(&last, &new, share) } else { new };
         let price = price(&window, &seen.price);
+        let changed = (price.short, price.worth) != (seen.price.short, seen.price.worth);
+        let first = seen.window.is_none();
         *seen = Seen { sums, window: Some(window), price };
-        price
+        (price, changed || first)
     }
 
     /// What was so last.

@@ -19,8 +19,9 @@ use crate::base::rank;
 use crate::base::stats::Recorder;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
-use crate::fs::guard::Guard;
-use crate::fs::{Env, Lock};
+use crate::fs::guard::{Guard, GuardedFs};
+use crate::fs::ledger::{Ledger, Payer};
+use crate::fs::{Env, Fs, Lock};
 use crate::table::TableEnv;
 use crate::table::blob::{Blob, BlobRef};
 use crate::table::format::{FileKind, file_name};
@@ -40,6 +41,8 @@ pub(crate) type Blobs = BTreeMap<FileId, Weak<Blob>>;
 /// A database.
 pub(crate) struct Core {
     pub env: Env,
+    /// The file system of `env`, for files that others pay for.
+    door: GuardedFs,
     pub dir: PathBuf,
     pub settings: Settings,
     pub read_only: bool,
@@ -97,7 +100,7 @@ pub(crate) struct Core {
 impl Core {
     /// A database without trees and without a log, as its manifest describes it.
     pub fn new(
-        env: Env,
+        (env, door): (Env, GuardedFs),
         dir: &Path,
         settings: Settings,
         recovered: &Recovered,
@@ -110,6 +113,7 @@ impl Core {
         let locks = LockTable::new(settings.memory_bytes / 16);
         Core {
             env,
+            door,
             dir: dir.to_owned(),
             settings,
             read_only: false,
@@ -152,6 +156,17 @@ impl Core {
             followed: None,
             lock: Mutex::new(None),
         }
+    }
+
+    /// What the database's files take.
+    pub fn space(&self) -> &Arc<Ledger> {
+        self.door.ledger()
+    }
+
+    /// Disk and clock, for files that another pays for than the engine.
+    pub fn env_paid_by(&self, payer: Payer) -> Env {
+        let fs: Arc<dyn Fs> = Arc::new(self.door.paid_by(payer));
+        Env { fs, clock: self.env.clock.clone() }
     }
 
     /// A file number never used before.

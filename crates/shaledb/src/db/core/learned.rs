@@ -135,8 +135,11 @@ impl Learned {
         self.dictionary = dictionary;
         self.saves_percent = Some(saves.0);
         let has_one = matches!(self.dictionary, TreeDictionary::With(_));
-        if !same || !has_one || self.saved.0 == 0.0 || was_small(self.saved.1, saves.1) {
+        if !same || self.saved.0 == 0.0 || was_small(self.saved.1, saves.1) {
             self.saved = saves;
+        } else if !has_one {
+            // The most that any has come to.
+            self.saved.0 = self.saved.0.max(saves.0);
         }
         if !same {
             self.dictionary_changes += 1;
@@ -210,12 +213,18 @@ impl Learned {
         self.levels.map(|level| level.costs)
     }
 
-    /// What has been done with each level each second, `read` bytes before compression having been
-    /// decoded for users in the `seconds` since the last look.
-    pub fn look(&mut self, read: &[f64; LEVELS], seconds: f64) -> [LevelLoad; LEVELS] {
+    /// What has been done with each level each second at the last look.
+    pub fn loads(&self) -> [LevelLoad; LEVELS] {
+        self.levels.map(|level| level.load)
+    }
+
+    /// Looks at what has been done with each level each second, `read` bytes before compression
+    /// having been decoded for users in the `seconds` since the last look. Answers whether that is
+    /// anything, or was then.
+    pub fn look(&mut self, read: &[f64; LEVELS], seconds: f64) -> bool {
+        let before = self.loads();
         let share = seconds / (seconds + SECONDS);
-        std::array::from_fn(|at| {
-            let level = &mut self.levels[at];
+        for (level, read) in self.levels.iter_mut().zip(read) {
             let written = std::mem::take(&mut level.compressed) as f64 / seconds;
             let blend = |old: f64, new: f64| {
                 let mean = old + share * (new - old);
@@ -223,9 +232,10 @@ impl Learned {
                 if mean < 1.0 { 0.0 } else { mean }
             };
             level.load.written = blend(level.load.written, written);
-            level.load.read = blend(level.load.read, read[at] / seconds);
-            level.load
-        })
+            level.load.read = blend(level.load.read, read / seconds);
+        }
+        let is_any = |loads: &[LevelLoad]| loads.iter().any(|load| load.written + load.read > 0.0);
+        is_any(&before) || is_any(&self.loads())
     }
 }
 

@@ -8,11 +8,20 @@ use crate::compaction::job::Done;
 use crate::compaction::plan::Plan;
 use crate::compaction::split::Part;
 use crate::compaction::stages::{Removed, Stage, Stages};
+use crate::fs::ledger::Promise;
 use crate::table::Table;
 use crate::table::meta::FileId;
 
 /// Tables by level.
 pub(crate) type Inputs = Vec<(usize, Vec<Arc<Table>>)>;
+
+/// The room that a merge was promised, if space has a limit.
+#[derive(Default)]
+pub(crate) struct RoomOfMerge {
+    pub promise: Option<Arc<Promise>>,
+    /// Whether parts are merged one after the other, since the room is for one stage.
+    pub in_turn: bool,
+}
 
 /// A merge under way.
 pub(crate) struct MergeJob {
@@ -20,6 +29,7 @@ pub(crate) struct MergeJob {
     pub plan: Plan,
     pub snapshots: Vec<u64>,
     pub parts: Vec<Part>,
+    pub room: RoomOfMerge,
     pub progress: Mutex<Progress, { rank::MERGE }>,
     pub started: u64,
 }

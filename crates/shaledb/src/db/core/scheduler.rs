@@ -4,6 +4,7 @@
 
 use super::merge_job::MergeJob;
 use crate::base::error::Error;
+use crate::base::key::SeqNo;
 use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -23,6 +24,8 @@ pub(crate) struct TreeDebt {
     /// The debts from which writers are slowed, and at which they are slowed most.
     pub soft: u64,
     pub hard: u64,
+    /// The room that the table needs which needs the most to go down by itself.
+    pub merge_needs: u64,
 }
 
 /// How one kind of background work fares.
@@ -80,6 +83,13 @@ pub(crate) struct State {
     pub held: BTreeMap<TreeId, usize>,
     /// Whether a log file is to be made in advance.
     pub spare_log_wanted: bool,
+    /// Whether memtables are to be sealed, since their flush makes room on the disk.
+    pub seal_wanted: bool,
+    /// When room may be asked for again, in clock nanoseconds.
+    pub room_again: u64,
+    /// What there was when room was asked for last: the last commit, and the oldest one that a
+    /// reader sees.
+    pub room_asked: (SeqNo, SeqNo),
     pub closing: bool,
     /// How many callers want the best shape for reading now.
     pub idle_wanted: usize,
@@ -96,10 +106,22 @@ impl State {
         self.flush.is_empty() && self.look.is_empty() && self.nothing_runs()
     }
 
+    /// Whether work is under way, or may begin at once, that may make room on the disk.
+    pub fn makes_room(&self) -> bool {
+        let flushes = !self.flush.is_empty() || !self.flushing.is_empty() || self.seal_wanted;
+        let may_begin = |id: &TreeId| !self.failed.contains(id) && !self.held.contains_key(id);
+        !self.closing
+            && (flushes && self.flush_failure.error.is_none()
+                || self.running_compactions > 0
+                || !self.parts.is_empty()
+                || self.look.iter().any(may_begin))
+    }
+
     /// Whether a thread that has nothing to do should look for a job.
     pub fn has_work(&self) -> bool {
         self.closing
             || self.spare_log_wanted
+            || self.seal_wanted
             || !(self.flush.is_empty() && self.look.is_empty() && self.parts.is_empty())
     }
 
@@ -117,6 +139,8 @@ pub(crate) struct Scheduler {
     writes: AtomicU64,
     /// How many callers wait for background work to get somewhere.
     waiting: AtomicUsize,
+    /// How many writers wait for room on the disk.
+    pub room_waited_for: AtomicUsize,
     /// Set when the database closes, so that long jobs end early.
     pub cancel: AtomicBool,
 }
@@ -129,6 +153,7 @@ impl Scheduler {
             progress: Condvar::new(),
             writes: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
+            room_waited_for: AtomicUsize::new(0),
             cancel: AtomicBool::new(false),
         }
     }
@@ -152,6 +177,12 @@ impl Scheduler {
         let done = wait();
         drop(waits);
         done
+    }
+
+    /// Counts the caller among the writers that wait for room on the disk, until it is dropped.
+    pub fn wait_for_room(&self) -> WaitsForRoom<'_> {
+        self.room_waited_for.fetch_add(1, Ordering::Relaxed);
+        WaitsForRoom(&self.room_waited_for)
     }
 
     /// Whether anyone waits for background work to get somewhere.
@@ -223,5 +254,14 @@ impl Scheduler {
             state.quiet_handled = false;
         }
         now.saturating_sub(state.quiet_since) >= IDLE_AFTER_NANOS
+    }
+}
+
+/// A writer that waits for room on the disk.
+pub(crate) struct WaitsForRoom<'a>(&'a AtomicUsize);
+
+impl Drop for WaitsForRoom<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,6 +1,7 @@
 //! The settings in use.
 
 use crate::base::config::{Config, SyncPolicy, TreeConfig};
+use crate::write::space;
 
 /// The share of the memory that what merges hold is meant to be: one in so many.
 const MERGES_SHARE: u64 = 8;
@@ -27,7 +28,10 @@ impl Settings {
             bytes => bytes,
         };
         let memtable_bytes = match config.memtable_bytes {
-            0 => (memory_bytes / 16).clamp(64 << 10, 64 << 20),
+            0 => {
+                let usual = (memory_bytes / 16).clamp(64 << 10, 64 << 20);
+                space::memtable_bytes(config.space_limit, usual)
+            }
             bytes => bytes,
         };
         let memtables_bytes_max = (4 * memtable_bytes).min(memory_bytes / 2).max(memtable_bytes);
@@ -36,7 +40,7 @@ impl Settings {
             memory_bytes,
             memtable_bytes,
             memtables_bytes_max,
-            table_bytes: config.table_bytes,
+            table_bytes: space::table_bytes(config.space_limit, config.table_bytes),
             background_threads: match config.background_threads {
                 // A lone thread would let writers wait for a flush behind a whole compaction.
                 0 => cores.clamp(2, 8),

@@ -7,14 +7,20 @@ use crate::base::ranges::RangeDeletes;
 use crate::base::sync::Arc;
 use crate::compaction::job::BYTES_PER_ROW;
 use crate::db::core::Core;
+use crate::fs::Env;
+use crate::fs::ledger::Payer;
 use crate::table::format::FileKind;
 use crate::table::meta::{FileId, TableMeta};
 use crate::table::{TableOptions, TableWriter};
 use std::path::PathBuf;
 
+/// A file is begun only where there is room for so much of it, in bytes.
+const FILE_BYTES: u64 = 32 << 10;
+
 /// A run being written. Dropping it before its end removes what it has written.
 pub(crate) struct RunWriter {
     core: Arc<Core>,
+    env: Env,
     durable: bool,
     options: TableOptions,
     deletes: RangeDeletes,
@@ -36,6 +42,7 @@ impl RunWriter {
     ) -> RunWriter {
         RunWriter {
             core: core.clone(),
+            env: core.env_paid_by(Payer::User),
             durable,
             options,
             deletes,
@@ -69,7 +76,8 @@ impl RunWriter {
     fn begin_table(&mut self) -> Result<&mut TableWriter> {
         let core = &self.core;
         let id = core.new_file();
-        let file = core.env.fs.create(&core.path(FileKind::Run, id))?;
+        core.foresee(FILE_BYTES, 0, false)?;
+        let file = self.env.fs.create(&core.path(FileKind::Run, id))?;
         self.files.push(id);
         let writer = TableWriter::new(file, id, self.options.clone()).lent_by(&core.tables.memory);
         Ok(self.writer.insert(writer))

@@ -26,7 +26,7 @@ use crate::base::sync::atomic::Ordering;
 use crate::base::sync::{Arc, Mutex};
 use crate::db::background::cores;
 use crate::db::core::{Core, FollowedView, Settings, Trees};
-use crate::fs::guard::Guard;
+use crate::fs::guard::{Guard, GuardedFs};
 use crate::fs::{Env, os};
 use crate::state::TreeState;
 use crate::table::Table;
@@ -60,7 +60,8 @@ pub(crate) fn open_follower(
     }
     let settings = Settings::resolve(config, os::memory_bytes(), cores());
     let guard = Arc::new(Guard::new(dir));
-    let mut core = Core::new(env, dir, settings, &Recovered::default(), guard);
+    let door = GuardedFs::new(env.fs.clone(), dir, guard.clone());
+    let mut core = Core::new((env, door), dir, settings, &Recovered::default(), guard);
     core.read_only = true;
     let shown = Arc::new(ArcSwap::from_pointee(FollowedView { seq: 0, states: BTreeMap::new() }));
     core.followed = Some(shown.clone());

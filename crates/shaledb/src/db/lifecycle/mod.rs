@@ -4,6 +4,7 @@
 mod files;
 mod checkpoint;
 mod replay;
+mod space;
 mod following;
 mod follow;
 mod open;

@@ -10,6 +10,7 @@
 
 use super::files::log_files;
 use super::replay::Replay;
+use super::space;
 use crate::base::config::Config;
 use crate::base::error::{Error, Result};
 use crate::base::key::SeqNo;
@@ -33,9 +34,14 @@ use std::path::Path;
 /// Opens the database in `dir`.
 pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<Core>> {
     config.validate()?;
+    open_valid(dir, config, options).map_err(space::refused)
+}
+
+fn open_valid(dir: &Path, config: &Config, options: OpenOptions) -> Result<Arc<Core>> {
     let OpenOptions { env, background, read_only } = options;
     let guard = Arc::new(Guard::new(dir));
-    let fs: Arc<dyn Fs> = Arc::new(GuardedFs::new(env.fs, dir, guard.clone()));
+    let door = GuardedFs::new(env.fs, dir, guard.clone());
+    let fs: Arc<dyn Fs> = Arc::new(door.clone());
     let env = Env { fs: fs.clone(), ..env };
     super::checkpoint::refuse_unfinished(dir)?;
     if !fs.exists(&dir.join(CURRENT))? {
@@ -57,6 +63,10 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
         },
     };
     let files = list_files(&*env.fs, dir)?;
+    let limit = if read_only { 0 } else { config.space_limit };
+    if !read_only {
+        space::count_files(&door, dir)?;
+    }
     // Asked under the lock: another may have made it since.
     if !fs.exists(&dir.join(CURRENT))? && !read_only && config.create {
         create(&env, dir, &files)?;
@@ -66,12 +76,13 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
     check_log_end(dir, &recovered, &files)?;
 
     let settings = Settings::resolve(config, os::memory_bytes(), cores());
-    let mut core = Core::new(env, dir, settings, &recovered, guard);
+    let mut core = Core::new((env, door), dir, settings, &recovered, guard);
     core.read_only = read_only;
     core.stepped = background == Background::Stepped;
     core.lock = Mutex::new(Some(lock));
     let newest = files.keys().map(|(_, id)| *id).max().unwrap_or(0);
     core.next_file = AtomicU64::new(recovered.next_file.max(newest + 1));
+    space::begin(&core, limit, &recovered, &files)?;
     add_trees(&core, &recovered)?;
     if !read_only {
         let id = core.new_file();
@@ -90,6 +101,7 @@ pub(crate) fn open(dir: &Path, config: &Config, options: OpenOptions) -> Result<
     let end = replay_log(&core, &recovered, &files)?;
     if !read_only {
         finish(&core, &recovered, &files, &end)?;
+        space::end(&core, limit)?;
     }
     Ok(core)
 }

@@ -145,7 +145,7 @@ impl Transaction {
                 core.commit_checked(ops, &touched, since, &check, &mut prepare)?;
             } else {
                 core.check_commit(ops)?;
-                core.wait_for_room(ops.bytes().len() as u64)?;
+                let _room = core.wait_for_room(ops)?;
                 let mut leader = core.leader.lock();
                 core.check_writable()?;
                 prepare(&mut leader)?;
@@ -264,7 +264,7 @@ impl Core {
         act: &mut dyn FnMut(&mut Leader) -> Result<()>,
     ) -> Result<()> {
         self.check_commit(ops)?;
-        self.wait_for_room(ops.bytes().len() as u64)?;
+        let _room = self.wait_for_room(ops)?;
         for _ in 0..TRIES {
             let seen = self.visible.load(Ordering::Acquire);
             check(Scope::All, None)?;

@@ -22,6 +22,7 @@ use crate::table::{Blob, Table, TableDictionary};
 use crate::txn::runs::SpilledRun;
 use crate::txn::write_set::write_bytes;
 use crate::version::TreeId;
+use crate::write::space;
 use std::collections::BTreeSet;
 
 /// What range deletes may take, in bytes, however little memory a transaction may take.
@@ -97,9 +98,13 @@ impl Transaction {
 
     /// Makes room in memory for a write. After an error all is as it was.
     pub(super) fn make_room(&mut self, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
-        let bytes_max = self.options.memory_bytes;
+        let mut bytes_max = self.options.memory_bytes;
         let bytes = write_bytes(key, value);
         let (rows, deletes) = (self.writes.memory_bytes(), self.writes.deletes_bytes());
+        // So that it is this write that is refused, and not all of them at the commit.
+        let is_delete = matches!(kind, Kind::Delete | Kind::RangeDelete);
+        let in_memory = if is_delete { bytes } else { rows + deletes + bytes };
+        self.core().foresee(in_memory, 0, is_delete)?;
         if self.is_optimistic() {
             // Every key that it has written is looked at in one step with its commit.
             let full = rows + deletes + bytes > bytes_max;
@@ -110,6 +115,10 @@ impl Transaction {
             let bytes_max = bytes_max.max(RANGE_DELETES_BYTES);
             let full = deletes + bytes > bytes_max;
             return if full { Err(Error::TransactionFull { bytes_max }) } else { Ok(()) };
+        }
+        let limit = self.core().space().limit();
+        if limit > 0 {
+            bytes_max = bytes_max.min(space::transaction_most(limit));
         }
         if rows == 0 || rows + bytes <= bytes_max {
             return Ok(());
@@ -140,7 +149,7 @@ impl Transaction {
             });
             match merged {
                 // For a while it needs room for both. The next spill tries again.
-                Err(error) if error.is_disk_full() => break,
+                Err(error) if error.is_without_room() => break,
                 merged => self.writes.merged(id, first, merged?),
             }
         }

@@ -65,14 +65,24 @@ pub fn is_measured(at: usize) -> bool {
     at % MEASURED_ONE_IN == MEASURED_ONE_IN - 1
 }
 
-/// The dictionary in use.
-#[derive(Clone, Debug)]
+/// What was decided before.
+#[derive(Clone, Debug, Default)]
 pub struct Used {
-    /// It.
-    pub dictionary: Arc<Dictionary>,
-    /// What it saved when it was decided on, in percent, and the size of the table then; zeros if
-    /// that is not known.
+    /// The dictionary in use, if any pays.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// What it saved when that was decided, or would have saved, in percent, and the size of the
+    /// table then; zeros if that is not known.
     pub saved: (f64, u64),
+}
+
+impl Used {
+    /// Whether a search may find more than the one before, where pieces put together save so much,
+    /// in percent, for a table of so many bytes.
+    fn may_find_more(&self, pieces_save: f64, raw_bytes: u64) -> bool {
+        // One that found too little finds as little of blocks that are like those.
+        let searched_in_vain = self.dictionary.is_none() && !was_small(self.saved.1, raw_bytes);
+        pieces_save >= SEARCHED_GAIN_MIN && (!searched_in_vain || pieces_save > self.saved.0)
+    }
 }
 
 /// Whether tables of `made_for` bytes, which something was decided by, were much smaller than this.
@@ -88,7 +98,7 @@ pub fn decide(
     blocks: &[&[u8]],
     level: i8,
     (raw_bytes, may_search): (u64, bool),
-    used: Option<&Used>,
+    known: &Used,
 ) -> Option<Verdict> {
     if blocks.len() < BLOCKS_MIN {
         return None;
@@ -106,9 +116,10 @@ pub fn decide(
         let own = stored_bytes(dictionary) as f64 * measured_bytes as f64 / raw_bytes.max(1) as f64;
         Some(100.0 - 100.0 * (with as f64 + own) / without as f64)
     };
-    let before = used.map_or((0.0, 0), |used| used.saved);
+    let before = known.saved;
     let was_small = was_small(before.1, raw_bytes);
-    let used = used.and_then(|used| Some((Arc::clone(&used.dictionary), saves(&used.dictionary)?)));
+    let used = known.dictionary.as_ref();
+    let used = used.and_then(|used| Some((Arc::clone(used), saves(used)?)));
     let better = if was_small { BETTER_THAN_SMALL_PERCENT } else { BETTER_PERCENT };
     if let Some((used, saves)) = &used
         && *saves >= (AS_BEFORE * before.0).max(GAIN_PERCENT_MIN)
@@ -122,7 +133,7 @@ pub fn decide(
     // A search takes long, so there must be something to find.
     if may_search
         && raw_bytes >= SEARCHED_BYTES_MIN
-        && made.as_ref().is_some_and(|(saves, _)| *saves >= SEARCHED_GAIN_MIN)
+        && made.as_ref().is_some_and(|(saves, _)| known.may_find_more(*saves, raw_bytes))
         && let Some(found) = Dictionary::train(learnt, pieces * PIECE_BYTES)
         && let Some(found_saves) = saves(&found)
         && made.as_ref().is_some_and(|(saves, _)| *saves < found_saves)
@@ -244,7 +255,7 @@ impl Samples {
         }
         let raw_bytes = if ended { self.bytes as u64 } else { OWN_BYTES };
         // What is to come is a guess, so nothing is searched for.
-        decide(&blocks, level, (raw_bytes, false), None)?.dictionary
+        decide(&blocks, level, (raw_bytes, false), &Used::default())?.dictionary
     }
 }
 

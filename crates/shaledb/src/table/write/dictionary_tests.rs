@@ -421,3 +421,13 @@ fn where_a_cheaper_codec_is_chosen_blocks_bring_their_dictionary_for_themselves(
     scan.seek_first().unwrap();
     assert!(!writer.takes_block(&scan.raw_block().unwrap()));
 }
+
+#[test]
+fn a_search_that_was_in_vain_is_not_repeated() {
+    let known = |saved| Used { dictionary: None, saved };
+    assert!(Used::default().may_find_more(2.5, 1 << 20) && !Used::default().may_find_more(2.4, 1));
+    assert!(!known((4.0, 1 << 20)).may_find_more(3.5, 1 << 20));
+    // Of other data, and where its own bytes are a smaller share.
+    assert!(known((4.0, 1 << 20)).may_find_more(4.1, 1 << 20));
+    assert!(known((4.0, 1 << 20)).may_find_more(3.5, (4 << 20) + 1));
+}
