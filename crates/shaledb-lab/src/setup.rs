@@ -27,11 +27,6 @@ fn device_bound(text: &str) -> Result<u64, String> {
     }
 }
 
-fn cache_share(text: &str) -> Result<f64, String> {
-    let share: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("`{text}` is not 0 to 1")) }
-}
-
 /// The settings that every engine of a run gets.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
@@ -86,11 +81,6 @@ pub struct Setup {
     #[serde(default)]
     pub device_bound: Option<u64>,
 
-    /// The share of compressed blocks in Shale's block cache, instead of what it measures
-    #[arg(long, value_name = "SHARE", value_parser = cache_share, hide = true)]
-    #[serde(default)]
-    pub cache_share: Option<f64>,
-
     /// What a commit promises when it returns
     #[arg(long, value_enum, default_value = "process")]
     pub durability: Durability,
@@ -132,7 +122,6 @@ impl Default for Setup {
             space_limit: None,
             busy_threads: 0,
             device_bound: None,
-            cache_share: None,
             durability: Durability::Process,
             address: None,
         }

@@ -64,12 +64,6 @@ pub fn many() -> Vec<Config> {
         .collect()
 }
 
-/// The share of compressed blocks in the cache under a configuration: none, some, or all, so that
-/// each block that is compressed is decompressed at every use.
-pub fn compressed_share(config: &Config) -> f64 {
-    [0.0, 1.0, 0.5, 0.9][config.background_threads as usize % 4]
-}
-
 /// The seeds of a test: `SHALE_SEED` alone if it is set, else the first `count`, or twenty times
 /// as many if `SHALE_EXHAUSTIVE` is set.
 pub fn seeds(count: u64) -> Vec<u64> {

@@ -7,7 +7,6 @@ use crate::data::{self, Value};
 use crate::model::{Commit, Model, Moment, tree_name};
 use crate::outcome::{Failure, Outcome, wrong};
 use crate::scan::OpenScan;
-use crate::settings;
 use shaledb::db::{Background, OpenOptions};
 use shaledb::fs::Env;
 use shaledb::fs::mem::{Image, MemClock, MemFs};
@@ -65,10 +64,7 @@ pub fn open_db(fs: &MemFs, path: &str, config: &Config) -> shaledb::Result<Db> {
 fn open_at(fs: &MemFs, path: &str, config: &Config, clock: Arc<MemClock>) -> shaledb::Result<Db> {
     let env = Env { fs: Arc::new(fs.clone()), clock };
     let options = OpenOptions { env, background: Background::Stepped, read_only: false };
-    let db = Db::open_in(path, config.clone(), options)?;
-    // Programs are too short for the engine to measure which share is best.
-    db.fix_compressed_share(settings::compressed_share(config));
-    Ok(db)
+    Db::open_in(path, config.clone(), options)
 }
 
 /// The hash of all that a database holds, as [`Model::hash`] counts it.

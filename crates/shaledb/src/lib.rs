@@ -77,12 +77,12 @@ pub use base::error::{Error, Result};
 pub use base::key::SeqNo;
 pub use base::lock_error::{Deadlock, DeadlockEdge};
 pub use db::{
-    Action, Background, Batch, BuildOptions, CacheStats, ChangeRound, ChangeTracker, ChangedKeys,
-    CodecStats, Concurrency, CpuStats, Db, DictionaryStats, Entries, Ingest, Isolation,
-    LastDeadlock, LevelStats, LockInfo, LockMode, LockingScan, OnConflict, OnlineBuild,
-    OpenOptions, Operation, OperationStats, Prepared, Savepoint, ScanOptions, ShareStats, Snapshot,
-    Stats, Transaction, TransactionInfo, TransactionOptions, Tree, TreeStats, UniqueRow,
-    ValueReader, VerifyProgress, VerifyReport, Watch, WriteOptions, entry_of_row,
+    Action, Background, Batch, BuildOptions, ChangeRound, ChangeTracker, ChangedKeys, CodecStats,
+    Concurrency, CpuStats, Db, DictionaryStats, Entries, Ingest, Isolation, LastDeadlock,
+    LevelStats, LockInfo, LockMode, LockingScan, OnConflict, OnlineBuild, OpenOptions, Operation,
+    OperationStats, Prepared, Savepoint, ScanOptions, Snapshot, Stats, Transaction,
+    TransactionInfo, TransactionOptions, Tree, TreeStats, UniqueRow, ValueReader, VerifyProgress,
+    VerifyReport, Watch, WriteOptions, entry_of_row,
 };
 #[doc(inline)]
 pub use fs::Env;

@@ -73,9 +73,6 @@ impl Engine for Shale {
         let options = OpenOptions { env, ..OpenOptions::default() };
         let db = Db::open_in(dir, config(setup)?, options)?;
         let names = trees.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-        if let Some(share) = setup.cache_share {
-            db.fix_compressed_share(share);
-        }
         let trees =
             names.iter().map(|name| db.tree_or_create(name)).collect::<shaledb::Result<_>>();
         let sync = setup.durability == Durability::Power;
@@ -94,9 +91,6 @@ impl Engine for Shale {
             fields.into_iter().map(|(name, value)| (name, value.to_string())).collect();
         let sync = setup.durability == Durability::Power;
         settings.push(("WriteOptions::sync".to_owned(), sync.to_string()));
-        if let Some(share) = setup.cache_share {
-            settings.push(("share of compressed blocks".to_owned(), share.to_string()));
-        }
         if let Some(rate) = setup.device_bound {
             settings.push(("bytes per second of its files".to_owned(), rate.to_string()));
         }

@@ -72,6 +72,8 @@ pub const OPEN_FILES: u8 = 25;
 pub const INDEXES: u8 = 26;
 /// `Memory::cache`: the block cache, when its size changes.
 pub const CACHE: u8 = 27;
+/// `Frames::free`: which frames of the block cache have no value.
+pub const FRAMES: u8 = 28;
 /// The gate of the syncs of one file. Not held while a sync runs.
 pub const SYNCS: u8 = 29;
 /// `Guard::cause`: why no write is accepted any more.
@@ -95,12 +97,6 @@ pub const CODECS: u8 = 37;
 pub const DICTIONARIES: u8 = 38;
 /// `Ledger::sums`: the bytes that the database's files take.
 pub const LEDGER: u8 = 39;
-/// `Cache::share`: how the block cache is divided, while its tiers are resized.
-pub const CACHE_SHARE: u8 = 40;
-/// `Sampler::state`: what is simulated of the block cache.
-pub const CACHE_SAMPLE: u8 = 41;
-/// `Frames::free`: which frames of the block cache have no value.
-pub const FRAMES: u8 = 42;
 
 /// Of which several are held at once, in an order of their own that nothing checks: one function
 /// takes them (`LockTable::freeze`).

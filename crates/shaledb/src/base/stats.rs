@@ -61,10 +61,8 @@ counters! {
     Seeks => "seeks",
     /// Steps of scans from row to row; a scan counts them when it is dropped, or before.
     ScanSteps => "scan_steps",
-    /// Data blocks found in the cache, uncompressed.
+    /// Data blocks found in the cache.
     DataHits => "data_block_hits",
-    /// Data blocks found in the cache, compressed.
-    DataUnpacked => "data_blocks_unpacked",
     /// Data blocks read from files.
     DataMisses => "data_block_misses",
     /// Index and filter pairs found loaded.

@@ -25,31 +25,22 @@ pub(super) const FRAME_BYTES: u64 = 48;
 /// An epoch ends when one of so many values has left the cache.
 const EPOCH_PARTS: usize = 8;
 
-const _: () = assert!(FRAMES_DOUBLING + (CHUNKS - DOUBLINGS) * CHUNK_FRAMES_MAX < 1 << 31);
+const _: () =
+    assert!(FRAMES_DOUBLING + (CHUNKS - DOUBLINGS) * CHUNK_FRAMES_MAX < u32::MAX as usize);
 
 /// A frame and its generation, which is never 0 where there is a frame; else 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spot(u64);
 
-/// Set in the spot of a value whose uses are of interest.
-const SAMPLED: u64 = 1 << 63;
-
 impl Spot {
-    fn new(frame: u32, generation: u32, sampled: bool) -> Spot {
-        debug_assert!(generation > 0 && frame < 1 << 31);
-        let sampled = if sampled { SAMPLED } else { 0 };
-        Spot(sampled | u64::from(frame) << 32 | u64::from(generation))
+    fn new(frame: u32, generation: u32) -> Spot {
+        debug_assert!(generation > 0);
+        Spot(u64::from(frame) << 32 | u64::from(generation))
     }
 
     #[inline]
     fn frame(self) -> usize {
-        ((self.0 & !SAMPLED) >> 32) as usize
-    }
-
-    /// Whether the value was put there as one whose uses are of interest.
-    #[inline]
-    pub fn is_sampled(self) -> bool {
-        self.0 & SAMPLED != 0
+        (self.0 >> 32) as usize
     }
 
     #[inline]
@@ -139,8 +130,8 @@ impl<V> Frames<V> {
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
-    /// Puts a value into a frame of its own, if there is one. Its spot says if it is `sampled`.
-    pub fn hold(&self, value: &Arc<V>, sampled: bool) -> Spot {
+    /// Puts a value into a frame of its own, if there is one.
+    pub fn hold(&self, value: &Arc<V>) -> Spot {
         let free = self.free.lock().frames.pop();
         let number = free.map_or_else(|| self.begun.fetch_add(1, Relaxed), |free| free as usize);
         let (chunk, at) = Frames::<V>::place(number);
@@ -155,7 +146,7 @@ impl<V> Frames<V> {
         let frame = &frames[at];
         // Its next use is the first one.
         frame.used.store(self.epoch.load(Relaxed).wrapping_sub(1), Relaxed);
-        let spot = Spot::new(number as u32, frame.generation.load(Relaxed), sampled);
+        let spot = Spot::new(number as u32, frame.generation.load(Relaxed));
         let mut place = frame.value.write().unwrap_or_else(PoisonError::into_inner);
         assert!(place.is_none(), "a frame has one value");
         *place = Some(Arc::clone(value));
@@ -233,9 +224,9 @@ mod tests {
     #[test]
     fn without_a_frame_a_value_has_no_spot() {
         let frames = Frames::new();
-        let first = frames.hold(&Arc::new(1), false);
+        let first = frames.hold(&Arc::new(1));
         let begun = frames.begun.swap(FRAMES_DOUBLING + 1024 * CHUNK_FRAMES_MAX, Relaxed);
-        let none = frames.hold(&Arc::new(2), false);
+        let none = frames.hold(&Arc::new(2));
         assert_eq!(none, Spot::default());
         frames.release(none);
         frames.begun.store(begun, Relaxed);
@@ -246,16 +237,14 @@ mod tests {
     #[test]
     fn a_value_is_found_until_it_is_let_go_and_no_other_after_it() {
         let frames = Frames::new();
-        let spots: Vec<Spot> =
-            (0..1000).map(|value| frames.hold(&Arc::new(value), false)).collect();
+        let spots: Vec<Spot> = (0..1000).map(|value| frames.hold(&Arc::new(value))).collect();
         for (value, spot) in spots.iter().enumerate() {
             assert_eq!(frames.get(*spot).map(|found| (*found.0, found.1)), Some((value, true)));
             assert_eq!(frames.get(*spot).map(|found| found.1), Some(false));
         }
         spots.iter().step_by(2).for_each(|spot| frames.release(*spot));
         assert_eq!(frames.held(), 500);
-        let later: Vec<Spot> =
-            (0..500).map(|value| frames.hold(&Arc::new(5000 + value), false)).collect();
+        let later: Vec<Spot> = (0..500).map(|value| frames.hold(&Arc::new(5000 + value))).collect();
         assert_eq!(frames.held(), 1000);
         for (value, spot) in spots.iter().enumerate() {
             let kept = frames.get(*spot).map(|found| *found.0);
@@ -270,7 +259,7 @@ mod tests {
     #[test]
     fn an_epoch_ends_when_an_eighth_has_left() {
         let frames = Frames::new();
-        let spots: Vec<Spot> = (0..900).map(|value| frames.hold(&Arc::new(value), false)).collect();
+        let spots: Vec<Spot> = (0..900).map(|value| frames.hold(&Arc::new(value))).collect();
         let first = |spot: Spot| frames.get(spot).map(|found| found.1);
         assert_eq!((first(spots[0]), first(spots[0])), (Some(true), Some(false)));
         spots[800..].iter().for_each(|spot| frames.release(*spot));
@@ -282,14 +271,14 @@ mod tests {
     #[test]
     fn a_frame_without_generations_left_is_used_no_more() {
         let frames = Frames::new();
-        let first = frames.hold(&Arc::new(1), false);
+        let first = frames.hold(&Arc::new(1));
         frames.release(first);
         let frame = frames.frame(first.frame()).unwrap();
         frame.generation.store(u32::MAX, Relaxed);
-        let last = frames.hold(&Arc::new(2), false);
+        let last = frames.hold(&Arc::new(2));
         assert_eq!((last.frame(), last.generation()), (first.frame(), u32::MAX));
         frames.release(last);
-        let next = frames.hold(&Arc::new(3), false);
+        let next = frames.hold(&Arc::new(3));
         assert_ne!(next.frame(), first.frame());
         assert!(frames.get(first).is_none() && frames.get(last).is_none());
     }

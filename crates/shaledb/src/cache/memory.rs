@@ -7,8 +7,7 @@
 //! Invariant: the cache's capacity follows total - memtables - metadata - work to within a
 //! hundredth of the total, and never falls below a sixteenth of it.
 
-use super::cache::Cache;
-use super::place::Weigh;
+use super::cache::{Cache, Weigh};
 use crate::base::rank;
 use crate::base::sync::Mutex;
 use crate::fs::process::{Process, process};

@@ -18,9 +18,8 @@ mod transaction;
 mod build;
 
 pub use api::{
-    Batch, CacheStats, CodecStats, CpuStats, Db, DictionaryStats, Ingest, LastDeadlock, LevelStats,
-    LockInfo, OperationStats, Prepared, ScanOptions, ShareStats, Snapshot, Stats, TransactionInfo,
-    Tree, TreeStats,
+    Batch, CodecStats, CpuStats, Db, DictionaryStats, Ingest, LastDeadlock, LevelStats, LockInfo,
+    OperationStats, Prepared, ScanOptions, Snapshot, Stats, TransactionInfo, Tree, TreeStats,
 };
 #[cfg(feature = "fuzz")]
 pub(crate) use build::split_entry;

@@ -37,7 +37,7 @@ pub(super) trait Evictable: Send + Sync {
 pub struct TableEnv {
     /// Disk and clock.
     pub env: Env,
-    /// Data blocks, decoded and compressed.
+    /// Decoded data blocks.
     pub cache: Arc<Cache<Block>>,
     /// The arbiter of memory.
     pub memory: Arc<Memory>,

@@ -397,13 +397,6 @@ impl Db {
         self.core().checkpoint(dir.as_ref())
     }
 
-    /// Gives compressed blocks this share of the block cache, from 0 to 1, from now on, whatever is
-    /// measured. For tests and measurements only.
-    #[doc(hidden)]
-    pub fn fix_compressed_share(&self, share: f64) {
-        self.core().tables.cache.fix_share(share);
-    }
-
     /// Reads and checks every byte of every file that the database needs, past the cache: manifest,
     /// log, tables and blobs. `progress` is called after every file.
     ///

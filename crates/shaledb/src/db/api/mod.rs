@@ -7,7 +7,6 @@ mod scan;
 mod batch;
 mod tree_write;
 mod ingest;
-mod cache_stats;
 mod codec_stats;
 mod stats;
 mod transactions;
@@ -16,7 +15,6 @@ mod follower;
 mod db;
 
 pub use batch::Batch;
-pub use cache_stats::{CacheStats, ShareStats};
 pub use codec_stats::{CodecStats, DictionaryStats};
 pub use handle::Db;
 pub(crate) use handle::Handle;

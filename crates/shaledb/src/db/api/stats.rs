@@ -1,6 +1,5 @@
 //! What a database has done and what it looks like: as values, as text tables, as JSON (by serde).
 
-use super::cache_stats::CacheStats;
 use super::codec_stats::{CodecStats, DictionaryStats};
 use crate::base::activity::Activity;
 use crate::base::config::Codec;
@@ -229,8 +228,6 @@ pub struct Stats {
     pub codec_cpu: BTreeMap<String, CpuStats>,
     /// By what codecs are chosen where that is left to the engine.
     pub codecs: CodecStats,
-    /// The tiers of the block cache.
-    pub cache: CacheStats,
     /// The bound on memory in bytes.
     pub memory_bytes: u64,
     /// Bytes in `memtables`, in `indexes_and_filters`, in the `block_cache`, and what flushes,
@@ -301,7 +298,6 @@ impl Core {
             cpu: cpu_stats(&totals, |activity| !activity.is_codec()),
             codec_cpu: cpu_stats(&totals, Activity::is_codec),
             codecs: CodecStats::of(&self.codec_price.last()),
-            cache: CacheStats::of(&self.tables.cache.tiers(), self.tables.cache.capacity()),
             memory_bytes: self.settings.memory_bytes,
             memory_used: memory.map(|(name, value)| (name.to_owned(), value)).into(),
             space_used: balance.used,
@@ -556,14 +552,11 @@ impl fmt::Display for Stats {
         writeln!(f, "choice of codecs: {}", self.codecs)?;
         let count = |name: &str| self.counters.get(name).copied().unwrap_or(0);
         let share = |hits: u64, misses: u64| 100.0 * ratio(hits, hits + misses);
-        let (unpacked, read) = (count("data_blocks_unpacked"), count("data_block_misses"));
-        writeln!(f, "block cache: {}", self.cache)?;
         writeln!(
             f,
-            "cache hits: data {:.1} %, and compressed {:.1} %, index and filter {:.1} %; filters: \
-             {} asked, {} spared a read, {} let through in vain",
-            share(count("data_block_hits"), unpacked + read),
-            share(unpacked, count("data_block_hits") + read),
+            "cache hits: data {:.1} %, index and filter {:.1} %; filters: {} asked, {} spared a \
+             read, {} let through in vain",
+            share(count("data_block_hits"), count("data_block_misses")),
             share(count("index_hits"), count("index_misses")),
             count("filter_checks"),
             count("filter_useful"),

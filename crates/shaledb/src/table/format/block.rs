@@ -18,7 +18,7 @@
 
 use super::prefetch;
 use crate::base::key::{Kind, SEQ_MAX, SeqNo, head};
-use crate::cache::{Weigh, allocated};
+use crate::cache::Weigh;
 use std::sync::Arc;
 
 pub(super) const FLAG_WIDE: u8 = 1;
@@ -70,6 +70,13 @@ impl Default for Block {
             tag_width: 0,
         }
     }
+}
+
+/// What an allocator takes for so many bytes, which is what is resident: sizes of memory are mostly
+/// a power of two and quarters of it more. (Blocks are cut so that theirs is one of them.)
+fn allocated(bytes: usize) -> usize {
+    const SMALL: usize = 1024;
+    if bytes <= SMALL { bytes } else { bytes.next_multiple_of(bytes.next_power_of_two() / 8) }
 }
 
 impl Weigh for Block {

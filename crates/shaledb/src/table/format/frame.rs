@@ -102,16 +102,6 @@ pub fn open_frame(bytes: &[u8]) -> Result<Frame<'_>, &'static str> {
     if checksum(covered) != u32::from_le_bytes(*sum) {
         return Err("the checksum of a block does not match");
     }
-    open_checked(covered)
-}
-
-/// What of a frame is kept in memory once it was checked: all but its checksum.
-pub fn without_checksum(bytes: &[u8]) -> &[u8] {
-    bytes.split_last_chunk::<4>().map_or(&[], |(covered, _)| covered)
-}
-
-/// Takes apart what is left of a frame without its checksum, which was checked before.
-pub fn open_checked(covered: &[u8]) -> Result<Frame<'_>, &'static str> {
     let (payload, tail) = covered.split_last_chunk::<5>().ok_or("a frame is too short")?;
     let [a, b, c, d, codec] = *tail;
     Ok(Frame { payload, raw_len: u32::from_le_bytes([a, b, c, d]) as usize, codec })

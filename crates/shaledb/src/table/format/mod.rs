@@ -26,8 +26,8 @@ pub use file_name::{FileKind, Files, LOCK, file_name, list_files, parse_file_nam
 pub use footer::{FOOTER_BYTES, Footer, TABLE_MAGIC, TABLE_VERSION};
 pub use footer::{TABLE_VERSION_DICTIONARY, TABLE_VERSION_PACKED};
 pub use frame::{
-    FRAME_BYTES, Frame, Handle, decode_frame, frame_codec, open_checked, open_dictionary_frame,
-    open_frame, put_dictionary_frame, put_frame, put_plain_frame, without_checksum,
+    FRAME_BYTES, Frame, Handle, decode_frame, frame_codec, open_dictionary_frame, open_frame,
+    put_dictionary_frame, put_frame, put_plain_frame,
 };
 pub use index::BlockInfo;
 pub use raw_block::RawBlock;

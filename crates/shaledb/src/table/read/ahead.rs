@@ -293,7 +293,7 @@ impl Ahead {
                 let block = self.table.decode_block(&self.index, frame, &info, image, activity)?;
                 let block = Arc::new(block);
                 if self.fill_cache {
-                    self.table.keep_in_memory(&self.index, at, &block, Some(frame));
+                    self.table.keep_in_memory(&self.index, at, &block);
                 }
                 made.push(block);
             }

@@ -224,25 +224,14 @@ impl TableCursor {
             self.begin_ahead(index, at);
             let followed = self.follow(at)?;
             assert!(followed, "what is read ahead begins with this block");
-        } else if self.window.get(index.index.info(at).handle).is_some() || !self.unpack(index, at)
-        {
+        } else {
             self.decode(index, at, from)?;
+            if self.options.fill_cache {
+                self.table.keep_in_memory(index, at, &self.block);
+            }
         }
         self.arrive(at);
         Ok(())
-    }
-
-    /// Makes block `at` the current one if the cache has it compressed.
-    fn unpack(&mut self, index: &TableIndex, at: usize) -> bool {
-        let (table, block) = (Arc::clone(&self.table), &mut self.block);
-        let Some(block) = table.block_unpacked(index, at, || free_image(block)) else {
-            return false;
-        };
-        take_over(&mut self.block, block);
-        if self.options.fill_cache {
-            self.table.keep_in_memory(index, at, &self.block, None);
-        }
-        true
     }
 
     /// `self.block` is block `at`.
@@ -314,15 +303,19 @@ impl TableCursor {
         if self.window.get(info.handle).is_none() {
             self.fill_window(index, at, from)?;
         }
-        let image = free_image(&mut self.block);
         let Some(frame) = self.window.get(info.handle) else {
             return Err(self.table.corrupt(info.handle.offset, "a block lies outside the file"));
         };
+        // The memory of the last block is free unless the cache or a slice holds it.
+        let image = match Arc::get_mut(&mut self.block) {
+            Some(block) => std::mem::take(block).into_bytes(),
+            None => Vec::new(),
+        };
         let activity = Some(Activity::ReadDecompress);
         let block = self.table.decode_block(index, frame, &info, image, activity)?;
-        take_over(&mut self.block, block);
-        if self.options.fill_cache {
-            self.table.keep_in_memory(index, at, &self.block, Some(frame));
+        match Arc::get_mut(&mut self.block) {
+            Some(slot) => *slot = block,
+            None => self.block = Arc::new(block),
         }
         self.table.shared().recorder.add(Counter::DataMisses, 1);
         Ok(())
@@ -367,11 +360,7 @@ impl TableCursor {
             }
             window.lease.set(window.bytes.capacity());
         }
-        let read = if length == handle.bytes as usize {
-            self.table.read_one_at(start, &mut window.bytes).map(drop)
-        } else {
-            self.table.read_at(start, &mut window.bytes)
-        };
+        let read = self.table.read_at(start, &mut window.bytes);
         if read.is_err() {
             window.bytes.clear();
         }
@@ -445,18 +434,6 @@ impl TableCursor {
             at += 1;
         }
         Ok(false)
-    }
-}
-
-/// The memory of a block that was left, which is free unless the cache or a slice holds it.
-fn free_image(block: &mut Arc<Block>) -> Vec<u8> {
-    Arc::get_mut(block).map_or_else(Vec::new, |block| std::mem::take(block).into_bytes())
-}
-
-fn take_over(place: &mut Arc<Block>, block: Block) {
-    match Arc::get_mut(place) {
-        Some(place) => *place = block,
-        None => *place = Arc::new(block),
     }
 }
 

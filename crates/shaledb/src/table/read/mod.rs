@@ -3,7 +3,6 @@
 mod sections;
 mod scratch;
 mod reader;
-mod blocks;
 mod ahead;
 mod cursor;
 mod bulk_scan;

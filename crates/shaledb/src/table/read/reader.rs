@@ -5,18 +5,22 @@
 //! tables have either. A point read is: filter, index, cache, and on a miss one read of the device;
 //! then a search in the block as it lies.
 
+use super::scratch::with_scratch;
 use super::sections::{read_dictionary, read_footer, read_section};
+use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
 use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
-use crate::cache::Slot;
+use crate::cache::{CacheKey, Slot};
 use crate::fs::{Env, ReadFile};
 use crate::table::blob::Blob;
 use crate::table::env::{Evictable, TableEnv};
-use crate::table::format::compress::Dictionary;
+use crate::table::format::compress::{Dictionary, id};
 use crate::table::format::index::Index;
-use crate::table::format::{Block, BlockInfo, BlockSlice, Footer, filter, properties};
+use crate::table::format::{
+    self, Block, BlockInfo, BlockSlice, Footer, Frame, Handle, filter, properties,
+};
 use crate::table::meta::{FileId, TableMeta};
 use arc_swap::ArcSwapOption;
 use std::path::{Path, PathBuf};
@@ -283,9 +287,94 @@ impl Table {
         Ok(Some(None))
     }
 
-    /// Notes that a user's read decoded a block that has so many bytes in the file.
-    pub(super) fn note_decoded(&self, bytes: u32) {
-        self.decoded.fetch_add(bytes.into(), Relaxed);
+    /// Where the cache has a block.
+    #[inline]
+    pub(super) fn cache_key(&self, block: Handle) -> CacheKey {
+        CacheKey { file: self.meta.id, offset: block.offset }
+    }
+
+    /// A data block, if the cache has it.
+    #[inline]
+    pub(super) fn block_in_memory(&self, table: &TableIndex, at: usize) -> Option<Arc<Block>> {
+        let key = || self.cache_key(table.index.info(at).handle);
+        self.shared.cache.get_at(&table.slots[at], key)
+    }
+
+    /// Gives a data block to the cache.
+    pub(super) fn keep_in_memory(&self, table: &TableIndex, at: usize, block: &Arc<Block>) {
+        let key = self.cache_key(table.index.info(at).handle);
+        self.shared.cache.insert(&table.slots[at], key, Arc::clone(block));
+    }
+
+    /// A data block from the cache, or read and put there.
+    #[inline]
+    pub(super) fn cached_block(
+        &self,
+        table: &TableIndex,
+        at: usize,
+        hits: &mut u64,
+    ) -> Result<Arc<Block>> {
+        if let Some(block) = self.block_in_memory(table, at) {
+            *hits += 1;
+            return Ok(block);
+        }
+        let block = Arc::new(self.read_block(table, &table.index.info(at))?);
+        self.keep_in_memory(table, at, &block);
+        Ok(block)
+    }
+
+    /// Reads and decodes one data block.
+    #[cold]
+    fn read_block(&self, table: &TableIndex, info: &BlockInfo) -> Result<Block> {
+        let length = info.handle.bytes as usize;
+        let mut nanos = 0;
+        let block = with_scratch(length, |frame| {
+            let started = self.shared.meter.now_nanos();
+            self.read_at(info.handle.offset, frame)?;
+            nanos = self.shared.meter.now_nanos().saturating_sub(started);
+            let activity = Some(Activity::ReadDecompress);
+            self.decode_block(table, frame, info, Vec::new(), activity)
+        })?;
+        self.shared.recorder.add_all([
+            (Counter::DataMisses, 1),
+            (Counter::ReadBytes, length as u64),
+            (Counter::BlockReadBytes, length as u64),
+            (Counter::BlockReadNanos, nanos),
+        ]);
+        Ok(block)
+    }
+
+    /// Checks and decodes a data block into the memory of `image`; what decompressing it costs
+    /// counts for `activity`.
+    pub(super) fn decode_block(
+        &self,
+        table: &TableIndex,
+        frame: &[u8],
+        info: &BlockInfo,
+        mut image: Vec<u8>,
+        activity: Option<Activity>,
+    ) -> Result<Block> {
+        let dictionary = table.dictionary.as_deref();
+        if activity == Some(Activity::ReadDecompress) {
+            self.decoded.fetch_add(u64::from(info.handle.bytes), Relaxed);
+        }
+        let unpack = |frame: Frame<'_>| match activity {
+            Some(activity) if frame.codec != id::NONE => {
+                let started = self.shared.meter.begin(activity);
+                frame.unpack(dictionary, &mut image)?;
+                self.shared.meter.end(activity, started);
+                Ok(())
+            }
+            _ => frame.unpack(dictionary, &mut image),
+        };
+        format::open_frame(frame)
+            .and_then(unpack)
+            .and_then(|()| Block::parse(image))
+            .and_then(|block| {
+                let expected = block.entries() == info.entries as usize;
+                expected.then_some(block).ok_or("a block has not as many entries as its index says")
+            })
+            .map_err(|what| self.corrupt(info.handle.offset, what))
     }
 
     /// Damage in this file.
