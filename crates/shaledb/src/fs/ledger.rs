@@ -43,11 +43,16 @@ impl Promise {
     pub fn installed(&self, added: &[PathBuf], removed: &[PathBuf], is_last: bool) {
         self.ledger.sums.lock().installed(self.number, added, removed, is_last);
     }
+
+    /// Gives back what is left of it. What was replaced and is still there goes on counting.
+    pub fn end(&self) {
+        self.ledger.sums.lock().end_promise(self.number);
+    }
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        self.ledger.sums.lock().end_promise(self.number);
+        self.end();
     }
 }
 

@@ -82,6 +82,13 @@ static int check_space_limit(THD *, st_mysql_sys_var *, void *save, st_mysql_val
   return 0;
 }
 
+// The default is set without a check, and lifts the limit, which cannot fail.
+static void set_space_limit(THD *, st_mysql_sys_var *, void *to, const void *save) {
+  const auto bytes = *static_cast<const unsigned long long *>(save);
+  if (bytes == 0) consume_error(shale_set_space_limit(engine().db, 0));
+  *static_cast<unsigned long long *>(to) = bytes;
+}
+
 static MYSQL_SYSVAR_ULONGLONG(
     memory, settings::globals.memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
     "Bytes for block cache, memtables, indexes and filters together. 0: a quarter of the machine's "
@@ -91,7 +98,7 @@ static MYSQL_SYSVAR_ULONGLONG(
     space_limit, settings::globals.space_limit, PLUGIN_VAR_RQCMDARG,
     "Bytes that all files of Shale may take together. Near it inserts and updates fail; reads and "
     "deletes go on. 0: no limit",
-    check_space_limit, nullptr, 0, 0, kMostSpace, 0);
+    check_space_limit, set_space_limit, 0, 0, kMostSpace, 0);
 static MYSQL_SYSVAR_ENUM(
     durability, settings::globals.durability, PLUGIN_VAR_RQCMDARG,
     "When commits are durable. full: before they return; periodic: within a second; none: when the "

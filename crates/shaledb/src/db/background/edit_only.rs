@@ -17,7 +17,7 @@ impl Core {
             let nanos = self.env.clock.now_nanos() - started;
             tree.levels.lock().moved(plan, nanos);
         }
-        self.end_compaction(tree, plan, &[]);
+        self.end_compaction(tree, plan, &[], true);
         if tree.is_dropped() { Ok(()) } else { result }
     }
 }

@@ -55,7 +55,7 @@ impl Core {
         let parts = match self.cut(&plan, &inputs, whole.is_some()) {
             Ok(parts) => parts,
             Err(error) => {
-                self.end_compaction(&tree, &plan, &[]);
+                self.end_compaction(&tree, &plan, &[], true);
                 return Err(error);
             }
         };
@@ -66,9 +66,8 @@ impl Core {
         let stages = Stages::new(&plan, &parts, inputs.iter().flat_map(metas).collect());
         let room = whole.or_else(|| self.room_in_turn(&plan, &inputs, &stages));
         let Some(room) = room else {
-            self.end_compaction(&tree, &plan, &[]);
-            // Whoever needs room has it looked at again.
-            self.sched.lock().look.remove(&tree.id);
+            // Whoever needs room has it looked at again, or has already.
+            self.end_compaction(&tree, &plan, &[], false);
             return Ok(None);
         };
         let count = parts.len();
@@ -186,7 +185,11 @@ impl Core {
         // Before anyone learns that the compaction has ended: its inputs' files go now, and not
         // under the lock.
         drop(inputs);
-        self.end_compaction(&job.tree, &job.plan, &outputs);
+        // Nor does anyone look for work while room is promised to what has ended.
+        if let Some(promise) = &job.room.promise {
+            promise.end();
+        }
+        self.end_compaction(&job.tree, &job.plan, &outputs, true);
         if job.tree.is_dropped() { Ok(true) } else { result.map(|()| true) }
     }
 

@@ -106,7 +106,7 @@ impl Core {
             let snapshots = self.reader_seqs_to_keep();
             let space = self.pick_space();
             let load = Load { idle: true, snapshots: &snapshots, range_deletes: None, space };
-            let state = self.sched.lock();
+            let mut state = self.sched.lock();
             if state.busy.get(&tree.id).is_some_and(|busy| !busy.is_empty()) {
                 return false;
             }
@@ -120,7 +120,14 @@ impl Core {
                 Step::Wait => false,
                 Step::Run(plan) => {
                     let above = |(level, _): &(usize, Vec<_>)| *level < policy::LAST;
-                    plan.inputs.iter().any(above) && !has_older_above(tree, &wanted, through)
+                    let done =
+                        plan.inputs.iter().any(above) && !has_older_above(tree, &wanted, through);
+                    if !done && space.room < u64::MAX && state.look.insert(tree.id) {
+                        // Whoever looked before found no room.
+                        drop(state);
+                        self.sched.wake_all();
+                    }
+                    done
                 }
             }
         });

@@ -47,7 +47,14 @@ impl Core {
     }
 
     /// Takes back what marks the compaction as running; `outputs` are outputs marked as in use.
-    pub(super) fn end_compaction(&self, tree: &TreeCore, plan: &Plan, outputs: &[FileId]) {
+    /// The tree is looked at `again`, unless nothing was done.
+    pub(super) fn end_compaction(
+        &self,
+        tree: &TreeCore,
+        plan: &Plan,
+        outputs: &[FileId],
+        again: bool,
+    ) {
         let mut state = self.sched.lock();
         assert!(state.running_compactions > 0, "a compaction that ends was counted as running");
         state.running_compactions -= 1;
@@ -56,7 +63,9 @@ impl Core {
             outputs.iter().for_each(|&id| busy.release_table(id));
         }
         if !tree.is_dropped() {
-            state.look.insert(tree.id);
+            if again {
+                state.look.insert(tree.id);
+            }
         } else if state.busy.get(&tree.id).is_some_and(Busy::is_empty) {
             state.busy.remove(&tree.id);
         }

@@ -39,6 +39,10 @@ impl Core {
 
     /// Notes how a merge has ended, if this part was its last.
     fn note_part(&self, work: Work, ended: Result<bool>) -> Result<()> {
+        if !matches!(ended, Ok(false)) && self.space().is_limited() {
+            // It may have had the room that merges of other trees lacked.
+            self.sched.lock().look.extend(self.trees.load().by_id.keys());
+        }
         match ended {
             Ok(false) => Ok(()),
             Ok(true) => self.note_outcome(work, Ok(())),

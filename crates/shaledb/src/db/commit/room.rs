@@ -108,7 +108,9 @@ impl Core {
         if let Some(admitted) = space.admit(bytes, tables, false) {
             return Ok(admitted);
         }
-        if tables > space::commit_most(space.limit()) {
+        let limit = space.limit();
+        // It may have been lifted since.
+        if limit > 0 && tables > space::commit_most(limit) {
             return Err(space.refusal(bytes));
         }
         let deletes = are_deletes();
