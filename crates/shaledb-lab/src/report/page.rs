@@ -324,8 +324,8 @@ mod tests {
         let steps: Vec<Vec<Step<'_>>> =
             runs.iter().map(|run| super::super::fold::fold(&run.rows)).collect();
         let html = page(&runs, &steps, &[], "shale", "a < b & c").unwrap();
-        assert_eq!(html.matches("<script").count(), 3, "ours and no other");
-        assert_eq!(html.matches("</script>").count(), 3);
+        assert_eq!(html.matches("<script").count(), 4, "ours and no other");
+        assert_eq!(html.matches("</script>").count(), 4);
         assert!(!html.contains("<img") && !html.contains("<!--"));
         assert!(html.contains("a &lt; b &amp; c"));
         let data = html.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
