@@ -85,7 +85,11 @@ static int check_space_limit(THD *, st_mysql_sys_var *, void *save, st_mysql_val
 // The default is set without a check, and lifts the limit, which cannot fail.
 static void set_space_limit(THD *, st_mysql_sys_var *, void *to, const void *save) {
   const auto bytes = *static_cast<const unsigned long long *>(save);
-  if (bytes == 0) consume_error(shale_set_space_limit(engine().db, 0));
+  if (bytes == 0) {
+    if (Error error = consume_error(shale_set_space_limit(engine().db, 0))) {
+      my_printf_error(ER_GET_ERRMSG, "SHALE: shale_space_limit: %s", MYF(0), error.text().c_str());
+    }
+  }
   *static_cast<unsigned long long *>(to) = bytes;
 }
 
