@@ -37,6 +37,17 @@ pub fn record(program: &[Op], config: &Config, every: u64) -> Outcome<Recorded> 
     Ok(Recorded { model: world.model.clone(), points, changes, early_installs, refused })
 }
 
+impl Recorded {
+    /// Crashes at each point, in every way; how writes are torn follows from the program's
+    /// `seed`.
+    pub fn examine(&self, seed: u64, config: &Config, deep: u64, tally: &mut Tally) -> Outcome<()> {
+        self.points.iter().try_for_each(|point| {
+            let torn = seed * 1_000_003 + point.image.changes;
+            examine(&self.model, point, config, torn, deep, tally)
+        })
+    }
+}
+
 /// What became of the crashes looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
@@ -50,7 +61,7 @@ pub struct Tally {
 
 /// Crashes at one point in every way, and checks what is recovered. `seed` decides how writes are
 /// torn; one in `deep` recoveries is followed by more work and further crashes.
-pub fn examine(
+fn examine(
     model: &Model,
     point: &CrashPoint,
     config: &Config,

@@ -2,7 +2,7 @@
 //! the commit order.
 
 use crate::Case;
-use shaledb_sim::crash::{Tally, examine, record};
+use shaledb_sim::crash::{Tally, record};
 use shaledb_sim::ops::Generator;
 use shaledb_sim::settings::{exhaustive, many, seeds, small};
 
@@ -21,11 +21,8 @@ fn crashes_lose_nothing_that_was_synced() {
         let program = Generator::new(seed).program(100);
         let every = if exhaustive() || all.len() == 1 { 1 } else { 7 };
         let run = record(&program, &config, every).unwrap_or_else(|failure| panic!("{failure}"));
-        for point in &run.points {
-            let torn = seed * 1_000_003 + point.image.changes;
-            let result = examine(&run.model, point, &config, torn, 16, &mut tally);
-            result.unwrap_or_else(|failure| panic!("{failure}"));
-        }
+        let examined = run.examine(seed, &config, 16, &mut tally);
+        examined.unwrap_or_else(|failure| panic!("{failure}"));
     }
     println!("{tally:?}");
     if all.len() > 1 {

@@ -4,7 +4,7 @@
 
 use crate::Case;
 use shaledb::fs::mem::Call;
-use shaledb_sim::crash::{Tally, examine, record};
+use shaledb_sim::crash::{Tally, record};
 use shaledb_sim::data::{KEYS, Value};
 use shaledb_sim::fault::{Injection, faults_of, run};
 use shaledb_sim::model::Change;
@@ -49,11 +49,8 @@ fn crashes_beside_flushes_of_many_trees_cut_no_batch() {
         let every = if exhaustive() { 1 } else { 3 };
         let run = record(&program(seed), &small(), every);
         let run = run.unwrap_or_else(|failure| panic!("{failure}"));
-        for point in &run.points {
-            let torn = seed * 1_000_003 + point.image.changes;
-            let result = examine(&run.model, point, &small(), torn, 64, &mut tally);
-            result.unwrap_or_else(|failure| panic!("{failure}"));
-        }
+        let examined = run.examine(seed, &small(), 64, &mut tally);
+        examined.unwrap_or_else(|failure| panic!("{failure}"));
     }
     assert!(tally.crashes > 200 && tally.shortened > 20, "{tally:?}");
 }

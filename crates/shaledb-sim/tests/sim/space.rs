@@ -4,7 +4,7 @@
 use crate::Case;
 use shaledb::Config;
 use shaledb::fs::mem::Call;
-use shaledb_sim::crash::{Tally, examine, record};
+use shaledb_sim::crash::{Tally, record};
 use shaledb_sim::fault::{Injection, faults_of, run};
 use shaledb_sim::ops::Generator;
 use shaledb_sim::settings::{exhaustive, limited, seeds};
@@ -36,11 +36,8 @@ fn crashes_near_the_limit_lose_nothing() {
         let every = if exhaustive() || all.len() == 1 { 1 } else { 23 };
         let run = record(&program, &limited(), every).unwrap_or_else(|failure| panic!("{failure}"));
         refused += run.refused;
-        for point in &run.points {
-            let torn = seed * 1_000_003 + point.image.changes;
-            let result = examine(&run.model, point, &limited(), torn, 16, &mut tally);
-            result.unwrap_or_else(|failure| panic!("{failure}"));
-        }
+        let examined = run.examine(seed, &limited(), 16, &mut tally);
+        examined.unwrap_or_else(|failure| panic!("{failure}"));
     }
     println!("{refused} refused, {tally:?}");
     assert!(all.len() == 1 || refused > 10, "{refused}");

@@ -4,7 +4,7 @@
 use crate::Case;
 use shaledb::fs::mem::Call;
 use shaledb_sim::corrupt::kind;
-use shaledb_sim::crash::{Tally, examine, record};
+use shaledb_sim::crash::{Tally, record};
 use shaledb_sim::data::{KEYS, Value};
 use shaledb_sim::fault::{Injection, Outcomes, faults_of, run};
 use shaledb_sim::model::Change;
@@ -39,11 +39,8 @@ fn crashes_between_parts_lose_nothing() {
         let every = if exhaustive() || all.len() == 1 { 1 } else { 11 };
         let run = record(&program, &small(), every).unwrap_or_else(|failure| panic!("{failure}"));
         early += run.early_installs;
-        for point in &run.points {
-            let torn = seed * 1_000_003 + point.image.changes;
-            let result = examine(&run.model, point, &small(), torn, 16, &mut tally);
-            result.unwrap_or_else(|failure| panic!("{failure}"));
-        }
+        let examined = run.examine(seed, &small(), 16, &mut tally);
+        examined.unwrap_or_else(|failure| panic!("{failure}"));
     }
     println!("{early} early installs, {tally:?}");
     assert!(all.len() == 1 || early > 20, "{early}");

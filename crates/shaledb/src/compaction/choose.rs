@@ -65,9 +65,6 @@ impl<'a> PickInput<'a> {
         );
         assert!(inputs.is_sorted_by(|a, b| a.0 < b.0), "levels ascend");
         assert!(inputs.iter().all(|(_, tables)| !self.any_busy(tables)), "inputs are free");
-        let target = self.targets.bytes.get(output).copied().unwrap_or(0);
-        let choice = self.choice(output);
-        let table_bytes = policy::table_bytes(self.settings.table_bytes, output, target);
         if action == Action::Merge && !self.has_room(inputs, output) {
             return None;
         }
@@ -87,9 +84,9 @@ impl<'a> PickInput<'a> {
             grandparents: if output == 0 || output == LAST { Vec::new() } else { clip(output + 1) },
             below,
             building: self.settings.building,
-            choice,
+            choice: self.choice(output),
             filter_bits: policy::filter_bits(self.settings.filter_bits, output),
-            table_bytes,
+            table_bytes: self.table_bytes(output),
             range,
         })
     }
@@ -100,11 +97,15 @@ impl<'a> PickInput<'a> {
         if self.space.is_tight { room::tight(choice, output) } else { choice }
     }
 
+    /// How large outputs are.
+    fn table_bytes(&self, output: usize) -> u64 {
+        let target = self.targets.bytes.get(output).copied().unwrap_or(0);
+        policy::table_bytes(self.settings.table_bytes, output, target)
+    }
+
     /// The room that a merge needs beside its inputs.
     pub fn needed(&self, inputs: &[(usize, &[Arc<TableMeta>])], output: usize) -> u64 {
-        let target = self.targets.bytes.get(output).copied().unwrap_or(0);
-        let table_bytes = policy::table_bytes(self.settings.table_bytes, output, target);
-        room::needed(inputs, output, table_bytes, self.choice(output).codec)
+        room::needed(inputs, output, self.table_bytes(output), self.choice(output).codec)
     }
 
     /// Whether a merge has the room that it needs.

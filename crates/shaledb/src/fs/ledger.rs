@@ -30,7 +30,7 @@ pub enum Payer {
 }
 
 /// Room that a merge was promised. What of it the merge's inputs take is given back once their
-/// files are gone; the rest when this is dropped.
+/// files are gone; the rest when it ends, or is dropped.
 #[derive(Debug)]
 pub struct Promise {
     ledger: Arc<Ledger>,

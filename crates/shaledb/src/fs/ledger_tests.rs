@@ -19,6 +19,14 @@ fn counted() -> (MemFs, GuardedFs) {
     (disk, fs)
 }
 
+/// The same with a limit of 1000.
+fn limited() -> (GuardedFs, Arc<Ledger>) {
+    let (_, fs) = counted();
+    let ledger = fs.ledger().clone();
+    ledger.set_limit(limit(1000), true).unwrap();
+    (fs, ledger)
+}
+
 fn used(fs: &GuardedFs) -> u64 {
     fs.ledger().balance().used
 }
@@ -109,9 +117,7 @@ fn nothing_grows_beyond_the_limit() {
 
 #[test]
 fn what_a_merge_was_promised_is_its_own() {
-    let (_, fs) = counted();
-    let ledger = fs.ledger().clone();
-    ledger.set_limit(limit(1000), true).unwrap();
+    let (fs, ledger) = limited();
     assert!(ledger.promise(951).is_none(), "what is kept back for others is not promised");
     let promise = ledger.promise(300).unwrap();
     assert_eq!(ledger.balance().for_engine(), 700);
@@ -150,9 +156,7 @@ fn inputs(fs: &GuardedFs) -> [PathBuf; 3] {
 
 #[test]
 fn what_is_replaced_counts_in_the_promise_until_it_is_gone() {
-    let (_, fs) = counted();
-    let ledger = fs.ledger().clone();
-    ledger.set_limit(limit(1000), true).unwrap();
+    let (fs, ledger) = limited();
     let [above, left, right] = inputs(&fs);
     let seen = || {
         let balance = ledger.balance();
@@ -185,9 +189,7 @@ fn what_is_replaced_counts_in_the_promise_until_it_is_gone() {
 
 #[test]
 fn merges_leave_the_part_of_deletes_alone() {
-    let (_, fs) = counted();
-    let ledger = fs.ledger().clone();
-    ledger.set_limit(limit(1000), true).unwrap();
+    let (fs, ledger) = limited();
     let inputs = inputs(&fs);
     let mut data = fs.create(Path::new("/db/data")).unwrap();
     data.append(&[1; 1000 - 300 - 100 - 20 - 30]).unwrap();
@@ -213,9 +215,7 @@ fn merges_leave_the_part_of_deletes_alone() {
 
 #[test]
 fn a_merge_that_fails_leaves_what_it_has_installed() {
-    let (_, fs) = counted();
-    let ledger = fs.ledger().clone();
-    ledger.set_limit(limit(1000), true).unwrap();
+    let (fs, ledger) = limited();
     let [_, left, _] = inputs(&fs);
     let promise = ledger.promise(220).unwrap();
     let merges = fs.paid_by(Payer::Merge(promise.clone()));
@@ -273,9 +273,7 @@ fn no_growth_is_missed_when_a_limit_is_set() {
 
 #[test]
 fn commits_are_counted_before_they_are_made() {
-    let (_, fs) = counted();
-    let ledger = fs.ledger().clone();
-    ledger.set_limit(limit(1000), true).unwrap();
+    let (_, ledger) = limited();
     let one = ledger.admit(600, 250, false).unwrap();
     assert!(ledger.admit(251, 0, false).is_none() && ledger.admit(271, 0, true).is_none());
     let deletes = ledger.admit(270, 100, true).unwrap();

@@ -87,13 +87,14 @@ pub fn table_bytes(limit: u64, wanted: u64) -> u64 {
 
 /// Up to how much log there may be from before the present file.
 pub fn old_log_bytes(limit: u64, memtable: u64) -> u64 {
-    (8 * memtable).min((limit / LOG_SHARE).max(memtable))
+    let usual = 8 * memtable;
+    if limit == 0 { usual } else { usual.min((limit / LOG_SHARE).max(memtable)) }
 }
 
-/// From how many bytes on a log whose operations are all in tables is worth a new one: it goes
-/// then.
-pub fn log_bytes_worth(limit: u64) -> u64 {
-    limit / 1024
+/// From how many bytes on a log whose operations are all in tables is worth a new one, since it
+/// goes then: `wanted`, or less.
+pub fn log_bytes_worth(limit: u64, wanted: u64) -> u64 {
+    if limit == 0 { wanted } else { wanted.min(limit / 1024) }
 }
 
 /// What of a limit is kept back.
@@ -118,12 +119,12 @@ pub fn merges_most(limit: u64) -> u64 {
 
 /// The largest commit of puts.
 pub fn commit_most(limit: u64) -> u64 {
-    limit / 8
+    if limit == 0 { u64::MAX } else { limit / 8 }
 }
 
-/// How much of a transaction is kept in memory at most.
-pub fn transaction_most(limit: u64) -> u64 {
-    limit / 16
+/// How much of a transaction is kept in memory at most: `wanted`, or less.
+pub fn transaction_most(limit: u64, wanted: u64) -> u64 {
+    if limit == 0 { wanted } else { wanted.min(limit / 16) }
 }
 
 /// What the merge needs that needs the most: the flush of a tree that has so much in memory makes

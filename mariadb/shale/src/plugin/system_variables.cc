@@ -63,7 +63,15 @@ static int check_checkpoint(THD *thd, st_mysql_sys_var *, void *save, st_mysql_v
   return 0;
 }
 
-// As that of the checkpoint: a limit that cannot be kept fails the statement.
+// Sets the limit on space; tells by an error of this number why it cannot be kept.
+static bool limit_space(unsigned long long bytes, uint number) {
+  Error error = consume_error(shale_set_space_limit(engine().db, bytes));
+  if (error) my_printf_error(number, "SHALE: shale_space_limit: %s", MYF(0), error.text().c_str());
+  return !error;
+}
+
+// As that of the checkpoint: a limit that cannot be kept fails the statement. That there is none is
+// set after it, as the default, which is not checked.
 static int check_space_limit(THD *, st_mysql_sys_var *, void *save, st_mysql_value *value) {
   long long given = 0;
   if (value->val_int(value, &given) != 0) return 1;
@@ -73,23 +81,14 @@ static int check_space_limit(THD *, st_mysql_sys_var *, void *save, st_mysql_val
                     MYF(0), kMostSpace);
     return 1;
   }
-  if (Error error = consume_error(shale_set_space_limit(engine().db, bytes))) {
-    my_printf_error(ER_WRONG_VALUE_FOR_VAR, "SHALE: shale_space_limit: %s", MYF(0),
-                    error.text().c_str());
-    return 1;
-  }
+  if (bytes != 0 && !limit_space(bytes, ER_WRONG_VALUE_FOR_VAR)) return 1;
   *static_cast<unsigned long long *>(save) = bytes;
   return 0;
 }
 
-// The default is set without a check, and lifts the limit, which cannot fail.
 static void set_space_limit(THD *, st_mysql_sys_var *, void *to, const void *save) {
   const auto bytes = *static_cast<const unsigned long long *>(save);
-  if (bytes == 0) {
-    if (Error error = consume_error(shale_set_space_limit(engine().db, 0))) {
-      my_printf_error(ER_GET_ERRMSG, "SHALE: shale_space_limit: %s", MYF(0), error.text().c_str());
-    }
-  }
+  if (bytes == 0) limit_space(0, ER_GET_ERRMSG);
   *static_cast<unsigned long long *>(to) = bytes;
 }
 

@@ -41,7 +41,7 @@ impl Core {
     fn note_part(&self, work: Work, ended: Result<bool>) -> Result<()> {
         if !matches!(ended, Ok(false)) && self.space().is_limited() {
             // It may have had the room that merges of other trees lacked.
-            self.sched.lock().look.extend(self.trees.load().by_id.keys());
+            self.sched.want_looks(self.trees.load().by_id.keys().copied());
         }
         match ended {
             Ok(false) => Ok(()),

@@ -108,9 +108,8 @@ impl Core {
         if let Some(admitted) = space.admit(bytes, tables, false) {
             return Ok(admitted);
         }
-        let limit = space.limit();
-        // It may have been lifted since.
-        if limit > 0 && tables > space::commit_most(limit) {
+        // The limit may have been lifted since.
+        if tables > space::commit_most(space.limit()) {
             return Err(space.refusal(bytes));
         }
         let deletes = are_deletes();

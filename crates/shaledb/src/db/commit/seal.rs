@@ -59,10 +59,7 @@ impl Core {
         let wals = self.wals.lock();
         let bytes: u64 = wals.iter().map(|wal| wal.bytes).sum();
         let oldest = wals.first().and_then(|wal| wal.last_seq)?;
-        let most = match self.space().is_limited() {
-            false => 8 * self.settings.memtable_bytes,
-            true => space::old_log_bytes(self.space().limit(), self.settings.memtable_bytes),
-        };
+        let most = space::old_log_bytes(self.space().limit(), self.settings.memtable_bytes);
         (bytes > most).then_some(oldest)
     }
 
@@ -107,10 +104,7 @@ impl Core {
             None => {
                 self.seal(&mut leader, self.trees.load().by_id.values().map(|tree| &**tree));
                 // Once all is flushed, the next open has nothing of this file to replay.
-                let worth = match self.space().limit() {
-                    0 => LOG_BYTES_WORTH,
-                    limit => LOG_BYTES_WORTH.min(space::log_bytes_worth(limit)),
-                };
+                let worth = space::log_bytes_worth(self.space().limit(), LOG_BYTES_WORTH);
                 if leader.wal.as_ref().is_some_and(|wal| wal.bytes() >= worth) {
                     self.rotate_log(&mut leader);
                 }

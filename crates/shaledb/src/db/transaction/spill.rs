@@ -98,7 +98,7 @@ impl Transaction {
 
     /// Makes room in memory for a write. After an error all is as it was.
     pub(super) fn make_room(&mut self, kind: Kind, key: &[u8], value: &[u8]) -> Result<()> {
-        let mut bytes_max = self.options.memory_bytes;
+        let bytes_max = self.options.memory_bytes;
         let bytes = write_bytes(key, value);
         let (rows, deletes) = (self.writes.memory_bytes(), self.writes.deletes_bytes());
         // So that it is this write that is refused, and not all of them at the commit.
@@ -116,10 +116,7 @@ impl Transaction {
             let full = deletes + bytes > bytes_max;
             return if full { Err(Error::TransactionFull { bytes_max }) } else { Ok(()) };
         }
-        let limit = self.core().space().limit();
-        if limit > 0 {
-            bytes_max = bytes_max.min(space::transaction_most(limit));
-        }
+        let bytes_max = space::transaction_most(self.core().space().limit(), bytes_max);
         if rows == 0 || rows + bytes <= bytes_max {
             return Ok(());
         }
