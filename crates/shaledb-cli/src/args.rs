@@ -2,6 +2,7 @@
 
 use crate::bench::BenchKind;
 use crate::exit::{CODES, Failure, Outcome};
+use crate::simulate::SimulateOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use shaledb_cli::text::Form;
 use shaledb_lab::options::CodecNames;
@@ -61,6 +62,8 @@ pub(crate) enum Action {
         #[command(subcommand)]
         kind: BenchKind,
     },
+    /// Foresee what a database will cost: space, CPU, writes, slow moments, to 100 TB and a year
+    Simulate(Box<SimulateOptions>),
     /// Load real data of this machine and show size, speed and levels with each codec
     Demo(DemoOptions),
     /// Print a completion script for a shell

@@ -6,6 +6,7 @@ mod exit;
 mod screen;
 mod signals;
 mod bench;
+mod simulate;
 mod args;
 mod demo;
 mod inspect;
@@ -91,6 +92,7 @@ fn run(arguments: Shale) -> Outcome<Exit> {
         Action::Checkpoint(options) => admin::checkpoint(&options, json),
         Action::Repair(options) => repair::repair(&options, json),
         Action::Bench { kind } => bench::bench(kind, json),
+        Action::Simulate(options) => simulate::simulate(&options, json),
         Action::Demo(options) => demo::demo(&options, json),
         Action::Completions { shell } => {
             let mut text = Vec::new();

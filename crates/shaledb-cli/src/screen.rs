@@ -47,6 +47,17 @@ pub(crate) fn bytes_bar(total: Option<u64>, name: &'static str) -> ProgressBar {
     bar.with_style(style).with_prefix(name)
 }
 
+/// A progress bar of 1000 steps; hidden unless the standard error is a terminal.
+pub(crate) fn share_bar(name: &'static str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{prefix} [{bar:28}] {percent:>3}%  ETA {eta}")
+        .expect("the template is well-formed")
+        .progress_chars("=> ");
+    ProgressBar::new(1000).with_style(style).with_prefix(name)
+}
+
 /// A sign of life for work of unknown length.
 pub(crate) fn spinner(text: String) -> ProgressBar {
     if !std::io::stderr().is_terminal() {

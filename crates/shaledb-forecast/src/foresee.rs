@@ -19,7 +19,7 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Effort {
-        Effort { flushes: 30_000.0, tables: 1_500.0, samples: 60 }
+        Effort { flushes: 10_000.0, tables: 1_000.0, samples: 60 }
     }
 }
 
@@ -148,7 +148,8 @@ pub fn foresee(
 fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
     let demand = scenario.mean_demand();
     demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= effort.flushes
-        || demand.is_infinite() && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
+        || demand.is_infinite()
+            && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
 }
 
 fn memtable(scenario: &Scenario) -> f64 {
@@ -189,6 +190,7 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
     let run_days = if varies { (can_run / 2.0).floor().max(1.0) } else { can_run / 2.0 };
     let warm_days = if varies { run_days.min(1.0) } else { run_days };
     let mut coarseness: f64 = 1.0;
+    let mut room = f64::INFINITY;
     let (mut samples, mut stretches) = (Vec::new(), Vec::new());
     // After some time it is in the shape of a tree that is written to.
     let worn = Scenario { compacted: false, ..scenario.clone() };
@@ -196,7 +198,7 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
         let span = scenario.days / count as f64;
         let (from_day, to_day) = (at as f64 * span, (at + 1) as f64 * span);
         let middle = f64::midpoint(from_day, to_day);
-        let bytes = bytes_on(scenario, middle);
+        let bytes = bytes_on(scenario, middle).min(room);
         let table = table_bytes(scenario, bytes, effort);
         coarseness = coarseness.max(table as f64 / scenario.config.table_bytes as f64);
         let mut run = Run::new(&worn, bytes, table);
@@ -206,12 +208,15 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
         let each = (effort.samples / count).max(HOURS / 2) as f64;
         let end = (warm_days + run_days) * DAY;
         run.until(end, run_days * DAY / each, |mut sample| {
-            // Spread over the span for which it stands.
-            let part = (sample.day - warm_days) / run_days;
-            sample.day = from_day + span * part;
+            sample.day += (if count == 1 { 0.0 } else { middle }) - warm_days;
             samples.push(sample);
         });
-        stretches.push(Stretch { from_day, to_day, run_days, totals: run.take_totals() });
+        let totals = run.take_totals();
+        if totals.refused > 0.1 * totals.seconds {
+            // It grows no more.
+            room = bytes;
+        }
+        stretches.push(Stretch { from_day, to_day, run_days, totals });
         progress(0.9 * (at + 1) as f64 / count as f64);
     }
     (samples, stretches, coarseness)

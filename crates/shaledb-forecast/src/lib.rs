@@ -14,6 +14,7 @@ pub mod tree;
 pub mod outcome;
 pub mod policy;
 pub mod rates;
+pub mod running;
 pub mod run;
 pub mod foresee;
 

@@ -105,7 +105,7 @@ impl Totals {
 
     /// The share of the time in which writers were slowed or stopped.
     pub fn slowed_share(&self) -> f64 {
-        self.slowed.values().sum::<f64>() / self.seconds.max(1e-9)
+        (self.slowed.values().sum::<f64>() / self.seconds.max(1e-9)).max(0.0)
     }
 
     /// Notes that writers were slowed.

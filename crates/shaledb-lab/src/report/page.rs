@@ -66,6 +66,16 @@ pub fn page(
             "run": run.name, "cells": cell_table::value(&run.rows),
         })).collect::<Vec<Value>>(),
     });
+    document(&title, text, &data, SCRIPT)
+}
+
+/// A page that shows `data` by `script`, which finds it in the element `data` and has what
+/// assets/charts.js offers; and `text`, the same as text.
+///
+/// # Errors
+///
+/// None but that the data cannot be written as JSON.
+pub fn document(title: &str, text: &str, data: &Value, script: &str) -> Result<String> {
     Ok(format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -82,11 +92,11 @@ pub fn page(
          </details></footer>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
          <script>{UPLOT_SCRIPT}</script>\n\
-         <script>{CHARTS}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
-        title = escaped(&title),
+         <script>{CHARTS}</script>\n<script>{script}</script>\n</body>\n</html>\n",
+        title = escaped(title),
         text = escaped(text),
         licence = escaped(UPLOT_LICENCE),
-        data = in_script(&serde_json::to_string(&data)?),
+        data = in_script(&serde_json::to_string(data)?),
     ))
 }
 

@@ -1,0 +1,40 @@
+//! `shale simulate`: what a database will cost, by the engine's own decisions on a model of files.
+
+mod units;
+mod measure;
+mod options;
+mod words;
+mod show;
+
+pub(crate) use options::SimulateOptions;
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::screen;
+use std::io::IsTerminal;
+
+/// Foresees, and shows it.
+pub(crate) fn simulate(options: &SimulateOptions, json: bool) -> Outcome<Exit> {
+    let scenario = options.scenario()?;
+    let bar = screen::share_bar("simulating");
+    let forecast = shaledb_forecast::foresee(&scenario, &options.effort(), |share| {
+        bar.set_position((share * 1000.0) as u64);
+    });
+    bar.finish_and_clear();
+    let forecast = forecast.map_err(Failure::usage)?;
+    let sentences = words::sentences(&scenario, &forecast);
+    let text = show::text(&scenario, &forecast, &sentences, options.rates());
+    if let Some(path) = &options.html {
+        let page = show::page(&scenario, &forecast, &sentences, &text)
+            .map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
+        std::fs::write(path, page).map_err(|error| Failure::file("write", path, &error))?;
+    }
+    if json {
+        screen::json(&show::value(&scenario, &forecast, &sentences))?;
+    } else {
+        screen::line(text.trim_end())?;
+        if let Some(path) = options.html.as_ref().filter(|_| std::io::stderr().is_terminal()) {
+            eprintln!("charts: {}", path.display());
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,142 @@
+//! The answer in words.
+
+use shaledb_forecast::{Forecast, Sample, Scenario, Totals};
+use shaledb_lab::units::{bytes, three_digits};
+
+/// Days of a year.
+const YEAR: f64 = 365.0;
+/// Less than this share of the time counts as never.
+const NEVER: f64 = 5e-4;
+
+/// A span in words.
+pub(super) fn span(days: f64) -> String {
+    let of = |number: f64, unit: &str| {
+        let digits = three_digits(number);
+        format!("{digits} {unit}{}", if digits == "1.00" { "" } else { "s" })
+    };
+    match days {
+        days if days >= 2.0 * YEAR => of(days / YEAR, "year"),
+        days if days >= 1.0 => of(days, "day"),
+        days if days * 24.0 >= 1.0 => of(days * 24.0, "hour"),
+        days if days * 1440.0 >= 1.0 => of(days * 1440.0, "minute"),
+        days => of(days * 86_400.0, "second"),
+    }
+}
+
+/// Bytes a second.
+pub(super) fn rate(per_second: f64) -> String {
+    format!("{}/s", bytes(per_second as u64))
+}
+
+/// How long the device lasts, in days, if its life is known.
+pub(super) fn life(scenario: &Scenario, totals: &Totals) -> Option<f64> {
+    let device = &scenario.machine.device;
+    let written = totals.device_written();
+    (device.life_bytes.is_finite() && written > 0.0).then(|| device.life_bytes / written / 86_400.0)
+}
+
+/// The most that the files take at any moment.
+pub(super) fn peak(samples: &[Sample]) -> f64 {
+    samples.iter().map(|sample| sample.space_peak).fold(0.0, f64::max)
+}
+
+/// What the forecast says, sentence by sentence.
+pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast) -> Vec<String> {
+    let totals = &forecast.totals;
+    let last = forecast.samples.last();
+    let mut said = Vec::new();
+    let codec = last.map_or("", |sample| sample.codec.as_str());
+    let space = last.map_or(0.0, |sample| sample.space);
+    said.push(format!(
+        "With {codec} in the last level this needs {} at the end ({} at most), {} cores at the mean, \
+         and writes {} to the device.",
+        bytes(space as u64),
+        bytes(peak(&forecast.samples) as u64),
+        three_digits(totals.cores()),
+        rate(totals.device_written()),
+    ));
+    said.push(format!(
+        "Each byte of keys and values is written {} times to tables and {} times to the log.",
+        three_digits(totals.write_amp()),
+        three_digits(totals.logged / totals.written.max(1.0)),
+    ));
+    if let Some(days) = life(scenario, totals) {
+        said.push(format!("The device's life is used up after {}.", span(days)));
+    }
+    let slowed = totals.slowed_share();
+    if slowed > NEVER {
+        let causes: Vec<String> = totals
+            .slowed
+            .iter()
+            .filter(|(_, seconds)| **seconds > 0.01 * slowed * totals.seconds)
+            .map(|(cause, seconds)| format!("{cause} {:.1} %", 100.0 * seconds / totals.seconds))
+            .collect();
+        said.push(format!(
+            "Writers are slowed for {:.1} % of the time ({}); at worst they are behind for {}.",
+            100.0 * slowed,
+            causes.join(", "),
+            span(totals.longest / 86_400.0),
+        ));
+    } else {
+        said.push("Writers are never slowed.".to_owned());
+    }
+    if totals.refused > 0.0 {
+        said.push(format!(
+            "Puts are refused for {:.1} % of the time, since the space limit is reached.",
+            100.0 * totals.refused / totals.seconds
+        ));
+    }
+    said.push(behind(scenario, forecast));
+    if let Some(part) = what_was_run(forecast) {
+        said.push(part);
+    }
+    said
+}
+
+/// Whether the load falls behind, and from where on it would.
+fn behind(scenario: &Scenario, forecast: &Forecast) -> String {
+    let (most, first) = (forecast.most.bytes_per_second, forecast.most.first.words());
+    let demand = scenario.mean_demand();
+    if demand.is_infinite() {
+        return format!("It takes {} for long; what gives first is {first}.", rate(most));
+    }
+    let waits =
+        forecast.samples.last().is_some_and(|sample| sample.waiting > 0.02 * demand * 3600.0);
+    if waits || demand > most {
+        format!(
+            "The load falls behind: {} is wanted, {} goes for long, and what gives first is {first}.",
+            rate(demand),
+            rate(most)
+        )
+    } else {
+        format!("The load falls behind at {}, and what gives first is {first}.", rate(most))
+    }
+}
+
+/// Which part of the time was run, and how coarsely.
+fn what_was_run(forecast: &Forecast) -> Option<String> {
+    let whole = forecast.stretches.iter().map(|stretch| stretch.to_day - stretch.from_day);
+    let (whole, run): (f64, f64) =
+        (whole.sum(), forecast.stretches.iter().map(|stretch| stretch.run_days).sum());
+    let mut text = String::new();
+    if run < 0.99 * whole {
+        let count = forecast.stretches.len();
+        let stretches =
+            if count == 1 { "one stretch".into() } else { format!("{count} stretches") };
+        let each = if count == 1 { " was" } else { " each were" };
+        text = format!(
+            "Of {} {stretches} of {}{each} run; the rest is taken to go alike.",
+            span(whole),
+            span(run / count as f64)
+        );
+    }
+    if forecast.coarseness > 2.0 {
+        let coarse = three_digits(forecast.coarseness);
+        text.push_str(&format!(
+            "{}Tables were taken to be {coarse} times as large as they are, so that there are fewer: \
+             how long single moments of slowing last is a guess.",
+            if text.is_empty() { "" } else { " " }
+        ));
+    }
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,181 @@
+//! Flushes and merges: when they start, what they take, what they leave.
+
+use super::Run;
+use crate::memtable::Memtable;
+use crate::rates::Job;
+use crate::running::{Flush, Running, smooth};
+use crate::tree::cost_of;
+use shaledb::compaction::plan::{Action, Space};
+use shaledb::compaction::room;
+use shaledb::fs::balance::Balance;
+use shaledb::write::space::{self, SpaceState};
+
+/// A merge is worth a second thread from so many bytes on, as in the engine.
+const PART_BYTES_MIN: f64 = (8 << 20) as f64;
+
+impl Run<'_> {
+    /// Bytes that merges have written and that are not yet in the place of others; and those that
+    /// they may have written at most.
+    pub(super) fn in_flight(&self) -> (f64, f64) {
+        let of = |running: &Running| {
+            let Some(merge) = &running.merge else { return (running.written, running.written) };
+            let done = 1.0 - running.left;
+            let there = merge.input_bytes - merge.above_bytes;
+            let staged = if merge.plan.output_level > 0 { there * done } else { 0.0 };
+            (merge.output_bytes * done - staged, merge.above_bytes.max(merge.output_bytes - there))
+        };
+        let all = self.merges.iter().map(of);
+        all.fold((0.0, 0.0), |sum, more| (sum.0 + more.0.max(0.0), sum.1 + more.1.max(0.0)))
+    }
+
+    /// Which share of the tables the system keeps in memory beside the engine's own.
+    fn page_cache_share(&self) -> f64 {
+        let free = self.scenario.machine.memory_bytes.saturating_sub(self.sizes.memory_bytes);
+        (0.8 * free as f64 / self.tree.bytes().max(1.0)).min(1.0)
+    }
+
+    /// What is left of the limit on space.
+    pub(super) fn balance(&self) -> Balance {
+        let limit = self.scenario.config.space_limit;
+        let limit = space::limit(limit, self.sizes.memtable_bytes, self.sizes.table_bytes);
+        let (drawn, promised) = self.in_flight();
+        let memtables: f64 = self.sealed.iter().map(|memtable| memtable.bytes).sum();
+        let settings = &self.tree.settings;
+        let needs = if limit.bytes == 0 { 0 } else { room::of_largest(&self.tree.shape, settings) };
+        Balance {
+            limit,
+            used: self.space() as u64,
+            drawn: drawn as u64,
+            promised: promised as u64,
+            merge_needs: needs.min(space::merges_most(limit.bytes)),
+            memtables: (memtables + self.active.bytes) as u64,
+            pending: 0,
+        }
+    }
+
+    fn pick_space(&self) -> Space {
+        if self.scenario.config.space_limit == 0 {
+            return Space::default();
+        }
+        let balance = self.balance();
+        Space {
+            room: balance.for_merges(),
+            level0_merge: space::level0_merge_bytes(self.sizes.memtable_bytes),
+            is_tight: space::is_tight(&balance),
+            is_short: space::state(&balance) > SpaceState::Free,
+        }
+    }
+
+    pub(super) fn seal(&mut self) {
+        let next = self.new_memtable();
+        self.sealed.push(std::mem::replace(&mut self.active, next));
+    }
+
+    /// Starts what is due and what there are threads for.
+    pub(super) fn start(&mut self, idle: bool) {
+        let full = self.sizes.memtable_bytes as f64 * 0.999_999;
+        if self.active.bytes >= full || self.active.dropped_to > 0 && self.active.bytes > full / 8.0
+        {
+            self.seal();
+        }
+        if self.flush.is_none() && !self.sealed.is_empty() {
+            self.start_flush();
+        }
+        let threads = self.sizes.background_threads as f64;
+        loop {
+            // Of larger tables than the engine's, merges take longer: none waits for the end of
+            // another, as it would for that of a smaller one.
+            let used: f64 = if self.is_coarse {
+                self.merges.len() as f64
+            } else {
+                self.merges.iter().map(|running| running.job.threads).sum()
+            };
+            if used >= threads {
+                return;
+            }
+            let Some(plan) = self.tree.pick(idle, self.pick_space()) else { return };
+            *self.totals.jobs.entry(plan.reason.name()).or_default() += 1;
+            let action = plan.action;
+            let merge = self.tree.start(plan, &self.keys);
+            if action != Action::Merge {
+                self.tree.install(merge);
+                continue;
+            }
+            let work = &self.scenario.machine.work;
+            let codec = merge.compress_seconds + merge.decompress_seconds;
+            let rows = merge.rows_in * (1.0 - merge.reused);
+            let all = merge.input_bytes + merge.output_bytes;
+            let cpu = (rows * work.merge_row + all * work.byte) / 1e9 + codec;
+            let read = merge.input_bytes * (1.0 - self.page_cache_share());
+            let bytes = read + merge.output_bytes;
+            let parts = (merge.input_bytes / PART_BYTES_MIN).floor().max(1.0);
+            self.merges.push(Running {
+                job: Job {
+                    cpu,
+                    bytes,
+                    threads: parts.min(if self.is_coarse { threads } else { threads - used }),
+                },
+                codec,
+                read,
+                written: merge.output_bytes,
+                raw: merge.raw_out * (1.0 - merge.reused),
+                level: merge.plan.output_level,
+                left: 1.0,
+                began: self.now,
+                merge: Some(merge),
+            });
+        }
+    }
+
+    fn start_flush(&mut self) {
+        let mut all = Memtable { from: u64::MAX, ..Memtable::default() };
+        for memtable in &self.sealed {
+            all.bytes += memtable.bytes;
+            all.user_bytes += memtable.user_bytes;
+            all.updates += memtable.updates;
+            all.inserts += memtable.inserts;
+            all.deletes += memtable.deletes;
+            all.from = all.from.min(memtable.from);
+            all.dropped_to = all.dropped_to.max(memtable.dropped_to);
+        }
+        let content = all.content(&self.ground, self.active.from);
+        let choice = self.tree.choice(0);
+        let cost = cost_of(&self.tree.costs, choice);
+        let scenario = self.scenario;
+        let (puts, deletes) = (content.puts(&self.keys), content.deletes());
+        let raw = self.tree.raw_bytes(puts, deletes, 0);
+        let written = self.tree.file_bytes(raw, puts + deletes, 0, choice);
+        let entries = puts + deletes;
+        let work = &scenario.machine.work;
+        let codec = raw * cost.compress / 1e9;
+        let cpu = (entries * work.flush_row + written * work.byte) / 1e9 + codec;
+        let running = Running {
+            merge: None,
+            job: Job { cpu, bytes: written, threads: 1.0 },
+            codec,
+            read: 0.0,
+            written,
+            raw,
+            level: 0,
+            left: 1.0,
+            began: self.now,
+        };
+        self.flush = Some(Flush { running, content, memtables: self.sealed.len() });
+    }
+
+    /// Installs what has ended.
+    pub(super) fn finish(&mut self) {
+        if let Some(flush) = self.flush.take_if(|flush| flush.running.left <= 0.0) {
+            let bytes = self.sealed.drain(..flush.memtables).map(|memtable| memtable.bytes).sum();
+            smooth(&mut self.flush_rate, bytes, self.now - flush.running.began);
+            self.tree.flush(flush.content, &self.keys);
+            self.flushed += 1;
+        }
+        while let Some(at) = self.merges.iter().position(|running| running.left <= 0.0) {
+            let running = self.merges.remove(at);
+            let Some(merge) = running.merge else { continue };
+            smooth(&mut self.merge_rate, merge.input_bytes, self.now - running.began);
+            self.tree.install(merge);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Background work under way.
+
+use crate::content::Content;
+use crate::rates::Job;
+use crate::tree::Merged;
+
+/// A flush or a merge that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// `None` for the flush.
+    pub merge: Option<Merged>,
+    /// What it takes.
+    pub job: Job,
+    /// CPU seconds in codecs.
+    pub codec: f64,
+    /// Bytes read.
+    pub read: f64,
+    /// Bytes written.
+    pub written: f64,
+    /// Bytes before compression that are compressed.
+    pub raw: f64,
+    /// The level that it writes to.
+    pub level: usize,
+    /// How much of it is left, from 1 to 0.
+    pub left: f64,
+    /// When it began.
+    pub began: f64,
+}
+
+/// The flush that runs: what it will make, and of how many of the sealed memtables.
+#[derive(Debug)]
+pub struct Flush {
+    /// The work.
+    pub running: Running,
+    /// What the table will hold.
+    pub content: Content,
+    /// How many memtables it is made of.
+    pub memtables: usize,
+}
+
+/// As the engine smooths what it measures.
+pub fn smooth(rate: &mut f64, bytes: f64, seconds: f64) {
+    if bytes < 65_536.0 || seconds <= 0.0 {
+        return;
+    }
+    let now = bytes / seconds;
+    *rate = if *rate == 0.0 { now } else { *rate - *rate / 4.0 + now / 4.0 };
+}
