@@ -55,6 +55,8 @@ ALTERS = [
     "alter table {t} comment='change {n}'",
     "alter table {t} add v{n} int as (a + 1) virtual, add index w{n} (v{n})",
     "alter table {t} rename column a to a{n}, add index (a{n}), rename to {t}x",
+    "alter table {t} add system versioning",
+    "alter table {t} drop system versioning",
     "alter table {t} partition by hash(id) partitions 3",
     "alter table {t} add partition partitions 1",
     "alter table {t} remove partitioning",
