@@ -29,6 +29,8 @@ std::string list_of(const std::string &path) { return table_of(path) + kListEndi
 
 }  // namespace
 
+std::string moved_file(const std::string &path) { return path + kMovedEnding; }
+
 bool is_partition(const std::string &path) { return place_of_partition(path) != std::string::npos; }
 
 std::string table_of(const std::string &path) { return path.substr(0, place_of_partition(path)); }

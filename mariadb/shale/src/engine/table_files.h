@@ -6,6 +6,10 @@
 
 namespace shale_sql {
 
+// Of the file that a table is exported to, and imported from, beside its .frm.
+constexpr const char *kMovedEnding = ".shale";
+std::string moved_file(const std::string &path);
+
 bool is_partition(const std::string &path);
 // The path of the table, which its files are named by.
 std::string table_of(const std::string &path);

@@ -145,6 +145,10 @@ Compare_keys ha_shale::compare_key_parts(const Field &old_field,
 
 enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *altered,
                                                                      Alter_inplace_info *info) {
+  if (shared_->def->discarded) {
+    tell_discarded();
+    return HA_ALTER_ERROR;
+  }
   AlterPlan plan = plan_alter(table, altered, info, *shared_->def);
   if (plan.refusal != nullptr) {
     info->unsupported_reason = plan.refusal;

@@ -3,6 +3,7 @@
 #include "backup/checkpoint.h"
 #include "ddl/ddl_recovery.h"
 #include "ddl/options.h"
+#include "engine/table_files.h"
 #include "handler/ha_shale.h"
 #include "plugin/hton.h"
 #include "plugin/start.h"
@@ -26,8 +27,9 @@ int start(void *place) {
   hton->db_type = DB_TYPE_AUTOASSIGN;
   hton->flags = HTON_CLOSE_CURSORS_AT_COMMIT | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
                 HTON_SUPPORTS_EXTENDED_KEYS;
-  static const char *no_files[] = {nullptr};
-  hton->tablefile_extensions = no_files;
+  // Of tables on the move: DROP DATABASE removes them.
+  static const char *endings[] = {shale_sql::kMovedEnding, nullptr};
+  hton->tablefile_extensions = endings;
   shale_sql::fill_transactions(hton);
   shale_sql::fill_prepared(hton);
   shale_sql::fill_options(hton);
