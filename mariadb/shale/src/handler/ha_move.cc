@@ -104,7 +104,10 @@ int ha_shale::discard_rows() {
     return 0;
   }
   def.discarded = true;
-  return replace_trees(std::move(def), nullptr);
+  if (int error = replace_trees(std::move(def), nullptr)) return error;
+  // What a server that was killed while it exported has left is not to be imported.
+  my_delete(moved_file(shared_->path).c_str(), MYF(0));
+  return 0;
 }
 
 // The error is told, but for those that print_error tells.

@@ -205,7 +205,7 @@ int ha_shale::external_lock(THD *thd, int type) {
     return 0;
   }
   if (shared_->def->discarded && !works_without_rows(thd)) return tell_discarded();
-  if (thd_sql_command(thd) == SQLCOM_FLUSH) {
+  if (thd->lex->sql_command == SQLCOM_FLUSH) {
     if (int error = export_rows(thd)) return tell_server(thd, error);
   }
   if (type == F_WRLCK) {

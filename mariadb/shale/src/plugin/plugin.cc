@@ -27,9 +27,9 @@ int start(void *place) {
   hton->db_type = DB_TYPE_AUTOASSIGN;
   hton->flags = HTON_CLOSE_CURSORS_AT_COMMIT | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE |
                 HTON_SUPPORTS_EXTENDED_KEYS;
-  // Of tables on the move: DROP DATABASE removes them.
-  static const char *endings[] = {shale_sql::kMovedEnding, nullptr};
-  hton->tablefile_extensions = endings;
+  static const char *no_files[] = {nullptr};
+  hton->tablefile_extensions = no_files;
+  hton->drop_database = [](handlerton *, char *folder) { shale_sql::delete_moved_files(folder); };
   shale_sql::fill_transactions(hton);
   shale_sql::fill_prepared(hton);
   shale_sql::fill_options(hton);
