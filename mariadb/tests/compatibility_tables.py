@@ -510,7 +510,7 @@ SPACES = Section(
         ),
         Feature(
             "Export and import of a table's files",
-            "compatibility.py",
+            "move",
             "?",
             (
                 "create table t (a int primary key)",
@@ -520,7 +520,7 @@ SPACES = Section(
                 "alter table t discard tablespace",
             ),
             None,
-            note="of SHALE the whole database is copied: `mariadb/backup`",
+            note="SHALE writes the rows into a file, InnoDB has one for each table",
         ),
         Feature(
             "Temporary tables",

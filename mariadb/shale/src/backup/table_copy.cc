@@ -67,7 +67,8 @@ class Filling {
     }
     std::string_view key, value;
     while (in.left() != 0) {
-      if (!in.with_length(&key) || !in.with_length(&value) || (counts_[place_] != 0 && key <= last_)) {
+      const bool whole = in.with_length(&key) && in.with_length(&value);
+      if (!whole || (counts_[place_] != 0 && key <= last_)) {
         *wrong = "entries that are damaged, or out of order";
         return 0;
       }

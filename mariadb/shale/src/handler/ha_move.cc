@@ -1,6 +1,6 @@
 // A table that moves between servers: FLUSH TABLES ... FOR EXPORT writes it into a file beside its
-// .frm, which is there until UNLOCK TABLES; ALTER TABLE ... DISCARD TABLESPACE makes room for such a
-// file, and IMPORT TABLESPACE makes the table of it.
+// .frm, which is there until UNLOCK TABLES; ALTER TABLE ... DISCARD TABLESPACE makes room for such
+// a file, and IMPORT TABLESPACE makes the table of it.
 
 #include "handler/ha_shale.h"
 
@@ -124,8 +124,8 @@ int ha_shale::refuse_import(const Error &error) {
   return HA_ERR_GENERIC;
 }
 
-// The table is discarded until all of the file is in new trees, which one write of the catalog makes
-// the table's.
+// The table is discarded until all of the file is in new trees, which one write of the catalog
+// makes the table's.
 int ha_shale::import_rows() {
   const std::string name = name_of(table);
   if (!shared_->def->discarded) {
@@ -149,6 +149,8 @@ int ha_shale::import_rows() {
   def.dictionary = shared_->def->dictionary;
   def.version = shared_->def->version;
   if (int error = import_into(std::move(def), copy, &file)) return error;
+  // Handlers that the server keeps open know the old trees. It closes them for DISCARD only.
+  table->s->tdc->flush(ha_thd(), true);
   if (my_delete(path.c_str(), MYF(0)) != 0) {
     push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, ER_CANT_DELETE_FILE,
                         ER_THD(ha_thd(), ER_CANT_DELETE_FILE), path.c_str(), my_errno);
