@@ -142,7 +142,7 @@ ALTER = Section(
         Change("Begin to keep versions", "compatibility.py", "?", "add system versioning"),
         Change(
             "End to keep versions",
-            "compatibility.py",
+            "versions",
             "?",
             "drop system versioning",
             "create table t (id int primary key) with system versioning",

@@ -299,6 +299,7 @@ COLUMNS = Section(
                 "select count(*) from t",
             ),
             "(1)",
+            note="the server keeps the ids in a table of InnoDB's, and compares them across engines",
         ),
         Feature(
             "Periods, `FOR PORTION OF`",
@@ -509,7 +510,7 @@ SPACES = Section(
         ),
         Feature(
             "Export and import of a table's files",
-            "compatibility.py",
+            "move",
             "?",
             (
                 "create table t (a int primary key)",
@@ -519,7 +520,7 @@ SPACES = Section(
                 "alter table t discard tablespace",
             ),
             None,
-            note="of SHALE the whole database is copied: `mariadb/backup`",
+            note="SHALE writes the rows into a file, InnoDB has one for each table",
         ),
         Feature(
             "Temporary tables",
@@ -560,7 +561,7 @@ SPACES = Section(
         ),
         Feature(
             "Partitions: `EXCHANGE`",
-            "partition",
+            "exchange",
             "?",
             (
                 "create table t (a int) partition by range (a) (partition p0 values less than (10))",
@@ -570,6 +571,22 @@ SPACES = Section(
                 "select * from u",
             ),
             "(1)",
+        ),
+        Feature(
+            "Partitions by `SYSTEM_TIME`, with those that come by themselves (`AUTO`)",
+            "versions",
+            "?",
+            (
+                "set timestamp = unix_timestamp('2030-01-01')",
+                "create table t (a int) with system versioning"
+                " partition by system_time interval 1 hour auto",
+                "insert into t values (1)",
+                "set timestamp = unix_timestamp('2030-01-01 03:30:00')",
+                "delete from t",
+                "select count(*) from information_schema.partitions where table_name = 't'"
+                " and table_schema = database()",
+            ),
+            "(5)",
         ),
         Feature(
             "`TRUNCATE` that makes the tree anew",

@@ -6,10 +6,12 @@
 
 Several connections create, alter (at once, in place, by copy), rename, empty, partition and drop
 tables of their own, others insert into a table, and change its rows, that is altered meanwhile:
-indexes are added to it beside them. The server is killed at a random moment and started again. Then every table can be read by each of its indexes with the
+indexes are added to it beside them. One exchanges partitions for tables. The server is killed at a
+random moment and started again. Then every table can be read by each of its indexes with the
 same result, CHECK TABLE finds nothing, the server has reported no table without a .frm file or the
-reverse, no table of a statement under way is left, tables that nobody touched are the same, and
-every insert that was acknowledged is there. A last clean start drops no tree: none was left over.
+reverse, no table of a statement under way is left, tables that nobody touched are the same, each
+exchange was done or not, and every insert that was acknowledged is there. A last clean start drops
+no tree: none was left over.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ DISAGREE = ("has no .frm file", "the catalog has no table", "was not dropped", "
             "stays until the next start")
 LEFT_OVER = ("belongs to no table and is dropped", "is left over from a statement")
 
+# The partitions that are exchanged, and the rows that each of them and its table has.
+EXCHANGED = (1, 2)
+SWAPPED = 200
+
 # Rows of the table that others write to, besides those that are acknowledged.
 LOADED = 10000
 COLUMNS = "id int primary key, a int, b varchar(40), c bigint default 3"
@@ -49,6 +55,8 @@ ALTERS = [
     "alter table {t} comment='change {n}'",
     "alter table {t} add v{n} int as (a + 1) virtual, add index w{n} (v{n})",
     "alter table {t} rename column a to a{n}, add index (a{n}), rename to {t}x",
+    "alter table {t} add system versioning",
+    "alter table {t} drop system versioning",
     "alter table {t} partition by hash(id) partitions 3",
     "alter table {t} add partition partitions 1",
     "alter table {t} remove partitioning",
@@ -76,6 +84,7 @@ class Load:
         self.stopped = False
         self.done = 0
         self.acknowledged: list[int] = []
+        self.exchanges: list[str] = []
         # What each thread asked last: what the kill met, if a check fails.
         self.last: dict[str, str] = {}
         self.threads = [
@@ -86,6 +95,7 @@ class Load:
             threading.Thread(target=self.insert, daemon=True),
             threading.Thread(target=self.update, args=(random.Random(seed),), daemon=True),
             threading.Thread(target=self.alter_loaded, args=(random.Random(seed),), daemon=True),
+            threading.Thread(target=self.exchange, args=(random.Random(seed),), daemon=True),
         ]
         for thread in self.threads:
             thread.start()
@@ -179,6 +189,14 @@ class Load:
 
         self.statements(slowly)
 
+    def exchange(self, rng: random.Random) -> None:
+        def statement() -> tuple[str, Any]:
+            part = rng.choice(EXCHANGED)
+            text = f"alter table swap exchange partition p{part} with table swap_{part}"
+            return text, lambda: self.exchanges.append(text)
+
+        self.statements(statement)
+
     def run_until(self, statements: int) -> None:
         while self.done < statements and any(thread.is_alive() for thread in self.threads):
             time.sleep(0.01)
@@ -192,6 +210,17 @@ class Load:
 def fingerprint(server: Server, table: str) -> Any:
     return server.run(f"select count(*), sum(id), sum(crc32(concat_ws('/', id, a, b, c))) "
                       f"from {table}")
+
+
+def check_exchanged(cursor: Any) -> None:
+    """Of each pair one has all rows that are marked `x`, the other all that are marked `y`."""
+    for part in EXCHANGED:
+        found = []
+        for rows in (f"swap partition (p{part})", f"swap_{part}"):
+            cursor.execute(f"select mark, count(*) from {rows} group by mark")
+            found.append(cursor.fetchall())
+        if sorted(found) != [(("x", SWAPPED),), (("y", SWAPPED),)]:
+            raise SystemExit(f"after an exchange p{part} of swap and swap_{part} have {found}")
 
 
 def log_since(server: Server, offset: int) -> str:
@@ -239,6 +268,7 @@ def check(server: Server, before: dict[str, Any], acknowledged: set[int], offset
         tables = cursor.fetchall()
         for name, _ in tables:
             check_table(cursor, name)
+        check_exchanged(cursor)
         cursor.execute("select id from loaded")
         missing = acknowledged - {row[0] for row in cursor.fetchall()}
     connection.close()
@@ -256,6 +286,13 @@ def set_up(server: Server) -> dict[str, Any]:
                database="test")
     server.run("create table loaded (id int primary key, a int)",
                f"insert into loaded select -seq, seq % 50 from seq_1_to_{LOADED}", database="test")
+    columns = "id int, part int default 1, mark char(1), primary key (id, part), key (mark)"
+    server.run(f"create table swap ({columns}) partition by list (part) "
+               "(partition p1 values in (1), partition p2 values in (2))", database="test")
+    for part in EXCHANGED:
+        server.run(f"create table swap_{part} ({columns})", *(
+            f"insert into {table} select seq, {part}, '{mark}' from seq_1_to_{SWAPPED}"
+            for table, mark in (("swap", "x"), (f"swap_{part}", "y"))), database="test")
     rows = ROWS.format(1500)
     for k in range(3):
         server.run(f"create table still_{k} ({COLUMNS}, key(a), unique(b))",
@@ -279,7 +316,7 @@ def main() -> None:
     before = set_up(server)
     acknowledged: set[int] = set()
     numbers = itertools.count(1)
-    done = seen = 0
+    done = seen = exchanged = 0
     for kill in range(options.kills):
         load = Load(server, options.seed + kill, numbers)
         load.run_until(rng.randrange(3, 40))
@@ -287,6 +324,7 @@ def main() -> None:
         server.kill()
         load.end()
         done += load.done
+        exchanged += len(load.exchanges)
         acknowledged.update(load.acknowledged)
         offset = len(server.log.read_text(errors="replace"))
         server.start()
@@ -308,9 +346,10 @@ def main() -> None:
     log = log_since(server, 0)
     back, dropped = log.count("goes back to"), log.count(LEFT_OVER[1])
     layout.remove()
-    print(f"{options.kills} kills among {done} statements: {seen} tables checked, "
-          f"{len(acknowledged)} acknowledged inserts there; after the kills {back} partitions "
-          f"were put back, {dropped} tables and partitions dropped; nothing is left over")
+    print(f"{options.kills} kills among {done} statements, of which {exchanged} exchanged a "
+          f"partition: {seen} tables checked, {len(acknowledged)} acknowledged inserts there; "
+          f"after the kills {back} partitions were put back, {dropped} tables and partitions "
+          "dropped; nothing is left over")
 
 
 if __name__ == "__main__":

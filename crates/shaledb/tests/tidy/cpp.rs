@@ -20,7 +20,7 @@ const FOLDERS: [(&str, &str); 10] = [
     ("txn", "transactions of connections, and those that are prepared"),
     ("ddl", "what statements change of tables, and what a crash leaves of that"),
     ("load", "filling trees that nobody sees yet"),
-    ("backup", "copies of the database"),
+    ("backup", "copies of the database, and of a table"),
     ("show", "what the engine says of itself, for SHOW and information_schema"),
     ("handler", "the server's calls about one use of one table"),
     ("plugin", "the start, the variables, the calls about connections"),

@@ -44,8 +44,8 @@ void read_parts(FieldReader *in, IndexDef *index) {
 std::string bytes_of(const TableDef &def) {
   std::string out(1, static_cast<char>(kFormat));
   append_varint(&out, def.table_id);
-  append_varint(&out,
-                (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) | (def.dictionary ? 4 : 0));
+  append_varint(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) |
+                          (def.dictionary ? 4 : 0) | (def.discarded ? 8 : 0));
   append_varint(&out, def.next_column_id);
   append_varint(&out, def.next_index_id);
   put_text(&out, def.codec);
@@ -81,6 +81,7 @@ bool parse(std::string_view bytes, TableDef *def) {
   def->hidden_key = (flags & 1) != 0;
   def->temporary = (flags & 2) != 0;
   def->dictionary = (flags & 4) != 0;
+  def->discarded = (flags & 8) != 0;
   def->next_column_id = static_cast<uint32_t>(in.number());
   def->next_index_id = static_cast<uint32_t>(in.number());
   def->codec = in.text();

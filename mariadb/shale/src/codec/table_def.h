@@ -78,6 +78,7 @@ struct TableDef {
   std::vector<IndexDef> indexes;
   bool hidden_key = false;
   bool temporary = false;  // does not outlive the server
+  bool discarded = false;  // its rows are gone, and others are to be imported
   uint32_t next_column_id = 0;
   uint32_t next_index_id = 0;
   std::string codec;  // of the trees, as the table option says; empty: the default

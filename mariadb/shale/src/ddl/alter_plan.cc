@@ -32,7 +32,7 @@ constexpr alter_table_operations kRebuild =
     ALTER_STORED_COLUMN_TYPE | ALTER_VIRTUAL_COLUMN_TYPE | ALTER_COLUMN_NOT_NULLABLE |
     ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX | ALTER_ADD_STORED_GENERATED_COLUMN |
     ALTER_STORED_GCOL_EXPR | ALTER_COLUMN_VCOL | ALTER_ADD_CHECK_CONSTRAINT |
-    ALTER_RECREATE_TABLE;
+    ALTER_RECREATE_TABLE | ALTER_DROP_SYSTEM_VERSIONING;
 
 // Values that differ each time they are computed, so that a row is never found again by them.
 constexpr uint kRandom = VCOL_NON_DETERMINISTIC | VCOL_NEXTVAL | VCOL_AUTO_INC | VCOL_IMPOSSIBLE;
@@ -86,8 +86,8 @@ class Planner {
 const char *Planner::statement_refusal() const {
   alter_table_operations flags = info_->handler_flags;
   const HA_CREATE_INFO *create = info_->create_info;
+  if (altered_->versioned() && !table_->versioned()) return "the table begins to keep versions";
   if ((flags & ~(kInstant | kIndexes | kRebuild)) != 0) return "the server alone can do that";
-  if (altered_->versioned() != table_->versioned()) return "system versioning comes or goes";
   bool was_sequence = table_->s->table_type == TABLE_TYPE_SEQUENCE;
   if (was_sequence || create->sequence) return "it is a sequence";
   if (refused_row_format(table_->in_use, create) != nullptr) return "there is no such ROW_FORMAT";

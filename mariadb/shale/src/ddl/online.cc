@@ -55,6 +55,8 @@ bool has_same_bytes(TABLE *table, TABLE *altered, Alter_inplace_info *info, cons
 
 const char *why_alone(Alter_inplace_info *info, const AlterPlan &plan) {
   if (plan.added.empty()) return nullptr;
+  // A write moves a row to another key, where nobody would look for it.
+  if ((info->handler_flags & ALTER_DROP_SYSTEM_VERSIONING) != 0) return "rows of the past go";
   if ((info->create_info->used_fields & HA_CREATE_USED_AUTO) != 0) {
     return "AUTO_INCREMENT= is set above all that is in the table";
   }

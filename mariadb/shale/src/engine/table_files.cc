@@ -14,6 +14,7 @@ namespace {
 constexpr const char *kPartition = "#P#";
 constexpr const char *kIntermediate = "#sql";
 constexpr const char *kListEnding = ".par";
+constexpr const char *kMovedEnding = ".shale";
 
 size_t place_of_name(const std::string &path) {
   size_t separator = path.rfind(FN_LIBCHAR);
@@ -28,6 +29,20 @@ size_t place_of_partition(const std::string &path) {
 std::string list_of(const std::string &path) { return table_of(path) + kListEnding; }
 
 }  // namespace
+
+std::string moved_file(const std::string &path) { return path + kMovedEnding; }
+
+void delete_moved_files(const std::string &folder) {
+  MY_DIR *files = my_dir(folder.c_str(), MYF(0));
+  if (files == nullptr) return;
+  const size_t ending = strlen(kMovedEnding);
+  for (size_t i = 0; i < files->number_of_files; i++) {
+    const std::string name = files->dir_entry[i].name;
+    if (name.size() <= ending || name.substr(name.size() - ending) != kMovedEnding) continue;
+    my_delete((folder + FN_LIBCHAR + name).c_str(), MYF(0));
+  }
+  my_dirend(files);
+}
 
 bool is_partition(const std::string &path) { return place_of_partition(path) != std::string::npos; }
 

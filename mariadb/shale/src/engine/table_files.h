@@ -6,6 +6,11 @@
 
 namespace shale_sql {
 
+// The file that a table is exported to, and imported from, beside its .frm.
+std::string moved_file(const std::string &path);
+// All such files of a database whose folder is to go.
+void delete_moved_files(const std::string &folder);
+
 bool is_partition(const std::string &path);
 // The path of the table, which its files are named by.
 std::string table_of(const std::string &path);

@@ -11,6 +11,7 @@
 #include "ddl/alter_plan.h"
 #include "ddl/altered_keys.h"
 #include "ddl/online.h"
+#include "ddl/options.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "engine/settings.h"
@@ -144,6 +145,10 @@ Compare_keys ha_shale::compare_key_parts(const Field &old_field,
 
 enum_alter_inplace_result ha_shale::check_if_supported_inplace_alter(TABLE *altered,
                                                                      Alter_inplace_info *info) {
+  if (shared_->def->discarded) {
+    tell_discarded();
+    return HA_ALTER_ERROR;
+  }
   AlterPlan plan = plan_alter(table, altered, info, *shared_->def);
   if (plan.refusal != nullptr) {
     info->unsupported_reason = plan.refusal;
@@ -347,7 +352,11 @@ bool ha_shale::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *in
   return false;
 }
 
-// Asked by EXCHANGE PARTITION: a table and its rows' forms move together.
-bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *, uint changes) {
-  return changes == IS_EQUAL_NO ? COMPATIBLE_DATA_NO : COMPATIBLE_DATA_YES;
+// Asked by EXCHANGE PARTITION: a table and its rows' forms move together, and so do its codec and
+// dictionaries, which the .frm file at the other end has to name as well.
+bool ha_shale::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
+  const ha_table_option_struct *own = table_share->option_struct, *other = info->option_struct;
+  const bool same = changes != IS_EQUAL_NO && codec_of(own) == codec_of(other) &&
+                    has_dictionary(own) == has_dictionary(other);
+  return same ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }

@@ -174,7 +174,7 @@ bool drops_by_name(THD *thd) {
 }  // namespace
 
 // Whether another table that stays has this one for its parent.
-static bool has_children_elsewhere(THD *thd, const std::string &path) {
+bool ha_shale::has_children_elsewhere(THD *thd, const std::string &path) {
   if (thd == nullptr || is_recovering() || is_intermediate(path)) return false;
   if (!checks_foreign_keys(thd)) return false;
   const std::string folder = path.substr(0, path.rfind(FN_LIBCHAR) + 1);
@@ -229,30 +229,40 @@ int ha_shale::rename_table(const char *from, const char *to) {
   return note(std::move(error));
 }
 
-// New trees in place of the old ones: it costs the same at any size, and the space is free at once.
+// It costs the same at any size, and the space is free at once.
 int ha_shale::truncate() {
-  const TableDef was = *shared_->def;
-  TableDef def = was;
-  if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
+  TableDef def = *shared_->def;
+  if (def.discarded) {
+    push_warning_printf(ha_thd(), Sql_condition::WARN_LEVEL_WARN, ER_TABLESPACE_DISCARDED,
+                        ER_THD(ha_thd(), ER_TABLESPACE_DISCARDED), table->s->table_name.str);
+  }
+  def.discarded = false;
   // Rows are written in the last form only from here on.
   def.forms.erase(def.forms.begin(), def.forms.end() - 1);
   def.defaults.clear();
+  return replace_trees(std::move(def), nullptr);
+}
+
+int ha_shale::replace_trees(TableDef def, const Fill &fill) {
+  const TableDef was = *shared_->def;
+  if (Error error = engine().catalog.new_table_id(&def.table_id)) return note(std::move(error));
   std::vector<TreeHandle> trees;
-  Error error = make_table_trees(def, &trees);
-  if (!error) error = engine().catalog.replace(shared_->path, was, def);
-  if (error) {
+  int error = note(make_table_trees(def, &trees));
+  if (error == 0 && fill) error = fill(def, trees);
+  if (error == 0) error = note(engine().catalog.replace(shared_->path, was, def));
+  if (error != 0) {
     drop_table_trees(def);
-    return note(std::move(error));
+    return error;
   }
   std::string path = shared_->path;
   end_scan();
   SharedTable::forget(path, false);
   if (!def.temporary) SharedTable::note_new_trees(path);
   drop_table_trees(was);
-  // This handler goes on with the new trees; others are opened anew, for TRUNCATE has the table
-  // alone.
+  // This handler goes on with the new trees; others are opened anew, for the statement has the
+  // table alone.
   std::shared_ptr<SharedTable> fresh;
-  if ((error = SharedTable::open(path, table, &fresh))) return note(std::move(error));
+  if ((error = note(SharedTable::open(path, table, &fresh)))) return error;
   old_shared_ = std::move(shared_);
   shared_ = std::move(fresh);
   noted_write_ = false;

@@ -20,6 +20,7 @@ int ha_shale::note_failure(Error error) {
 void ha_shale::print_error(int error, myf flags) {
   const char *name = table_share->table_name.str;
   const Error &last = trx()->last_error();
+  if (error == HA_ERR_GENERIC && ha_thd()->is_error()) return;  // told already
   if (last != error) {
     handler::print_error(error, flags);
   } else if (error == HA_ERR_RECORD_FILE_FULL) {

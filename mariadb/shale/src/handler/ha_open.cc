@@ -20,6 +20,10 @@ bool alters_table(THD *thd) {
          command == SQLCOM_DROP_INDEX;
 }
 
+bool works_without_rows(THD *thd) {
+  return thd_tablespace_op(thd) || thd_sql_command(thd) == SQLCOM_TRUNCATE;
+}
+
 // Of each column, whether an entry of an index has only the beginning of it.
 std::vector<uint64_t> beginnings_in(const TABLE *table, const KeyCodec &codec) {
   std::vector<uint64_t> columns((table->s->fields + 63) / 64);
@@ -52,7 +56,7 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
-      HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX |
+      HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX | HA_CAN_EXPORT |
       // The row of a sequence is written outside of the transaction.
       HA_CAN_TABLES_WITHOUT_ROLLBACK |
       // BACKUP STAGE then holds up commits and DDL only. Were writes to wait for it, they would
@@ -197,7 +201,12 @@ int ha_shale::external_lock(THD *thd, int type) {
     locking_.by_server = false;
     asked_.whole_rows = false;
     trx->end_table();
+    if (is_exported_) end_export();
     return 0;
+  }
+  if (shared_->def->discarded && !works_without_rows(thd)) return tell_discarded();
+  if (thd->lex->sql_command == SQLCOM_FLUSH) {
+    if (int error = export_rows(thd)) return tell_server(thd, error);
   }
   if (type == F_WRLCK) {
     locking_.mode = locking_.of_table = SHALE_LOCK_EXCLUSIVE;
@@ -229,6 +238,7 @@ int ha_shale::external_lock(THD *thd, int type) {
 }
 
 int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
+  if (shared_->def->discarded && !works_without_rows(thd)) return tell_discarded();
   if (!locking_.by_server) {
     // A temporary table, made within this LOCK TABLES.
     locking_.mode = SHALE_LOCK_EXCLUSIVE;

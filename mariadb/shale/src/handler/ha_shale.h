@@ -2,7 +2,8 @@
 // close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique,
 // ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create, drop,
 // rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
-// ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence.
+// ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
+// (a table as a file).
 #pragma once
 
 #include "server.h"
@@ -14,15 +15,18 @@
 #include "load/loader.h"
 #include "tables/shared_table.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace shale_sql {
+class TableReader;
 class Trx;
 struct NewIndex;
 struct SampleSize;
 struct Search;
+struct TableCopy;
 }
 
 class ha_shale final : public handler {
@@ -151,6 +155,9 @@ class ha_shale final : public handler {
 
   // ha_sequence
   int update_first_row(const uchar *new_row) override;
+
+  // ha_move
+  int discard_or_import_tablespace(my_bool discard) override;
 
  private:
   // One index as this handler uses it.
@@ -458,6 +465,23 @@ class ha_shale final : public handler {
   int look_up_above(uint64_t *above);
   int look_up_number();
 
+  // New trees in place of the old ones (ha_ddl). The definition gets their id; `fill` may put rows
+  // there before anybody sees them.
+  using Fill = std::function<int(const shale_sql::TableDef &,
+                                 const std::vector<shale_sql::TreeHandle> &)>;
+  int replace_trees(shale_sql::TableDef def, const Fill &fill);
+  static bool has_children_elsewhere(THD *thd, const std::string &path);
+
+  // A table as a file (ha_move)
+  int tell_discarded();
+  int export_rows(THD *thd);
+  void end_export();
+  int discard_rows();
+  int import_rows();
+  int refuse_import(const shale_sql::Error &error);
+  int import_into(shale_sql::TableDef def, const shale_sql::TableCopy &copy,
+                  shale_sql::TableReader *file);
+
   // Statistics (ha_info)
   struct Shown {
     uint row_bytes_guess = 0;         // before compression
@@ -516,6 +540,7 @@ class ha_shale final : public handler {
   uint64_t references_version_ = 0;                       // of all foreign keys, as it has them
   const shale_sql::ForeignKey *following_ = nullptr;  // whose action changes the row
   ParentsAhead parents_ahead_;
+  bool is_exported_ = false;  // the file that FLUSH TABLES ... FOR EXPORT has made is there
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

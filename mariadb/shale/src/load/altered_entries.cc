@@ -132,12 +132,14 @@ Error AlteredEntries::compute() {
   return alter_.thd->is_error() ? HA_ERR_GENERIC : 0;
 }
 
-Error AlteredEntries::convert(std::string_view key, std::string_view value, bool comes) {
+bool AlteredEntries::is_left_out() const {
+  const TABLE *table = alter_.table;
+  return table->versioned() && !alter_.altered->versioned() && !table->vers_end_field()->is_max();
+}
+
+Error AlteredEntries::convert(bool comes) {
   THD *thd = alter_.thd;
   TABLE *altered = alter_.altered;
-  if (!old_rows_->unpack(key, value, nullptr, alter_.table->record[0])) {
-    return Error(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
-  }
   for (Copy_field &copy : copies_) copy.do_copy(&copy);
   for (const auto &[was, is] : kept_) {
     memcpy(is->ptr, was->ptr, was->pack_length());
@@ -158,7 +160,14 @@ Error AlteredEntries::of_row(std::string_view key, std::string_view value, bool 
   Warnings warnings(alter_.thd, comes);
   const uchar *row = alter_.altered->record[0];
   if (alter_.rebuilds) {
-    if (Error error = convert(key, value, comes)) return error;
+    if (!old_rows_->unpack(key, value, nullptr, alter_.table->record[0])) {
+      return Error(kErrDamagedRow, "a row of the table is damaged; CHECK TABLE says which");
+    }
+    if (is_left_out()) {
+      entries->clear();
+      return 0;
+    }
+    if (Error error = convert(comes)) return error;
   } else {
     if (Error error = show(key, value)) return error;
     if (!computed_.empty()) {

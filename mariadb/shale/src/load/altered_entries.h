@@ -41,7 +41,8 @@ class AlteredEntries {
   Error check();
   // The entries of a row as it is stored now, by index. `comes`: others than that it has had, so
   // the new table's constraints are asked, and warnings are made. The row is in the altered
-  // table's record then, and needs `value`.
+  // table's record then, and needs `value`. None: the row is of the past, which the altered table
+  // does not keep.
   Error of_row(std::string_view key, std::string_view value, bool comes,
                std::vector<AlteredEntry> *entries);
   // Puts a row that is stored as the altered table has it into its record.
@@ -54,7 +55,8 @@ class AlteredEntries {
 
  private:
   void map_columns();
-  Error convert(std::string_view key, std::string_view value, bool comes);
+  Error convert(bool comes);
+  bool is_left_out() const;
   Error compute();
 
   const Alteration alter_;

@@ -88,7 +88,7 @@ Error IndexFiller::scan(ha_rows expected) {
     const void *value = nullptr;
     if ((error = consume_error(shale_scan_value(begun, &value, &value_len)))) break;
     error = rows_.of_row({key, key_len}, {static_cast<const char *>(value), value_len}, true, &is_);
-    for (size_t place = 0; !error && place < loaders_.size(); place++) {
+    for (size_t place = 0; !error && place < is_.size(); place++) {
       error = loaders_[place].add(is_[place].key, is_[place].value);
       if (error == HA_ERR_FOUND_DUPP_KEY) duplicate_ = &indexes_[place];
     }

@@ -3,6 +3,7 @@
 #include "backup/checkpoint.h"
 #include "ddl/ddl_recovery.h"
 #include "ddl/options.h"
+#include "engine/table_files.h"
 #include "handler/ha_shale.h"
 #include "plugin/hton.h"
 #include "plugin/start.h"
@@ -28,6 +29,7 @@ int start(void *place) {
                 HTON_SUPPORTS_EXTENDED_KEYS;
   static const char *no_files[] = {nullptr};
   hton->tablefile_extensions = no_files;
+  hton->drop_database = [](handlerton *, char *folder) { shale_sql::delete_moved_files(folder); };
   shale_sql::fill_transactions(hton);
   shale_sql::fill_prepared(hton);
   shale_sql::fill_options(hton);
