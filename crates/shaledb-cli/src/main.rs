@@ -6,6 +6,7 @@ mod exit;
 mod screen;
 mod signals;
 mod bench;
+mod row_flags;
 mod args;
 mod demo;
 mod inspect;
@@ -13,6 +14,7 @@ mod open;
 mod admin;
 mod export;
 mod import;
+mod advise;
 mod read;
 mod repair;
 mod write;
@@ -91,6 +93,7 @@ fn run(arguments: Shale) -> Outcome<Exit> {
         Action::Checkpoint(options) => admin::checkpoint(&options, json),
         Action::Repair(options) => repair::repair(&options, json),
         Action::Bench { kind } => bench::bench(kind, json),
+        Action::Advise(options) => advise::advise(&options, json),
         Action::Demo(options) => demo::demo(&options, json),
         Action::Completions { shell } => {
             let mut text = Vec::new();

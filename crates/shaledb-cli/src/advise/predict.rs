@@ -1,0 +1,382 @@
+//! From a sample to what each choice would take: sizes, CPU, write amplification.
+//!
+//! The sample is written under each choice by the engine itself. Three things are then scaled:
+//!
+//! - **Rows.** A file's length is known, and how many bytes of it the sample's rows take.
+//! - **Density.** The tree sorts by key. If rows of all stretches lie between each other, there
+//!   are others between any two of the sample, and neighbours are more alike than here. How the
+//!   bytes of a row fall from a quarter of the stretches to half of them to all is carried on.
+//! - **The tree's shape.** A load that merges is tried with memtables and tables as much smaller as
+//!   the sample is smaller than the whole.
+
+use super::amp::{Shape, write_amp};
+use super::bound;
+use super::build::{Built, Parts, Workshop};
+use super::choice::{Choice, USUAL_BLOCK_BYTES};
+use super::sample::{Order, Row, Sample, Seen, Stretch};
+use crate::exit::Outcome;
+use serde::Serialize;
+use shaledb::{Codec, Config, Db, Env, OpenOptions};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What no sample shows: where tables end, which blocks a dictionary is made of.
+const BOUND_OF_MODEL: f64 = 0.01;
+/// Of a source that was read only at its beginning.
+const BOUND_OF_HEAD: f64 = 0.2;
+
+/// The most and least keys that are read.
+const KEYS_MAX: usize = 1000;
+
+/// A memtable of a scale model has at least so many bytes.
+const MEMTABLE_BYTES_MIN: u64 = 256 << 10;
+const TABLE_BYTES_MIN: u64 = 1 << 20;
+const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
+
+/// How often a row is compressed by the load that is measured: at the flush and at the merge.
+const TIMES_COMPRESSED: f64 = 2.0;
+
+/// What one choice would take.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Prediction {
+    #[serde(flatten)]
+    pub(super) choice: Choice,
+    /// Tables and blobs of the last level, when all is merged.
+    pub(super) size_bytes: f64,
+    /// Half of the 95 % interval, as a part of the size.
+    pub(super) size_bound: f64,
+    /// All threads, for the whole load.
+    pub(super) load_cpu_seconds: f64,
+    pub(super) load_us_per_row: f64,
+    /// CPU of a get whose block is in the system's cache only.
+    pub(super) get_us: f64,
+    /// CPU of a get whose block is in the engine's cache.
+    pub(super) cached_get_us: f64,
+    /// Of the load; null if it cannot be told.
+    pub(super) write_amp: Option<f64>,
+}
+
+/// All choices, and what they have in common.
+#[derive(Debug, Serialize)]
+pub(super) struct Predicted {
+    pub(super) rows: f64,
+    /// Rows of different keys, which is what is stored.
+    pub(super) distinct_rows: f64,
+    /// Keys and values.
+    pub(super) bytes: f64,
+    pub(super) order: Order,
+    /// Whether the load writes tables directly.
+    pub(super) direct: bool,
+    /// Stored bytes for each byte of the source in its first and its second half, if they differ.
+    pub(super) halves: Option<(f64, f64)>,
+    /// The bytes that the tree's memory is bounded by, and of its memtables.
+    pub(super) memory_bytes: u64,
+    pub(super) choices: Vec<Prediction>,
+}
+
+/// Predicts every choice.
+pub(super) fn predict(
+    sample: &Sample,
+    choices: &[Choice],
+    workshop: &Workshop,
+    memory_bytes: u64,
+) -> Outcome<Predicted> {
+    let rows = Sample::sorted(sample.stretches.iter());
+    let spreads = spreads(sample, choices, workshop)?;
+    let density = Density::measure(sample, choices, workshop)?;
+    let keys = keys(sample, choices);
+    let direct = sample.order == Order::Ascending;
+    let mut built = Vec::new();
+    for &choice in choices {
+        built.push(workshop.ingested(choice, &rows, &keys)?);
+    }
+    let memory_bytes = memory(memory_bytes)?;
+    let model = ScaleModel::new(sample, memory_bytes);
+    let mut loads = HashMap::new();
+    if !direct {
+        for codec in codecs(choices) {
+            loads.insert(codec, model.load(sample, codec, workshop)?);
+        }
+    }
+    let by_choice: HashMap<Choice, Built> =
+        choices.iter().copied().zip(built.iter().copied()).collect();
+    let mut predictions = Vec::new();
+    for (&choice, built) in choices.iter().zip(&built) {
+        let spread = &spreads[&kind(choice.codec)];
+        let (size_bytes, size_bound) = size(sample, choice, built, &density, spread);
+        let scale = sample.total_rows() / sample.rows as f64;
+        let load = loads.get(&choice.codec);
+        let mut cpu = built.cpu_seconds;
+        if let Some(load) = load {
+            let usual = Choice { block_bytes: USUAL_BLOCK_BYTES, ..choice.plain() };
+            let other = by_choice.get(&usual).map_or(0.0, |usual| cpu - usual.cpu_seconds);
+            cpu = (load.cpu_seconds + TIMES_COMPRESSED * other).max(built.cpu_seconds);
+        }
+        let of_scale_model = load.filter(|_| model.is_to_scale).map(|load| load.write_amp);
+        let shape =
+            Shape { direct, bytes: sample.total_bytes(), stored: size_bytes, of_scale_model };
+        predictions.push(Prediction {
+            choice,
+            size_bytes,
+            size_bound,
+            load_cpu_seconds: cpu * scale,
+            load_us_per_row: cpu / sample.rows as f64 * 1e6,
+            get_us: built.get_us,
+            cached_get_us: built.cached_get_us,
+            write_amp: write_amp(&shape),
+        });
+    }
+    Ok(Predicted {
+        rows: sample.total_rows(),
+        distinct_rows: sample.total_distinct(),
+        bytes: sample.total_bytes(),
+        order: sample.order,
+        direct,
+        halves: spreads.values().find_map(|ratios| bound::halves(ratios)),
+        memory_bytes,
+        choices: predictions,
+    })
+}
+
+/// The bytes that a choice would take, and how far off that may be.
+fn size(
+    sample: &Sample,
+    choice: Choice,
+    built: &Built,
+    density: &Density,
+    spread: &[f64],
+) -> (f64, f64) {
+    if sample.seen == Seen::All {
+        return (built.stored as f64, BOUND_OF_MODEL);
+    }
+    let distinct = sample.total_distinct();
+    let of_row = built.stored as f64 / built.rows.max(1) as f64;
+    let factor = density.factor(choice.plain(), of_row, distinct / built.rows.max(1) as f64);
+    let of_density = (factor.0 - 1.0).abs() / 2.0 + factor.1;
+    let parts = [
+        bound::relative(spread, sample.share()),
+        of_density / factor.0,
+        of_repeats(sample),
+        BOUND_OF_MODEL,
+        if sample.seen == Seen::Head { BOUND_OF_HEAD } else { 0.0 },
+    ];
+    let bound = parts.iter().map(|part| part * part).sum::<f64>().sqrt();
+    (distinct * of_row * factor.0, bound)
+}
+
+/// How far the number of different keys may be off, as a part of it.
+fn of_repeats(sample: &Sample) -> f64 {
+    if sample.order != Order::Mixed {
+        return 0.0;
+    }
+    let within = sample.distinct_within as f64;
+    let shared = within - sample.distinct as f64;
+    let all = sample.total_rows() * within / sample.rows as f64;
+    if shared < 1.0 {
+        // With less than three pairs expected none is seen once in twenty times.
+        return (3.0 * all / (within * within)).min(0.5);
+    }
+    let replaced = 1.0 - sample.total_distinct() / all;
+    replaced * (0.1 + 2.0 / shared.sqrt())
+}
+
+/// What stands for a codec where the differences between stretches are measured.
+fn kind(codec: Codec) -> Codec {
+    match codec {
+        Codec::None | Codec::Lz4 => codec,
+        _ => Codec::Zstd(3),
+    }
+}
+
+fn codecs(choices: &[Choice]) -> Vec<Codec> {
+    let mut codecs: Vec<Codec> = Vec::new();
+    for choice in choices {
+        if !codecs.contains(&choice.codec) {
+            codecs.push(choice.codec);
+        }
+    }
+    codecs
+}
+
+/// Bytes stored for each unit of the source, by stretch, for each kind of codec.
+fn spreads(
+    sample: &Sample,
+    choices: &[Choice],
+    workshop: &Workshop,
+) -> Outcome<HashMap<Codec, Vec<f64>>> {
+    let mut kinds: Vec<Codec> = Vec::new();
+    for codec in codecs(choices).into_iter().map(kind) {
+        if !kinds.contains(&codec) {
+            kinds.push(codec);
+        }
+    }
+    let mut works = Vec::new();
+    for &codec in &kinds {
+        let choice = Choice { codec, block_bytes: USUAL_BLOCK_BYTES, dictionary: false };
+        works.extend(sample.stretches.iter().map(|stretch| (choice, vec![stretch])));
+    }
+    let stored = stored_of_all(workshop, &works)?;
+    let mut spreads: HashMap<Codec, Vec<f64>> = HashMap::new();
+    for ((choice, stretches), stored) in works.iter().zip(stored) {
+        let units = stretches[0].units;
+        if units > 0 {
+            spreads.entry(choice.codec).or_default().push(stored as f64 / units as f64);
+        }
+    }
+    Ok(kinds.into_iter().map(|kind| (kind, spreads.remove(&kind).unwrap_or_default())).collect())
+}
+
+/// A choice, and the stretches whose rows are written under it.
+type Work<'a> = (Choice, Vec<&'a Stretch>);
+
+/// What each takes, tried by as many threads as there are cores.
+fn stored_of_all(workshop: &Workshop, works: &[Work<'_>]) -> Outcome<Vec<u64>> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Outcome<u64>)>> = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((choice, stretches)) = works.get(at) else { return };
+            let rows = Sample::sorted(stretches.iter().copied());
+            let stored = workshop.stored(*choice, &rows);
+            if let Ok(mut done) = done.lock() {
+                done.push((at, stored));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..threads.min(works.len()) {
+            scope.spawn(work);
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, stored)| stored).collect()
+}
+
+/// How the bytes of a row fall as rows come to lie closer to each other, by choice without a
+/// dictionary.
+#[derive(Debug, Default)]
+struct Density {
+    /// Bytes of a row in a quarter of the stretches, in half of them, and in all.
+    of_row: HashMap<Choice, [f64; 3]>,
+}
+
+impl Density {
+    fn measure(sample: &Sample, choices: &[Choice], workshop: &Workshop) -> Outcome<Density> {
+        let mut density = Density::default();
+        if sample.order != Order::Mixed || sample.seen == Seen::All || sample.stretches.len() < 8 {
+            return Ok(density);
+        }
+        // Each of the parts has stretches from all over the source, and together they have all: so
+        // what differs between the parts does not count.
+        let part = |of: usize, number: usize| -> Vec<&Stretch> {
+            sample.stretches.iter().skip(number).step_by(of).collect()
+        };
+        let mut works: Vec<Work<'_>> = Vec::new();
+        let plain: Vec<Choice> =
+            choices.iter().copied().filter(|choice| *choice == choice.plain()).collect();
+        for &choice in &plain {
+            for of in [4, 2, 1] {
+                works.extend((0..of).map(|number| (choice, part(of, number))));
+            }
+        }
+        let stored = stored_of_all(workshop, &works)?;
+        for (number, &choice) in plain.iter().enumerate() {
+            let mut of_row = [0.0; 3];
+            let mut at = number * 7;
+            for (of_row, of) in of_row.iter_mut().zip([4, 2, 1]) {
+                let rows: usize = works[at..at + of].iter().map(|work| different(&work.1)).sum();
+                let bytes: u64 = stored[at..at + of].iter().sum();
+                *of_row = bytes as f64 / rows.max(1) as f64;
+                at += of;
+            }
+            density.of_row.insert(choice, of_row);
+        }
+        Ok(density)
+    }
+
+    /// By what the bytes of a row change if there are `denser` times as many rows, and how far
+    /// that may be off.
+    fn factor(&self, choice: Choice, of_row: f64, denser: f64) -> (f64, f64) {
+        let Some([quarter, half, all]) = self.of_row.get(&choice) else { return (1.0, 0.0) };
+        let doublings = denser.max(1.0).log2();
+        let slope = (all - quarter) / 2.0;
+        let bend = ((all - half) - (half - quarter)).abs();
+        let factor = 1.0 + slope * doublings / of_row;
+        let error = bend * doublings / 2.0 / of_row;
+        (factor.clamp(0.2, 1.5), error.min(1.0))
+    }
+}
+
+fn different(stretches: &[&Stretch]) -> usize {
+    let keys = stretches.iter().flat_map(|stretch| &stretch.rows).map(|(key, _)| key.as_slice());
+    keys.collect::<std::collections::HashSet<_>>().len()
+}
+
+/// Keys of the sample whose blocks are not each other's, in an order of chance.
+pub(super) fn keys<'a>(sample: &'a Sample, choices: &[Choice]) -> Vec<&'a [u8]> {
+    let block = choices.iter().map(|choice| choice.block_bytes).max().unwrap_or(0) as usize;
+    let gap = (block * 3 / 2).max(sample.bytes as usize / KEYS_MAX);
+    let mut passed = 0;
+    let mut keys: Vec<&[u8]> = Vec::new();
+    for (key, value) in Sample::sorted(sample.stretches.iter()) {
+        passed += key.len() + value.len();
+        if passed >= gap || keys.is_empty() {
+            passed = 0;
+            keys.push(key);
+        }
+    }
+    let mut random = shaledb_lab::generate::Random::named(1, "advise reads", 0);
+    for at in (1..keys.len()).rev() {
+        keys.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    keys
+}
+
+/// The memory that a database would have.
+fn memory(bytes: u64) -> Outcome<u64> {
+    let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
+    let config = Config { memory_bytes: bytes, ..Config::default() };
+    let db = Db::open_in("/memory", config, options)?;
+    let bytes = db.stats().memory_bytes;
+    db.close()?;
+    Ok(bytes)
+}
+
+/// A load of the sample into a tree whose parts are as much smaller as the sample is.
+struct ScaleModel {
+    parts: Parts,
+    /// Whether they could be made so small.
+    is_to_scale: bool,
+}
+
+impl ScaleModel {
+    fn new(sample: &Sample, memory_bytes: u64) -> ScaleModel {
+        let memtable = (memory_bytes / 16).min(MEMTABLE_BYTES_MAX);
+        let table = Config::default().table_bytes;
+        let share = sample.share();
+        let scaled = |bytes: u64| (bytes as f64 * share) as u64;
+        let is_to_scale = share >= 1.0 || scaled(memtable) >= MEMTABLE_BYTES_MIN;
+        let parts = Parts {
+            memory_bytes,
+            memtable_bytes: scaled(memtable).max(MEMTABLE_BYTES_MIN),
+            table_bytes: scaled(table).max(TABLE_BYTES_MIN),
+        };
+        ScaleModel { parts, is_to_scale }
+    }
+
+    fn load(&self, sample: &Sample, codec: Codec, workshop: &Workshop) -> Outcome<Built> {
+        let choice = Choice { codec, block_bytes: USUAL_BLOCK_BYTES, dictionary: false };
+        let rows: Vec<&Row> = sample.stretches.iter().flat_map(|stretch| &stretch.rows).collect();
+        let mut rest = rows.chunks(1024);
+        let mut feed = |chunk: &mut Vec<Row>| {
+            chunk.clear();
+            chunk.extend(rest.next().unwrap_or_default().iter().map(|row| (*row).clone()));
+            Ok(!chunk.is_empty())
+        };
+        workshop.load(choice, self.parts, false, &mut feed, &[])
+    }
+}
