@@ -3,21 +3,19 @@
 /// What the write amplification depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// Whether rows go to tables directly.
-    pub(super) direct: bool,
+    /// Whether each byte is written once: to tables directly, or at the only flush.
+    pub(super) once: bool,
     /// Keys and values of all rows.
     pub(super) bytes: f64,
     /// Tables and blobs in the end.
     pub(super) stored: f64,
-    /// What a load of the sample showed, with memtables and tables as much smaller as the sample
-    /// is; `None` if they could not be made so small.
-    pub(super) of_scale_model: Option<f64>,
+    /// How often each stored byte was written in a load of the sample into a tree of the same
+    /// shape; `None` if that could not be made.
+    pub(super) times: Option<f64>,
 }
 
-/// Bytes written to storage for each byte of keys and values.
+/// Bytes written to tables and blobs for each byte of keys and values; the log does not count.
 pub(super) fn write_amp(shape: &Shape) -> Option<f64> {
-    match shape.direct {
-        true => Some(shape.stored / shape.bytes.max(1.0)),
-        false => shape.of_scale_model,
-    }
+    let times = if shape.once { Some(1.0) } else { shape.times };
+    times.map(|times| times * shape.stored / shape.bytes.max(1.0))
 }

@@ -1,11 +1,11 @@
 //! `--check`: everything is loaded under three of the choices, and what it took stands beside what
 //! was predicted.
 
-use super::build::{Parts, Workshop};
+use super::build::{Built, Load, Parts, Workshop};
 use super::choice::Choice;
-use super::predict::{Predicted, Prediction};
+use super::predict::{Predicted, Prediction, keys};
 use super::recommend::{Picked, percent};
-use super::sample::Row;
+use super::sample::{Row, Sample};
 use super::text;
 use crate::exit::Outcome;
 use crate::import::source;
@@ -77,7 +77,7 @@ pub(super) fn check(
     everything: &Everything,
     predicted: &Predicted,
     picked: Picked,
-    keys: &[&[u8]],
+    sample: &Sample,
     workshop: &Workshop,
 ) -> Outcome<(Vec<Checked>, Vec<String>)> {
     let mut checked = Vec::new();
@@ -86,7 +86,8 @@ pub(super) fn check(
     let mut direct = predicted.direct;
     for prediction in chosen(predicted, picked) {
         let choice = prediction.choice;
-        let load = |direct| everything.load(choice, parts, direct, keys, workshop);
+        let keys = keys(sample, choice.block_bytes);
+        let load = |direct| everything.load(choice, parts, direct, &keys, workshop);
         let built = match load(direct)? {
             Some(built) => built,
             None => {
@@ -158,7 +159,8 @@ impl Everything {
         direct: bool,
         keys: &[&[u8]],
         workshop: &Workshop,
-    ) -> Outcome<Option<super::build::Built>> {
+    ) -> Outcome<Option<Built>> {
+        let load = Load { choice, parts, direct, merged: true };
         let mut last: Vec<u8> = Vec::new();
         let mut ascends = true;
         let mut is_first = true;
@@ -189,7 +191,7 @@ impl Everything {
                     }
                     Ok(look(chunk) && !chunk.is_empty())
                 };
-                workshop.load(choice, parts, direct, &mut feed, keys)?
+                workshop.load(load, &mut feed, keys)?
             }
             Everything::Tree(tree) => {
                 let options = ScanOptions { fill_cache: false, ..ScanOptions::default() };
@@ -205,7 +207,7 @@ impl Everything {
                     }
                     Ok(!chunk.is_empty())
                 };
-                workshop.load(choice, parts, direct, &mut feed, keys)?
+                workshop.load(load, &mut feed, keys)?
             }
         };
         Ok((ascends || !direct).then_some(built))

@@ -9,6 +9,7 @@ mod choice;
 mod build;
 mod bound;
 mod amp;
+mod scale;
 mod predict;
 mod recommend;
 mod check;
@@ -53,8 +54,7 @@ pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
     let mut report = Report::new(source, &sample, &predicted, picked, words);
     if let Some(everything) = everything {
         spinner.set_message("loading everything, three times".to_owned());
-        let keys = predict::keys(&sample, &choices);
-        let (checked, words) = check::check(&everything, &predicted, picked, &keys, &workshop)?;
+        let (checked, words) = check::check(&everything, &predicted, picked, &sample, &workshop)?;
         report.checked = Some(checked);
         report.check_words = words;
     }

@@ -6,17 +6,17 @@
 //! - **Density.** The tree sorts by key. If rows of all stretches lie between each other, there
 //!   are others between any two of the sample, and neighbours are more alike than here. How the
 //!   bytes of a row fall from a quarter of the stretches to half of them to all is carried on.
-//! - **The tree's shape.** A load that merges is tried with memtables and tables as much smaller as
-//!   the sample is smaller than the whole.
+//! - **The tree's shape.** A load that merges is tried in a tree of the whole's shape (`scale`).
 
 use super::amp::{Shape, write_amp};
 use super::bound;
-use super::build::{Built, Parts, Workshop};
+use super::build::{Built, Workshop};
 use super::choice::{Choice, USUAL_BLOCK_BYTES};
-use super::sample::{Order, Row, Sample, Seen, Stretch};
+use super::sample::{Order, Sample, Seen, Stretch};
+use super::scale::{Line, LoadModel, PART, usual};
 use crate::exit::Outcome;
 use serde::Serialize;
-use shaledb::{Codec, Config, Db, Env, OpenOptions};
+use shaledb::Codec;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,14 +28,6 @@ const BOUND_OF_HEAD: f64 = 0.2;
 
 /// The most and least keys that are read.
 const KEYS_MAX: usize = 1000;
-
-/// A memtable of a scale model has at least so many bytes.
-const MEMTABLE_BYTES_MIN: u64 = 256 << 10;
-const TABLE_BYTES_MIN: u64 = 1 << 20;
-const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
-
-/// How often a row is compressed by the load that is measured: at the flush and at the merge.
-const TIMES_COMPRESSED: f64 = 2.0;
 
 /// What one choice would take.
 #[derive(Clone, Debug, Serialize)]
@@ -85,43 +77,53 @@ pub(super) fn predict(
     let rows = Sample::sorted(sample.stretches.iter());
     let spreads = spreads(sample, choices, workshop)?;
     let density = Density::measure(sample, choices, workshop)?;
-    let keys = keys(sample, choices);
     let direct = sample.order == Order::Ascending;
-    let mut built = Vec::new();
+    let mut tried = HashMap::new();
     for &choice in choices {
-        built.push(workshop.ingested(choice, &rows, &keys)?);
+        let keys = keys(sample, choice.block_bytes);
+        let few = workshop.ingested(choice, &rows[..rows.len() / PART], &[])?;
+        let built = workshop.ingested(choice, &rows, &keys)?;
+        let cpu = Line::through((few.cpu_seconds, few.rows), (built.cpu_seconds, built.rows));
+        tried.insert(choice, (built, cpu));
     }
-    let memory_bytes = memory(memory_bytes)?;
-    let model = ScaleModel::new(sample, memory_bytes);
+    let model = LoadModel::new(sample, memory_bytes, workshop)?;
     let mut loads = HashMap::new();
+    let mut of_full_memtable = 0.0;
     if !direct {
         for codec in codecs(choices) {
-            loads.insert(codec, model.load(sample, codec, workshop)?);
+            loads.insert(codec, model.load(sample, usual(codec, choices), workshop)?);
         }
+        let fixed = loads.values().map(|load| load.cpu.fixed).fold(f64::INFINITY, f64::min);
+        of_full_memtable = model.of_full_memtable(sample, workshop, fixed)?;
     }
-    let by_choice: HashMap<Choice, Built> =
-        choices.iter().copied().zip(built.iter().copied()).collect();
     let mut predictions = Vec::new();
-    for (&choice, built) in choices.iter().zip(&built) {
+    for &choice in choices {
+        let (built, mut cpu) = tried[&choice];
         let spread = &spreads[&kind(choice.codec)];
-        let (size_bytes, size_bound) = size(sample, choice, built, &density, spread);
-        let scale = sample.total_rows() / sample.rows as f64;
+        let (mut size_bytes, size_bound) = size(sample, choice, &built, &density, spread);
         let load = loads.get(&choice.codec);
-        let mut cpu = built.cpu_seconds;
         if let Some(load) = load {
-            let usual = Choice { block_bytes: USUAL_BLOCK_BYTES, ..choice.plain() };
-            let other = by_choice.get(&usual).map_or(0.0, |usual| cpu - usual.cpu_seconds);
-            cpu = (load.cpu_seconds + TIMES_COMPRESSED * other).max(built.cpu_seconds);
+            let (other, of_other) = tried[&usual(choice.codec, choices)];
+            let of_row = load.cpu.of_row + load.times * (cpu.of_row - of_other.of_row);
+            let fixed = load.cpu.fixed + cpu.fixed - of_other.fixed;
+            cpu = Line { fixed: fixed.max(0.0), of_row: of_row.max(cpu.of_row) + of_full_memtable };
+            if model.is_one_flush() {
+                size_bytes += sequence_bytes(sample, &load.built, &other);
+            }
         }
-        let of_scale_model = load.filter(|_| model.is_to_scale).map(|load| load.write_amp);
-        let shape =
-            Shape { direct, bytes: sample.total_bytes(), stored: size_bytes, of_scale_model };
+        let shape = Shape {
+            once: direct || model.is_one_flush(),
+            bytes: sample.total_bytes(),
+            stored: size_bytes,
+            times: load.filter(|_| model.is_to_scale).map(|load| load.times),
+        };
+        let seconds = cpu.at(sample.total_rows());
         predictions.push(Prediction {
             choice,
             size_bytes,
             size_bound,
-            load_cpu_seconds: cpu * scale,
-            load_us_per_row: cpu / sample.rows as f64 * 1e6,
+            load_cpu_seconds: seconds,
+            load_us_per_row: seconds / sample.total_rows() * 1e6,
             get_us: built.get_us,
             cached_get_us: built.cached_get_us,
             write_amp: write_amp(&shape),
@@ -134,7 +136,7 @@ pub(super) fn predict(
         order: sample.order,
         direct,
         halves: spreads.values().find_map(|ratios| bound::halves(ratios)),
-        memory_bytes,
+        memory_bytes: model.memory_bytes,
         choices: predictions,
     })
 }
@@ -163,6 +165,12 @@ fn size(
     ];
     let bound = parts.iter().map(|part| part * part).sum::<f64>().sqrt();
     (distinct * of_row * factor.0, bound)
+}
+
+/// Bytes of sequence numbers: rows that were flushed and never merged have theirs still.
+fn sequence_bytes(sample: &Sample, flushed: &Built, ingested: &Built) -> f64 {
+    let more = flushed.stored as f64 - ingested.stored as f64;
+    more / ingested.rows.max(1) as f64 * sample.total_distinct()
 }
 
 /// How far the number of different keys may be off, as a part of it.
@@ -316,10 +324,10 @@ fn different(stretches: &[&Stretch]) -> usize {
     keys.collect::<std::collections::HashSet<_>>().len()
 }
 
-/// Keys of the sample whose blocks are not each other's, in an order of chance.
-pub(super) fn keys<'a>(sample: &'a Sample, choices: &[Choice]) -> Vec<&'a [u8]> {
-    let block = choices.iter().map(|choice| choice.block_bytes).max().unwrap_or(0) as usize;
-    let gap = (block * 3 / 2).max(sample.bytes as usize / KEYS_MAX);
+/// Keys of the sample that are not in the same or the next block of so many bytes, in an order of
+/// chance.
+pub(super) fn keys(sample: &Sample, block_bytes: u32) -> Vec<&[u8]> {
+    let gap = (block_bytes as usize * 3 / 2).max(sample.bytes as usize / KEYS_MAX);
     let mut passed = 0;
     let mut keys: Vec<&[u8]> = Vec::new();
     for (key, value) in Sample::sorted(sample.stretches.iter()) {
@@ -334,49 +342,4 @@ pub(super) fn keys<'a>(sample: &'a Sample, choices: &[Choice]) -> Vec<&'a [u8]> 
         keys.swap(at, random.below(at as u64 + 1) as usize);
     }
     keys
-}
-
-/// The memory that a database would have.
-fn memory(bytes: u64) -> Outcome<u64> {
-    let options = OpenOptions { env: Env::memory(), ..OpenOptions::default() };
-    let config = Config { memory_bytes: bytes, ..Config::default() };
-    let db = Db::open_in("/memory", config, options)?;
-    let bytes = db.stats().memory_bytes;
-    db.close()?;
-    Ok(bytes)
-}
-
-/// A load of the sample into a tree whose parts are as much smaller as the sample is.
-struct ScaleModel {
-    parts: Parts,
-    /// Whether they could be made so small.
-    is_to_scale: bool,
-}
-
-impl ScaleModel {
-    fn new(sample: &Sample, memory_bytes: u64) -> ScaleModel {
-        let memtable = (memory_bytes / 16).min(MEMTABLE_BYTES_MAX);
-        let table = Config::default().table_bytes;
-        let share = sample.share();
-        let scaled = |bytes: u64| (bytes as f64 * share) as u64;
-        let is_to_scale = share >= 1.0 || scaled(memtable) >= MEMTABLE_BYTES_MIN;
-        let parts = Parts {
-            memory_bytes,
-            memtable_bytes: scaled(memtable).max(MEMTABLE_BYTES_MIN),
-            table_bytes: scaled(table).max(TABLE_BYTES_MIN),
-        };
-        ScaleModel { parts, is_to_scale }
-    }
-
-    fn load(&self, sample: &Sample, codec: Codec, workshop: &Workshop) -> Outcome<Built> {
-        let choice = Choice { codec, block_bytes: USUAL_BLOCK_BYTES, dictionary: false };
-        let rows: Vec<&Row> = sample.stretches.iter().flat_map(|stretch| &stretch.rows).collect();
-        let mut rest = rows.chunks(1024);
-        let mut feed = |chunk: &mut Vec<Row>| {
-            chunk.clear();
-            chunk.extend(rest.next().unwrap_or_default().iter().map(|row| (*row).clone()));
-            Ok(!chunk.is_empty())
-        };
-        workshop.load(choice, self.parts, false, &mut feed, &[])
-    }
 }

@@ -28,16 +28,30 @@ impl Records {
         let Some(delimiter) = self.quoted else {
             return memchr::memchr(b'\n', &bytes[from..]).map(|at| from + at + 1);
         };
+        self.scan(bytes, from, delimiter).0
+    }
+
+    /// Whether a record has a quote in a field that does not begin with one: the rest of a quoted
+    /// field looks so.
+    pub(super) fn has_bare_quote(self, record: &[u8]) -> bool {
+        self.quoted.is_some_and(|delimiter| self.scan(record, 0, delimiter).1)
+    }
+
+    /// Where the record ends, and whether it has a bare quote up to there.
+    fn scan(self, bytes: &[u8], from: usize, delimiter: u8) -> (Option<usize>, bool) {
         // A quote opens a field where one begins; inside, each further one closes or opens it.
-        let (mut inside, mut begins) = (false, true);
+        let (mut inside, mut begins, mut bare) = (false, true, false);
         for (at, &byte) in bytes.iter().enumerate().skip(from) {
             match byte {
                 b'"' if inside || begins => (inside, begins) = (!inside, inside),
-                b'\n' if !inside => return Some(at + 1),
-                _ => begins = !inside && byte == delimiter,
+                b'\n' if !inside => return (Some(at + 1), bare),
+                _ => {
+                    bare |= !inside && byte == b'"';
+                    begins = !inside && byte == delimiter;
+                }
             }
         }
-        None
+        (None, bare)
     }
 }
 
@@ -55,6 +69,8 @@ mod tests {
         // A quote in the middle of a field is a byte like others.
         let next = records.end(text, end).unwrap();
         assert_eq!(&text[end..next], b"e,f\"g\n");
+        assert!(records.has_bare_quote(&text[end..next]) && !records.has_bare_quote(&text[..end]));
+        assert!(records.has_bare_quote(b"of a field, b, c\"\n"), "the rest of a quoted one");
         assert_eq!(records.end(b"a,\"b\n", 0), None);
         assert_eq!(Records::of(Layout::Json).end(b"\"a\nb", 0), Some(3));
     }

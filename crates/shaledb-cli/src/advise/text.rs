@@ -336,6 +336,10 @@ impl<'a> Text<'a> {
             {
                 (end, count) = (next, count + 1);
             }
+            from = start;
+            if count > 0 && self.records.has_bare_quote(&bytes[start..]) {
+                continue;
+            }
             let mut text = self.head.clone();
             text.extend(&bytes[start..end]);
             let mut rows = self.rows(text)?;
@@ -355,7 +359,6 @@ impl<'a> Text<'a> {
                 }
                 _ => {}
             }
-            from = start;
         }
         Ok(None)
     }
