@@ -92,13 +92,14 @@ impl RowFlags {
         }
         if !is_columns && (self.delimiter.is_some() || self.no_header) {
             return Err(Failure::usage(
-                "--delimiter and --no-header apply to csv and tsv only. Name the format with --format",
+                "--delimiter and --no-header apply to csv and tsv only. Name the format with \
+                 --format",
             ));
         }
         if format == Format::Kv && (!self.key.is_empty() || self.value.is_some()) {
             return Err(Failure::usage(
-                "--key and --value apply to json, csv and tsv only, because kv lines have no columns. \
-                 Name the format with --format",
+                "--key and --value apply to json, csv and tsv only, because kv lines have no \
+                 columns. Name the format with --format",
             ));
         }
         let header = !self.no_header;

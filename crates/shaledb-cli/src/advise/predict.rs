@@ -22,7 +22,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What no sample shows: where tables end, which blocks a dictionary is made of.
-const BOUND_OF_MODEL: f64 = 0.01;
+const BOUND_OF_MODEL: f64 = 0.015;
 /// Of a source that was read only at its beginning.
 const BOUND_OF_HEAD: f64 = 0.2;
 
@@ -62,7 +62,9 @@ pub(super) struct Predicted {
     pub(super) direct: bool,
     /// Stored bytes for each byte of the source in its first and its second half, if they differ.
     pub(super) halves: Option<(f64, f64)>,
-    /// The bytes that the tree's memory is bounded by, and of its memtables.
+    /// Whether all fits into one memtable is not sure: else it is written twice.
+    pub(super) is_about_one_flush: bool,
+    /// The bytes that the database's memory is bounded by.
     pub(super) memory_bytes: u64,
     pub(super) choices: Vec<Prediction>,
 }
@@ -135,7 +137,8 @@ pub(super) fn predict(
         bytes: sample.total_bytes(),
         order: sample.order,
         direct,
-        halves: spreads.values().find_map(|ratios| bound::halves(ratios)),
+        halves: kinds(choices).iter().rev().find_map(|kind| bound::halves(&spreads[kind])),
+        is_about_one_flush: !direct && sample.seen != Seen::All && model.is_about_one_flush(),
         memory_bytes: model.memory_bytes,
         choices: predictions,
     })
@@ -207,18 +210,23 @@ fn codecs(choices: &[Choice]) -> Vec<Codec> {
     codecs
 }
 
-/// Bytes stored for each unit of the source, by stretch, for each kind of codec.
-fn spreads(
-    sample: &Sample,
-    choices: &[Choice],
-    workshop: &Workshop,
-) -> Outcome<HashMap<Codec, Vec<f64>>> {
+fn kinds(choices: &[Choice]) -> Vec<Codec> {
     let mut kinds: Vec<Codec> = Vec::new();
     for codec in codecs(choices).into_iter().map(kind) {
         if !kinds.contains(&codec) {
             kinds.push(codec);
         }
     }
+    kinds
+}
+
+/// Bytes stored for each unit of the source, by stretch, for each kind of codec.
+fn spreads(
+    sample: &Sample,
+    choices: &[Choice],
+    workshop: &Workshop,
+) -> Outcome<HashMap<Codec, Vec<f64>>> {
+    let kinds = kinds(choices);
     let mut works = Vec::new();
     for &codec in &kinds {
         let choice = Choice { codec, block_bytes: USUAL_BLOCK_BYTES, dictionary: false };

@@ -79,9 +79,24 @@ pub(super) fn words(sample: &Sample, predicted: &Predicted, picked: Picked) -> V
     }
     words.push(seen(sample));
     words.push(order(predicted));
+    if predicted.is_about_one_flush {
+        words.push(
+            "The rows fill about one memtable. If they need a second one, all is written twice: \
+             write amplification and the CPU to load are up to twice what is shown, or half."
+                .to_owned(),
+        );
+    }
+    if choices.iter().all(|choice| choice.write_amp.is_none()) {
+        words.push(
+            "The sample is too small a part for a tree of the same shape, so write amplification \
+             is left out, and the CPU to load lacks merges between levels."
+                .to_owned(),
+        );
+    }
     if predicted.rows > predicted.distinct_rows * 1.01 {
         words.push(format!(
-            "Keys come again: of {} rows about {} are of different keys, and only these are stored.",
+            "Keys come again: of {} rows about {} are of different keys, and only these are \
+             stored.",
             count(predicted.rows),
             count(predicted.distinct_rows)
         ));

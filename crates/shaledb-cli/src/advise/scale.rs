@@ -18,6 +18,12 @@ const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
 const MEMORY_PART: u64 = 16;
 const TABLE_BYTES_MIN: u64 = 256 << 10;
 
+/// How much the number of memtables may be off.
+const ABOUT: f64 = 0.08;
+
+/// Keys and values of this part of a memtable's size do not fill it, whatever links them takes.
+const NOT_SEALED: f64 = 0.3;
+
 /// Which part of the sample tells what does not grow with rows.
 pub(super) const PART: usize = 8;
 
@@ -75,10 +81,12 @@ impl LoadModel {
     pub(super) fn new(sample: &Sample, memory: u64, workshop: &Workshop) -> Outcome<LoadModel> {
         let memory_bytes = memory_bytes(memory)?;
         let memtable_bytes = (memory_bytes / MEMORY_PART).min(MEMTABLE_BYTES_MAX);
-        let parts = Parts { memtable_bytes: MEMTABLE_BYTES_MAX, ..Parts::default() };
+        // As large as it will be, since a memtable takes its memory in chunks.
+        let parts = Parts { memtable_bytes, ..Parts::default() };
         let load = Load { choice: usual(Codec::None, &[]), parts, direct: false, merged: false };
-        let few = first(&in_order(sample), sample.bytes.min(MEMTABLE_BYTES_MAX / 2));
-        let built = workshop.load(load, &mut feed_of(&few), &[])?;
+        let most = memtable_bytes as f64 * NOT_SEALED;
+        let built =
+            workshop.load(load, &mut copies(sample, sample.total_bytes().min(most)), &[])?;
         let of_byte = built.memtable_bytes as f64 / built.bytes.max(1) as f64;
         let memtables = of_byte * sample.total_bytes() / memtable_bytes as f64;
         let of_sample = (of_byte * sample.bytes as f64) as u64;
@@ -91,6 +99,11 @@ impl LoadModel {
     /// Whether all fits into one memtable: then no byte is written twice.
     pub(super) fn is_one_flush(&self) -> bool {
         self.memtables <= 1.0
+    }
+
+    /// Whether it is not sure whether all fits into one memtable.
+    pub(super) fn is_about_one_flush(&self) -> bool {
+        (self.memtables - 1.0).abs() < ABOUT
     }
 
     /// The parts of a tree with one part in so many of the sample.
@@ -149,17 +162,6 @@ impl LoadModel {
         };
         Ok((of_row(full)? - of_row(part.max(full / 64.0))?).max(0.0))
     }
-}
-
-/// The first rows of so many bytes.
-fn first<'a>(rows: &[&'a Row], bytes: u64) -> Vec<&'a Row> {
-    let mut passed = 0;
-    let fits = |row: &&&Row| {
-        passed += (row.0.len() + row.1.len()) as u64;
-        passed <= bytes
-    };
-    let few: Vec<&Row> = rows.iter().take_while(fits).copied().collect();
-    if few.is_empty() { rows[..rows.len().min(1)].to_vec() } else { few }
 }
 
 /// The memory that a database would have.

@@ -6,8 +6,6 @@ use shaledb::{Db, ScanOptions, Tree};
 
 const STRETCHES: u64 = 64;
 
-/// How often the bytes up to a key are looked up while a stretch is read: after so many bytes.
-const LOOK_BYTES: u64 = 8 << 10;
 /// A stretch has at most so many times its part of the sample's bytes.
 const STRETCH_TIMES_MAX: u64 = 8;
 
@@ -81,30 +79,42 @@ fn rows(tree: &Tree, lower: &[u8], most: u64) -> Outcome<(Vec<Row>, bool)> {
     Ok((rows, !scan.valid()))
 }
 
-/// Rows from a key on that take `stored` bytes in tables, or have `most` bytes; and what they take.
+/// Rows from about a key on that take `stored` bytes in tables, or have `most` bytes; and what they
+/// take. Tables tell that by whole blocks, so the rows begin and end where it steps.
 fn rows_of(tree: &Tree, from: &[u8], stored: u64, most: u64) -> Outcome<Option<(Vec<Row>, u64)>> {
     let mut scan = tree.scan_with(options(from))?;
     scan.seek_first()?;
-    let before = tree.approximate_bytes(b"", Some(from))?;
-    let (mut rows, mut bytes, mut looked) = (Vec::new(), 0, 0);
+    let up_to = |key: &[u8]| tree.approximate_bytes(b"", Some(key));
+    let first = up_to(from)?;
+    let (mut passed, mut before) = (0, first);
+    while scan.valid() && before == first && passed < most {
+        passed += (scan.key().len() + scan.value()?.len()) as u64;
+        scan.next()?;
+        if scan.valid() {
+            before = up_to(scan.key())?;
+        }
+    }
+    // What comes after the last step, and how many bytes that step was at.
+    let (mut rows, mut bytes, mut whole) = (Vec::new(), 0, 0);
     let mut units = 0;
     while scan.valid() {
-        if bytes - looked >= LOOK_BYTES {
-            looked = bytes;
-            units = tree.approximate_bytes(b"", Some(scan.key()))?.saturating_sub(before);
-            if units >= stored || bytes >= most {
-                return Ok(Some((rows, units)));
+        let now = up_to(scan.key())?.saturating_sub(before);
+        if now > units {
+            (units, whole) = (now, rows.len());
+            if units >= stored {
+                break;
             }
+        }
+        if bytes >= most {
+            break;
         }
         let row = (scan.key().to_vec(), scan.value()?.to_vec());
         bytes += (row.0.len() + row.1.len()) as u64;
         rows.push(row);
         scan.next()?;
     }
-    // The last stretch goes to the tree's end.
-    let all = tree.approximate_bytes(b"", None)?;
-    units = units.max(all.saturating_sub(before));
-    Ok((!rows.is_empty() && units > 0).then_some((rows, units)))
+    rows.truncate(whole);
+    Ok((!rows.is_empty()).then_some((rows, units)))
 }
 
 fn last_key(tree: &Tree) -> Outcome<Option<Vec<u8>>> {
