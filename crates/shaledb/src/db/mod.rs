@@ -27,6 +27,7 @@ pub use build::{
     BuildOptions, ChangeRound, ChangeTracker, ChangedKeys, Entries, OnlineBuild, UniqueRow,
     entry_of_row,
 };
+pub use core::Settings as SettingsInUse;
 pub use lifecycle::{VerifyProgress, VerifyReport};
 pub use options::{Background, OpenOptions, WriteOptions};
 pub use transaction::{

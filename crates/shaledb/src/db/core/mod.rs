@@ -27,6 +27,6 @@ pub(crate) use prepared::{PreparedCore, PreparedWrites, TablesOf, Written};
 #[cfg(test)]
 pub(crate) use scheduler::IDLE_AFTER_NANOS;
 pub(crate) use scheduler::{State, TreeDebt};
-pub(crate) use settings::Settings;
+pub use settings::Settings;
 pub(crate) use trees::{FlushedOf, Manual, TreeCore, Trees};
 pub(crate) use write_price::STOP;

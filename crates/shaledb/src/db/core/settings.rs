@@ -8,15 +8,22 @@ const MERGES_SHARE: u64 = 8;
 
 /// The settings with everything left open filled in.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
+    /// The bound on memory, in bytes.
     pub memory_bytes: u64,
+    /// The size at which a memtable is sealed, in bytes.
     pub memtable_bytes: u64,
     /// Active and sealed memtables of all trees together may take this much; then writers wait.
     pub memtables_bytes_max: u64,
+    /// The aim for the size of a table, in bytes.
     pub table_bytes: u64,
+    /// Threads for flushes and compactions.
     pub background_threads: usize,
+    /// Cores of the machine.
     pub cores: usize,
+    /// When commits become durable that do not ask for it.
     pub sync: SyncPolicy,
+    /// The settings of trees without their own.
     pub tree: TreeConfig,
 }
 

@@ -1,0 +1,249 @@
+//! Long spans of time: all of it where that is possible, else some days of it here and there.
+
+use crate::outcome::{Sample, Totals};
+use crate::run::{DAY, Run};
+use crate::scenario::{HOURS, Scenario};
+use serde::Serialize;
+use shaledb::compaction::policy::candidates::YARDSTICK;
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effort {
+    /// How many flushes at most, about.
+    pub flushes: f64,
+    /// How many tables there are at most, about: of more, tables are taken to be larger.
+    pub tables: f64,
+    /// How many samples there are.
+    pub samples: usize,
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort { flushes: 30_000.0, tables: 1_500.0, samples: 60 }
+    }
+}
+
+/// Of spans that change, so many stretches are looked at.
+const STRETCHES: usize = 8;
+/// A tree whose size changes by less than this share stays as it is.
+const STEADY: f64 = 0.05;
+
+/// A span that was run, and for which span it stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stretch {
+    /// For which days.
+    pub from_day: f64,
+    /// See `from_day`.
+    pub to_day: f64,
+    /// How many days of these were run.
+    pub run_days: f64,
+    /// What was done in those.
+    pub totals: Totals,
+}
+
+/// What gives first when more is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bottleneck {
+    /// The device.
+    Device,
+    /// The cores.
+    Cores,
+    /// The threads for background work.
+    Threads,
+    /// The threads that write.
+    Writers,
+    /// The limit on space.
+    Space,
+}
+
+impl Bottleneck {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Bottleneck::Device => "the device",
+            Bottleneck::Cores => "the cores",
+            Bottleneck::Threads => "the background threads",
+            Bottleneck::Writers => "the threads that write",
+            Bottleneck::Space => "the limit on space",
+        }
+    }
+}
+
+/// The most that can be written.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Most {
+    /// Bytes of keys and values a second, for long.
+    pub bytes_per_second: f64,
+    /// What is at its limit then.
+    pub first: Bottleneck,
+}
+
+/// What was foreseen.
+#[derive(Clone, Debug, Serialize)]
+pub struct Forecast {
+    /// How it goes over time.
+    pub samples: Vec<Sample>,
+    /// All of it together.
+    pub totals: Totals,
+    /// Which spans were run.
+    pub stretches: Vec<Stretch>,
+    /// The most that can be written at the end.
+    pub most: Most,
+    /// Bytes of keys and values at the end.
+    pub end_bytes: f64,
+    /// How many tables' worth of the engine's each table of the model is, at most.
+    pub coarseness: f64,
+}
+
+/// Bytes of keys and values that are there on a day.
+fn bytes_on(scenario: &Scenario, day: f64) -> f64 {
+    let demand = scenario.mean_demand();
+    if demand.is_infinite() {
+        return scenario.start_bytes;
+    }
+    let grown = scenario.growth(demand) * scenario.row_bytes() * DAY;
+    match scenario.load.retention_days {
+        // What is there was written as evenly as what comes.
+        Some(days) => {
+            let left = scenario.start_bytes * (1.0 - day / days).max(0.0);
+            left + grown * day.min(days)
+        }
+        None => (scenario.start_bytes + grown * day).max(0.0),
+    }
+}
+
+/// The size of tables with which there are not too many.
+fn table_bytes(scenario: &Scenario, bytes: f64, effort: &Effort) -> u64 {
+    let stored = bytes * scenario.costs.0[YARDSTICK].ratio.max(0.3);
+    (scenario.config.table_bytes as f64).max(stored / effort.tables) as u64
+}
+
+/// Foresees all of it.
+///
+/// # Errors
+/// What contradicts itself in the scenario, by name.
+pub fn foresee(
+    scenario: &Scenario,
+    effort: &Effort,
+    mut progress: impl FnMut(f64),
+) -> Result<Forecast, String> {
+    scenario.check()?;
+    let end_bytes = bytes_on(scenario, scenario.days);
+    let (samples, stretches, coarseness) = if is_short(scenario, effort) {
+        straight(scenario, effort, &mut progress)
+    } else {
+        in_stretches(scenario, effort, &mut progress)
+    };
+    let mut totals = Totals::default();
+    for stretch in &stretches {
+        totals.add(&stretch.totals, (stretch.to_day - stretch.from_day) / stretch.run_days);
+    }
+    let most = most(scenario, end_bytes.max(scenario.start_bytes), effort);
+    progress(1.0);
+    Ok(Forecast { samples, totals, stretches, most, end_bytes, coarseness })
+}
+
+/// Whether all of the time can be run.
+fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
+    let demand = scenario.mean_demand();
+    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= effort.flushes
+        || demand.is_infinite() && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
+}
+
+fn memtable(scenario: &Scenario) -> f64 {
+    let (memory, cores) = (scenario.machine.memory_bytes, scenario.machine.cores.ceil() as usize);
+    shaledb::db::SettingsInUse::resolve(&scenario.config, memory, cores).memtable_bytes as f64
+}
+
+fn flushes_of_a_day(scenario: &Scenario, demand: f64) -> f64 {
+    demand * DAY / memtable(scenario)
+}
+
+type Ran = (Vec<Sample>, Vec<Stretch>, f64);
+
+fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
+    let days = scenario.days;
+    let most = bytes_on(scenario, days).max(scenario.start_bytes).max(scenario.load.universe_bytes);
+    let table = table_bytes(scenario, most, effort);
+    let mut run = Run::new(scenario, scenario.start_bytes, table);
+    let mut samples = Vec::new();
+    run.until(days * DAY, days * DAY / effort.samples as f64, |sample| {
+        progress(0.9 * sample.day / days);
+        samples.push(sample);
+    });
+    let stretch =
+        Stretch { from_day: 0.0, to_day: days, run_days: days, totals: run.take_totals() };
+    (samples, vec![stretch], table as f64 / scenario.config.table_bytes as f64)
+}
+
+fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
+    let changes = (bytes_on(scenario, scenario.days) / scenario.start_bytes.max(1.0) - 1.0).abs();
+    let slows = scenario.machine.device.slower_each_year * scenario.days / 365.0;
+    let steady = changes < STEADY && slows < STEADY;
+    let count = if steady { 1 } else { STRETCHES };
+    let demand = scenario.mean_demand();
+    let varies = scenario.load.bytes_per_second.iter().any(|rate| *rate != demand);
+    let can_run = effort.flushes / count as f64 / flushes_of_a_day(scenario, demand.min(200e6));
+    // Half of it to find the shape that stays; a load that changes by the hour is run for a day.
+    let run_days = if varies { (can_run / 2.0).floor().max(1.0) } else { can_run / 2.0 };
+    let warm_days = if varies { run_days.min(1.0) } else { run_days };
+    let mut coarseness: f64 = 1.0;
+    let (mut samples, mut stretches) = (Vec::new(), Vec::new());
+    // After some time it is in the shape of a tree that is written to.
+    let worn = Scenario { compacted: false, ..scenario.clone() };
+    for at in 0..count {
+        let span = scenario.days / count as f64;
+        let (from_day, to_day) = (at as f64 * span, (at + 1) as f64 * span);
+        let middle = f64::midpoint(from_day, to_day);
+        let bytes = bytes_on(scenario, middle);
+        let table = table_bytes(scenario, bytes, effort);
+        coarseness = coarseness.max(table as f64 / scenario.config.table_bytes as f64);
+        let mut run = Run::new(&worn, bytes, table);
+        run.age_days = middle.floor();
+        let _ = run.until(warm_days * DAY, f64::INFINITY, |_| {});
+        let _ = run.take_totals();
+        let each = (effort.samples / count).max(HOURS / 2) as f64;
+        let end = (warm_days + run_days) * DAY;
+        run.until(end, run_days * DAY / each, |mut sample| {
+            // Spread over the span for which it stands.
+            let part = (sample.day - warm_days) / run_days;
+            sample.day = from_day + span * part;
+            samples.push(sample);
+        });
+        stretches.push(Stretch { from_day, to_day, run_days, totals: run.take_totals() });
+        progress(0.9 * (at + 1) as f64 / count as f64);
+    }
+    (samples, stretches, coarseness)
+}
+
+/// The most that can be written for long, with so much there: what back-pressure lets through.
+fn most(scenario: &Scenario, bytes: f64, effort: &Effort) -> Most {
+    let mut endless = scenario.clone();
+    endless.compacted = false;
+    endless.load.bytes_per_second = [f64::INFINITY; HOURS];
+    endless.load.clients = endless.load.clients.max(scenario.machine.cores);
+    // New rows would make it another tree before its rate is known.
+    let table = table_bytes(scenario, bytes, effort);
+    let mut run = Run::new(&endless, bytes, table);
+    run.age_days = scenario.days;
+    let flushes = effort.flushes / 5.0;
+    run.flushes(flushes / 2.0);
+    let _ = run.take_totals();
+    run.flushes(flushes / 2.0);
+    let totals = run.take_totals();
+    let seconds = totals.seconds.max(1e-9);
+    let threads = run.threads();
+    let first = if totals.refused > 0.1 * seconds {
+        Bottleneck::Space
+    } else if totals.device_full > 0.3 * seconds {
+        Bottleneck::Device
+    } else if totals.cores_full > 0.5 * seconds {
+        Bottleneck::Cores
+    } else if totals.busy > 0.8 * threads * seconds {
+        Bottleneck::Threads
+    } else {
+        Bottleneck::Writers
+    };
+    Most { bytes_per_second: totals.written / seconds, first }
+}

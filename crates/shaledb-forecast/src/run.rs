@@ -1,0 +1,692 @@
+//! Time passes: users write, memtables fill, flushes and compactions run, writers are slowed.
+//!
+//! Decisions are the engine's own: which compaction runs (`compaction::picker`), where its output is
+//! cut (`compaction::split`), how much writers are slowed (`write::throttle`), which codec a level
+//! has (`compaction::policy`), what is left of a limit on space (`write::space`, `fs::balance`). The
+//! model is in what tables hold, how long work takes, and who shares cores and device.
+
+use crate::content::{Content, Density, share};
+use crate::keys::Keys;
+use crate::memtable::{Ground, Memtable, NODE_BYTES};
+use crate::outcome::{Sample, Totals};
+use crate::policy::{Policy, Still};
+use crate::rates::{self, Job, Rates, Wanted};
+use crate::scenario::{Order, Scenario};
+use crate::tree::{Merged, Tree, cost_of};
+use shaledb::compaction::plan::{Action, Settings, Space};
+use shaledb::compaction::policy::LAST;
+use shaledb::compaction::{room, score};
+use shaledb::db::SettingsInUse;
+use shaledb::fs::balance::Balance;
+use shaledb::write::space::{self, SpaceState};
+use shaledb::write::throttle::{self, Cause, Pressure, Verdict};
+use std::collections::VecDeque;
+
+/// Seconds of a day.
+pub const DAY: f64 = 86_400.0;
+/// Without writes for so long, the engine is at rest.
+const QUIET: f64 = 1.0;
+/// A merge is worth a second thread from so many bytes on, as in the engine.
+const PART_BYTES_MIN: f64 = (8 << 20) as f64;
+/// Rows that are dropped by age go in so many steps.
+const DROPS: f64 = 128.0;
+
+/// A flush or a merge that runs.
+#[derive(Debug)]
+struct Running {
+    /// `None` for the flush.
+    merge: Option<Merged>,
+    job: Job,
+    /// CPU seconds in codecs, bytes read and written, bytes before compression that are compressed.
+    codec: f64,
+    read: f64,
+    written: f64,
+    raw: f64,
+    level: usize,
+    /// How much of it is left, from 1 to 0.
+    left: f64,
+    began: f64,
+}
+
+/// The flush that runs: what it will make, and of how many of the sealed memtables.
+#[derive(Debug)]
+struct Flush {
+    running: Running,
+    content: Content,
+    memtables: usize,
+}
+
+/// A forecast under way.
+#[derive(Debug)]
+pub struct Run<'a> {
+    scenario: &'a Scenario,
+    sizes: SettingsInUse,
+    /// The tables.
+    pub tree: Tree,
+    /// Whether tables are larger than the engine's.
+    is_coarse: bool,
+    keys: Keys,
+    ground: Ground,
+    /// Seconds since the start.
+    pub now: f64,
+    /// How many days the device has been in use at the start.
+    pub age_days: f64,
+    flushed: u64,
+    active: Memtable,
+    sealed: Vec<Memtable>,
+    flush: Option<Flush>,
+    merges: Vec<Running>,
+    policy: Policy,
+    /// Bytes a second, smoothed as the engine does.
+    flush_rate: f64,
+    merge_rate: f64,
+    verdict: Verdict,
+    debt: f64,
+    state: SpaceState,
+    /// Bytes that were to be written and wait.
+    waiting: f64,
+    wrote_at: f64,
+    /// How long less is written than should be.
+    late: f64,
+    /// When which places were reached, for dropping old rows.
+    reached: VecDeque<(f64, u64)>,
+    /// Bytes of keys and values of all rows.
+    live: f64,
+    totals: Totals,
+    sample: Sample,
+    sampled: Totals,
+}
+
+impl<'a> Run<'a> {
+    /// The start: the rows that are there in their usual shape, and nothing in memory. `table_bytes`
+    /// is the size of tables, at least that of the settings: fewer and larger ones are faster to
+    /// look at.
+    pub fn new(scenario: &'a Scenario, start_bytes: f64, table_bytes: u64) -> Run<'a> {
+        let cores = scenario.machine.cores.ceil() as usize;
+        let config = &scenario.config;
+        let sizes = SettingsInUse::resolve(config, scenario.machine.memory_bytes, cores);
+        let settings = Settings {
+            memtable_bytes: sizes.memtable_bytes,
+            table_bytes: table_bytes.max(sizes.table_bytes),
+            codecs: config.tree.codecs.into(),
+            filter_bits: config.tree.filter_bits,
+            building: false,
+        };
+        let row = scenario.row_bytes();
+        let rows = start_bytes / row;
+        let load = &scenario.load;
+        let seconds = scenario.days * DAY;
+        let demand = scenario.mean_demand().min(1e9);
+        let ground = match load.order {
+            Order::Random => Ground { order: load.order, low: 0, high: u64::MAX, unit: 0.0 },
+            Order::Ascending => {
+                let new = demand / scenario.write_bytes() * load.inserts * seconds;
+                let unit = 2f64.powi(63) / (rows + new).max(1.0);
+                let high = (rows * unit) as u64;
+                Ground { order: load.order, low: 0, high, unit }
+            }
+        };
+        let count = match load.order {
+            Order::Random => rows.max(load.universe_bytes / row),
+            Order::Ascending => 2f64.powi(64) / ground.unit,
+        };
+        let mut run = Run {
+            scenario,
+            is_coarse: table_bytes > 2 * sizes.table_bytes,
+            tree: Tree::new(scenario, settings),
+            keys: Keys::new(count, load.skew),
+            ground,
+            now: 0.0,
+            age_days: 0.0,
+            flushed: 0,
+            active: Memtable::default(),
+            sealed: Vec::new(),
+            flush: None,
+            merges: Vec::new(),
+            policy: Policy::default(),
+            flush_rate: 0.0,
+            merge_rate: 0.0,
+            verdict: Verdict::None,
+            debt: 0.0,
+            state: SpaceState::Free,
+            waiting: 0.0,
+            wrote_at: 0.0,
+            late: 0.0,
+            reached: VecDeque::new(),
+            live: start_bytes,
+            totals: Totals::default(),
+            sample: Sample::default(),
+            sampled: Totals::default(),
+            sizes,
+        };
+        run.fill(rows);
+        run.active = run.new_memtable();
+        run.note();
+        run
+    }
+
+    /// Brings the rows into the shape that a tree has which has long been written to.
+    fn fill(&mut self, rows: f64) {
+        if rows < 1.0 {
+            return;
+        }
+        let (low, high) = (self.ground.low, self.ground.high);
+        let width = share(low, high).max(1e-18);
+        let load = &self.scenario.load;
+        let all = Density { rows: rows / width, ..Density::default() };
+        self.tree.fill(LAST, (low, high), all, &self.keys);
+        let moving = load.inserts + load.deletes < 1.0 || load.order == Order::Random;
+        let only_behind = load.order == Order::Ascending && load.inserts >= 1.0;
+        if !moving || only_behind || self.scenario.compacted {
+            return;
+        }
+        let targets = score::Targets::of(&self.tree.shape, &self.tree.settings);
+        for level in targets.base..LAST {
+            let entries = targets.bytes[level] as f64 / self.tree.bytes_of_rows(1.0, level);
+            let updates = 1.0 - load.inserts - load.deletes;
+            let draws = self.keys.writes_for((entries * updates / width).min(0.9 * self.keys.count()));
+            let density = Density {
+                draws,
+                rows: entries * load.inserts / width,
+                deletes: entries * load.deletes / width,
+            };
+            self.tree.fill(level, (low, high), density, &self.keys);
+        }
+    }
+
+    fn new_memtable(&self) -> Memtable {
+        Memtable { from: self.ground.high, ..Memtable::default() }
+    }
+
+    /// Bytes of all files.
+    fn space(&self) -> f64 {
+        let logs: f64 = self.sealed.iter().map(|memtable| memtable.user_bytes).sum();
+        self.tree.bytes() + logs + self.active.user_bytes + self.in_flight().0
+    }
+
+    /// Bytes that merges have written and that are not yet in the place of others; and those that
+    /// they may have written at most.
+    fn in_flight(&self) -> (f64, f64) {
+        let of = |running: &Running| {
+            let Some(merge) = &running.merge else { return (running.written, running.written) };
+            let done = 1.0 - running.left;
+            let there = merge.input_bytes - merge.above_bytes;
+            let staged = if merge.plan.output_level > 0 { there * done } else { 0.0 };
+            (merge.output_bytes * done - staged, merge.above_bytes.max(merge.output_bytes - there))
+        };
+        let all = self.merges.iter().map(of);
+        all.fold((0.0, 0.0), |sum, more| (sum.0 + more.0.max(0.0), sum.1 + more.1.max(0.0)))
+    }
+
+    /// Which share of the tables the system keeps in memory beside the engine's own.
+    fn page_cache_share(&self) -> f64 {
+        let free = self.scenario.machine.memory_bytes.saturating_sub(self.sizes.memory_bytes);
+        (0.8 * free as f64 / self.tree.bytes().max(1.0)).min(1.0)
+    }
+
+    /// What is left of the limit on space.
+    fn balance(&self) -> Balance {
+        let limit = self.scenario.config.space_limit;
+        let limit = space::limit(limit, self.sizes.memtable_bytes, self.sizes.table_bytes);
+        let (drawn, promised) = self.in_flight();
+        let memtables: f64 = self.sealed.iter().map(|memtable| memtable.bytes).sum();
+        let settings = &self.tree.settings;
+        let needs = if limit.bytes == 0 { 0 } else { room::of_largest(&self.tree.shape, settings) };
+        Balance {
+            limit,
+            used: self.space() as u64,
+            drawn: drawn as u64,
+            promised: promised as u64,
+            merge_needs: needs.min(space::merges_most(limit.bytes)),
+            memtables: (memtables + self.active.bytes) as u64,
+            pending: 0,
+        }
+    }
+
+    fn pick_space(&self) -> Space {
+        if self.scenario.config.space_limit == 0 {
+            return Space::default();
+        }
+        let balance = self.balance();
+        Space {
+            room: balance.for_merges(),
+            level0_merge: space::level0_merge_bytes(self.sizes.memtable_bytes),
+            is_tight: space::is_tight(&balance),
+            is_short: space::state(&balance) > SpaceState::Free,
+        }
+    }
+
+    /// Works out how much writers are slowed, after what runs or is there has changed.
+    fn note(&mut self) {
+        let settings = &self.tree.settings;
+        let debt = score::debt(&self.tree.shape, settings);
+        let (soft, hard) = score::debt_limits(&self.tree.shape, settings);
+        self.debt = debt.bytes as f64;
+        let sealed: f64 = self.sealed.iter().map(|memtable| memtable.bytes).sum();
+        let mut pressure = Pressure {
+            memtable_bytes: (sealed + self.active.bytes) as u64,
+            memtable_limit: self.sizes.memtables_bytes_max,
+            sealed: self.sealed.len(),
+            level0_tables: debt.level0_tables,
+            debt_bytes: debt.bytes,
+            debt_soft: soft,
+            debt_hard: hard,
+            flush_rate: self.flush_rate as u64,
+            compaction_rate: (self.merge_rate / 4.0) as u64,
+            ..Pressure::default()
+        };
+        if self.scenario.config.space_limit > 0 {
+            let balance = self.balance();
+            self.state = space::state(&balance);
+            if !self.merges.is_empty() {
+                (pressure.space_taken, pressure.space_hard) = space::missing(&balance);
+            }
+        }
+        self.verdict = match throttle::delay(&pressure) {
+            Verdict::Stop { .. } if self.sealed.is_empty() => Verdict::None,
+            other => other,
+        };
+    }
+
+    /// Goes on until `end`, in seconds; calls `each` with a sample of every `every` seconds.
+    pub fn until(&mut self, end: f64, every: f64, mut each: impl FnMut(Sample)) {
+        let mut next = self.now + every;
+        while self.now < end - 1e-6 {
+            self.step(end.min(next));
+            if self.now >= next - 1e-6 {
+                each(self.take_sample());
+                next += every;
+            }
+        }
+    }
+
+    /// Goes on for so many flushes, or a year.
+    pub fn flushes(&mut self, count: f64) {
+        let (end, year) = (self.flushed as f64 + count, self.now + 365.0 * DAY);
+        while (self.flushed as f64) < end && self.now < year {
+            self.step(year);
+        }
+    }
+
+    /// How many threads do background work.
+    pub fn threads(&self) -> f64 {
+        self.sizes.background_threads as f64
+    }
+
+    /// What was done until now; counting begins anew.
+    pub fn take_totals(&mut self) -> Totals {
+        self.sampled = Totals::default();
+        std::mem::take(&mut self.totals)
+    }
+
+    fn step(&mut self, end: f64) {
+        self.drop_old();
+        let demand = self.scenario.demand(self.now / DAY);
+        let at_rest = demand == 0.0 && self.waiting <= 0.0 && self.now - self.wrote_at > QUIET;
+        if at_rest && self.active.bytes > 0.0 {
+            self.seal();
+        }
+        self.start(at_rest);
+        let wanted = self.wanted(demand);
+        let rates = rates::share(self.scenario, &wanted);
+        let seconds = self.next_event(&rates, demand).min(end - self.now).max(1e-6);
+        self.pass(seconds, demand, &wanted, &rates);
+        self.finish();
+        let still = Still {
+            cores: self.scenario.machine.cores,
+            threads: self.sizes.background_threads as f64,
+            dilation: rates.dilation,
+            byte_nanos: self.scenario.machine.work.byte,
+            user_read_nanos: 1e9 / self.scenario.machine.device.bytes_per_second,
+            at_rest,
+        };
+        self.policy.look(&mut self.tree, self.now, &still);
+        self.note();
+    }
+
+    /// What is to be done now.
+    fn wanted(&self, demand: f64) -> Wanted {
+        let scenario = self.scenario;
+        let bytes = scenario.write_bytes();
+        let writes = if self.waiting > 0.0 { f64::INFINITY } else { demand / bytes };
+        let writes_max = match self.verdict {
+            _ if self.state == SpaceState::Full => 0.0,
+            Verdict::None => f64::INFINITY,
+            Verdict::Slow { nanos_per_byte, .. } => 1e9 / (nanos_per_byte * bytes),
+            Verdict::Stop { .. } => 0.0,
+        };
+        let threads = self.sizes.background_threads as f64;
+        let merging: f64 = self.merges.iter().map(|running| running.job.threads).sum();
+        // A merge runs a flush that waits, in its own thread.
+        let flushing = f64::from(u8::from(self.flush.is_some()));
+        let squeeze =
+            if merging > 0.0 { ((threads - flushing) / merging).clamp(1e-3, 1.0) } else { 1.0 };
+        let mut jobs: Vec<Job> = self.flush.iter().map(|flush| flush.running.job).collect();
+        jobs.extend(self.merges.iter().map(|running| {
+            let threads = running.job.threads * squeeze;
+            Job { threads, ..running.job }
+        }));
+        let choice = self.tree.choice(LAST);
+        let cost = cost_of(&self.tree.costs, choice);
+        let block = f64::from(scenario.config.tree.block_bytes);
+        let cache = self.sizes.memory_bytes as f64 / 2.0;
+        let missed = 1.0 - self.keys.heat(cache / self.live.max(1.0));
+        let device = &scenario.machine.device;
+        Wanted {
+            writes,
+            writes_max,
+            reads: scenario.load.reads_per_second,
+            missed,
+            block_bytes: block * cost.ratio,
+            read_cpu: (scenario.machine.work.get + missed * block * cost.decompress) / 1e9,
+            jobs,
+            device: (1.0 - device.slower_each_year).powf((self.age_days + self.now / DAY) / 365.0),
+        }
+    }
+
+    /// Seconds until something changes.
+    fn next_event(&self, rates: &Rates, demand: f64) -> f64 {
+        let hour = DAY / 24.0;
+        let mut seconds = hour - (self.now + 1e-6).rem_euclid(hour) + 1e-6;
+        let per_write = self.scenario.write_bytes() + NODE_BYTES;
+        if rates.writes > 0.0 {
+            let full = (self.sizes.memtable_bytes as f64 - self.active.bytes).max(1.0);
+            seconds = seconds.min(full / (rates.writes * per_write));
+            if !matches!(self.verdict, Verdict::None) || !self.sealed.is_empty() {
+                let some = self.sizes.memtable_bytes as f64 / 8.0;
+                seconds = seconds.min(some / (rates.writes * per_write));
+            }
+        }
+        if self.waiting > 0.0 {
+            let gain = rates.writes * self.scenario.write_bytes() - demand;
+            if gain > 0.0 {
+                seconds = seconds.min(self.waiting / gain);
+            }
+        } else if demand == 0.0 {
+            seconds = seconds.min((self.wrote_at + QUIET - self.now).max(0.0) + 0.01);
+        }
+        let running = self.flush.iter().map(|flush| &flush.running).chain(&self.merges);
+        for (running, speed) in running.zip(&rates.jobs) {
+            seconds = seconds.min(running.left / speed.max(1e-12));
+        }
+        seconds
+    }
+
+    /// Lets some seconds pass in which nothing changes.
+    fn pass(&mut self, seconds: f64, demand: f64, wanted: &Wanted, rates: &Rates) {
+        let scenario = self.scenario;
+        let load = &scenario.load;
+        let writes = rates.writes * seconds;
+        let bytes = writes * scenario.write_bytes();
+        let (inserts, deletes) = (writes * load.inserts, writes * load.deletes);
+        self.active.bytes += bytes + writes * NODE_BYTES;
+        self.active.user_bytes += bytes;
+        self.active.inserts += inserts;
+        self.active.deletes += deletes;
+        self.active.updates += writes - inserts - deletes;
+        if self.ground.order == Order::Ascending {
+            self.ground.high = self.ground.high.saturating_add((inserts * self.ground.unit) as u64);
+        }
+        self.grow(inserts - deletes, writes - inserts - deletes);
+        let due = if demand.is_infinite() { bytes } else { demand * seconds };
+        self.waiting = (self.waiting + due - bytes).max(0.0);
+        if self.waiting > 0.5 * due {
+            self.late += seconds;
+        } else {
+            self.late = 0.0;
+        }
+        if writes > 0.0 {
+            self.wrote_at = self.now + seconds;
+        }
+        let totals = &mut self.totals;
+        totals.seconds += seconds;
+        totals.wanted += due;
+        totals.written += bytes;
+        totals.logged += rates.log * seconds;
+        totals.user_cpu += rates.users * seconds;
+        totals.user_read += wanted.reads * wanted.missed * wanted.block_bytes * seconds;
+        totals.longest = totals.longest.max(self.late);
+        if self.state == SpaceState::Full {
+            totals.refused += seconds;
+        }
+        match self.verdict {
+            Verdict::None => {}
+            Verdict::Slow { nanos_per_byte, cause } => {
+                let share = (bytes * nanos_per_byte / 1e9 / seconds).min(1.0);
+                totals.slow(cause, share * seconds);
+                self.policy.done().slowed += share * seconds;
+            }
+            Verdict::Stop { cause } => totals.slow(cause, seconds),
+        }
+        totals.device_full += if rates.device_share > 0.97 { seconds } else { 0.0 };
+        totals.cores_full += if rates.cores_share > 0.97 { seconds } else { 0.0 };
+        let done = self.policy.done();
+        done.users_cpu += rates.users * seconds;
+        done.waiting += rates.waiting * seconds;
+        let running = self.flush.iter_mut().map(|flush| &mut flush.running).chain(&mut self.merges);
+        for ((running, speed), job) in running.zip(&rates.jobs).zip(&wanted.jobs) {
+            let part = (speed * seconds).min(running.left);
+            running.left -= part;
+            if running.left < 1e-9 {
+                running.left = 0.0;
+            }
+            let is_flush = running.merge.is_none();
+            *(if is_flush { &mut totals.flush_cpu } else { &mut totals.merge_cpu }) +=
+                part * running.job.cpu;
+            *(if is_flush { &mut totals.flushed } else { &mut totals.compacted }) +=
+                part * running.written;
+            totals.levels[running.level] += part * running.written;
+            totals.merge_read += part * running.read;
+            totals.codec_cpu += part * running.codec;
+            totals.busy += job.threads * seconds;
+            done.busy += job.threads * seconds;
+            done.background_cpu += part * running.job.cpu;
+            done.bytes += part * running.read.max(running.written);
+            done.levels[running.level].written += part * running.raw;
+        }
+        done.levels[LAST].read += wanted.reads
+            * wanted.missed
+            * f64::from(scenario.config.tree.block_bytes)
+            * seconds;
+        self.now += seconds;
+        let space = self.space();
+        self.sample.space_peak = self.sample.space_peak.max(space);
+    }
+
+    /// Rows come and go.
+    fn grow(&mut self, rows: f64, updates: f64) {
+        let load = &self.scenario.load;
+        let row = self.scenario.row_bytes();
+        self.live = (self.live + rows * row).max(0.0);
+        if load.universe_bytes > 0.0 && self.ground.order == Order::Random {
+            // Updates meet rows that were not there.
+            let all = load.universe_bytes;
+            self.live += updates * row * (1.0 - self.live / all).max(0.0);
+        }
+        let count = self.live / row;
+        let grown = count > 1.02 * self.keys.count() || count < 0.9 * self.keys.count();
+        if self.ground.order == Order::Random && load.universe_bytes == 0.0 && grown {
+            self.keys = Keys::new(count, load.skew);
+        }
+    }
+
+    /// Has rows that are too old dropped by a range delete.
+    fn drop_old(&mut self) {
+        let Some(days) = self.scenario.load.retention_days else { return };
+        let keep = days * DAY;
+        let step = keep / DROPS;
+        if self.reached.is_empty() {
+            // What is there came evenly in the time before.
+            let high = self.ground.high as f64;
+            let ago = (0..=DROPS as u32).rev().map(|at| f64::from(at) / DROPS);
+            self.reached.extend(ago.map(|ago| (-ago * keep, ((1.0 - ago) * high) as u64)));
+        }
+        if self.reached.back().is_none_or(|last| self.now - last.0 >= step) {
+            self.reached.push_back((self.now, self.ground.high));
+        }
+        let mut to = None;
+        while let Some(&(at, place)) = self.reached.front() {
+            if at > self.now - keep {
+                break;
+            }
+            self.reached.pop_front();
+            to = Some(place);
+        }
+        if let Some(to) = to.filter(|to| *to > self.ground.low) {
+            let gone = share(self.ground.low, to) * 2f64.powi(64) / self.ground.unit;
+            self.live = (self.live - gone * self.scenario.row_bytes()).max(0.0);
+            self.ground.low = to;
+            self.active.dropped_to = to;
+        }
+    }
+
+    fn seal(&mut self) {
+        let next = self.new_memtable();
+        self.sealed.push(std::mem::replace(&mut self.active, next));
+    }
+
+    /// Starts what is due and what there are threads for.
+    fn start(&mut self, idle: bool) {
+        let full = self.sizes.memtable_bytes as f64 * 0.999_999;
+        if self.active.bytes >= full || self.active.dropped_to > 0 && self.active.bytes > full / 8.0 {
+            self.seal();
+        }
+        if self.flush.is_none() && !self.sealed.is_empty() {
+            self.start_flush();
+        }
+        let threads = self.sizes.background_threads as f64;
+        loop {
+            // Of larger tables than the engine's, merges take longer: none waits for the end of
+            // another, as it would for that of a smaller one.
+            let used: f64 = if self.is_coarse {
+                self.merges.len() as f64
+            } else {
+                self.merges.iter().map(|running| running.job.threads).sum()
+            };
+            if used >= threads {
+                return;
+            }
+            let Some(plan) = self.tree.pick(idle, self.pick_space()) else { return };
+            *self.totals.jobs.entry(plan.reason.name()).or_default() += 1;
+            let action = plan.action;
+            let merge = self.tree.start(plan, &self.keys);
+            if action != Action::Merge {
+                self.tree.install(merge);
+                continue;
+            }
+            let work = &self.scenario.machine.work;
+            let codec = merge.compress_seconds + merge.decompress_seconds;
+            let rows = merge.rows_in * (1.0 - merge.reused);
+            let all = merge.input_bytes + merge.output_bytes;
+            let cpu = (rows * work.merge_row + all * work.byte) / 1e9 + codec;
+            let read = merge.input_bytes * (1.0 - self.page_cache_share());
+            let bytes = read + merge.output_bytes;
+            let parts = (merge.input_bytes / PART_BYTES_MIN).floor().max(1.0);
+            self.merges.push(Running {
+                job: Job { cpu, bytes, threads: parts.min(if self.is_coarse { threads } else { threads - used }) },
+                codec,
+                read,
+                written: merge.output_bytes,
+                raw: merge.raw_out * (1.0 - merge.reused),
+                level: merge.plan.output_level,
+                left: 1.0,
+                began: self.now,
+                merge: Some(merge),
+            });
+        }
+    }
+
+    fn start_flush(&mut self) {
+        let mut all = Memtable { from: u64::MAX, ..Memtable::default() };
+        for memtable in &self.sealed {
+            all.bytes += memtable.bytes;
+            all.user_bytes += memtable.user_bytes;
+            all.updates += memtable.updates;
+            all.inserts += memtable.inserts;
+            all.deletes += memtable.deletes;
+            all.from = all.from.min(memtable.from);
+            all.dropped_to = all.dropped_to.max(memtable.dropped_to);
+        }
+        let content = all.content(&self.ground, self.active.from);
+        let choice = self.tree.choice(0);
+        let cost = cost_of(&self.tree.costs, choice);
+        let scenario = self.scenario;
+        let (puts, deletes) = (content.puts(&self.keys), content.deletes());
+        let raw = self.tree.raw_bytes(puts, deletes, 0);
+        let written = self.tree.file_bytes(raw, puts + deletes, 0, choice);
+        let entries = puts + deletes;
+        let work = &scenario.machine.work;
+        let codec = raw * cost.compress / 1e9;
+        let cpu = (entries * work.flush_row + written * work.byte) / 1e9 + codec;
+        let running = Running {
+            merge: None,
+            job: Job { cpu, bytes: written, threads: 1.0 },
+            codec,
+            read: 0.0,
+            written,
+            raw,
+            level: 0,
+            left: 1.0,
+            began: self.now,
+        };
+        self.flush = Some(Flush { running, content, memtables: self.sealed.len() });
+    }
+
+    /// Installs what has ended.
+    fn finish(&mut self) {
+        if let Some(flush) = self.flush.take_if(|flush| flush.running.left <= 0.0) {
+            let bytes = self.sealed.drain(..flush.memtables).map(|memtable| memtable.bytes).sum();
+            smooth(&mut self.flush_rate, bytes, self.now - flush.running.began);
+            self.tree.flush(flush.content, &self.keys);
+            self.flushed += 1;
+        }
+        while let Some(at) = self.merges.iter().position(|running| running.left <= 0.0) {
+            let running = self.merges.remove(at);
+            let Some(merge) = running.merge else { continue };
+            smooth(&mut self.merge_rate, merge.input_bytes, self.now - running.began);
+            self.tree.install(merge);
+        }
+    }
+
+    fn take_sample(&mut self) -> Sample {
+        let mut sample = std::mem::take(&mut self.sample);
+        let mut since = self.totals.clone();
+        since.add(&self.sampled, -1.0);
+        self.sampled = self.totals.clone();
+        let seconds = since.seconds.max(1e-9);
+        sample.day = self.now / DAY;
+        sample.wanted = since.wanted / seconds;
+        sample.written = since.written / seconds;
+        sample.waiting = self.waiting;
+        sample.space = self.space();
+        sample.space_peak = sample.space_peak.max(sample.space);
+        sample.live = self.live;
+        let stored = score::level_bytes(&self.tree.shape);
+        sample.levels = stored.map(|bytes| bytes as f64);
+        sample.level0_tables = self.tree.shape.levels[0].len();
+        sample.debt = self.debt;
+        sample.cores = since.cores();
+        sample.codec_cores = since.codec_cpu / seconds;
+        let moved = since.logged + since.flushed + since.compacted;
+        sample.device = (moved + since.merge_read + since.user_read) / seconds;
+        sample.device_share = sample.device / self.scenario.machine.device.bytes_per_second;
+        sample.slowed = since.slowed_share();
+        sample.codec = self.tree.choice(LAST).codec.to_string();
+        sample
+    }
+}
+
+/// As the engine smooths what it measures.
+fn smooth(rate: &mut f64, bytes: f64, seconds: f64) {
+    if bytes < 65_536.0 || seconds <= 0.0 {
+        return;
+    }
+    let now = bytes / seconds;
+    *rate = if *rate == 0.0 { now } else { *rate - *rate / 4.0 + now / 4.0 };
+}
+
+/// What slows writers most.
+pub fn first_cause(totals: &Totals) -> Option<Cause> {
+    let most = totals.slowed.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    Cause::ALL.into_iter().find(|cause| cause.name() == *most.0)
+}
