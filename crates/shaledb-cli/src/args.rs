@@ -495,6 +495,10 @@ pub(crate) struct AdviseOptions {
     #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
     pub(crate) memory: Option<u64>,
 
+    /// Also foresee the write amplification of so many bytes of updates a second
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) rate: Option<u64>,
+
     /// Load everything under three choices and print predicted beside measured
     #[arg(long)]
     pub(crate) check: bool,

@@ -148,7 +148,8 @@ pub fn foresee(
 fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
     let demand = scenario.mean_demand();
     demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= effort.flushes
-        || demand.is_infinite() && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
+        || demand.is_infinite()
+            && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
 }
 
 fn memtable(scenario: &Scenario) -> f64 {

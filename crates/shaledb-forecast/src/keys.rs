@@ -101,7 +101,8 @@ impl Keys {
 /// The sum of `r^-exponent` for the ranks up to `ranks`, which need not be a whole number.
 fn harmonic(ranks: f64, exponent: f64) -> f64 {
     const EXACT: f64 = 64.0;
-    let first = (1..=ranks.min(EXACT) as u64).map(|rank| (rank as f64).powf(-exponent)).sum::<f64>();
+    let first =
+        (1..=ranks.min(EXACT) as u64).map(|rank| (rank as f64).powf(-exponent)).sum::<f64>();
     if ranks <= EXACT {
         return first;
     }

@@ -72,7 +72,8 @@ pub fn share(scenario: &Scenario, wanted: &Wanted) -> Rates {
     let put = work.put / 1e9;
     let is_endless = scenario.load.bytes_per_second[0].is_infinite();
     // A load with a rate has as many as it needs.
-    let clients = if is_endless { scenario.load.clients.min(cores.max(1.0)) } else { cores.max(1.0) };
+    let clients =
+        if is_endless { scenario.load.clients.min(cores.max(1.0)) } else { cores.max(1.0) };
     let most = wanted.writes_max.min(LOG_SHARE * capacity / log_bytes);
     let writing = (wanted.writes.min(most) * put).min(clients);
     let reading = wanted.reads * wanted.read_cpu;

@@ -184,7 +184,8 @@ impl<'a> Run<'a> {
         for level in targets.base..LAST {
             let entries = targets.bytes[level] as f64 / self.tree.bytes_of_rows(1.0, level);
             let updates = 1.0 - load.inserts - load.deletes;
-            let draws = self.keys.writes_for((entries * updates / width).min(0.9 * self.keys.count()));
+            let draws =
+                self.keys.writes_for((entries * updates / width).min(0.9 * self.keys.count()));
             let density = Density {
                 draws,
                 rows: entries * load.inserts / width,
@@ -484,10 +485,8 @@ impl<'a> Run<'a> {
             done.bytes += part * running.read.max(running.written);
             done.levels[running.level].written += part * running.raw;
         }
-        done.levels[LAST].read += wanted.reads
-            * wanted.missed
-            * f64::from(scenario.config.tree.block_bytes)
-            * seconds;
+        done.levels[LAST].read +=
+            wanted.reads * wanted.missed * f64::from(scenario.config.tree.block_bytes) * seconds;
         self.now += seconds;
         let space = self.space();
         self.sample.space_peak = self.sample.space_peak.max(space);
@@ -548,7 +547,8 @@ impl<'a> Run<'a> {
     /// Starts what is due and what there are threads for.
     fn start(&mut self, idle: bool) {
         let full = self.sizes.memtable_bytes as f64 * 0.999_999;
-        if self.active.bytes >= full || self.active.dropped_to > 0 && self.active.bytes > full / 8.0 {
+        if self.active.bytes >= full || self.active.dropped_to > 0 && self.active.bytes > full / 8.0
+        {
             self.seal();
         }
         if self.flush.is_none() && !self.sealed.is_empty() {
@@ -583,7 +583,11 @@ impl<'a> Run<'a> {
             let bytes = read + merge.output_bytes;
             let parts = (merge.input_bytes / PART_BYTES_MIN).floor().max(1.0);
             self.merges.push(Running {
-                job: Job { cpu, bytes, threads: parts.min(if self.is_coarse { threads } else { threads - used }) },
+                job: Job {
+                    cpu,
+                    bytes,
+                    threads: parts.min(if self.is_coarse { threads } else { threads - used }),
+                },
                 codec,
                 read,
                 written: merge.output_bytes,

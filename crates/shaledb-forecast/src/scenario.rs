@@ -176,9 +176,11 @@ impl Scenario {
         if let Some(days) = load.retention_days {
             within("the days of retention", days, 1e-3, 36_500.0)?;
             if load.order != Order::Ascending {
-                return Err("retention: only rows that come in ascending order are dropped by range; \
+                return Err(
+                    "retention: only rows that come in ascending order are dropped by range; \
                             name the deletes of others by their share"
-                    .to_owned());
+                        .to_owned(),
+                );
             }
         }
         self.config.validate().map_err(|error| error.to_string())

@@ -147,7 +147,13 @@ impl Tree {
         self.file_bytes(raw, rows, level, self.settings.codecs.of(level, LAST - 1))
     }
 
-    fn describe(&mut self, content: &Content, keys: &Keys, level: usize, choice: Choice) -> TableMeta {
+    fn describe(
+        &mut self,
+        content: &Content,
+        keys: &Keys,
+        level: usize,
+        choice: Choice,
+    ) -> TableMeta {
         self.next_id += 1;
         let (puts, deletes) = (content.puts(keys), content.deletes());
         let raw = self.raw_bytes(puts, deletes, level);
@@ -278,8 +284,7 @@ impl Tree {
         }
         let anew = 1.0 - done.reused;
         done.decompress_seconds *= anew;
-        done.compress_seconds =
-            done.raw_out * anew * cost_of(&self.costs, choice).compress / 1e9;
+        done.compress_seconds = done.raw_out * anew * cost_of(&self.costs, choice).compress / 1e9;
         done
     }
 
@@ -308,7 +313,8 @@ impl Tree {
                     bytes = 0.0;
                 }
                 let width = (step_bytes / of_all * 2f64.powi(64)).max(1.0);
-                let end = if width >= (piece.end - at) as f64 { piece.end } else { at + width as u64 };
+                let end =
+                    if width >= (piece.end - at) as f64 { piece.end } else { at + width as u64 };
                 cutter.add(Piece { start: at, end, density });
                 bytes += of_all * share(at, end);
                 at = end;

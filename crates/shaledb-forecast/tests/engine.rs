@@ -172,7 +172,8 @@ fn foresee(case: &Case) -> Figures {
     let scenario = Scenario {
         key_bytes: KEY as f64,
         value_bytes: VALUE as f64,
-        start_bytes: case.rows as f64 * ROW, compacted: true,
+        start_bytes: case.rows as f64 * ROW,
+        compacted: true,
         load: Load {
             bytes_per_second: [1e6; 24],
             clients: 1.0,

@@ -46,8 +46,14 @@ pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
     }
     spinner.set_message("writing the sample under each choice".to_owned());
     let workshop = Workshop::new(options.dir.as_deref())?;
-    let predicted =
-        predict::predict(&sample, &choices, &workshop, options.memory.unwrap_or_default())?;
+    let memory = options.memory.unwrap_or_default();
+    let predicted = predict::predict(
+        &sample,
+        &choices,
+        &workshop,
+        memory,
+        options.rate.map(|rate| rate as f64),
+    )?;
     let picked = recommend::pick(&predicted.choices);
     let words = recommend::words(&sample, &predicted, picked);
     let source = options.source.display().to_string();

@@ -8,7 +8,7 @@
 //!   bytes of a row fall from a quarter of the stretches to half of them to all is carried on.
 //! - **The tree's shape.** A load that merges is tried in a tree of the whole's shape (`scale`).
 
-use super::amp::{Shape, write_amp};
+use super::amp::{Data, Shape, write_amp};
 use super::bound;
 use super::build::{Built, Workshop};
 use super::choice::{Choice, USUAL_BLOCK_BYTES};
@@ -47,6 +47,8 @@ pub(super) struct Prediction {
     pub(super) cached_get_us: f64,
     /// Of the load; null if it cannot be told.
     pub(super) write_amp: Option<f64>,
+    /// Of updates at the rate that was asked for.
+    pub(super) write_amp_at_rate: Option<f64>,
 }
 
 /// All choices, and what they have in common.
@@ -75,6 +77,7 @@ pub(super) fn predict(
     choices: &[Choice],
     workshop: &Workshop,
     memory_bytes: u64,
+    rate: Option<f64>,
 ) -> Outcome<Predicted> {
     let rows = Sample::sorted(sample.stretches.iter());
     let spreads = spreads(sample, choices, workshop)?;
@@ -113,6 +116,7 @@ pub(super) fn predict(
                 size_bytes += sequence_bytes(sample, &load.built, &other);
             }
         }
+        let data = data(sample, choice, size_bytes, model.memory_bytes);
         let shape = Shape {
             once: direct || model.is_one_flush(),
             bytes: sample.total_bytes(),
@@ -129,6 +133,7 @@ pub(super) fn predict(
             get_us: built.get_us,
             cached_get_us: built.cached_get_us,
             write_amp: write_amp(&shape),
+            write_amp_at_rate: rate.and_then(|rate| data.at_rate(rate)),
         });
     }
     Ok(Predicted {
@@ -142,6 +147,18 @@ pub(super) fn predict(
         memory_bytes: model.memory_bytes,
         choices: predictions,
     })
+}
+
+/// What the model of files needs to know of the rows.
+fn data(sample: &Sample, choice: Choice, size_bytes: f64, memory_bytes: u64) -> Data {
+    let keys = |stretch: &Stretch| stretch.rows.iter().map(|(key, _)| key.len()).sum::<usize>();
+    let rows = (sample.rows as f64).max(1.0);
+    let key_bytes = sample.stretches.iter().map(keys).sum::<usize>() as f64 / rows;
+    let row_bytes = sample.bytes as f64 / rows;
+    let bytes = sample.total_distinct() * row_bytes;
+    let value_bytes = row_bytes - key_bytes;
+    let ratio = size_bytes / bytes.max(1.0);
+    Data { choice, key_bytes, value_bytes, bytes, ratio, memory_bytes }
 }
 
 /// The bytes that a choice would take, and how far off that may be.

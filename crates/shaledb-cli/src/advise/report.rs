@@ -81,6 +81,10 @@ impl<'a> Report<'a> {
         if has_amp {
             header.push("w-amp");
         }
+        let has_rate = choices.iter().any(|choice| choice.write_amp_at_rate.is_some());
+        if has_rate {
+            header.push("at rate");
+        }
         let mut table = plain_table(&header);
         for (number, choice) in choices.iter().enumerate() {
             let mut cells = vec![
@@ -95,6 +99,9 @@ impl<'a> Report<'a> {
             ];
             if has_amp {
                 cells.push(choice.write_amp.map_or(String::new(), three_digits));
+            }
+            if has_rate {
+                cells.push(choice.write_amp_at_rate.map_or(String::new(), three_digits));
             }
             table.add_row(cells);
         }

@@ -61,8 +61,9 @@ pub(super) struct LoadModel {
     pub(super) memory_bytes: u64,
     /// Of a memtable of the whole.
     memtable_bytes: u64,
-    /// How many memtables the whole fills.
+    /// How many memtables the whole fills, and how many the sample is to fill.
     memtables: f64,
+    tried: f64,
     /// What the sample's rows take in one memtable.
     of_sample: u64,
     /// Whether memtables can be made as small as the sample asks for.
@@ -90,10 +91,11 @@ impl LoadModel {
         let of_byte = built.memtable_bytes as f64 / built.bytes.max(1) as f64;
         let memtables = of_byte * sample.total_bytes() / memtable_bytes as f64;
         let of_sample = (of_byte * sample.bytes as f64) as u64;
-        let least = of_sample as f64 / PART as f64 / memtables;
-        let is_to_scale =
-            sample.seen == Seen::All || memtables <= 1.0 || least >= MEMTABLE_BYTES_MIN as f64;
-        Ok(LoadModel { memory_bytes, memtable_bytes, memtables, of_sample, is_to_scale })
+        // Of more memtables than this an eighth of the sample cannot fill as many.
+        let most = (of_sample as f64 / PART as f64 / MEMTABLE_BYTES_MIN as f64).max(1.0);
+        let tried = memtables.min(most);
+        let is_to_scale = sample.seen == Seen::All || tried >= memtables;
+        Ok(LoadModel { memory_bytes, memtable_bytes, memtables, tried, of_sample, is_to_scale })
     }
 
     /// Whether all fits into one memtable: then no byte is written twice.
@@ -108,8 +110,7 @@ impl LoadModel {
 
     /// The parts of a tree with one part in so many of the sample.
     fn parts(&self, part: usize) -> Parts {
-        let scale =
-            self.of_sample as f64 / part as f64 / self.memtables / self.memtable_bytes as f64;
+        let scale = self.of_sample as f64 / part as f64 / self.tried / self.memtable_bytes as f64;
         let scaled = |bytes: u64| (bytes as f64 * scale) as u64;
         let memtable_bytes = match self.is_one_flush() {
             true => MEMTABLE_BYTES_MAX,
@@ -150,7 +151,7 @@ impl LoadModel {
     ) -> Outcome<f64> {
         let of_byte = self.of_sample as f64 / sample.bytes.max(1) as f64;
         let full = self.memtable_bytes as f64 * self.memtables.min(1.0) / of_byte;
-        let part = sample.bytes as f64 / self.memtables.max(1.0);
+        let part = sample.bytes as f64 / self.tried.max(1.0);
         if sample.seen == Seen::All || full < part * 1.2 {
             return Ok(0.0);
         }
