@@ -4,7 +4,7 @@
 //! Of a load it is the size, times how often each stored byte was written. Of updates at a rate it
 //! is foreseen by the engine's own decisions on a model of files (`shaledb_forecast`). A load as
 //! fast as it goes is not foreseen so: how far merges lag behind it depends on the machine, and the
-//! model wrote half as much again as the engine (docs/decisions/appendix/0020-advise.md).
+//! model wrote half as much again as the engine (docs/decisions/appendix/0021-advise.md).
 
 use super::choice::Choice;
 use shaledb::Config;
