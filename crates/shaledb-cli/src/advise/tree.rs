@@ -19,7 +19,9 @@ pub(super) fn sample(db: &Db, tree: &Tree, sample_bytes: u64) -> Outcome<Sample>
         let what = format!("the tree {} is empty: there is nothing to advise on", tree.name());
         Failure::new(Exit::BadInput, format!("{}: {what}", db.path().display()))
     };
-    let total = tree.approximate_bytes(b"", None)?;
+    // Up to the last key: to the end, filters and indexes would count too, which ranges have not.
+    let last = last_key(tree)?.ok_or_else(empty)?;
+    let total = tree.approximate_bytes(b"", Some(&last))?;
     let (from_start, is_whole) = rows(tree, b"", sample_bytes)?;
     if from_start.is_empty() {
         return Err(empty());
@@ -32,7 +34,6 @@ pub(super) fn sample(db: &Db, tree: &Tree, sample_bytes: u64) -> Outcome<Sample>
     }
     let first = from_start[0].0.clone();
     drop(from_start);
-    let last = last_key(tree)?.ok_or_else(empty)?;
     let raw = raw_bytes(db, tree).max(total);
     let stretch_bytes = sample_bytes / STRETCHES;
     let part = (total as f64 * sample_bytes as f64 / raw as f64 / STRETCHES as f64) as u64;
