@@ -2,12 +2,15 @@
 
 use crate::bench::BenchKind;
 use crate::exit::{CODES, Failure, Outcome};
+use crate::row_flags::parse_delimiter;
+pub(crate) use crate::row_flags::{Format, RowFlags};
 use crate::simulate::SimulateOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use shaledb_cli::text::Form;
 use shaledb_lab::options::CodecNames;
 use shaledb_lab::units::{parse_bytes, parse_count};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Store, read, check and measure ordered key-value data
 ///
@@ -64,6 +67,8 @@ pub(crate) enum Action {
     },
     /// Foresee what a database will cost: space, CPU, writes, slow moments, to 100 TB and a year
     Simulate(Box<SimulateOptions>),
+    /// Predict from a sample of data what it takes under each codec, block size and dictionary
+    Advise(AdviseOptions),
     /// Load real data of this machine and show size, speed and levels with each codec
     Demo(DemoOptions),
     /// Print a completion script for a shell
@@ -148,44 +153,6 @@ pub(crate) struct TreeFlags {
     pub(crate) filter_bits: Option<u8>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// One JSON object a line, or (import only) one array of objects
-    Json,
-    /// Fields with commas between them; the first line names the columns
-    Csv,
-    /// As csv, with tabs and without quotes: a tab always ends a field
-    Tsv,
-    /// Lines of a key, a tab and a value
-    Kv,
-}
-
-impl Format {
-    /// The format that a file's name says, whatever it says of compression.
-    pub(crate) fn of(path: &Path) -> Format {
-        let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
-        let name = name.unwrap_or_default();
-        let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
-        match name.rsplit_once('.') {
-            Some((_, "json" | "jsonl" | "ndjson")) => Format::Json,
-            Some((_, "csv")) => Format::Csv,
-            Some((_, "tsv")) => Format::Tsv,
-            _ => Format::Kv,
-        }
-    }
-}
-
-/// What stands between fields: one ASCII character, `tab` or `\t`.
-fn parse_delimiter(text: &str) -> Result<u8, String> {
-    match (text, text.as_bytes()) {
-        ("tab" | "\\t", _) => Ok(b'\t'),
-        (_, &[byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n' | 0) => Ok(byte),
-        _ => Err(format!(
-            "`{text}` is not a delimiter. Give one ASCII character, such as ; or |, or `tab`"
-        )),
-    }
-}
-
 #[derive(Args)]
 #[command(after_help = "\
 Formats:
@@ -227,35 +194,8 @@ pub(crate) struct ImportOptions {
     #[command(flatten)]
     pub(crate) name: TreeName,
 
-    /// The format of the file [default: by its name, without .gz or .zst: .json, .jsonl, .ndjson,
-    /// .csv, .tsv, others kv]
-    #[arg(long)]
-    pub(crate) format: Option<Format>,
-
-    /// The fields or columns that make the key, separated by commas; put a name with a comma in
-    /// double quotes
-    #[arg(long, value_name = "FIELD,...")]
-    pub(crate) key: Vec<String>,
-
-    /// The text between the parts of a key of several fields
-    #[arg(long, default_value = "/", value_name = "TEXT")]
-    pub(crate) key_separator: String,
-
-    /// The field or column that is the value [default: the whole row]
-    #[arg(long, value_name = "FIELD")]
-    pub(crate) value: Option<String>,
-
-    /// The delimiter of fields (csv and tsv): an ASCII character, or tab
-    #[arg(long, value_parser = parse_delimiter, value_name = "CHARACTER")]
-    pub(crate) delimiter: Option<u8>,
-
-    /// The first line is a row; the columns are called 1, 2, 3, ... (csv and tsv)
-    #[arg(long)]
-    pub(crate) no_header: bool,
-
-    /// Keys and values have escapes (kv only)
-    #[arg(long)]
-    pub(crate) escaped: bool,
+    #[command(flatten)]
+    pub(crate) rows: RowFlags,
 
     /// Skip and count bad lines, instead of stopping at the first
     #[arg(long)]
@@ -264,10 +204,6 @@ pub(crate) struct ImportOptions {
     /// Skip this many rows, to continue an import that was stopped (k, M: thousands)
     #[arg(long, value_parser = parse_count, default_value = "0", value_name = "ROWS")]
     pub(crate) skip_rows: u64,
-
-    /// The longest row; it bounds the memory for reading
-    #[arg(long, value_parser = parse_bytes, default_value = "256M", value_name = "BYTES")]
-    pub(crate) max_row: u64,
 
     /// The keys are in ascending order: tables are written directly, each byte once
     #[arg(long)]
@@ -523,6 +459,61 @@ pub(crate) struct InspectOptions {
 
     #[command(flatten)]
     pub(crate) form: Form,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+A file is read in stretches from all over it; a pipe, a compressed file and a JSON array from the \
+beginning. Each choice is tried on the sample by the engine itself, in a folder that is removed at \
+the end. docs/advise.md says how figures are scaled and what the bounds mean.
+
+Examples:
+  shale advise events.jsonl --key user,time
+  shale advise people.csv --key id --html advice.html
+  shale advise old.db --tree people --codecs lz4,zstd:3,zstd:19 --block-bytes 8K,16K,32K
+  shale advise people.csv --key id --check")]
+pub(crate) struct AdviseOptions {
+    /// A file of rows, - for the standard input, or the folder of a database
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) source: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) name: TreeName,
+
+    #[command(flatten)]
+    pub(crate) rows: RowFlags,
+
+    /// How much is read
+    #[arg(long, default_value = "16M", value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) sample: u64,
+
+    /// The codecs to try [default: none, lz4, zstd:1, zstd:3, zstd:9]
+    #[arg(long, value_delimiter = ',', value_name = "CODEC,...")]
+    pub(crate) codecs: Vec<String>,
+
+    /// The block sizes to try [default: 4K, 16K, 64K]
+    #[arg(long, value_delimiter = ',', value_parser = parse_bytes, value_name = "BYTES,...")]
+    pub(crate) block_bytes: Vec<u64>,
+
+    /// The memory that the database will have [default: a quarter of the machine's memory]
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) memory: Option<u64>,
+
+    /// Also foresee the write amplification of so many bytes of updates a second
+    #[arg(long, value_parser = parse_bytes, value_name = "BYTES")]
+    pub(crate) rate: Option<u64>,
+
+    /// Load everything under three choices and print predicted beside measured
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Write a page with charts to this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Where the databases are tried [default: /var/tmp]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -6,6 +6,7 @@ mod exit;
 mod screen;
 mod signals;
 mod bench;
+mod row_flags;
 mod simulate;
 mod args;
 mod demo;
@@ -14,6 +15,7 @@ mod open;
 mod admin;
 mod export;
 mod import;
+mod advise;
 mod read;
 mod repair;
 mod write;
@@ -93,6 +95,7 @@ fn run(arguments: Shale) -> Outcome<Exit> {
         Action::Repair(options) => repair::repair(&options, json),
         Action::Bench { kind } => bench::bench(kind, json),
         Action::Simulate(options) => simulate::simulate(&options, json),
+        Action::Advise(options) => advise::advise(&options, json),
         Action::Demo(options) => demo::demo(&options, json),
         Action::Completions { shell } => {
             let mut text = Vec::new();

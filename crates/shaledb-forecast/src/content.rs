@@ -147,8 +147,8 @@ impl Content {
     }
 }
 
-/// The stretches of several tables merged, in order, without gaps being filled: each with the sum of
-/// what covers it. What a range delete of any of them covers is gone.
+/// The stretches of several tables merged, in order, without gaps being filled: each with the sum
+/// of what covers it. What a range delete of any of them covers is gone.
 pub fn merged(inputs: &[&Content]) -> Vec<Piece> {
     let dropped_to = inputs.iter().map(|content| content.dropped_to).max().unwrap_or(0);
     let mut pieces: Vec<&Piece> = inputs.iter().flat_map(|content| &content.pieces).collect();

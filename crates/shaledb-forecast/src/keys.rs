@@ -13,8 +13,8 @@ use serde::Serialize;
 pub enum Skew {
     /// Each key as often as any other.
     Uniform,
-    /// The key of rank `r` in proportion to `r^-exponent`; the exponent is from 0 to 2. Hot keys lie
-    /// anywhere among the others.
+    /// The key of rank `r` in proportion to `r^-exponent`; the exponent is from 0 to 2. Hot keys
+    /// lie anywhere among the others.
     Zipf(f64),
 }
 

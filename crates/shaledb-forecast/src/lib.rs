@@ -2,9 +2,9 @@
 //!
 //! The engine's own decisions, taken from `shaledb`, run on a model of files: which compaction is
 //! due, where its output is cut, how much writers are slowed, which codec a level has, what is left
-//! of a limit on space, what is done at rest. The model says what tables hold ([`keys`], [`content`]),
-//! how long work takes ([`scenario::Work`]), and who gets how much of cores and device ([`rates`]).
-//! docs/simulate.md says how far it can be trusted.
+//! of a limit on space, what is done at rest. The model says what tables hold ([`keys`],
+//! [`content`]), how long work takes ([`scenario::Work`]), and who gets how much of cores and
+//! device ([`rates`]). docs/simulate.md says how far it can be trusted.
 
 pub mod keys;
 pub mod content;

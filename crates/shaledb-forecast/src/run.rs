@@ -1,9 +1,10 @@
 //! Time passes: users write, memtables fill, flushes and compactions run, writers are slowed.
 //!
-//! Decisions are the engine's own: which compaction runs (`compaction::picker`), where its output is
-//! cut (`compaction::split`), how much writers are slowed (`write::throttle`), which codec a level
-//! has (`compaction::policy`), what is left of a limit on space (`write::space`, `fs::balance`). The
-//! model is in what tables hold, how long work takes, and who shares cores and device.
+//! Decisions are the engine's own: which compaction runs (`compaction::picker`), where its output
+//! is cut (`compaction::split`), how much writers are slowed (`write::throttle`), which codec a
+//! level has (`compaction::policy`), what is left of a limit on space (`write::space`,
+//! `fs::balance`). The model is in what tables hold, how long work takes, and who shares cores and
+//! device.
 
 mod jobs;
 
@@ -75,9 +76,9 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The start: the rows that are there in their usual shape, and nothing in memory. `table_bytes`
-    /// is the size of tables, at least that of the settings: fewer and larger ones are faster to
-    /// look at.
+    /// The start: the rows that are there in their usual shape, and nothing in memory.
+    /// `table_bytes` is the size of tables, at least that of the settings: fewer and larger ones
+    /// are faster to look at.
     pub fn new(scenario: &'a Scenario, start_bytes: f64, table_bytes: u64) -> Run<'a> {
         let cores = scenario.machine.cores.ceil() as usize;
         let config = &scenario.config;

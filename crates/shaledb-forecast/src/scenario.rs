@@ -22,8 +22,8 @@ pub enum Order {
 /// What is written and read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
-    /// Bytes of keys and values written each second, by the hour of the day; infinity for as many as
-    /// the database takes.
+    /// Bytes of keys and values written each second, by the hour of the day; infinity for as many
+    /// as the database takes.
     pub bytes_per_second: [f64; HOURS],
     /// How many threads write, where no rate is given.
     pub clients: f64,
@@ -98,7 +98,8 @@ pub struct Scenario {
     pub value_bytes: f64,
     /// Bytes of keys and values that are there at the start.
     pub start_bytes: f64,
-    /// Whether these have just been loaded in order or compacted, so that all lie in the last level.
+    /// Whether these have just been loaded in order or compacted, so that all lie in the last
+    /// level.
     pub compacted: bool,
     /// What is written and read.
     pub load: Load,
@@ -187,8 +188,8 @@ impl Scenario {
     }
 }
 
-/// What codecs do to data that zstd:3 makes so many times smaller (1 or more): the usual costs, with
-/// what each saves changed alike.
+/// What codecs do to data that zstd:3 makes so many times smaller (1 or more): the usual costs,
+/// with what each saves changed alike.
 pub fn costs_of_ratio(times: f64) -> Costs {
     let wanted = 1.0 / times.max(1.0);
     let usual = USUAL.0[YARDSTICK].ratio;

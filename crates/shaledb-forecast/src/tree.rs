@@ -21,8 +21,8 @@ use std::sync::Arc;
 /// What an entry takes in a block beside its key and value, with a sequence number and without.
 const ENTRY_BYTES: f64 = 3.4;
 const ENTRY_BYTES_LAST: f64 = 0.6;
-/// Keys of a block share their first bytes, which are there once: about one where keys lie anywhere,
-/// and this share of a key where they ascend.
+/// Keys of a block share their first bytes, which are there once: about one where keys lie
+/// anywhere, and this share of a key where they ascend.
 const SHARED_ASCENDING: f64 = 0.4;
 /// What a block takes in the index beside a key.
 const INDEX_BYTES: f64 = 14.0;

@@ -5,17 +5,16 @@
 //! run again.
 
 mod sink;
-mod source;
+pub(crate) mod source;
 
-use crate::args::{Format, ImportOptions};
+use crate::args::ImportOptions;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{open, screen};
 use indicatif::ProgressBar;
 use serde::Serialize;
-use shaledb_cli::rows::{self, Layout, Problem, Record, Rows};
+use shaledb_cli::rows::{self, Problem, Record, Rows};
 use shaledb_lab::units::{bytes, count, grouped, three_digits};
 use sink::{Added, Sink};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -40,7 +39,7 @@ struct Report {
 
 /// Loads a file.
 pub(crate) fn import(options: &ImportOptions, json: bool) -> Outcome {
-    let options_of_rows = options_of_rows(options)?;
+    let options_of_rows = options.rows.options(&options.file)?;
     let stop = crate::signals::stop_flag()?;
     // Everything that can be wrong with the input is found before a database is made for it.
     let source = source::open(&options.file, &stop)?;
@@ -95,53 +94,6 @@ fn flush(sink: &mut Sink<'_>) -> Outcome<()> {
     let outcome = sink.finish();
     spinner.finish_and_clear();
     outcome
-}
-
-/// How the flags say that the file is to be read.
-fn options_of_rows(options: &ImportOptions) -> Outcome<rows::Options> {
-    let format = options.format.map_or_else(|| format_of(&options.file), Ok)?;
-    let is_columns = matches!(format, Format::Csv | Format::Tsv);
-    if options.escaped && format != Format::Kv {
-        return Err(Failure::usage("--escaped applies to --format kv only"));
-    }
-    if !is_columns && (options.delimiter.is_some() || options.no_header) {
-        return Err(Failure::usage(
-            "--delimiter and --no-header apply to csv and tsv only. Name the format with --format",
-        ));
-    }
-    if format == Format::Kv && (!options.key.is_empty() || options.value.is_some()) {
-        return Err(Failure::usage(
-            "--key and --value apply to json, csv and tsv only, because kv lines have no columns. \
-             Name the format with --format",
-        ));
-    }
-    let header = !options.no_header;
-    let layout = match format {
-        Format::Kv => Layout::Pairs { escaped: options.escaped },
-        Format::Json => Layout::Json,
-        Format::Csv => {
-            Layout::Columns { delimiter: options.delimiter.unwrap_or(b','), quotes: true, header }
-        }
-        Format::Tsv => {
-            Layout::Columns { delimiter: options.delimiter.unwrap_or(b'\t'), quotes: false, header }
-        }
-    };
-    Ok(rows::Options {
-        key: options.key.iter().flat_map(|list| rows::names(list)).collect(),
-        separator: options.key_separator.clone(),
-        value: options.value.clone(),
-        row_bytes_max: usize::try_from(options.max_row).unwrap_or(usize::MAX / 4),
-        ..rows::Options::new(layout)
-    })
-}
-
-fn format_of(path: &Path) -> Outcome<Format> {
-    if path == Path::new("-") {
-        return Err(Failure::usage(
-            "the standard input has no name that says its format. Name it with --format",
-        ));
-    }
-    Ok(Format::of(path))
 }
 
 /// How reading came to its end.

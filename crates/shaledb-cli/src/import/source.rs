@@ -12,16 +12,16 @@ use std::time::Duration;
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// An opened file.
-pub(super) struct Source {
-    pub(super) input: Box<dyn Read>,
+pub(crate) struct Source {
+    pub(crate) input: Box<dyn Read>,
     /// The length of the file, if it has one.
-    pub(super) total_bytes: Option<u64>,
+    pub(crate) total_bytes: Option<u64>,
     /// How much of it has been read, as it is stored.
-    pub(super) done_bytes: Arc<AtomicU64>,
+    pub(crate) done_bytes: Arc<AtomicU64>,
 }
 
 /// Opens a file; `-` is the standard input. Reading from a pipe fails when `stop` is set.
-pub(super) fn open(path: &Path, stop: &Arc<AtomicBool>) -> Outcome<Source> {
+pub(crate) fn open(path: &Path, stop: &Arc<AtomicBool>) -> Outcome<Source> {
     let done_bytes = Arc::new(AtomicU64::new(0));
     let counted = |input: Box<dyn Read>| Counted { input, bytes: done_bytes.clone() };
     if path == Path::new("-") {

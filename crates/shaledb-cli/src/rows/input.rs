@@ -43,6 +43,11 @@ fn begin(mut input: Box<dyn Read>) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
     Ok((head, Box::new(again)))
 }
 
+/// Whether bytes that begin so are compressed in a form that is read.
+pub fn is_packed(start: &[u8]) -> bool {
+    start.starts_with(GZIP) || start.starts_with(ZSTD)
+}
+
 /// Whether an error of reading is of what was read, not of the system.
 pub fn is_bad_input(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData

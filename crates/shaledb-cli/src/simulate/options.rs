@@ -36,11 +36,17 @@ pub(crate) struct SimulateOptions {
     size: f64,
 
     /// Bytes of a key
-    #[arg(long, value_parser = units::size, default_value = "20", value_name = "BYTES", help_heading = "Data")]
+    #[arg(
+        long, value_parser = units::size, default_value = "20", value_name = "BYTES",
+        help_heading = "Data"
+    )]
     key: f64,
 
     /// Bytes of a value
-    #[arg(long, value_parser = units::size, default_value = "300", value_name = "BYTES", help_heading = "Data")]
+    #[arg(
+        long, value_parser = units::size, default_value = "300", value_name = "BYTES",
+        help_heading = "Data"
+    )]
     value: f64,
 
     /// How many times smaller zstd:3 makes the rows; `shale demo FILE` tells of yours
@@ -51,17 +57,23 @@ pub(crate) struct SimulateOptions {
     #[arg(long, help_heading = "Data")]
     compacted: bool,
 
-    /// Bytes of keys and values written each second: 40MB/s, `unlimited`, or by the hour of the day,
-    /// such as 0-8:5MB/s,8-20:60MB/s
+    /// Bytes of keys and values written each second: 40MB/s, `unlimited`, or by the hour of the
+    /// day, such as 0-8:5MB/s,8-20:60MB/s
     #[arg(long, value_parser = units::rates, value_name = "RATE", help_heading = "Load")]
     write: [f64; HOURS],
 
     /// The share of the writes that are new rows; what is neither new nor a delete is an update
-    #[arg(long, value_parser = units::share, default_value = "0", value_name = "SHARE", help_heading = "Load")]
+    #[arg(
+        long, value_parser = units::share, default_value = "0", value_name = "SHARE",
+        help_heading = "Load"
+    )]
     inserts: f64,
 
     /// The share of the writes that are deletes
-    #[arg(long, value_parser = units::share, default_value = "0", value_name = "SHARE", help_heading = "Load")]
+    #[arg(
+        long, value_parser = units::share, default_value = "0", value_name = "SHARE",
+        help_heading = "Load"
+    )]
     deletes: f64,
 
     /// Where new rows go
@@ -73,20 +85,35 @@ pub(crate) struct SimulateOptions {
     retention: Option<f64>,
 
     /// How updates and reads spread over the rows: `uniform`, or `zipf:0.9`
-    #[arg(long, value_parser = skew, default_value = "uniform", value_name = "SKEW", help_heading = "Load")]
+    #[arg(
+        long, value_parser = skew, default_value = "uniform", value_name = "SKEW",
+        help_heading = "Load"
+    )]
     skew: Skew,
 
     /// Point reads each second, such as 20k
-    #[arg(long, value_parser = units::count, default_value = "0", value_name = "COUNT", help_heading = "Load")]
+    #[arg(
+        long, value_parser = units::count, default_value = "0", value_name = "COUNT",
+        help_heading = "Load"
+    )]
     reads: f64,
 
     /// For how long: 12h, 30d, 1y
-    #[arg(long = "for", value_parser = units::days, default_value = "1y", value_name = "TIME", help_heading = "Load")]
+    #[arg(
+        long = "for", value_parser = units::days, default_value = "1y", value_name = "TIME",
+        help_heading = "Load"
+    )]
     days: f64,
 
-    /// The device: bytes a second and, if you like, reads a second, the bytes that may be written in
-    /// its life, and by how much it becomes slower each year: 500MB/s,20kiops,600TBW,slower:10%
-    #[arg(long, value_parser = units::device, default_value = "500MB/s,20kiops", value_name = "DEVICE", help_heading = "Machine")]
+    /// The device: bytes a second and, if you like, reads a second, the bytes that may be written
+    /// in its life, and by how much it becomes slower each year: 500MB/s,20kiops,600TBW,slower:10%
+    #[arg(
+        long,
+        value_parser = units::device,
+        default_value = "500MB/s,20kiops",
+        value_name = "DEVICE",
+        help_heading = "Machine"
+    )]
     device: Device,
 
     /// Cores
@@ -94,7 +121,10 @@ pub(crate) struct SimulateOptions {
     cores: f64,
 
     /// Memory of the machine
-    #[arg(long, value_parser = units::whole, default_value = "32GiB", value_name = "BYTES", help_heading = "Machine")]
+    #[arg(
+        long, value_parser = units::whole, default_value = "32GiB", value_name = "BYTES",
+        help_heading = "Machine"
+    )]
     ram: u64,
 
     /// Take what work costs from this machine, measured in some seconds, instead of that of the

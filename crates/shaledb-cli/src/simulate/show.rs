@@ -110,8 +110,8 @@ fn asked(scenario: &Scenario, rates: &[f64; HOURS]) -> String {
     };
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     wrapped(&format!(
-        "{} of rows of {} and {}, {written} written ({} new, {} deletes, the rest updates), {} reads \
-         a second, for {}; {} cores, {} of memory, a device of {}.",
+        "{} of rows of {} and {}, {written} written ({} new, {} deletes, the rest updates), {} \
+         reads a second, for {}; {} cores, {} of memory, a device of {}.",
         bytes(scenario.start_bytes as u64),
         bytes(scenario.key_bytes as u64),
         bytes(scenario.value_bytes as u64),

@@ -126,8 +126,8 @@ pub(super) fn device(text: &str) -> Result<Device, String> {
             device.slower_each_year = share(slower)?;
         } else {
             return Err(format!(
-                "`{part}` says nothing of a device: it has a rate such as 500MB/s and, if you like, \
-                 20kiops, 600TBW (its life), slower:10% (each year)"
+                "`{part}` says nothing of a device: it has a rate such as 500MB/s and, if you \
+                 like, 20kiops, 600TBW (its life), slower:10% (each year)"
             ));
         }
     }

@@ -48,8 +48,8 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast) -> Vec<String>
     let codec = last.map_or("", |sample| sample.codec.as_str());
     let space = last.map_or(0.0, |sample| sample.space);
     said.push(format!(
-        "With {codec} in the last level this needs {} at the end ({} at most), {} cores at the mean, \
-         and writes {} to the device.",
+        "With {codec} in the last level this needs {} at the end ({} at most), {} cores at the \
+         mean, and writes {} to the device.",
         bytes(space as u64),
         bytes(peak(&forecast.samples) as u64),
         three_digits(totals.cores()),
@@ -104,7 +104,8 @@ fn behind(scenario: &Scenario, forecast: &Forecast) -> String {
         forecast.samples.last().is_some_and(|sample| sample.waiting > 0.02 * demand * 3600.0);
     if waits || demand > most {
         format!(
-            "The load falls behind: {} is wanted, {} goes for long, and what gives first is {first}.",
+            "The load falls behind: {} is wanted, {} goes for long, and what gives first is \
+             {first}.",
             rate(demand),
             rate(most)
         )
@@ -133,8 +134,8 @@ fn what_was_run(forecast: &Forecast) -> Option<String> {
     if forecast.coarseness > 2.0 {
         let coarse = three_digits(forecast.coarseness);
         text.push_str(&format!(
-            "{}Tables were taken to be {coarse} times as large as they are, so that there are fewer: \
-             how long single moments of slowing last is a guess.",
+            "{}Tables were taken to be {coarse} times as large as they are, so that there are \
+             fewer: how long single moments of slowing last is a guess.",
             if text.is_empty() { "" } else { " " }
         ));
     }

@@ -1,0 +1,107 @@
+//! Write amplification: bytes of tables written for each byte of keys and values that is written.
+//! The log does not count.
+//!
+//! Of a load it is the size, times how often each stored byte was written. Of updates at a rate it
+//! is foreseen by the engine's own decisions on a model of files (`shaledb_forecast`). A load as
+//! fast as it goes is not foreseen so: how far merges lag behind it depends on the machine, and the
+//! model wrote half as much again as the engine (docs/decisions/appendix/0021-advise.md).
+
+use super::choice::Choice;
+use shaledb::Config;
+use shaledb::compaction::policy::candidates::index_of;
+use shaledb_forecast::{
+    Device, Effort, Load, Machine, Order, Scenario, Skew, USUAL_WORK, costs_of_ratio, foresee,
+};
+
+/// How much is run: a tenth of what `shale simulate` does, since each choice is foreseen.
+const EFFORT: Effort = Effort { flushes: 3000.0, tables: 300.0, samples: 2 };
+
+/// Of the data so much is written anew where updates are foreseen: by then levels are as they stay.
+const UPDATED: f64 = 0.6;
+
+const SECONDS_OF_DAY: f64 = 86_400.0;
+
+/// What the write amplification of a load depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Whether each byte is written once: to tables directly, or at the only flush.
+    pub(super) once: bool,
+    /// Keys and values of all rows that are written.
+    pub(super) bytes: f64,
+    /// Tables and blobs in the end.
+    pub(super) stored: f64,
+    /// How often each stored byte was written in a load of the sample into a tree of the same
+    /// shape; `None` if that could not be made.
+    pub(super) times: Option<f64>,
+}
+
+/// The rows of a tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Data {
+    pub(super) choice: Choice,
+    /// Of a row, on average.
+    pub(super) key_bytes: f64,
+    pub(super) value_bytes: f64,
+    /// Keys and values of different keys.
+    pub(super) bytes: f64,
+    /// Bytes stored for each byte of these.
+    pub(super) ratio: f64,
+    /// What the engine may take.
+    pub(super) memory_bytes: u64,
+}
+
+/// Of a load; `None` if it cannot be told.
+pub(super) fn write_amp(shape: &Shape) -> Option<f64> {
+    let times = if shape.once { Some(1.0) } else { shape.times };
+    times.map(|times| times * shape.stored / shape.bytes.max(1.0))
+}
+
+impl Data {
+    /// Of updates of rows by chance, so many bytes a second, once levels are as they stay.
+    pub(super) fn at_rate(&self, bytes_per_second: f64) -> Option<f64> {
+        let number = index_of(self.choice.codec, self.choice.dictionary)?;
+        let mut costs = costs_of_ratio(1.0 / self.ratio.clamp(0.001, 1.0));
+        costs.0[number].ratio = self.ratio.clamp(0.001, 1.0);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        // A device that is never short: what is asked is not how fast it goes.
+        let device = Device {
+            bytes_per_second: 2e9,
+            reads_per_second: 1e6,
+            life_bytes: f64::INFINITY,
+            slower_each_year: 0.0,
+        };
+        let load = Load {
+            bytes_per_second: [bytes_per_second; 24],
+            clients: 1.0,
+            inserts: 0.0,
+            deletes: 0.0,
+            order: Order::Random,
+            skew: Skew::Uniform,
+            reads_per_second: 0.0,
+            retention_days: None,
+            universe_bytes: 0.0,
+        };
+        let scenario = Scenario {
+            key_bytes: self.key_bytes,
+            value_bytes: self.value_bytes,
+            start_bytes: self.bytes,
+            compacted: true,
+            load,
+            days: self.bytes * UPDATED / bytes_per_second / SECONDS_OF_DAY,
+            machine: Machine {
+                cores,
+                memory_bytes: self.memory_bytes.saturating_mul(4),
+                device,
+                work: USUAL_WORK,
+            },
+            config: Config {
+                memory_bytes: self.memory_bytes,
+                tree: self.choice.config(),
+                ..Config::default()
+            },
+            costs,
+        };
+        let forecast = foresee(&scenario, &EFFORT, |_| {}).ok()?;
+        (forecast.totals.written > 0.0).then(|| forecast.totals.write_amp())
+    }
+}

@@ -1,0 +1,222 @@
+//! `--check`: everything is loaded under three of the choices, and what it took stands beside what
+//! was predicted.
+
+use super::build::{Built, Load, Parts, Workshop};
+use super::choice::Choice;
+use super::predict::{Predicted, Prediction, keys};
+use super::recommend::{Picked, percent};
+use super::sample::{Row, Sample};
+use super::text;
+use crate::exit::Outcome;
+use crate::import::source;
+use serde::Serialize;
+use shaledb::{ScanOptions, Tree};
+use shaledb_cli::rows::{Options, Record, Rows};
+use std::path::{Path, PathBuf};
+
+/// How many choices are loaded.
+const CHOICES: usize = 3;
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// What counts as right, beside the bound on the size (the aim that the command was built to).
+const CPU_BOUND: f64 = 0.20;
+const WRITE_AMP_BOUND: f64 = 0.10;
+
+/// Where all rows come from.
+pub(super) enum Everything {
+    File(PathBuf, Box<Options>),
+    Tree(Tree),
+}
+
+/// Predicted, measured, and by what part of the measured one the predicted one is off.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Compared {
+    pub(super) predicted: f64,
+    pub(super) measured: f64,
+    pub(super) error: f64,
+}
+
+impl Compared {
+    fn new(predicted: f64, measured: f64) -> Compared {
+        let error = if measured == 0.0 { 0.0 } else { predicted / measured - 1.0 };
+        Compared { predicted, measured, error }
+    }
+}
+
+/// One choice that was loaded.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Checked {
+    #[serde(flatten)]
+    pub(super) choice: Choice,
+    pub(super) size_bytes: Compared,
+    pub(super) size_bound: f64,
+    pub(super) load_cpu_seconds: Compared,
+    pub(super) get_us: Compared,
+    pub(super) cached_get_us: Compared,
+    pub(super) write_amp: Option<Compared>,
+    /// Rows that were loaded.
+    pub(super) rows: u64,
+}
+
+/// The recommended choice and two others: the smallest and the cheapest, if they are others.
+fn chosen(predicted: &Predicted, picked: Picked) -> Vec<&Prediction> {
+    let picked = [picked.recommended, picked.smallest, picked.cheapest];
+    let mut numbers: Vec<usize> = Vec::new();
+    // Further ones stand apart in the list, so that they differ much.
+    let spread = [0, predicted.choices.len() / 2, predicted.choices.len() - 1];
+    for number in picked.into_iter().chain(spread).chain(0..predicted.choices.len()) {
+        if numbers.len() < CHOICES && !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    numbers.into_iter().map(|number| &predicted.choices[number]).collect()
+}
+
+/// Loads everything under each of them.
+pub(super) fn check(
+    everything: &Everything,
+    predicted: &Predicted,
+    picked: Picked,
+    sample: &Sample,
+    workshop: &Workshop,
+) -> Outcome<(Vec<Checked>, Vec<String>)> {
+    let mut checked = Vec::new();
+    let mut words = Vec::new();
+    let parts = Parts { memory_bytes: predicted.memory_bytes, ..Parts::default() };
+    let mut direct = predicted.direct;
+    for prediction in chosen(predicted, picked) {
+        let choice = prediction.choice;
+        let keys = keys(sample, choice.block_bytes);
+        let load = |direct| everything.load(choice, parts, direct, &keys, workshop);
+        let built = match load(direct)? {
+            Some(built) => built,
+            None => {
+                direct = false;
+                words.push(
+                    "The keys do not ascend everywhere, as the sample seemed to show: the load \
+                     went through log, memtables and merges instead."
+                        .to_owned(),
+                );
+                match load(false)? {
+                    Some(built) => built,
+                    None => continue,
+                }
+            }
+        };
+        checked.push(Checked {
+            choice,
+            size_bytes: Compared::new(prediction.size_bytes, built.stored as f64),
+            size_bound: prediction.size_bound,
+            load_cpu_seconds: Compared::new(prediction.load_cpu_seconds, built.cpu_seconds),
+            get_us: Compared::new(prediction.get_us, built.get_us),
+            cached_get_us: Compared::new(prediction.cached_get_us, built.cached_get_us),
+            write_amp: prediction.write_amp.map(|amp| Compared::new(amp, built.write_amp)),
+            rows: built.rows,
+        });
+    }
+    words.extend(verdicts(&checked));
+    Ok((checked, words))
+}
+
+/// In words, what was outside of its bound.
+fn verdicts(checked: &[Checked]) -> Vec<String> {
+    let mut words = Vec::new();
+    for one in checked {
+        let cpu = ("CPU to load", Some(one.load_cpu_seconds), CPU_BOUND);
+        let amp = ("write amplification", one.write_amp, WRITE_AMP_BOUND);
+        for (what, compared, bound) in [("size", Some(one.size_bytes), one.size_bound), cpu, amp] {
+            let Some(compared) = compared else { continue };
+            // The bound is a part of what was predicted.
+            let off = (compared.measured / compared.predicted.max(f64::MIN_POSITIVE) - 1.0).abs();
+            if off > bound {
+                let than = if compared.error < 0.0 { "less" } else { "more" };
+                words.push(format!(
+                    "Outside of the bound: {what} of {} was predicted {} {than} than it is; the \
+                     bound is {}.",
+                    one.choice.label(),
+                    percent(compared.error.abs()),
+                    percent(bound)
+                ));
+            }
+        }
+    }
+    if words.is_empty() {
+        words.push(
+            "All within the bounds: sizes within their own, CPU to load within 20 %, write \
+             amplification within 10 %."
+                .to_owned(),
+        );
+    }
+    words
+}
+
+impl Everything {
+    /// `None` if the rows do not ascend, as `direct` asks for.
+    fn load(
+        &self,
+        choice: Choice,
+        parts: Parts,
+        direct: bool,
+        keys: &[&[u8]],
+        workshop: &Workshop,
+    ) -> Outcome<Option<Built>> {
+        let load = Load { choice, parts, direct, merged: true };
+        let mut last: Vec<u8> = Vec::new();
+        let mut ascends = true;
+        let mut is_first = true;
+        // Looked at here, so that the engine need not refuse a row.
+        let mut look = |chunk: &[Row]| {
+            for (key, _) in chunk {
+                ascends &= is_first || *key > last;
+                is_first = false;
+                last.clone_from(key);
+            }
+            ascends || !direct
+        };
+        let built = match self {
+            Everything::File(path, options) => {
+                let mut rows = open(path, options)?;
+                let name = path.display().to_string();
+                let mut record = Record::default();
+                let mut feed = |chunk: &mut Vec<Row>| {
+                    chunk.clear();
+                    let mut bytes = 0;
+                    while bytes < CHUNK_BYTES {
+                        let more = rows.next(&mut record);
+                        if !more.map_err(|problem| text::failure(problem, &name, 0))? {
+                            break;
+                        }
+                        bytes += record.key.len() + record.value.len();
+                        chunk.push((record.key.clone(), record.value.clone()));
+                    }
+                    Ok(look(chunk) && !chunk.is_empty())
+                };
+                workshop.load(load, &mut feed, keys)?
+            }
+            Everything::Tree(tree) => {
+                let options = ScanOptions { fill_cache: false, ..ScanOptions::default() };
+                let mut scan = tree.scan_with(options)?;
+                scan.seek_first()?;
+                let mut feed = |chunk: &mut Vec<Row>| {
+                    chunk.clear();
+                    let mut bytes = 0;
+                    while bytes < CHUNK_BYTES && scan.valid() {
+                        chunk.push((scan.key().to_vec(), scan.value()?.to_vec()));
+                        bytes += chunk.last().map_or(0, |(key, value)| key.len() + value.len());
+                        scan.next()?;
+                    }
+                    Ok(!chunk.is_empty())
+                };
+                workshop.load(load, &mut feed, keys)?
+            }
+        };
+        Ok((ascends || !direct).then_some(built))
+    }
+}
+
+fn open(path: &Path, options: &Options) -> Outcome<Rows> {
+    let stop = crate::signals::stop_flag()?;
+    let source = source::open(path, &stop)?;
+    let name = path.display().to_string();
+    Rows::open(source.input, options).map_err(|problem| text::failure(problem, &name, 0))
+}

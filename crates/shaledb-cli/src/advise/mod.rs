@@ -1,0 +1,124 @@
+//! `advise`: what the user's data would take under each codec, block size and dictionary, from a
+//! sample of it, and how far off that may be (docs/advise.md).
+
+mod sample;
+mod records;
+mod text;
+mod tree;
+mod choice;
+mod build;
+mod bound;
+mod amp;
+mod scale;
+mod predict;
+mod recommend;
+mod check;
+mod report;
+mod page;
+
+use crate::args::{AdviseOptions, ReadFlags};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{open, screen};
+use build::Workshop;
+use check::Everything;
+use choice::{Choice, USUAL_BLOCK_BYTES};
+use report::Report;
+use sample::Sample;
+use shaledb::{Codec, Db};
+use std::path::Path;
+
+/// What is tried, if the user does not say.
+const CODECS: [Codec; 5] =
+    [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(3), Codec::Zstd(9)];
+const BLOCK_SIZES: [u32; 3] = [4 << 10, USUAL_BLOCK_BYTES, 64 << 10];
+
+/// Runs it.
+pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
+    let choices = choices(options)?;
+    let spinner = screen::spinner("reading a sample".to_owned());
+    // A database stays open as long as its tree is read.
+    let (sample, everything, _db) = read(options)?;
+    let everything = everything.filter(|_| options.check);
+    if options.check && everything.is_none() {
+        return Err(Failure::usage(
+            "--check reads everything several times, which a pipe does not allow. Name a file",
+        ));
+    }
+    spinner.set_message("writing the sample under each choice".to_owned());
+    let workshop = Workshop::new(options.dir.as_deref())?;
+    let memory = options.memory.unwrap_or_default();
+    let predicted = predict::predict(
+        &sample,
+        &choices,
+        &workshop,
+        memory,
+        options.rate.map(|rate| rate as f64),
+    )?;
+    let picked = recommend::pick(&predicted.choices);
+    let words = recommend::words(&sample, &predicted, picked);
+    let source = options.source.display().to_string();
+    let mut report = Report::new(source, &sample, &predicted, picked, words);
+    if let Some(everything) = everything {
+        spinner.set_message("loading everything, three times".to_owned());
+        let (checked, words) = check::check(&everything, &predicted, picked, &sample, &workshop)?;
+        report.checked = Some(checked);
+        report.check_words = words;
+    }
+    spinner.finish_and_clear();
+    if let Some(path) = &options.html {
+        std::fs::write(path, page::page(&report)?)
+            .map_err(|error| Failure::file("write", path, &error))?;
+    }
+    match json {
+        true => screen::json(&report)?,
+        false => screen::line(&report.text())?,
+    }
+    Ok(Exit::Done)
+}
+
+/// What is tried.
+fn choices(options: &AdviseOptions) -> Outcome<Vec<Choice>> {
+    let mut codecs: Vec<Codec> = Vec::new();
+    for name in &options.codecs {
+        let codec: Codec = name.parse()?;
+        if codec == Codec::Auto {
+            return Err(Failure::usage(
+                "auto is no codec of its own: name those that the engine may choose",
+            ));
+        }
+        codecs.push(codec);
+    }
+    let sizes: Vec<u32> =
+        options.block_bytes.iter().map(|&bytes| u32::try_from(bytes).unwrap_or(u32::MAX)).collect();
+    let codecs = if codecs.is_empty() { CODECS.to_vec() } else { codecs };
+    let sizes = if sizes.is_empty() { BLOCK_SIZES.to_vec() } else { sizes };
+    let choices = Choice::all(&codecs, &sizes);
+    for choice in &choices {
+        choice.config().validate()?;
+    }
+    Ok(choices)
+}
+
+/// Reads a sample; also where all of it can be read from, if it can.
+fn read(options: &AdviseOptions) -> Outcome<(Sample, Option<Everything>, Option<Db>)> {
+    let path = &options.source;
+    if path.is_dir() {
+        if !path.join("CURRENT").exists() {
+            return Err(Failure::usage(format!(
+                "{} is a folder but not a database. Name one file of it: the data of a whole \
+                 folder is not read yet",
+                path.display()
+            )));
+        }
+        let flags = ReadFlags { db: path.clone(), memory: None };
+        let db = open::reading(&flags)?;
+        let tree = db.tree(&options.name.tree)?;
+        let sample = tree::sample(&db, &tree, options.sample)?;
+        return Ok((sample, Some(Everything::Tree(tree)), Some(db)));
+    }
+    let rows = options.rows.options(path)?;
+    let sample = text::sample(path, &rows, options.sample)?;
+    let is_file = path != Path::new("-") && path.is_file();
+    let everything = is_file.then(|| Everything::File(path.clone(), Box::new(rows)));
+    Ok((sample, everything, None))
+}

@@ -1,0 +1,231 @@
+//! What was read of the user's data: stretches of rows, and how they lie in the order of keys.
+
+use serde::Serialize;
+use std::collections::HashSet;
+
+/// Rows that stand together in the source.
+#[derive(Debug, Default)]
+pub(super) struct Stretch {
+    /// Where in the source it begins, from 0 to 1.
+    pub(super) at: f64,
+    /// How much of the source it is: bytes of a file, stored bytes of a database.
+    pub(super) units: u64,
+    pub(super) rows: Vec<Row>,
+}
+
+/// A key and a value.
+pub(super) type Row = (Vec<u8>, Vec<u8>);
+
+/// Which part of the source was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Seen {
+    /// All of it.
+    All,
+    /// Stretches from all over it.
+    Spread,
+    /// Only its beginning, since it cannot be read elsewhere.
+    Head,
+}
+
+/// How the source's order is related to that of the keys, as far as the sample shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Order {
+    /// Ascending keys, each once: tables can be written directly.
+    Ascending,
+    /// Stretches have key ranges of their own: what is together in the source is together in the
+    /// tree.
+    Clustered,
+    /// Rows of all stretches lie between each other.
+    Mixed,
+}
+
+/// Of neighbours in the order of keys, so many stretches may overlap in clustered data.
+const OVERLAPS: f64 = 0.1;
+
+/// What was read, and what is known of the rest.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) stretches: Vec<Stretch>,
+    /// Of the whole source.
+    pub(super) total_units: f64,
+    /// Whether that is not known, and figures are for 1 GB of it.
+    pub(super) is_endless: bool,
+    pub(super) seen: Seen,
+    pub(super) order: Order,
+    pub(super) rows: u64,
+    /// Keys and values.
+    pub(super) bytes: u64,
+    /// Of different keys.
+    pub(super) distinct: u64,
+    /// The sum over stretches of the different keys in each.
+    pub(super) distinct_within: u64,
+    /// What the user should know of how it was read.
+    pub(super) notes: Vec<String>,
+}
+
+impl Sample {
+    /// Looks at what was read. `total_units` is `None` if the source's length is not known.
+    pub(super) fn new(
+        stretches: Vec<Stretch>,
+        total_units: Option<u64>,
+        seen: Seen,
+        notes: Vec<String>,
+    ) -> Sample {
+        let mut sample = Sample {
+            order: Order::Mixed,
+            total_units: total_units.map_or(1e9, |units| units as f64),
+            is_endless: total_units.is_none(),
+            seen,
+            rows: 0,
+            bytes: 0,
+            distinct: 0,
+            distinct_within: 0,
+            notes,
+            stretches,
+        };
+        let mut all = HashSet::new();
+        for stretch in &sample.stretches {
+            let mut within = HashSet::new();
+            for (key, value) in &stretch.rows {
+                sample.bytes += (key.len() + value.len()) as u64;
+                within.insert(key.as_slice());
+                all.insert(key.as_slice());
+            }
+            sample.rows += stretch.rows.len() as u64;
+            sample.distinct_within += within.len() as u64;
+        }
+        sample.distinct = all.len() as u64;
+        sample.order = order(&sample.stretches);
+        sample
+    }
+
+    /// Units that were read.
+    pub(super) fn units(&self) -> f64 {
+        self.stretches.iter().map(|stretch| stretch.units as f64).sum()
+    }
+
+    /// The share of the source that was read, at most 1.
+    pub(super) fn share(&self) -> f64 {
+        if self.seen == Seen::All { 1.0 } else { (self.units() / self.total_units).min(1.0) }
+    }
+
+    /// Rows of the whole source.
+    pub(super) fn total_rows(&self) -> f64 {
+        self.rows as f64 * self.scale()
+    }
+
+    /// Bytes of keys and values of the whole source.
+    pub(super) fn total_bytes(&self) -> f64 {
+        self.bytes as f64 * self.scale()
+    }
+
+    fn scale(&self) -> f64 {
+        if self.seen == Seen::All { 1.0 } else { self.total_units / self.units().max(1.0) }
+    }
+
+    /// Different keys of the whole source: how often stretches share keys tells from how many the
+    /// rows are drawn, if each is as likely as any other.
+    pub(super) fn total_distinct(&self) -> f64 {
+        let within = self.distinct_within as f64;
+        let all = self.total_rows() * within / (self.rows as f64).max(1.0);
+        let shared = within - self.distinct as f64;
+        if self.seen == Seen::All {
+            return self.distinct as f64;
+        }
+        if shared < 1.0 {
+            return all;
+        }
+        // of = keys * (1 - exp(-within / keys)), which grows with `keys`.
+        let of = |keys: f64, drawn: f64| -keys * (-drawn / keys).exp_m1();
+        let (mut low, mut high) = (self.distinct as f64, within * within / shared * 2.0 + 1.0);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if of(middle, within) < self.distinct as f64 { low = middle } else { high = middle }
+        }
+        of(low, all).max(self.distinct as f64)
+    }
+
+    /// All rows in the order of keys, of each key the last one.
+    pub(super) fn sorted<'a>(stretches: impl Iterator<Item = &'a Stretch>) -> Vec<&'a Row> {
+        let mut rows: Vec<&Row> = stretches.flat_map(|stretch| &stretch.rows).collect();
+        // Stable: of one key the last one stands last.
+        rows.sort_by(|one, other| one.0.cmp(&other.0));
+        let mut kept: Vec<&Row> = Vec::with_capacity(rows.len());
+        for row in rows {
+            match kept.last_mut() {
+                Some(last) if last.0 == row.0 => *last = row,
+                _ => kept.push(row),
+            }
+        }
+        kept
+    }
+}
+
+fn order(stretches: &[Stretch]) -> Order {
+    let ascends = |rows: &[Row]| rows.windows(2).all(|two| two[0].0 < two[1].0);
+    let mut last: Option<&[u8]> = None;
+    let mut is_ascending = true;
+    let mut ranges: Vec<(&[u8], &[u8])> = Vec::new();
+    for stretch in stretches.iter().filter(|stretch| !stretch.rows.is_empty()) {
+        let keys = || stretch.rows.iter().map(|(key, _)| key.as_slice());
+        let (Some(least), Some(most)) = (keys().min(), keys().max()) else { continue };
+        is_ascending &= ascends(&stretch.rows) && last.is_none_or(|last| last < least);
+        last = Some(most);
+        ranges.push((least, most));
+    }
+    if is_ascending {
+        return Order::Ascending;
+    }
+    ranges.sort_unstable();
+    let mut reach: &[u8] = &[];
+    let mut overlaps = 0;
+    for (number, (least, most)) in ranges.iter().enumerate() {
+        overlaps += usize::from(number > 0 && *least <= reach);
+        reach = reach.max(most);
+    }
+    // Of one stretch alone nothing can be told.
+    match ranges.len() > 3 && (overlaps as f64) <= OVERLAPS * (ranges.len() - 1) as f64 {
+        true => Order::Clustered,
+        false => Order::Mixed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(keys: &[&[u32]], total: u64) -> Sample {
+        let row = |key: &u32| (key.to_be_bytes().to_vec(), vec![0; 6]);
+        let stretch = |keys: &&[u32]| Stretch {
+            at: 0.0,
+            units: keys.len() as u64,
+            rows: keys.iter().map(row).collect(),
+        };
+        let stretches = keys.iter().map(stretch).collect();
+        Sample::new(stretches, Some(total), Seen::Spread, Vec::new())
+    }
+
+    #[test]
+    fn orders_are_told_apart() {
+        assert_eq!(sample(&[&[1, 2], &[5, 6], &[9]], 50).order, Order::Ascending);
+        assert_eq!(sample(&[&[8, 9], &[5, 6], &[1, 2], &[3]], 50).order, Order::Clustered);
+        assert_eq!(sample(&[&[1, 90], &[5, 60], &[9, 70], &[4, 99]], 50).order, Order::Mixed);
+        // A key that comes twice is not ascending.
+        assert_ne!(sample(&[&[1, 1], &[5, 6]], 50).order, Order::Ascending);
+    }
+
+    #[test]
+    fn keys_that_come_again_are_counted() {
+        let mut random = shaledb_lab::generate::Random::new(1);
+        let of_keys = 5000;
+        let mut drawn = || (0..100).map(|_| random.below(of_keys) as u32).collect::<Vec<u32>>();
+        let stretches: Vec<Vec<u32>> = (0..20).map(|_| drawn()).collect();
+        let stretches: Vec<&[u32]> = stretches.iter().map(Vec::as_slice).collect();
+        let sample = sample(&stretches, 100_000);
+        // 100,000 draws of 5000 keys have all of them.
+        assert!((sample.total_distinct() - 5000.0).abs() < 500.0, "{}", sample.total_distinct());
+        assert_eq!(sample.total_rows(), 100_000.0);
+    }
+}

@@ -1,0 +1,361 @@
+//! `shale advise`: what it predicts beside what loads take, and what it says of bad input.
+
+mod common;
+
+use common::{done, run, run_with};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Enough for many stretches, so little that a load takes part of a second.
+const BYTES: usize = 6 << 20;
+
+const FEW: [&str; 6] = ["--codecs", "lz4,zstd:3", "--block-bytes", "4K,16K", "--sample", "1M"];
+
+fn random() -> Pcg64Mcg {
+    Pcg64Mcg::seed_from_u64(1)
+}
+
+fn text(random: &mut Pcg64Mcg, words: usize) -> String {
+    const WORDS: &str = "table block filter index level merge flush codec write read key value row \
+                         snapshot sequence number memory log file page cache thread lock commit";
+    let all: Vec<&str> = WORDS.split_whitespace().collect();
+    let words: Vec<&str> = (0..words).map(|_| all[random.random_range(0..all.len())]).collect();
+    words.join(" ")
+}
+
+fn noise(random: &mut Pcg64Mcg, bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes * 2);
+    for _ in 0..bytes {
+        let _ = write!(text, "{:02x}", random.random::<u8>());
+    }
+    text
+}
+
+/// Lines until there are enough bytes.
+fn lines(mut line: impl FnMut(&mut Pcg64Mcg, usize) -> String) -> Vec<String> {
+    let mut random = random();
+    let (mut all, mut bytes) = (Vec::new(), 0);
+    while bytes < BYTES {
+        let next = line(&mut random, all.len());
+        bytes += next.len() + 1;
+        all.push(next);
+    }
+    all
+}
+
+fn shuffled(mut lines: Vec<String>) -> Vec<String> {
+    let mut random = random();
+    for at in (1..lines.len()).rev() {
+        lines.swap(at, random.random_range(0..=at));
+    }
+    lines
+}
+
+fn package(random: &mut Pcg64Mcg, number: usize) -> String {
+    let (name, size) = (text(random, 1), random.random_range(1000..9_000_000));
+    let (about, hash) = (text(random, 30), noise(random, 32));
+    format!(
+        "{{\"package\":\"lib{name}{number}\",\"version\":\"{}.{}-1\",\"section\":\"libs\",\
+         \"maintainer\":\"The {name} team <team@example.org>\",\"size\":{size},\
+         \"sha256\":\"{hash}\",\"description\":\"{about}\"}}",
+        number % 7,
+        number % 13
+    )
+}
+
+/// A row of LinkBench's links.
+fn link(random: &mut Pcg64Mcg, number: usize) -> String {
+    let other = random.random_range(0..1_000_000_000u32);
+    let (time, data) = (random.random::<u32>(), noise(random, 15));
+    format!("{:010}/{:03}/{other:010}\t1|{time}|0|{data}", number / 4, number % 4)
+}
+
+fn log(random: &mut Pcg64Mcg, number: usize) -> String {
+    let (id, trace) = (noise(random, 16), noise(random, 8));
+    let (host, ms) = (random.random_range(0..30), random.random_range(0..2000));
+    let message = text(random, 8);
+    format!(
+        "{{\"id\":\"{id}\",\"ts\":{},\"host\":\"web{host:02}.example.net\",\"level\":\"info\",\
+         \"ms\":{ms},\"trace\":\"{trace}\",\"msg\":\"{message}\"}}",
+        1_700_000_000 + number
+    )
+}
+
+/// The sources of this repository, each as often as it takes, with a number in each line.
+fn sources() -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..")];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                texts.push(std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let value = |number: usize| Value::from(texts[number % texts.len()].as_str()).to_string();
+    let line = |number| format!("{{\"path\":\"src/{number:06}.rs\",\"text\":{}}}", value(number));
+    let mut bytes = 0;
+    let fits = |line: &String| {
+        bytes += line.len();
+        bytes < BYTES
+    };
+    shuffled((0..texts.len()).map(line).take_while(fits).collect())
+}
+
+/// What advise says of a file of these lines, as JSON.
+fn advised(name: &str, lines: &[String], flags: &[&str]) -> Value {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(name), lines.join("\n") + "\n").unwrap();
+    let place = dir.path().to_str().unwrap();
+    let arguments = [&["advise", name, "--json", "--dir", place], &FEW[..], flags].concat();
+    let said = serde_json::from_str(&done(dir.path(), &arguments)).unwrap();
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing but the input is left: {left:?}");
+    said
+}
+
+/// Checks predictions against loads: sizes within their bound or 5 %, write amplification within
+/// 10 %. CPU is compared too, but by people: a test that asserts times fails on a busy machine.
+#[track_caller]
+fn holds(said: &Value) {
+    let checked = said["checked"].as_array().unwrap();
+    assert_eq!(checked.len(), 3);
+    for one in checked {
+        let error = |figure: &str| one[figure]["error"].as_f64().unwrap().abs();
+        let bound = one["size_bound"].as_f64().unwrap();
+        assert!(error("size_bytes") < bound.max(0.05), "{one:#}");
+        assert!(bound < 0.5, "a bound that says something: {one:#}");
+        assert!(error("write_amp") < 0.10 || error("size_bytes") > 0.05, "{one:#}");
+        for figure in ["load_cpu_seconds", "get_us", "cached_get_us"] {
+            assert!(one[figure]["predicted"].as_f64().unwrap() > 0.0, "{one:#}");
+            assert!(one[figure]["measured"].as_f64().unwrap() > 0.0, "{one:#}");
+        }
+    }
+    assert!(!said["check_words"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn package_metadata() {
+    let key = ["--key", "package", "--check"];
+    let said = advised("packages.jsonl", &shuffled(lines(package)), &key);
+    assert_eq!(said["order"], "mixed");
+    holds(&said);
+}
+
+#[test]
+fn rows_of_links_sorted_and_not() {
+    let mut rows = lines(link);
+    rows.sort();
+    let sorted = advised("links.kv", &rows, &["--check"]);
+    assert_eq!((&sorted["order"], &sorted["direct"]), (&"ascending".into(), &true.into()));
+    holds(&sorted);
+    let unsorted = advised("links.kv", &shuffled(rows), &["--check"]);
+    assert_eq!((&unsorted["order"], &unsorted["direct"]), (&"mixed".into(), &false.into()));
+    holds(&unsorted);
+    let size = |said: &Value| said["choices"][4]["size_bytes"].as_f64().unwrap();
+    // The same rows; those that were flushed and never merged have sequence numbers besides.
+    let more = size(&unsorted) / size(&sorted) - 1.0;
+    assert!((-0.02..0.15).contains(&more), "{more}");
+}
+
+#[test]
+fn logs_by_time_and_by_id() {
+    let logs = lines(log);
+    let by_time = advised("log.jsonl", &logs, &["--key", "ts", "--check"]);
+    assert_eq!(by_time["order"], "ascending");
+    holds(&by_time);
+    let by_id = advised("log.jsonl", &logs, &["--key", "id", "--check"]);
+    assert_eq!(by_id["order"], "mixed");
+    holds(&by_id);
+}
+
+#[test]
+fn source_code() {
+    holds(&advised("code.jsonl", &sources(), &["--key", "path", "--check"]));
+}
+
+#[test]
+fn noise_is_not_compressed() {
+    let blob = |random: &mut Pcg64Mcg, _| {
+        let bytes = random.random_range(300..3000);
+        format!("{},{}", noise(random, 16), noise(random, bytes))
+    };
+    let mut rows = lines(blob);
+    rows.insert(0, "key_hex,value_hex".to_owned());
+    let said = advised("blobs.csv", &rows, &["--codecs", "none,zstd:3", "--check"]);
+    holds(&said);
+    let recommended = said["recommended"].as_u64().unwrap() as usize;
+    assert_eq!(said["choices"][recommended]["codec"], "none");
+}
+
+#[test]
+fn halves_that_differ_widen_the_bound() {
+    let half = |random: &mut Pcg64Mcg, number: usize| match number * 220 < BYTES / 2 {
+        true => format!("{number:010}\t{}", text(random, 40)),
+        false => format!("{number:010}\t{}", noise(random, 105)),
+    };
+    let differ = advised("halves.kv", &lines(half), &["--check"]);
+    holds(&differ);
+    let even = |random: &mut Pcg64Mcg, number: usize| format!("{number:010}\t{}", text(random, 40));
+    let even = advised("even.kv", &lines(even), &[]);
+    let bound = |said: &Value| said["choices"][2]["size_bound"].as_f64().unwrap();
+    assert!(bound(&differ) > 3.0 * bound(&even), "{} {}", bound(&differ), bound(&even));
+    assert!(differ["halves"].is_array() && even["halves"].is_null());
+    let words = differ["words"].to_string();
+    assert!(words.contains("The halves differ"), "{words}");
+}
+
+#[test]
+fn rows_that_are_replaced_count_once() {
+    let row = |random: &mut Pcg64Mcg, _| {
+        let key = random.random_range(0..8000);
+        format!("user{key:06}\t{}", text(random, 20))
+    };
+    let said = advised("users.kv", &lines(row), &["--check"]);
+    let distinct = said["distinct_rows"].as_f64().unwrap();
+    assert!((distinct / 8000.0 - 1.0).abs() < 0.15, "{distinct}");
+    holds(&said);
+    assert!(said["words"].to_string().contains("Keys come again"));
+}
+
+#[test]
+fn line_ends_in_quoted_fields() {
+    let row = |random: &mut Pcg64Mcg, number: usize| {
+        let (one, other) = (text(random, 3), text(random, 5));
+        format!("{number:08},\"{one},\n{other}, \"\"{one}\"\",\n1,2\",{other}")
+    };
+    let mut rows = lines(row);
+    rows.insert(0, "id,text,more".to_owned());
+    let said = advised("quoted.csv", &rows, &["--key", "id", "--check"]);
+    assert_eq!(said["order"], "ascending", "every stretch begins where a record does");
+    holds(&said);
+}
+
+#[test]
+fn a_database() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("links.kv"), lines(link).join("\n") + "\n").unwrap();
+    done(dir.path(), &["import", "old.db", "links.kv", "--codecs", "lz4"]);
+    let arguments = [&["advise", "old.db", "--json", "--check", "--dir", "."], &FEW[..]].concat();
+    let said: Value = serde_json::from_str(&done(dir.path(), &arguments)).unwrap();
+    assert_eq!((&said["seen"], &said["order"]), (&"spread".into(), &"ascending".into()));
+    holds(&said);
+}
+
+#[test]
+fn a_pipe_shows_its_beginning_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = lines(link).join("\n");
+    let arguments = [&["advise", "-", "--format", "kv", "--json"], &FEW[..]].concat();
+    let ran = run_with(dir.path(), &arguments, input.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let said: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&said["seen"], &said["is_endless"]), (&"head".into(), &true.into()));
+    let bound = said["choices"][0]["size_bound"].as_f64().unwrap();
+    assert!(bound >= 0.2, "{bound}");
+    let ran = run_with(dir.path(), &[&arguments[..], &["--check"]].concat(), input.as_bytes());
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    // All of a short one is read.
+    let ran = run_with(dir.path(), &arguments, b"a\tb\nc\td\n");
+    let said: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&said["seen"], &said["rows"]), (&"all".into(), &2.0.into()));
+}
+
+#[test]
+fn tables_bars_and_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a<b.kv"), lines(link).join("\n")).unwrap();
+    let arguments = [&["advise", "a<b.kv", "--html", "page.html"], &FEW[..]].concat();
+    let said = done(dir.path(), &arguments);
+    for part in ["zstd:3 16K", "\u{2588}", "Recommended: ", " \u{b1} ", "--codecs "] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let page = std::fs::read_to_string(dir.path().join("page.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("default-src 'none'"));
+    assert!(page.contains("Advice for a&lt;b.kv") && !page.contains("a<b"), "{page}");
+    assert_eq!(page.matches("<rect").count(), 6, "a bar for each choice");
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["choices"].as_array().unwrap().len(), 6);
+    for field in ["size_bytes", "size_bound", "load_us_per_row", "get_us", "cached_get_us"] {
+        assert!(data["choices"][0][field].is_number(), "{field}");
+    }
+}
+
+/// What is wrong has a name and a line.
+#[track_caller]
+fn refused(name: &str, text: impl AsRef<[u8]>, flags: &[&str], code: i32, parts: &[&str]) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(name), text).unwrap();
+    let ran = run(dir.path(), &[&["advise", name][..], &FEW[..], flags].concat());
+    assert_eq!(ran.code, Some(code), "{} {}", ran.out, ran.err);
+    for part in parts.iter().chain([&name]) {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+}
+
+#[test]
+fn bad_input_has_its_name_and_line() {
+    let missing = ["line 1", "there is no column `idd`", "`id`, `v`"];
+    refused("a.csv", "id,v\n1,2\n", &["--key", "idd"], 2, &missing);
+    let big = "id,v\n".to_owned() + &"1,2\n".repeat(1 << 20);
+    refused("big.csv", big, &["--key", "idd"], 2, &missing);
+    refused("a.csv", "", &["--key", "id"], 7, &["line 1", "empty"]);
+    refused("a.kv", "\n\n", &[], 7, &["no rows"]);
+    refused("a.kv", b"a\tb\nc\td\0\xff\n", &[], 7, &["line 2", "binary"]);
+    refused("a.jsonl", "{\"id\":1}\n{\"ix\":1}\n", &["--key", "id"], 7, &["line 2", "id"]);
+    refused("a.csv", b"PK\x03\x04rest", &["--key", "id"], 7, &["zip"]);
+    refused("a.kv", "no tab here\n", &[], 7, &["line 1", "no tab"]);
+}
+
+#[test]
+fn a_bad_line_in_the_middle_is_numbered() {
+    let mut rows = lines(link);
+    let middle = rows.len() / 2;
+    // So many that a stretch must meet one; the first one that it meets is named.
+    for row in &mut rows[middle..middle + 4000] {
+        *row = row.replace('\t', " ");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("links.kv"), rows.join("\n")).unwrap();
+    let ran = run(dir.path(), &[&["advise", "links.kv", "--json"], &FEW[..]].concat());
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    let error: Value = serde_json::from_str(&ran.err).unwrap();
+    let line = error["line"].as_u64().unwrap() as usize;
+    assert!((middle + 1..=middle + 4000).contains(&line), "{line} is not behind {middle}");
+    assert!(!rows[line - 1].contains('\t') && error["file"] == "links.kv");
+}
+
+#[test]
+fn databases_and_folders_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("folder")).unwrap();
+    let ran = run(dir.path(), &["advise", "folder"]);
+    assert!(ran.code == Some(2) && ran.err.contains("folder is a folder"), "{}", ran.err);
+    done(dir.path(), &["put", "a.db", "key", "value"]);
+    let ran = run(dir.path(), &["advise", "a.db", "--tree", "other"]);
+    assert!(ran.code == Some(6) && ran.err.contains("other"), "{}", ran.err);
+    // A table of a version that is not known.
+    done(dir.path(), &["compact", "a.db"]);
+    for entry in std::fs::read_dir(dir.path().join("a.db")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().contains("MANIFEST-") {
+            let mut bytes = std::fs::read(&path).unwrap();
+            bytes[..8].copy_from_slice(b"NOTSHALE");
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+    let ran = run(dir.path(), &["advise", "a.db"]);
+    assert!(ran.code.is_some_and(|code| code > 1), "{} {}", ran.out, ran.err);
+    assert!(ran.err.contains("MANIFEST-"), "the file has its name: {}", ran.err);
+    let ran = run(dir.path(), &["advise", "none.kv"]);
+    assert!(ran.code == Some(3) && ran.err.contains("none.kv"), "{}", ran.err);
+}
