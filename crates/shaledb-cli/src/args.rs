@@ -5,7 +5,6 @@ use crate::exit::{CODES, Failure, Outcome};
 use crate::row_flags::parse_delimiter;
 pub(crate) use crate::row_flags::{Format, RowFlags};
 use crate::simulate::SimulateOptions;
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use shaledb_cli::text::Form;
 use shaledb_lab::options::CodecNames;

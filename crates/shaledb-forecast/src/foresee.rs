@@ -203,7 +203,7 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
         coarseness = coarseness.max(table as f64 / scenario.config.table_bytes as f64);
         let mut run = Run::new(&worn, bytes, table);
         run.age_days = middle.floor();
-        let _ = run.until(warm_days * DAY, f64::INFINITY, |_| {});
+        run.until(warm_days * DAY, f64::INFINITY, |_| {});
         let _ = run.take_totals();
         let each = (effort.samples / count).max(HOURS / 2) as f64;
         let end = (warm_days + run_days) * DAY;

@@ -13,7 +13,9 @@ const SCRIPT: &str = include_str!("forecast.js");
 /// Rows of the table over time.
 const ROWS: usize = 12;
 /// Heights of a line of blocks.
-const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const BLOCKS: [char; 8] = [
+    '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}',
+];
 
 /// Figures over time as one line of blocks, from 0 to the largest.
 fn blocks(values: impl Iterator<Item = f64> + Clone) -> String {
