@@ -122,18 +122,20 @@ fn advised(name: &str, lines: &[String], flags: &[&str]) -> Value {
     said
 }
 
-/// Checks predictions against loads: sizes within their bound or 5 %, write amplification within
-/// 10 %. CPU is compared too, but by people: a test that asserts times fails on a busy machine.
+/// Checks predictions against loads: sizes within their bound, which is at most `bound_max`, or
+/// 3 %; write amplification within 10 %, but for what the size itself is off, which it is made of.
+/// CPU is compared too, but by people: a test that asserts times fails on a busy machine.
 #[track_caller]
-fn holds(said: &Value) {
+fn holds(said: &Value, bound_max: f64) {
     let checked = said["checked"].as_array().unwrap();
     assert_eq!(checked.len(), 3);
     for one in checked {
-        let error = |figure: &str| one[figure]["error"].as_f64().unwrap().abs();
+        let error = |figure: &str| one[figure]["error"].as_f64().unwrap();
         let bound = one["size_bound"].as_f64().unwrap();
-        assert!(error("size_bytes") < bound.max(0.05), "{one:#}");
-        assert!(bound < 0.5, "a bound that says something: {one:#}");
-        assert!(error("write_amp") < 0.10 || error("size_bytes") > 0.05, "{one:#}");
+        assert!(error("size_bytes").abs() < bound.max(0.03), "{one:#}");
+        assert!(bound < bound_max, "a bound that says something: {one:#}");
+        let times = (1.0 + error("write_amp")) / (1.0 + error("size_bytes"));
+        assert!((times - 1.0).abs() < 0.10, "how often each byte is written: {one:#}");
         for figure in ["load_cpu_seconds", "get_us", "cached_get_us"] {
             assert!(one[figure]["predicted"].as_f64().unwrap() > 0.0, "{one:#}");
             assert!(one[figure]["measured"].as_f64().unwrap() > 0.0, "{one:#}");
@@ -147,7 +149,7 @@ fn package_metadata() {
     let key = ["--key", "package", "--check"];
     let said = advised("packages.jsonl", &shuffled(lines(package)), &key);
     assert_eq!(said["order"], "mixed");
-    holds(&said);
+    holds(&said, 0.10);
 }
 
 #[test]
@@ -156,10 +158,10 @@ fn rows_of_links_sorted_and_not() {
     rows.sort();
     let sorted = advised("links.kv", &rows, &["--check"]);
     assert_eq!((&sorted["order"], &sorted["direct"]), (&"ascending".into(), &true.into()));
-    holds(&sorted);
+    holds(&sorted, 0.10);
     let unsorted = advised("links.kv", &shuffled(rows), &["--check"]);
     assert_eq!((&unsorted["order"], &unsorted["direct"]), (&"mixed".into(), &false.into()));
-    holds(&unsorted);
+    holds(&unsorted, 0.10);
     let size = |said: &Value| said["choices"][4]["size_bytes"].as_f64().unwrap();
     // The same rows; those that were flushed and never merged have sequence numbers besides.
     let more = size(&unsorted) / size(&sorted) - 1.0;
@@ -171,15 +173,15 @@ fn logs_by_time_and_by_id() {
     let logs = lines(log);
     let by_time = advised("log.jsonl", &logs, &["--key", "ts", "--check"]);
     assert_eq!(by_time["order"], "ascending");
-    holds(&by_time);
+    holds(&by_time, 0.10);
     let by_id = advised("log.jsonl", &logs, &["--key", "id", "--check"]);
     assert_eq!(by_id["order"], "mixed");
-    holds(&by_id);
+    holds(&by_id, 0.10);
 }
 
 #[test]
 fn source_code() {
-    holds(&advised("code.jsonl", &sources(), &["--key", "path", "--check"]));
+    holds(&advised("code.jsonl", &sources(), &["--key", "path", "--check"]), 0.30);
 }
 
 #[test]
@@ -191,7 +193,7 @@ fn noise_is_not_compressed() {
     let mut rows = lines(blob);
     rows.insert(0, "key_hex,value_hex".to_owned());
     let said = advised("blobs.csv", &rows, &["--codecs", "none,zstd:3", "--check"]);
-    holds(&said);
+    holds(&said, 0.10);
     let recommended = said["recommended"].as_u64().unwrap() as usize;
     assert_eq!(said["choices"][recommended]["codec"], "none");
 }
@@ -203,7 +205,7 @@ fn halves_that_differ_widen_the_bound() {
         false => format!("{number:010}\t{}", noise(random, 105)),
     };
     let differ = advised("halves.kv", &lines(half), &["--check"]);
-    holds(&differ);
+    holds(&differ, 0.30);
     let even = |random: &mut Pcg64Mcg, number: usize| format!("{number:010}\t{}", text(random, 40));
     let even = advised("even.kv", &lines(even), &[]);
     let bound = |said: &Value| said["choices"][2]["size_bound"].as_f64().unwrap();
@@ -222,7 +224,7 @@ fn rows_that_are_replaced_count_once() {
     let said = advised("users.kv", &lines(row), &["--check"]);
     let distinct = said["distinct_rows"].as_f64().unwrap();
     assert!((distinct / 8000.0 - 1.0).abs() < 0.15, "{distinct}");
-    holds(&said);
+    holds(&said, 0.15);
     assert!(said["words"].to_string().contains("Keys come again"));
 }
 
@@ -236,7 +238,7 @@ fn line_ends_in_quoted_fields() {
     rows.insert(0, "id,text,more".to_owned());
     let said = advised("quoted.csv", &rows, &["--key", "id", "--check"]);
     assert_eq!(said["order"], "ascending", "every stretch begins where a record does");
-    holds(&said);
+    holds(&said, 0.10);
 }
 
 #[test]
@@ -247,7 +249,7 @@ fn a_database() {
     let arguments = [&["advise", "old.db", "--json", "--check", "--dir", "."], &FEW[..]].concat();
     let said: Value = serde_json::from_str(&done(dir.path(), &arguments)).unwrap();
     assert_eq!((&said["seen"], &said["order"]), (&"spread".into(), &"ascending".into()));
-    holds(&said);
+    holds(&said, 0.10);
 }
 
 #[test]
@@ -332,6 +334,57 @@ fn a_bad_line_in_the_middle_is_numbered() {
     let line = error["line"].as_u64().unwrap() as usize;
     assert!((middle + 1..=middle + 4000).contains(&line), "{line} is not behind {middle}");
     assert!(!rows[line - 1].contains('\t') && error["file"] == "links.kv");
+}
+
+#[test]
+fn rows_without_an_end_are_not_read_on_for() {
+    let line = "a\tb\n".repeat(200_000) + "c\t" + &"x".repeat(4 << 20);
+    refused("long.kv", &line, &["--max-row", "64K"], 7, &["line 200001", "65536 bytes"]);
+    let quoted = format!("a,b\n{}c,{}", "1,2\n".repeat(200_000), "x".repeat(4 << 20));
+    let flags = ["--key", "a", "--max-row", "64K"];
+    refused("long.csv", quoted, &flags, 7, &["line 200002", "65536 bytes"]);
+}
+
+#[test]
+fn sizes_and_rates_that_tell_nothing_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.kv"), "a\tb\n").unwrap();
+    done(dir.path(), &["put", "a.db", "key", "value"]);
+    for source in ["a.kv", "a.db", "-"] {
+        for sample in ["0", "64K"] {
+            let ran = run(dir.path(), &["advise", source, "--format", "kv", "--sample", sample]);
+            assert_eq!(ran.code, Some(2), "{} {}", ran.out, ran.err);
+            assert!(ran.err.contains("--sample") && ran.err.contains("128 KiB"), "{}", ran.err);
+        }
+        let ran = run(dir.path(), &["advise", source, "--format", "kv", "--rate", "0"]);
+        assert_eq!(ran.code, Some(2), "{} {}", ran.out, ran.err);
+        assert!(ran.err.contains("--rate"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_small_sample_reads_no_row_twice_and_measures_no_density() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rows = lines(link);
+    rows.truncate(2000);
+    let advised = |rows: &[String]| -> Value {
+        std::fs::write(dir.path().join("a.kv"), rows.join("\n")).unwrap();
+        let flags = ["--codecs", "lz4", "--block-bytes", "16K", "--sample", "128K"];
+        let arguments = [&["advise", "a.kv", "--json", "--rate", "1G"][..], &flags].concat();
+        serde_json::from_str(&done(dir.path(), &arguments)).unwrap()
+    };
+    let sorted = advised(&rows);
+    // It is little larger than the sample. A row that is read twice does not ascend.
+    assert_eq!((&sorted["seen"], &sorted["order"]), (&"spread".into(), &"ascending".into()));
+    assert!(sorted["choices"][0]["write_amp_at_rate"].as_f64().unwrap() > 0.0);
+    let mixed = advised(&shuffled(rows));
+    assert_eq!((&mixed["order"], &mixed["is_density_measured"]), (&"mixed".into(), &false.into()));
+    let words = mixed["words"].to_string();
+    assert!(words.contains("was not measured") && !words.contains("carried on"), "{words}");
+    assert!(mixed["choices"][0]["size_bound"].as_f64().unwrap() >= 0.2);
+    // All of it is read.
+    let all = advised(&["b\t1".to_owned(), "a\t2".to_owned()]);
+    assert!(!all["words"].to_string().contains("carried on"));
 }
 
 #[test]

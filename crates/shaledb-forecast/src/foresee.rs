@@ -94,6 +94,35 @@ pub struct Forecast {
     pub end_bytes: f64,
     /// How many tables' worth of the engine's each table of the model is, at most.
     pub coarseness: f64,
+    /// Whether it began with the tables that are there.
+    pub from_tables: bool,
+}
+
+impl Forecast {
+    /// How much larger it is at the end than at the last sample, which may be some time before it.
+    fn beyond(&self) -> f64 {
+        let live = self.samples.last().map_or(0.0, |sample| sample.live);
+        if live > 0.0 { (self.end_bytes / live).max(1.0) } else { 1.0 }
+    }
+
+    /// Bytes of all files at the end.
+    pub fn space(&self) -> f64 {
+        self.samples.last().map_or(0.0, |sample| sample.space) * self.beyond()
+    }
+
+    /// The most bytes of all files at any moment.
+    pub fn space_peak(&self) -> f64 {
+        let last = self.samples.last().map_or(0.0, |sample| sample.space_peak) * self.beyond();
+        self.samples.iter().map(|sample| sample.space_peak).fold(last, f64::max)
+    }
+
+    /// Whether what waits to be written became more to the end of what was run.
+    pub fn falls_behind(&self) -> bool {
+        let run: f64 = self.stretches.iter().map(|stretch| stretch.run_days).sum();
+        let last = self.samples.last().map_or(0.0, |sample| sample.waiting);
+        let wanted = self.samples.last().map_or(0.0, |sample| sample.wanted);
+        last > 0.02 * wanted * run * crate::run::DAY / self.stretches.len().max(1) as f64
+    }
 }
 
 /// Bytes of keys and values that are there on a day.
@@ -129,8 +158,9 @@ pub fn foresee(
     mut progress: impl FnMut(f64),
 ) -> Result<Forecast, String> {
     scenario.check()?;
-    let end_bytes = bytes_on(scenario, scenario.days);
-    let (samples, stretches, coarseness) = if is_short(scenario, effort) {
+    let short = is_short(scenario, effort);
+    has_room(scenario, effort)?;
+    let (samples, stretches, coarseness, end_bytes) = if short {
         straight(scenario, effort, &mut progress)
     } else {
         in_stretches(scenario, effort, &mut progress)
@@ -141,13 +171,17 @@ pub fn foresee(
     }
     let most = most(scenario, end_bytes.max(scenario.start_bytes), effort);
     progress(1.0);
-    Ok(Forecast { samples, totals, stretches, most, end_bytes, coarseness })
+    let from_tables = short && scenario.existing.is_some() && coarseness <= 2.0;
+    Ok(Forecast { samples, totals, stretches, most, end_bytes, coarseness, from_tables })
 }
 
 /// Whether all of the time can be run.
 fn is_short(scenario: &Scenario, effort: &Effort) -> bool {
     let demand = scenario.mean_demand();
-    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= effort.flushes
+    let varies = scenario.load.bytes_per_second.iter().any(|rate| *rate != demand);
+    // What changes by the hour is run for a day in any case.
+    let suffices = if varies && scenario.days <= 1.0 { f64::INFINITY } else { effort.flushes };
+    demand.is_finite() && flushes_of_a_day(scenario, demand) * scenario.days <= suffices
         || demand.is_infinite()
             && scenario.days * DAY * 200e6 / memtable(scenario) <= effort.flushes
 }
@@ -161,7 +195,24 @@ fn flushes_of_a_day(scenario: &Scenario, demand: f64) -> f64 {
     demand * DAY / memtable(scenario)
 }
 
-type Ran = (Vec<Sample>, Vec<Stretch>, f64);
+type Ran = (Vec<Sample>, Vec<Stretch>, f64, f64);
+
+/// Refuses a limit on space that what is there at the start goes beyond.
+fn has_room(scenario: &Scenario, effort: &Effort) -> Result<(), String> {
+    if scenario.config.space_limit == 0 {
+        return Ok(());
+    }
+    let bytes = scenario.start_bytes;
+    let left_out = Run::new(scenario, bytes, table_bytes(scenario, bytes, effort)).left_out;
+    if left_out > 0.01 * bytes {
+        return Err(format!(
+            "the limit on space: there is room for {:.0} % of the data at the start. Raise it, \
+             or name less data",
+            100.0 * (1.0 - left_out / bytes)
+        ));
+    }
+    Ok(())
+}
 
 fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
     let days = scenario.days;
@@ -175,7 +226,8 @@ fn straight(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)
     });
     let stretch =
         Stretch { from_day: 0.0, to_day: days, run_days: days, totals: run.take_totals() };
-    (samples, vec![stretch], table as f64 / scenario.config.table_bytes as f64)
+    let live = samples.last().map_or(scenario.start_bytes, |sample: &Sample| sample.live);
+    (samples, vec![stretch], table as f64 / scenario.config.table_bytes as f64, live)
 }
 
 fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(f64)) -> Ran {
@@ -190,15 +242,18 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
     let run_days = if varies { (can_run / 2.0).floor().max(1.0) } else { can_run / 2.0 };
     let warm_days = if varies { run_days.min(1.0) } else { run_days };
     let mut coarseness: f64 = 1.0;
-    let mut room = f64::INFINITY;
+    // Bytes that are there at the beginning of a stretch, by what was really written before it.
+    let mut there = scenario.start_bytes;
+    let mut kept = 1.0;
     let (mut samples, mut stretches) = (Vec::new(), Vec::new());
     // After some time it is in the shape of a tree that is written to.
-    let worn = Scenario { compacted: false, ..scenario.clone() };
+    let worn = Scenario { compacted: false, existing: None, ..scenario.clone() };
     for at in 0..count {
         let span = scenario.days / count as f64;
         let (from_day, to_day) = (at as f64 * span, (at + 1) as f64 * span);
         let middle = f64::midpoint(from_day, to_day);
-        let bytes = bytes_on(scenario, middle).min(room);
+        let grown = |from: f64, to: f64| bytes_on(scenario, to) - bytes_on(scenario, from);
+        let bytes = (there + kept * grown(from_day, middle)).max(0.0);
         let table = table_bytes(scenario, bytes, effort);
         coarseness = coarseness.max(table as f64 / scenario.config.table_bytes as f64);
         let mut run = Run::new(&worn, bytes, table);
@@ -212,23 +267,23 @@ fn in_stretches(scenario: &Scenario, effort: &Effort, progress: &mut impl FnMut(
             samples.push(sample);
         });
         let totals = run.take_totals();
-        if totals.refused > 0.1 * totals.seconds {
-            // It grows no more.
-            room = bytes;
-        }
+        kept = (totals.written / totals.wanted.max(1.0)).min(1.0);
+        // Where the limit on space was below that, no more is there.
+        there = (bytes.min(samples.last().map_or(bytes, |sample: &Sample| sample.live))
+            + kept * grown(middle, to_day))
+        .max(0.0);
         stretches.push(Stretch { from_day, to_day, run_days, totals });
         progress(0.9 * (at + 1) as f64 / count as f64);
     }
-    (samples, stretches, coarseness)
+    (samples, stretches, coarseness, there)
 }
 
 /// The most that can be written for long, with so much there: what back-pressure lets through.
 fn most(scenario: &Scenario, bytes: f64, effort: &Effort) -> Most {
     let mut endless = scenario.clone();
-    endless.compacted = false;
+    (endless.compacted, endless.existing) = (false, None);
     endless.load.bytes_per_second = [f64::INFINITY; HOURS];
     endless.load.clients = endless.load.clients.max(scenario.machine.cores);
-    // New rows would make it another tree before its rate is known.
     let table = table_bytes(scenario, bytes, effort);
     let mut run = Run::new(&endless, bytes, table);
     run.age_days = scenario.days;

@@ -124,7 +124,7 @@ fn groups(count: f64, exponent: f64) -> Vec<(f64, f64)> {
     for group in 1..=GROUPS {
         let to = count.powf(group as f64 / GROUPS as f64).floor().min(count);
         let to = if group == GROUPS { count } else { to };
-        if to - from < 1.0 && to < count {
+        if to - from < 1.0 && (to < count || to <= from) {
             continue;
         }
         let share = (harmonic(to, exponent) - harmonic(from, exponent)) / all;

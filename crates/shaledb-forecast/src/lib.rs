@@ -8,6 +8,7 @@
 
 pub mod keys;
 pub mod content;
+pub mod existing;
 pub mod scenario;
 pub mod memtable;
 pub mod tree;
@@ -18,6 +19,7 @@ pub mod running;
 pub mod run;
 pub mod foresee;
 
+pub use existing::Existing;
 pub use foresee::{Bottleneck, Effort, Forecast, Most, Stretch, foresee};
 pub use keys::Skew;
 pub use outcome::{Sample, Totals};

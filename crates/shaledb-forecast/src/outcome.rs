@@ -61,6 +61,10 @@ pub struct Totals {
     pub merge_read: f64,
     /// See `merge_read`.
     pub user_read: f64,
+    /// Point reads that were to be done, and that were.
+    pub reads_wanted: f64,
+    /// See `reads_wanted`.
+    pub reads: f64,
     /// CPU seconds: of users' calls, of flushes, of compactions, and of codecs (part of these).
     pub user_cpu: f64,
     /// See `user_cpu`.
@@ -124,6 +128,8 @@ impl Totals {
             (&mut self.compacted, other.compacted),
             (&mut self.merge_read, other.merge_read),
             (&mut self.user_read, other.user_read),
+            (&mut self.reads_wanted, other.reads_wanted),
+            (&mut self.reads, other.reads),
             (&mut self.user_cpu, other.user_cpu),
             (&mut self.flush_cpu, other.flush_cpu),
             (&mut self.merge_cpu, other.merge_cpu),

@@ -6,6 +6,8 @@ use crate::scenario::{Machine, Scenario};
 const LOG_ENTRY_BYTES: f64 = 12.0;
 /// However busy the device is with logs and reads, background work gets this share of it.
 const SHARE_MIN: f64 = 0.1;
+/// The share of what the log leaves of the device that users' reads may take.
+const READ_SHARE: f64 = 0.9;
 /// The share of the device that the log may take.
 const LOG_SHARE: f64 = 0.9;
 
@@ -46,6 +48,8 @@ pub struct Wanted {
 pub struct Rates {
     /// Writes a second.
     pub writes: f64,
+    /// Reads a second.
+    pub reads: f64,
     /// Bytes of the log a second.
     pub log: f64,
     /// Of each job, the share that is done in a second.
@@ -76,14 +80,24 @@ pub fn share(scenario: &Scenario, wanted: &Wanted) -> Rates {
         if is_endless { scenario.load.clients.min(cores.max(1.0)) } else { cores.max(1.0) };
     let most = wanted.writes_max.min(LOG_SHARE * capacity / log_bytes);
     let writing = (wanted.writes.min(most) * put).min(clients);
-    let reading = wanted.reads * wanted.read_cpu;
     let threads: f64 = wanted.jobs.iter().map(|job| job.threads).sum();
-    let runnable = writing + reading + threads;
+    let runnable = writing + wanted.reads * wanted.read_cpu + threads;
     let given = (cores / runnable).min(1.0);
     let writes = wanted.writes.min(most).min(clients * given / put);
     let log = writes * log_bytes;
-    let user_reads = wanted.reads * wanted.missed * wanted.block_bytes;
+    // Reads are limited by cores, by reads of the device, and by its bytes.
+    let per_read = (wanted.missed * wanted.block_bytes).max(1e-9);
+    let reads = wanted
+        .reads
+        .min(cores * given / wanted.read_cpu)
+        .min(device.reads_per_second * wanted.device / wanted.missed.max(1e-12))
+        .min(READ_SHARE * (capacity - log).max(0.0) / per_read);
+    let users = writes * put + reads * wanted.read_cpu;
+    let user_reads = reads * per_read;
     let left = (capacity - log - user_reads).max(SHARE_MIN * capacity);
+    // What users leave of the cores, and in any case a little.
+    let free = (cores - users).max(SHARE_MIN * cores);
+    let given = (free / threads.max(1e-9)).min(1.0);
     let speed = |job: &Job| job.threads * given / job.cpu.max(1e-9);
     let asked: f64 = wanted.jobs.iter().map(|job| speed(job) * job.bytes).sum();
     let scale = if asked > left { left / asked } else { 1.0 };
@@ -95,10 +109,10 @@ pub fn share(scenario: &Scenario, wanted: &Wanted) -> Rates {
     let moved: f64 = wanted.jobs.iter().zip(&jobs).map(|(job, speed)| speed * job.bytes).sum();
     let working: f64 = wanted.jobs.iter().zip(&jobs).map(|(job, speed)| speed * job.cpu).sum();
     let device_bytes = log + user_reads + moved;
-    let by_reads = wanted.reads * wanted.missed / (device.reads_per_second * wanted.device);
-    let users = writes * put + reading * given;
+    let by_reads = reads * wanted.missed / (device.reads_per_second * wanted.device);
     Rates {
         writes,
+        reads,
         log,
         users,
         dilation: 1.0 / given,
@@ -107,5 +121,73 @@ pub fn share(scenario: &Scenario, wanted: &Wanted) -> Rates {
         device_share: (device_bytes / capacity).max(by_reads),
         cores_share: ((users + working) / cores).min(1.0),
         jobs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::Skew;
+    use crate::scenario::{Device, Load, Order, USUAL_WORK, costs_of_ratio};
+
+    fn scenario() -> Scenario {
+        let device = Device {
+            bytes_per_second: 1e9,
+            reads_per_second: 1e4,
+            life_bytes: f64::INFINITY,
+            slower_each_year: 0.0,
+        };
+        Scenario {
+            key_bytes: 20.0,
+            value_bytes: 300.0,
+            start_bytes: 1e9,
+            compacted: false,
+            existing: None,
+            load: Load {
+                bytes_per_second: [1e6; 24],
+                clients: 1.0,
+                inserts: 0.0,
+                deletes: 0.0,
+                order: Order::Random,
+                skew: Skew::Uniform,
+                reads_per_second: 0.0,
+                retention_days: None,
+                universe_bytes: 0.0,
+            },
+            days: 1.0,
+            machine: Machine { cores: 4.0, memory_bytes: 1 << 30, device, work: USUAL_WORK },
+            config: shaledb::Config::default(),
+            costs: costs_of_ratio(2.0),
+        }
+    }
+
+    /// Whatever is wanted: no more than there is of cores, device and its reads.
+    #[test]
+    fn no_more_is_given_than_there_is() {
+        let scenario = scenario();
+        for threads in [1.0, 4.0, 30.0] {
+            for (writes, reads) in [(1e3, 0.0), (1e6, 0.0), (1e4, 1e3), (1e5, 1e7), (1e9, 1e9)] {
+                for bytes in [0.0, 1e8, 1e12] {
+                    let job = Job { cpu: 1.0, bytes, threads };
+                    let wanted = Wanted {
+                        writes,
+                        writes_max: f64::INFINITY,
+                        reads,
+                        missed: 0.5,
+                        block_bytes: 8e3,
+                        read_cpu: 3e-6,
+                        jobs: vec![job],
+                        device: 1.0,
+                    };
+                    let rates = share(&scenario, &wanted);
+                    let used = rates.users + rates.jobs[0] * job.cpu;
+                    // Background work has a little in any case.
+                    assert!(used <= 1.1 * 4.0 + 1e-9, "{used} cores: {wanted:?} {rates:?}");
+                    assert!(rates.device <= 1.1 * 1e9, "{wanted:?} {rates:?}");
+                    assert!(rates.reads * 0.5 <= 1e4 + 1e-6 && rates.reads <= reads);
+                    assert!(rates.writes <= writes && rates.jobs[0] > 0.0);
+                }
+            }
+        }
     }
 }

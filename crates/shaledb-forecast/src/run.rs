@@ -70,6 +70,8 @@ pub struct Run<'a> {
     reached: VecDeque<(f64, u64)>,
     /// Bytes of keys and values of all rows.
     live: f64,
+    /// Bytes of those that were to be there at the start, for which the limit on space has no room.
+    pub left_out: f64,
     totals: Totals,
     sample: Sample,
     sampled: Totals,
@@ -132,16 +134,23 @@ impl<'a> Run<'a> {
             late: 0.0,
             reached: VecDeque::new(),
             live: start_bytes,
+            left_out: 0.0,
             totals: Totals::default(),
             sample: Sample::default(),
             sampled: Totals::default(),
             sizes,
         };
-        run.fill(rows);
+        // A part of its tables would be another tree.
+        let is_whole = start_bytes >= 0.999 * scenario.start_bytes;
+        match scenario.existing.as_ref().filter(|_| !run.is_coarse && is_whole) {
+            Some(existing) => run.tree.adopt(existing, &run.keys),
+            None => run.fill(rows),
+        }
         let limit = config.space_limit as f64;
         if limit > 0.0 && run.space() > FULL * limit && start_bytes > row {
             let fits = start_bytes * (FULL * limit / run.space()).min(0.99);
-            return Run::new(scenario, fits, table_bytes);
+            let fewer = Run::new(scenario, fits, table_bytes);
+            return Run { left_out: start_bytes - fewer.live, ..fewer };
         }
         run.active = run.new_memtable();
         run.note();
@@ -245,6 +254,12 @@ impl<'a> Run<'a> {
         self.sizes.background_threads as f64
     }
 
+    /// What the device does by now, of what it did when it was new.
+    fn device_share(&self) -> f64 {
+        let slower = self.scenario.machine.device.slower_each_year;
+        (1.0 - slower).powf((self.age_days + self.now / DAY) / 365.0)
+    }
+
     /// What was done until now; counting begins anew.
     pub fn take_totals(&mut self) -> Totals {
         self.sampled = Totals::default();
@@ -303,7 +318,6 @@ impl<'a> Run<'a> {
         let block = f64::from(scenario.config.tree.block_bytes);
         let cache = self.sizes.memory_bytes as f64 / 2.0;
         let missed = 1.0 - self.keys.heat(cache / self.live.max(1.0));
-        let device = &scenario.machine.device;
         Wanted {
             writes,
             writes_max,
@@ -312,7 +326,7 @@ impl<'a> Run<'a> {
             block_bytes: block * cost.ratio,
             read_cpu: (scenario.machine.work.get + missed * block * cost.decompress) / 1e9,
             jobs,
-            device: (1.0 - device.slower_each_year).powf((self.age_days + self.now / DAY) / 365.0),
+            device: self.device_share(),
         }
     }
 
@@ -334,8 +348,8 @@ impl<'a> Run<'a> {
             if gain > 0.0 {
                 seconds = seconds.min(self.waiting / gain);
             }
-        } else if demand == 0.0 {
-            seconds = seconds.min((self.wrote_at + QUIET - self.now).max(0.0) + 0.01);
+        } else if demand == 0.0 && self.now <= self.wrote_at + QUIET {
+            seconds = seconds.min(self.wrote_at + QUIET - self.now + 0.01);
         }
         let running = self.flush.iter().map(|flush| &flush.running).chain(&self.merges);
         for (running, speed) in running.zip(&rates.jobs) {
@@ -376,7 +390,9 @@ impl<'a> Run<'a> {
         totals.written += bytes;
         totals.logged += rates.log * seconds;
         totals.user_cpu += rates.users * seconds;
-        totals.user_read += wanted.reads * wanted.missed * wanted.block_bytes * seconds;
+        totals.reads_wanted += wanted.reads * seconds;
+        totals.reads += rates.reads * seconds;
+        totals.user_read += rates.reads * wanted.missed * wanted.block_bytes * seconds;
         totals.longest = totals.longest.max(self.late);
         if self.state == SpaceState::Full {
             totals.refused += seconds;
@@ -417,7 +433,7 @@ impl<'a> Run<'a> {
             done.levels[running.level].written += part * running.raw;
         }
         done.levels[LAST].read +=
-            wanted.reads * wanted.missed * f64::from(scenario.config.tree.block_bytes) * seconds;
+            rates.reads * wanted.missed * f64::from(scenario.config.tree.block_bytes) * seconds;
         self.now += seconds;
         let space = self.space();
         self.sample.space_peak = self.sample.space_peak.max(space);
@@ -433,7 +449,7 @@ impl<'a> Run<'a> {
             let all = load.universe_bytes;
             self.live += updates * row * (1.0 - self.live / all).max(0.0);
         }
-        let count = self.live / row;
+        let count = (self.live / row).max(1.0);
         let grown = count > 1.02 * self.keys.count() || count < 0.9 * self.keys.count();
         if self.ground.order == Order::Random && load.universe_bytes == 0.0 && grown {
             self.keys = Keys::new(count, load.skew);
@@ -491,7 +507,8 @@ impl<'a> Run<'a> {
         sample.codec_cores = since.codec_cpu / seconds;
         let moved = since.logged + since.flushed + since.compacted;
         sample.device = (moved + since.merge_read + since.user_read) / seconds;
-        sample.device_share = sample.device / self.scenario.machine.device.bytes_per_second;
+        let able = self.scenario.machine.device.bytes_per_second * self.device_share();
+        sample.device_share = sample.device / able;
         sample.slowed = since.slowed_share();
         sample.codec = self.tree.choice(LAST).codec.to_string();
         sample

@@ -1,5 +1,6 @@
 //! What is to be foreseen: the data, the load, the machine, the engine's settings.
 
+use crate::existing::Existing;
 use crate::keys::{Skew, ZIPF_MAX};
 use serde::Serialize;
 use shaledb::Config;
@@ -101,6 +102,8 @@ pub struct Scenario {
     /// Whether these have just been loaded in order or compacted, so that all lie in the last
     /// level.
     pub compacted: bool,
+    /// The tables with which it begins, if they are known; with them the tree begins as it is.
+    pub existing: Option<Existing>,
     /// What is written and read.
     pub load: Load,
     /// How many days.
@@ -168,6 +171,14 @@ impl Scenario {
         }
         if let Skew::Zipf(exponent) = load.skew {
             within("the exponent of the skew", exponent, 0.0, ZIPF_MAX)?;
+        }
+        let has_rows = self.start_bytes >= self.row_bytes() || load.universe_bytes > 0.0;
+        if !has_rows && load.inserts == 0.0 {
+            return Err(
+                "no rows are there and no write makes one: name a size of the data, or a share \
+                        of inserts"
+                    .to_owned(),
+            );
         }
         let device = &self.machine.device;
         if !(device.bytes_per_second > 0.0 && device.reads_per_second > 0.0) {

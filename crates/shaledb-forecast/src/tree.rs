@@ -1,6 +1,7 @@
 //! A tree without bytes: real descriptions of tables, real plans, and a model of what tables hold.
 
 use crate::content::{Content, Cutter, Density, Piece, merged, share};
+use crate::existing::{self, Existing};
 use crate::keys::Keys;
 use crate::scenario::{Order, Scenario};
 use shaledb::Codec;
@@ -210,6 +211,25 @@ impl Tree {
         }
         self.shape.levels[level].sort_by(|a, b| a.smallest.cmp(&b.smallest));
         self.next_seq = self.next_seq.max(2);
+    }
+
+    /// Takes the tables of a database that is there.
+    pub fn adopt(&mut self, existing: &Existing, keys: &Keys) {
+        let placed = existing.placed();
+        let bottom = (1..placed.len()).rev().find(|level| !placed[*level].is_empty());
+        for (level, tables) in placed.into_iter().enumerate() {
+            for placed in tables {
+                self.next_id += 1;
+                let content = existing::content(&placed, Some(level) == bottom, keys);
+                let mut table = placed.table;
+                self.next_seq = self.next_seq.max(table.max_seq + 1);
+                (table.id, table.range_deletes) = (self.next_id, 0);
+                (table.smallest, table.largest) = (key(placed.start), key(placed.end - 1));
+                table.largest_exclusive = false;
+                self.contents.insert(table.id, content);
+                self.shape.levels[level].push(Arc::new(table));
+            }
+        }
     }
 
     /// The next compaction that is due beside those that run, by the engine's own picker.

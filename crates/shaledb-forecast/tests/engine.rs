@@ -174,6 +174,7 @@ fn foresee(case: &Case) -> Figures {
         value_bytes: VALUE as f64,
         start_bytes: case.rows as f64 * ROW,
         compacted: true,
+        existing: None,
         load: Load {
             bytes_per_second: [1e6; 24],
             clients: 1.0,

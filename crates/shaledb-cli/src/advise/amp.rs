@@ -7,6 +7,7 @@
 //! model wrote half as much again as the engine (docs/decisions/appendix/0021-advise.md).
 
 use super::choice::Choice;
+use crate::exit::{Failure, Outcome};
 use shaledb::Config;
 use shaledb::compaction::policy::candidates::index_of;
 use shaledb_forecast::{
@@ -16,8 +17,13 @@ use shaledb_forecast::{
 /// How much is run: a tenth of what `shale simulate` does, since each choice is foreseen.
 const EFFORT: Effort = Effort { flushes: 3000.0, tables: 300.0, samples: 2 };
 
-/// Of the data so much is written anew where updates are foreseen: by then levels are as they stay.
+/// Of the data so much is written anew where updates are foreseen, and at least what fills the
+/// database's memory: so there are flushes and merges, however little there is.
 const UPDATED: f64 = 0.6;
+
+/// The spans that the model runs.
+const DAYS_MIN: f64 = 1e-6;
+const DAYS_MAX: f64 = 36_500.0;
 
 const SECONDS_OF_DAY: f64 = 86_400.0;
 
@@ -57,9 +63,14 @@ pub(super) fn write_amp(shape: &Shape) -> Option<f64> {
 }
 
 impl Data {
-    /// Of updates of rows by chance, so many bytes a second, once levels are as they stay.
-    pub(super) fn at_rate(&self, bytes_per_second: f64) -> Option<f64> {
-        let number = index_of(self.choice.codec, self.choice.dictionary)?;
+    /// Of updates of rows by chance, so many bytes a second, once levels are as they stay; `None`
+    /// if the model does not know the codec, or nothing comes to be flushed at such a rate.
+    pub(super) fn at_rate(&self, bytes_per_second: f64) -> Outcome<Option<f64>> {
+        let Some(number) = index_of(self.choice.codec, self.choice.dictionary) else {
+            return Ok(None);
+        };
+        let updated = (self.bytes * UPDATED).max(self.memory_bytes as f64);
+        let days = updated / bytes_per_second / SECONDS_OF_DAY;
         let mut costs = costs_of_ratio(1.0 / self.ratio.clamp(0.001, 1.0));
         costs.0[number].ratio = self.ratio.clamp(0.001, 1.0);
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
@@ -82,12 +93,13 @@ impl Data {
             universe_bytes: 0.0,
         };
         let scenario = Scenario {
-            key_bytes: self.key_bytes,
+            key_bytes: self.key_bytes.max(1.0),
             value_bytes: self.value_bytes,
             start_bytes: self.bytes,
-            compacted: true,
+            compacted: false,
+            existing: None,
             load,
-            days: self.bytes * UPDATED / bytes_per_second / SECONDS_OF_DAY,
+            days: days.clamp(DAYS_MIN, DAYS_MAX),
             machine: Machine {
                 cores,
                 memory_bytes: self.memory_bytes.saturating_mul(4),
@@ -101,7 +113,32 @@ impl Data {
             },
             costs,
         };
-        let forecast = foresee(&scenario, &EFFORT, |_| {}).ok()?;
-        (forecast.totals.written > 0.0).then(|| forecast.totals.write_amp())
+        let forecast = foresee(&scenario, &EFFORT, |_| {})
+            .map_err(|what| Failure::usage(format!("--rate: {what}")))?;
+        Ok((forecast.totals.flushed > 0.0).then(|| forecast.totals.write_amp()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shaledb::Codec;
+
+    #[test]
+    fn no_rate_is_out_of_range() {
+        let choice = Choice { codec: Codec::Zstd(3), block_bytes: 16 << 10, dictionary: false };
+        let (key_bytes, value_bytes, memory_bytes) = (0.0, 100.0, 1 << 30);
+        let at = |bytes: f64, rate: f64| {
+            let data = Data { choice, key_bytes, value_bytes, bytes, ratio: 0.5, memory_bytes };
+            data.at_rate(rate).unwrap().unwrap()
+        };
+        // A span of days, one of seconds, and less data than a memtable.
+        for (bytes, rate) in [(1e9, 1e3), (1e8, 1e8), (1e6, 1e6)] {
+            let amp = at(bytes, rate);
+            assert!(amp > 0.0 && amp < 50.0, "{bytes} at {rate}: {amp}");
+        }
+        let choice = Choice { codec: Codec::Zstd(22), ..choice };
+        let data = Data { choice, key_bytes, value_bytes, bytes: 1e8, ratio: 0.5, memory_bytes };
+        assert_eq!(data.at_rate(1e6).unwrap(), None);
     }
 }

@@ -3,12 +3,14 @@
 
 use super::choice::Choice;
 use super::sample::Row;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use shaledb::table::format::{FileKind, parse_file_name};
 use shaledb::{Batch, Config, Db, Tree, WriteOptions};
 use shaledb_lab::measure::{Usage, thread_cpu_seconds};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const TREE: &str = "default";
 const BATCH_BYTES: usize = 256 << 10;
@@ -20,6 +22,8 @@ const CACHED_GETS: usize = 4000;
 pub(super) struct Workshop {
     folder: PathBuf,
     next: AtomicU64,
+    /// Whether the user wants to stop.
+    stop: Arc<AtomicBool>,
 }
 
 /// What a database of some rows took.
@@ -84,10 +88,15 @@ impl Workshop {
             },
             Path::to_owned,
         );
-        let folder = base.join(format!("shale-advise-{}", std::process::id()));
-        std::fs::create_dir_all(&folder)
-            .map_err(|error| Failure::file("create", &folder, &error))?;
-        Ok(Workshop { folder, next: AtomicU64::new(0) })
+        let stop = crate::signals::stop_flag()?;
+        Ok(Workshop { folder: new_folder(&base)?, next: AtomicU64::new(0), stop })
+    }
+
+    fn refuse_if_stopped(&self) -> Outcome<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(Failure::new(Exit::Stopped, "stopped: there is no advice")),
+            false => Ok(()),
+        }
     }
 
     /// The path of one more database.
@@ -98,6 +107,7 @@ impl Workshop {
     /// What sorted rows take in tables; nothing else is measured, so that threads may do it at
     /// once.
     pub(super) fn stored(&self, choice: Choice, rows: &[&Row]) -> Outcome<u64> {
+        self.refuse_if_stopped()?;
         let path = self.path();
         let db = Db::open(&path, Parts::default().config(choice))?;
         ingest(&db.tree_or_create(TREE)?, rows)?;
@@ -132,6 +142,7 @@ impl Workshop {
         let mut batch = Batch::new();
         let mut ingest = if direct { Some(tree.ingest()?) } else { None };
         loop {
+            self.refuse_if_stopped()?;
             let started = thread_cpu_seconds();
             let more = feed(&mut chunk)?;
             of_feed += thread_cpu_seconds() - started;
@@ -187,6 +198,21 @@ impl Drop for Workshop {
     fn drop(&mut self) {
         // What is left here is left in a folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Makes a folder that was not there: one of a killed process with the same number may be.
+fn new_folder(base: &Path) -> Outcome<PathBuf> {
+    std::fs::create_dir_all(base).map_err(|error| Failure::file("create", base, &error))?;
+    let process = std::process::id();
+    let mut number = 0;
+    loop {
+        let folder = base.join(format!("shale-advise-{process}-{number}"));
+        match std::fs::create_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(Failure::file("create", &folder, &error)),
+            Ok(()) => return Ok(folder),
+        }
     }
 }
 
@@ -254,4 +280,33 @@ fn stored_bytes(path: &Path) -> Outcome<u64> {
 
 fn remove(path: &Path) -> Outcome<()> {
     std::fs::remove_dir_all(path).map_err(|error| Failure::file("remove", path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_there_is_left_alone() {
+        let base = tempfile::tempdir().unwrap();
+        let left = Workshop::new(Some(base.path())).unwrap();
+        let other = Workshop::new(Some(base.path())).unwrap();
+        assert_ne!(left.folder, other.folder);
+        drop(other);
+        assert!(left.folder.is_dir(), "what is removed is the own folder");
+    }
+
+    #[test]
+    fn a_load_ends_when_the_user_stops_it() {
+        let base = tempfile::tempdir().unwrap();
+        let workshop = Workshop::new(Some(base.path())).unwrap();
+        let choice = Choice::all(&[shaledb::Codec::Lz4], &[16 << 10])[0];
+        let row = (b"key".to_vec(), b"value".to_vec());
+        assert!(workshop.stored(choice, &[&row]).is_ok());
+        workshop.stop.store(true, Ordering::Relaxed);
+        assert!(workshop.stored(choice, &[&row]).is_err());
+        assert!(workshop.ingested(choice, &[&row], &[]).is_err());
+        drop(workshop);
+        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0, "nothing is left");
+    }
 }

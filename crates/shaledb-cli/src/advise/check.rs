@@ -141,11 +141,13 @@ fn verdicts(checked: &[Checked]) -> Vec<String> {
         }
     }
     if words.is_empty() {
-        words.push(
-            "All within the bounds: sizes within their own, CPU to load within 20 %, write \
-             amplification within 10 %."
-                .to_owned(),
-        );
+        let amp = match checked.iter().all(|one| one.write_amp.is_some()) {
+            true => ", write amplification within 10 %.",
+            false => ". Write amplification was not predicted, so it was not compared.",
+        };
+        words.push(format!(
+            "All within the bounds: sizes within their own, CPU to load within 20 %{amp}"
+        ));
     }
     words
 }
@@ -219,4 +221,29 @@ fn open(path: &Path, options: &Options) -> Outcome<Rows> {
     let source = source::open(path, &stop)?;
     let name = path.display().to_string();
     Rows::open(source.input, options).map_err(|problem| text::failure(problem, &name, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_names_what_was_compared() {
+        let right = Compared::new(1.0, 1.0);
+        let mut one = Checked {
+            choice: Choice::all(&[shaledb::Codec::Lz4], &[16 << 10])[0],
+            size_bytes: right,
+            size_bound: 0.02,
+            load_cpu_seconds: right,
+            get_us: right,
+            cached_get_us: right,
+            write_amp: Some(right),
+            rows: 1,
+        };
+        assert!(verdicts(std::slice::from_ref(&one))[0].ends_with("amplification within 10 %."));
+        one.write_amp = None;
+        assert!(verdicts(std::slice::from_ref(&one))[0].ends_with("was not compared."));
+        one.size_bytes = Compared::new(1.0, 1.1);
+        assert!(verdicts(&[one])[0].starts_with("Outside of the bound: size of lz4 16K"));
+    }
 }

@@ -23,8 +23,9 @@ use build::Workshop;
 use check::Everything;
 use choice::{Choice, USUAL_BLOCK_BYTES};
 use report::Report;
-use sample::Sample;
+use sample::{SAMPLE_BYTES_MIN, Sample};
 use shaledb::{Codec, Db};
+use shaledb_lab::units::setting;
 use std::path::Path;
 
 /// What is tried, if the user does not say.
@@ -35,6 +36,7 @@ const BLOCK_SIZES: [u32; 3] = [4 << 10, USUAL_BLOCK_BYTES, 64 << 10];
 /// Runs it.
 pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
     let choices = choices(options)?;
+    refuse_too_small(options)?;
     let spinner = screen::spinner("reading a sample".to_owned());
     // A database stays open as long as its tree is read.
     let (sample, everything, _db) = read(options)?;
@@ -97,6 +99,20 @@ fn choices(options: &AdviseOptions) -> Outcome<Vec<Choice>> {
         choice.config().validate()?;
     }
     Ok(choices)
+}
+
+fn refuse_too_small(options: &AdviseOptions) -> Outcome<()> {
+    if options.sample < SAMPLE_BYTES_MIN {
+        return Err(Failure::usage(format!(
+            "--sample: {} is too small: {} is the least that has several stretches",
+            setting(options.sample),
+            setting(SAMPLE_BYTES_MIN)
+        )));
+    }
+    if options.rate == Some(0) {
+        return Err(Failure::usage("--rate: 0 B a second are no updates: name 1 or more"));
+    }
+    Ok(())
 }
 
 /// Reads a sample; also where all of it can be read from, if it can.

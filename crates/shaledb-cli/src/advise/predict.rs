@@ -25,6 +25,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const BOUND_OF_MODEL: f64 = 0.015;
 /// Of a source that was read only at its beginning.
 const BOUND_OF_HEAD: f64 = 0.2;
+/// Of rows that lie between each other, if how sizes fall with density was not measured.
+const BOUND_OF_DENSITY: f64 = 0.2;
+
+/// Fewer stretches have no quarters that tell how sizes fall with density.
+pub(super) const STRETCHES_OF_DENSITY: usize = 8;
 
 /// The most and least keys that are read.
 const KEYS_MAX: usize = 1000;
@@ -62,6 +67,8 @@ pub(super) struct Predicted {
     pub(super) order: Order,
     /// Whether the load writes tables directly.
     pub(super) direct: bool,
+    /// Whether sizes were carried on from parts of the sample to the density of the whole.
+    pub(super) is_density_measured: bool,
     /// Stored bytes for each byte of the source in its first and its second half, if they differ.
     pub(super) halves: Option<(f64, f64)>,
     /// Whether all fits into one memtable is not sure: else it is written twice.
@@ -133,7 +140,7 @@ pub(super) fn predict(
             get_us: built.get_us,
             cached_get_us: built.cached_get_us,
             write_amp: write_amp(&shape),
-            write_amp_at_rate: rate.and_then(|rate| data.at_rate(rate)),
+            write_amp_at_rate: rate.map(|rate| data.at_rate(rate)).transpose()?.flatten(),
         });
     }
     Ok(Predicted {
@@ -142,6 +149,7 @@ pub(super) fn predict(
         bytes: sample.total_bytes(),
         order: sample.order,
         direct,
+        is_density_measured: density.is_measured(),
         halves: kinds(choices).iter().rev().find_map(|kind| bound::halves(&spreads[kind])),
         is_about_one_flush: !direct && sample.seen != Seen::All && model.is_about_one_flush(),
         memory_bytes: model.memory_bytes,
@@ -182,6 +190,7 @@ fn size(
         of_repeats(sample),
         BOUND_OF_MODEL,
         if sample.seen == Seen::Head { BOUND_OF_HEAD } else { 0.0 },
+        if sample.order == Order::Mixed && !density.is_measured() { BOUND_OF_DENSITY } else { 0.0 },
     ];
     let bound = parts.iter().map(|part| part * part).sum::<f64>().sqrt();
     (distinct * of_row * factor.0, bound)
@@ -300,7 +309,8 @@ struct Density {
 impl Density {
     fn measure(sample: &Sample, choices: &[Choice], workshop: &Workshop) -> Outcome<Density> {
         let mut density = Density::default();
-        if sample.order != Order::Mixed || sample.seen == Seen::All || sample.stretches.len() < 8 {
+        let is_few = sample.stretches.len() < STRETCHES_OF_DENSITY;
+        if sample.order != Order::Mixed || sample.seen == Seen::All || is_few {
             return Ok(density);
         }
         // Each of the parts has stretches from all over the source, and together they have all: so
@@ -329,6 +339,10 @@ impl Density {
             density.of_row.insert(choice, of_row);
         }
         Ok(density)
+    }
+
+    fn is_measured(&self) -> bool {
+        !self.of_row.is_empty()
     }
 
     /// By what the bytes of a row change if there are `denser` times as many rows, and how far

@@ -1,7 +1,7 @@
 //! Which choice is the one to take, and why, in words.
 
 use super::choice::{Choice, USUAL_BLOCK_BYTES};
-use super::predict::{Predicted, Prediction};
+use super::predict::{Predicted, Prediction, STRETCHES_OF_DENSITY};
 use super::sample::{Order, Sample, Seen};
 use shaledb::Codec;
 use shaledb_lab::units::{bytes, count, three_digits};
@@ -78,7 +78,7 @@ pub(super) fn words(sample: &Sample, predicted: &Predicted, picked: Picked) -> V
         );
     }
     words.push(seen(sample));
-    words.push(order(predicted));
+    words.push(order(sample, predicted));
     if predicted.is_about_one_flush {
         words.push(
             "The rows fill about one memtable. If they need a second one, all is written twice: \
@@ -111,8 +111,8 @@ pub(super) fn words(sample: &Sample, predicted: &Predicted, picked: Picked) -> V
     }
     words.extend(sample.notes.iter().cloned());
     words.push(
-        "CPU is of this machine as it is now, of all threads; between two runs it differs by a \
-         tenth or more if others use the machine."
+        "CPU is of this machine as it is now, of all threads; if others use it, a run is off by \
+         30 % and more either way."
             .to_owned(),
     );
     words
@@ -147,7 +147,7 @@ fn seen(sample: &Sample) -> String {
     }
 }
 
-fn order(predicted: &Predicted) -> String {
+fn order(sample: &Sample, predicted: &Predicted) -> String {
     let what = match predicted.order {
         Order::Ascending => {
             "Keys ascend in what was read, so the load is one with --sorted: each byte is written \
@@ -157,10 +157,20 @@ fn order(predicted: &Predicted) -> String {
             "Keys do not ascend, but each stretch has a range of its own: neighbours in the source \
              are neighbours in the tree. The load goes through log, memtables and merges."
         }
-        Order::Mixed => {
+        Order::Mixed if sample.seen == Seen::All => {
+            "Keys do not ascend. The load goes through log, memtables and merges."
+        }
+        Order::Mixed if predicted.is_density_measured => {
             "Keys of all stretches lie between each other, so sizes were carried on from parts of \
              the sample to the density of the whole. The load goes through log, memtables and \
              merges."
+        }
+        Order::Mixed => {
+            return format!(
+                "Keys do not ascend, and there are fewer than {STRETCHES_OF_DENSITY} stretches: \
+                 how sizes fall with the density of the whole was not measured, so the bounds are \
+                 wider. The load goes through log, memtables and merges."
+            );
         }
     };
     what.to_owned()

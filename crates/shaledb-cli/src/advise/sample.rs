@@ -3,6 +3,20 @@
 use serde::Serialize;
 use std::collections::HashSet;
 
+/// The most and the fewest stretches of a sample, and the fewest bytes of one.
+const STRETCHES: u64 = 64;
+const STRETCHES_MIN: u64 = 4;
+pub(super) const STRETCH_BYTES_MIN: u64 = 32 << 10;
+
+/// The smallest sample that has so many stretches. A source larger than it has room for them, so
+/// they never overlap.
+pub(super) const SAMPLE_BYTES_MIN: u64 = STRETCHES_MIN * STRETCH_BYTES_MIN;
+
+/// How many stretches a sample of so many bytes has.
+pub(super) fn stretches_of(sample_bytes: u64) -> u64 {
+    (sample_bytes / STRETCH_BYTES_MIN).clamp(STRETCHES_MIN, STRETCHES)
+}
+
 /// Rows that stand together in the source.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
@@ -214,6 +228,15 @@ mod tests {
         assert_eq!(sample(&[&[1, 90], &[5, 60], &[9, 70], &[4, 99]], 50).order, Order::Mixed);
         // A key that comes twice is not ascending.
         assert_ne!(sample(&[&[1, 1], &[5, 6]], 50).order, Order::Ascending);
+    }
+
+    #[test]
+    fn the_smallest_sample_has_room_for_its_stretches() {
+        assert_eq!(stretches_of(SAMPLE_BYTES_MIN), 4);
+        assert_eq!((stretches_of(1 << 20), stretches_of(16 << 20)), (32, 64));
+        for bytes in [SAMPLE_BYTES_MIN, 1 << 20, 16 << 20] {
+            assert!(bytes / stretches_of(bytes) >= STRETCH_BYTES_MIN);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A sample of a file of rows: stretches from all over it, each begun where a record begins.
 
 use super::records::Records;
-use super::sample::{Sample, Seen, Stretch};
+use super::sample::{STRETCH_BYTES_MIN, Sample, Seen, Stretch, stretches_of};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::import::source;
 use shaledb_cli::rows::{self, Layout, Options, Problem, Record, Rows};
@@ -13,9 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many stretches there are.
-const STRETCHES: u64 = 64;
-const STRETCH_BYTES_MIN: u64 = 32 << 10;
+/// What is read from the beginning only is cut into so many stretches.
+const STRETCHES_OF_HEAD: u64 = 64;
 
 /// So many rows must be right for a place to be where a record begins.
 const ROWS_OF_PROOF: usize = 20;
@@ -43,8 +42,8 @@ pub(super) fn sample(path: &Path, options: &Options, sample_bytes: u64) -> Outco
         return head(path, &name, options, u64::MAX, &stop);
     }
     let mut text = Text::open(file, length, &name, options)?;
-    let length_of_one = (sample_bytes / STRETCHES).max(STRETCH_BYTES_MIN);
-    let count = (sample_bytes / length_of_one).clamp(4, STRETCHES);
+    let count = stretches_of(sample_bytes);
+    let length_of_one = sample_bytes / count;
     let mut random = Random::named(1, "advise", 0);
     let mut stretches = Vec::new();
     let mut lost = 0;
@@ -61,9 +60,7 @@ pub(super) fn sample(path: &Path, options: &Options, sample_bytes: u64) -> Outco
         }
     }
     if lost * 4 > count {
-        return Err(text.no_begin.take().unwrap_or_else(|| {
-            bad(&name, 1, "no place was found where a record begins. Check the --format")
-        }));
+        return Err(text.no_begin()?);
     }
     let mut notes = Vec::new();
     if lost > 0 {
@@ -132,7 +129,7 @@ fn head(
     let source = source::open(path, stop)?;
     let mut rows =
         Rows::open(source.input, options).map_err(|problem| failure(problem, name, 0))?;
-    let stretch_bytes = sample_bytes.min(16 << 20) / STRETCHES;
+    let stretch_bytes = sample_bytes.min(16 << 20) / STRETCHES_OF_HEAD;
     let mut stretches = vec![Stretch::default()];
     let mut record = Record::default();
     let (mut bytes_read, mut of_stretch) = (0u64, 0u64);
@@ -197,8 +194,9 @@ struct Text<'a> {
     records: Records,
     /// The line that names the columns, which each stretch is read with.
     head: Vec<u8>,
-    /// Why the first stretch has no begin that could be found.
-    no_begin: Option<Failure>,
+    /// Why the first stretch has no begin that could be found, and where it was looked for. Lines
+    /// are counted only if that is said, since all before it is read for them.
+    no_begin: Option<(Problem, u64)>,
 }
 
 impl<'a> Text<'a> {
@@ -263,18 +261,29 @@ impl<'a> Text<'a> {
             if at >= self.length {
                 return Ok(bytes.len());
             }
-            if bytes.len() - from > self.options.row_bytes_max {
-                let what = format!(
-                    "the row has more than {} bytes. Check the --format, or allow longer rows \
-                     with --max-row",
-                    self.options.row_bytes_max
-                );
-                let line = self.line_at(offset + from as u64)?;
-                return Err(bad(self.name, line, &what));
-            }
-            let more = self.read(at, bytes.len().max(64 << 10))?;
-            bytes.extend(more);
+            self.read_on(bytes, offset, from)?;
         }
+    }
+
+    /// Reads on in a row that is at `from` in the bytes that stand at `offset`, and has no end in
+    /// them; refuses rows that are too long.
+    fn read_on(&mut self, bytes: &mut Vec<u8>, offset: u64, from: usize) -> Outcome<()> {
+        if bytes.len() - from > self.options.row_bytes_max {
+            let what = format!(
+                "the row has more than {} bytes. Check the --format, or allow longer rows with \
+                 --max-row",
+                self.options.row_bytes_max
+            );
+            let line = self.line_at(offset + from as u64)?;
+            return Err(bad(self.name, line, &what));
+        }
+        let more = self.read(offset + bytes.len() as u64, bytes.len().max(64 << 10))?;
+        if more.is_empty() {
+            let error = std::io::Error::other("the file has become shorter");
+            return Err(Failure::file("read", Path::new(self.name), &error));
+        }
+        bytes.extend(more);
+        Ok(())
     }
 
     /// The records that begin in `length` bytes from `offset` on; `None` if no place was found
@@ -320,8 +329,7 @@ impl<'a> Text<'a> {
         for _ in 0..PLACES {
             let mut found = memchr::memchr(b'\n', &bytes[from..]);
             while found.is_none() && offset + (bytes.len() as u64) < self.length {
-                let more = self.read(offset + bytes.len() as u64, bytes.len().max(64 << 10))?;
-                bytes.extend(more);
+                self.read_on(bytes, offset, from)?;
                 found = memchr::memchr(b'\n', &bytes[from..]);
             }
             let Some(found) = found else { return Ok(Some(bytes.len())) };
@@ -354,13 +362,22 @@ impl<'a> Text<'a> {
             match problem {
                 None if count > 0 => return Ok(Some(start)),
                 Some(problem) if self.no_begin.is_none() => {
-                    let before = self.lines_before(offset + start as u64)?;
-                    self.no_begin = Some(failure(problem, self.name, before));
+                    self.no_begin = Some((problem, offset + start as u64));
                 }
                 _ => {}
             }
         }
         Ok(None)
+    }
+
+    /// Why no place was found where a record begins.
+    fn no_begin(&mut self) -> Outcome<Failure> {
+        let Some((problem, offset)) = self.no_begin.take() else {
+            let what = "no place was found where a record begins. Check the --format";
+            return Ok(bad(self.name, 1, what));
+        };
+        let before = self.lines_before(offset)?;
+        Ok(failure(problem, self.name, before))
     }
 
     /// What is to be added to a stretch's line numbers; the stretch begins at `offset`.

@@ -1,13 +1,16 @@
 //! A sample of a tree: stretches of keys that are evenly spread over its stored bytes.
 
-use super::sample::{Row, Sample, Seen, Stretch};
+use super::sample::{Row, Sample, Seen, Stretch, stretches_of};
 use crate::exit::{Exit, Failure, Outcome};
-use shaledb::{Db, ScanOptions, Tree};
+use shaledb::{Db, LevelStats, ScanOptions, Tree, TreeStats};
 
-const STRETCHES: u64 = 64;
+/// A stretch has at most so many times its part of the sample's bytes, and passes at most as many
+/// before it begins.
+const STRETCH_TIMES_MAX: u64 = 4;
 
-/// A stretch has at most so many times its part of the sample's bytes.
-const STRETCH_TIMES_MAX: u64 = 8;
+/// Of a tree whose tables have more bytes than the sample, this part of the sample is read to see
+/// whether that is all: it is only if most entries are replaced or deleted.
+const PART_OF_LARGE: u64 = 8;
 
 /// Bytes of a key that are changed by one step towards a place.
 const STEP_BYTES: usize = 7;
@@ -15,31 +18,34 @@ const STEPS_MAX: usize = 600;
 
 /// Reads some `sample_bytes` of keys and values.
 pub(super) fn sample(db: &Db, tree: &Tree, sample_bytes: u64) -> Outcome<Sample> {
-    let empty = || {
-        let what = format!("the tree {} is empty: there is nothing to advise on", tree.name());
-        Failure::new(Exit::BadInput, format!("{}: {what}", db.path().display()))
+    let refused = |what: &str| {
+        let what = format!("{}: the tree {} {what}", db.path().display(), tree.name());
+        Failure::new(Exit::BadInput, what)
     };
+    let empty = || refused("is empty: there is nothing to advise on");
     // Up to the last key: to the end, filters and indexes would count too, which ranges have not.
     let last = last_key(tree)?.ok_or_else(empty)?;
     let total = tree.approximate_bytes(b"", Some(&last))?;
-    let (from_start, is_whole) = rows(tree, b"", sample_bytes)?;
+    let part = if total > sample_bytes { PART_OF_LARGE } else { 1 };
+    let (from_start, is_whole) = rows(tree, b"", sample_bytes / part)?;
     if from_start.is_empty() {
         return Err(empty());
     }
     if is_whole || total == 0 {
-        let units = from_start.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
-        let stretch = Stretch { at: 0.0, units, rows: from_start };
-        let seen = if is_whole { Seen::All } else { Seen::Head };
-        return Ok(Sample::new(vec![stretch], is_whole.then_some(units), seen, Vec::new()));
+        return Ok(head(db, tree, from_start, is_whole));
     }
     let first = from_start[0].0.clone();
     drop(from_start);
     let raw = raw_bytes(db, tree).max(total);
-    let stretch_bytes = sample_bytes / STRETCHES;
-    let part = (total as f64 * sample_bytes as f64 / raw as f64 / STRETCHES as f64) as u64;
+    let count = stretches_of(sample_bytes);
+    let stretch_bytes = sample_bytes / count;
+    // Where values are in blob files, the tables may have less than the sample.
+    let share = (sample_bytes as f64 / raw as f64).min(1.0);
+    let part = (total as f64 * share / count as f64) as u64;
+    let of_row = total as f64 / table_entries(db, tree).max(1) as f64;
     let mut stretches: Vec<Stretch> = Vec::new();
-    for number in 0..STRETCHES {
-        let place = (total * (2 * number + 1) / (2 * STRETCHES)).saturating_sub(part / 2);
+    for number in 0..count {
+        let place = (total * (2 * number + 1) / (2 * count)).saturating_sub(part / 2);
         let from = key_at(tree, place, &first, &last)?;
         // No row comes twice.
         let newest = stretches.last().and_then(|stretch| stretch.rows.last());
@@ -48,19 +54,52 @@ pub(super) fn sample(db: &Db, tree: &Tree, sample_bytes: u64) -> Outcome<Sample>
         }
         let rows = rows_of(tree, &from, part.max(1), stretch_bytes * STRETCH_TIMES_MAX)?;
         let Some((rows, units)) = rows else { continue };
+        // Within one block tables tell no bytes of rows: then each row has those of the mean.
+        let units = units.unwrap_or(((rows.len() as f64 * of_row) as u64).max(1));
         stretches.push(Stretch { at: place as f64 / total as f64, units, rows });
     }
     let mut notes = Vec::new();
-    if db.stats().trees.iter().any(|other| {
-        other.name == tree.name() && (other.memtable_bytes > 0 || other.blob_files > 0)
-    }) {
+    if of_tree(db, tree, |tree| u64::from(tree.memtable_bytes > 0 || tree.blob_files > 0)) > 0 {
         notes.push(
             "What is in memtables or in blob files does not count in the size that stretches are \
              scaled by."
                 .to_owned(),
         );
     }
-    Ok(Sample::new(stretches, Some(total), Seen::Spread, notes))
+    let units: u64 = stretches.iter().map(|stretch| stretch.units).sum();
+    let sample = Sample::new(stretches, Some(total.max(units)), Seen::Spread, notes);
+    if sample.rows == 0 {
+        return Err(refused("has no row where it was read. Raise --sample"));
+    }
+    Ok(sample)
+}
+
+/// What the beginning of a tree shows: all of it, or a part of rows between which tables have no
+/// step, so that no other place of it can be told.
+fn head(db: &Db, tree: &Tree, rows: Vec<Row>, is_whole: bool) -> Sample {
+    let units: u64 = rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
+    let of_row = units as f64 / rows.len() as f64;
+    let stretch = Stretch { at: 0.0, units, rows };
+    if is_whole {
+        return Sample::new(vec![stretch], Some(units), Seen::All, Vec::new());
+    }
+    let entries = table_entries(db, tree) + of_tree(db, tree, |tree| tree.memtable_entries);
+    let total = ((entries as f64 * of_row) as u64).max(units);
+    let note = "The rows are in memtables or in one block, so only the beginning was read; sizes \
+                are scaled by the number of entries, replaced and deleted ones too. The bounds are \
+                wide. A larger --sample narrows them.";
+    Sample::new(vec![stretch], Some(total), Seen::Head, vec![note.to_owned()])
+}
+
+/// A figure of the tree.
+fn of_tree(db: &Db, tree: &Tree, figure: impl Fn(&TreeStats) -> u64) -> u64 {
+    let stats = db.stats();
+    stats.trees.iter().filter(|other| other.name == tree.name()).map(figure).sum()
+}
+
+/// Entries of the tree's tables, replaced and deleted ones too.
+fn table_entries(db: &Db, tree: &Tree) -> u64 {
+    of_tree(db, tree, |tree| tree.levels.iter().map(|level| level.entries).sum())
 }
 
 fn options(lower: &[u8]) -> ScanOptions<'static> {
@@ -80,9 +119,13 @@ fn rows(tree: &Tree, lower: &[u8], most: u64) -> Outcome<(Vec<Row>, bool)> {
     Ok((rows, !scan.valid()))
 }
 
+/// Rows, and the bytes that they take in tables if these tell that.
+type Part = (Vec<Row>, Option<u64>);
+
 /// Rows from about a key on that take `stored` bytes in tables, or have `most` bytes; and what they
-/// take. Tables tell that by whole blocks, so the rows begin and end where it steps.
-fn rows_of(tree: &Tree, from: &[u8], stored: u64, most: u64) -> Outcome<Option<(Vec<Row>, u64)>> {
+/// take. Tables tell that by whole blocks, so the rows begin and end where it steps; it is `None` if
+/// there is no step before them, or none in them.
+fn rows_of(tree: &Tree, from: &[u8], stored: u64, most: u64) -> Outcome<Option<Part>> {
     let mut scan = tree.scan_with(options(from))?;
     scan.seek_first()?;
     let up_to = |key: &[u8]| tree.approximate_bytes(b"", Some(key));
@@ -114,8 +157,12 @@ fn rows_of(tree: &Tree, from: &[u8], stored: u64, most: u64) -> Outcome<Option<(
         rows.push(row);
         scan.next()?;
     }
-    rows.truncate(whole);
-    Ok((!rows.is_empty()).then_some((rows, units)))
+    // Rows that begin within a block, and not where a step was, have but a part of its bytes.
+    let is_known = before > first && whole > 0;
+    if is_known {
+        rows.truncate(whole);
+    }
+    Ok((!rows.is_empty()).then_some((rows, is_known.then_some(units))))
 }
 
 fn last_key(tree: &Tree) -> Outcome<Option<Vec<u8>>> {
@@ -157,10 +204,8 @@ fn between(low: &[u8], high: &[u8]) -> Option<Vec<u8>> {
 
 /// Bytes before compression, as the blocks of the tree's tables have them.
 fn raw_bytes(db: &Db, tree: &Tree) -> u64 {
-    let stats = db.stats();
-    let levels = stats.trees.iter().filter(|other| other.name == tree.name());
-    let levels = levels.flat_map(|tree| &tree.levels);
-    levels.map(|level| (level.bytes as f64 * level.ratio.max(1.0)) as u64).sum()
+    let raw = |level: &LevelStats| (level.bytes as f64 * level.ratio.max(1.0)) as u64;
+    of_tree(db, tree, |tree| tree.levels.iter().map(raw).sum())
 }
 
 #[cfg(test)]
@@ -175,16 +220,56 @@ mod tests {
         assert!(between(b"a", b"a\x00\x01").is_some_and(|key| key.as_slice() > b"a"));
     }
 
+    fn made(blob_bytes: u32) -> (Db, Tree) {
+        let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
+        let tree = shaledb::TreeConfig { blob_bytes, ..Default::default() };
+        let config = shaledb::Config { tree, ..Default::default() };
+        let db = Db::open_in("/db", config, options).unwrap();
+        let tree = db.tree_or_create("t").unwrap();
+        (db, tree)
+    }
+
+    fn ingest(tree: &Tree, rows: u32, value: &[u8]) {
+        let mut ingest = tree.ingest().unwrap();
+        for number in 0..rows {
+            ingest.add(format!("user/{number:09}").as_bytes(), value).unwrap();
+        }
+        ingest.finish().unwrap();
+    }
+
+    #[test]
+    fn values_in_blob_files_are_sampled() {
+        let (db, tree) = made(4096);
+        // Some tables' blocks of keys, each with far more values than a stretch may have.
+        ingest(&tree, 2000, &[7; 5000]);
+        let sample = sample(&db, &tree, 256 << 10).unwrap();
+        assert!(sample.seen == Seen::Spread && sample.rows > 0);
+        let off = (sample.total_rows() / 2000.0 - 1.0).abs();
+        assert!(off < 0.1 && sample.share() <= 1.0, "{off} {}", sample.share());
+    }
+
+    #[test]
+    fn rows_that_no_step_parts_are_scaled_by_their_number() {
+        // In memtables, and as values of one block.
+        let (in_memtables, tree) = made(1 << 20);
+        for number in 0..5000u32 {
+            tree.put(&number.to_be_bytes(), &[7; 100]).unwrap();
+        }
+        let of_memtables = sample(&in_memtables, &tree, 128 << 10).unwrap();
+        let (in_one_block, tree) = made(4096);
+        ingest(&tree, 100, &[7; 5000]);
+        let of_one_block = sample(&in_one_block, &tree, 128 << 10).unwrap();
+        for (sample, rows) in [(of_memtables, 5000.0), (of_one_block, 100.0)] {
+            assert!(sample.seen == Seen::Head && !sample.is_endless);
+            assert!((sample.total_rows() / rows - 1.0).abs() < 0.01, "{}", sample.total_rows());
+            assert!(sample.notes[0].contains("only the beginning was read"));
+        }
+    }
+
     #[test]
     fn a_sample_of_a_tree_is_spread_over_it() {
-        let options = shaledb::OpenOptions { env: shaledb::Env::memory(), ..Default::default() };
-        let db = Db::open_in("/db", shaledb::Config::default(), options).unwrap();
-        let tree = db.tree_or_create("t").unwrap();
-        let mut rows = tree.ingest().unwrap();
-        for number in 0..100_000u32 {
-            rows.add(format!("user/{number:09}").as_bytes(), &[7; 50]).unwrap();
-        }
-        rows.finish().unwrap();
+        let (db, tree) = made(1 << 20);
+        ingest(&tree, 100_000, &[7; 50]);
         let sample = sample(&db, &tree, 2 << 20).unwrap();
         assert_eq!(sample.seen, Seen::Spread);
         assert!(sample.stretches.len() > 30, "{}", sample.stretches.len());

@@ -7,8 +7,10 @@ use shaledb_forecast::Work;
 use shaledb_lab::measure::Usage;
 use std::path::PathBuf;
 
-/// How many bytes of rows are written, and how many times the rows that there are.
+/// How many bytes of rows are written, in how many writes at most, and how many times the rows that
+/// there are.
 const BYTES: f64 = 200e6;
+const WRITES_MAX: f64 = 1e6;
 const TIMES: u64 = 4;
 
 /// A folder that goes away with its owner.
@@ -37,7 +39,7 @@ pub(super) fn work(key_bytes: f64, value_bytes: f64) -> Outcome<Work> {
     config.tree.codecs = Codecs::all(Codec::None);
     let db = Db::open(&folder.0, config)?;
     let tree = db.tree_or_create("rows")?;
-    let writes = (BYTES / (key_bytes + value_bytes)) as u64;
+    let writes = (BYTES / (key_bytes + value_bytes)).clamp(1.0, WRITES_MAX) as u64;
     let rows = (writes / TIMES).max(1);
     let mut key = vec![0u8; (key_bytes as usize).max(8)];
     let value = vec![b'v'; value_bytes as usize];

@@ -6,9 +6,15 @@ use clap::{Args, ValueEnum, ValueHint};
 use shaledb::{Codecs, Config};
 use shaledb_forecast::scenario::HOURS;
 use shaledb_forecast::{
-    Device, Effort, Load, Machine, Order, Scenario, Skew, USUAL_WORK, Work, costs_of_ratio,
+    Device, Effort, Existing, Load, Machine, Order, Scenario, Skew, USUAL_WORK, Work,
+    costs_of_ratio,
 };
 use std::path::PathBuf;
+
+/// What rows are like unless something is said of them.
+const KEY: f64 = 20.0;
+const VALUE: f64 = 300.0;
+const RATIO: f64 = 2.4;
 
 /// Where new rows go.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -32,26 +38,36 @@ enum Care {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SimulateOptions {
     /// Bytes of keys and values that are there at the start, such as 20TB
+    #[arg(
+        long,
+        value_parser = units::size,
+        value_name = "BYTES",
+        help_heading = "Data",
+        required_unless_present = "from"
+    )]
+    size: Option<f64>,
+
+    /// Begin with a database that is there: its tables, sizes of rows, compression and settings.
+    /// What is named beside it holds instead. It may be in use, and nothing is changed there
+    #[arg(long, value_name = "DATABASE", value_hint = ValueHint::DirPath, help_heading = "Data")]
+    from: Option<PathBuf>,
+
+    /// With --from: the tree [default: the largest]
+    #[arg(long, value_name = "NAME", requires = "from", help_heading = "Data")]
+    tree: Option<String>,
+
+    /// Bytes of a key [default: 20]
     #[arg(long, value_parser = units::size, value_name = "BYTES", help_heading = "Data")]
-    size: f64,
+    key: Option<f64>,
 
-    /// Bytes of a key
-    #[arg(
-        long, value_parser = units::size, default_value = "20", value_name = "BYTES",
-        help_heading = "Data"
-    )]
-    key: f64,
+    /// Bytes of a value [default: 300]
+    #[arg(long, value_parser = units::size, value_name = "BYTES", help_heading = "Data")]
+    value: Option<f64>,
 
-    /// Bytes of a value
-    #[arg(
-        long, value_parser = units::size, default_value = "300", value_name = "BYTES",
-        help_heading = "Data"
-    )]
-    value: f64,
-
-    /// How many times smaller zstd:3 makes the rows; `shale demo FILE` tells of yours
-    #[arg(long, default_value = "2.4", value_name = "TIMES", help_heading = "Data")]
-    ratio: f64,
+    /// How many times smaller zstd:3 makes the rows; `shale advise FILE` tells of yours
+    /// [default: 2.4]
+    #[arg(long, value_name = "TIMES", help_heading = "Data")]
+    ratio: Option<f64>,
 
     /// The data has just been loaded in order or compacted, and not yet been written to
     #[arg(long, help_heading = "Data")]
@@ -148,9 +164,9 @@ pub(crate) struct SimulateOptions {
     #[arg(long, value_parser = units::whole, value_name = "BYTES", help_heading = "Settings")]
     space_limit: Option<u64>,
 
-    /// One codec, or three: upper levels, middle, last
-    #[arg(long, default_value = "auto", value_name = "CODECS", help_heading = "Settings")]
-    codecs: shaledb_lab::options::CodecNames,
+    /// One codec, or three: upper levels, middle, last [default: auto]
+    #[arg(long, value_name = "CODECS", help_heading = "Settings")]
+    codecs: Option<shaledb_lab::options::CodecNames>,
 
     /// How much time to spend
     #[arg(long, value_enum, default_value = "usual", help_heading = "Output")]
@@ -175,37 +191,46 @@ fn skew(text: &str) -> Result<Skew, String> {
 impl SimulateOptions {
     /// What to foresee.
     pub(super) fn scenario(&self) -> Outcome<Scenario> {
-        if self.ratio.is_nan() || self.ratio < 1.0 {
+        let existing = match &self.from {
+            Some(path) => Some(Existing::read(path, self.tree.as_deref())?),
+            None => None,
+        };
+        let known = existing.as_ref();
+        let (key, value) = known.map_or((KEY, VALUE), Existing::row_bytes);
+        let (key, value) = (self.key.unwrap_or(key), self.value.unwrap_or(value));
+        let ratio = self.ratio.unwrap_or_else(|| known.map_or(RATIO, Existing::ratio));
+        if !ratio.is_finite() || ratio < 1.0 {
             return Err(Failure::usage(format!(
-                "--ratio {}: nothing gets larger than it is",
-                self.ratio
+                "--ratio {ratio} is not a number from 1 on: nothing gets larger than it is"
             )));
         }
+        let there = known.map_or(0.0, |existing| existing.rows() * (key + value));
         let mut config = Config {
             memory_bytes: self.memory.unwrap_or(0),
             memtable_bytes: self.memtable.unwrap_or(0),
             background_threads: self.threads.unwrap_or(0),
             space_limit: self.space_limit.unwrap_or(0),
+            tree: known.map(|existing| existing.config.clone()).unwrap_or_default(),
             ..Config::default()
         };
-        let codec = |name: &str| {
-            name.parse().map_err(|error: shaledb::Error| Failure::usage(error.to_string()))
-        };
-        config.tree.codecs = Codecs {
-            upper: codec(&self.codecs.upper)?,
-            middle: codec(&self.codecs.middle)?,
-            bottommost: codec(&self.codecs.bottommost)?,
-        };
-        let work = if self.measure {
-            super::measure::work(self.key, self.value)?
-        } else {
-            usual_work(self.key + self.value)
-        };
-        let scenario = Scenario {
-            key_bytes: self.key,
-            value_bytes: self.value,
-            start_bytes: self.size,
+        if let Some(names) = &self.codecs {
+            let codec = |name: &str| {
+                name.parse().map_err(|error: shaledb::Error| Failure::usage(error.to_string()))
+            };
+            config.tree.codecs = Codecs {
+                upper: codec(&names.upper)?,
+                middle: codec(&names.middle)?,
+                bottommost: codec(&names.bottommost)?,
+            };
+        }
+        // Of another size it is another tree.
+        let existing = existing.filter(|_| self.size.is_none());
+        let mut scenario = Scenario {
+            key_bytes: key,
+            value_bytes: value,
+            start_bytes: self.size.unwrap_or(there),
             compacted: self.compacted,
+            existing,
             load: Load {
                 bytes_per_second: self.write,
                 clients: 1.0,
@@ -225,12 +250,15 @@ impl SimulateOptions {
                 cores: self.cores,
                 memory_bytes: self.ram,
                 device: self.device,
-                work,
+                work: usual_work(key + value),
             },
             config,
-            costs: costs_of_ratio(self.ratio),
+            costs: costs_of_ratio(ratio),
         };
         scenario.check().map_err(Failure::usage)?;
+        if self.measure {
+            scenario.machine.work = super::measure::work(key, value)?;
+        }
         Ok(scenario)
     }
 

@@ -72,7 +72,9 @@ pub(super) fn text(
         "debt",
         "last level",
     ]);
-    let step = forecast.samples.len().div_ceil(ROWS).max(1);
+    // A row is of one stretch.
+    let rows = if forecast.stretches.len() > 1 { forecast.stretches.len() } else { ROWS };
+    let step = forecast.samples.len().div_ceil(rows).max(1);
     for samples in forecast.samples.chunks(step) {
         let Some(last) = samples.last() else { continue };
         let mean =
@@ -147,8 +149,9 @@ pub(super) fn value(scenario: &Scenario, forecast: &Forecast, sentences: &[Strin
     json!({
         "sentences": sentences,
         "write_amp": totals.write_amp(),
-        "space_bytes": forecast.samples.last().map(|sample| sample.space),
-        "space_peak_bytes": peak(&forecast.samples),
+        "end_bytes": forecast.end_bytes,
+        "space_bytes": forecast.space(),
+        "space_peak_bytes": forecast.space_peak(),
         "space_amp_peak": forecast.samples.iter().map(|sample| {
             sample.space_peak / sample.live.max(1.0)
         }).fold(0.0, f64::max),

@@ -18,7 +18,7 @@ pub(super) fn size(text: &str) -> Result<f64, String> {
         || format!("`{text}` is not a size such as 20TB (powers of 1000), 64MiB (of 1024) or 4096");
     let (number, unit) = number(text).ok_or_else(wrong)?;
     let power = |letter: &str| "kmgtp".find(letter).map(|at| at as i32 + 1);
-    let scale = match unit.trim_end_matches('b') {
+    let scale = match unit.strip_suffix('b').unwrap_or(&unit) {
         "" => 1.0,
         binary if binary.ends_with('i') && binary.len() == 2 => {
             1024f64.powi(power(&binary[..1]).ok_or_else(wrong)?)
@@ -62,6 +62,9 @@ pub(super) fn rates(text: &str) -> Result<[f64; HOURS], String> {
         let bytes = rate(of_them)?;
         if bytes.is_infinite() {
             return Err(format!("`{part}`: `unlimited` is for all hours or none"));
+        }
+        if hours[from..to].iter().any(|rate| *rate > 0.0) {
+            return Err(format!("`{part}`: some of these hours have a rate already"));
         }
         hours[from..to].fill(bytes);
     }
@@ -147,7 +150,7 @@ mod tests {
         assert_eq!(size("64MiB"), Ok(f64::from(64 << 20)));
         assert_eq!(size("1.5g"), Ok(1.5e9));
         assert_eq!(size("812"), Ok(812.0));
-        for wrong in ["", "TB", "20XB", "20 cats", "-3MB", "1e999"] {
+        for wrong in ["", "TB", "20XB", "20BB", "20 cats", "-3MB", "1e999"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
     }
@@ -161,7 +164,15 @@ mod tests {
             (hours[0], hours[7], hours[8], hours[19], hours[20]),
             (5e6, 5e6, 60e6, 60e6, 0.0)
         );
-        for wrong in ["40MB", "8-20", "20-8:1MB/s", "0-25:1MB/s", "0-8:unlimited", "x-8:1MB/s"] {
+        for wrong in [
+            "40MB",
+            "8-20",
+            "0-8:1MB/s,4-12:2MB/s",
+            "20-8:1MB/s",
+            "0-25:1MB/s",
+            "0-8:unlimited",
+            "x-8:1MB/s",
+        ] {
             assert!(rates(wrong).is_err(), "{wrong}");
         }
     }

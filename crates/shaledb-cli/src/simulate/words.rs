@@ -46,12 +46,11 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast) -> Vec<String>
     let last = forecast.samples.last();
     let mut said = Vec::new();
     let codec = last.map_or("", |sample| sample.codec.as_str());
-    let space = last.map_or(0.0, |sample| sample.space);
     said.push(format!(
         "With {codec} in the last level this needs {} at the end ({} at most), {} cores at the \
          mean, and writes {} to the device.",
-        bytes(space as u64),
-        bytes(peak(&forecast.samples) as u64),
+        bytes(forecast.space() as u64),
+        bytes(forecast.space_peak() as u64),
         three_digits(totals.cores()),
         rate(totals.device_written()),
     ));
@@ -72,13 +71,20 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast) -> Vec<String>
             .map(|(cause, seconds)| format!("{cause} {:.1} %", 100.0 * seconds / totals.seconds))
             .collect();
         said.push(format!(
-            "Writers are slowed for {:.1} % of the time ({}); at worst they are behind for {}.",
+            "Writers are slowed for {:.1} % of the time ({}).{}",
             100.0 * slowed,
             causes.join(", "),
-            span(totals.longest / 86_400.0),
+            how_long(scenario, forecast),
         ));
-    } else {
-        said.push("Writers are never slowed.".to_owned());
+    } else if totals.refused == 0.0 {
+        said.push("Writers are slowed for less than 0.05 % of the time.".to_owned());
+    }
+    let (reads, wanted) = (totals.reads, totals.reads_wanted);
+    if reads < 0.99 * wanted {
+        said.push(format!(
+            "Of the reads only {:.0} % are done: cores or device do no more.",
+            100.0 * reads / wanted
+        ));
     }
     if totals.refused > 0.0 {
         said.push(format!(
@@ -87,10 +93,32 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast) -> Vec<String>
         ));
     }
     said.push(behind(scenario, forecast));
+    if let Some(existing) = &scenario.existing {
+        let name = &existing.name;
+        said.push(if forecast.from_tables {
+            format!("It began with the tables of the tree `{name}`.")
+        } else {
+            format!(
+                "It began with a tree as large as `{name}` in its usual shape, since not all of \
+                 the time or not all of the tables could be run."
+            )
+        });
+    }
     if let Some(part) = what_was_run(forecast) {
         said.push(part);
     }
     said
+}
+
+/// How long at once less is written than should be.
+fn how_long(scenario: &Scenario, forecast: &Forecast) -> String {
+    if scenario.mean_demand().is_infinite() {
+        String::new()
+    } else if forecast.falls_behind() {
+        " They are behind at the end of what was run.".to_owned()
+    } else {
+        format!(" At worst they are behind for {}.", span(forecast.totals.longest / 86_400.0))
+    }
 }
 
 /// Whether the load falls behind, and from where on it would.
@@ -100,13 +128,19 @@ fn behind(scenario: &Scenario, forecast: &Forecast) -> String {
     if demand.is_infinite() {
         return format!("It takes {} for long; what gives first is {first}.", rate(most));
     }
-    let waits =
-        forecast.samples.last().is_some_and(|sample| sample.waiting > 0.02 * demand * 3600.0);
-    if waits || demand > most {
+    if demand > most {
         format!(
             "The load falls behind: {} is wanted, {} goes for long, and what gives first is \
              {first}.",
             rate(demand),
+            rate(most)
+        )
+    } else if forecast.falls_behind() {
+        let waiting = forecast.samples.last().map_or(0.0, |sample| sample.waiting);
+        format!(
+            "At the end of what was run {} wait to be written, though {} goes for long (what gives \
+             first is {first}).",
+            bytes(waiting as u64),
             rate(most)
         )
     } else {
@@ -131,7 +165,7 @@ fn what_was_run(forecast: &Forecast) -> Option<String> {
             span(run / count as f64)
         );
     }
-    if forecast.coarseness > 2.0 {
+    if forecast.coarseness > 1.05 {
         let coarse = three_digits(forecast.coarseness);
         text.push_str(&format!(
             "{}Tables were taken to be {coarse} times as large as they are, so that there are \

@@ -52,25 +52,6 @@ class AlterContext final : public inplace_alter_handler_ctx {
   }
 };
 
-// Waits until nobody who has written to the tree is still under way; the error is told.
-Error wait_for_writers(THD *thd, const shale_tree *tree) {
-  const unsigned long most = settings::lock_wait_millis(thd);
-  for (unsigned long waited = 0;; waited += kAskMillis) {
-    Error error = consume_error(shale_tree_wait_for_writers(tree, std::min(kAskMillis, most)));
-    if (error != HA_ERR_LOCK_WAIT_TIMEOUT) return error;
-    if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
-    if (waited + kAskMillis >= most) {
-      const std::string &text = error.text();
-      const size_t from = std::min(text.find("transaction "), text.size());
-      my_printf_error(ER_LOCK_WAIT_TIMEOUT,
-                      "Lock wait timeout exceeded; ALTER TABLE waits for those who have written to "
-                      "the table: %s; is it a prepared one, as XA RECOVER lists them?",
-                      MYF(0), text.substr(from, text.find(';', from) - from).c_str());
-      return error;
-    }
-  }
-}
-
 // Makes the trees, once those have ended who have written to the table: transactions that are
 // prepared, and have lost their connection and with it the metadata lock.
 Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, bool builds,
@@ -85,7 +66,7 @@ Error begin_indexes(THD *thd, TABLE *altered, const shale_tree *source, bool bui
     names.push_back(indexes.back().name);
   }
   if (names.empty()) return 0;
-  Error error = wait_for_writers(thd, source);
+  Error error = ha_shale::wait_for_writers(thd, source);
   if (error) {
     indexes.clear();
     return error;
@@ -120,6 +101,28 @@ void note_indexes_there(AlterContext *context) {
 }
 
 }  // namespace
+
+// Waits until nobody who has written to the tree is still under way; the error is told.
+Error ha_shale::wait_for_writers(THD *thd, const shale_tree *tree) {
+  const unsigned long most = settings::lock_wait_millis(thd);
+  for (unsigned long waited = 0;; waited += kAskMillis) {
+    const unsigned long asks = std::min(kAskMillis, most);
+    Error error = shale_sql::consume_error(shale_tree_wait_for_writers(tree, asks));
+    if (error != HA_ERR_LOCK_WAIT_TIMEOUT) return error;
+    if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+    if (waited + kAskMillis >= most) {
+      const std::string &text = error.text();
+      const size_t from = std::min(text.find("transaction "), text.size());
+      const bool flushes = thd->lex->sql_command == SQLCOM_FLUSH;
+      my_printf_error(ER_LOCK_WAIT_TIMEOUT,
+                      "Lock wait timeout exceeded; %s TABLE waits for those who have written to "
+                      "the table: %s; is it a prepared one, as XA RECOVER lists them?",
+                      MYF(0), flushes ? "FLUSH" : "ALTER",
+                      text.substr(from, text.find(';', from) - from).c_str());
+      return error;
+    }
+  }
+}
 
 // VARCHARs may become longer: they are stored with their length, whatever its bound is.
 bool ha_shale::can_convert_nocopy(const Field &field, const Column_definition &is) const {

@@ -48,15 +48,16 @@ int ha_shale::tell_discarded() {
   return HA_ERR_TABLESPACE_MISSING;
 }
 
-// Nobody writes to the table. What is prepared and has lost its connection is not in the file.
+// Nobody writes to the table.
 int ha_shale::export_rows(THD *thd) {
   if ((thd->lex->type & REFRESH_FOR_EXPORT) == 0) return 0;
   if (is_sequence()) {
     my_error(ER_ILLEGAL_HA, MYF(0), table_type(), table->s->db.str, table->s->table_name.str);
     return HA_ERR_WRONG_COMMAND;
   }
-  Error error = engine().in_doubt.finish_commits();
-  if (!error) error = shared_->keep_number_exactly();
+  // A prepared transaction that has lost its connection has no metadata lock.
+  if (int error = wait_for_prepared(thd)) return error;
+  Error error = shared_->keep_number_exactly();
   TableCopy copy;
   copy.schema = schema_words(table);
   copy.def = *shared_->def;
@@ -80,6 +81,19 @@ int ha_shale::export_rows(THD *thd) {
   return number;
 }
 
+// Waits for those who have written to the table and hold no metadata lock; the error is told.
+int ha_shale::wait_for_prepared(THD *thd) {
+  if (shared_->def->discarded) return 0;
+  Error error = engine().in_doubt.finish_commits();
+  if (!error) error = wait_for_writers(thd, primary().tree);
+  const int number = error.number();
+  if (number != 0 && !thd->is_error()) {
+    note_failure(std::move(error));
+    print_error(number, MYF(0));
+  }
+  return number;
+}
+
 void ha_shale::end_export() {
   is_exported_ = false;
   my_delete(moved_file(shared_->path).c_str(), MYF(0));
@@ -91,7 +105,7 @@ int ha_shale::discard_or_import_tablespace(my_bool discard) {
     return HA_ERR_GENERIC;
   }
   if (is_sequence()) return HA_ERR_WRONG_COMMAND;
-  if (int error = note(engine().in_doubt.finish_commits())) return error;
+  if (int error = wait_for_prepared(ha_thd())) return error;
   return discard ? discard_rows() : import_rows();
 }
 
@@ -103,11 +117,14 @@ int ha_shale::discard_rows() {
                         ER_THD(ha_thd(), ER_TABLESPACE_MISSING), name_of(table).c_str());
     return 0;
   }
-  def.discarded = true;
-  if (int error = replace_trees(std::move(def), nullptr)) return error;
   // What a server that was killed while it exported has left is not to be imported.
-  my_delete(moved_file(shared_->path).c_str(), MYF(0));
-  return 0;
+  const std::string left = moved_file(shared_->path);
+  if (my_delete(left.c_str(), MYF(0)) != 0 && my_errno != ENOENT) {
+    my_error(ER_CANT_DELETE_FILE, MYF(0), left.c_str(), my_errno);
+    return HA_ERR_GENERIC;
+  }
+  def.discarded = true;
+  return replace_trees(std::move(def), nullptr);
 }
 
 // The error is told, but for those that print_error tells.

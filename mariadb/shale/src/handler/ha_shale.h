@@ -31,6 +31,9 @@ struct TableCopy;
 
 class ha_shale final : public handler {
  public:
+  // Waits until nobody who has written to the tree is still under way; the error is told.
+  static shale_sql::Error wait_for_writers(THD *thd, const shale_tree *tree);
+
   ha_shale(handlerton *hton, TABLE_SHARE *share);
 
   const char *index_type(uint) override { return "BTREE"; }
@@ -474,6 +477,7 @@ class ha_shale final : public handler {
 
   // A table as a file (ha_move)
   int tell_discarded();
+  int wait_for_prepared(THD *thd);
   int export_rows(THD *thd);
   void end_export();
   int discard_rows();

@@ -193,7 +193,11 @@ Error IndexFiller::entries_at(const shale_snapshot *at, std::string_view key, bo
                               bool *found, Entries *entries) {
   if (Error error = get(source_, at, key, &row_)) return error;
   *found = row_ != nullptr;
-  return *found ? rows_.of_row(key, view_of(row_), comes, entries) : Error();
+  if (!*found) return 0;
+  if (Error error = rows_.of_row(key, view_of(row_), comes, entries)) return error;
+  // A row of the past may be left out.
+  *found = !entries->empty();
+  return 0;
 }
 
 Error IndexFiller::erase(size_t place, const std::string &key) {
