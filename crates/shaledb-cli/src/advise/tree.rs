@@ -123,8 +123,8 @@ fn rows(tree: &Tree, lower: &[u8], most: u64) -> Outcome<(Vec<Row>, bool)> {
 type Part = (Vec<Row>, Option<u64>);
 
 /// Rows from about a key on that take `stored` bytes in tables, or have `most` bytes; and what they
-/// take. Tables tell that by whole blocks, so the rows begin and end where it steps; it is `None` if
-/// there is no step before them, or none in them.
+/// take. Tables tell that by whole blocks, so the rows begin and end where it steps; it is `None`
+/// if there is no step before them, or none in them.
 fn rows_of(tree: &Tree, from: &[u8], stored: u64, most: u64) -> Outcome<Option<Part>> {
     let mut scan = tree.scan_with(options(from))?;
     scan.seek_first()?;
