@@ -3,13 +3,9 @@
 use crate::tree::Tree;
 use shaledb::Codec;
 use shaledb::base::config::LEVELS;
-use shaledb::compaction::policy::auto::{self, LevelLoad, Price, TreeLoad, Window};
-
-/// Codecs are chosen anew at most so often, in seconds, as in the engine; what goes on is averaged
-/// over about `RECENT` seconds, and what is done with levels over `LEVELS_RECENT`.
-const EVERY: f64 = 0.25;
-const RECENT: f64 = 0.5;
-const LEVELS_RECENT: f64 = 5.0;
+use shaledb::compaction::policy::auto::{
+    self, EVERY_NANOS, LEVEL_SECONDS, LevelLoad, Price, SECONDS, TreeLoad, Window,
+};
 
 /// What was done since the last look.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,22 +42,17 @@ impl Policy {
         &mut self.done
     }
 
-    /// What was so at the last look.
-    pub fn price(&self) -> &Price {
-        &self.price
-    }
-
     /// Chooses codecs anew, if it is time for that.
     pub fn look(&mut self, tree: &mut Tree, now: f64, still: &Still) {
         let seconds = now - self.at;
         let set = &tree.settings.codecs.set;
         let has_auto = [set.upper, set.middle, set.bottommost].contains(&Codec::Auto);
-        if seconds < EVERY || !has_auto {
+        if seconds * 1e9 < EVERY_NANOS as f64 || !has_auto {
             return;
         }
         self.at = now;
         let done = std::mem::take(&mut self.done);
-        let share = seconds / (seconds + LEVELS_RECENT);
+        let share = seconds / (seconds + LEVEL_SECONDS);
         for (load, new) in self.loads.iter_mut().zip(&done.levels) {
             load.written += share * (new.written / seconds - load.written);
             load.read += share * (new.read / seconds - load.read);
@@ -84,7 +75,7 @@ impl Policy {
             slowed: done.slowed / seconds,
             at_rest: still.at_rest,
         };
-        let window = self.window.map_or(new, |old| blend(&old, &new, seconds / (seconds + RECENT)));
+        let window = self.window.map_or(new, |old| old.blend(&new, seconds / (seconds + SECONDS)));
         let costs = [Some(tree.costs); LEVELS];
         let load = TreeLoad { costs, levels: self.loads, chosen: tree.settings.codecs.chosen };
         self.price = auto::price(&window, &self.price, std::slice::from_ref(&load));
@@ -108,18 +99,4 @@ pub struct Still {
     pub user_read_nanos: f64,
     /// Whether nothing is being written.
     pub at_rest: bool,
-}
-
-fn blend(old: &Window, new: &Window, share: f64) -> Window {
-    let mean = |of: fn(&Window) -> f64| of(old) + share * (of(new) - of(old));
-    Window {
-        busy: mean(|window| window.busy),
-        waiting: mean(|window| window.waiting),
-        background_cpu: mean(|window| window.background_cpu),
-        users_cpu: mean(|window| window.users_cpu),
-        dilation: mean(|window| window.dilation),
-        storage_nanos: mean(|window| window.storage_nanos),
-        slowed: mean(|window| window.slowed),
-        ..*new
-    }
 }

@@ -127,8 +127,7 @@ pub fn share(scenario: &Scenario, wanted: &Wanted) -> Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::Skew;
-    use crate::scenario::{Device, Load, Order, USUAL_WORK, costs_of_ratio};
+    use crate::scenario::{Device, Load, USUAL_WORK, costs_of_ratio};
 
     fn scenario() -> Scenario {
         let device = Device {
@@ -143,17 +142,7 @@ mod tests {
             start_bytes: 1e9,
             compacted: false,
             existing: None,
-            load: Load {
-                bytes_per_second: [1e6; 24],
-                clients: 1.0,
-                inserts: 0.0,
-                deletes: 0.0,
-                order: Order::Random,
-                skew: Skew::Uniform,
-                reads_per_second: 0.0,
-                retention_days: None,
-                universe_bytes: 0.0,
-            },
+            load: Load::updates(1e6),
             days: 1.0,
             machine: Machine { cores: 4.0, memory_bytes: 1 << 30, device, work: USUAL_WORK },
             config: shaledb::Config::default(),

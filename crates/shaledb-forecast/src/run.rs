@@ -17,6 +17,7 @@ use crate::rates::{self, Job, Rates, Wanted};
 use crate::running::{Flush, Running};
 use crate::scenario::{Order, Scenario};
 use crate::tree::{Tree, cost_of};
+use shaledb::compaction::idle::IDLE_AFTER_NANOS;
 use shaledb::compaction::plan::Settings;
 use shaledb::compaction::policy::LAST;
 use shaledb::compaction::score;
@@ -27,8 +28,8 @@ use std::collections::VecDeque;
 
 /// Seconds of a day.
 pub const DAY: f64 = 86_400.0;
-/// Without writes for so long, the engine is at rest.
-const QUIET: f64 = 1.0;
+/// Without writes for so many seconds, the engine is at rest.
+const QUIET: f64 = IDLE_AFTER_NANOS as f64 / 1e9;
 /// More of a limit on space than this no database has that has kept to it.
 const FULL: f64 = 0.95;
 /// Rows that are dropped by age go in so many steps.
@@ -56,8 +57,8 @@ pub struct Run<'a> {
     merges: Vec<Running>,
     policy: Policy,
     /// Bytes a second, smoothed as the engine does.
-    flush_rate: f64,
-    merge_rate: f64,
+    flush_rate: u64,
+    merge_rate: u64,
     verdict: Verdict,
     debt: f64,
     state: SpaceState,
@@ -124,8 +125,8 @@ impl<'a> Run<'a> {
             flush: None,
             merges: Vec::new(),
             policy: Policy::default(),
-            flush_rate: 0.0,
-            merge_rate: 0.0,
+            flush_rate: 0,
+            merge_rate: 0,
             verdict: Verdict::None,
             debt: 0.0,
             state: SpaceState::Free,
@@ -212,8 +213,8 @@ impl<'a> Run<'a> {
             debt_bytes: debt.bytes,
             debt_soft: soft,
             debt_hard: hard,
-            flush_rate: self.flush_rate as u64,
-            compaction_rate: (self.merge_rate / 4.0) as u64,
+            flush_rate: self.flush_rate,
+            compaction_rate: self.merge_rate / 4,
             ..Pressure::default()
         };
         if self.scenario.config.space_limit > 0 {

@@ -37,12 +37,3 @@ pub struct Flush {
     /// How many memtables it is made of.
     pub memtables: usize,
 }
-
-/// As the engine smooths what it measures.
-pub fn smooth(rate: &mut f64, bytes: f64, seconds: f64) {
-    if bytes < 65_536.0 || seconds <= 0.0 {
-        return;
-    }
-    let now = bytes / seconds;
-    *rate = if *rate == 0.0 { now } else { *rate - *rate / 4.0 + now / 4.0 };
-}

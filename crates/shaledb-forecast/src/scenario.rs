@@ -45,6 +45,23 @@ pub struct Load {
     pub universe_bytes: f64,
 }
 
+impl Load {
+    /// Uniform updates of what is there, so many bytes a second at any hour, and nothing else.
+    pub fn updates(bytes_per_second: f64) -> Load {
+        Load {
+            bytes_per_second: [bytes_per_second; HOURS],
+            clients: 1.0,
+            inserts: 0.0,
+            deletes: 0.0,
+            order: Order::Random,
+            skew: Skew::Uniform,
+            reads_per_second: 0.0,
+            retention_days: None,
+            universe_bytes: 0.0,
+        }
+    }
+}
+
 /// The device below.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Device {

@@ -85,9 +85,7 @@ pub struct Merged {
     pub above_bytes: f64,
     /// Rows read.
     pub rows_in: f64,
-    /// Bytes of blocks before compression that are read, and CPU seconds to decompress them.
-    pub raw_in: f64,
-    /// See `raw_in`.
+    /// CPU seconds to decompress what is read.
     pub decompress_seconds: f64,
     /// Bytes of blocks before compression that are compressed anew, and written, and of the files.
     pub raw_out: f64,
@@ -257,7 +255,6 @@ impl Tree {
             input_bytes: plan.input_bytes as f64,
             above_bytes: (plan.input_bytes - plan.output_level_bytes) as f64,
             rows_in: 0.0,
-            raw_in: 0.0,
             decompress_seconds: 0.0,
             raw_out: 0.0,
             output_bytes: 0.0,
@@ -277,7 +274,6 @@ impl Tree {
                 let choice = Choice { codec, dictionary: true, why: table.why };
                 let raw = table.raw_bytes as f64;
                 done.rows_in += table.entries as f64;
-                done.raw_in += raw;
                 let cost = cost_of(&self.costs, choice);
                 done.decompress_seconds += raw * cost.decompress / 1e9;
                 let is_there = *level == done.plan.output_level && *level > 0;
@@ -400,14 +396,8 @@ impl Tree {
         }
     }
 
-    /// Rows that are there, by what lies in the last level and above it: exact where updates only
-    /// replace.
+    /// Bytes of all tables.
     pub fn bytes(&self) -> f64 {
         self.shape.levels.iter().flatten().map(|table| table.file_bytes as f64).sum()
-    }
-
-    /// How many tables there are.
-    pub fn tables(&self) -> usize {
-        self.shape.levels.iter().map(Vec::len).sum()
     }
 }

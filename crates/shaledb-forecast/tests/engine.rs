@@ -176,15 +176,11 @@ fn foresee(case: &Case) -> Figures {
         compacted: true,
         existing: None,
         load: Load {
-            bytes_per_second: [1e6; 24],
-            clients: 1.0,
             inserts: case.inserts,
             deletes: case.deletes,
             order: case.order,
             skew: case.skew,
-            reads_per_second: 0.0,
-            retention_days: None,
-            universe_bytes: 0.0,
+            ..Load::updates(1e6)
         },
         days: 1.0,
         machine: Machine { cores: 1.0, memory_bytes: 1 << 30, device, work: fast },

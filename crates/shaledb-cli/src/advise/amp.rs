@@ -11,7 +11,7 @@ use crate::exit::{Failure, Outcome};
 use shaledb::Config;
 use shaledb::compaction::policy::candidates::index_of;
 use shaledb_forecast::{
-    Device, Effort, Load, Machine, Order, Scenario, Skew, USUAL_WORK, costs_of_ratio, foresee,
+    Device, Effort, Load, Machine, Scenario, USUAL_WORK, costs_of_ratio, foresee,
 };
 
 /// How much is run: a tenth of what `shale simulate` does, since each choice is foreseen.
@@ -81,17 +81,7 @@ impl Data {
             life_bytes: f64::INFINITY,
             slower_each_year: 0.0,
         };
-        let load = Load {
-            bytes_per_second: [bytes_per_second; 24],
-            clients: 1.0,
-            inserts: 0.0,
-            deletes: 0.0,
-            order: Order::Random,
-            skew: Skew::Uniform,
-            reads_per_second: 0.0,
-            retention_days: None,
-            universe_bytes: 0.0,
-        };
+        let load = Load::updates(bytes_per_second);
         let scenario = Scenario {
             key_bytes: self.key_bytes.max(1.0),
             value_bytes: self.value_bytes,

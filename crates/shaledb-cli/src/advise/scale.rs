@@ -10,12 +10,12 @@ use super::build::{Built, Load, Parts, Workshop, feed_of};
 use super::choice::{Choice, USUAL_BLOCK_BYTES};
 use super::sample::{Row, Sample, Seen};
 use crate::exit::Outcome;
+use shaledb::db::SettingsInUse;
 use shaledb::{Codec, Config, Db, Env, OpenOptions};
 
-/// The engine's bounds and its choice of a memtable's size.
+/// The engine's bounds.
 const MEMTABLE_BYTES_MIN: u64 = 64 << 10;
 const MEMTABLE_BYTES_MAX: u64 = 64 << 20;
-const MEMORY_PART: u64 = 16;
 const TABLE_BYTES_MIN: u64 = 256 << 10;
 
 /// How much the number of memtables may be off.
@@ -81,7 +81,8 @@ pub(super) struct Loaded {
 impl LoadModel {
     pub(super) fn new(sample: &Sample, memory: u64, workshop: &Workshop) -> Outcome<LoadModel> {
         let memory_bytes = memory_bytes(memory)?;
-        let memtable_bytes = (memory_bytes / MEMORY_PART).min(MEMTABLE_BYTES_MAX);
+        let config = Config { memory_bytes, ..Config::default() };
+        let memtable_bytes = SettingsInUse::resolve(&config, memory_bytes, 1).memtable_bytes;
         // As large as it will be, since a memtable takes its memory in chunks.
         let parts = Parts { memtable_bytes, ..Parts::default() };
         let load = Load { choice: usual(Codec::None, &[]), parts, direct: false, merged: false };

@@ -233,7 +233,6 @@ impl SimulateOptions {
             existing,
             load: Load {
                 bytes_per_second: self.write,
-                clients: 1.0,
                 inserts: self.inserts,
                 deletes: self.deletes,
                 order: match self.order {
@@ -243,7 +242,7 @@ impl SimulateOptions {
                 skew: self.skew,
                 reads_per_second: self.reads,
                 retention_days: self.retention,
-                universe_bytes: 0.0,
+                ..Load::updates(0.0)
             },
             days: self.days,
             machine: Machine {

@@ -3,15 +3,14 @@
 use super::Run;
 use crate::memtable::Memtable;
 use crate::rates::Job;
-use crate::running::{Flush, Running, smooth};
+use crate::running::{Flush, Running};
 use crate::tree::cost_of;
 use shaledb::compaction::plan::{Action, Space};
 use shaledb::compaction::room;
+use shaledb::compaction::split::PART_BYTES_MIN;
 use shaledb::fs::balance::Balance;
 use shaledb::write::space::{self, SpaceState};
-
-/// A merge is worth a second thread from so many bytes on, as in the engine.
-const PART_BYTES_MIN: f64 = (8 << 20) as f64;
+use shaledb::write::throttle::smoothed;
 
 impl Run<'_> {
     /// Bytes that merges have written and that are not yet in the place of others; and those that
@@ -108,7 +107,7 @@ impl Run<'_> {
             let cpu = (rows * work.merge_row + all * work.byte) / 1e9 + codec;
             let read = merge.input_bytes * (1.0 - self.page_cache_share());
             let bytes = read + merge.output_bytes;
-            let parts = (merge.input_bytes / PART_BYTES_MIN).floor().max(1.0);
+            let parts = (merge.plan.input_bytes / PART_BYTES_MIN).max(1) as f64;
             self.merges.push(Running {
                 job: Job {
                     cpu,
@@ -163,18 +162,25 @@ impl Run<'_> {
         self.flush = Some(Flush { running, content, memtables: self.sealed.len() });
     }
 
+    fn nanos_since(&self, began: f64) -> u64 {
+        ((self.now - began) * 1e9) as u64
+    }
+
     /// Installs what has ended.
     pub(super) fn finish(&mut self) {
         if let Some(flush) = self.flush.take_if(|flush| flush.running.left <= 0.0) {
-            let bytes = self.sealed.drain(..flush.memtables).map(|memtable| memtable.bytes).sum();
-            smooth(&mut self.flush_rate, bytes, self.now - flush.running.began);
+            let bytes =
+                self.sealed.drain(..flush.memtables).map(|memtable| memtable.bytes).sum::<f64>();
+            self.flush_rate =
+                smoothed(self.flush_rate, bytes as u64, self.nanos_since(flush.running.began));
             self.tree.flush(flush.content, &self.keys);
             self.flushed += 1;
         }
         while let Some(at) = self.merges.iter().position(|running| running.left <= 0.0) {
             let running = self.merges.remove(at);
             let Some(merge) = running.merge else { continue };
-            smooth(&mut self.merge_rate, merge.input_bytes, self.now - running.began);
+            self.merge_rate =
+                smoothed(self.merge_rate, merge.plan.input_bytes, self.nanos_since(running.began));
             self.tree.install(merge);
         }
     }

@@ -16,6 +16,9 @@ use super::level0::{level0, merge_all_level0};
 use super::plan::{Load, Plan, Reason};
 use super::policy::{self, LAST};
 
+/// After this much time without a write the load has ended.
+pub const IDLE_AFTER_NANOS: u64 = 1_000_000_000;
+
 /// Bytes of the output level that may be rewritten for each byte taken down.
 pub const COST: u64 = 12;
 

@@ -4,6 +4,9 @@ use super::plan::Plan;
 use crate::table::meta::TableMeta;
 use std::sync::Arc;
 
+/// A compaction is worth a second thread from this many input bytes on.
+pub const PART_BYTES_MIN: u64 = 8 << 20;
+
 /// A part of a compaction: the keys from `start` up to (not including) `end`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {

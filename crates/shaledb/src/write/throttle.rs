@@ -106,6 +106,16 @@ pub enum Verdict {
     },
 }
 
+/// A rate in bytes per second, after so many bytes more were seen to take so long; as it was if
+/// they tell nothing.
+pub fn smoothed(rate: u64, bytes: u64, nanos: u64) -> u64 {
+    if bytes < 1 << 16 || nanos == 0 {
+        return rate;
+    }
+    let now = (u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64;
+    if rate == 0 { now } else { rate - rate / 4 + now / 4 }
+}
+
 /// How much writers are slowed under this pressure.
 pub fn delay(pressure: &Pressure) -> Verdict {
     let p = pressure;

@@ -19,6 +19,13 @@ use super::chosen::{Choice, Chosen};
 use crate::base::config::LEVELS;
 use crate::table::meta::Why;
 
+/// How often codecs are chosen anew at most.
+pub const EVERY_NANOS: u64 = 250_000_000;
+/// Over how many seconds what the database does is averaged.
+pub const SECONDS: f64 = 0.5;
+/// Over how many seconds what is done with a level is averaged.
+pub const LEVEL_SECONDS: f64 = 5.0;
+
 /// The most that one byte not written is worth, in nanoseconds of CPU.
 const WORTH_MAX: f64 = 512.0;
 /// What a byte is worth where nothing is being written.
@@ -78,6 +85,27 @@ pub struct Window {
     pub slowed: f64,
     /// Whether nothing was written of late. Then nobody waits for background work.
     pub at_rest: bool,
+}
+
+impl Window {
+    /// Part of the way from this window to a new one.
+    pub fn blend(&self, new: &Window, share: f64) -> Window {
+        let mean = |of: fn(&Window) -> f64| of(self) + share * (of(new) - of(self));
+        Window {
+            cores: new.cores,
+            threads: new.threads,
+            busy: mean(|w| w.busy),
+            waiting: mean(|w| w.waiting),
+            background_cpu: mean(|w| w.background_cpu),
+            users_cpu: mean(|w| w.users_cpu),
+            dilation: mean(|w| w.dilation),
+            storage_nanos: mean(|w| w.storage_nanos),
+            storage_cpu_nanos: mean(|w| w.storage_cpu_nanos),
+            user_read_nanos: mean(|w| w.user_read_nanos),
+            slowed: mean(|w| w.slowed),
+            at_rest: new.at_rest,
+        }
+    }
 }
 
 /// What is done with the data of a level each second, in bytes before compression.

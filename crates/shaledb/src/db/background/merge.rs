@@ -16,7 +16,7 @@ use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
 use crate::compaction::room;
-use crate::compaction::split::{self, Cuts, Part};
+use crate::compaction::split::{self, Cuts, PART_BYTES_MIN, Part};
 use crate::compaction::stages::{Removed, Stage, Stages};
 use crate::db::core::{Core, Inputs, MergeJob, Progress, TreeCore};
 use crate::fs::ledger::Payer;
@@ -25,9 +25,6 @@ use crate::table::meta::{FileId, TableMeta};
 use crate::table::{Probe, Table, TableDictionary};
 use crate::version::edit::TreeEdit;
 use std::path::PathBuf;
-
-/// A compaction is worth a second thread from this many input bytes on.
-const PART_BYTES_MIN: u64 = 8 << 20;
 
 /// How many output tables' worth of input a part has, if it can be cut so.
 const PART_TABLES: u64 = 4;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::base::config::Config;
 use crate::base::stats::Counter;
-use crate::db::core::IDLE_AFTER_NANOS;
+use crate::compaction::idle::IDLE_AFTER_NANOS;
 use crate::db::{Background, Db, OpenOptions};
 use crate::fs::Env;
 use crate::fs::mem::{MemClock, MemFs};

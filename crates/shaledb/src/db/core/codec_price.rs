@@ -5,12 +5,7 @@ use crate::base::rank;
 use crate::base::stats::{Counter, Totals};
 use crate::base::sync::Mutex;
 use crate::base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
-use crate::compaction::policy::auto::{Price, Window};
-
-/// How often codecs are chosen anew at most.
-const EVERY_NANOS: u64 = 250_000_000;
-/// Over how many seconds what the database does is averaged.
-const SECONDS: f64 = 0.5;
+use crate::compaction::policy::auto::{EVERY_NANOS, Price, SECONDS, Window};
 
 /// After so many looks at rest nothing changes.
 const RESTS: u8 = 8;
@@ -133,25 +128,6 @@ impl Sums {
     }
 }
 
-/// Part of the way from one window to another.
-fn blend(old: &Window, new: &Window, share: f64) -> Window {
-    let mean = |of: fn(&Window) -> f64| of(old) + share * (of(new) - of(old));
-    Window {
-        cores: new.cores,
-        threads: new.threads,
-        busy: mean(|w| w.busy),
-        waiting: mean(|w| w.waiting),
-        background_cpu: mean(|w| w.background_cpu),
-        users_cpu: mean(|w| w.users_cpu),
-        dilation: mean(|w| w.dilation),
-        storage_nanos: mean(|w| w.storage_nanos),
-        storage_cpu_nanos: mean(|w| w.storage_cpu_nanos),
-        user_read_nanos: mean(|w| w.user_read_nanos),
-        slowed: mean(|w| w.slowed),
-        at_rest: new.at_rest,
-    }
-}
-
 impl CodecPrice {
     /// Whether it is time to choose again; then the caller does, and the seconds since the last
     /// time are told.
@@ -196,7 +172,7 @@ impl CodecPrice {
         let last = seen.window.unwrap_or(start);
         let new = sums.window(&seen.sums, (seconds, at_rest), &last);
         let share = seconds / (seconds + SECONDS);
-        let window = if seen.window.is_some() { blend(&last, &new, share) } else { new };
+        let window = if seen.window.is_some() { last.blend(&new, share) } else { new };
         let price = price(&window, &seen.price);
         let changed = (price.short, price.worth) != (seen.price.short, seen.price.worth);
         let first = seen.window.is_none();

@@ -2,7 +2,7 @@
 //! goes by.
 
 use crate::base::config::{Codec, LEVELS};
-use crate::compaction::policy::auto::LevelLoad;
+use crate::compaction::policy::auto::{LEVEL_SECONDS, LevelLoad};
 use crate::compaction::policy::candidates::{Costs, index_of};
 use crate::table::compress::Dictionary;
 use crate::table::write::was_small;
@@ -20,8 +20,6 @@ const PLAIN_TABLES_PER_PROBE: u32 = 8;
 const GROWN: u64 = 4;
 /// A ratio that differs by this share means that the data has changed.
 const CHANGED: f64 = 0.1;
-/// Over how many seconds what is done with a level is averaged.
-const SECONDS: f64 = 5.0;
 
 /// What is known of the levels of a tree.
 #[derive(Clone, Debug, Default)]
@@ -223,7 +221,7 @@ impl Learned {
     /// anything, or was then.
     pub fn look(&mut self, read: &[f64; LEVELS], seconds: f64) -> bool {
         let before = self.loads();
-        let share = seconds / (seconds + SECONDS);
+        let share = seconds / (seconds + LEVEL_SECONDS);
         for (level, read) in self.levels.iter_mut().zip(read) {
             let written = std::mem::take(&mut level.compressed) as f64 / seconds;
             let blend = |old: f64, new: f64| {

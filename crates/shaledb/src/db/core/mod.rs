@@ -24,8 +24,6 @@ pub(crate) use learned::{Learned, Seen, TreeDictionary};
 pub(crate) use merge_job::{Inputs, MergeJob, Progress, RoomOfMerge};
 pub(crate) use open_snapshots::{Shard, Taken};
 pub(crate) use prepared::{PreparedCore, PreparedWrites, TablesOf, Written};
-#[cfg(test)]
-pub(crate) use scheduler::IDLE_AFTER_NANOS;
 pub(crate) use scheduler::{State, TreeDebt};
 pub use settings::Settings;
 pub(crate) use trees::{FlushedOf, Manual, TreeCore, Trees};

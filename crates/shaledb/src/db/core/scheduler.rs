@@ -8,13 +8,11 @@ use crate::base::key::SeqNo;
 use crate::base::rank;
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::compaction::idle::IDLE_AFTER_NANOS;
 use crate::compaction::plan::Busy;
 use crate::version::TreeId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
-
-/// After this much time without a write the load counts as read-only.
-pub(crate) const IDLE_AFTER_NANOS: u64 = 1_000_000_000;
 
 /// How much of its level 0 and of other levels a tree has to compact.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

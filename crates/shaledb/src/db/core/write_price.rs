@@ -5,7 +5,7 @@
 //! many small writes make one short sleep now and then instead of each sleeping too long.
 
 use crate::base::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use crate::write::throttle::{Cause, Verdict, WAIT_NANOS_MAX};
+use crate::write::throttle::{Cause, Verdict, WAIT_NANOS_MAX, smoothed};
 
 /// What a writer may be ahead of its account before it sleeps: shorter sleeps than this cost more
 /// than they slow.
@@ -77,12 +77,7 @@ impl WritePrice {
 }
 
 fn smooth(rate: &AtomicU64, bytes: u64, nanos: u64) {
-    if bytes < 1 << 16 || nanos == 0 {
-        return;
-    }
-    let now = (u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64;
-    let old = rate.load(Relaxed);
-    rate.store(if old == 0 { now } else { old - old / 4 + now / 4 }, Relaxed);
+    rate.store(smoothed(rate.load(Relaxed), bytes, nanos), Relaxed);
 }
 
 #[cfg(test)]
