@@ -10,7 +10,7 @@ import pymysql
 import server as servers
 
 CONNECTIONS = 8
-ROUNDS = 40
+ROUNDS = 16
 
 
 @dataclasses.dataclass
@@ -104,7 +104,7 @@ def change_race(statement: str) -> Callable[[servers.Server, str], str]:
 def queue(server: servers.Server, engine: str) -> str:
     """Each takes rows out of a queue; no row may be taken by two."""
     server.run("create table q (id int primary key, taken int, key (taken))",
-               "insert into q select seq, 0 from seq_1_to_320",
+               f"insert into q select seq, 0 from seq_1_to_{CONNECTIONS * ROUNDS}",
                "create table taken (id int, who int)", database=engine)
 
     def step(number: int, cursor: Any) -> None:

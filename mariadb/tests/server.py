@@ -42,7 +42,9 @@ def shell(script: str) -> str:
 
 
 def tool() -> str:
-    """The `shale` command of this checkout."""
+    """The `shale` command of this checkout, or that of SHALE_TOOL."""
+    if "SHALE_TOOL" in os.environ:
+        return os.environ["SHALE_TOOL"]
     subprocess.run(
         ["cargo", "build", "--quiet", "--locked", "-p", "shaledb-cli"], check=True, cwd=REPOSITORY
     )

@@ -73,7 +73,8 @@ pub(crate) fn miri(filters: &[String]) -> Outcome {
 pub(crate) fn shuttle(filters: &[String]) -> Outcome {
     let mut command = cargo();
     command.env("RUSTFLAGS", "--cfg shuttle");
-    command.args(["test", "-p", "shaledb", "--lib", "--target-dir", "target/shuttle", "--"]);
+    command.args(["test", "-p", "shaledb", "--lib", "--features", "fuzz"]);
+    command.args(["--target-dir", "target/shuttle", "--"]);
     if filters.is_empty() {
         command.args(["shuttle_tests", "interleavings"]);
     } else {
