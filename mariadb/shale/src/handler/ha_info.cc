@@ -145,6 +145,8 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
   for (uint number = 0; number < table->s->keys; number++) {
     const KEY &key = table->key_info[number];
     const Index &index = of_number(number);
+    // Entries of words or cells are not of rows, and the optimizer asks for none.
+    if (index.many != nullptr) continue;
     IndexStatistics statistics;
     statistics.name = key.name.str;
     if (int error = note(sample_index(index.tree, *index.codec, key.user_defined_key_parts, size,

@@ -9,6 +9,7 @@
 #include "server.h"
 
 #include "codec/key_codec.h"
+#include "codec/many_codec.h"
 #include "codec/row_codec.h"
 #include "handler/cursor.h"
 #include "handler/row_write.h"
@@ -167,6 +168,8 @@ class ha_shale final : public handler {
   struct Index {
     uint number;  // in the table's definition; MAX_KEY: the hidden primary key
     std::unique_ptr<shale_sql::KeyCodec> codec;
+    // Instead of it, of an index with any number of entries of a row.
+    std::unique_ptr<shale_sql::ManyCodec> many;
     shale_tree *tree = nullptr;
     bool unique = false;
     // Of each column, by its number: whether an entry has the beginning of it only.
@@ -324,8 +327,10 @@ class ha_shale final : public handler {
     std::vector<std::string> keys;    // of the other indexes
     std::vector<std::string> values;
     std::vector<bool> has_null;
+    std::vector<shale_sql::ManyEntries> many;  // by place, of indexes with many; or none at all
     bool same(const RowKeys &other) const {
-      return primary == other.primary && keys == other.keys && values == other.values;
+      return primary == other.primary && keys == other.keys && values == other.values &&
+             many == other.many;
     }
   };
   void pack_keys(const uchar *row, RowKeys *keys) const;
@@ -333,6 +338,8 @@ class ha_shale final : public handler {
   shale_action insert_action() const;
   int add_entry(const uchar *row, size_t place, const RowKeys &keys);
   void add_row(const uchar *row, const RowKeys &keys, shale_action action);
+  void delete_entries(size_t place, const RowKeys &keys);
+  void change_entries(size_t place, const RowKeys &was, const RowKeys &is);
   int add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   void keep_entries(const RowKeys &was, const RowKeys &is);
   int check_unchanged(const std::string &primary_key, const uchar *row);
@@ -499,6 +506,7 @@ class ha_shale final : public handler {
   // Checking (ha_check)
   struct Check;
   bool row_of_entry(uchar *buf, std::string_view key, std::string_view value);
+  bool has_entry(const RowKeys &keys, size_t place, std::string_view key) const;
   shale_sql::Error check_rows(Check *check);
   shale_sql::Error check_index(Check *check, size_t place);
   shale_sql::Error find_missing(Check *check, size_t place);
@@ -524,6 +532,7 @@ class ha_shale final : public handler {
   std::shared_ptr<shale_sql::SharedTable> shared_;
   std::vector<Index> indexes_;    // the primary key first
   std::vector<size_t> places_;    // of the server's numbers in indexes_
+  bool has_many_ = false;         // one of them has many entries of a row
   std::unique_ptr<shale_sql::RowCodec> rows_;
 
   Locking locking_;
