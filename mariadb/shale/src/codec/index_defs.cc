@@ -113,6 +113,7 @@ void describe_indexes(TABLE *table, TableDef *def) {
     index->unique = (table->key_info[number].flags & HA_NOSAME) != 0;
     index->parts = parts_of(table, number);
     if (!has_many_entries(table, number)) continue;
+    index->has_words = (table->key_info[number].flags & HA_FULLTEXT) != 0;
     // Its entries are not the columns' values: nothing can be looked up in it by those.
     for (PartDef &part : index->parts) part.whole = false;
   }

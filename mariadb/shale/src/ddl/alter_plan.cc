@@ -250,6 +250,7 @@ void Planner::plan_indexes() {
     } else {
       kept[static_cast<size_t>(found - was_.indexes.data())] = true;
       indexes.push_back({found->id, key.name.str});
+      indexes.back().words = found->words;
     }
   }
   for (size_t place = 0; place < kept.size(); place++) {

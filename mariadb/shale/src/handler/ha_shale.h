@@ -1,5 +1,5 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
-// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique,
+// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_words (reading), ha_write, ha_unique,
 // ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create, drop,
 // rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
 // ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
@@ -24,6 +24,8 @@
 namespace shale_sql {
 class TableReader;
 class Trx;
+class WordCodec;
+struct FoundWords;
 struct NewIndex;
 struct SampleSize;
 struct Search;
@@ -37,7 +39,7 @@ class ha_shale final : public handler {
 
   ha_shale(handlerton *hton, TABLE_SHARE *share);
 
-  const char *index_type(uint) override { return "BTREE"; }
+  const char *index_type(uint index) override;
   Table_flags table_flags() const override;
   ulong index_flags(uint index, uint part, bool all_parts) const override;
   uint max_supported_keys() const override { return MAX_KEY; }
@@ -80,6 +82,13 @@ class ha_shale final : public handler {
                        bool sorted) override;
   Item *idx_cond_push(uint index, Item *condition) override;
   bool rowid_filter_push(Rowid_filter *filter) override;
+
+  // ha_words
+  int ft_init() override;
+  FT_INFO *ft_init_ext(uint flags, uint index, String *text) override;
+  int ft_read(uchar *buf) override;
+  // Of the row last read; for what the server holds of a search.
+  float rank_of_last(const shale_sql::FoundWords &found) const;
 
   // ha_multi
   ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *parameter,
@@ -275,6 +284,12 @@ class ha_shale final : public handler {
   void set_ref(std::string_view primary_key, uchar *to) const;
   void note_locked(const Index &index, std::string_view key);
   void forget_locked() { last_.locked_row.index = last_.locked_entry.index = nullptr; }
+
+  // Searching words (ha_words)
+  int text_of_row(const shale_sql::WordCodec &codec, std::string_view primary_key,
+                  std::string *text, std::vector<size_t> *begins, bool *found);
+  int search_words(uint flags, const shale_sql::WordCodec &codec, const shale_tree *tree,
+                   std::string_view text, shale_sql::FoundWords *found);
 
   // Reading ahead (ha_ahead)
   struct RowAhead {
