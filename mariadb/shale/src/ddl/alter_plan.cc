@@ -338,7 +338,7 @@ const char *Planner::refusal() {
   for (unsigned number : plan_.added) {
     if (number == MAX_KEY) continue;
     const KEY &key = altered_->key_info[number];
-    if (has_many_entries(key)) return "FULLTEXT and SPATIAL indexes are filled by a copy";
+    if (has_many_entries(key)) return "FULLTEXT indexes are filled by a copy";
     // Its index alone does not tell which rows are in each other's way.
     if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.without_overlaps) {
       return "the server compares the rows of a unique key of long values, or WITHOUT OVERLAPS";
