@@ -1,12 +1,13 @@
-"""MATCH ... AGAINST answers as InnoDB's: random texts and queries in both engines of one server; the
-same rows, and the same ranks.
+"""MATCH ... AGAINST answers as InnoDB's: random texts and queries in both engines of one server;
+the same rows, and the same ranks.
 
     words.py [--seed N] [--queries 300] [--rows 1500]
 
-Natural language, boolean mode with all operators, groups, phrases, distances, beginnings, and query
-expansion, over several collations, before and between changes. Ranks are compared before: then InnoDB
-counts rows that are gone until OPTIMIZE TABLE, after which it sometimes lacks rows that are there. What SHALE does otherwise, by design, is tried apart: a row is
-found within its own transaction.
+Natural language, boolean mode with all operators, groups, phrases, distances, beginnings, and
+query expansion, over several collations, before and between changes. Ranks are compared before:
+then InnoDB counts rows that are gone until OPTIMIZE TABLE, after which it sometimes lacks rows that
+are there. What SHALE does otherwise, by design, is tried apart: a row is found within its own
+transaction.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def compare(cursors: dict[str, Any], chance: random.Random, ranks: bool) -> int:
     told = f"{statement} [{words!r}]"
     if isinstance(ours, str) or isinstance(theirs, str):
         if ours != theirs:
-            raise SystemExit(f"{told}: SHALE answers {str(ours)[:200]}, InnoDB {str(theirs)[:200]}")
+            raise SystemExit(f"{told}: SHALE {str(ours)[:200]}, InnoDB {str(theirs)[:200]}")
         return 0
     ours_by_id, theirs_by_id = dict(ours), dict(theirs)
     if set(ours_by_id) != set(theirs_by_id):
@@ -160,7 +161,7 @@ def compare(cursors: dict[str, Any], chance: random.Random, ranks: bool) -> int:
     if ranks and not same_ranks(ours_by_id, theirs_by_id):
         wrong = [(row, rank, theirs_by_id[row]) for row, rank in ours
                  if abs(rank - theirs_by_id[row]) > 1e-5 + abs(rank) * 1e-4]
-        raise SystemExit(f"{told}: {len(wrong)} ranks are others: row, SHALE's, InnoDB's {wrong[:4]}")
+        raise SystemExit(f"{told}: {len(wrong)} other ranks: row, SHALE's, InnoDB's {wrong[:4]}")
     return len(ours)
 
 
@@ -172,8 +173,10 @@ def change(cursors: dict[str, Any], chance: random.Random) -> None:
         (f"update {table} set title = %s where n = %s", (text(chance, 6), number % 50)),
         (f"update {table} set n = n + 1 where id = %s", (number,)),
         (f"delete from {table} where id = %s", (number,)),
-        (f"replace into {table} values (%s, %s, %s, 7)", (number, text(chance, 6), text(chance, 30))),
-        (f"insert into {table} values (%s, 'a', %s, 1) on duplicate key update body = values(body)",
+        (f"replace into {table} values (%s, %s, %s, 7)",
+         (number, text(chance, 6), text(chance, 30))),
+        (f"insert into {table} values (%s, 'a', %s, 1)"
+         " on duplicate key update body = values(body)",
          (number, text(chance, 30))),
     ])
     for cursor in cursors.values():
@@ -181,7 +184,7 @@ def change(cursors: dict[str, Any], chance: random.Random) -> None:
 
 
 def own_transaction(server: servers.Server) -> None:
-    """What InnoDB does not do: a row is found before it is committed, by its own transaction only."""
+    """What InnoDB does not do: a row is found before its commit, by its own transaction only."""
     found = "select id from general where match (body) against ('quux')"
     first, second = server.connect("shale", autocommit=False), server.connect("shale")
     with first.cursor() as own, second.cursor() as other:

@@ -31,8 +31,8 @@ class ManyCodec {
                           std::string_view *primary) const = 0;
 };
 
-// What becomes of the entries of a row that changes: `gone(key)` of those that are no more, `put(entry)`
-// of those that are new or have another value, `kept(entry)` of the others.
+// What becomes of the entries of a row that changes: `gone(key)` of those that are no more,
+// `put(entry)` of those that are new or have another value, `kept(entry)` of the others.
 template <class Gone, class Put, class Kept>
 void compare_entries(const ManyEntries &was, const ManyEntries &is, Gone gone, Put put, Kept kept) {
   auto old = was.begin();

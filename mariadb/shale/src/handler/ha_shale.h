@@ -1,7 +1,7 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
-// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_words (reading), ha_write, ha_unique,
-// ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create, drop,
-// rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
+// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_words (reading), ha_write,
+// ha_unique, ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create,
+// drop, rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
 // ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
 // (a table as a file).
 #pragma once
@@ -11,7 +11,7 @@
 #include "codec/key_codec.h"
 #include "codec/many_codec.h"
 #include "codec/row_codec.h"
-#include "handler/cursor.h"
+#include "engine/cursor.h"
 #include "handler/row_write.h"
 #include "load/loader.h"
 #include "tables/shared_table.h"
@@ -87,8 +87,6 @@ class ha_shale final : public handler {
   int ft_init() override;
   FT_INFO *ft_init_ext(uint flags, uint index, String *text) override;
   int ft_read(uchar *buf) override;
-  // Of the row last read; for what the server holds of a search.
-  float rank_of_last(const shale_sql::FoundWords &found) const;
 
   // ha_multi
   ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *parameter,

@@ -8,29 +8,7 @@
 #include "words/found_words.h"
 #include "words/word_codec.h"
 
-#include <algorithm>
-#include <numeric>
-
 using namespace shale_sql;
-
-namespace shale_sql {
-
-void FoundWords::sort() {
-  by_rank.resize(matches.size());
-  std::iota(by_rank.begin(), by_rank.end(), 0);
-  std::stable_sort(by_rank.begin(), by_rank.end(), [this](uint32_t a, uint32_t b) {
-    return matches[a].rank > matches[b].rank;
-  });
-}
-
-float FoundWords::rank_of(std::string_view primary) const {
-  const auto place = std::lower_bound(
-      matches.begin(), matches.end(), primary,
-      [](const WordMatch &match, std::string_view wanted) { return match.primary < wanted; });
-  return place != matches.end() && place->primary == primary ? place->rank : 0;
-}
-
-}  // namespace shale_sql
 
 namespace {
 
@@ -39,7 +17,7 @@ constexpr int kTold = HA_ERR_GENERIC;
 
 float find_relevance(FT_INFO *info, uchar *, uint) {
   const auto *found = static_cast<FoundWords *>(info);
-  return found->handler->rank_of_last(*found);
+  return found->rank_of(*found->last);
 }
 
 void close_search(FT_INFO *info) { delete static_cast<FoundWords *>(info); }
@@ -51,10 +29,6 @@ void reinit_search(FT_INFO *info) { static_cast<FoundWords *>(info)->next = 0; }
 _ft_vft calls = {nullptr, find_relevance, close_search, get_relevance, reinit_search};
 
 }  // namespace
-
-float ha_shale::rank_of_last(const FoundWords &found) const {
-  return found.rank_of(last_.primary);
-}
 
 // The texts of a row as the search sees it.
 int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, std::string *text,
@@ -120,7 +94,7 @@ FT_INFO *ha_shale::ft_init_ext(uint flags, uint number, String *text) {
   const Index &index = of_number(number);
   auto found = std::make_unique<FoundWords>();
   found->please = &calls;
-  found->handler = this;
+  found->last = &last_.primary;
   const int error =
       search_words(flags, static_cast<const WordCodec &>(*index.many), index.tree,
                    {text->ptr(), text->length()}, found.get());

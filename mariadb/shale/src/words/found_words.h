@@ -6,10 +6,9 @@
 #include "words/word_search.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
-
-class ha_shale;
 
 namespace shale_sql {
 
@@ -18,7 +17,7 @@ struct FoundWords : st_ft_info {
   std::vector<uint32_t> by_rank;   // the highest first; of equal ranks by primary key
   size_t next = 0;                 // of by_rank, to be read
   float rank = 0;                  // of the row last read
-  ha_shale *handler = nullptr;
+  const std::string *last = nullptr;  // primary key of the row that the handler has last read
 
   void sort();
   // 0: the row does not match.

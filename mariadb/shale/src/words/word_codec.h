@@ -1,9 +1,9 @@
 // Entries of a FULLTEXT index: for each word of a row one.
 //
-// The key is the word's form and the row's primary key, so that the rows that have a word lie together,
-// in the order of their primary keys. The value has where the word is in the row, in bytes: of the
-// first place, then from each to the next, varints. Columns follow each other with one byte between
-// them, without those that are NULL or empty.
+// The key is the word's form and the row's primary key, so that the rows that have a word lie
+// together, in the order of their primary keys. The value has where the word is in the row, in
+// bytes: of the first place, then from each to the next, varints. Columns follow each other with
+// one byte between them, without those that are NULL or empty.
 #pragma once
 
 #include "codec/many_codec.h"

@@ -1,8 +1,8 @@
 // The rows that have a word, a beginning or a phrase, in the order of their primary keys.
 #pragma once
 
+#include "engine/cursor.h"
 #include "engine/errors.h"
-#include "handler/cursor.h"
 #include "words/word_query.h"
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The grammar of queries, and the order in which their parts are looked at. Both are InnoDB's, where
-// they are known by what they do: users' queries depend on it.
+// The grammar of queries, and the order in which their parts are looked at. Both are InnoDB's:
+// users' queries depend on what it does.
 
 #include "words/word_query.h"
 
@@ -81,8 +81,8 @@ class Lexer {
   Lexeme now_;
 };
 
-// Operators as they stand in a list. Those of + and - are first passed over, and looked at after the
-// others of their list.
+// Operators as they stand in a list. Those of + and - are first passed over, and looked at after
+// the others of their list.
 enum class Mark : uint8_t {
   kNone, kExist, kIgnore, kNegate, kDecrease, kIncrease, kExistLater, kIgnoreLater
 };

@@ -1,6 +1,6 @@
 // Steps of a scan, whichever of the two it is, and reads of several keys at once.
 
-#include "handler/cursor.h"
+#include "engine/cursor.h"
 
 #include "engine/errors.h"
 
