@@ -80,7 +80,7 @@ ALTER = Section(
         Change("Drop an index", INSTANT, "inplace, writers go on", "drop key ka"),
         Change("Rename an index", INSTANT, "instant", "rename key ka to kb"),
         Change("Ignore an index", "compatibility.py", "?", "alter index ka ignored"),
-        Change("Add `FULLTEXT`", "refused", "copy", "add fulltext (b)"),
+        Change("Add `FULLTEXT`", "fulltext", "copy", "add fulltext (b)"),
         Change(
             "Add `SPATIAL`",
             "refused",

@@ -426,7 +426,7 @@ INDEXES = Section(
         ),
         Feature(
             "`FULLTEXT` indexes",
-            "refused",
+            "fulltext",
             "yes",
             (
                 "create table t (id int primary key, a text, fulltext (a))",

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The folders of the plugin, in order, with what is in them: a file includes those of its own and
 /// of earlier ones only. `server.h` is in none, and before all.
-const FOLDERS: [(&str, &str); 10] = [
+const FOLDERS: [(&str, &str); 11] = [
     ("codec", "rows, keys and values as bytes, and in words"),
     ("engine", "the one database, its catalog and its trees; settings; errors"),
     ("tables", "what all who use a table share; whose a tree is"),
@@ -21,6 +21,7 @@ const FOLDERS: [(&str, &str); 10] = [
     ("ddl", "what statements change of tables, and what a crash leaves of that"),
     ("load", "filling trees that nobody sees yet"),
     ("backup", "copies of the database, and of a table"),
+    ("words", "words of rows, and searches for them"),
     ("show", "what the engine says of itself, for SHOW and information_schema"),
     ("handler", "the server's calls about one use of one table"),
     ("plugin", "the start, the variables, the calls about connections"),

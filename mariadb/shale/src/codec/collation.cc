@@ -131,19 +131,18 @@ void Collation::append(const uchar *text, size_t n, std::string *out) const {
     if (levels_[0].padded) return append_padded(out, text, n, levels_[0].pad);
     return append_plain(out, text, n);
   }
+  for (unsigned i = 0; i < level_count_; i++) append_level(levels_[i], text, n, out);
+}
+
+void Collation::append_level(const Level &level, const uchar *text, size_t n,
+                             std::string *out) const {
   Weights buffer;
-  for (unsigned i = 0; i < level_count_; i++) {
-    const Level &level = levels_[i];
-    size_t size = weights(level.flags, text, n, &buffer);
-    if (ends_at_zero_) size = strnlen(reinterpret_cast<const char *>(buffer.bytes()), size);
-    if (!level.padded) {
-      append_plain(out, buffer.bytes(), size);
-      continue;
-    }
-    // There was room left: a collation has weights of one size, but if not, still nothing is lost.
-    while (size % level.pad.size != 0 && size < buffer.size()) buffer.bytes()[size++] = 0;
-    append_padded(out, buffer.bytes(), size - size % level.pad.size, level.pad);
-  }
+  size_t size = weights(level.flags, text, n, &buffer);
+  if (ends_at_zero_) size = strnlen(reinterpret_cast<const char *>(buffer.bytes()), size);
+  if (!level.padded) return append_plain(out, buffer.bytes(), size);
+  // There was room left: a collation has weights of one size, but if not, still nothing is lost.
+  while (size % level.pad.size != 0 && size < buffer.size()) buffer.bytes()[size++] = 0;
+  append_padded(out, buffer.bytes(), size - size % level.pad.size, level.pad);
 }
 
 bool Collation::skip(Reader *key, uchar mask) const {
@@ -152,6 +151,16 @@ bool Collation::skip(Reader *key, uchar mask) const {
     if (level.padded ? !skip_padded(key, mask, level.pad) : !skip_plain(key, mask)) return false;
   }
   return true;
+}
+
+void Collation::append_beginning(const uchar *text, size_t n, std::string *out) const {
+  if (n == 0) return;
+  if (raw_) {
+    append(text, n, out);
+  } else {
+    append_level(levels_[0], text, n, out);
+  }
+  out->resize(out->size() - (levels_[0].padded ? levels_[0].pad.size + 1 : 2));
 }
 
 void Collation::describe(std::string *out) const {

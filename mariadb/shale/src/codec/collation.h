@@ -19,6 +19,9 @@ class Collation {
   // Whether spaces at the end make no difference, however many there are.
   bool strips() const { return strip_; }
   bool skip(Reader *key, uchar mask) const;
+  // Appends what the forms of all strings begin with that begin with this one. Of a collation of
+  // several levels: by the first of them.
+  void append_beginning(const uchar *text, size_t n, std::string *out) const;
 
   // Whether `restore` can be used: the form has the bytes of the string.
   bool restorable() const { return raw_; }
@@ -45,6 +48,7 @@ class Collation {
     Pad pad;
   };
 
+  void append_level(const Level &level, const uchar *text, size_t n, std::string *out) const;
   size_t weights(unsigned flags, const uchar *text, size_t n, class Weights *to) const;
   void set_levels(bool fixed);
 

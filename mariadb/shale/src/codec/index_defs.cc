@@ -66,6 +66,12 @@ RowEnd row_end_of(const TABLE *table, const TableDef &def) {
 
 }  // namespace
 
+bool has_many_entries(const KEY &key) { return (key.flags & (HA_FULLTEXT | HA_SPATIAL)) != 0; }
+
+bool has_many_entries(const TABLE *table, unsigned number) {
+  return number < table->s->keys && has_many_entries(table->key_info[number]);
+}
+
 PartDef part_of(TABLE *table, const KEY_PART_INFO &info) {
   PartDef part = KeyPart(table, info).describe();
   part.kind = kind_of(table->field[info.fieldnr - 1]);
@@ -106,6 +112,10 @@ void describe_indexes(TABLE *table, TableDef *def) {
     if (index == nullptr) continue;
     index->unique = (table->key_info[number].flags & HA_NOSAME) != 0;
     index->parts = parts_of(table, number);
+    if (!has_many_entries(table, number)) continue;
+    index->has_words = (table->key_info[number].flags & HA_FULLTEXT) != 0;
+    // Its entries are not the columns' values: nothing can be looked up in it by those.
+    for (PartDef &part : index->parts) part.whole = false;
   }
 }
 

@@ -6,9 +6,14 @@
 #include <vector>
 
 struct TABLE;
+struct st_key;
 struct st_key_part_info;
 
 namespace shale_sql {
+
+// Whether an index has any number of entries of one row (many_codec.h): FULLTEXT and SPATIAL.
+bool has_many_entries(const st_key &key);
+bool has_many_entries(const TABLE *table, unsigned number);
 
 // A part of an index over columns of the table.
 PartDef part_of(TABLE *table, const st_key_part_info &info);

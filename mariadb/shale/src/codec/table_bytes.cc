@@ -8,12 +8,12 @@ namespace shale_sql {
 
 namespace {
 
-constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kFormat = 3;
+constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kWithoutWords = 3, kFormat = 4;
 
 void put_index(std::string *out, const IndexDef &index) {
   append_varint(out, index.id);
   put_text(out, index.name);
-  append_varint(out, index.unique ? 1 : 0);
+  append_varint(out, (index.unique ? 1 : 0) | (index.has_words ? 2 : 0));
   append_varint(out, index.parts.size());
   for (const PartDef &part : index.parts) {
     put_text(out, part.column);
@@ -22,10 +22,16 @@ void put_index(std::string *out, const IndexDef &index) {
     put_text(out, part.form);
     append_varint(out, part.fixed_bytes);
   }
+  if (!index.has_words) return;
+  append_varint(out, index.words.min_chars);
+  append_varint(out, index.words.max_chars);
+  append_varint(out, index.words.stopwords ? 1 : 0);
 }
 
 void read_parts(FieldReader *in, IndexDef *index) {
-  index->unique = (in->number() & 1) != 0;
+  const uint64_t flags = in->number();
+  index->unique = (flags & 1) != 0;
+  index->has_words = (flags & 2) != 0;
   index->parts.resize(in->count());
   for (PartDef &part : index->parts) {
     part.column = in->text();
@@ -37,12 +43,24 @@ void read_parts(FieldReader *in, IndexDef *index) {
     part.form = in->text();
     part.fixed_bytes = static_cast<uint32_t>(in->number());
   }
+  if (!index->has_words) return;
+  index->words.min_chars = static_cast<uint32_t>(in->number());
+  index->words.max_chars = static_cast<uint32_t>(in->number());
+  index->words.stopwords = in->number() != 0;
+}
+
+// A definition without words is one of the format that earlier versions read.
+uchar format_of(const TableDef &def) {
+  for (const IndexDef &index : def.indexes) {
+    if (index.has_words) return kFormat;
+  }
+  return kWithoutWords;
 }
 
 }  // namespace
 
 std::string bytes_of(const TableDef &def) {
-  std::string out(1, static_cast<char>(kFormat));
+  std::string out(1, static_cast<char>(format_of(def)));
   append_varint(&out, def.table_id);
   append_varint(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) |
                           (def.dictionary ? 4 : 0) | (def.discarded ? 8 : 0));

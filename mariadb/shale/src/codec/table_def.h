@@ -53,6 +53,18 @@ struct PartDef {
   }
 };
 
+// What an index of words takes of texts. It is kept with the index, whose entries are found again
+// by it, whatever the variables are set to later.
+struct WordRules {
+  uint32_t min_chars = 3, max_chars = 84;
+  bool stopwords = true;  // words of the list of the engine are left out
+
+  bool operator==(const WordRules &other) const {
+    return min_chars == other.min_chars && max_chars == other.max_chars &&
+           stopwords == other.stopwords;
+  }
+};
+
 struct IndexDef {
   uint32_t id = 0;      // never used again; the tree's name is made of it
   std::string name;     // as in the table's definition
@@ -60,6 +72,8 @@ struct IndexDef {
   // Of the index's own columns, in order. None: the hidden primary key, or a definition of format 1
   // until the table is next opened.
   std::vector<PartDef> parts{};
+  bool has_words = false;  // a FULLTEXT index
+  WordRules words{};       // of such an index
 };
 
 // Of a system-versioned table, the column that says until when a row was the current one.

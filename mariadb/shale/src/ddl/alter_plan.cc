@@ -139,7 +139,8 @@ bool Planner::same_part(const KEY_PART_INFO &was, const KEY_PART_INFO &is) const
 
 bool Planner::same_key(const KEY &was, const KEY &is) const {
   if (was.user_defined_key_parts != is.user_defined_key_parts) return false;
-  if ((was.flags & HA_NOSAME) != (is.flags & HA_NOSAME)) return false;
+  constexpr ulong kKind = HA_NOSAME | HA_FULLTEXT | HA_SPATIAL;
+  if ((was.flags & kKind) != (is.flags & kKind)) return false;
   for (uint part = 0; part < was.user_defined_key_parts; part++) {
     if (!same_part(was.key_part[part], is.key_part[part])) return false;
   }
@@ -249,6 +250,7 @@ void Planner::plan_indexes() {
     } else {
       kept[static_cast<size_t>(found - was_.indexes.data())] = true;
       indexes.push_back({found->id, key.name.str});
+      indexes.back().words = found->words;
     }
   }
   for (size_t place = 0; place < kept.size(); place++) {
@@ -336,6 +338,7 @@ const char *Planner::refusal() {
   for (unsigned number : plan_.added) {
     if (number == MAX_KEY) continue;
     const KEY &key = altered_->key_info[number];
+    if (has_many_entries(key)) return "FULLTEXT indexes are filled by a copy";
     // Its index alone does not tell which rows are in each other's way.
     if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.without_overlaps) {
       return "the server compares the rows of a unique key of long values, or WITHOUT OVERLAPS";

@@ -36,10 +36,16 @@ static MYSQL_THDVAR_BOOL(bulk_load, PLUGIN_VAR_OPCMDARG,
                          "done again, not within transactions",
                          nullptr, nullptr, false);
 
+static MYSQL_THDVAR_BOOL(ft_enable_stopword, PLUGIN_VAR_OPCMDARG,
+                         "FULLTEXT indexes that are made leave out the words of the list of "
+                         "stop words, which is InnoDB's",
+                         nullptr, nullptr, true);
+
 st_mysql_sys_var *lock_wait_variable() { return MYSQL_SYSVAR(lock_wait_timeout); }
 st_mysql_sys_var *sort_memory_variable() { return MYSQL_SYSVAR(sort_memory); }
 st_mysql_sys_var *alter_rest_variable() { return MYSQL_SYSVAR(alter_rest); }
 st_mysql_sys_var *bulk_load_variable() { return MYSQL_SYSVAR(bulk_load); }
+st_mysql_sys_var *stopword_variable() { return MYSQL_SYSVAR(ft_enable_stopword); }
 
 // NOWAIT and WAIT n set the server's own timeout for their statement.
 unsigned long lock_wait_millis(THD *thd) {
@@ -52,6 +58,14 @@ size_t sort_memory(THD *thd) { return THDVAR(thd, sort_memory); }
 unsigned alter_rest(THD *thd) { return THDVAR(thd, alter_rest); }
 
 bool bulk_load(THD *thd) { return THDVAR(thd, bulk_load); }
+
+WordRules word_rules(THD *thd) {
+  WordRules rules;
+  rules.min_chars = static_cast<uint32_t>(globals.min_token_size);
+  rules.max_chars = static_cast<uint32_t>(globals.max_token_size);
+  rules.stopwords = THDVAR(thd, ft_enable_stopword);
+  return rules;
+}
 
 }  // namespace settings
 }  // namespace shale_sql

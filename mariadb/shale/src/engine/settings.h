@@ -1,6 +1,8 @@
 // What the system variables are set to; system_variables.h has the variables.
 #pragma once
 
+#include "codec/table_def.h"
+
 #include <string>
 
 struct st_mysql_sys_var;
@@ -18,6 +20,7 @@ struct Globals {
   unsigned long long space_limit;  // 0: none
   unsigned long durability;
   char *compression;  // as it was set
+  unsigned long min_token_size, max_token_size;  // characters of words in FULLTEXT indexes
 };
 extern Globals globals;
 // Of trees that are made without a codec of their own; empty: the engine's default.
@@ -30,11 +33,14 @@ size_t sort_memory(THD *thd);
 // The percentage of its time in which an ALTER TABLE rests while others write to the table.
 unsigned alter_rest(THD *thd);
 bool bulk_load(THD *thd);
+// Of FULLTEXT indexes that are made now.
+WordRules word_rules(THD *thd);
 // The session variables behind these functions; they are defined in settings.cc.
 st_mysql_sys_var *lock_wait_variable();
 st_mysql_sys_var *sort_memory_variable();
 st_mysql_sys_var *alter_rest_variable();
 st_mysql_sys_var *bulk_load_variable();
+st_mysql_sys_var *stopword_variable();
 
 }  // namespace settings
 }  // namespace shale_sql

@@ -15,6 +15,7 @@
 #include "engine/errors.h"
 #include "txn/trx.h"
 
+#include <algorithm>
 #include <functional>
 
 using namespace shale_sql;
@@ -196,7 +197,13 @@ Error ha_shale::check_rows(Check *check) {
       return 0;
     }
     for (size_t place = 1; place < indexes_.size(); place++) {
-      check->expected[place].add(is_.keys[place], is_.values[place]);
+      if (indexes_[place].many == nullptr) {
+        check->expected[place].add(is_.keys[place], is_.values[place]);
+        continue;
+      }
+      for (const ManyEntry &entry : is_.many[place]) {
+        check->expected[place].add(entry.key, entry.value);
+      }
     }
     return 0;
   });
@@ -215,12 +222,15 @@ Error ha_shale::check_index(Check *check, size_t place) {
   Error error = check->each(indexes_[place].tree, add);
   if (error || !check->has_rows) return error;
   const Sum &expected = check->expected[place];
+  // How many entries rows have of it is not known without them.
+  if (check->quick && indexes_[place].many != nullptr) return 0;
   std::string name = table->key_info[indexes_[place].number].name.str;
   bool same = there.count == expected.count && there.hash == expected.hash;
   if (same && !check->extended) return 0;
   if (there.count != expected.count && check->damaged_rows == 0) {
     check->tell("index " + name + " has " + std::to_string(there.count) + " entries for " +
-                std::to_string(expected.count) + " rows");
+                std::to_string(expected.count) +
+                (indexes_[place].many == nullptr ? " rows" : " that the rows give"));
   }
   if (check->quick) return 0;
   uint64_t before = check->found;
@@ -241,15 +251,28 @@ Error ha_shale::find_missing(Check *check, size_t place) {
   std::string name = table->key_info[index.number].name.str;
   return check->each(primary().tree, [&](std::string_view key, std::string_view value) -> Error {
     if (!row_of_entry(table->record[0], key, value)) return 0;
-    BytesHandle entry;
-    if (Error error = check->get(index.tree, is_.keys[place], &entry)) return error;
-    if (!entry) {
-      check->tell("index " + name + " has no entry for the row of primary key " + hex(key));
-    } else if (view_of(entry) != is_.values[place]) {
-      check->tell("index " + name + " has a wrong entry for the row of primary key " + hex(key));
+    const auto look = [&](std::string_view wanted, std::string_view wanted_value) -> Error {
+      BytesHandle entry;
+      if (Error error = check->get(index.tree, wanted, &entry)) return error;
+      if (!entry) {
+        check->tell("index " + name + " has no entry for the row of primary key " + hex(key));
+      } else if (view_of(entry) != wanted_value) {
+        check->tell("index " + name + " has a wrong entry for the row of primary key " + hex(key));
+      }
+      return 0;
+    };
+    if (index.many == nullptr) return look(is_.keys[place], is_.values[place]);
+    for (const ManyEntry &entry : is_.many[place]) {
+      if (Error error = look(entry.key, entry.value)) return error;
     }
     return 0;
   });
+}
+
+bool ha_shale::has_entry(const RowKeys &keys, size_t place, std::string_view key) const {
+  if (indexes_[place].many == nullptr) return keys.keys[place] == key;
+  const ManyEntries &all = keys.many[place];
+  return std::any_of(all.begin(), all.end(), [&](const ManyEntry &one) { return one.key == key; });
 }
 
 Error ha_shale::find_superfluous(Check *check, size_t place) {
@@ -257,7 +280,9 @@ Error ha_shale::find_superfluous(Check *check, size_t place) {
   std::string name = table->key_info[index.number].name.str;
   return check->each(index.tree, [&](std::string_view key, std::string_view value) -> Error {
     std::string_view primary_key;
-    if (!index.codec->primary_of(key, value, &primary_key)) {
+    const bool good = index.many == nullptr ? index.codec->primary_of(key, value, &primary_key)
+                                            : index.many->primary_of(key, value, &primary_key);
+    if (!good) {
       check->tell("an entry of index " + name + " is damaged: key " + hex(key));
       return 0;
     }
@@ -267,7 +292,7 @@ Error ha_shale::find_superfluous(Check *check, size_t place) {
       check->tell("index " + name + " has an entry, key " + hex(key) +
                   ", of a row that is not there, primary key " + hex(primary_key));
     } else if (row_of_entry(table->record[0], primary_key, view_of(row)) &&
-               is_.keys[place] != key) {
+               !has_entry(is_, place, key)) {
       check->tell("index " + name + " has an entry, key " + hex(key) +
                   ", that the row of primary key " + hex(primary_key) + " does not have");
     }

@@ -11,6 +11,7 @@
 #include "ddl/table_trees.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
+#include "engine/settings.h"
 #include "engine/table_files.h"
 #include "engine/trees.h"
 #include "tables/constraint_text.h"
@@ -18,10 +19,6 @@
 using namespace shale_sql;
 
 namespace {
-
-bool is_fulltext_or_spatial(const KEY &key) {
-  return (key.flags & (HA_FULLTEXT | HA_SPATIAL)) != 0;
-}
 
 int refuse(const char *what) {
   my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "SHALE", what);
@@ -31,8 +28,14 @@ int refuse(const char *what) {
 // Refuses what would not be kept, instead of leaving it out without a word.
 int check_definition(TABLE *form, HA_CREATE_INFO *info) {
   for (uint number = 0; number < form->s->keys; number++) {
-    if (is_fulltext_or_spatial(form->key_info[number])) {
-      return refuse("FULLTEXT and SPATIAL indexes");
+    const KEY &key = form->key_info[number];
+    if ((key.flags & HA_SPATIAL) != 0) return refuse("SPATIAL indexes");
+    if ((key.flags & HA_FULLTEXT) == 0) continue;
+    if ((key.flags & HA_USES_PARSER) != 0) return refuse("FULLTEXT ... WITH PARSER");
+    for (uint part = 0; part < key.user_defined_key_parts; part++) {
+      if (!form->field[key.key_part[part].fieldnr - 1]->stored_in_db()) {
+        return refuse("FULLTEXT indexes of columns that are not stored");
+      }
     }
   }
   if (info->data_file_name != nullptr) return refuse("DATA DIRECTORY");
@@ -106,6 +109,9 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
     if (number != form->s->primary_key) add(form->key_info[number].name.str);
   }
   describe_indexes(form, &def);
+  for (IndexDef &index : def.indexes) {
+    if (index.has_words) index.words = settings::word_rules(ha_thd());
+  }
   ForeignKeys::List keys;
   if (int error = foreign_keys_of(ha_thd(), name, known_as, form, info, def, &keys)) return error;
   std::vector<TreeHandle> trees;

@@ -2,6 +2,7 @@
 
 #include "handler/ha_shale.h"
 
+#include "codec/index_defs.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "handler/index_sample.h"
@@ -116,6 +117,11 @@ void ha_shale::fill_rows_per_key() {
       if (index.name == key.name.str) found = &index;
     }
     uint parts = key.user_defined_key_parts;
+    if (has_many_entries(key)) {
+      // Not known, as of InnoDB.
+      std::fill_n(key.rec_per_key, key.ext_key_parts, 0);
+      continue;
+    }
     bool unique = (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0;
     for (uint part = 0; part < key.ext_key_parts; part++) {
       // Behind the index's own columns is the primary key, of which only the whole is known.
@@ -145,6 +151,8 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
   for (uint number = 0; number < table->s->keys; number++) {
     const KEY &key = table->key_info[number];
     const Index &index = of_number(number);
+    // Entries of words or cells are not of rows, and the optimizer asks for none.
+    if (index.many != nullptr) continue;
     IndexStatistics statistics;
     statistics.name = key.name.str;
     if (int error = note(sample_index(index.tree, *index.codec, key.user_defined_key_parts, size,

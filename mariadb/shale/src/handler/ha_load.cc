@@ -52,6 +52,12 @@ int ha_shale::load_row(const uchar *row, const RowKeys &keys) {
   int error = note(trees[0].add(keys.primary, value_));
   if (error == HA_ERR_FOUND_DUPP_KEY) trx()->note_duplicate(primary().number);
   for (size_t place = 1; error == 0 && place < trees.size(); place++) {
+    if (indexes_[place].many != nullptr) {
+      for (const ManyEntry &entry : keys.many[place]) {
+        if (error == 0) error = note(trees[place].add(entry.key, entry.value));
+      }
+      continue;
+    }
     error = note(trees[place].add(keys.keys[place], keys.values[place]));
   }
   return error;

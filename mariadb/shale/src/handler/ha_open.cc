@@ -9,6 +9,7 @@
 #include "engine/settings.h"
 #include "txn/in_doubt.h"
 #include "txn/trx.h"
+#include "words/word_codec.h"
 
 using namespace shale_sql;
 
@@ -55,6 +56,7 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
+      HA_CAN_FULLTEXT | HA_CAN_FULLTEXT_EXT |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
       HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX | HA_CAN_EXPORT |
       // The row of a sequence is written outside of the transaction.
@@ -72,7 +74,13 @@ handler::Table_flags ha_shale::table_flags() const {
   return flags;
 }
 
+const char *ha_shale::index_type(uint index) {
+  return (table->key_info[index].flags & HA_FULLTEXT) != 0 ? "FULLTEXT" : "BTREE";
+}
+
 ulong ha_shale::index_flags(uint index, uint part, bool) const {
+  // Rows are found in it by ft_init_ext alone.
+  if ((table_share->key_info[index].flags & HA_FULLTEXT) != 0) return 0;
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
   // Before a handler is open only the definition tells: parts of a part of a column do not cover
   // it. While the server reads the definition, it has no number of the primary key yet: what can be
@@ -105,6 +113,7 @@ int ha_shale::open(const char *name, int, uint) {
 int ha_shale::open_indexes() {
   const TableDef &def = *shared_->def;
   indexes_.clear();
+  has_many_ = false;
   online_ = Online();
   places_.assign(table->s->keys, 0);
   if (!has_indexes_of(def, table)) {
@@ -119,8 +128,14 @@ int ha_shale::open_indexes() {
     index.tree = shared_->trees[tree].get();
     index.unique = number == MAX_KEY || (table->key_info[number].flags & HA_NOSAME) != 0;
     const KeyCodec *first = indexes_.empty() ? nullptr : indexes_[0].codec.get();
-    index.codec = std::make_unique<KeyCodec>(table, number, first);
-    index.beginnings = beginnings_in(table, *index.codec);
+    if (has_many_entries(table, number)) {
+      index.many = std::make_unique<WordCodec>(table, table->key_info[number],
+                                               def.indexes[tree].words);
+      has_many_ = true;
+    } else {
+      index.codec = std::make_unique<KeyCodec>(table, number, first);
+      index.beginnings = beginnings_in(table, *index.codec);
+    }
     index.computed = has_computed(table, number);
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));

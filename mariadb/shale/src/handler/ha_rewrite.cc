@@ -17,6 +17,15 @@ using namespace shale_sql;
 // would not have locked.
 void ha_shale::keep_entries(const RowKeys &was, const RowKeys &is) {
   for (size_t place = 1; place < indexes_.size(); place++) {
+    if (indexes_[place].many != nullptr) {
+      const auto nothing = [](const auto &) {};
+      compare_entries(was.many[place], is.many[place], nothing, nothing,
+                      [&](const ManyEntry &entry) {
+                        row_write_.add(place, indexes_[place].tree, SHALE_ACTION_PUT_IF_CHANGED,
+                                       entry.key, entry.value);
+                      });
+      continue;
+    }
     const std::string &key = is.keys[place], &value = is.values[place];
     if (key != was.keys[place] || value != was.values[place]) continue;
     row_write_.add(place, indexes_[place].tree, SHALE_ACTION_PUT_IF_CHANGED, key, value);

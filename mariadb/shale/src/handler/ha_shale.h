@@ -1,7 +1,7 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
-// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique,
-// ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create, drop,
-// rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
+// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_words (reading), ha_write,
+// ha_unique, ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create,
+// drop, rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
 // ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
 // (a table as a file).
 #pragma once
@@ -9,8 +9,9 @@
 #include "server.h"
 
 #include "codec/key_codec.h"
+#include "codec/many_codec.h"
 #include "codec/row_codec.h"
-#include "handler/cursor.h"
+#include "engine/cursor.h"
 #include "handler/row_write.h"
 #include "load/loader.h"
 #include "tables/shared_table.h"
@@ -23,6 +24,8 @@
 namespace shale_sql {
 class TableReader;
 class Trx;
+class WordCodec;
+struct FoundWords;
 struct NewIndex;
 struct SampleSize;
 struct Search;
@@ -36,7 +39,7 @@ class ha_shale final : public handler {
 
   ha_shale(handlerton *hton, TABLE_SHARE *share);
 
-  const char *index_type(uint) override { return "BTREE"; }
+  const char *index_type(uint index) override;
   Table_flags table_flags() const override;
   ulong index_flags(uint index, uint part, bool all_parts) const override;
   uint max_supported_keys() const override { return MAX_KEY; }
@@ -79,6 +82,11 @@ class ha_shale final : public handler {
                        bool sorted) override;
   Item *idx_cond_push(uint index, Item *condition) override;
   bool rowid_filter_push(Rowid_filter *filter) override;
+
+  // ha_words
+  int ft_init() override;
+  FT_INFO *ft_init_ext(uint flags, uint index, String *text) override;
+  int ft_read(uchar *buf) override;
 
   // ha_multi
   ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *parameter,
@@ -167,6 +175,8 @@ class ha_shale final : public handler {
   struct Index {
     uint number;  // in the table's definition; MAX_KEY: the hidden primary key
     std::unique_ptr<shale_sql::KeyCodec> codec;
+    // Instead of it, of an index with any number of entries of a row.
+    std::unique_ptr<shale_sql::ManyCodec> many;
     shale_tree *tree = nullptr;
     bool unique = false;
     // Of each column, by its number: whether an entry has the beginning of it only.
@@ -273,6 +283,12 @@ class ha_shale final : public handler {
   void note_locked(const Index &index, std::string_view key);
   void forget_locked() { last_.locked_row.index = last_.locked_entry.index = nullptr; }
 
+  // Searching words (ha_words)
+  int text_of_row(const shale_sql::WordCodec &codec, std::string_view primary_key,
+                  std::string *text, std::vector<size_t> *begins, bool *found);
+  int search_words(uint flags, const shale_sql::WordCodec &codec, const shale_tree *tree,
+                   std::string_view text, shale_sql::FoundWords *found);
+
   // Reading ahead (ha_ahead)
   struct RowAhead {
     range_id_t range;  // that it is of, in a read of several ranges
@@ -324,8 +340,10 @@ class ha_shale final : public handler {
     std::vector<std::string> keys;    // of the other indexes
     std::vector<std::string> values;
     std::vector<bool> has_null;
+    std::vector<shale_sql::ManyEntries> many;  // by place, of indexes with many; or none at all
     bool same(const RowKeys &other) const {
-      return primary == other.primary && keys == other.keys && values == other.values;
+      return primary == other.primary && keys == other.keys && values == other.values &&
+             many == other.many;
     }
   };
   void pack_keys(const uchar *row, RowKeys *keys) const;
@@ -333,6 +351,8 @@ class ha_shale final : public handler {
   shale_action insert_action() const;
   int add_entry(const uchar *row, size_t place, const RowKeys &keys);
   void add_row(const uchar *row, const RowKeys &keys, shale_action action);
+  void delete_entries(size_t place, const RowKeys &keys);
+  void change_entries(size_t place, const RowKeys &was, const RowKeys &is);
   int add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   void keep_entries(const RowKeys &was, const RowKeys &is);
   int check_unchanged(const std::string &primary_key, const uchar *row);
@@ -499,6 +519,7 @@ class ha_shale final : public handler {
   // Checking (ha_check)
   struct Check;
   bool row_of_entry(uchar *buf, std::string_view key, std::string_view value);
+  bool has_entry(const RowKeys &keys, size_t place, std::string_view key) const;
   shale_sql::Error check_rows(Check *check);
   shale_sql::Error check_index(Check *check, size_t place);
   shale_sql::Error find_missing(Check *check, size_t place);
@@ -524,6 +545,7 @@ class ha_shale final : public handler {
   std::shared_ptr<shale_sql::SharedTable> shared_;
   std::vector<Index> indexes_;    // the primary key first
   std::vector<size_t> places_;    // of the server's numbers in indexes_
+  bool has_many_ = false;         // one of them has many entries of a row
   std::unique_ptr<shale_sql::RowCodec> rows_;
 
   Locking locking_;

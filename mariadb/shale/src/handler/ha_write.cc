@@ -14,14 +14,19 @@ void ha_shale::pack_keys(const uchar *row, RowKeys *keys) const {
   keys->keys.resize(count);
   keys->values.resize(count);
   keys->has_null.assign(count, false);
+  if (has_many_) keys->many.resize(count);
   if (!shared_->def->hidden_key) {
     keys->primary.clear();
     primary().codec->pack_columns(row, &keys->primary);
   }
   for (size_t place = 1; place < count; place++) {
-    const KeyCodec &codec = *indexes_[place].codec;
     keys->keys[place].clear();
     keys->values[place].clear();
+    if (indexes_[place].many != nullptr) {
+      indexes_[place].many->pack(row, keys->primary, &keys->many[place]);
+      continue;
+    }
+    const KeyCodec &codec = *indexes_[place].codec;
     bool has_null = false;
     codec.pack_columns(row, &keys->keys[place], &has_null);
     keys->has_null[place] = has_null;
@@ -105,11 +110,35 @@ int ha_shale::end_row(int error) {
 // same the second waits and then finds it.
 int ha_shale::add_entry(const uchar *row, size_t place, const RowKeys &keys) {
   const Index &index = indexes_[place];
+  if (index.many != nullptr) {
+    for (const ManyEntry &entry : keys.many[place]) {
+      row_write_.add(place, index.tree, SHALE_ACTION_PUT, entry.key, entry.value);
+    }
+    return 0;
+  }
   if (int error = check_entry(row, place, keys)) return error;
   bool inserts = index.unique && !keys.has_null[place];
   row_write_.add(place, index.tree, inserts ? insert_action() : SHALE_ACTION_PUT, keys.keys[place],
                  keys.values[place]);
   return 0;
+}
+
+// All of an index with many.
+void ha_shale::delete_entries(size_t place, const RowKeys &keys) {
+  for (const ManyEntry &entry : keys.many[place]) {
+    row_write_.add(place, indexes_[place].tree, SHALE_ACTION_DELETE, entry.key);
+  }
+}
+
+void ha_shale::change_entries(size_t place, const RowKeys &was, const RowKeys &is) {
+  const shale_tree *tree = indexes_[place].tree;
+  compare_entries(
+      was.many[place], is.many[place],
+      [&](const std::string &key) { row_write_.add(place, tree, SHALE_ACTION_DELETE, key); },
+      [&](const ManyEntry &entry) {
+        row_write_.add(place, tree, SHALE_ACTION_PUT, entry.key, entry.value);
+      },
+      [](const ManyEntry &) {});
 }
 
 void ha_shale::add_row(const uchar *row, const RowKeys &keys, shale_action action) {
@@ -201,6 +230,10 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
   }
   for (size_t place = 1; place < indexes_.size(); place++) {
     const Index &index = indexes_[place];
+    if (index.many != nullptr) {
+      change_entries(place, was, is);
+      continue;
+    }
     const std::string &key = is.keys[place], &value = is.values[place];
     if (was.keys[place] == key) {
       if (was.values[place] == value) {
@@ -273,6 +306,10 @@ int ha_shale::delete_row(const uchar *buf) {
   if (is_building()) add_building(buf, was_.primary, nullptr, {});
   error = check_children(0, was_, buf, nullptr);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
+    if (indexes_[index].many != nullptr) {
+      delete_entries(index, was_);
+      continue;
+    }
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);
     error = check_children(index, was_, buf, nullptr);
   }

@@ -120,6 +120,14 @@ static MYSQL_SYSVAR_STR(checkpoint, checkpoint,
                         "Set to the path of a folder that does not exist: makes a copy of all "
                         "tables there by hard links, while others write",
                         check_checkpoint, nullptr, "");
+static MYSQL_SYSVAR_ULONG(ft_min_token_size, settings::globals.min_token_size,
+                          PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                          "Words with fewer characters are not in FULLTEXT indexes that are made",
+                          nullptr, nullptr, 3, 1, 16, 0);
+static MYSQL_SYSVAR_ULONG(ft_max_token_size, settings::globals.max_token_size,
+                          PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                          "Words with more characters are not in FULLTEXT indexes that are made",
+                          nullptr, nullptr, 84, 10, 84, 0);
 st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
                                         MYSQL_SYSVAR(space_limit),
                                         MYSQL_SYSVAR(durability),
@@ -129,6 +137,9 @@ st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
                                         MYSQL_SYSVAR(wait_idle),
                                         settings::sort_memory_variable(),
                                         settings::alter_rest_variable(),
+                                        MYSQL_SYSVAR(ft_min_token_size),
+                                        MYSQL_SYSVAR(ft_max_token_size),
+                                        settings::stopword_variable(),
                                         MYSQL_SYSVAR(checkpoint),
                                         nullptr};
 

@@ -139,7 +139,10 @@ void SharedTable::learn_key_words(TABLE *table, const std::vector<unsigned> &num
   OpenTables &open = engine().tables;
   std::lock_guard<std::mutex> one_at_a_time(open.lock);
   if (has_key_words_.load()) return;
-  for (unsigned number : numbers) key_words_.push_back(std::make_unique<KeyWords>(table, number));
+  for (unsigned number : numbers) {
+    const bool many = has_many_entries(table, number);
+    key_words_.push_back(many ? nullptr : std::make_unique<KeyWords>(table, number));
+  }
   has_key_words_.store(true);
 }
 

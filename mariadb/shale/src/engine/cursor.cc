@@ -1,6 +1,6 @@
 // Steps of a scan, whichever of the two it is, and reads of several keys at once.
 
-#include "handler/cursor.h"
+#include "engine/cursor.h"
 
 #include "engine/errors.h"
 
@@ -109,6 +109,30 @@ Error Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, boo
     if (Error error = step(txn, backward, found)) return error;
   } while (*found && (backward ? key_ >= key : key_ <= key));
   return 0;
+}
+
+Error Cursor::seek(shale_txn *txn, std::string_view key, bool *found) {
+  if (!scan_) {
+    do {
+      if (Error error = step(txn, false, found)) return error;
+    } while (*found && key_ < key);
+    return 0;
+  }
+  placed_ = true;
+  shale_scan *scan = scan_.get();
+  *found = false;
+  if (Error error =
+          consume_error(shale_scan_move(scan, SHALE_AT_OR_AFTER, key.data(), key.size()))) {
+    return error;
+  }
+  size_t key_len = 0, length = 0;
+  const void *at = shale_scan_key(scan, &key_len), *value = nullptr;
+  *found = at != nullptr;
+  if (!*found) return 0;
+  key_ = {static_cast<const char *>(at), key_len};
+  Error error = consume_error(shale_scan_value(scan, &value, &length));
+  value_ = {static_cast<const char *>(value), length};
+  return error;
 }
 
 void Cursor::end() {

@@ -1,0 +1,128 @@
+// MATCH ... AGAINST: the server begins a search before it reads rows, then reads those found in the
+// order of their ranks, or asks for the rank of a row that it has come by otherwise.
+
+#include "handler/ha_shale.h"
+
+#include "engine/errors.h"
+#include "txn/trx.h"
+#include "words/found_words.h"
+#include "words/word_codec.h"
+
+using namespace shale_sql;
+
+namespace {
+
+// The error is told.
+constexpr int kTold = HA_ERR_GENERIC;
+
+float find_relevance(FT_INFO *info, uchar *, uint) {
+  const auto *found = static_cast<FoundWords *>(info);
+  return found->rank_of(*found->last);
+}
+
+void close_search(FT_INFO *info) { delete static_cast<FoundWords *>(info); }
+
+float get_relevance(FT_INFO *info) { return static_cast<FoundWords *>(info)->rank; }
+
+void reinit_search(FT_INFO *info) { static_cast<FoundWords *>(info)->next = 0; }
+
+_ft_vft calls = {nullptr, find_relevance, close_search, get_relevance, reinit_search};
+
+}  // namespace
+
+// The texts of a row as the search sees it.
+int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, std::string *text,
+                          std::vector<size_t> *begins, bool *found) {
+  shale_txn *txn = nullptr;
+  if (int error = note(trx()->get(&txn))) return error;
+  const void *bytes = nullptr;
+  size_t length = 0;
+  int error = consume_error(shale_txn_read(txn, primary().tree, lock_mode(), primary_key.data(),
+                                           primary_key.size(), &bytes, &length));
+  *found = error == 0 && bytes != nullptr;
+  if (!*found) return error;
+  std::vector<uchar> record(table->s->reclength);
+  const std::string value(static_cast<const char *>(bytes), length), key(primary_key);
+  if (!rows_->unpack(key, value, nullptr, record.data())) {
+    return failed(kErrDamagedRow, "a row of table " + shared_->path +
+                                      " is damaged; CHECK TABLE says which");
+  }
+  codec.text_of(record.data(), text, begins);
+  return 0;
+}
+
+int ha_shale::search_words(uint flags, const WordCodec &codec, const shale_tree *tree,
+                           std::string_view text, FoundWords *found) {
+  THD *thd = ha_thd();
+  Trx *trx = this->trx();
+  WordReader reader;
+  if (int error = note(trx->get(&reader.txn))) return error;
+  if (int error = begin_plain_read(trx)) return error;
+  reader.forms = &codec.forms();
+  reader.tree = tree;
+  reader.lock = lock_mode();
+  reader.skips_locked = asked_.skips_locked;
+  reader.is_killed = [thd] { return thd_killed(thd) != 0; };
+  reader.text_of = [&](std::string_view primary_key, std::string *of_row,
+                       std::vector<size_t> *begins, bool *is_there) -> Error {
+    return text_of_row(codec, primary_key, of_row, begins, is_there);
+  };
+  WordQuery query;
+  switch (parse_words(codec.forms(), text, (flags & FT_BOOL) != 0, &query)) {
+    case WordSyntax::kBad:
+      my_printf_error(ER_PARSE_ERROR,
+                      "syntax error in the text of MATCH ... AGAINST: an operator without a word, "
+                      "or a parenthesis without the other",
+                      MYF(0));
+      return kTold;
+    case WordSyntax::kTooDeep: return HA_ERR_OUT_OF_MEM;
+    default: break;
+  }
+  TableSize size;
+  if (int error = note(shared_->counts.get(shared_->trees, false, &size))) return error;
+  WordSearch search(reader, size.rows);
+  const bool expands = (flags & FT_EXPAND) != 0;
+  return note(expands ? search.run_expanded(std::move(query), &found->matches)
+                      : search.run(std::move(query), &found->matches));
+}
+
+FT_INFO *ha_shale::ft_init_ext(uint flags, uint number, String *text) {
+  if (number >= table->s->keys || (table->key_info[number].flags & HA_FULLTEXT) == 0) {
+    my_error(ER_TABLE_HAS_NO_FT, MYF(0));
+    return nullptr;
+  }
+  const Index &index = of_number(number);
+  auto found = std::make_unique<FoundWords>();
+  found->please = &calls;
+  found->last = &last_.primary;
+  const int error =
+      search_words(flags, static_cast<const WordCodec &>(*index.many), index.tree,
+                   {text->ptr(), text->length()}, found.get());
+  if (error != 0) {
+    if (error != kTold) print_error(tell_server(ha_thd(), error), MYF(0));
+    return nullptr;
+  }
+  found->sort();
+  return found.release();
+}
+
+int ha_shale::ft_init() {
+  if (ft_handler != nullptr) static_cast<FoundWords *>(ft_handler)->next = 0;
+  return rnd_init(false);
+}
+
+int ha_shale::ft_read(uchar *buf) {
+  auto *found = static_cast<FoundWords *>(ft_handler);
+  if (found == nullptr) return HA_ERR_END_OF_FILE;
+  while (found->next < found->by_rank.size()) {
+    const WordMatch &match = found->matches[found->by_rank[found->next++]];
+    last_.primary.assign(match.primary);
+    found->rank = match.rank;
+    forget_locked();
+    const int error = read_by_primary(last_.primary, buf, HA_ERR_KEY_NOT_FOUND);
+    // It is gone since the search, or locked by others.
+    if (error == HA_ERR_KEY_NOT_FOUND) continue;
+    return finish_read(error, buf);
+  }
+  return finish_read(HA_ERR_END_OF_FILE, buf);
+}

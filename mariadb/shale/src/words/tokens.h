@@ -1,0 +1,56 @@
+// Words of texts, as InnoDB takes them from documents and queries: rows of letters, digits and
+// underscores. A single letter before an apostrophe is left off.
+#pragma once
+
+#include "codec/bytes.h"
+#include "codec/collation.h"
+#include "codec/table_def.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+
+struct charset_info_st;
+
+namespace shale_sql {
+
+struct Token {
+  std::string_view text;  // within what was read; empty: no word was left
+  size_t chars = 0;
+};
+
+// The first word of a text. `passed` becomes the number of bytes up to its end.
+Token next_token(const charset_info_st *charset, std::string_view text, size_t *passed);
+
+// Words of one collation, as they are in keys: two are the same word if their forms are equal.
+class WordForms {
+ public:
+  WordForms(const charset_info_st *charset, const WordRules &rules);
+
+  // Small letters, unless the collation is binary.
+  std::string fold(std::string_view text) const;
+  // The form of a word that is folded already.
+  void append(std::string_view folded, std::string *form) const;
+  // What the forms of all words that begin with a word begin with.
+  std::string prefix_of(std::string_view folded) const;
+  // Passes over a form.
+  bool skip(Reader *key) const { return collation_.skip(key, 0); }
+
+  // Whether a token goes into the index; its text is folded.
+  bool is_indexed(const Token &token) const { return has_length(token) && !is_stopword(token); }
+  bool has_length(const Token &token) const {
+    return token.chars >= rules_.min_chars && token.chars <= rules_.max_chars;
+  }
+  bool is_stopword(const Token &token) const;
+
+  const WordRules &rules() const { return rules_; }
+  const charset_info_st *charset() const { return charset_; }
+
+ private:
+  const charset_info_st *charset_;
+  const WordRules rules_;
+  const Collation collation_;
+  bool is_binary_;
+};
+
+}  // namespace shale_sql

@@ -1,0 +1,291 @@
+// Reading the lists of an index of words.
+
+#include "words/word_list.h"
+
+#include "server.h"
+
+#include "words/word_codec.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace shale_sql {
+
+namespace {
+
+// Rows between two looks at whether the statement was killed.
+constexpr uint64_t kAsk = 1024;
+// So many steps cost less than a search.
+constexpr unsigned kSteps = 8;
+// Up to so many entries are counted one by one.
+constexpr uint64_t kCounted = 20000;
+
+std::string end_of(std::string form) {
+  if (!next_after_prefix(&form)) form.clear();
+  return form;
+}
+
+Error damaged() {
+  return Error(kErrDamagedRow, "an entry of a FULLTEXT index is damaged; CHECK TABLE says which");
+}
+
+}  // namespace
+
+OneWord::OneWord(const WordReader &reader, std::string form)
+    : reader_(reader), form_(std::move(form)) {
+  counts_.assign(1, 0);
+}
+
+Error OneWord::begin() {
+  begun_ = true;
+  const std::string end = end_of(form_);
+  return cursor_.begin(reader_.txn, reader_.tree, reader_.lock, form_, !end.empty(), end, true,
+                       reader_.skips_locked);
+}
+
+Error OneWord::take(bool found) {
+  at_end_ = !found;
+  if (!found) return 0;
+  primary_ = cursor_.key().substr(form_.size());
+  counts_[0] = count_places(cursor_.value());
+  if (++passed_ % kAsk == 0 && reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+  return 0;
+}
+
+Error OneWord::next() {
+  if (!begun_) {
+    if (Error error = begin()) return error;
+  }
+  bool found = false;
+  if (Error error = cursor_.step(reader_.txn, false, &found)) return error;
+  return take(found);
+}
+
+Error OneWord::seek(std::string_view primary) {
+  if (!begun_ && primary.empty()) return next();
+  if (begun_) {
+    for (unsigned step = 0; step < kSteps; step++) {
+      if (at_end_ || primary_ >= primary) return 0;
+      if (Error error = next()) return error;
+    }
+    if (at_end_ || primary_ >= primary) return 0;
+  } else if (Error error = begin()) {
+    return error;
+  }
+  whole_ = false;
+  key_.assign(form_).append(primary);
+  bool found = false;
+  if (Error error = cursor_.seek(reader_.txn, key_, &found)) return error;
+  return take(found);
+}
+
+bool OneWord::places(std::vector<uint64_t> *places) const {
+  return read_places(cursor_.value(), places);
+}
+
+Error count_rows(const WordReader &reader, const std::string &form, uint64_t *rows) {
+  const std::string end = end_of(form);
+  uint64_t estimate = 0;
+  Error error = consume_error(shale_tree_estimate(reader.tree, form.data(), form.size(),
+                                                  end.empty() ? nullptr : end.data(), end.size(), 0,
+                                                  &estimate, nullptr, nullptr));
+  if (error) return error;
+  *rows = estimate;
+  if (estimate > kCounted) return 0;
+  OneWord all(reader, form);
+  do {
+    if (Error error = all.next()) return error;
+  } while (!all.at_end());
+  *rows = all.passed();
+  return 0;
+}
+
+void FoundRows::take() {
+  at_end_ = next_ >= rows.size();
+  if (at_end_) return;
+  primary_ = rows[next_].primary;
+  counts_ = rows[next_].counts;
+  words_ = rows[next_].words;
+  next_++;
+}
+
+Error FoundRows::next() {
+  take();
+  return 0;
+}
+
+Error FoundRows::seek(std::string_view primary) {
+  if (next_ != 0 && (at_end_ || primary_ >= primary)) return 0;
+  const auto from = rows.begin() + static_cast<ptrdiff_t>(next_);
+  const auto to = std::lower_bound(
+      from, rows.end(), primary,
+      [](const Row &row, std::string_view wanted) { return row.primary < wanted; });
+  next_ = static_cast<size_t>(to - rows.begin());
+  take();
+  return 0;
+}
+
+Error find_beginning(const WordReader &reader, const std::string &folded, FoundRows *found,
+                     uint64_t *entries) {
+  const std::string from = reader.forms->prefix_of(folded), to = end_of(from);
+  Cursor cursor;
+  Error error = cursor.begin(reader.txn, reader.tree, reader.lock, from, !to.empty(), to, true,
+                             reader.skips_locked);
+  struct Counts {
+    uint64_t first, words;
+  };
+  std::unordered_map<std::string, Counts> rows;
+  for (*entries = 0; !error; ++*entries) {
+    bool any = false;
+    if ((error = cursor.step(reader.txn, false, &any)) || !any) break;
+    if (*entries % kAsk == 0 && reader.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    Reader key(cursor.key());
+    if (!reader.forms->skip(&key)) return damaged();
+    // As of InnoDB: of a row with several such words the first is counted.
+    const auto [row, is_new] = rows.emplace(cursor.key().substr(cursor.key().size() - key.left()),
+                                            Counts{count_places(cursor.value()), 0});
+    row->second.words++;
+  }
+  if (error) return error;
+  found->rows.reserve(rows.size());
+  for (const auto &[primary, counts] : rows) {
+    found->rows.push_back({primary, {counts.first}, counts.words});
+  }
+  std::sort(found->rows.begin(), found->rows.end(),
+            [](const auto &a, const auto &b) { return a.primary < b.primary; });
+  return 0;
+}
+
+PhraseWords words_of_phrase(const WordForms &forms, std::string_view text) {
+  PhraseWords words;
+  for (size_t at = 0, passed = 0; at < text.size(); at += passed) {
+    const Token token = next_token(forms.charset(), text.substr(at), &passed);
+    if (token.chars == 0) continue;
+    std::string form;
+    forms.append(token.text, &form);
+    if (forms.is_indexed(token)) words.indexed.push_back(form);
+    if (!words.indexed.empty()) words.all.push_back(std::move(form));
+  }
+  return words;
+}
+
+namespace {
+
+// A row that has all words of a phrase.
+class PhraseRow {
+ public:
+  PhraseRow(const WordForms &forms, const PhraseWords &words, const std::string &text,
+            const std::vector<size_t> &begins)
+      : forms_(forms), words_(words), text_(text), begins_(begins) {}
+
+  // Whether the words follow each other somewhere, of which the first is at one of these places.
+  bool has_words_at(const std::vector<uint64_t> &places) const {
+    return std::any_of(places.begin(), places.end(), [&](uint64_t place) {
+      // Within the column.
+      size_t end = text_.size();
+      for (size_t begin : begins_) {
+        if (begin > place) end = std::min(end, begin - 1);
+      }
+      return place < end && follow(static_cast<size_t>(place), end);
+    });
+  }
+
+  // Whether at most `distance` words are from the first to the last of some places, one of each
+  // word.
+  bool has_words_within(const std::vector<std::vector<uint64_t>> &places, size_t distance) const {
+    std::vector<size_t> at(places.size(), 0);
+    for (;;) {
+      size_t lowest = 0, highest = 0;
+      for (size_t word = 0; word < places.size(); word++) {
+        if (places[word][at[word]] < places[lowest][at[lowest]]) lowest = word;
+        if (places[word][at[word]] > places[highest][at[highest]]) highest = word;
+      }
+      if (count_words(places[lowest][at[lowest]], places[highest][at[highest]], distance)) {
+        return true;
+      }
+      if (++at[lowest] == places[lowest].size()) return false;
+    }
+  }
+
+ private:
+  bool follow(size_t at, size_t end) const {
+    size_t word = 0, passed = 0;
+    for (; at < end && word < words_.all.size(); at += passed) {
+      const Token token =
+          next_token(forms_.charset(), std::string_view(text_.data() + at, end - at), &passed);
+      if (token.chars == 0) continue;
+      std::string form;
+      forms_.append(forms_.fold(token.text), &form);
+      if (form != words_.all[word]) return false;
+      word++;
+    }
+    return word == words_.all.size();
+  }
+
+  bool count_words(uint64_t from, uint64_t to, size_t most) const {
+    size_t words = 0, passed = 0;
+    for (size_t at = static_cast<size_t>(from); at <= to && at < text_.size(); at += passed) {
+      const Token token =
+          next_token(forms_.charset(), std::string_view(text_).substr(at), &passed);
+      if (token.chars > 0 && ++words > most) return false;
+    }
+    return words != 0;
+  }
+
+  const WordForms &forms_;
+  const PhraseWords &words_;
+  const std::string &text_;
+  const std::vector<size_t> &begins_;
+};
+
+}  // namespace
+
+Error find_phrase(const WordReader &reader, const PhraseWords &words, size_t distance,
+                  FoundRows *found) {
+  if (words.indexed.empty()) return 0;
+  std::vector<std::unique_ptr<OneWord>> lists;
+  for (const std::string &form : words.indexed) {
+    lists.push_back(std::make_unique<OneWord>(reader, form));
+    if (Error error = lists.back()->next()) return error;
+  }
+  const bool near = distance != WordLeaf::kExactly && distance > 0;
+  std::vector<std::vector<uint64_t>> places(lists.size());
+  std::string text, wanted;
+  std::vector<size_t> begins;
+  for (;;) {
+    // All lists to one row.
+    bool same = true;
+    for (const auto &list : lists) {
+      if (list->at_end()) return 0;
+      if (list->primary() > wanted) {
+        wanted.assign(list->primary());
+        same = false;
+      }
+    }
+    for (const auto &list : lists) {
+      if (list->primary() == wanted) continue;
+      same = false;
+      if (Error error = list->seek(wanted)) return error;
+      if (list->at_end()) return 0;
+    }
+    if (!same) continue;
+    bool matches = words.all.size() == 1;
+    if (!matches) {
+      for (size_t word = 0; word < lists.size(); word++) {
+        if (!lists[word]->places(&places[word])) return damaged();
+      }
+      bool there = false;
+      if (Error error = reader.text_of(wanted, &text, &begins, &there)) return error;
+      const PhraseRow row(*reader.forms, words, text, begins);
+      matches = there && (near ? row.has_words_within(places, distance)
+                               : row.has_words_at(places[0]));
+    }
+    if (matches) {
+      found->rows.push_back({wanted, {}, 1});
+      for (const auto &list : lists) found->rows.back().counts.push_back(list->counts()[0]);
+    }
+    if (Error error = lists[0]->next()) return error;
+  }
+}
+
+}  // namespace shale_sql

@@ -1,0 +1,384 @@
+// The grammar of queries, and the order in which their parts are looked at. Both are InnoDB's:
+// users' queries depend on what it does.
+
+#include "words/word_query.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace shale_sql {
+
+namespace {
+
+// How deep groups may be in each other.
+constexpr unsigned kDeepest = 32;
+
+enum class Sign : uint8_t { kEnd, kOper, kNumber, kWord, kText };
+
+struct Lexeme {
+  Sign sign = Sign::kEnd;
+  char oper = 0;
+  std::string_view text;
+};
+
+// The longest lexeme at each place; what begins none is passed over.
+class Lexer {
+ public:
+  Lexer(std::string_view text, bool boolean) : text_(text), boolean_(boolean) { next(); }
+
+  const Lexeme &now() const { return now_; }
+  bool is(char oper) const { return now_.sign == Sign::kOper && now_.oper == oper; }
+  void next() {
+    while (at_ < text_.size() && !take()) {
+    }
+    if (!taken_) now_ = Lexeme();
+    taken_ = false;
+  }
+
+ private:
+  bool take() {
+    const std::string_view rest = text_.substr(at_);
+    const char first = rest[0];
+    if (first == '"') {
+      const size_t end = rest.find_first_of("\"\n", 1);
+      if (end != std::string_view::npos && rest[end] == '"') {
+        return give(Sign::kText, rest.substr(0, end + 1));
+      }
+      at_++;
+      return false;
+    }
+    const size_t blanks = std::min(rest.find_first_not_of("\t "), rest.size());
+    const size_t word =
+        std::min(rest.find_first_of(boolean_ ? "\" \n*()+-<>~@%" : "\" \n%"), rest.size());
+    if (blanks >= word && blanks != 0) {
+      at_ += blanks;
+      return false;
+    }
+    const std::string_view opers = boolean_ ? "*()+-<>~@" : "*";
+    if (word <= 1 && opers.find(first) != std::string_view::npos) {
+      return give(Sign::kOper, rest.substr(0, 1));
+    }
+    if (word == 0) {
+      at_++;
+      return false;
+    }
+    const bool number = boolean_ && rest.substr(0, word).find_first_not_of("0123456789") ==
+                                        std::string_view::npos;
+    return give(number ? Sign::kNumber : Sign::kWord, rest.substr(0, word));
+  }
+
+  bool give(Sign sign, std::string_view text) {
+    now_ = {sign, text[0], text};
+    at_ += text.size();
+    taken_ = true;
+    return true;
+  }
+
+  const std::string_view text_;
+  const bool boolean_;
+  size_t at_ = 0;
+  bool taken_ = false;
+  Lexeme now_;
+};
+
+// Operators as they stand in a list. Those of + and - are first passed over, and looked at after
+// the others of their list.
+enum class Mark : uint8_t {
+  kNone, kExist, kIgnore, kNegate, kDecrease, kIncrease, kExistLater, kIgnoreLater
+};
+
+struct Node {
+  enum class Type : uint8_t { kMark, kLeaf, kList, kGroup };
+
+  explicit Node(Type type) : type(type) {}
+
+  Type type;
+  Mark mark = Mark::kNone;
+  WordLeaf leaf;
+  bool visited = false;
+  std::vector<std::unique_ptr<Node>> parts;
+
+  void add(std::unique_ptr<Node> part) {
+    if (part != nullptr) parts.push_back(std::move(part));
+  }
+};
+
+using NodePtr = std::unique_ptr<Node>;
+
+NodePtr list_of(NodePtr first) {
+  auto list = std::make_unique<Node>(Node::Type::kList);
+  list->add(std::move(first));
+  return list;
+}
+
+class Parser {
+ public:
+  Parser(const WordForms &forms, std::string_view text, bool boolean)
+      : forms_(forms), lexer_(text, boolean) {}
+
+  WordSyntax run(NodePtr *root) {
+    *root = list();
+    if (good_ == WordSyntax::kGood && lexer_.now().sign != Sign::kEnd) return WordSyntax::kBad;
+    return good_;
+  }
+
+ private:
+  NodePtr list() {
+    NodePtr all;
+    while (good_ == WordSyntax::kGood && lexer_.now().sign != Sign::kEnd && !lexer_.is(')')) {
+      bool is_group = false;
+      NodePtr one = part(&is_group);
+      if (is_group) {
+        all = list_of(std::move(all));
+        all->add(std::move(one));
+      } else if (all == nullptr) {
+        all = list_of(std::move(one));
+      } else {
+        all->add(std::move(one));
+      }
+    }
+    return all;
+  }
+
+  NodePtr part(bool *is_group) {
+    const Mark mark = lexer_.now().sign == Sign::kOper ? mark_of(lexer_.now().oper) : Mark::kNone;
+    NodePtr marked;
+    if (mark != Mark::kNone) {
+      auto node = std::make_unique<Node>(Node::Type::kMark);
+      node->mark = mark;
+      marked = list_of(std::move(node));
+      lexer_.next();
+    }
+    *is_group = lexer_.is('(');
+    NodePtr node = *is_group ? group() : expression();
+    if (marked == nullptr) return node;
+    marked->add(std::move(node));
+    return marked;
+  }
+
+  NodePtr group() {
+    lexer_.next();
+    if (++depth_ > kDeepest) return fail(WordSyntax::kTooDeep);
+    NodePtr inner = list();
+    depth_--;
+    if (!lexer_.is(')')) return fail(WordSyntax::kBad);
+    lexer_.next();
+    if (inner == nullptr) return nullptr;
+    auto node = std::make_unique<Node>(Node::Type::kGroup);
+    node->add(std::move(inner));
+    return node;
+  }
+
+  NodePtr expression() {
+    if (lexer_.now().sign == Sign::kText) return phrase();
+    while (lexer_.is('*')) lexer_.next();
+    const Lexeme found = lexer_.now();
+    if (found.sign != Sign::kWord && found.sign != Sign::kNumber) return fail(WordSyntax::kBad);
+    lexer_.next();
+    NodePtr node = words(found.text);
+    if (!lexer_.is('*')) return node;
+    lexer_.next();
+    if (node != nullptr) {
+      Node *last = node->type == Node::Type::kList ? node->parts.back().get() : node.get();
+      last->leaf.kind = WordLeaf::Kind::kBeginning;
+    }
+    return node;
+  }
+
+  // Punctuation may split what is one word to the lexer. Those behind the first are left out if
+  // they are short, and all if they are long.
+  NodePtr words(std::string_view text) {
+    NodePtr first, all;
+    for (size_t at = 0, passed = 0; at < text.size(); at += passed) {
+      const Token token = next_token(forms_.charset(), text.substr(at), &passed);
+      if (passed == 0) break;
+      const bool any = first != nullptr || all != nullptr;
+      if (token.chars == 0 || (any && token.chars < forms_.rules().min_chars) ||
+          token.chars > forms_.rules().max_chars) {
+        continue;
+      }
+      auto node = std::make_unique<Node>(Node::Type::kLeaf);
+      node->leaf.text.assign(token.text);
+      if (!any) {
+        first = std::move(node);
+        continue;
+      }
+      if (all == nullptr) all = list_of(std::move(first));
+      all->add(std::move(node));
+    }
+    return all != nullptr ? std::move(all) : std::move(first);
+  }
+
+  NodePtr phrase() {
+    const std::string_view text = lexer_.now().text;
+    lexer_.next();
+    NodePtr node;
+    if (text.size() > 2) {
+      node = std::make_unique<Node>(Node::Type::kLeaf);
+      node->leaf.kind = WordLeaf::Kind::kPhrase;
+      node->leaf.text.assign(text.substr(1, text.size() - 2));
+    }
+    if (!lexer_.is('@')) return node;
+    lexer_.next();
+    if (lexer_.now().sign != Sign::kNumber) return fail(WordSyntax::kBad);
+    // More than any text has is as good as the most.
+    const std::string digits(lexer_.now().text.substr(0, 18));
+    if (node != nullptr) node->leaf.distance = std::stoull(digits);
+    lexer_.next();
+    return node;
+  }
+
+  static Mark mark_of(char oper) {
+    switch (oper) {
+      case '+': return Mark::kExist;
+      case '-': return Mark::kIgnore;
+      case '~': return Mark::kNegate;
+      case '<': return Mark::kDecrease;
+      case '>': return Mark::kIncrease;
+      default: return Mark::kNone;
+    }
+  }
+
+  NodePtr fail(WordSyntax why) {
+    good_ = why;
+    return nullptr;
+  }
+
+  const WordForms &forms_;
+  Lexer lexer_;
+  unsigned depth_ = 0;
+  WordSyntax good_ = WordSyntax::kGood;
+};
+
+WordOper oper_of(Mark mark) {
+  switch (mark) {
+    case Mark::kExist:
+    case Mark::kExistLater: return WordOper::kExist;
+    case Mark::kIgnore:
+    case Mark::kIgnoreLater: return WordOper::kIgnore;
+    case Mark::kNegate: return WordOper::kNegate;
+    case Mark::kDecrease: return WordOper::kDecrease;
+    case Mark::kIncrease: return WordOper::kIncrease;
+    default: return WordOper::kNone;
+  }
+}
+
+// Each level is gone through up to three times: what has no + or -, then what has a +, then a -.
+class Steps {
+ public:
+  explicit Steps(WordQuery *query) : query_(*query) {}
+
+  // `later`: set if something of the list was left for a later pass, which the level above makes.
+  void visit(Mark mark, Node *list, bool *later) {
+    const bool exists = mark == Mark::kExistLater, ignores = mark == Mark::kIgnoreLater;
+    const bool first = !exists && !ignores;
+    bool has_later = false, again = false;
+    for (NodePtr &part : list->parts) {
+      switch (part->type) {
+        case Node::Type::kList:
+          if (!first) break;
+          visit(mark, part.get(), &has_later);
+          if (has_later) {
+            again = true;
+            part->mark = mark;
+          }
+          break;
+        case Node::Type::kMark:
+          mark = part->mark;
+          if (mark == Mark::kExist) part->mark = Mark::kExistLater;
+          if (mark == Mark::kIgnore) part->mark = Mark::kIgnoreLater;
+          break;
+        default:
+          if (part->visited) break;
+          if (mark == Mark::kExist || mark == Mark::kIgnore) {
+            *later = true;
+            break;
+          }
+          if ((mark == Mark::kExistLater && exists) || (mark == Mark::kIgnoreLater && ignores) ||
+              first) {
+            part->visited = true;
+            look(oper_of(mark), part.get());
+          }
+      }
+    }
+    if (!again) return;
+    for (NodePtr &part : list->parts) {
+      if (part->type == Node::Type::kList && part->mark != Mark::kIgnore) {
+        visit(Mark::kExistLater, part.get(), &has_later);
+      }
+    }
+    for (NodePtr &part : list->parts) {
+      if (part->type == Node::Type::kList) visit(Mark::kIgnoreLater, part.get(), &has_later);
+    }
+  }
+
+ private:
+  void look(WordOper oper, Node *node) {
+    if (node->type == Node::Type::kGroup) {
+      const bool narrows = narrows_, filled = filled_;
+      narrows_ = filled_ = false;
+      query_.steps.push_back({WordStep::What::kBegin, oper, 0, false});
+      bool later = false;
+      visit(Mark::kNone, node, &later);
+      narrows_ = narrows;
+      filled_ = filled || (filled_ && fills(oper));
+      query_.steps.push_back({WordStep::What::kEnd, oper, 0, narrows_});
+    } else {
+      query_.steps.push_back({WordStep::What::kLeaf, oper, query_.leaves.size(), narrows_});
+      query_.leaves.push_back(std::move(node->leaf));
+      const bool takes_out = oper == WordOper::kIgnore;
+      WordLeaf &leaf = query_.leaves.back();
+      leaf.is_read = !takes_out || filled_ || leaf.kind == WordLeaf::Kind::kPhrase;
+      filled_ = filled_ || fills(oper);
+    }
+    if (oper == WordOper::kExist) narrows_ = true;
+  }
+
+  static bool fills(WordOper oper) {
+    return oper != WordOper::kIgnore && oper != WordOper::kNegate;
+  }
+
+  WordQuery &query_;
+  bool narrows_ = false;
+  bool filled_ = false;  // rows may be in the set
+};
+
+}  // namespace
+
+// Whether a row may be in the set: others may be there or not as it likes.
+bool WordQuery::requires_leaf(size_t leaf) const {
+  std::vector<bool> may{false};
+  for (const WordStep &step : steps) {
+    if (step.what == WordStep::What::kBegin) {
+      may.push_back(false);
+      continue;
+    }
+    bool has = step.leaf != leaf;
+    if (step.what == WordStep::What::kEnd) {
+      has = may.back();
+      may.pop_back();
+    }
+    switch (step.oper) {
+      case WordOper::kNone:
+      case WordOper::kDecrease:
+      case WordOper::kIncrease: may.back() = may.back() || has; break;
+      case WordOper::kExist: may.back() = has && (may.back() || !step.narrows); break;
+      default: break;
+    }
+  }
+  return !may.back();
+}
+
+WordSyntax parse_words(const WordForms &forms, std::string_view text, bool boolean,
+                       WordQuery *query) {
+  *query = WordQuery();
+  const std::string folded = forms.fold(text);
+  NodePtr root;
+  const WordSyntax syntax = Parser(forms, folded, boolean).run(&root);
+  if (syntax != WordSyntax::kGood || root == nullptr) return syntax;
+  bool later = false;
+  Steps(query).visit(Mark::kNone, root.get(), &later);
+  return WordSyntax::kGood;
+}
+
+}  // namespace shale_sql

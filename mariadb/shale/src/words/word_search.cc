@@ -1,0 +1,330 @@
+// One row after the other is put to the steps of a query. Where rows must have some word, only the
+// rows of the rarest one are looked at, and the other lists are searched for them.
+//
+// Ranks are InnoDB's: of each word that a row was found by, how often it is there times the square
+// of log10(rows of the table / rows that have it); and 1 more or less for > and <, ~.
+
+#include "words/word_search.h"
+
+#include "server.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace shale_sql {
+
+namespace {
+
+void add_term(size_t term, std::vector<size_t> *terms) {
+  const auto place = std::lower_bound(terms->begin(), terms->end(), term);
+  if (place == terms->end() || *place != term) terms->insert(place, term);
+}
+
+float within_one(float rank) { return std::min(1.0F, std::max(-1.0F, rank)); }
+
+// For each word by which the row was found; it ends at 1 and -1.
+void change_rank(float by, uint64_t words, float *rank) {
+  for (uint64_t i = 0; i < std::min<uint64_t>(words, 2); i++) *rank = within_one(*rank + by);
+}
+
+}  // namespace
+
+size_t WordSearch::term_of(const std::string &form) {
+  const auto [place, is_new] = term_numbers_.emplace(form, terms_.size());
+  if (is_new) {
+    terms_.emplace_back();
+    terms_.back().form = form;
+  }
+  return place->second;
+}
+
+Error WordSearch::begin_leaf(const WordLeaf &leaf, Leaf *begun) {
+  const WordForms &forms = *reader_.forms;
+  if (leaf.kind == WordLeaf::Kind::kPhrase) {
+    const PhraseWords words = words_of_phrase(forms, leaf.text);
+    // InnoDB's limit.
+    if (words.indexed.size() > 128) return Error(HA_ERR_FTS_TOO_MANY_WORDS_IN_PHRASE);
+    for (const std::string &form : words.indexed) {
+      begun->terms.push_back(term_of(form));
+      terms_[begun->terms.back()].uses++;
+    }
+    auto rows = std::make_unique<FoundRows>();
+    Error error = find_phrase(reader_, words, leaf.distance, rows.get());
+    begun->estimate = rows->rows.size();
+    begun->list = std::move(rows);
+    return error;
+  }
+  std::string form;
+  forms.append(leaf.text, &form);
+  const size_t number = term_of(form);
+  begun->terms.push_back(number);
+  if (leaf.kind == WordLeaf::Kind::kBeginning) {
+    beginnings_.push_back(forms.prefix_of(leaf.text));
+    auto rows = std::make_unique<FoundRows>();
+    uint64_t entries = 0;
+    Error error = find_beginning(reader_, leaf.text, rows.get(), &entries);
+    if (leaf.is_read) terms_[number].words += entries;
+    begun->estimate = rows->rows.size();
+    begun->list = std::move(rows);
+    return error;
+  }
+  if (leaf.is_read) terms_[number].uses++;
+  auto word = std::make_unique<OneWord>(reader_, form);
+  begun->word = word.get();
+  begun->list = std::move(word);
+  if (!begun->is_required) return 0;
+  std::string end = form;
+  next_after_prefix(&end);
+  return consume_error(shale_tree_estimate(reader_.tree, form.data(), form.size(), end.data(),
+                                           end.size(), 0, &begun->estimate, nullptr, nullptr));
+}
+
+Error WordSearch::begin(const WordQuery &query) {
+  leaves_.resize(query.leaves.size());
+  for (size_t leaf = 0; leaf < leaves_.size(); leaf++) {
+    leaves_[leaf].is_required = query.requires_leaf(leaf);
+    if (Error error = begin_leaf(query.leaves[leaf], &leaves_[leaf])) return error;
+  }
+  return 0;
+}
+
+// `row`: the first that may be; becomes the next that all of these lists have.
+Error WordSearch::next_required(const std::vector<Leaf *> &required, std::string *row,
+                                bool *found) {
+  for (bool same = false; !same;) {
+    same = true;
+    for (const Leaf *leaf : required) {
+      if (Error error = leaf->list->seek(*row)) return error;
+      *found = !leaf->list->at_end();
+      if (!*found) return 0;
+      if (leaf->list->primary() == *row) continue;
+      row->assign(leaf->list->primary());
+      same = false;
+      break;
+    }
+  }
+  return 0;
+}
+
+Error WordSearch::next_any(std::string *row, bool *found) {
+  *found = false;
+  for (const Leaf &leaf : leaves_) {
+    if (leaf.list->at_end()) continue;
+    if (!*found || leaf.list->primary() < *row) {
+      row->assign(leaf.list->primary());
+      *found = true;
+    }
+  }
+  return 0;
+}
+
+// What a step does to the set of rows, for one of them.
+void WordSearch::apply(const WordStep &step, uint64_t has, float rank,
+                       const std::vector<size_t> &terms, State *state) {
+  switch (step.oper) {
+    case WordOper::kExist: {
+      const bool stays = has != 0 && (state->in || !step.narrows);
+      if (!stays) {
+        *state = State();
+        return;
+      }
+      state->rank = within_one(rank + (state->in ? state->rank : 0));
+      state->in = true;
+      break;
+    }
+    case WordOper::kIgnore:
+      if (has != 0) *state = State();
+      return;
+    case WordOper::kNegate:
+      if (state->in) change_rank(-1, has, &state->rank);
+      break;
+    default:
+      if (has == 0) return;
+      if (!state->in) state->rank = rank;
+      state->in = true;
+      if (step.oper == WordOper::kDecrease) change_rank(-1, has, &state->rank);
+      if (step.oper == WordOper::kIncrease) change_rank(1, has, &state->rank);
+  }
+  if (has == 0 || !state->in) return;
+  for (size_t term : terms) add_term(term, &state->terms);
+}
+
+bool WordSearch::evaluate(const WordQuery &query, std::string_view row) {
+  states_.assign(1, State());
+  for (const WordStep &step : query.steps) {
+    if (step.what == WordStep::What::kBegin) {
+      states_.emplace_back();
+      continue;
+    }
+    if (step.what == WordStep::What::kEnd) {
+      const State inner = std::move(states_.back());
+      states_.pop_back();
+      apply(step, inner.in ? 1 : 0, inner.rank, inner.terms, &states_.back());
+      continue;
+    }
+    const Leaf &leaf = leaves_[step.leaf];
+    const bool has = !leaf.list->at_end() && leaf.list->primary() == row;
+    apply(step, has ? leaf.list->words() : 0, 0, leaf.terms, &states_.back());
+  }
+  return states_.back().in;
+}
+
+Error WordSearch::find(const WordQuery &query) {
+  std::vector<Leaf *> required, others;
+  for (Leaf &leaf : leaves_) (leaf.is_required ? required : others).push_back(&leaf);
+  std::stable_sort(required.begin(), required.end(),
+                   [](const Leaf *a, const Leaf *b) { return a->estimate < b->estimate; });
+  if (required.empty()) {
+    for (const Leaf &leaf : leaves_) {
+      if (Error error = leaf.list->next()) return error;
+    }
+  }
+  std::string row;
+  for (uint64_t count = 1;; count++) {
+    bool found = false;
+    Error error = required.empty() ? next_any(&row, &found) : next_required(required, &row, &found);
+    if (error || !found) return error;
+    if (count % 1024 == 0 && reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    if (!required.empty()) {
+      for (const Leaf *leaf : others) {
+        if (Error error = leaf->list->seek(row)) return error;
+      }
+    }
+    if (evaluate(query, row)) {
+      const State &state = states_.back();
+      found_.push_back({row, state.rank, {}});
+      for (size_t term : state.terms) found_.back().counts.emplace_back(term, 0);
+      for (const Leaf &leaf : leaves_) {
+        if (leaf.list->at_end() || leaf.list->primary() != row) continue;
+        for (size_t i = 0; i < leaf.terms.size(); i++) {
+          for (auto &[term, times] : found_.back().counts) {
+            if (term == leaf.terms[i] && times == 0) times = leaf.list->counts()[i];
+          }
+        }
+      }
+    }
+    if (required.empty()) {
+      for (const Leaf &leaf : leaves_) {
+        if (leaf.list->at_end() || leaf.list->primary() != row) continue;
+        if (Error error = leaf.list->next()) return error;
+      }
+    } else {
+      // The lowest key above this one.
+      row.push_back('\0');
+    }
+  }
+}
+
+Error WordSearch::count() {
+  for (const Leaf &leaf : leaves_) {
+    if (leaf.word == nullptr || !leaf.word->is_whole()) continue;
+    Term &term = terms_[leaf.terms[0]];
+    term.rows = leaf.word->passed();
+    term.is_counted = true;
+  }
+  for (Term &term : terms_) {
+    if (term.is_counted || term.uses == 0) continue;
+    if (Error error = count_rows(reader_, term.form, &term.rows)) return error;
+    term.is_counted = true;
+  }
+  return 0;
+}
+
+void WordSearch::weigh(Term *term) const {
+  const uint64_t with = term->rows * term->uses + term->words;
+  if (with == 0) return;
+  // A word that all rows have still ranks them.
+  const double idf = with == all_rows_
+                         ? std::log10(1.0001)
+                         : std::log10(static_cast<double>(std::max<uint64_t>(all_rows_, 1)) /
+                                      static_cast<double>(with));
+  term->weight = idf;
+}
+
+void WordSearch::rank(std::vector<WordMatch> *matches) const {
+  matches->reserve(found_.size());
+  for (const Found &found : found_) {
+    float rank = found.rank;
+    for (const auto &[number, times] : found.counts) {
+      const double weight = static_cast<double>(times) * terms_[number].weight;
+      rank += static_cast<float>(weight * terms_[number].weight);
+    }
+    matches->push_back({found.primary, rank});
+  }
+}
+
+Error WordSearch::run(WordQuery query, std::vector<WordMatch> *matches) {
+  matches->clear();
+  Error error = begin(query);
+  if (!error) error = find(query);
+  if (!error && !found_.empty()) error = count();
+  if (error) return error;
+  for (Term &term : terms_) weigh(&term);
+  rank(matches);
+  return 0;
+}
+
+// Adds a word to the query that may be there.
+Error WordSearch::add_word(const std::string &form, size_t number,
+                           std::map<std::string, size_t> *places) {
+  OneWord word(reader_, form);
+  for (;;) {
+    if (Error error = word.next()) return error;
+    if (word.at_end()) break;
+    const auto [place, is_new] = places->emplace(word.primary(), found_.size());
+    if (is_new) found_.push_back({place->first, 0, {}});
+    found_[place->second].counts.emplace_back(number, word.counts()[0]);
+  }
+  terms_[number].rows = word.passed();
+  terms_[number].is_counted = true;
+  return 0;
+}
+
+Error WordSearch::expand() {
+  const WordForms &forms = *reader_.forms;
+  std::set<std::string> words;
+  std::map<std::string, size_t> places;
+  std::string text;
+  std::vector<size_t> begins;
+  for (size_t i = 0; i < found_.size(); i++) {
+    places.emplace(found_[i].primary, i);
+    bool there = false;
+    if (Error error = reader_.text_of(found_[i].primary, &text, &begins, &there)) return error;
+    for (size_t at = 0, passed = 0; there && at < text.size(); at += passed) {
+      const Token token = next_token(forms.charset(), std::string_view(text).substr(at), &passed);
+      if (!forms.has_length(token)) continue;
+      std::string form;
+      forms.append(forms.fold(token.text), &form);
+      words.insert(std::move(form));
+    }
+  }
+  for (const Term &term : terms_) words.erase(term.form);
+  for (const std::string &from : beginnings_) {
+    std::string to = from;
+    words.erase(words.lower_bound(from),
+                next_after_prefix(&to) ? words.lower_bound(to) : words.end());
+  }
+  for (const std::string &form : words) {
+    const size_t number = term_of(form);
+    terms_[number].uses = 1;
+    if (Error error = add_word(form, number, &places)) return error;
+  }
+  return 0;
+}
+
+Error WordSearch::run_expanded(WordQuery query, std::vector<WordMatch> *matches) {
+  matches->clear();
+  Error error = begin(query);
+  if (!error) error = find(query);
+  if (!error && !found_.empty()) error = count();
+  if (!error && !found_.empty()) error = expand();
+  if (error) return error;
+  for (Term &term : terms_) weigh(&term);
+  rank(matches);
+  std::sort(matches->begin(), matches->end(),
+            [](const WordMatch &a, const WordMatch &b) { return a.primary < b.primary; });
+  return 0;
+}
+
+}  // namespace shale_sql

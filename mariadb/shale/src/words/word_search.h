@@ -1,0 +1,85 @@
+// Answers a query of words: which rows match, and their ranks.
+#pragma once
+
+#include "engine/errors.h"
+#include "words/word_list.h"
+#include "words/word_query.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace shale_sql {
+
+struct WordMatch {
+  std::string primary;
+  float rank = 0;
+};
+
+class WordSearch {
+ public:
+  // `rows`: of the table.
+  WordSearch(const WordReader &reader, uint64_t rows) : reader_(reader), all_rows_(rows) {}
+
+  // The matches in the order of their primary keys.
+  Error run(WordQuery query, std::vector<WordMatch> *matches);
+  // WITH QUERY EXPANSION: those that match, and all rows that share a word with one of them.
+  Error run_expanded(WordQuery query, std::vector<WordMatch> *matches);
+
+ private:
+  // A word of the query, or a beginning, which are one if their texts are: what ranks are made of.
+  struct Term {
+    std::string form;
+    bool is_counted = false;
+    uint64_t rows = 0;          // that have the word
+    uint64_t uses = 0;          // of it in the query: each counts its rows anew, as InnoDB does
+    uint64_t words = 0;         // in rows, that begin with it, of all such uses
+    double weight = 0;
+  };
+  struct Leaf {
+    std::unique_ptr<WordList> list;
+    OneWord *word = nullptr;    // if it is one
+    std::vector<size_t> terms;  // of its counts
+    bool is_required = false;
+    uint64_t estimate = 0;
+  };
+  // A row in a set.
+  struct State {
+    bool in = false;
+    float rank = 0;
+    std::vector<size_t> terms;  // that it was found by
+  };
+  struct Found {
+    std::string primary;
+    float rank;
+    std::vector<std::pair<size_t, uint64_t>> counts;  // by term
+  };
+
+  Error begin(const WordQuery &query);
+  Error begin_leaf(const WordLeaf &leaf, Leaf *begun);
+  size_t term_of(const std::string &form);
+  Error find(const WordQuery &query);
+  Error next_required(const std::vector<Leaf *> &required, std::string *row, bool *found);
+  Error next_any(std::string *row, bool *found);
+  bool evaluate(const WordQuery &query, std::string_view row);
+  // `has`: by how many words the row was found, 0: not at all.
+  void apply(const WordStep &step, uint64_t has, float rank, const std::vector<size_t> &terms,
+             State *state);
+  Error count();
+  void weigh(Term *term) const;
+  Error expand();
+  Error add_word(const std::string &form, size_t number,
+                 std::map<std::string, size_t> *places);
+  void rank(std::vector<WordMatch> *matches) const;
+
+  const WordReader &reader_;
+  const uint64_t all_rows_;
+  std::vector<Term> terms_;
+  std::map<std::string, size_t> term_numbers_;
+  std::vector<std::string> beginnings_;  // what the forms of their words begin with
+  std::vector<Leaf> leaves_;
+  std::vector<State> states_;
+  std::vector<Found> found_;
+};
+
+}  // namespace shale_sql
