@@ -5,6 +5,7 @@
 #include "server.h"
 
 #include "codec/bytes.h"
+#include "codec/geometry.h"
 #include "codec/key_part.h"
 
 namespace shale_sql {
@@ -76,6 +77,7 @@ std::vector<PartDef> parts_of(TABLE *table, unsigned index) {
   std::vector<PartDef> parts;
   if (index >= MAX_KEY) return parts;
   const KEY &info = table->key_info[index];
+  if ((info.flags & HA_SPATIAL) != 0) return {part_of_cells(table, info.key_part[0])};
   for (unsigned i = 0; i < info.user_defined_key_parts; i++) {
     parts.push_back(part_of(table, info.key_part[i]));
   }

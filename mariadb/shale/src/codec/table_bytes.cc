@@ -8,7 +8,18 @@ namespace shale_sql {
 
 namespace {
 
-constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kFormat = 3;
+constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kWithoutCells = 3, kFormat = 4;
+
+// Older plugins take entries of a SPATIAL index for others: such a table is not one for them.
+uchar format_of(const TableDef &def) {
+  for (const IndexDef &index : def.indexes) {
+    for (const PartDef &part : index.parts) {
+      const FormClass form = part.form.empty() ? FormClass{} : FormClass(part.form[0]);
+      if (form == FormClass::kCell) return kFormat;
+    }
+  }
+  return kWithoutCells;
+}
 
 void put_index(std::string *out, const IndexDef &index) {
   append_varint(out, index.id);
@@ -42,7 +53,7 @@ void read_parts(FieldReader *in, IndexDef *index) {
 }  // namespace
 
 std::string bytes_of(const TableDef &def) {
-  std::string out(1, static_cast<char>(kFormat));
+  std::string out(1, static_cast<char>(format_of(def)));
   append_varint(&out, def.table_id);
   append_varint(&out, (def.hidden_key ? 1 : 0) | (def.temporary ? 2 : 0) |
                           (def.dictionary ? 4 : 0) | (def.discarded ? 8 : 0));

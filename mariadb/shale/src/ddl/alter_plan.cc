@@ -139,7 +139,8 @@ bool Planner::same_part(const KEY_PART_INFO &was, const KEY_PART_INFO &is) const
 
 bool Planner::same_key(const KEY &was, const KEY &is) const {
   if (was.user_defined_key_parts != is.user_defined_key_parts) return false;
-  if ((was.flags & HA_NOSAME) != (is.flags & HA_NOSAME)) return false;
+  constexpr ulong kKinds = HA_NOSAME | HA_SPATIAL;
+  if ((was.flags & kKinds) != (is.flags & kKinds)) return false;
   for (uint part = 0; part < was.user_defined_key_parts; part++) {
     if (!same_part(was.key_part[part], is.key_part[part])) return false;
   }

@@ -111,6 +111,23 @@ Error Cursor::step_from(shale_txn *txn, std::string_view key, bool backward, boo
   return 0;
 }
 
+Error Cursor::leap(std::string_view key, bool *found) {
+  *found = false;
+  placed_ = true;
+  key_ = {};
+  shale_scan *scan = scan_.get();
+  Error error = consume_error(shale_scan_move(scan, SHALE_AT_OR_AFTER, key.data(), key.size()));
+  if (error || !at_row(scan)) return error;
+  size_t key_bytes = 0, value_bytes = 0;
+  const void *value = nullptr;
+  const void *at = shale_scan_key(scan, &key_bytes);
+  key_ = {static_cast<const char *>(at), key_bytes};
+  error = consume_error(shale_scan_value(scan, &value, &value_bytes));
+  value_ = {static_cast<const char *>(value), value_bytes};
+  *found = !error;
+  return error;
+}
+
 void Cursor::end() {
   scan_.reset();
   locking_.reset();

@@ -20,6 +20,8 @@ class Cursor {
   // Instead of the first step: to the row after `key`, or before it, as an earlier scan's next
   // step.
   Error step_from(shale_txn *txn, std::string_view key, bool backward, bool *found);
+  // Of one that does not lock: to the first row at or after `key`.
+  Error leap(std::string_view key, bool *found);
   // Of one that locks, at READ COMMITTED: what others have locked is shown, without a lock.
   void peek_locked(bool peeks);
   bool is_only_shown() const { return locking_ && !shale_locking_scan_is_locked(locking_.get()); }

@@ -19,9 +19,7 @@ using namespace shale_sql;
 
 namespace {
 
-bool is_fulltext_or_spatial(const KEY &key) {
-  return (key.flags & (HA_FULLTEXT | HA_SPATIAL)) != 0;
-}
+bool is_fulltext(const KEY &key) { return (key.flags & HA_FULLTEXT) != 0; }
 
 int refuse(const char *what) {
   my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "SHALE", what);
@@ -31,9 +29,7 @@ int refuse(const char *what) {
 // Refuses what would not be kept, instead of leaving it out without a word.
 int check_definition(TABLE *form, HA_CREATE_INFO *info) {
   for (uint number = 0; number < form->s->keys; number++) {
-    if (is_fulltext_or_spatial(form->key_info[number])) {
-      return refuse("FULLTEXT and SPATIAL indexes");
-    }
+    if (is_fulltext(form->key_info[number])) return refuse("FULLTEXT indexes");
   }
   if (info->data_file_name != nullptr) return refuse("DATA DIRECTORY");
   if (info->index_file_name != nullptr) return refuse("INDEX DIRECTORY");

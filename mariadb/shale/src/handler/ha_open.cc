@@ -54,7 +54,7 @@ handler::Table_flags ha_shale::table_flags() const {
   Table_flags flags =
       HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
-      HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
+      HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_CAN_RTREEKEYS | HA_PARTIAL_COLUMN_READ |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
       HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX | HA_CAN_EXPORT |
       // The row of a sequence is written outside of the transaction.
@@ -72,7 +72,15 @@ handler::Table_flags ha_shale::table_flags() const {
   return flags;
 }
 
+const char *ha_shale::index_type(uint index) {
+  return (table_share->key_info[index].flags & HA_SPATIAL) != 0 ? "SPATIAL" : "BTREE";
+}
+
 ulong ha_shale::index_flags(uint index, uint part, bool) const {
+  // It is searched by rectangles only, and gives no order.
+  if ((table_share->key_info[index].flags & HA_SPATIAL) != 0) {
+    return HA_READ_NEXT | HA_READ_RANGE | HA_KEY_SCAN_NOT_ROR;
+  }
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
   // Before a handler is open only the definition tells: parts of a part of a column do not cover
   // it. While the server reads the definition, it has no number of the primary key yet: what can be
@@ -105,6 +113,7 @@ int ha_shale::open(const char *name, int, uint) {
 int ha_shale::open_indexes() {
   const TableDef &def = *shared_->def;
   indexes_.clear();
+  is_spatial_ = false;
   online_ = Online();
   places_.assign(table->s->keys, 0);
   if (!has_indexes_of(def, table)) {
@@ -122,6 +131,7 @@ int ha_shale::open_indexes() {
     index.codec = std::make_unique<KeyCodec>(table, number, first);
     index.beginnings = beginnings_in(table, *index.codec);
     index.computed = has_computed(table, number);
+    is_spatial_ = is_spatial_ || index.is_spatial();
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));
   };

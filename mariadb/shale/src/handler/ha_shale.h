@@ -1,5 +1,5 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
-// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi (reading), ha_write, ha_unique,
+// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_spatial (reading), ha_write, ha_unique,
 // ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create, drop,
 // rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
 // ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
@@ -27,6 +27,9 @@ struct NewIndex;
 struct SampleSize;
 struct Search;
 struct TableCopy;
+struct Mbr;
+enum class Relation : uint8_t;
+class CellSearch;
 }
 
 class ha_shale final : public handler {
@@ -36,7 +39,7 @@ class ha_shale final : public handler {
 
   ha_shale(handlerton *hton, TABLE_SHARE *share);
 
-  const char *index_type(uint) override { return "BTREE"; }
+  const char *index_type(uint index) override;
   Table_flags table_flags() const override;
   ulong index_flags(uint index, uint part, bool all_parts) const override;
   uint max_supported_keys() const override { return MAX_KEY; }
@@ -172,6 +175,7 @@ class ha_shale final : public handler {
     // Of each column, by its number: whether an entry has the beginning of it only.
     std::vector<uint64_t> beginnings;
     bool computed = false;  // one of its columns is in no row
+    bool is_spatial() const { return codec->geometries() != nullptr; }
   };
 
   // What the server has asked for: each is a shale_lock.
@@ -193,6 +197,8 @@ class ha_shale final : public handler {
     std::string range_end;
   };
 
+  struct CellScan;
+
   // Where an index is read on after no row was found: at a bound of the scan.
   enum class Gap { kNone, kLower, kUpper };
   struct Scan {
@@ -209,6 +215,7 @@ class ha_shale final : public handler {
     bool may_be_outdated = false;    // what a plain read finds in an index
     bool has_shown_sequence = false;  // the one row
     Gap gap = Gap::kNone;
+    std::shared_ptr<CellScan> cells;  // of a search in a SPATIAL index
   };
 
   // The row last read. Long values of the record point into it.
@@ -273,6 +280,20 @@ class ha_shale final : public handler {
   void note_locked(const Index &index, std::string_view key);
   void forget_locked() { last_.locked_row.index = last_.locked_entry.index = nullptr; }
 
+  // Searches in SPATIAL indexes (ha_spatial)
+  int index_read_cells(const Index &index, uchar *buf, const uchar *tuple,
+                       enum ha_rkey_function how);
+  int begin_cells(const Index &index, const shale_sql::Mbr &window, shale_sql::Relation relation);
+  int next_in_cells(shale_txn *txn, bool *found);
+  int step_of_cells(shale_txn *txn, bool *found);
+  int leap_through_cells(shale_txn *txn, bool *found);
+  int lock_cells(shale_txn *txn, bool *found);
+  int damaged_cell();
+  ha_rows cells_in_range(const Index &index, const key_range *window);
+  ha_rows estimate_of_rest(const Index &index, const shale_sql::CellSearch &search,
+                           const std::string &from, uint64_t matches, unsigned steps);
+  int check_geometries(const uchar *row);
+
   // Reading ahead (ha_ahead)
   struct RowAhead {
     range_id_t range;  // that it is of, in a read of several ranges
@@ -296,6 +317,7 @@ class ha_shale final : public handler {
   void end_scan() {
     scan_.cursor.end();
     scan_.trx = nullptr;
+    scan_.cells.reset();
     ahead_.clear();
     ranges_ = Ranges();
   }
@@ -545,6 +567,7 @@ class ha_shale final : public handler {
   const shale_sql::ForeignKey *following_ = nullptr;  // whose action changes the row
   ParentsAhead parents_ahead_;
   bool is_exported_ = false;  // the file that FLUSH TABLES ... FOR EXPORT has made is there
+  bool is_spatial_ = false;  // an index is SPATIAL
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

@@ -1,0 +1,228 @@
+// Searches in SPATIAL indexes: the entries of cells that may match, held against the rectangle that
+// was asked for by what they have themselves. The row of those that match is read then, which the
+// server compares by the whole geometry.
+//
+// A plain read is one scan of the tree, which leaps to where the next match may be. One that locks
+// goes through ranges, one after the other: it locks the rows and the gaps of each, also where
+// nobody has a row. (InnoDB locks the rectangle that was asked for. Both let nobody add a row that
+// matches; here a row nearby may have to wait, too.)
+
+#include "handler/ha_shale.h"
+
+#include "codec/cells.h"
+#include "codec/geometry.h"
+#include "engine/errors.h"
+#include "txn/trx.h"
+
+using namespace shale_sql;
+
+namespace {
+
+// Entries that are looked at before it is leapt over those that are out of the question: a step
+// costs less than a look-up.
+constexpr unsigned kStepsBeforeLeap = 8;
+constexpr unsigned kStepsBetweenChecks = 1024;
+// For an estimate.
+constexpr unsigned kStepsOfEstimate = 96;
+
+bool relation_of(enum ha_rkey_function how, Relation *relation) {
+  switch (how) {
+    case HA_READ_MBR_INTERSECT: *relation = Relation::kMeets; return true;
+    // What the window contains.
+    case HA_READ_MBR_CONTAIN: *relation = Relation::kIsWithin; return true;
+    case HA_READ_MBR_WITHIN: *relation = Relation::kContains; return true;
+    case HA_READ_MBR_EQUAL: *relation = Relation::kEquals; return true;
+    case HA_READ_MBR_DISJOINT: *relation = Relation::kIsApart; return true;
+    default: return false;
+  }
+}
+
+bool has_mbr(std::string_view value) { return value.size() >= kMbrBytes; }
+
+}  // namespace
+
+struct ha_shale::CellScan {
+  CellScan(const Mbr &window, Relation relation) : search(window, relation) {}
+
+  CellSearch search;
+  std::string next;  // the cell at which a match may be
+  // Of a scan that locks.
+  std::vector<CellRange> ranges;
+  size_t at_range = 0;
+};
+
+int ha_shale::index_read_cells(const Index &index, uchar *buf, const uchar *tuple,
+                               enum ha_rkey_function how) {
+  Relation relation;
+  if (!relation_of(how, &relation)) return finish_read(HA_ERR_WRONG_COMMAND, buf);
+  if (int error = begin_cells(index, mbr_at(tuple), relation)) return finish_read(error, buf);
+  if (!scan_.cells->next.empty()) read_ahead();
+  int error = step(buf, false);
+  return finish_read(error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error, buf);
+}
+
+int ha_shale::begin_cells(const Index &index, const Mbr &window, Relation relation) {
+  end_scan();
+  auto cells = std::make_shared<CellScan>(window, relation);
+  std::string lower, upper;
+  if (lock_mode() == SHALE_LOCK_NONE) {
+    // Without any cell in question the scan ends at once.
+    if (!cells->search.next(std::string(kCellBytes, '\0'), &cells->next)) cells->next.clear();
+    lower = cells->next;
+  } else {
+    cells->ranges = cells->search.ranges();
+    if (!cells->ranges.empty()) {
+      lower = cells->ranges[0].lower;
+      upper = cells->ranges[0].upper;
+    }
+  }
+  if (int error = begin_scan(index, std::move(lower), std::move(upper))) return error;
+  scan_.cells = std::move(cells);
+  return 0;
+}
+
+// To the next entry that matches.
+int ha_shale::next_in_cells(shale_txn *txn, bool *found) {
+  return lock_mode() == SHALE_LOCK_NONE ? leap_through_cells(txn, found)
+                                        : lock_cells(txn, found);
+}
+
+// The scan begins anew after its transaction has ended, and after an action of a foreign key.
+int ha_shale::step_of_cells(shale_txn *txn, bool *found) {
+  if (is_scan_current()) return note(scan_.cursor.step(txn, false, found));
+  const std::string at(scan_.cursor.key());
+  std::string lower = at.empty() ? scan_.lower : at, upper = scan_.upper;
+  const std::shared_ptr<CellScan> cells = scan_.cells;
+  if (int error = begin_scan(*scan_.index, std::move(lower), std::move(upper))) return error;
+  scan_.cells = cells;
+  return note(at.empty() ? scan_.cursor.step(txn, false, found)
+                         : scan_.cursor.step_from(txn, at, false, found));
+}
+
+int ha_shale::damaged_cell() {
+  return failed(kErrDamagedRow, "an entry of index " +
+                                    std::string(table->key_info[scan_.index->number].name.str) +
+                                    " of " + shared_->path + " is damaged");
+}
+
+int ha_shale::leap_through_cells(shale_txn *txn, bool *found) {
+  CellScan &cells = *scan_.cells;
+  *found = false;
+  if (cells.next.empty()) return 0;
+  if (int error = step_of_cells(txn, found)) return error;
+  for (unsigned steps = 0, outside = 0; *found; steps++) {
+    const std::string_view key = scan_.cursor.key();
+    if (key.size() < kCellBytes || !has_mbr(scan_.cursor.value())) return damaged_cell();
+    const std::string_view cell = key.substr(0, kCellBytes);
+    bool leaps = false;
+    if (cell >= cells.next) {
+      if (!cells.search.next(cell, &cells.next)) {
+        *found = false;
+        return 0;
+      }
+      outside = 0;
+      leaps = cell[0] != cells.next[0];
+    }
+    if (cell == cells.next) {
+      if (cells.search.matches(mbr_at(bytes_of(scan_.cursor.value())))) return 0;
+    } else if (++outside == kStepsBeforeLeap || leaps) {
+      outside = 0;
+      if (int error = note(scan_.cursor.leap(cells.next, found))) return error;
+      continue;
+    }
+    if (steps % kStepsBetweenChecks == 0 && thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+    if (int error = note(scan_.cursor.step(txn, false, found))) return error;
+  }
+  return 0;
+}
+
+int ha_shale::lock_cells(shale_txn *txn, bool *found) {
+  *found = false;
+  for (unsigned steps = 1; scan_.cells->at_range < scan_.cells->ranges.size(); steps++) {
+    if (steps % kStepsBetweenChecks == 0 && thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+    if (int error = step_of_cells(txn, found)) return error;
+    CellScan &cells = *scan_.cells;
+    if (*found) {
+      if (!has_mbr(scan_.cursor.value())) return damaged_cell();
+      if (cells.search.matches(mbr_at(bytes_of(scan_.cursor.value())))) return 0;
+      note_locked(*scan_.index, scan_.cursor.key());
+      unlock_row();
+      continue;
+    }
+    if (++cells.at_range == cells.ranges.size()) return 0;
+    CellRange range = cells.ranges[cells.at_range];
+    const std::shared_ptr<CellScan> kept = scan_.cells;
+    if (int error =
+            begin_scan(*scan_.index, std::move(range.lower), std::move(range.upper))) {
+      return error;
+    }
+    scan_.cells = kept;
+  }
+  return 0;
+}
+
+// How many rows match: as many as a short look finds; beyond it, in proportion to what was passed.
+ha_rows ha_shale::cells_in_range(const Index &index, const key_range *window) {
+  Relation relation;
+  if (window == nullptr || !relation_of(window->flag, &relation)) return HA_POS_ERROR;
+  const CellSearch search(mbr_at(window->key), relation);
+  std::string next;
+  if (!search.next(std::string(kCellBytes, '\0'), &next)) return 1;
+  shale_scan *begun = nullptr;
+  if (consume_error(shale_scan_new(index.tree, nullptr, nullptr, 0, nullptr, 0, true, &begun))) {
+    return HA_POS_ERROR;
+  }
+  ScanHandle scan(begun);
+  uint64_t matches = 0;
+  const void *key = nullptr, *value = nullptr;
+  size_t key_bytes = 0, value_bytes = 0;
+  if (consume_error(shale_scan_move(begun, SHALE_AT_OR_AFTER, next.data(), next.size()))) {
+    return HA_POS_ERROR;
+  }
+  for (unsigned steps = 0; at_row(begun); steps++) {
+    key = shale_scan_key(begun, &key_bytes);
+    if (consume_error(shale_scan_value(begun, &value, &value_bytes))) return HA_POS_ERROR;
+    if (key_bytes < kCellBytes || value_bytes < kMbrBytes) return HA_POS_ERROR;
+    const std::string_view cell(static_cast<const char *>(key), kCellBytes);
+    if (cell >= next && !search.next(cell, &next)) break;
+    if (cell == next && search.matches(mbr_at(static_cast<const uchar *>(value)))) matches++;
+    if (steps == kStepsOfEstimate) return estimate_of_rest(index, search, next, matches, steps);
+    const bool leaps = cell < next;
+    if (consume_error(shale_scan_move(begun, leaps ? SHALE_AT_OR_AFTER : SHALE_NEXT, next.data(),
+                                      leaps ? next.size() : 0))) {
+      return HA_POS_ERROR;
+    }
+  }
+  return std::max<ha_rows>(matches, 1);
+}
+
+// Of `steps` entries that were looked at in vain or not, up to `from`, so many match: of the rest of
+// the ranges the same part is taken to.
+ha_rows ha_shale::estimate_of_rest(const Index &index, const CellSearch &search,
+                                   const std::string &from, uint64_t matches, unsigned steps) {
+  double entries = 0;
+  for (const CellRange &range : search.ranges()) {
+    if (!range.upper.empty() && range.upper <= from) continue;
+    const std::string &lower = std::max(range.lower, from);
+    const char *end = range.upper.empty() ? nullptr : range.upper.data();
+    uint64_t rows = 0;
+    if (consume_error(shale_tree_estimate(index.tree, lower.data(), lower.size(), end,
+                                          range.upper.size(), 0, &rows, nullptr, nullptr))) {
+      return HA_POS_ERROR;
+    }
+    entries += static_cast<double>(rows);
+  }
+  const double share = static_cast<double>(std::max<uint64_t>(matches, 1)) / steps;
+  return static_cast<ha_rows>(static_cast<double>(matches) + entries * share) + 1;
+}
+
+// As InnoDB refuses a row that it could not put into such an index.
+int ha_shale::check_geometries(const uchar *row) {
+  for (const Index &index : indexes_) {
+    const Geometries *geometries = index.codec->geometries();
+    if (geometries == nullptr || geometries->has_geometry(row)) continue;
+    my_error(ER_CANT_CREATE_GEOMETRY_OBJECT, MYF(0));
+    return HA_ERR_NULL_IN_SPATIAL;
+  }
+  return 0;
+}
