@@ -191,16 +191,16 @@ CellSearch::CellSearch(const Mbr &window, Relation relation)
                     window_codes_.y_max - window_codes_.y_min);
 }
 
-// As InnoDB compares a search with an entry.
+// As InnoDB compares a search with an entry, but for kIsApart: it leaves out shapes that ST_DISJOINT
+// is true of, if their rectangles meet, when it uses its index for that.
 bool CellSearch::matches(const Mbr &mbr) const {
   const Mbr &window = window_;
-  const bool meets = mbr.x_min <= window.x_max && window.x_min <= mbr.x_max &&
-                     mbr.y_min <= window.y_max && window.y_min <= mbr.y_max;
   switch (relation_) {
-    case Relation::kMeets:
-      return meets;
     case Relation::kIsApart:
-      return !meets;
+      return true;
+    case Relation::kMeets:
+      return mbr.x_min <= window.x_max && window.x_min <= mbr.x_max &&
+             mbr.y_min <= window.y_max && window.y_min <= mbr.y_max;
     case Relation::kIsWithin:
       return window.x_min <= mbr.x_min && mbr.x_max <= window.x_max &&
              window.y_min <= mbr.y_min && mbr.y_max <= window.y_max;

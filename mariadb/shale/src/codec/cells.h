@@ -38,7 +38,9 @@ enum class Relation : uint8_t {
   kIsWithin,  // it is within the window
   kContains,  // it contains the window
   kEquals,
-  kIsApart,   // it has no point in common with the window
+  // Its shape has no point in common with that of the window, though their rectangles may: none is
+  // out of the question.
+  kIsApart,
 };
 
 // From `lower` up to but without `upper`, of keys; an empty bound is none.

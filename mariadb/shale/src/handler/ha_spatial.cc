@@ -165,6 +165,7 @@ int ha_shale::lock_cells(shale_txn *txn, bool *found) {
 ha_rows ha_shale::cells_in_range(const Index &index, const key_range *window) {
   Relation relation;
   if (window == nullptr || !relation_of(window->flag, &relation)) return HA_POS_ERROR;
+  if (relation == Relation::kIsApart) return std::max<ha_rows>(stats.records, 1);
   const CellSearch search(mbr_at(window->key), relation);
   std::string next;
   if (!search.next(std::string(kCellBytes, '\0'), &next)) return 1;
