@@ -68,7 +68,7 @@ void finds_what_matches() {
     CHECK(cell.size() == kCellBytes);
     const bool has_next = search.next(cell, &next);
     CHECK(!has_next || next >= cell);
-    const std::vector<CellRange> ranges = search.ranges();
+    const std::vector<CellRange> ranges = search.ranges(chance.next() | chance.next());
     for (size_t i = 1; i < ranges.size(); i++) {
       CHECK(ranges[i - 1].lower < ranges[i - 1].upper);
       CHECK(ranges[i - 1].upper < ranges[i].lower);

@@ -20,6 +20,7 @@ constexpr int kBias = 1023;
 // Those of shapes with points; then that of all others.
 constexpr unsigned kClasses = kBits / 2 + 1;
 constexpr unsigned kWithoutPoints = kClasses;
+static_assert(kCellClasses == kWithoutPoints + 1);
 
 uint64_t code_of(double coordinate) {
   const double size = std::fabs(coordinate);
@@ -156,13 +157,15 @@ std::string after_square(const Place &place, unsigned level) {
   return key;
 }
 
-std::string first_of(unsigned cell_class) {
+}  // namespace
+
+unsigned class_of_cell(std::string_view cell) { return static_cast<uchar>(cell[0]); }
+
+std::string first_cell(unsigned cell_class) {
   std::string key;
   append_place({cell_class, 0, 0}, &key);
   return key;
 }
-
-}  // namespace
 
 void append_mbr(const Mbr &mbr, std::string *out) {
   static_assert(sizeof(Mbr) == kMbrBytes && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
@@ -249,8 +252,8 @@ bool CellSearch::next(std::string_view cell, std::string *found) const {
     return true;
   }
   if (!asks_rest()) return false;
-  const bool is_rest = cell[0] == static_cast<char>(kWithoutPoints);
-  found->assign(is_rest ? std::string(cell) : first_of(kWithoutPoints));
+  const bool is_rest = class_of_cell(cell) == kWithoutPoints;
+  found->assign(is_rest ? std::string(cell) : first_cell(kWithoutPoints));
   return true;
 }
 
@@ -283,19 +286,23 @@ void CellSearch::add_ranges(unsigned cell_class, const Box &box,
   }
 }
 
-std::vector<CellRange> CellSearch::ranges() const {
+std::vector<CellRange> CellSearch::ranges(uint64_t there) const {
   std::vector<CellRange> found;
   if (everywhere_) return {CellRange()};
-  for (unsigned cell_class = 0; cell_class < kClasses; cell_class++) {
+  for (unsigned cell_class = 0; cell_class < kCellClasses; cell_class++) {
     Box box;
-    if (box_of(cell_class, &box)) add_ranges(cell_class, box, &found);
-  }
-  if (!asks_rest()) return found;
-  const std::string rest = first_of(kWithoutPoints);
-  if (!found.empty() && found.back().upper == rest) {
-    found.back().upper.clear();
-  } else {
-    found.push_back({rest, {}});
+    const bool is_rest = cell_class == kWithoutPoints;
+    if (is_rest ? !asks_rest() : !box_of(cell_class, &box)) continue;
+    if (!is_rest && (there >> cell_class & 1) != 0) {
+      add_ranges(cell_class, box, &found);
+      continue;
+    }
+    const std::string lower = first_cell(cell_class), upper = first_cell(cell_class + 1);
+    if (!found.empty() && found.back().upper == lower) {
+      found.back().upper = upper;
+    } else {
+      found.push_back({lower, upper});
+    }
   }
   return found;
 }

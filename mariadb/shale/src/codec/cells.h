@@ -32,6 +32,11 @@ Mbr mbr_at(const uchar *bytes);
 
 void append_cell(const Mbr &mbr, std::string *key);
 
+unsigned class_of_cell(std::string_view cell);
+// The first of a class; also of one behind the last.
+std::string first_cell(unsigned cell_class);
+constexpr unsigned kCellClasses = 26;
+
 // What a search asks of a rectangle.
 enum class Relation : uint8_t {
   kMeets,     // it has a point in common with the window
@@ -55,9 +60,10 @@ class CellSearch {
   bool matches(const Mbr &mbr) const;
   // The first cell at or after `cell` that may have a match; false: there is none.
   bool next(std::string_view cell, std::string *found) const;
-  // All cells that may have a match are in these ranges, of which there are some four a class, and
-  // some others. In order; they do not overlap.
-  std::vector<CellRange> ranges() const;
+  // All cells that may have a match are in these ranges, and some others. In order; they do not
+  // overlap. There are up to four of each class that is in `there`, bit by bit; of others, that
+  // follow each other, one has all cells.
+  std::vector<CellRange> ranges(uint64_t there = ~uint64_t{0}) const;
 
  private:
   // Corners that a class may have, as whole numbers, both ends included.

@@ -288,7 +288,8 @@ class ha_shale final : public handler {
   int step_of_cells(shale_txn *txn, bool *found);
   int leap_through_cells(shale_txn *txn, bool *found);
   int lock_cells(shale_txn *txn, bool *found);
-  int damaged_cell();
+  int find_classes(const Index &index, uint64_t *there);
+  int damaged_cell(const Index &index);
   ha_rows cells_in_range(const Index &index, const key_range *window);
   ha_rows estimate_of_rest(const Index &index, const shale_sql::CellSearch &search,
                            const std::string &from, uint64_t matches, unsigned steps);

@@ -22,6 +22,7 @@ namespace {
 // costs less than a look-up.
 constexpr unsigned kStepsBeforeLeap = 8;
 constexpr unsigned kStepsBetweenChecks = 1024;
+constexpr size_t kFirstAhead = 8;
 // For an estimate.
 constexpr unsigned kStepsOfEstimate = 96;
 
@@ -56,7 +57,9 @@ int ha_shale::index_read_cells(const Index &index, uchar *buf, const uchar *tupl
   Relation relation;
   if (!relation_of(how, &relation)) return finish_read(HA_ERR_WRONG_COMMAND, buf);
   if (int error = begin_cells(index, mbr_at(tuple), relation)) return finish_read(error, buf);
-  if (!scan_.cells->next.empty()) read_ahead();
+  read_ahead();
+  // All that matches will be wanted, mostly.
+  if (ahead_.most != 0) ahead_.most = kFirstAhead;
   int error = step(buf, false);
   return finish_read(error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error, buf);
 }
@@ -70,7 +73,9 @@ int ha_shale::begin_cells(const Index &index, const Mbr &window, Relation relati
     if (!cells->search.next(std::string(kCellBytes, '\0'), &cells->next)) cells->next.clear();
     lower = cells->next;
   } else {
-    cells->ranges = cells->search.ranges();
+    uint64_t there = 0;
+    if (int error = find_classes(index, &there)) return error;
+    cells->ranges = cells->search.ranges(there);
     if (!cells->ranges.empty()) {
       lower = cells->ranges[0].lower;
       upper = cells->ranges[0].upper;
@@ -79,6 +84,26 @@ int ha_shale::begin_cells(const Index &index, const Mbr &window, Relation relati
   if (int error = begin_scan(index, std::move(lower), std::move(upper))) return error;
   scan_.cells = std::move(cells);
   return 0;
+}
+
+// The classes that anybody has, uncommitted entries left out: those of others are as well locked in
+// the range that a class has as a whole.
+int ha_shale::find_classes(const Index &index, uint64_t *there) {
+  shale_scan *begun = nullptr;
+  int error = consume_error(
+      shale_scan_new(index.tree, nullptr, nullptr, 0, nullptr, 0, true, &begun));
+  ScanHandle scan(begun);
+  for (unsigned cell_class = 0; error == 0 && cell_class < kCellClasses; cell_class++) {
+    const std::string first = first_cell(cell_class);
+    error = consume_error(shale_scan_move(begun, SHALE_AT_OR_AFTER, first.data(), first.size()));
+    if (error != 0 || !at_row(begun)) break;
+    size_t key_bytes = 0;
+    const void *key = shale_scan_key(begun, &key_bytes);
+    if (key_bytes < kCellBytes) return damaged_cell(index);
+    cell_class = class_of_cell({static_cast<const char *>(key), key_bytes});
+    *there |= uint64_t{1} << (cell_class % 64);
+  }
+  return error;
 }
 
 // To the next entry that matches.
@@ -99,9 +124,9 @@ int ha_shale::step_of_cells(shale_txn *txn, bool *found) {
                          : scan_.cursor.step_from(txn, at, false, found));
 }
 
-int ha_shale::damaged_cell() {
+int ha_shale::damaged_cell(const Index &index) {
   return failed(kErrDamagedRow, "an entry of index " +
-                                    std::string(table->key_info[scan_.index->number].name.str) +
+                                    std::string(table->key_info[index.number].name.str) +
                                     " of " + shared_->path + " is damaged");
 }
 
@@ -112,7 +137,9 @@ int ha_shale::leap_through_cells(shale_txn *txn, bool *found) {
   if (int error = step_of_cells(txn, found)) return error;
   for (unsigned steps = 0, outside = 0; *found; steps++) {
     const std::string_view key = scan_.cursor.key();
-    if (key.size() < kCellBytes || !has_mbr(scan_.cursor.value())) return damaged_cell();
+    if (key.size() < kCellBytes || !has_mbr(scan_.cursor.value())) {
+      return damaged_cell(*scan_.index);
+    }
     const std::string_view cell = key.substr(0, kCellBytes);
     bool leaps = false;
     if (cell >= cells.next) {
@@ -143,7 +170,7 @@ int ha_shale::lock_cells(shale_txn *txn, bool *found) {
     if (int error = step_of_cells(txn, found)) return error;
     CellScan &cells = *scan_.cells;
     if (*found) {
-      if (!has_mbr(scan_.cursor.value())) return damaged_cell();
+      if (!has_mbr(scan_.cursor.value())) return damaged_cell(*scan_.index);
       if (cells.search.matches(mbr_at(bytes_of(scan_.cursor.value())))) return 0;
       note_locked(*scan_.index, scan_.cursor.key());
       unlock_row();
@@ -180,15 +207,18 @@ ha_rows ha_shale::cells_in_range(const Index &index, const key_range *window) {
   if (consume_error(shale_scan_move(begun, SHALE_AT_OR_AFTER, next.data(), next.size()))) {
     return HA_POS_ERROR;
   }
-  for (unsigned steps = 0; at_row(begun); steps++) {
+  for (unsigned steps = 0, outside = 0; at_row(begun); steps++) {
     key = shale_scan_key(begun, &key_bytes);
     if (consume_error(shale_scan_value(begun, &value, &value_bytes))) return HA_POS_ERROR;
     if (key_bytes < kCellBytes || value_bytes < kMbrBytes) return HA_POS_ERROR;
     const std::string_view cell(static_cast<const char *>(key), kCellBytes);
+    if (cell > next) outside = 0;
     if (cell >= next && !search.next(cell, &next)) break;
     if (cell == next && search.matches(mbr_at(static_cast<const uchar *>(value)))) matches++;
     if (steps == kStepsOfEstimate) return estimate_of_rest(index, search, next, matches, steps);
-    const bool leaps = cell < next;
+    const bool leaps =
+        cell < next && (cell[0] != next[0] || ++outside == kStepsBeforeLeap);
+    if (leaps) outside = 0;
     if (consume_error(shale_scan_move(begun, leaps ? SHALE_AT_OR_AFTER : SHALE_NEXT, next.data(),
                                       leaps ? next.size() : 0))) {
       return HA_POS_ERROR;
