@@ -12,8 +12,10 @@ InnoDB uses its index, SHALE has to use its own. At the end of each round: CHECK
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import sys
+import threading
 from typing import Any
 
 import pymysql
@@ -157,7 +159,7 @@ class Pair:
         self.next = 0
         self.cursors: dict[str, Any] = {}
         self.used = {engine: 0 for engine in ENGINES}
-        self.lost = 0
+        self.lost = self.written = 0
         self.name = f"{key}, {place}, {type_}"
         for engine in ENGINES:
             server.run(f"drop database if exists {engine}", f"create database {engine}")
@@ -176,7 +178,7 @@ class Pair:
         for engine in ENGINES:
             connection = self.server.connect(engine)
             self.cursors[engine] = connection.cursor()
-            self.cursors[engine].execute(f"set default_storage_engine={engine}, innodb_lock_wait_timeout=5")
+            self.cursors[engine].execute(f"set default_storage_engine={engine}")
 
     def both(self, statement: str) -> int:
         """Ends alike in both."""
@@ -323,6 +325,43 @@ class Pair:
             self.both("alter table t rename key g to h")
             self.both("alter table t rename key h to g")
 
+    def online(self) -> None:
+        """An index that is built while others write has just the entries of the rows."""
+        cursor = self.cursors["shale"]
+        cursor.execute("create or replace table o like t")
+        cursor.execute("alter table o drop key g")
+        cursor.execute("insert into o select * from t")
+        changes = []
+        for _ in range(400):
+            shape = literal(self.shapes.shape())
+            row = f"({self.chance.randrange(2 * self.next)}, {shape}, {self.chance.randrange(100)})"
+            changes.append(self.chance.choice([
+                f"replace into o (k, g, n) values {row}",
+                f"update o set g = {shape} where n = {self.chance.randrange(100)} limit 3",
+                f"delete from o where n = {self.chance.randrange(100)} limit 2",
+            ]))
+        ends = threading.Event()
+
+        def write() -> None:
+            own = self.server.connect("shale").cursor()
+            for number in itertools.count():
+                if ends.is_set():
+                    return
+                own.execute(changes[number % len(changes)])
+                self.written += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        for _ in range(3):
+            cursor.execute("alter table o add spatial key g (g), algorithm=nocopy, lock=none")
+            cursor.execute("check table o extended")
+            answer = cursor.fetchall()
+            if answer[-1][-1] != "OK":
+                raise SystemExit(f"{self.name}: after ALTER TABLE, CHECK TABLE says {answer}")
+            cursor.execute("alter table o drop key g")
+        ends.set()
+        writer.join()
+
     def kill(self) -> None:
         """A transaction is under way; what is not committed is gone."""
         self.both("begin")
@@ -355,9 +394,8 @@ def main() -> None:
     server.start()
     queries = lost = 0
     used = {engine: 0 for engine in ENGINES}
-    places = [place for place in Shapes.PLACES for _ in range(1)]
     for number in range(options.rounds):
-        place = places[(number + options.seed) % len(places)]
+        place = Shapes.PLACES[(number + options.seed) % len(Shapes.PLACES)]
         type_ = chance.choice(["geometry", "geometry", "point", "polygon"])
         pair = Pair(server, chance, chance.choice(list(KEYS)), place, type_, options.rows)
         for step in range(options.queries):
@@ -368,6 +406,7 @@ def main() -> None:
                 pair.snapshot()
             if step % 60 == 50:
                 pair.alter()
+        pair.online()
         if number < options.kills:
             pair.kill()
             for _ in range(options.queries // 4):
@@ -377,7 +416,8 @@ def main() -> None:
         lost += pair.lost
         for engine in ENGINES:
             used[engine] += pair.used[engine]
-        servers.say(f"{pair.name}: equal, plans {pair.used}, InnoDB's index lost {pair.lost}")
+        servers.say(f"{pair.name}: equal, plans {pair.used}, InnoDB's index lost {pair.lost},"
+                    f" {pair.written} changes beside ALTER TABLE")
     server.stop()
     layout.remove()
     print(f"{queries} queries and more are equal; plans by the index: {used};"

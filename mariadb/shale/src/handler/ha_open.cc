@@ -77,9 +77,10 @@ const char *ha_shale::index_type(uint index) {
 }
 
 ulong ha_shale::index_flags(uint index, uint part, bool) const {
-  // It is searched by rectangles only, and gives no order.
+  // It is searched by rectangles only. Its order is that of no column, though SHOW INDEX says so of
+  // InnoDB's.
   if ((table_share->key_info[index].flags & HA_SPATIAL) != 0) {
-    return HA_READ_NEXT | HA_READ_RANGE | HA_KEY_SCAN_NOT_ROR;
+    return HA_READ_NEXT | HA_READ_ORDER | HA_READ_RANGE | HA_KEY_SCAN_NOT_ROR;
   }
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
   // Before a handler is open only the definition tells: parts of a part of a column do not cover

@@ -516,6 +516,7 @@ int ha_shale::index_next_same(uchar *buf, const uchar *key, uint length) {
 }
 
 int ha_shale::index_first(uchar *buf) {
+  if (of_number(active_index).is_spatial()) return finish_read(HA_ERR_END_OF_FILE, buf);
   bool bounded = asked_.has_range_end;
   asked_.has_range_end = false;
   int error = begin_scan(of_number(active_index), {}, bounded ? asked_.range_end : std::string());
@@ -525,6 +526,7 @@ int ha_shale::index_first(uchar *buf) {
 }
 
 int ha_shale::index_last(uchar *buf) {
+  if (of_number(active_index).is_spatial()) return finish_read(HA_ERR_END_OF_FILE, buf);
   int error = begin_scan(of_number(active_index), {}, {});
   return finish_read(error != 0 ? error : first_step(buf, true), buf);
 }

@@ -55,7 +55,8 @@ struct ha_shale::CellScan {
 int ha_shale::index_read_cells(const Index &index, uchar *buf, const uchar *tuple,
                                enum ha_rkey_function how) {
   Relation relation;
-  if (!relation_of(how, &relation)) return finish_read(HA_ERR_WRONG_COMMAND, buf);
+  // HANDLER finds nothing here, as in InnoDB's.
+  if (!relation_of(how, &relation)) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
   if (int error = begin_cells(index, mbr_at(tuple), relation)) return finish_read(error, buf);
   read_ahead();
   // All that matches will be wanted, mostly.
