@@ -12,8 +12,8 @@ namespace {
 
 constexpr unsigned kBits = 48;
 constexpr uint64_t kZero = uint64_t{1} << (kBits - 1);
-// Below 2^8 numbers are as far apart as what they stand for: degrees are. Each doubling above has as
-// many of them. So a shape that lies across 0 is not wider than another one.
+// Below 2^8 numbers are as far apart as what they stand for, degrees for one. Each doubling above
+// has as many of them. So a shape that lies across 0 is not wider than another one.
 constexpr int kLinearExponent = 8;
 constexpr unsigned kLinearBits = 42, kMantissaBits = 36, kDoubleMantissa = 52;
 constexpr int kBias = 1023;
@@ -75,7 +75,8 @@ uint32_t gather(uint32_t bits) {
 void append_place(const Place &place, std::string *key) {
   key->push_back(static_cast<char>(place.cell_class));
   for (int shift = kBits - 16; shift >= 0; shift -= 16) {
-    const uint32_t high = spread(place.x >> shift & 0xffff), low = spread(place.y >> shift & 0xffff);
+    const uint32_t high = spread(place.x >> shift & 0xffff);
+    const uint32_t low = spread(place.y >> shift & 0xffff);
     const uint32_t high_first = __builtin_bswap32(high << 1 | low);
     key->append(reinterpret_cast<const char *>(&high_first), sizeof(high_first));
   }
@@ -194,8 +195,8 @@ CellSearch::CellSearch(const Mbr &window, Relation relation)
                     window_codes_.y_max - window_codes_.y_min);
 }
 
-// As InnoDB compares a search with an entry, but for kIsApart: it leaves out shapes that ST_DISJOINT
-// is true of, if their rectangles meet, when it uses its index for that.
+// As InnoDB compares a search with an entry, but for kIsApart: its index leaves out shapes that
+// ST_DISJOINT is true of, if their rectangles meet.
 bool CellSearch::matches(const Mbr &mbr) const {
   const Mbr &window = window_;
   switch (relation_) {

@@ -2,10 +2,12 @@
 //
 // A shape has one entry, at its cell: a class and a place. Coordinates become whole numbers of 48
 // bits in the same order. The class says how wide the shape's rectangle is in these: below 4^class
-// in both directions. The place is its lower left corner, with the bits of both numbers by turns, so
-// that what is near lies together. Shapes of one class that meet a window have their corners in the
-// window made wider by 4^class to the left and down, wherever they lie: none has to be cut at the
-// border of anything. A search looks there, class by class, and passes over classes that nobody has.
+// in both directions. The place is its lower left corner, with the bits of both numbers by turns,
+// so that what is near lies together.
+//
+// Shapes of one class that meet a window have their corners in the window made wider by 4^class to
+// the left and down, wherever they lie: none has to be cut at the border of anything. A search
+// looks there, class by class, and passes over classes that nobody has.
 #pragma once
 
 #include "codec/bytes.h"
@@ -16,7 +18,7 @@
 
 namespace shale_sql {
 
-// The smallest rectangle around a shape. Of a shape without a point the least is above the greatest.
+// The smallest rectangle around a shape. Of one without a point the least is above the greatest.
 struct Mbr {
   double x_min, x_max, y_min, y_max;
   bool has_points() const { return x_min <= x_max && y_min <= y_max; }

@@ -4,8 +4,6 @@
 
 #include "server.h"
 
-#include <spatial.h>
-
 #include "codec/number_form.h"
 
 namespace shale_sql {

@@ -33,6 +33,8 @@ bool relation_of(enum ha_rkey_function how, Relation *relation) {
     case HA_READ_MBR_CONTAIN: *relation = Relation::kIsWithin; return true;
     case HA_READ_MBR_WITHIN: *relation = Relation::kContains; return true;
     case HA_READ_MBR_EQUAL: *relation = Relation::kEquals; return true;
+    // A replica looks for a row by whatever index its table has.
+    case HA_READ_KEY_EXACT: *relation = Relation::kEquals; return true;
     case HA_READ_MBR_DISJOINT: *relation = Relation::kIsApart; return true;
     default: return false;
   }
@@ -55,7 +57,7 @@ struct ha_shale::CellScan {
 int ha_shale::index_read_cells(const Index &index, uchar *buf, const uchar *tuple,
                                enum ha_rkey_function how) {
   Relation relation;
-  // HANDLER finds nothing here, as in InnoDB's.
+  // HANDLER asks for an order that there is none of.
   if (!relation_of(how, &relation)) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
   if (int error = begin_cells(index, mbr_at(tuple), relation)) return finish_read(error, buf);
   read_ahead();
@@ -203,13 +205,12 @@ ha_rows ha_shale::cells_in_range(const Index &index, const key_range *window) {
   }
   ScanHandle scan(begun);
   uint64_t matches = 0;
-  const void *key = nullptr, *value = nullptr;
-  size_t key_bytes = 0, value_bytes = 0;
   if (consume_error(shale_scan_move(begun, SHALE_AT_OR_AFTER, next.data(), next.size()))) {
     return HA_POS_ERROR;
   }
   for (unsigned steps = 0, outside = 0; at_row(begun); steps++) {
-    key = shale_scan_key(begun, &key_bytes);
+    size_t key_bytes = 0, value_bytes = 0;
+    const void *key = shale_scan_key(begun, &key_bytes), *value = nullptr;
     if (consume_error(shale_scan_value(begun, &value, &value_bytes))) return HA_POS_ERROR;
     if (key_bytes < kCellBytes || value_bytes < kMbrBytes) return HA_POS_ERROR;
     const std::string_view cell(static_cast<const char *>(key), kCellBytes);
@@ -228,12 +229,14 @@ ha_rows ha_shale::cells_in_range(const Index &index, const key_range *window) {
   return std::max<ha_rows>(matches, 1);
 }
 
-// Of `steps` entries that were looked at in vain or not, up to `from`, so many match: of the rest of
-// the ranges the same part is taken to.
+// Of `steps` entries up to `from` so many match: of those in the rest of the ranges the same part is
+// taken to.
 ha_rows ha_shale::estimate_of_rest(const Index &index, const CellSearch &search,
                                    const std::string &from, uint64_t matches, unsigned steps) {
   double entries = 0;
-  for (const CellRange &range : search.ranges()) {
+  uint64_t there = 0;
+  if (find_classes(index, &there) != 0) return HA_POS_ERROR;
+  for (const CellRange &range : search.ranges(there)) {
     if (!range.upper.empty() && range.upper <= from) continue;
     const std::string &lower = std::max(range.lower, from);
     const char *end = range.upper.empty() ? nullptr : range.upper.data();
