@@ -268,6 +268,7 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
 
 int ha_shale::reset() {
   end_scan();
+  found_cells_.clear();
   scan_.index = nullptr;
   asked_.keys_only = asked_.checks_period = false;
   noted_write_ = false;

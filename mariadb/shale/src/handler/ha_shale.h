@@ -198,6 +198,7 @@ class ha_shale final : public handler {
   };
 
   struct CellScan;
+  struct FoundCells;
 
   // Where an index is read on after no row was found: at a bound of the scan.
   enum class Gap { kNone, kLower, kUpper };
@@ -284,12 +285,15 @@ class ha_shale final : public handler {
   int index_read_cells(const Index &index, uchar *buf, const uchar *tuple,
                        enum ha_rkey_function how);
   int begin_cells(const Index &index, const shale_sql::Mbr &window, shale_sql::Relation relation);
+  int open_cells(const Index &index);
   int next_in_cells(shale_txn *txn, bool *found);
   int step_of_cells(shale_txn *txn, bool *found);
   int leap_through_cells(shale_txn *txn, bool *found);
   int lock_cells(shale_txn *txn, bool *found);
   int find_classes(const Index &index, uint64_t *there);
   int damaged_cell(const Index &index);
+  bool take_found(const Index &index, const uchar *window, enum ha_rkey_function how);
+  int begin_estimate(const Index &index, shale_sql::ScanHandle *scan);
   ha_rows cells_in_range(const Index &index, const key_range *window);
   ha_rows estimate_of_rest(const Index &index, const shale_sql::CellSearch &search,
                            const std::string &from, uint64_t matches, unsigned steps);
@@ -552,6 +556,7 @@ class ha_shale final : public handler {
   Locking locking_;
   Asked asked_;
   Scan scan_;
+  std::vector<std::shared_ptr<FoundCells>> found_cells_;  // by estimates of this statement
   Ahead ahead_;
   Ranges ranges_;
   LastRow last_;

@@ -23,8 +23,9 @@ namespace {
 constexpr unsigned kStepsBeforeLeap = 8;
 constexpr unsigned kStepsBetweenChecks = 1024;
 constexpr size_t kFirstAhead = 8;
-// For an estimate.
+// For an estimate; and how many of those are kept for the reads that follow.
 constexpr unsigned kStepsOfEstimate = 96;
+constexpr size_t kMostFound = 4;
 
 bool relation_of(enum ha_rkey_function how, Relation *relation) {
   switch (how) {
@@ -44,11 +45,22 @@ bool has_mbr(std::string_view value) { return value.size() >= kMbrBytes; }
 
 }  // namespace
 
+// What an estimate has found, if it came to the end: the read that follows need not search again.
+struct ha_shale::FoundCells {
+  const Index *index;
+  std::string window;
+  enum ha_rkey_function how;
+  uint64_t of, actions;  // as in Scan
+  std::vector<std::pair<std::string, std::string>> entries;
+};
+
 struct ha_shale::CellScan {
   CellScan(const Mbr &window, Relation relation) : search(window, relation) {}
 
   CellSearch search;
   std::string next;  // the cell at which a match may be
+  std::shared_ptr<FoundCells> found;  // instead of a scan
+  size_t at_found = 0;
   // Of a scan that locks.
   std::vector<CellRange> ranges;
   size_t at_range = 0;
@@ -60,6 +72,9 @@ int ha_shale::index_read_cells(const Index &index, uchar *buf, const uchar *tupl
   // HANDLER asks for an order that there is none of.
   if (!relation_of(how, &relation)) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
   if (int error = begin_cells(index, mbr_at(tuple), relation)) return finish_read(error, buf);
+  if (!take_found(index, tuple, how)) {
+    if (int error = open_cells(index)) return finish_read(error, buf);
+  }
   read_ahead();
   // All that matches will be wanted, mostly.
   if (ahead_.most != 0) ahead_.most = kFirstAhead;
@@ -69,7 +84,38 @@ int ha_shale::index_read_cells(const Index &index, uchar *buf, const uchar *tupl
 
 int ha_shale::begin_cells(const Index &index, const Mbr &window, Relation relation) {
   end_scan();
-  auto cells = std::make_shared<CellScan>(window, relation);
+  scan_.index = &index;
+  scan_.cells = std::make_shared<CellScan>(window, relation);
+  return 0;
+}
+
+// Takes what the statement's estimate has found, once.
+bool ha_shale::take_found(const Index &index, const uchar *window, enum ha_rkey_function how) {
+  if (lock_mode() != SHALE_LOCK_NONE || asked_.skips_locked) return false;
+  Trx *trx = this->trx();
+  const std::string_view wanted(reinterpret_cast<const char *>(window), kMbrBytes);
+  for (auto at = found_cells_.begin(); at != found_cells_.end(); at++) {
+    const FoundCells &found = **at;
+    if (found.index != &index || found.window != wanted || found.how != how) continue;
+    if (found.of != trx->ended() || found.actions != trx->actions_on(shared_.get())) continue;
+    scan_.trx = trx;
+    scan_.of = found.of;
+    scan_.actions = found.actions;
+    scan_.gap = Gap::kNone;
+    scan_.is_of_prefix = scan_.ends_in_range = false;
+    scan_.lower.clear();
+    scan_.upper.clear();
+    scan_.may_be_outdated = trx->rewrote();
+    scan_.cells->next.assign(kCellBytes, '\0');
+    scan_.cells->found = std::move(*at);
+    found_cells_.erase(at);
+    return true;
+  }
+  return false;
+}
+
+int ha_shale::open_cells(const Index &index) {
+  const std::shared_ptr<CellScan> cells = scan_.cells;
   std::string lower, upper;
   if (lock_mode() == SHALE_LOCK_NONE) {
     // Without any cell in question the scan ends at once.
@@ -137,6 +183,18 @@ int ha_shale::leap_through_cells(shale_txn *txn, bool *found) {
   CellScan &cells = *scan_.cells;
   *found = false;
   if (cells.next.empty()) return 0;
+  // To the end of this function: the cursor is at one of its entries.
+  const std::shared_ptr<FoundCells> kept = cells.found;
+  if (kept != nullptr) {
+    if (is_scan_current()) {
+      *found = cells.at_found < kept->entries.size();
+      if (!*found) return 0;
+      const auto &[key, value] = kept->entries[cells.at_found++];
+      scan_.cursor.show(key, value);
+      return 0;
+    }
+    cells.found.reset();
+  }
   if (int error = step_of_cells(txn, found)) return error;
   for (unsigned steps = 0, outside = 0; *found; steps++) {
     const std::string_view key = scan_.cursor.key();
@@ -199,11 +257,16 @@ ha_rows ha_shale::cells_in_range(const Index &index, const key_range *window) {
   const CellSearch search(mbr_at(window->key), relation);
   std::string next;
   if (!search.next(std::string(kCellBytes, '\0'), &next)) return 1;
-  shale_scan *begun = nullptr;
-  if (consume_error(shale_scan_new(index.tree, nullptr, nullptr, 0, nullptr, 0, true, &begun))) {
-    return HA_POS_ERROR;
-  }
-  ScanHandle scan(begun);
+  ScanHandle scan;
+  if (begin_estimate(index, &scan) != 0) return HA_POS_ERROR;
+  shale_scan *begun = scan.get();
+  Trx *trx = this->trx();
+  auto found = std::make_shared<FoundCells>();
+  found->index = &index;
+  found->window.assign(reinterpret_cast<const char *>(window->key), kMbrBytes);
+  found->how = window->flag;
+  found->of = trx->ended();
+  found->actions = trx->actions_on(shared_.get());
   uint64_t matches = 0;
   if (consume_error(shale_scan_move(begun, SHALE_AT_OR_AFTER, next.data(), next.size()))) {
     return HA_POS_ERROR;
@@ -216,7 +279,11 @@ ha_rows ha_shale::cells_in_range(const Index &index, const key_range *window) {
     const std::string_view cell(static_cast<const char *>(key), kCellBytes);
     if (cell > next) outside = 0;
     if (cell >= next && !search.next(cell, &next)) break;
-    if (cell == next && search.matches(mbr_at(static_cast<const uchar *>(value)))) matches++;
+    if (cell == next && search.matches(mbr_at(static_cast<const uchar *>(value)))) {
+      matches++;
+      found->entries.emplace_back(std::string(static_cast<const char *>(key), key_bytes),
+                                  std::string(static_cast<const char *>(value), value_bytes));
+    }
     if (steps == kStepsOfEstimate) return estimate_of_rest(index, search, next, matches, steps);
     const bool leaps =
         cell < next && (cell[0] != next[0] || ++outside == kStepsBeforeLeap);
@@ -226,7 +293,28 @@ ha_rows ha_shale::cells_in_range(const Index &index, const key_range *window) {
       return HA_POS_ERROR;
     }
   }
+  if (lock_mode() == SHALE_LOCK_NONE && found_cells_.size() < kMostFound) {
+    found_cells_.push_back(std::move(found));
+  }
   return std::max<ha_rows>(matches, 1);
+}
+
+// A scan as the statement's own, if that locks nothing.
+int ha_shale::begin_estimate(const Index &index, ScanHandle *scan) {
+  shale_scan *begun = nullptr;
+  int error = 0;
+  if (lock_mode() != SHALE_LOCK_NONE) {
+    error = consume_error(
+        shale_scan_new(index.tree, nullptr, nullptr, 0, nullptr, 0, true, &begun));
+  } else {
+    shale_txn *txn = nullptr;
+    if ((error = note(trx()->get(&txn)))) return error;
+    if ((error = begin_plain_read(trx()))) return error;
+    error = consume_error(
+        shale_txn_scan(txn, index.tree, nullptr, 0, nullptr, 0, true, &begun));
+  }
+  scan->reset(begun);
+  return error;
 }
 
 // Of `steps` entries up to `from` so many match: of those in the rest of the ranges the same part is
