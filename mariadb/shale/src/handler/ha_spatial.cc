@@ -24,7 +24,7 @@ constexpr unsigned kStepsBeforeLeap = 8;
 constexpr unsigned kStepsBetweenChecks = 1024;
 constexpr size_t kFirstAhead = 8;
 // For an estimate; and how many of those are kept for the reads that follow.
-constexpr unsigned kStepsOfEstimate = 96;
+constexpr unsigned kStepsOfEstimate = 256;
 constexpr size_t kMostFound = 4;
 
 bool relation_of(enum ha_rkey_function how, Relation *relation) {
