@@ -83,7 +83,7 @@ ALTER = Section(
         Change("Add `FULLTEXT`", "fulltext", "copy", "add fulltext (b)"),
         Change(
             "Add `SPATIAL`",
-            "refused",
+            "spatial.py",
             "copy",
             "add spatial (p)",
             "create table t (id int primary key, p point not null default point(1, 1))",

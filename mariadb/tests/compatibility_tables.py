@@ -437,7 +437,7 @@ INDEXES = Section(
         ),
         Feature(
             "`SPATIAL` indexes",
-            "refused",
+            "spatial",
             "yes",
             (
                 "create table t (id int primary key, a point not null, spatial (a))",

@@ -14,5 +14,6 @@
 #include <key.h>
 #include <log.h>
 #include <partition_info.h>
+#include <spatial.h>
 #include <sql_plugin.h>
 #include <mysql/plugin.h>

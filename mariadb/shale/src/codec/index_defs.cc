@@ -5,6 +5,7 @@
 #include "server.h"
 
 #include "codec/bytes.h"
+#include "codec/geometry.h"
 #include "codec/key_part.h"
 
 namespace shale_sql {
@@ -66,7 +67,7 @@ RowEnd row_end_of(const TABLE *table, const TableDef &def) {
 
 }  // namespace
 
-bool has_many_entries(const KEY &key) { return (key.flags & (HA_FULLTEXT | HA_SPATIAL)) != 0; }
+bool has_many_entries(const KEY &key) { return (key.flags & HA_FULLTEXT) != 0; }
 
 bool has_many_entries(const TABLE *table, unsigned number) {
   return number < table->s->keys && has_many_entries(table->key_info[number]);
@@ -82,6 +83,7 @@ std::vector<PartDef> parts_of(TABLE *table, unsigned index) {
   std::vector<PartDef> parts;
   if (index >= MAX_KEY) return parts;
   const KEY &info = table->key_info[index];
+  if ((info.flags & HA_SPATIAL) != 0) return {part_of_cells(table, info.key_part[0])};
   for (unsigned i = 0; i < info.user_defined_key_parts; i++) {
     parts.push_back(part_of(table, info.key_part[i]));
   }

@@ -11,7 +11,7 @@ struct st_key_part_info;
 
 namespace shale_sql {
 
-// Whether an index has any number of entries of one row (many_codec.h): FULLTEXT and SPATIAL.
+// Whether an index has any number of entries of one row (many_codec.h): FULLTEXT.
 bool has_many_entries(const st_key &key);
 bool has_many_entries(const TABLE *table, unsigned number);
 

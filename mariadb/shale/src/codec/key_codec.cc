@@ -4,6 +4,7 @@
 
 #include "server.h"
 
+#include "codec/geometry.h"
 #include "codec/key_part.h"
 
 namespace shale_sql {
@@ -27,10 +28,12 @@ KeyCodec::KeyCodec(TABLE *table, const KEY *index, const KeyCodec *primary)
   }
   const KEY &info = *index;
   unique_ = primary && (info.flags & HA_NOSAME);
+  const bool is_spatial = (info.flags & HA_SPATIAL) != 0;
+  if (is_spatial) geometries_ = std::make_unique<Geometries>(table, info.key_part[0]);
   parts_.reserve(info.user_defined_key_parts);
   size_t bytes = 0;
   bool one_length = true;
-  for (unsigned i = 0; i < info.user_defined_key_parts; i++) {
+  for (unsigned i = 0; i < info.user_defined_key_parts && !is_spatial; i++) {
     parts_.emplace_back(table, info.key_part[i]);
     bytes += parts_.back().fixed_bytes();
     one_length = one_length && parts_.back().fixed_bytes() != 0;
@@ -81,6 +84,7 @@ void KeyCodec::find_primary_parts(const KEY &info) {
 
 void KeyCodec::pack_columns(const uchar *record, std::string *out, bool *has_null) const {
   bool null = false;
+  if (geometries_) append_cell(geometries_->mbr_of(record), out);
   for (const KeyPart &part : parts_) null |= part.pack(record, out);
   if (has_null) *has_null = null;
 }
@@ -112,6 +116,7 @@ void KeyCodec::pack_value(const uchar *record, std::string_view primary, bool ha
     append_varint(out, has_null ? 0 : primary.size());
     if (!has_null) out->append(primary);
   }
+  if (geometries_) append_mbr(geometries_->mbr_of(record), out);
   for (const KeyPart *part : kept_) {
     if (!part->is_null(record)) part->pack_lost(record, out);
   }
@@ -135,8 +140,11 @@ bool KeyCodec::split(std::string_view key, std::string_view value, std::string_v
     if (!rest->with_length(primary)) return false;
     if (!primary->empty()) return true;
   }
-  size_t own_bytes = 0;
-  if (primary_bytes_) {
+  if (geometries_ && (key.size() < kCellBytes || !rest->take(kMbrBytes))) return false;
+  size_t own_bytes = geometries_ ? kCellBytes : 0;
+  if (geometries_) {
+    // Whatever the primary key's length.
+  } else if (primary_bytes_) {
     if (key.size() < primary_bytes_) return false;
     own_bytes = key.size() - primary_bytes_;
   } else {
@@ -164,6 +172,7 @@ bool KeyCodec::unpack(std::string_view key, std::string_view value, uchar *recor
   Reader rest(value);
   if (primary_ && !split(key, value, &own, &primary, &rest)) return false;
   Reader reader(own);
+  if (geometries_) reader.pass(kCellBytes);
   for (const KeyPart &part : parts_) {
     bool is_null;
     if (!part.unpack(&reader, record, &is_null)) return false;
@@ -187,6 +196,10 @@ bool KeyCodec::unpack(std::string_view key, std::string_view value, uchar *recor
 bool KeyCodec::part_ends(std::string_view key, std::vector<size_t> *ends) const {
   ends->clear();
   Reader reader(key);
+  if (geometries_) {
+    if (!reader.take(kCellBytes)) return false;
+    ends->push_back(kCellBytes);
+  }
   for (const KeyPart &part : parts_) {
     if (!part.skip(&reader)) return false;
     ends->push_back(key.size() - reader.left());
@@ -236,7 +249,7 @@ bool KeyCodec::begins(unsigned field) const {
 }
 
 size_t KeyCodec::max_bytes() const {
-  size_t bytes = hidden_ ? kHiddenBytes : 0;
+  size_t bytes = hidden_ ? kHiddenBytes : geometries_ ? kCellBytes : 0;
   for (const KeyPart &part : parts_) bytes += part.max_bytes();
   return bytes + (primary_ ? primary_->max_bytes() : 0);
 }

@@ -10,6 +10,7 @@
 //
 //     of a unique index: varint of the primary key's bytes (0: it is in the key), the primary key
 //     of each column whose form in the key has lost it: varint of its bytes, the value
+//     of a SPATIAL index: the rectangle (cells.h); its key begins with a cell, which says less
 //     then, unless all of them are 0, of each column that lost a little, a varint: of a text how
 //     many spaces are at its end, of a FLOAT or DOUBLE 1 for -0
 #pragma once
@@ -29,6 +30,7 @@ class Field;
 
 namespace shale_sql {
 
+class Geometries;
 class KeyPart;  // one column's form, chosen by type and collation when a table is opened
 
 class KeyCodec {
@@ -84,6 +86,9 @@ class KeyCodec {
   // The longest key that rows can have, in bytes.
   size_t max_bytes() const;
 
+  // Of a SPATIAL index its column; else nullptr.
+  const Geometries *geometries() const { return geometries_.get(); }
+
  private:
   // Where a column of the primary key is in a search tuple of this index.
   struct PrimaryInTuple {
@@ -96,6 +101,7 @@ class KeyCodec {
              std::string_view *primary, Reader *rest) const;
 
   std::vector<KeyPart> parts_;
+  std::unique_ptr<Geometries> geometries_;  // instead of parts
   const KeyCodec *primary_;
   bool unique_ = false;
   bool hidden_ = false;

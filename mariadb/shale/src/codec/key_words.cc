@@ -4,8 +4,11 @@
 
 #include "server.h"
 
+#include "codec/cells.h"
 #include "codec/key_part.h"
 #include "codec/value_words.h"
+
+#include <algorithm>
 
 namespace shale_sql {
 
@@ -19,6 +22,10 @@ KeyWords::KeyWords(TABLE *table, unsigned index) {
   if (index >= MAX_KEY) return;
   auto add = [&](unsigned number) {
     const KEY &key = table->key_info[number];
+    if ((key.flags & HA_SPATIAL) != 0) {
+      has_cell_ = true;
+      return;
+    }
     for (unsigned i = 0; i < key.user_defined_key_parts; i++) {
       parts_.emplace_back(table, key.key_part[i]);
     }
@@ -34,6 +41,10 @@ std::string KeyWords::of(std::string_view key, bool cut, bool *after) const {
   std::string out;
   Reader reader(key);
   *after = false;
+  if (has_cell_) {
+    out = "cell";
+    reader.pass(std::min(kCellBytes, reader.left()));
+  }
   for (const KeyPart &part : parts_) {
     if (reader.left() == 0) break;
     std::string value;

@@ -24,6 +24,7 @@ class KeyWords {
   std::string of(std::string_view key, bool cut, bool *after) const;
 
  private:
+  bool has_cell_ = false;  // before them: the key is of a SPATIAL index
   std::vector<KeyPart> parts_;
 };
 

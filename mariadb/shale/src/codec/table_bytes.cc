@@ -8,7 +8,7 @@ namespace shale_sql {
 
 namespace {
 
-constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kWithoutWords = 3, kFormat = 4;
+constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kWithoutMany = 3, kFormat = 4;
 
 void put_index(std::string *out, const IndexDef &index) {
   append_varint(out, index.id);
@@ -49,12 +49,21 @@ void read_parts(FieldReader *in, IndexDef *index) {
   index->words.stopwords = in->number() != 0;
 }
 
-// A definition without words is one of the format that earlier versions read.
+bool has_cells(const IndexDef &index) {
+  for (const PartDef &part : index.parts) {
+    const FormClass form = part.form.empty() ? FormClass{} : FormClass(part.form[0]);
+    if (form == FormClass::kCell) return true;
+  }
+  return false;
+}
+
+// Older plugins take entries of FULLTEXT and SPATIAL indexes for others: such a table is not one for
+// them. Others are of the format that they read.
 uchar format_of(const TableDef &def) {
   for (const IndexDef &index : def.indexes) {
-    if (index.has_words) return kFormat;
+    if (index.has_words || has_cells(index)) return kFormat;
   }
-  return kWithoutWords;
+  return kWithoutMany;
 }
 
 }  // namespace

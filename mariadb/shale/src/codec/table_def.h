@@ -33,6 +33,7 @@ enum class FormClass : char {
   kBinary = 'v',  // bytes of any number
   kText = 't',    // weights of a collation
   kSorted = 's',  // of a type of a plugin, whose name follows
+  kCell = 'c',    // of a SPATIAL index (cells.h)
 };
 
 // How one column is within the keys of an index. `kind` and `form` are compared with those of

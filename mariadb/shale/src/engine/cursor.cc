@@ -128,8 +128,8 @@ Error Cursor::seek(shale_txn *txn, std::string_view key, bool *found) {
   size_t key_len = 0, length = 0;
   const void *at = shale_scan_key(scan, &key_len), *value = nullptr;
   *found = at != nullptr;
-  if (!*found) return 0;
   key_ = {static_cast<const char *>(at), key_len};
+  if (!*found) return 0;
   Error error = consume_error(shale_scan_value(scan, &value, &length));
   value_ = {static_cast<const char *>(value), length};
   return error;

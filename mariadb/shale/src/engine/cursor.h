@@ -27,6 +27,11 @@ class Cursor {
   bool is_only_shown() const { return locking_ && !shale_locking_scan_is_locked(locking_.get()); }
   // Locks the row that is only shown; `found` becomes false if it is gone.
   Error lock_row(shale_txn *txn, bool *found);
+  // The row of an earlier scan is the one that it is at.
+  void show(std::string_view key, std::string_view value) {
+    key_ = key;
+    value_ = value;
+  }
   void end();
   bool begun() const { return scan_ != nullptr || locking_ != nullptr; }
 

@@ -53,7 +53,9 @@ int ha_shale::add_entries(uchar *buf, shale_txn *txn, range_id_t range) {
   while (ahead_.rows.size() < ahead_.most) {
     bool found = false, skip = false;
     std::string_view primary_key;
-    if (int error = note(scan_.cursor.step(txn, false, &found))) return error;
+    const int error = scan_.cells != nullptr ? next_in_cells(txn, &found)
+                                             : note(scan_.cursor.step(txn, false, &found));
+    if (error != 0) return error;
     if (!found) return HA_ERR_END_OF_FILE;
     const std::string_view key = scan_.cursor.key(), value = scan_.cursor.value();
     if (int error = decode_entry(*scan_.index, buf, key, value, &primary_key, &skip)) return error;

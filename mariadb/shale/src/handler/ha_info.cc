@@ -112,6 +112,8 @@ void ha_shale::fill_rows_per_key() {
   double rows = static_cast<double>(std::max<ha_rows>(stats.records, 1));
   for (uint number = 0; number < table->s->keys; number++) {
     KEY &key = table->key_info[number];
+    // No two shapes are taken for equal, and InnoDB tells no number either.
+    if ((key.flags & HA_SPATIAL) != 0) continue;
     const IndexStatistics *found = nullptr;
     for (const IndexStatistics &index : known) {
       if (index.name == key.name.str) found = &index;
@@ -151,8 +153,8 @@ int ha_shale::look_at_indexes(const SampleSize &size) {
   for (uint number = 0; number < table->s->keys; number++) {
     const KEY &key = table->key_info[number];
     const Index &index = of_number(number);
-    // Entries of words or cells are not of rows, and the optimizer asks for none.
-    if (index.many != nullptr) continue;
+    // Entries of words and of cells are not asked for by values of columns.
+    if (index.many != nullptr || index.is_spatial()) continue;
     IndexStatistics statistics;
     statistics.name = key.name.str;
     if (int error = note(sample_index(index.tree, *index.codec, key.user_defined_key_parts, size,
@@ -180,6 +182,7 @@ int ha_shale::analyze(THD *thd, HA_CHECK_OPT *) {
 ha_rows ha_shale::records_in_range(uint number, const key_range *low, const key_range *high,
                                    page_range *) {
   const Index &index = of_number(number);
+  if (index.is_spatial()) return cells_in_range(index, low);
   std::string from, to;
   if (low != nullptr) {
     index.codec->pack_tuple(low->key, low->keypart_map, &from);

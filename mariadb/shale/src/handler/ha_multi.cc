@@ -30,7 +30,7 @@ bool ha_shale::may_read_together(uint index, uint flags) {
   THD *thd = ha_thd();
   return (flags & (HA_MRR_USE_DEFAULT_IMPL | HA_MRR_INDEX_ONLY)) == 0 &&
          (thd->variables.optimizer_switch & OPTIMIZER_SWITCH_MRR) != 0 &&
-         lock_mode() == SHALE_LOCK_NONE &&
+         lock_mode() == SHALE_LOCK_NONE && !of_number(index).is_spatial() &&
          !asked_.whole_rows && thd_sql_command(thd) == SQLCOM_SELECT &&
          (index != table->s->primary_key || (flags & HA_MRR_SINGLE_POINT) != 0);
 }

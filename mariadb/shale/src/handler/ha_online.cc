@@ -19,7 +19,9 @@ void ha_shale::publish_building(TABLE *altered, Alter_inplace_info *info,
   std::vector<BuildingIndex> published;
   for (const NewIndex &index : indexes) {
     if (index.build == nullptr) continue;
-    published.push_back({parts_over(table, altered, info, index.number), index.build});
+    const bool is_spatial = (altered->key_info[index.number].flags & HA_SPATIAL) != 0;
+    published.push_back(
+        {parts_over(table, altered, info, index.number), index.build, is_spatial});
   }
   if (!published.empty() || rows != nullptr) {
     shared_->building.publish(std::move(published), std::move(rows));
@@ -40,6 +42,7 @@ void ha_shale::learn_building() {
     KEY key;
     memset(static_cast<void *>(&key), 0, sizeof(key));
     key.key_part = parts.data();
+    key.flags = index.is_spatial ? HA_SPATIAL : 0;
     key.user_defined_key_parts = key.ext_key_parts = static_cast<uint>(parts.size());
     online.codecs.push_back(std::make_unique<KeyCodec>(table, &key, primary().codec.get()));
   }

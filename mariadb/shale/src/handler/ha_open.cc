@@ -56,7 +56,7 @@ handler::Table_flags ha_shale::table_flags() const {
       HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
       HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_REQUIRES_KEY_COLUMNS_FOR_DELETE |
       HA_DUPLICATE_POS | HA_CAN_VIRTUAL_COLUMNS | HA_CAN_GEOMETRY | HA_PARTIAL_COLUMN_READ |
-      HA_CAN_FULLTEXT | HA_CAN_FULLTEXT_EXT |
+      HA_CAN_FULLTEXT | HA_CAN_FULLTEXT_EXT | HA_CAN_RTREEKEYS |
       HA_BINLOG_ROW_CAPABLE | HA_CAN_SKIP_LOCKED | HA_CRASH_SAFE | HA_CONCURRENT_OPTIMIZE |
       HA_ONLINE_ANALYZE | HA_REUSES_FILE_NAMES | HA_TABLE_SCAN_ON_INDEX | HA_CAN_EXPORT |
       // The row of a sequence is written outside of the transaction.
@@ -75,12 +75,19 @@ handler::Table_flags ha_shale::table_flags() const {
 }
 
 const char *ha_shale::index_type(uint index) {
-  return (table->key_info[index].flags & HA_FULLTEXT) != 0 ? "FULLTEXT" : "BTREE";
+  const ulong flags = table_share->key_info[index].flags;
+  if ((flags & HA_FULLTEXT) != 0) return "FULLTEXT";
+  return (flags & HA_SPATIAL) != 0 ? "SPATIAL" : "BTREE";
 }
 
 ulong ha_shale::index_flags(uint index, uint part, bool) const {
   // Rows are found in it by ft_init_ext alone.
   if ((table_share->key_info[index].flags & HA_FULLTEXT) != 0) return 0;
+  // It is searched by rectangles only. Its order is that of no column, though SHOW INDEX says so of
+  // InnoDB's.
+  if ((table_share->key_info[index].flags & HA_SPATIAL) != 0) {
+    return HA_READ_NEXT | HA_READ_ORDER | HA_READ_RANGE | HA_KEY_SCAN_NOT_ROR;
+  }
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE;
   // Before a handler is open only the definition tells: parts of a part of a column do not cover
   // it. While the server reads the definition, it has no number of the primary key yet: what can be
@@ -113,7 +120,7 @@ int ha_shale::open(const char *name, int, uint) {
 int ha_shale::open_indexes() {
   const TableDef &def = *shared_->def;
   indexes_.clear();
-  has_many_ = false;
+  has_many_ = is_spatial_ = false;
   online_ = Online();
   places_.assign(table->s->keys, 0);
   if (!has_indexes_of(def, table)) {
@@ -137,6 +144,7 @@ int ha_shale::open_indexes() {
       index.beginnings = beginnings_in(table, *index.codec);
     }
     index.computed = has_computed(table, number);
+    is_spatial_ = is_spatial_ || index.is_spatial();
     if (number != MAX_KEY) places_[number] = indexes_.size();
     indexes_.push_back(std::move(index));
   };
@@ -272,6 +280,7 @@ int ha_shale::start_stmt(THD *thd, thr_lock_type type) {
 
 int ha_shale::reset() {
   end_scan();
+  found_cells_.clear();
   scan_.index = nullptr;
   asked_.keys_only = asked_.checks_period = false;
   noted_write_ = false;

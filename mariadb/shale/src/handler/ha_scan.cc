@@ -34,6 +34,7 @@ int ha_shale::begin_scan(const Index &index, std::string lower, std::string uppe
   scan_.upper = std::move(upper);
   scan_.gap = Gap::kNone;
   scan_.is_of_prefix = scan_.ends_in_range = false;
+  scan_.cells.reset();
   ahead_.clear();
   return open_cursor(index, scan_.lower, !scan_.upper.empty(), scan_.upper);
 }
@@ -326,6 +327,8 @@ int ha_shale::step(uchar *buf, bool backward) {
       semi_ = Semi::kTry;
       error = note(scan_.cursor.lock_row(txn, &found));
       if (error == 0 && !found) continue;
+    } else if (scan_.cells != nullptr) {
+      error = next_in_cells(txn, &found);
     } else {
       error = is_scan_current() ? note(scan_.cursor.step(txn, backward, &found))
                                 : resume_scan(txn, backward, &found);
@@ -419,6 +422,7 @@ int ha_shale::index_read_map(uchar *buf, const uchar *key, key_part_map parts,
   bool in_range = asked_.has_range_end;
   asked_.has_range_end = false;
   if (key == nullptr) return index_first(buf);
+  if (index.is_spatial()) return index_read_cells(index, buf, key, how);
   scan_.key.clear();
   index.codec->pack_tuple(key, parts, &scan_.key);
   key_part_map whole = (key_part_map(1) << key_info.user_defined_key_parts) - 1;
@@ -478,6 +482,7 @@ int ha_shale::first_step(uchar *buf, bool backward) {
 // where the row would be, and after the last row, backward, the last.
 int ha_shale::move(uchar *buf, bool backward) {
   if (scan_.index == nullptr) return HA_ERR_END_OF_FILE;
+  if (scan_.cells != nullptr) return backward ? HA_ERR_WRONG_COMMAND : step(buf, false);
   const Gap side = backward ? Gap::kLower : Gap::kUpper;
   if (scan_.gap == Gap::kNone && ahead_.most != 0 && backward) {
     std::string to = ahead_.key;
@@ -502,6 +507,7 @@ int ha_shale::index_prev(uchar *buf) { return finish_read(move(buf, true), buf);
 
 // Of an exact search: the scan is of the equal rows only.
 int ha_shale::index_next_same(uchar *buf, const uchar *key, uint length) {
+  if (scan_.cells != nullptr) return finish_read(step(buf, false), buf);
   if (!scan_.is_of_prefix && scan_.cursor.begun()) {
     return handler::index_next_same(buf, key, length);
   }
@@ -510,6 +516,7 @@ int ha_shale::index_next_same(uchar *buf, const uchar *key, uint length) {
 }
 
 int ha_shale::index_first(uchar *buf) {
+  if (of_number(active_index).is_spatial()) return finish_read(HA_ERR_END_OF_FILE, buf);
   bool bounded = asked_.has_range_end;
   asked_.has_range_end = false;
   int error = begin_scan(of_number(active_index), {}, bounded ? asked_.range_end : std::string());
@@ -519,6 +526,7 @@ int ha_shale::index_first(uchar *buf) {
 }
 
 int ha_shale::index_last(uchar *buf) {
+  if (of_number(active_index).is_spatial()) return finish_read(HA_ERR_END_OF_FILE, buf);
   int error = begin_scan(of_number(active_index), {}, {});
   return finish_read(error != 0 ? error : first_step(buf, true), buf);
 }

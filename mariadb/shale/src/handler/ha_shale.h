@@ -1,7 +1,7 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
-// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_words (reading), ha_write,
-// ha_unique, ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl (create,
-// drop, rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
+// close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_spatial, ha_words (reading),
+// ha_write, ha_unique, ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl
+// (create, drop, rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
 // ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
 // (a table as a file).
 #pragma once
@@ -30,6 +30,9 @@ struct NewIndex;
 struct SampleSize;
 struct Search;
 struct TableCopy;
+struct Mbr;
+enum class Relation : uint8_t;
+class CellSearch;
 }
 
 class ha_shale final : public handler {
@@ -182,6 +185,7 @@ class ha_shale final : public handler {
     // Of each column, by its number: whether an entry has the beginning of it only.
     std::vector<uint64_t> beginnings;
     bool computed = false;  // one of its columns is in no row
+    bool is_spatial() const { return codec->geometries() != nullptr; }
   };
 
   // What the server has asked for: each is a shale_lock.
@@ -203,6 +207,9 @@ class ha_shale final : public handler {
     std::string range_end;
   };
 
+  struct CellScan;
+  struct FoundCells;
+
   // Where an index is read on after no row was found: at a bound of the scan.
   enum class Gap { kNone, kLower, kUpper };
   struct Scan {
@@ -219,6 +226,7 @@ class ha_shale final : public handler {
     bool may_be_outdated = false;    // what a plain read finds in an index
     bool has_shown_sequence = false;  // the one row
     Gap gap = Gap::kNone;
+    std::shared_ptr<CellScan> cells;  // of a search in a SPATIAL index
   };
 
   // The row last read. Long values of the record point into it.
@@ -289,6 +297,24 @@ class ha_shale final : public handler {
   int search_words(uint flags, const shale_sql::WordCodec &codec, const shale_tree *tree,
                    std::string_view text, shale_sql::FoundWords *found);
 
+  // Searches in SPATIAL indexes (ha_spatial)
+  int index_read_cells(const Index &index, uchar *buf, const uchar *tuple,
+                       enum ha_rkey_function how);
+  int begin_cells(const Index &index, const shale_sql::Mbr &window, shale_sql::Relation relation);
+  int open_cells(const Index &index);
+  int next_in_cells(shale_txn *txn, bool *found);
+  int step_of_cells(shale_txn *txn, bool *found);
+  int leap_through_cells(shale_txn *txn, bool *found);
+  int lock_cells(shale_txn *txn, bool *found);
+  int find_classes(const Index &index, uint64_t *there);
+  int damaged_cell(const Index &index);
+  bool take_found(const Index &index, const uchar *window, enum ha_rkey_function how);
+  int begin_estimate(const Index &index, shale_sql::ScanHandle *scan);
+  ha_rows cells_in_range(const Index &index, const key_range *window);
+  ha_rows estimate_of_rest(const Index &index, const shale_sql::CellSearch &search,
+                           const std::string &from, uint64_t matches, unsigned steps);
+  int check_geometries(const uchar *row);
+
   // Reading ahead (ha_ahead)
   struct RowAhead {
     range_id_t range;  // that it is of, in a read of several ranges
@@ -312,6 +338,7 @@ class ha_shale final : public handler {
   void end_scan() {
     scan_.cursor.end();
     scan_.trx = nullptr;
+    scan_.cells.reset();
     ahead_.clear();
     ranges_ = Ranges();
   }
@@ -551,6 +578,7 @@ class ha_shale final : public handler {
   Locking locking_;
   Asked asked_;
   Scan scan_;
+  std::vector<std::shared_ptr<FoundCells>> found_cells_;  // by estimates of this statement
   Ahead ahead_;
   Ranges ranges_;
   LastRow last_;
@@ -567,6 +595,7 @@ class ha_shale final : public handler {
   const shale_sql::ForeignKey *following_ = nullptr;  // whose action changes the row
   ParentsAhead parents_ahead_;
   bool is_exported_ = false;  // the file that FLUSH TABLES ... FOR EXPORT has made is there
+  bool is_spatial_ = false;  // an index is SPATIAL
   bool noted_write_ = false;  // the transaction knows that this table is written
   std::string value_;
   std::shared_ptr<shale_sql::SharedTable> old_shared_;  // of before TRUNCATE: its lock is held

@@ -189,6 +189,9 @@ int ha_shale::write_row(const uchar *buf) {
   if (is_computed_early(buf)) {
     if (int error = compute_quietly()) return tell_server(ha_thd(), error);
   }
+  if (is_spatial_) {
+    if (int error = check_geometries(buf)) return error;
+  }
   if (table->next_number_field != nullptr && buf == table->record[0]) {
     if (int error = update_auto_increment()) return error;
   }
@@ -278,6 +281,9 @@ int ha_shale::check_unchanged(const std::string &primary_key, const uchar *row) 
 }
 
 int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
+  if (is_spatial_) {
+    if (int error = check_geometries(new_row)) return error;
+  }
   if (shared_->def->hidden_key) was_.primary = is_.primary = last_.primary;
   pack_keys(old_row, &was_);
   pack_keys(new_row, &is_);

@@ -3,6 +3,7 @@
 
 #include "load/altered_entries.h"
 
+#include "codec/geometry.h"
 #include "engine/errors.h"
 
 #include <algorithm>
@@ -190,6 +191,11 @@ Error AlteredEntries::of_row(std::string_view key, std::string_view value, bool 
       rows_.pack(row, &entry.value);
       primary = entry.key;
       continue;
+    }
+    const Geometries *geometries = codecs_[place]->geometries();
+    if (comes && geometries != nullptr && !geometries->has_geometry(row)) {
+      my_error(ER_CANT_CREATE_GEOMETRY_OBJECT, MYF(0));
+      return HA_ERR_NULL_IN_SPATIAL;
     }
     bool has_null = false;
     codecs_[place]->pack_columns(row, &entry.key, &has_null);

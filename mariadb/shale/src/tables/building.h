@@ -17,6 +17,7 @@ namespace shale_sql {
 struct BuildingIndex {
   std::vector<KEY_PART_INFO> parts;  // by `fieldnr`; they name no field of a handler
   std::shared_ptr<IndexBuild> build;
+  bool is_spatial = false;
 };
 
 // Those of one ALTER TABLE.
