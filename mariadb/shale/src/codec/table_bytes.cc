@@ -57,8 +57,8 @@ bool has_cells(const IndexDef &index) {
   return false;
 }
 
-// Older plugins take entries of FULLTEXT and SPATIAL indexes for others: such a table is not one for
-// them. Others are of the format that they read.
+// Older plugins take entries of FULLTEXT and SPATIAL indexes for others: such a table is not one
+// for them. Others are of the format that they read.
 uchar format_of(const TableDef &def) {
   for (const IndexDef &index : def.indexes) {
     if (index.has_words || has_cells(index)) return kFormat;

@@ -1,7 +1,7 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
 // close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_spatial, ha_words (reading),
 // ha_write, ha_unique, ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl
-// (create, drop, rename, empty), ha_foreign (foreign keys, as the server asks of them), ha_alter (in place),
+// (create, drop, rename, empty), ha_foreign (foreign keys, as the server asks), ha_alter (in place),
 // ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
 // (a table as a file).
 #pragma once
@@ -9,9 +9,9 @@
 #include "server.h"
 
 #include "codec/key_codec.h"
-#include "codec/many_codec.h"
 #include "codec/row_codec.h"
 #include "engine/cursor.h"
+#include "handler/row_keys.h"
 #include "handler/row_write.h"
 #include "load/loader.h"
 #include "tables/shared_table.h"
@@ -185,7 +185,7 @@ class ha_shale final : public handler {
     // Of each column, by its number: whether an entry has the beginning of it only.
     std::vector<uint64_t> beginnings;
     bool computed = false;  // one of its columns is in no row
-    bool is_spatial() const { return codec->geometries() != nullptr; }
+    bool is_spatial() const { return many == nullptr && codec->geometries() != nullptr; }
   };
 
   // What the server has asked for: each is a shale_lock.
@@ -362,17 +362,7 @@ class ha_shale final : public handler {
   bool is_skipped(range_id_t range);
 
   // Writing (ha_write)
-  struct RowKeys {
-    std::string primary;
-    std::vector<std::string> keys;    // of the other indexes
-    std::vector<std::string> values;
-    std::vector<bool> has_null;
-    std::vector<shale_sql::ManyEntries> many;  // by place, of indexes with many; or none at all
-    bool same(const RowKeys &other) const {
-      return primary == other.primary && keys == other.keys && values == other.values &&
-             many == other.many;
-    }
-  };
+  using RowKeys = shale_sql::RowKeys;
   void pack_keys(const uchar *row, RowKeys *keys) const;
   int insert_row(const uchar *row, const RowKeys &keys);
   shale_action insert_action() const;

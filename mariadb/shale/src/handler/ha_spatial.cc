@@ -317,8 +317,8 @@ int ha_shale::begin_estimate(const Index &index, ScanHandle *scan) {
   return error;
 }
 
-// Of `steps` entries up to `from` so many match: of those in the rest of the ranges the same part is
-// taken to.
+// Of `steps` entries up to `from` so many match: of those in the rest of the ranges the same part
+// is taken to.
 ha_rows ha_shale::estimate_of_rest(const Index &index, const CellSearch &search,
                                    const std::string &from, uint64_t matches, unsigned steps) {
   double entries = 0;
