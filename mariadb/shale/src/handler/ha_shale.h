@@ -1,7 +1,7 @@
 // A handler: one use of one table by one connection. Calls are in files by family: ha_open (open,
 // close, locks, flags), ha_errors, ha_scan, ha_ahead, ha_multi, ha_spatial, ha_words (reading),
 // ha_write, ha_unique, ha_load, ha_rewrite, ha_references, ha_cascade, ha_online (writing), ha_ddl
-// (create, drop, rename, empty), ha_foreign (foreign keys, as the server asks), ha_alter (in place),
+// (create, drop, rename, empty), ha_foreign (foreign keys for the server), ha_alter (in place),
 // ha_info (statistics), ha_check (CHECK and OPTIMIZE TABLE), ha_query_cache, ha_sequence, ha_move
 // (a table as a file).
 #pragma once
