@@ -239,8 +239,9 @@ class Parser {
     }
   }
 
+  // The first that is wrong counts.
   NodePtr fail(WordSyntax why) {
-    good_ = why;
+    if (good_ == WordSyntax::kGood) good_ = why;
     return nullptr;
   }
 
