@@ -294,8 +294,8 @@ class ha_shale final : public handler {
   // Searching words (ha_words)
   int text_of_row(const shale_sql::WordCodec &codec, std::string_view primary_key,
                   std::string *text, std::vector<size_t> *begins, bool *found);
-  int search_words(uint flags, const shale_sql::WordCodec &codec, const shale_tree *tree,
-                   std::string_view text, shale_sql::FoundWords *found);
+  int search_words(uint flags, const Index &index, std::string_view text,
+                   shale_sql::FoundWords *found);
 
   // Searches in SPATIAL indexes (ha_spatial)
   int index_read_cells(const Index &index, uchar *buf, const uchar *tuple,

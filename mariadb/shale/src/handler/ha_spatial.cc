@@ -342,6 +342,7 @@ ha_rows ha_shale::estimate_of_rest(const Index &index, const CellSearch &search,
 // As InnoDB refuses a row that it could not put into such an index.
 int ha_shale::check_geometries(const uchar *row) {
   for (const Index &index : indexes_) {
+    if (!index.is_spatial()) continue;
     const Geometries *geometries = index.codec->geometries();
     if (geometries == nullptr || geometries->has_geometry(row)) continue;
     my_error(ER_CANT_CREATE_GEOMETRY_OBJECT, MYF(0));

@@ -33,16 +33,12 @@ _ft_vft calls = {nullptr, find_relevance, close_search, get_relevance, reinit_se
 // The texts of a row as the search sees it.
 int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, std::string *text,
                           std::vector<size_t> *begins, bool *found) {
-  shale_txn *txn = nullptr;
-  if (int error = note(trx()->get(&txn))) return error;
-  const void *bytes = nullptr;
-  size_t length = 0;
-  int error = consume_error(shale_txn_read(txn, primary().tree, lock_mode(), primary_key.data(),
-                                           primary_key.size(), &bytes, &length));
-  *found = error == 0 && bytes != nullptr;
-  if (!*found) return error;
+  std::string_view bytes;
+  const int error = get_value(primary(), primary_key, HA_ERR_KEY_NOT_FOUND, &bytes);
+  *found = error == 0;
+  if (!*found) return error == HA_ERR_KEY_NOT_FOUND ? 0 : error;
   std::vector<uchar> record(table->s->reclength);
-  const std::string value(static_cast<const char *>(bytes), length), key(primary_key);
+  const std::string value(bytes), key(primary_key);
   if (!rows_->unpack(key, value, nullptr, record.data())) {
     return failed(kErrDamagedRow, "a row of table " + shared_->path +
                                       " is damaged; CHECK TABLE says which");
@@ -51,15 +47,16 @@ int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, 
   return 0;
 }
 
-int ha_shale::search_words(uint flags, const WordCodec &codec, const shale_tree *tree,
-                           std::string_view text, FoundWords *found) {
+int ha_shale::search_words(uint flags, const Index &index, std::string_view text,
+                           FoundWords *found) {
+  const auto &codec = static_cast<const WordCodec &>(*index.many);
   THD *thd = ha_thd();
   Trx *trx = this->trx();
   WordReader reader;
   if (int error = note(trx->get(&reader.txn))) return error;
   if (int error = begin_plain_read(trx)) return error;
   reader.forms = &codec.forms();
-  reader.tree = tree;
+  reader.tree = index.tree;
   reader.lock = lock_mode();
   reader.skips_locked = asked_.skips_locked;
   reader.is_killed = [thd] { return thd_killed(thd) != 0; };
@@ -67,6 +64,12 @@ int ha_shale::search_words(uint flags, const WordCodec &codec, const shale_tree 
                        std::vector<size_t> *begins, bool *is_there) -> Error {
     return text_of_row(codec, primary_key, of_row, begins, is_there);
   };
+  if (scan_.may_be_outdated) {
+    reader.is_outdated = [&](std::string_view key, std::string_view primary_key,
+                             bool *outdated) -> Error {
+      return is_outdated(index, key, primary_key, outdated);
+    };
+  }
   WordQuery query;
   switch (parse_words(codec.forms(), text, (flags & FT_BOOL) != 0, &query)) {
     case WordSyntax::kBad:
@@ -95,9 +98,7 @@ FT_INFO *ha_shale::ft_init_ext(uint flags, uint number, String *text) {
   auto found = std::make_unique<FoundWords>();
   found->please = &calls;
   found->last = &last_.primary;
-  const int error =
-      search_words(flags, static_cast<const WordCodec &>(*index.many), index.tree,
-                   {text->ptr(), text->length()}, found.get());
+  const int error = search_words(flags, index, {text->ptr(), text->length()}, found.get());
   if (error != 0) {
     if (error != kTold) print_error(tell_server(ha_thd(), error), MYF(0));
     return nullptr;

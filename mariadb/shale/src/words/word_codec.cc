@@ -31,6 +31,8 @@ void WordCodec::text_of(const uchar *record, std::string *text,
   const my_ptrdiff_t offset = record - table_->record[0];
   // A column may be read that the statement has not asked for.
   MY_BITMAP *all = dbug_tmp_use_all_columns(table_, &table_->read_set);
+  // Values of CHAR are without the spaces at their end, whatever the session wants to see.
+  Sql_mode_instant_remove mode(table_->in_use, MODE_PAD_CHAR_TO_FULL_LENGTH);
   String buffer;
   for (Field *field : fields_) {
     if (field->is_real_null(offset)) continue;

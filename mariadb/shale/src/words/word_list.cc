@@ -43,7 +43,19 @@ Error OneWord::begin() {
                        reader_.skips_locked);
 }
 
+Error OneWord::pass_outdated(bool *found) {
+  while (*found && reader_.is_outdated) {
+    bool outdated = false;
+    const std::string_view key = cursor_.key();
+    if (Error error = reader_.is_outdated(key, key.substr(form_.size()), &outdated)) return error;
+    if (!outdated) break;
+    if (Error error = cursor_.step(reader_.txn, false, found)) return error;
+  }
+  return 0;
+}
+
 Error OneWord::take(bool found) {
+  if (Error error = pass_outdated(&found)) return error;
   at_end_ = !found;
   if (!found) return 0;
   primary_ = cursor_.key().substr(form_.size());
@@ -73,6 +85,11 @@ Error OneWord::seek(std::string_view primary) {
     return error;
   }
   whole_ = false;
+  // One that locks passes over entries, each of which is asked for KILL.
+  while (reader_.lock != SHALE_LOCK_NONE) {
+    if (Error error = next()) return error;
+    if (at_end_ || primary_ >= primary) return 0;
+  }
   key_.assign(form_).append(primary);
   bool found = false;
   if (Error error = cursor_.seek(reader_.txn, key_, &found)) return error;
@@ -92,7 +109,10 @@ Error count_rows(const WordReader &reader, const std::string &form, uint64_t *ro
   if (error) return error;
   *rows = estimate;
   if (estimate > kCounted) return 0;
-  OneWord all(reader, form);
+  // Nothing is read by it: no lock is needed.
+  WordReader plain = reader;
+  plain.lock = SHALE_LOCK_NONE;
+  OneWord all(plain, form);
   do {
     if (Error error = all.next()) return error;
   } while (!all.at_end());
@@ -141,7 +161,14 @@ Error find_beginning(const WordReader &reader, const std::string &folded, FoundR
     if (*entries % kAsk == 0 && reader.is_killed()) return HA_ERR_ABORTED_BY_USER;
     Reader key(cursor.key());
     if (!reader.forms->skip(&key)) return damaged();
+    if (reader.is_outdated) {
+      bool outdated = false;
+      const std::string_view primary = cursor.key().substr(cursor.key().size() - key.left());
+      if ((error = reader.is_outdated(cursor.key(), primary, &outdated))) break;
+      if (outdated) continue;
+    }
     // As of InnoDB: of a row with several such words the first is counted.
+    if (rows.size() > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
     const auto [row, is_new] = rows.emplace(cursor.key().substr(cursor.key().size() - key.left()),
                                             Counts{count_places(cursor.value()), 0});
     row->second.words++;
@@ -194,15 +221,19 @@ class PhraseRow {
   // word.
   bool has_words_within(const std::vector<std::vector<uint64_t>> &places, size_t distance) const {
     std::vector<size_t> at(places.size(), 0);
+    const std::vector<uint64_t> begins = begins_of_words();
+    const auto number_of = [&](uint64_t place) {
+      return std::lower_bound(begins.begin(), begins.end(), place) - begins.begin();
+    };
     for (;;) {
       size_t lowest = 0, highest = 0;
       for (size_t word = 0; word < places.size(); word++) {
         if (places[word][at[word]] < places[lowest][at[lowest]]) lowest = word;
         if (places[word][at[word]] > places[highest][at[highest]]) highest = word;
       }
-      if (count_words(places[lowest][at[lowest]], places[highest][at[highest]], distance)) {
-        return true;
-      }
+      const ptrdiff_t from = number_of(places[lowest][at[lowest]]);
+      const ptrdiff_t to = number_of(places[highest][at[highest]]);
+      if (static_cast<size_t>(to - from) < distance) return true;
       if (++at[lowest] == places[lowest].size()) return false;
     }
   }
@@ -222,14 +253,15 @@ class PhraseRow {
     return word == words_.all.size();
   }
 
-  bool count_words(uint64_t from, uint64_t to, size_t most) const {
-    size_t words = 0, passed = 0;
-    for (size_t at = static_cast<size_t>(from); at <= to && at < text_.size(); at += passed) {
+  // Where all words of the text begin.
+  std::vector<uint64_t> begins_of_words() const {
+    std::vector<uint64_t> begins;
+    for (size_t at = 0, passed = 0; at < text_.size(); at += passed) {
       const Token token =
           next_token(forms_.charset(), std::string_view(text_).substr(at), &passed);
-      if (token.chars > 0 && ++words > most) return false;
+      if (token.chars > 0) begins.push_back(at + passed - token.text.size());
     }
-    return words != 0;
+    return begins;
   }
 
   const WordForms &forms_;

@@ -13,6 +13,9 @@
 
 namespace shale_sql {
 
+// How many rows a search may find: they take some 150 bytes each. InnoDB's limit is as many bytes.
+constexpr size_t kMostRows = 2000000000 / 150;
+
 // How an index of words is read.
 struct WordReader {
   const WordForms *forms = nullptr;
@@ -26,6 +29,8 @@ struct WordReader {
                       bool *found)>
       text_of;
   std::function<bool()> is_killed;
+  // Whether an entry is the snapshot's, and its row has been rewritten since; none: there are none.
+  std::function<Error(std::string_view key, std::string_view primary, bool *outdated)> is_outdated;
 };
 
 class WordList {
@@ -71,6 +76,7 @@ class OneWord : public WordList {
  private:
   Error begin();
   Error take(bool found);
+  Error pass_outdated(bool *found);
 
   const WordReader &reader_;
   const std::string form_;

@@ -12,6 +12,8 @@ namespace {
 
 // How deep groups may be in each other.
 constexpr unsigned kDeepest = 32;
+// How many groups there may be: each is a level of the tree.
+constexpr unsigned kMostGroups = 200;
 
 enum class Sign : uint8_t { kEnd, kOper, kNumber, kWord, kText };
 
@@ -129,6 +131,7 @@ class Parser {
       bool is_group = false;
       NodePtr one = part(&is_group);
       if (is_group) {
+        if (++groups_ > kMostGroups) return fail(WordSyntax::kTooDeep);
         all = list_of(std::move(all));
         all->add(std::move(one));
       } else if (all == nullptr) {
@@ -247,7 +250,7 @@ class Parser {
 
   const WordForms &forms_;
   Lexer lexer_;
-  unsigned depth_ = 0;
+  unsigned depth_ = 0, groups_ = 0;
   WordSyntax good_ = WordSyntax::kGood;
 };
 

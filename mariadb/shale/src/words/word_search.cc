@@ -82,8 +82,14 @@ Error WordSearch::begin_leaf(const WordLeaf &leaf, Leaf *begun) {
 
 Error WordSearch::begin(const WordQuery &query) {
   leaves_.resize(query.leaves.size());
+  // Without a + no one word is needed, unless it is the only one.
+  const bool may_require =
+      leaves_.size() == 1 ||
+      std::any_of(query.steps.begin(), query.steps.end(),
+                  [](const WordStep &step) { return step.oper == WordOper::kExist; });
   for (size_t leaf = 0; leaf < leaves_.size(); leaf++) {
-    leaves_[leaf].is_required = query.requires_leaf(leaf);
+    if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    leaves_[leaf].is_required = may_require && query.requires_leaf(leaf);
     if (Error error = begin_leaf(query.leaves[leaf], &leaves_[leaf])) return error;
   }
   return 0;
@@ -185,7 +191,9 @@ Error WordSearch::find(const WordQuery &query) {
     bool found = false;
     Error error = required.empty() ? next_any(&row, &found) : next_required(required, &row, &found);
     if (error || !found) return error;
-    if (count % 1024 == 0 && reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    const bool asks = count % 1024 == 0 || leaves_.size() > 1024;
+    if (asks && reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
+    if (found_.size() > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
     if (!required.empty()) {
       for (const Leaf *leaf : others) {
         if (Error error = leaf->list->seek(row)) return error;
@@ -234,11 +242,10 @@ Error WordSearch::count() {
 void WordSearch::weigh(Term *term) const {
   const uint64_t with = term->rows * term->uses + term->words;
   if (with == 0) return;
-  // A word that all rows have still ranks them.
-  const double idf = with == all_rows_
-                         ? std::log10(1.0001)
-                         : std::log10(static_cast<double>(std::max<uint64_t>(all_rows_, 1)) /
-                                      static_cast<double>(with));
+  // A word that all rows have still ranks them. A snapshot may have rows that are gone by now.
+  const uint64_t all = std::max<uint64_t>(all_rows_, 1);
+  const double idf = with == all ? std::log10(1.0001)
+                                 : std::log10(static_cast<double>(all) / static_cast<double>(with));
   term->weight = idf;
 }
 
@@ -272,6 +279,7 @@ Error WordSearch::add_word(const std::string &form, size_t number,
   for (;;) {
     if (Error error = word.next()) return error;
     if (word.at_end()) break;
+    if (found_.size() > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
     const auto [place, is_new] = places->emplace(word.primary(), found_.size());
     if (is_new) found_.push_back({place->first, 0, {}});
     found_[place->second].counts.emplace_back(number, word.counts()[0]);
@@ -289,6 +297,7 @@ Error WordSearch::expand() {
   std::vector<size_t> begins;
   for (size_t i = 0; i < found_.size(); i++) {
     places.emplace(found_[i].primary, i);
+    if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
     bool there = false;
     if (Error error = reader_.text_of(found_[i].primary, &text, &begins, &there)) return error;
     for (size_t at = 0, passed = 0; there && at < text.size(); at += passed) {
@@ -306,6 +315,7 @@ Error WordSearch::expand() {
                 next_after_prefix(&to) ? words.lower_bound(to) : words.end());
   }
   for (const std::string &form : words) {
+    if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
     const size_t number = term_of(form);
     terms_[number].uses = 1;
     if (Error error = add_word(form, number, &places)) return error;
