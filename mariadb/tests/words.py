@@ -68,7 +68,7 @@ def load(server: servers.Server, engine: str, seed: int, rows: int) -> None:
             # Otherwise InnoDB guesses how many rows there are, of which ranks are made.
             options = "stats_auto_recalc=0" if engine == "innodb" else ""
             cursor.execute(
-                f"create table {table} (id int primary key, title varchar(200), body text, n int,"
+                f"create table {table} (id int primary key, title varchar(1000), body text, n int,"
                 " fulltext both_ (title, body), fulltext (body), key (n))"
                 f" default charset {charset} {options}")
             data = []

@@ -222,7 +222,7 @@ class PhraseRow {
   bool has_words_within(const std::vector<std::vector<uint64_t>> &places, size_t distance) const {
     std::vector<size_t> at(places.size(), 0);
     const std::vector<uint64_t> begins = begins_of_words();
-    const auto number_of = [&](uint64_t place) {
+    const auto ordinal = [&](uint64_t place) {
       return std::lower_bound(begins.begin(), begins.end(), place) - begins.begin();
     };
     for (;;) {
@@ -231,8 +231,8 @@ class PhraseRow {
         if (places[word][at[word]] < places[lowest][at[lowest]]) lowest = word;
         if (places[word][at[word]] > places[highest][at[highest]]) highest = word;
       }
-      const ptrdiff_t from = number_of(places[lowest][at[lowest]]);
-      const ptrdiff_t to = number_of(places[highest][at[highest]]);
+      const ptrdiff_t from = ordinal(places[lowest][at[lowest]]);
+      const ptrdiff_t to = ordinal(places[highest][at[highest]]);
       if (static_cast<size_t>(to - from) < distance) return true;
       if (++at[lowest] == places[lowest].size()) return false;
     }
