@@ -55,8 +55,4 @@ PartDef part_of_cells(const TABLE *table, const KEY_PART_INFO &info) {
   return part;
 }
 
-bool is_of_cells(const PartDef &part) {
-  return !part.form.empty() && part.form[0] == static_cast<char>(FormClass::kCell);
-}
-
 }  // namespace shale_sql

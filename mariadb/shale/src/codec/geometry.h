@@ -30,6 +30,5 @@ class Geometries {
 
 // That part in the catalog.
 PartDef part_of_cells(const TABLE *table, const st_key_part_info &part);
-bool is_of_cells(const PartDef &part);
 
 }  // namespace shale_sql

@@ -140,10 +140,10 @@ bool KeyCodec::split(std::string_view key, std::string_view value, std::string_v
     if (!rest->with_length(primary)) return false;
     if (!primary->empty()) return true;
   }
-  if (geometries_ && (key.size() < kCellBytes || !rest->take(kMbrBytes))) return false;
-  size_t own_bytes = geometries_ ? kCellBytes : 0;
+  size_t own_bytes = 0;
   if (geometries_) {
-    // Whatever the primary key's length.
+    if (key.size() < kCellBytes || !rest->take(kMbrBytes)) return false;
+    own_bytes = kCellBytes;
   } else if (primary_bytes_) {
     if (key.size() < primary_bytes_) return false;
     own_bytes = key.size() - primary_bytes_;

@@ -4,6 +4,8 @@
 
 #include "codec/fields.h"
 
+#include <algorithm>
+
 namespace shale_sql {
 
 namespace {
@@ -49,19 +51,12 @@ void read_parts(FieldReader *in, IndexDef *index) {
   index->words.stopwords = in->number() != 0;
 }
 
-bool has_cells(const IndexDef &index) {
-  for (const PartDef &part : index.parts) {
-    const FormClass form = part.form.empty() ? FormClass{} : FormClass(part.form[0]);
-    if (form == FormClass::kCell) return true;
-  }
-  return false;
-}
-
 // Older plugins take entries of FULLTEXT and SPATIAL indexes for others: such a table is not one
 // for them. Others are of the format that they read.
 uchar format_of(const TableDef &def) {
   for (const IndexDef &index : def.indexes) {
-    if (index.has_words || has_cells(index)) return kFormat;
+    const auto &parts = index.parts;
+    if (index.has_words || std::any_of(parts.begin(), parts.end(), is_of_cells)) return kFormat;
   }
   return kWithoutMany;
 }

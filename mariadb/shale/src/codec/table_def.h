@@ -66,6 +66,11 @@ struct WordRules {
   }
 };
 
+// Whether a part is that of a SPATIAL index.
+inline bool is_of_cells(const PartDef &part) {
+  return !part.form.empty() && part.form[0] == static_cast<char>(FormClass::kCell);
+}
+
 struct IndexDef {
   uint32_t id = 0;      // never used again; the tree's name is made of it
   std::string name;     // as in the table's definition

@@ -236,7 +236,7 @@ int Reader::check_parent(const ForeignKey &key, const TableDef &parent) {
   for (const IndexDef &index : parent.indexes) {
     if (columns_in_innodb(parent, index) < key.parent_columns.size()) continue;
     // Nor are SPATIAL ones looked at.
-    if (!index.parts.empty() && index.parts[0].form[0] == char(FormClass::kCell)) continue;
+    if (!index.parts.empty() && is_of_cells(index.parts[0])) continue;
     size_t place = 0;
     for (; place < key.parent_columns.size() && place < index.parts.size(); place++) {
       const PartDef &part = index.parts[place];

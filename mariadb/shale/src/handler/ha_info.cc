@@ -2,7 +2,6 @@
 
 #include "handler/ha_shale.h"
 
-#include "codec/index_defs.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
 #include "handler/index_sample.h"
@@ -112,18 +111,13 @@ void ha_shale::fill_rows_per_key() {
   double rows = static_cast<double>(std::max<ha_rows>(stats.records, 1));
   for (uint number = 0; number < table->s->keys; number++) {
     KEY &key = table->key_info[number];
-    // No two shapes are taken for equal, and InnoDB tells no number either.
-    if ((key.flags & HA_SPATIAL) != 0) continue;
+    // Of words and shapes it is not known how many are equal, and InnoDB tells no number either.
+    if ((key.flags & (HA_FULLTEXT | HA_SPATIAL)) != 0) continue;
     const IndexStatistics *found = nullptr;
     for (const IndexStatistics &index : known) {
       if (index.name == key.name.str) found = &index;
     }
     uint parts = key.user_defined_key_parts;
-    if (has_many_entries(key)) {
-      // Not known, as of InnoDB.
-      std::fill_n(key.rec_per_key, key.ext_key_parts, 0);
-      continue;
-    }
     bool unique = (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0;
     for (uint part = 0; part < key.ext_key_parts; part++) {
       // Behind the index's own columns is the primary key, of which only the whole is known.

@@ -65,8 +65,18 @@ int ha_shale::fill_from_primary(uchar *buf, std::string_view key, std::string_vi
   }
   const MY_BITMAP *wanted = asked_.whole_rows || asked_.base_columns ? nullptr : table->read_set;
   if (rows_->unpack(last_.primary, value, wanted, buf)) return 0;
+  return damaged_row();
+}
+
+int ha_shale::damaged_row() {
   return failed(kErrDamagedRow, "a row of table " + shared_->path +
                                     " is damaged; CHECK TABLE says which");
+}
+
+int ha_shale::damaged_entry(const Index &index) {
+  return failed(kErrDamagedRow, "an entry of index " +
+                                    std::string(table->key_info[index.number].name.str) + " of " +
+                                    shared_->path + " is damaged");
 }
 
 // The value of a key, with the lock that the statement takes: the engine's, until the next value is
@@ -232,11 +242,7 @@ int ha_shale::decode_entry(const Index &index, uchar *buf, std::string_view key,
   if (good && (conditional || by_join || asked_.checks_period || is_enough(index))) {
     good = index.codec->unpack(key, value, buf);
   }
-  if (!good) {
-    return failed(kErrDamagedRow, "an entry of index " +
-                                      std::string(table->key_info[index.number].name.str) + " of " +
-                                      shared_->path + " is damaged");
-  }
+  if (!good) return damaged_entry(index);
   *skip = false;
   if (scan_.may_be_outdated) {
     if (int error = is_outdated(index, key, *primary_key, skip)) return error;

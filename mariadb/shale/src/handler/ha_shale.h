@@ -30,8 +30,6 @@ struct NewIndex;
 struct SampleSize;
 struct Search;
 struct TableCopy;
-struct Mbr;
-enum class Relation : uint8_t;
 class CellSearch;
 }
 
@@ -279,6 +277,8 @@ class ha_shale final : public handler {
   int decode_entry(const Index &index, uchar *buf, std::string_view key, std::string_view value,
                     std::string_view *primary_key, bool *skip);
   int filter_out(std::string_view primary_key, bool *skip);
+  int damaged_row();
+  int damaged_entry(const Index &index);
   int entry_without_row(const Index &index);
   int row_is_missing(const Index &index, bool *skip);
   int fill_from_primary(uchar *buf, std::string_view key, std::string_view value);
@@ -300,14 +300,13 @@ class ha_shale final : public handler {
   // Searches in SPATIAL indexes (ha_spatial)
   int index_read_cells(const Index &index, uchar *buf, const uchar *tuple,
                        enum ha_rkey_function how);
-  int begin_cells(const Index &index, const shale_sql::Mbr &window, shale_sql::Relation relation);
   int open_cells(const Index &index);
+  int begin_scan_of_cells(const Index &index, std::string lower, std::string upper);
   int next_in_cells(shale_txn *txn, bool *found);
   int step_of_cells(shale_txn *txn, bool *found);
   int leap_through_cells(shale_txn *txn, bool *found);
   int lock_cells(shale_txn *txn, bool *found);
   int find_classes(const Index &index, uint64_t *there);
-  int damaged_cell(const Index &index);
   bool take_found(const Index &index, const uchar *window, enum ha_rkey_function how);
   int begin_estimate(const Index &index, shale_sql::ScanHandle *scan);
   ha_rows cells_in_range(const Index &index, const key_range *window);
@@ -368,8 +367,8 @@ class ha_shale final : public handler {
   shale_action insert_action() const;
   int add_entry(const uchar *row, size_t place, const RowKeys &keys);
   void add_row(const uchar *row, const RowKeys &keys, shale_action action);
-  void delete_entries(size_t place, const RowKeys &keys);
-  void change_entries(size_t place, const RowKeys &was, const RowKeys &is);
+  void change_entries(size_t place, const shale_sql::ManyEntries &was,
+                      const shale_sql::ManyEntries &is);
   int add_change(const uchar *old_row, const uchar *new_row, const RowKeys &was, const RowKeys &is);
   void keep_entries(const RowKeys &was, const RowKeys &is);
   int check_unchanged(const std::string &primary_key, const uchar *row);

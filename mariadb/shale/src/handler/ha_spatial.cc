@@ -71,7 +71,9 @@ int ha_shale::index_read_cells(const Index &index, uchar *buf, const uchar *tupl
   Relation relation;
   // HANDLER asks for an order that there is none of.
   if (!relation_of(how, &relation)) return finish_read(HA_ERR_KEY_NOT_FOUND, buf);
-  if (int error = begin_cells(index, mbr_at(tuple), relation)) return finish_read(error, buf);
+  end_scan();
+  scan_.index = &index;
+  scan_.cells = std::make_shared<CellScan>(mbr_at(tuple), relation);
   if (!take_found(index, tuple, how)) {
     if (int error = open_cells(index)) return finish_read(error, buf);
   }
@@ -80,13 +82,6 @@ int ha_shale::index_read_cells(const Index &index, uchar *buf, const uchar *tupl
   if (ahead_.most != 0) ahead_.most = kFirstAhead;
   int error = step(buf, false);
   return finish_read(error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error, buf);
-}
-
-int ha_shale::begin_cells(const Index &index, const Mbr &window, Relation relation) {
-  end_scan();
-  scan_.index = &index;
-  scan_.cells = std::make_shared<CellScan>(window, relation);
-  return 0;
 }
 
 // Takes what the statement's estimate has found, once.
@@ -115,7 +110,7 @@ bool ha_shale::take_found(const Index &index, const uchar *window, enum ha_rkey_
 }
 
 int ha_shale::open_cells(const Index &index) {
-  const std::shared_ptr<CellScan> cells = scan_.cells;
+  CellScan *cells = scan_.cells.get();
   std::string lower, upper;
   if (lock_mode() == SHALE_LOCK_NONE) {
     // Without any cell in question the scan ends at once.
@@ -130,6 +125,12 @@ int ha_shale::open_cells(const Index &index) {
       upper = cells->ranges[0].upper;
     }
   }
+  return begin_scan_of_cells(index, std::move(lower), std::move(upper));
+}
+
+// The search goes on in another scan.
+int ha_shale::begin_scan_of_cells(const Index &index, std::string lower, std::string upper) {
+  std::shared_ptr<CellScan> cells = scan_.cells;
   if (int error = begin_scan(index, std::move(lower), std::move(upper))) return error;
   scan_.cells = std::move(cells);
   return 0;
@@ -148,7 +149,7 @@ int ha_shale::find_classes(const Index &index, uint64_t *there) {
     if (error != 0 || !at_row(begun)) break;
     size_t key_bytes = 0;
     const void *key = shale_scan_key(begun, &key_bytes);
-    if (key_bytes < kCellBytes) return damaged_cell(index);
+    if (key_bytes < kCellBytes) return damaged_entry(index);
     cell_class = class_of_cell({static_cast<const char *>(key), key_bytes});
     *there |= uint64_t{1} << (cell_class % 64);
   }
@@ -166,17 +167,11 @@ int ha_shale::step_of_cells(shale_txn *txn, bool *found) {
   if (is_scan_current()) return note(scan_.cursor.step(txn, false, found));
   const std::string at(scan_.cursor.key());
   std::string lower = at.empty() ? scan_.lower : at, upper = scan_.upper;
-  const std::shared_ptr<CellScan> cells = scan_.cells;
-  if (int error = begin_scan(*scan_.index, std::move(lower), std::move(upper))) return error;
-  scan_.cells = cells;
+  if (int error = begin_scan_of_cells(*scan_.index, std::move(lower), std::move(upper))) {
+    return error;
+  }
   return note(at.empty() ? scan_.cursor.step(txn, false, found)
                          : scan_.cursor.step_from(txn, at, false, found));
-}
-
-int ha_shale::damaged_cell(const Index &index) {
-  return failed(kErrDamagedRow, "an entry of index " +
-                                    std::string(table->key_info[index.number].name.str) +
-                                    " of " + shared_->path + " is damaged");
 }
 
 int ha_shale::leap_through_cells(shale_txn *txn, bool *found) {
@@ -199,7 +194,7 @@ int ha_shale::leap_through_cells(shale_txn *txn, bool *found) {
   for (unsigned steps = 0, outside = 0; *found; steps++) {
     const std::string_view key = scan_.cursor.key();
     if (key.size() < kCellBytes || !has_mbr(scan_.cursor.value())) {
-      return damaged_cell(*scan_.index);
+      return damaged_entry(*scan_.index);
     }
     const std::string_view cell = key.substr(0, kCellBytes);
     bool leaps = false;
@@ -231,7 +226,7 @@ int ha_shale::lock_cells(shale_txn *txn, bool *found) {
     if (int error = step_of_cells(txn, found)) return error;
     CellScan &cells = *scan_.cells;
     if (*found) {
-      if (!has_mbr(scan_.cursor.value())) return damaged_cell(*scan_.index);
+      if (!has_mbr(scan_.cursor.value())) return damaged_entry(*scan_.index);
       if (cells.search.matches(mbr_at(bytes_of(scan_.cursor.value())))) return 0;
       note_locked(*scan_.index, scan_.cursor.key());
       unlock_row();
@@ -239,12 +234,10 @@ int ha_shale::lock_cells(shale_txn *txn, bool *found) {
     }
     if (++cells.at_range == cells.ranges.size()) return 0;
     CellRange range = cells.ranges[cells.at_range];
-    const std::shared_ptr<CellScan> kept = scan_.cells;
-    if (int error =
-            begin_scan(*scan_.index, std::move(range.lower), std::move(range.upper))) {
+    if (int error = begin_scan_of_cells(*scan_.index, std::move(range.lower),
+                                        std::move(range.upper))) {
       return error;
     }
-    scan_.cells = kept;
   }
   return 0;
 }
@@ -342,9 +335,7 @@ ha_rows ha_shale::estimate_of_rest(const Index &index, const CellSearch &search,
 // As InnoDB refuses a row that it could not put into such an index.
 int ha_shale::check_geometries(const uchar *row) {
   for (const Index &index : indexes_) {
-    if (!index.is_spatial()) continue;
-    const Geometries *geometries = index.codec->geometries();
-    if (geometries == nullptr || geometries->has_geometry(row)) continue;
+    if (!index.is_spatial() || index.codec->geometries()->has_geometry(row)) continue;
     my_error(ER_CANT_CREATE_GEOMETRY_OBJECT, MYF(0));
     return HA_ERR_NULL_IN_SPATIAL;
   }

@@ -40,8 +40,7 @@ int ha_shale::text_of_row(const WordCodec &codec, std::string_view primary_key, 
   std::vector<uchar> record(table->s->reclength);
   const std::string value(bytes), key(primary_key);
   if (!rows_->unpack(key, value, nullptr, record.data())) {
-    return failed(kErrDamagedRow, "a row of table " + shared_->path +
-                                      " is damaged; CHECK TABLE says which");
+    return damaged_row();
   }
   codec.text_of(record.data(), text, begins);
   return 0;
@@ -84,9 +83,7 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
   TableSize size;
   if (int error = note(shared_->counts.get(shared_->trees, false, &size))) return error;
   WordSearch search(reader, size.rows);
-  const bool expands = (flags & FT_EXPAND) != 0;
-  return note(expands ? search.run_expanded(std::move(query), &found->matches)
-                      : search.run(std::move(query), &found->matches));
+  return note(search.run(query, (flags & FT_EXPAND) != 0, &found->matches));
 }
 
 FT_INFO *ha_shale::ft_init_ext(uint flags, uint number, String *text) {

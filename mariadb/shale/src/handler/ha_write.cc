@@ -111,9 +111,7 @@ int ha_shale::end_row(int error) {
 int ha_shale::add_entry(const uchar *row, size_t place, const RowKeys &keys) {
   const Index &index = indexes_[place];
   if (index.many != nullptr) {
-    for (const ManyEntry &entry : keys.many[place]) {
-      row_write_.add(place, index.tree, SHALE_ACTION_PUT, entry.key, entry.value);
-    }
+    change_entries(place, {}, keys.many[place]);
     return 0;
   }
   if (int error = check_entry(row, place, keys)) return error;
@@ -123,17 +121,11 @@ int ha_shale::add_entry(const uchar *row, size_t place, const RowKeys &keys) {
   return 0;
 }
 
-// All of an index with many.
-void ha_shale::delete_entries(size_t place, const RowKeys &keys) {
-  for (const ManyEntry &entry : keys.many[place]) {
-    row_write_.add(place, indexes_[place].tree, SHALE_ACTION_DELETE, entry.key);
-  }
-}
-
-void ha_shale::change_entries(size_t place, const RowKeys &was, const RowKeys &is) {
+// Of an index with many; of a row that is new or gone, one of the two has none.
+void ha_shale::change_entries(size_t place, const ManyEntries &was, const ManyEntries &is) {
   const shale_tree *tree = indexes_[place].tree;
   compare_entries(
-      was.many[place], is.many[place],
+      was, is,
       [&](const std::string &key) { row_write_.add(place, tree, SHALE_ACTION_DELETE, key); },
       [&](const ManyEntry &entry) {
         row_write_.add(place, tree, SHALE_ACTION_PUT, entry.key, entry.value);
@@ -234,7 +226,7 @@ int ha_shale::add_change(const uchar *old_row, const uchar *new_row, const RowKe
   for (size_t place = 1; place < indexes_.size(); place++) {
     const Index &index = indexes_[place];
     if (index.many != nullptr) {
-      change_entries(place, was, is);
+      change_entries(place, was.many[place], is.many[place]);
       continue;
     }
     const std::string &key = is.keys[place], &value = is.values[place];
@@ -313,7 +305,7 @@ int ha_shale::delete_row(const uchar *buf) {
   error = check_children(0, was_, buf, nullptr);
   for (size_t index = 1; error == 0 && index < indexes_.size(); index++) {
     if (indexes_[index].many != nullptr) {
-      delete_entries(index, was_);
+      change_entries(index, was_.many[index], {});
       continue;
     }
     row_write_.add(index, indexes_[index].tree, SHALE_ACTION_DELETE, was_.keys[index]);

@@ -5,6 +5,7 @@
 #include "server.h"
 
 #include <algorithm>
+#include <set>
 
 namespace shale_sql {
 
@@ -22,35 +23,42 @@ size_t bytes_of_char(int length) {
 
 }  // namespace
 
-Token next_token(CHARSET_INFO *charset, std::string_view text, size_t *passed) {
-  const uchar *start = bytes_of(text), *end = start + text.size(), *at = start;
+// A letter before an apostrophe at the end of a word leaves nothing of it.
+bool Tokens::next(Token *token) {
+  token->chars = 0;
+  while (token->chars == 0 && at_ < text_.size()) pass(token);
+  return token->chars != 0;
+}
+
+void Tokens::pass(Token *token) {
+  const uchar *start = bytes_of(text_), *end = start + text_.size(), *at = start + at_;
   const auto is_word = [&](int *length) {
     int type = 0;
-    *length = charset->ctype(&type, at, end);
+    *length = charset_->ctype(&type, at, end);
     return (type & (_MY_U | _MY_L | _MY_NMR)) != 0 || *at == '_';
   };
   // What ends beyond the text is damaged: it ends there.
-  const auto pass = [&](int length) {
+  const auto step = [&](int length) {
     at += std::min(bytes_of_char(length), static_cast<size_t>(end - at));
   };
   int length = 0;
-  while (at < end && !is_word(&length)) pass(length);
+  while (at < end && !is_word(&length)) step(length);
   const uchar *word = at;
   size_t chars = 0;
   while (at < end) {
     if (is_word(&length)) {
       chars++;
-      pass(length);
+      step(length);
     } else if (*at == '\'' && chars == 1) {
-      pass(length);
+      step(length);
       word = at;
       chars = 0;
     } else {
       break;
     }
   }
-  *passed = static_cast<size_t>(at - start);
-  return {text.substr(static_cast<size_t>(word - start), static_cast<size_t>(at - word)), chars};
+  at_ = static_cast<size_t>(at - start);
+  *token = {text_.substr(static_cast<size_t>(word - start), static_cast<size_t>(at - word)), chars};
 }
 
 WordForms::WordForms(CHARSET_INFO *charset, const WordRules &rules)

@@ -6,7 +6,6 @@
 #include "codec/collation.h"
 #include "codec/table_def.h"
 
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -15,12 +14,29 @@ struct charset_info_st;
 namespace shale_sql {
 
 struct Token {
-  std::string_view text;  // within what was read; empty: no word was left
+  std::string_view text;  // within what is read
   size_t chars = 0;
 };
 
-// The first word of a text. `passed` becomes the number of bytes up to its end.
-Token next_token(const charset_info_st *charset, std::string_view text, size_t *passed);
+// The words of a text, one after the other.
+class Tokens {
+ public:
+  Tokens(const charset_info_st *charset, std::string_view text) : charset_(charset), text_(text) {}
+
+  // False: there is no other.
+  bool next(Token *token);
+  // Where in the text a word of it begins.
+  size_t place_of(const Token &token) const {
+    return static_cast<size_t>(token.text.data() - text_.data());
+  }
+
+ private:
+  void pass(Token *token);
+
+  const charset_info_st *const charset_;
+  const std::string_view text_;
+  size_t at_ = 0;
+};
 
 // Words of one collation, as they are in keys: two are the same word if their forms are equal.
 class WordForms {

@@ -56,13 +56,12 @@ void WordCodec::pack(const uchar *record, std::string_view primary, ManyEntries 
   std::vector<Place> places;
   for (size_t column = 0; column < begins.size(); column++) {
     const size_t end = column + 1 < begins.size() ? begins[column + 1] - 1 : text.size();
-    const std::string_view whole(text.data(), end);
-    for (size_t at = begins[column], passed = 0; at < end; at += passed) {
-      const Token token = next_token(forms_.charset(), whole.substr(at), &passed);
+    Tokens tokens(forms_.charset(), {text.data() + begins[column], end - begins[column]});
+    for (Token token; tokens.next(&token);) {
       if (!forms_.has_length(token)) continue;
       const std::string folded = forms_.fold(token.text);
       if (forms_.is_stopword({folded, token.chars})) continue;
-      places.push_back({{}, at + passed - token.text.size()});
+      places.push_back({{}, begins[column] + tokens.place_of(token)});
       forms_.append(folded, &places.back().form);
     }
   }

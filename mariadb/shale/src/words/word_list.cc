@@ -100,15 +100,16 @@ bool OneWord::places(std::vector<uint64_t> *places) const {
   return read_places(cursor_.value(), places);
 }
 
-Error count_rows(const WordReader &reader, const std::string &form, uint64_t *rows) {
+Error estimate_rows(const WordReader &reader, const std::string &form, uint64_t *rows) {
   const std::string end = end_of(form);
-  uint64_t estimate = 0;
-  Error error = consume_error(shale_tree_estimate(reader.tree, form.data(), form.size(),
-                                                  end.empty() ? nullptr : end.data(), end.size(), 0,
-                                                  &estimate, nullptr, nullptr));
-  if (error) return error;
-  *rows = estimate;
-  if (estimate > kCounted) return 0;
+  return consume_error(shale_tree_estimate(reader.tree, form.data(), form.size(),
+                                           end.empty() ? nullptr : end.data(), end.size(), 0, rows,
+                                           nullptr, nullptr));
+}
+
+Error count_rows(const WordReader &reader, const std::string &form, uint64_t *rows) {
+  if (Error error = estimate_rows(reader, form, rows)) return error;
+  if (*rows > kCounted) return 0;
   // Nothing is read by it: no lock is needed.
   WordReader plain = reader;
   plain.lock = SHALE_LOCK_NONE;
@@ -161,16 +162,15 @@ Error find_beginning(const WordReader &reader, const std::string &folded, FoundR
     if (*entries % kAsk == 0 && reader.is_killed()) return HA_ERR_ABORTED_BY_USER;
     Reader key(cursor.key());
     if (!reader.forms->skip(&key)) return damaged();
+    const std::string_view primary = cursor.key().substr(cursor.key().size() - key.left());
     if (reader.is_outdated) {
       bool outdated = false;
-      const std::string_view primary = cursor.key().substr(cursor.key().size() - key.left());
       if ((error = reader.is_outdated(cursor.key(), primary, &outdated))) break;
       if (outdated) continue;
     }
     // As of InnoDB: of a row with several such words the first is counted.
     if (rows.size() > kMostRows) return Error(HA_ERR_OUT_OF_MEM);
-    const auto [row, is_new] = rows.emplace(cursor.key().substr(cursor.key().size() - key.left()),
-                                            Counts{count_places(cursor.value()), 0});
+    const auto [row, is_new] = rows.emplace(primary, Counts{count_places(cursor.value()), 0});
     row->second.words++;
   }
   if (error) return error;
@@ -185,9 +185,8 @@ Error find_beginning(const WordReader &reader, const std::string &folded, FoundR
 
 PhraseWords words_of_phrase(const WordForms &forms, std::string_view text) {
   PhraseWords words;
-  for (size_t at = 0, passed = 0; at < text.size(); at += passed) {
-    const Token token = next_token(forms.charset(), text.substr(at), &passed);
-    if (token.chars == 0) continue;
+  Tokens tokens(forms.charset(), text);
+  for (Token token; tokens.next(&token);) {
     std::string form;
     forms.append(token.text, &form);
     if (forms.is_indexed(token)) words.indexed.push_back(form);
@@ -240,27 +239,21 @@ class PhraseRow {
 
  private:
   bool follow(size_t at, size_t end) const {
-    size_t word = 0, passed = 0;
-    for (; at < end && word < words_.all.size(); at += passed) {
-      const Token token =
-          next_token(forms_.charset(), std::string_view(text_.data() + at, end - at), &passed);
-      if (token.chars == 0) continue;
+    Tokens tokens(forms_.charset(), {text_.data() + at, end - at});
+    return std::all_of(words_.all.begin(), words_.all.end(), [&](const std::string &wanted) {
+      Token token;
+      if (!tokens.next(&token)) return false;
       std::string form;
       forms_.append(forms_.fold(token.text), &form);
-      if (form != words_.all[word]) return false;
-      word++;
-    }
-    return word == words_.all.size();
+      return form == wanted;
+    });
   }
 
   // Where all words of the text begin.
   std::vector<uint64_t> begins_of_words() const {
     std::vector<uint64_t> begins;
-    for (size_t at = 0, passed = 0; at < text_.size(); at += passed) {
-      const Token token =
-          next_token(forms_.charset(), std::string_view(text_).substr(at), &passed);
-      if (token.chars > 0) begins.push_back(at + passed - token.text.size());
-    }
+    Tokens tokens(forms_.charset(), text_);
+    for (Token token; tokens.next(&token);) begins.push_back(tokens.place_of(token));
     return begins;
   }
 

@@ -58,6 +58,8 @@ class WordList {
   uint64_t words_ = 1;
 };
 
+// About how many rows have a word, at a small cost.
+Error estimate_rows(const WordReader &reader, const std::string &form, uint64_t *rows);
 // In how many rows words are. Few entries are counted, of more their number is estimated.
 Error count_rows(const WordReader &reader, const std::string &form, uint64_t *rows);
 

@@ -192,11 +192,10 @@ class Parser {
   // they are short, and all if they are long.
   NodePtr words(std::string_view text) {
     NodePtr first, all;
-    for (size_t at = 0, passed = 0; at < text.size(); at += passed) {
-      const Token token = next_token(forms_.charset(), text.substr(at), &passed);
-      if (passed == 0) break;
+    Tokens tokens(forms_.charset(), text);
+    for (Token token; tokens.next(&token);) {
       const bool any = first != nullptr || all != nullptr;
-      if (token.chars == 0 || (any && token.chars < forms_.rules().min_chars) ||
+      if ((any && token.chars < forms_.rules().min_chars) ||
           token.chars > forms_.rules().max_chars) {
         continue;
       }

@@ -73,11 +73,7 @@ Error WordSearch::begin_leaf(const WordLeaf &leaf, Leaf *begun) {
   auto word = std::make_unique<OneWord>(reader_, form);
   begun->word = word.get();
   begun->list = std::move(word);
-  if (!begun->is_required) return 0;
-  std::string end = form;
-  next_after_prefix(&end);
-  return consume_error(shale_tree_estimate(reader_.tree, form.data(), form.size(), end.data(),
-                                           end.size(), 0, &begun->estimate, nullptr, nullptr));
+  return begun->is_required ? estimate_rows(reader_, form, &begun->estimate) : Error();
 }
 
 Error WordSearch::begin(const WordQuery &query) {
@@ -261,17 +257,6 @@ void WordSearch::rank(std::vector<WordMatch> *matches) const {
   }
 }
 
-Error WordSearch::run(WordQuery query, std::vector<WordMatch> *matches) {
-  matches->clear();
-  Error error = begin(query);
-  if (!error) error = find(query);
-  if (!error && !found_.empty()) error = count();
-  if (error) return error;
-  for (Term &term : terms_) weigh(&term);
-  rank(matches);
-  return 0;
-}
-
 // Adds a word to the query that may be there.
 Error WordSearch::add_word(const std::string &form, size_t number,
                            std::map<std::string, size_t> *places) {
@@ -300,8 +285,9 @@ Error WordSearch::expand() {
     if (reader_.is_killed()) return HA_ERR_ABORTED_BY_USER;
     bool there = false;
     if (Error error = reader_.text_of(found_[i].primary, &text, &begins, &there)) return error;
-    for (size_t at = 0, passed = 0; there && at < text.size(); at += passed) {
-      const Token token = next_token(forms.charset(), std::string_view(text).substr(at), &passed);
+    if (!there) continue;
+    Tokens tokens(forms.charset(), text);
+    for (Token token; tokens.next(&token);) {
       if (!forms.has_length(token)) continue;
       std::string form;
       forms.append(forms.fold(token.text), &form);
@@ -323,15 +309,17 @@ Error WordSearch::expand() {
   return 0;
 }
 
-Error WordSearch::run_expanded(WordQuery query, std::vector<WordMatch> *matches) {
+Error WordSearch::run(const WordQuery &query, bool expands, std::vector<WordMatch> *matches) {
   matches->clear();
   Error error = begin(query);
   if (!error) error = find(query);
   if (!error && !found_.empty()) error = count();
-  if (!error && !found_.empty()) error = expand();
+  if (!error && !found_.empty() && expands) error = expand();
   if (error) return error;
   for (Term &term : terms_) weigh(&term);
   rank(matches);
+  // What an expansion has added is at the end.
+  if (!expands) return 0;
   std::sort(matches->begin(), matches->end(),
             [](const WordMatch &a, const WordMatch &b) { return a.primary < b.primary; });
   return 0;

@@ -21,10 +21,9 @@ class WordSearch {
   // `rows`: of the table.
   WordSearch(const WordReader &reader, uint64_t rows) : reader_(reader), all_rows_(rows) {}
 
-  // The matches in the order of their primary keys.
-  Error run(WordQuery query, std::vector<WordMatch> *matches);
-  // WITH QUERY EXPANSION: those that match, and all rows that share a word with one of them.
-  Error run_expanded(WordQuery query, std::vector<WordMatch> *matches);
+  // The matches in the order of their primary keys. `expands`, as WITH QUERY EXPANSION: also all
+  // rows that share a word with one of them.
+  Error run(const WordQuery &query, bool expands, std::vector<WordMatch> *matches);
 
  private:
   // A word of the query, or a beginning, which are one if their texts are: what ranks are made of.
