@@ -448,6 +448,8 @@ class ha_shale final : public handler {
   int compute_for_write();
   int end_child();
   int keep_past();
+  bool ends_at_action(const uchar *old_row, const uchar *new_row);
+  bool has_same_texts(const uchar *was, const uchar *is) const;
 
   // Rows that others have changed since the snapshot (ha_rewrite)
   int begin_plain_read(shale_sql::Trx *trx);

@@ -281,6 +281,9 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   pack_keys(new_row, &is_);
   // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
+  if (has_many_ && table->versioned(VERS_TIMESTAMP) && ends_at_action(old_row, new_row)) {
+    return HA_ERR_FOREIGN_DUPLICATE_KEY;
+  }
   int error = check_unchanged(was_.primary, old_row);
   if (error == 0) error = begin_row();
   if (error == 0) {
