@@ -15,6 +15,7 @@
 #include "handler/row_write.h"
 #include "load/loader.h"
 #include "tables/shared_table.h"
+#include "words/word_buffer.h"
 
 #include <functional>
 #include <memory>
@@ -495,7 +496,14 @@ class ha_shale final : public handler {
     enum class Parts { kNone, kOfCopy, kOfLoad };
     Parts in_parts = Parts::kNone;
     size_t part_bytes = 0;  // since the last of it
+    // Entries of words that a statement writes when it has inserted its rows, by place of the
+    // index; none: they are written with their rows.
+    std::vector<shale_sql::WordBuffer> words;
   };
+  void begin_words(ha_rows rows);
+  int add_words(const RowKeys &keys);
+  int write_words(size_t most);
+  int end_words();
   void begin_copy(bool ignore);
   int end_copy();
   int prove_copy();
