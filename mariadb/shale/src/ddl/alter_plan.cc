@@ -8,6 +8,7 @@
 #include "codec/index_defs.h"
 #include "codec/row_codec.h"
 #include "ddl/options.h"
+#include "engine/settings.h"
 
 namespace shale_sql {
 
@@ -74,6 +75,8 @@ class Planner {
   bool same_key(const KEY &was, const KEY &is) const;
   const KEY *old_key_of(unsigned number) const;
   void plan_indexes();
+  void set_word_rules();
+  const char *words_refusal(const KEY &key) const;
 
   TABLE *table_, *altered_;
   Alter_inplace_info *info_;
@@ -258,6 +261,16 @@ void Planner::plan_indexes() {
   }
   def.indexes = std::move(indexes);
   describe_indexes(altered_, &def);
+  set_word_rules();
+}
+
+// Of new FULLTEXT indexes.
+void Planner::set_word_rules() {
+  for (unsigned number : plan_.added) {
+    if (number == MAX_KEY || !has_many_entries(altered_, number)) continue;
+    const auto *index = index_of(plan_.def, altered_, number);
+    const_cast<IndexDef *>(index)->words = settings::word_rules(table_->in_use);
+  }
 }
 
 // Rows and trees begin anew: of the old ones only the numbers are known, which are not used again.
@@ -282,6 +295,7 @@ void Planner::plan_rebuild() {
   }
   for (const IndexDef &index : was_.indexes) plan_.dropped.push_back(index.id);
   describe_indexes(altered_, &def);
+  set_word_rules();
 }
 
 const char *Planner::rebuilt_column_refusal(const Field *field,
@@ -322,6 +336,18 @@ const char *Planner::rebuild_refusal() const {
   return nullptr;
 }
 
+// What a copy refuses with an error of its own.
+const char *Planner::words_refusal(const KEY &key) const {
+  if (!has_many_entries(key)) return nullptr;
+  if ((key.flags & HA_USES_PARSER) != 0) return "there are no parsers";
+  for (uint part = 0; part < key.user_defined_key_parts; part++) {
+    if (!altered_->field[key.key_part[part].fieldnr - 1]->stored_in_db()) {
+      return "a column of a FULLTEXT index is not stored";
+    }
+  }
+  return nullptr;
+}
+
 const char *Planner::refusal() {
   if (const char *why = statement_refusal()) return why;
   map_columns();
@@ -338,7 +364,7 @@ const char *Planner::refusal() {
   for (unsigned number : plan_.added) {
     if (number == MAX_KEY) continue;
     const KEY &key = altered_->key_info[number];
-    if (has_many_entries(key)) return "FULLTEXT indexes are filled by a copy";
+    if (const char *why = words_refusal(key)) return why;
     // Its index alone does not tell which rows are in each other's way.
     if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.without_overlaps) {
       return "the server compares the rows of a unique key of long values, or WITHOUT OVERLAPS";
