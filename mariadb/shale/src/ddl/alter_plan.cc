@@ -8,7 +8,6 @@
 #include "codec/index_defs.h"
 #include "codec/row_codec.h"
 #include "ddl/options.h"
-#include "engine/settings.h"
 
 namespace shale_sql {
 
@@ -75,7 +74,6 @@ class Planner {
   bool same_key(const KEY &was, const KEY &is) const;
   const KEY *old_key_of(unsigned number) const;
   void plan_indexes();
-  void set_word_rules();
   const char *words_refusal(const KEY &key) const;
 
   TABLE *table_, *altered_;
@@ -261,16 +259,6 @@ void Planner::plan_indexes() {
   }
   def.indexes = std::move(indexes);
   describe_indexes(altered_, &def);
-  set_word_rules();
-}
-
-// Of new FULLTEXT indexes.
-void Planner::set_word_rules() {
-  for (unsigned number : plan_.added) {
-    if (number == MAX_KEY || !has_many_entries(altered_, number)) continue;
-    const auto *index = index_of(plan_.def, altered_, number);
-    const_cast<IndexDef *>(index)->words = settings::word_rules(table_->in_use);
-  }
 }
 
 // Rows and trees begin anew: of the old ones only the numbers are known, which are not used again.
@@ -295,7 +283,6 @@ void Planner::plan_rebuild() {
   }
   for (const IndexDef &index : was_.indexes) plan_.dropped.push_back(index.id);
   describe_indexes(altered_, &def);
-  set_word_rules();
 }
 
 const char *Planner::rebuilt_column_refusal(const Field *field,

@@ -19,6 +19,7 @@
 #include "engine/trees.h"
 #include "load/index_filler.h"
 #include "txn/in_doubt.h"
+#include "words/stopword_table.h"
 #include "words/word_codec.h"
 
 using namespace shale_sql;
@@ -222,6 +223,10 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     return true;
   }
   if (int error = note(engine().in_doubt.finish_commits())) {
+    print_error(tell_server(ha_thd(), error), MYF(0));
+    return true;
+  }
+  if (int error = note(set_new_rules(ha_thd(), shared_->def->next_index_id, &plan.def))) {
     print_error(tell_server(ha_thd(), error), MYF(0));
     return true;
   }

@@ -19,8 +19,8 @@ class WordBuffer {
   void add(const ManyEntries &entries, std::string_view primary);
   // About how many bytes of memory it takes.
   size_t bytes() const { return bytes_; }
-  // All entries, by ascending keys: `take(form, primary, value)` of each answers whether it goes on.
-  // What it is given stays until there is another entry.
+  // All entries, by ascending keys: `take(form, primary, value)` of each answers whether it goes
+  // on. What it is given stays until there is another entry.
   template <class Take>
   void each(Take take) {
     for (const List *list : sorted()) {
