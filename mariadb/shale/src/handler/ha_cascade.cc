@@ -76,6 +76,16 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
   return HA_ERR_FOREIGN_DUPLICATE_KEY;
 }
 
+void ha_shale::LastRow::swap(LastRow *other) {
+  std::swap(actions, other->actions);
+  primary.swap(other->primary);
+  value.swap(other->value);
+  entry.swap(other->entry);
+  computed.swap(other->computed);
+  std::swap(locked_row, other->locked_row);
+  std::swap(locked_entry, other->locked_entry);
+}
+
 // As the handler of the child: an outer level may be in the middle of one of its rows.
 int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, const uchar *is) {
   RowKeys was = std::move(was_), outer = std::move(is_);

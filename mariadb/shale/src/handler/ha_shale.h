@@ -243,15 +243,7 @@ class ha_shale final : public handler {
     Locked locked_row, locked_entry;
 
     // Texts are where they were when they are swapped back, also short ones.
-    void swap(LastRow *other) {
-      std::swap(actions, other->actions);
-      primary.swap(other->primary);
-      value.swap(other->value);
-      entry.swap(other->entry);
-      computed.swap(other->computed);
-      std::swap(locked_row, other->locked_row);
-      std::swap(locked_entry, other->locked_entry);
-    }
+    void swap(LastRow *other);
   };
 
   int open_indexes();
