@@ -356,6 +356,26 @@ void definitions() {
   }
 }
 
+// Of formats 4 and 5: words, and a list of stop words of a table.
+void words() {
+  TableDef def = some_definition(), back;
+  def.indexes.back().has_words = true;
+  def.indexes.back().words.stopwords = false;
+  CHECK(bytes_of(def)[0] == 4 && parse(bytes_of(def), &back));
+  CHECK(back.indexes.back().words == def.indexes.back().words);
+  WordRules &rules = def.indexes.back().words;
+  rules.stopwords = true;
+  rules.stopword_collation = 45;
+  rules.own_stopwords = {"", "row", "this"};
+  const std::string bytes = bytes_of(def);
+  CHECK(bytes[0] == 5 && parse(bytes, &back));
+  CHECK(back.indexes.back().words == rules && !(back.indexes.back().words == WordRules()));
+  for (size_t size = 0; size < bytes.size(); size++) {
+    const Copy cut(bytes, size);
+    CHECK(!parse(cut.view(), &back));
+  }
+}
+
 // Of format 2, which knew of no row end.
 void format_2() {
   TableDef def = some_definition(), back;
@@ -466,6 +486,7 @@ int main(int, char **arguments) {
   definitions();
   format_1();
   format_2();
+  words();
   columns_of_rows();
   of_table(&server);
   printf("key_shape: ok\n");

@@ -10,7 +10,8 @@ namespace shale_sql {
 
 namespace {
 
-constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kWithoutMany = 3, kFormat = 4;
+constexpr uchar kWithoutParts = 1, kWithoutRowEnd = 2, kWithoutMany = 3,
+                kWithoutStopwords = 4, kFormat = 5;
 
 void put_index(std::string *out, const IndexDef &index) {
   append_varint(out, index.id);
@@ -27,7 +28,12 @@ void put_index(std::string *out, const IndexDef &index) {
   if (!index.has_words) return;
   append_varint(out, index.words.min_chars);
   append_varint(out, index.words.max_chars);
-  append_varint(out, index.words.stopwords ? 1 : 0);
+  const WordRules &words = index.words;
+  append_varint(out, (words.stopwords ? 1 : 0) | (words.stopword_collation != 0 ? 2 : 0));
+  if (words.stopword_collation == 0) return;
+  append_varint(out, words.stopword_collation);
+  append_varint(out, words.own_stopwords.size());
+  for (const std::string &word : words.own_stopwords) put_text(out, word);
 }
 
 void read_parts(FieldReader *in, IndexDef *index) {
@@ -48,17 +54,26 @@ void read_parts(FieldReader *in, IndexDef *index) {
   if (!index->has_words) return;
   index->words.min_chars = static_cast<uint32_t>(in->number());
   index->words.max_chars = static_cast<uint32_t>(in->number());
-  index->words.stopwords = in->number() != 0;
+  const uint64_t lists = in->number();
+  index->words.stopwords = (lists & 1) != 0;
+  if ((lists & 2) == 0) return;
+  index->words.stopword_collation = static_cast<uint32_t>(in->number());
+  index->words.own_stopwords.resize(in->count());
+  for (std::string &word : index->words.own_stopwords) word = in->text();
 }
 
-// Older plugins take entries of FULLTEXT and SPATIAL indexes for others: such a table is not one
-// for them. Others are of the format that they read.
+// Older plugins take entries of FULLTEXT and SPATIAL indexes for others, and know no lists of stop
+// words: such a table is not one for them. Others are of the format that they read.
 uchar format_of(const TableDef &def) {
+  uchar format = kWithoutMany;
   for (const IndexDef &index : def.indexes) {
     const auto &parts = index.parts;
-    if (index.has_words || std::any_of(parts.begin(), parts.end(), is_of_cells)) return kFormat;
+    if (index.words.stopword_collation != 0) return kFormat;
+    if (index.has_words || std::any_of(parts.begin(), parts.end(), is_of_cells)) {
+      format = kWithoutStopwords;
+    }
   }
-  return kWithoutMany;
+  return format;
 }
 
 }  // namespace

@@ -58,11 +58,15 @@ struct PartDef {
 // by it, whatever the variables are set to later.
 struct WordRules {
   uint32_t min_chars = 3, max_chars = 84;
-  bool stopwords = true;  // words of the list of the engine are left out
+  bool stopwords = true;  // words of a list are left out: the engine's, or one of a table
+  // That one, in the order of a collation; 0: the engine's.
+  uint32_t stopword_collation = 0;
+  std::vector<std::string> own_stopwords{};
 
   bool operator==(const WordRules &other) const {
     return min_chars == other.min_chars && max_chars == other.max_chars &&
-           stopwords == other.stopwords;
+           stopwords == other.stopwords && stopword_collation == other.stopword_collation &&
+           own_stopwords == other.own_stopwords;
   }
 };
 

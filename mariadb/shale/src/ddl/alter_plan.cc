@@ -74,6 +74,7 @@ class Planner {
   bool same_key(const KEY &was, const KEY &is) const;
   const KEY *old_key_of(unsigned number) const;
   void plan_indexes();
+  const char *words_refusal(const KEY &key) const;
 
   TABLE *table_, *altered_;
   Alter_inplace_info *info_;
@@ -322,6 +323,18 @@ const char *Planner::rebuild_refusal() const {
   return nullptr;
 }
 
+// What a copy refuses with an error of its own.
+const char *Planner::words_refusal(const KEY &key) const {
+  if (!has_many_entries(key)) return nullptr;
+  if ((key.flags & HA_USES_PARSER) != 0) return "there are no parsers";
+  for (uint part = 0; part < key.user_defined_key_parts; part++) {
+    if (!altered_->field[key.key_part[part].fieldnr - 1]->stored_in_db()) {
+      return "a column of a FULLTEXT index is not stored";
+    }
+  }
+  return nullptr;
+}
+
 const char *Planner::refusal() {
   if (const char *why = statement_refusal()) return why;
   map_columns();
@@ -338,7 +351,7 @@ const char *Planner::refusal() {
   for (unsigned number : plan_.added) {
     if (number == MAX_KEY) continue;
     const KEY &key = altered_->key_info[number];
-    if (has_many_entries(key)) return "FULLTEXT indexes are filled by a copy";
+    if (const char *why = words_refusal(key)) return why;
     // Its index alone does not tell which rows are in each other's way.
     if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.without_overlaps) {
       return "the server compares the rows of a unique key of long values, or WITHOUT OVERLAPS";

@@ -73,6 +73,7 @@ bool writers_make_entries(TABLE *table, TABLE *altered, Alter_inplace_info *info
   }
   for (unsigned number : plan.added) {
     const KEY &key = altered->key_info[number];
+    if (has_many_entries(key)) return false;
     if ((key.flags & HA_NOSAME) != 0 || !has_same_bytes(table, altered, info, key)) return false;
   }
   return true;

@@ -19,6 +19,8 @@
 #include "engine/trees.h"
 #include "load/index_filler.h"
 #include "txn/in_doubt.h"
+#include "words/stopword_table.h"
+#include "words/word_codec.h"
 
 using namespace shale_sql;
 
@@ -48,7 +50,14 @@ class AlterContext final : public inplace_alter_handler_ctx {
   }
   Alteration alteration(THD *thd, TABLE *table, TABLE *altered, Alter_inplace_info *info) const {
     auto is = std::make_shared<const TableDef>(plan.def);
-    return {thd, table, altered, info, was, is, plan.rebuild != nullptr, plan.added};
+    std::vector<std::shared_ptr<const ManyCodec>> many;
+    for (unsigned number : plan.added) {
+      many.push_back(nullptr);
+      if (!has_many_entries(altered, number)) continue;
+      many.back() = std::make_shared<WordCodec>(altered, altered->key_info[number],
+                                                index_of(*is, altered, number)->words);
+    }
+    return {thd, table, altered, info, was, is, plan.rebuild != nullptr, plan.added, many};
   }
 };
 
@@ -214,6 +223,10 @@ bool ha_shale::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     return true;
   }
   if (int error = note(engine().in_doubt.finish_commits())) {
+    print_error(tell_server(ha_thd(), error), MYF(0));
+    return true;
+  }
+  if (int error = note(set_new_rules(ha_thd(), shared_->def->next_index_id, &plan.def))) {
     print_error(tell_server(ha_thd(), error), MYF(0));
     return true;
   }

@@ -76,6 +76,16 @@ int ha_shale::cascade(const Link &link, const std::string &key, const uchar *is)
   return HA_ERR_FOREIGN_DUPLICATE_KEY;
 }
 
+void ha_shale::LastRow::swap(LastRow *other) {
+  std::swap(actions, other->actions);
+  primary.swap(other->primary);
+  value.swap(other->value);
+  entry.swap(other->entry);
+  computed.swap(other->computed);
+  std::swap(locked_row, other->locked_row);
+  std::swap(locked_entry, other->locked_entry);
+}
+
 // As the handler of the child: an outer level may be in the middle of one of its rows.
 int ha_shale::follow(const Link &link, const std::string &key, TABLE *parent, const uchar *is) {
   RowKeys was = std::move(was_), outer = std::move(is_);
@@ -200,12 +210,47 @@ int ha_shale::keep_past() {
   Field *start = table->vers_start_field(), *end = table->vers_end_field();
   end->set_time();
   if (start->cmp(start->ptr, end->ptr) >= 0) return 0;
+  if (has_many_) trx()->kept_past().note(shared_->def->table_id, is_.primary);
   if (int error = compute_for_write()) return error;
   Field *number = table->next_number_field;
   table->next_number_field = nullptr;  // it has one
   const int error = write_row(table->record[0]);
   table->next_number_field = number;
   return error;
+}
+
+// Whether the update ends a row whose past an action has kept at this very time: then the server
+// deletes it instead. The keys are those of before and after.
+bool ha_shale::ends_at_action(const uchar *old_row, const uchar *new_row) {
+  KeptPast &kept = trx()->kept_past();
+  const uint64_t id = shared_->def->table_id;
+  if (!kept.has(id, was_.primary)) return false;
+  const Field *start = table->vers_start_field(), *end = table->vers_end_field();
+  if (!is_past(old_row) && is_past(new_row)) {
+    return start->cmp(start->ptr_in_record(new_row), end->ptr_in_record(new_row)) == 0;
+  }
+  // To InnoDB a row with another text is another document.
+  const bool is_same = has_same_texts(old_row, new_row);
+  if (!is_same || was_.primary != is_.primary) kept.forget(id, was_.primary);
+  if (is_same) kept.note(id, is_.primary);
+  return false;
+}
+
+bool ha_shale::has_same_texts(const uchar *was, const uchar *is) const {
+  for (uint number = 0; number < table->s->keys; number++) {
+    const KEY &key = table->key_info[number];
+    if ((key.flags & HA_FULLTEXT) == 0) continue;
+    for (uint part = 0; part < key.user_defined_key_parts; part++) {
+      Field *field = table->field[key.key_part[part].fieldnr - 1];
+      const bool was_null = field->is_null_in_record(was), is_null = field->is_null_in_record(is);
+      if (was_null != is_null) return false;
+      if (was_null) continue;
+      if (field->cmp_binary(field->ptr_in_record(was), field->ptr_in_record(is)) != 0) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 bool ha_shale::get_foreign_dup_key(char *table_name, uint table_bytes, char *key_name,

@@ -11,10 +11,10 @@
 #include "ddl/table_trees.h"
 #include "engine/engine.h"
 #include "engine/errors.h"
-#include "engine/settings.h"
 #include "engine/table_files.h"
 #include "engine/trees.h"
 #include "tables/constraint_text.h"
+#include "words/stopword_table.h"
 
 using namespace shale_sql;
 
@@ -108,9 +108,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
     if (number != form->s->primary_key) add(form->key_info[number].name.str);
   }
   describe_indexes(form, &def);
-  for (IndexDef &index : def.indexes) {
-    if (index.has_words) index.words = settings::word_rules(ha_thd());
-  }
+  if (int error = note(set_new_rules(ha_thd(), 0, &def))) return error;
   ForeignKeys::List keys;
   if (int error = foreign_keys_of(ha_thd(), name, known_as, form, info, def, &keys)) return error;
   std::vector<TreeHandle> trees;

@@ -14,6 +14,9 @@ namespace {
 
 // What a part of a load has at least, before it is committed.
 constexpr size_t kPartBytes = 4 << 20;
+// What entries of words take before they are written, and how many one call writes.
+constexpr size_t kWordBytes = 8 << 20;
+constexpr size_t kWordsOfCall = 1024;
 
 // The server passes over errors at the end of these, so rows are written one after the other.
 constexpr uint kRowByRow = ALTER_PARTITION_ADD | ALTER_PARTITION_COALESCE |
@@ -113,10 +116,75 @@ int ha_shale::prove_copy() {
   return prove(keys.of_child(path), engine().catalog.known_as(path), *shared_->def);
 }
 
+// Whether the statement only inserts rows, and nothing reads or changes them before it is at its
+// end: the server begins no bulk insert where a function or a trigger could.
+void ha_shale::begin_words(ha_rows rows) {
+  THD *thd = ha_thd();
+  load_.words.clear();
+  if (!has_many_ || rows == 1 || thd->slave_thread || table->triggers != nullptr ||
+      thd->locked_tables_mode > LTM_LOCK_TABLES || settings::bulk_load(thd)) {
+    return;
+  }
+  LEX *lex = thd->lex;
+  const int command = thd_sql_command(thd);
+  const bool inserts = command == SQLCOM_LOAD || command == SQLCOM_INSERT ||
+                       command == SQLCOM_INSERT_SELECT;
+  if (inserts && lex->duplicates == DUP_ERROR && !lex->has_returning()) {
+    load_.words.resize(indexes_.size());
+  }
+}
+
+// The row is written. Its words are once those of many rows take some megabytes.
+int ha_shale::add_words(const RowKeys &keys) {
+  for (size_t place = 1; place < indexes_.size(); place++) {
+    if (indexes_[place].many != nullptr) load_.words[place].add(keys.many[place], keys.primary);
+  }
+  return write_words(kWordBytes);
+}
+
+// Writes them if they take more than so many bytes. No locks: nobody has these rows.
+int ha_shale::write_words(size_t most) {
+  size_t bytes = 0;
+  for (const WordBuffer &words : load_.words) bytes += words.bytes();
+  if (bytes <= most) return 0;
+  shale_txn *txn = nullptr;
+  if (int error = note(trx()->before_write(&txn))) return error;
+  std::vector<std::string> keys(kWordsOfCall);
+  RowWrite::Refused refused;
+  row_write_.begin(txn, nullptr);
+  for (size_t place = 1; place < load_.words.size(); place++) {
+    size_t used = 0;
+    Error error;
+    load_.words[place].each([&](const std::string &form, const std::string &primary_key,
+                                std::string_view value) {
+      keys[used].assign(form).append(primary_key);
+      row_write_.add(place, indexes_[place].tree, SHALE_ACTION_PUT_UNLOCKED, keys[used], value);
+      if (++used < kWordsOfCall) return true;
+      used = 0;
+      error = row_write_.apply(&refused);
+      return !error;
+    });
+    if (!error) error = row_write_.apply(&refused);
+    load_.words[place].clear();
+    if (error) return note(std::move(error));
+  }
+  return 0;
+}
+
+// What a statement that has failed has inserted is undone.
+int ha_shale::end_words() {
+  int error = 0;
+  if (!load_.words.empty() && !ha_thd()->is_error()) error = write_words(0);
+  load_.words.clear();
+  if (error != 0) my_errno = error = tell_server(ha_thd(), error);
+  return error;
+}
+
 // Loads that the user allows to be cut into parts.
 void ha_shale::start_bulk_insert(ha_rows rows, uint) {
   THD *thd = ha_thd();
   parents_ahead_.begin(rows);
+  begin_words(rows);
   if (!settings::bulk_load(thd) || in_transaction(thd) || shared_->def->temporary) return;
   int command = thd_sql_command(thd);
   bool loads = command == SQLCOM_LOAD || command == SQLCOM_INSERT || command == SQLCOM_REPLACE ||
@@ -127,9 +195,10 @@ void ha_shale::start_bulk_insert(ha_rows rows, uint) {
 
 int ha_shale::end_bulk_insert() {
   parents_ahead_.begin(0);
+  const int error = end_words();
   // A copy goes on until its own end; the last part is committed as a statement is.
   if (thd_sql_command(ha_thd()) != SQLCOM_ALTER_TABLE) load_.in_parts = Load::Parts::kNone;
-  return 0;
+  return error;
 }
 
 int ha_shale::end_part(size_t bytes) {

@@ -15,6 +15,7 @@
 #include "handler/row_write.h"
 #include "load/loader.h"
 #include "tables/shared_table.h"
+#include "words/word_buffer.h"
 
 #include <functional>
 #include <memory>
@@ -242,15 +243,7 @@ class ha_shale final : public handler {
     Locked locked_row, locked_entry;
 
     // Texts are where they were when they are swapped back, also short ones.
-    void swap(LastRow *other) {
-      std::swap(actions, other->actions);
-      primary.swap(other->primary);
-      value.swap(other->value);
-      entry.swap(other->entry);
-      computed.swap(other->computed);
-      std::swap(locked_row, other->locked_row);
-      std::swap(locked_entry, other->locked_entry);
-    }
+    void swap(LastRow *other);
   };
 
   int open_indexes();
@@ -448,6 +441,8 @@ class ha_shale final : public handler {
   int compute_for_write();
   int end_child();
   int keep_past();
+  bool ends_at_action(const uchar *old_row, const uchar *new_row);
+  bool has_same_texts(const uchar *was, const uchar *is) const;
 
   // Rows that others have changed since the snapshot (ha_rewrite)
   int begin_plain_read(shale_sql::Trx *trx);
@@ -493,7 +488,14 @@ class ha_shale final : public handler {
     enum class Parts { kNone, kOfCopy, kOfLoad };
     Parts in_parts = Parts::kNone;
     size_t part_bytes = 0;  // since the last of it
+    // Entries of words that a statement writes when it has inserted its rows, by place of the
+    // index; none: they are written with their rows.
+    std::vector<shale_sql::WordBuffer> words;
   };
+  void begin_words(ha_rows rows);
+  int add_words(const RowKeys &keys);
+  int write_words(size_t most);
+  int end_words();
   void begin_copy(bool ignore);
   int end_copy();
   int prove_copy();

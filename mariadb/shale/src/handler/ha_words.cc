@@ -80,9 +80,9 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
     case WordSyntax::kTooDeep: return HA_ERR_OUT_OF_MEM;
     default: break;
   }
-  TableSize size;
-  if (int error = note(shared_->counts.get(shared_->trees, false, &size))) return error;
-  WordSearch search(reader, size.rows);
+  uint64_t rows = 0;
+  if (int error = note(shared_->counts.rows(shared_->trees, &rows))) return error;
+  WordSearch search(reader, rows);
   return note(search.run(query, (flags & FT_EXPAND) != 0, &found->matches));
 }
 

@@ -111,7 +111,11 @@ int ha_shale::end_row(int error) {
 int ha_shale::add_entry(const uchar *row, size_t place, const RowKeys &keys) {
   const Index &index = indexes_[place];
   if (index.many != nullptr) {
-    change_entries(place, {}, keys.many[place]);
+    if (!load_.words.empty()) return 0;
+    // Whoever comes by an entry asks for the row's lock.
+    for (const ManyEntry &entry : keys.many[place]) {
+      row_write_.add(place, index.tree, SHALE_ACTION_PUT_UNLOCKED, entry.key, entry.value);
+    }
     return 0;
   }
   if (int error = check_entry(row, place, keys)) return error;
@@ -151,7 +155,8 @@ int ha_shale::insert_row(const uchar *row, const RowKeys &keys) {
     if (error == 0) error = add_entry(row, index, keys);
   }
   if (error == 0 && is_building()) add_building(nullptr, {}, row, keys.primary);
-  return end_row(error);
+  error = end_row(error);
+  return error != 0 || load_.words.empty() ? error : add_words(keys);
 }
 
 // Whether a number of a row that a duplicate keeps out counts as given, as InnoDB has it: REPLACE
@@ -281,6 +286,9 @@ int ha_shale::update_row(const uchar *old_row, const uchar *new_row) {
   pack_keys(new_row, &is_);
   // Also where only the server cannot tell: it counts such a row as not changed, and logs nothing.
   if (was_.same(is_) && rows_->same(old_row, new_row)) return HA_ERR_RECORD_IS_THE_SAME;
+  if (has_many_ && table->versioned(VERS_TIMESTAMP) && ends_at_action(old_row, new_row)) {
+    return HA_ERR_FOREIGN_DUPLICATE_KEY;
+  }
   int error = check_unchanged(was_.primary, old_row);
   if (error == 0) error = begin_row();
   if (error == 0) {

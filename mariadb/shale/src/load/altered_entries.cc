@@ -71,6 +71,11 @@ AlteredEntries::AlteredEntries(const Alteration &alteration)
       has_unique_ = number != MAX_KEY;
       continue;
     }
+    if (has_many(place)) {
+      codecs_.push_back(nullptr);
+      unique_.push_back(false);
+      continue;
+    }
     codecs_.push_back(std::make_unique<KeyCodec>(altered, number, &primary_));
     const KEY &key = altered->key_info[number];
     unique_.push_back((key.flags & HA_NOSAME) != 0);
@@ -182,6 +187,10 @@ Error AlteredEntries::of_row(std::string_view key, std::string_view value, bool 
     entry.is_unique = unique_[place];
     entry.key.clear();
     entry.value.clear();
+    if (has_many(place)) {
+      alter_.many[place]->pack(row, primary, &entry.many);
+      continue;
+    }
     if (codecs_[place] == nullptr) {
       if (alter_.indexes[place] == MAX_KEY) {
         entry.key.assign(key);

@@ -4,6 +4,7 @@
 #include "server.h"
 
 #include "codec/key_codec.h"
+#include "codec/many_codec.h"
 #include "codec/row_codec.h"
 #include "engine/errors.h"
 
@@ -24,11 +25,14 @@ struct Alteration {
   // Rows are stored anew, and the first of `indexes` is the primary key (MAX_KEY: the hidden one).
   bool rebuilds;
   std::vector<unsigned> indexes;
+  // Of each of them that has many entries of a row, how these are made; nullptr: of the others.
+  std::vector<std::shared_ptr<const ManyCodec>> many;
 };
 
-// An entry, in the tree of one of the indexes.
+// An entry, in the tree of one of the indexes; or `many` of one that has them.
 struct AlteredEntry {
   std::string key, value;
+  ManyEntries many;
   bool is_unique = false;  // no other entry may have its key
 };
 
@@ -52,6 +56,7 @@ class AlteredEntries {
                   std::string_view *primary) const;
   // Whether entries of rows may be in each other's way.
   bool has_unique() const { return has_unique_; }
+  bool has_many(size_t place) const { return alter_.many[place] != nullptr; }
 
  private:
   void map_columns();
@@ -62,7 +67,7 @@ class AlteredEntries {
   const Alteration alter_;
   KeyCodec primary_;
   RowCodec rows_;
-  std::vector<std::unique_ptr<KeyCodec>> codecs_;  // by place; nullptr: the primary key's
+  std::vector<std::unique_ptr<KeyCodec>> codecs_;  // by place; nullptr: the primary key's, many
   std::vector<bool> unique_;
   // Of a table whose rows are stored anew: how they were stored, and how columns become others.
   std::unique_ptr<KeyCodec> old_primary_;

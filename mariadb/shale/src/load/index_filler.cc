@@ -89,6 +89,12 @@ Error IndexFiller::scan(ha_rows expected) {
     if ((error = consume_error(shale_scan_value(begun, &value, &value_len)))) break;
     error = rows_.of_row({key, key_len}, {static_cast<const char *>(value), value_len}, true, &is_);
     for (size_t place = 0; !error && place < is_.size(); place++) {
+      if (rows_.has_many(place)) {
+        for (const ManyEntry &entry : is_[place].many) {
+          if (!error) error = loaders_[place].add(entry.key, entry.value);
+        }
+        continue;
+      }
       error = loaders_[place].add(is_[place].key, is_[place].value);
       if (error == HA_ERR_FOUND_DUPP_KEY) duplicate_ = &indexes_[place];
     }
@@ -178,6 +184,10 @@ Error IndexFiller::pass(const ChangedRows::Round &round, bool erases, bool write
     // The record has what comes, for an error's text.
     if (Error error = entries_at(round.after.get(), key, writes, &is, &is_)) return error;
     for (size_t place = 0; place < indexes_.size(); place++) {
+      if (rows_.has_many(place)) {
+        if (Error error = change_many(place, was, is, erases, writes)) return error;
+        continue;
+      }
       const bool stays = was && is && was_[place].key == is_[place].key;
       if (erases && was && !stays) {
         if (Error error = erase(place, was_[place].key)) return error;
@@ -200,6 +210,22 @@ Error IndexFiller::entries_at(const shale_snapshot *at, std::string_view key, bo
   return 0;
 }
 
+// No two rows have an entry of one key, so it matters not which goes first.
+Error IndexFiller::change_many(size_t place, bool was, bool is, bool erases, bool writes) {
+  static const ManyEntries kNone;
+  Error error;
+  compare_entries(
+      was ? was_[place].many : kNone, is ? is_[place].many : kNone,
+      [&](const std::string &key) {
+        if (erases && !error) error = erase(place, key);
+      },
+      [&](const ManyEntry &entry) {
+        if (writes && !error) error = put(place, entry.key, entry.value);
+      },
+      [](const ManyEntry &) {});
+  return error;
+}
+
 Error IndexFiller::erase(size_t place, const std::string &key) {
   operations_++;
   return consume_error(shale_batch_delete(batch_.get(), indexes_[place].tree.get(), key.data(),
@@ -216,9 +242,13 @@ Error IndexFiller::put(size_t place, const AlteredEntry &entry, bool looks) {
       return HA_ERR_FOUND_DUPP_KEY;
     }
   }
+  return put(place, entry.key, entry.value);
+}
+
+Error IndexFiller::put(size_t place, std::string_view key, std::string_view value) {
   operations_++;
-  return consume_error(shale_batch_put(batch_.get(), tree, entry.key.data(), entry.key.size(),
-                                       entry.value.data(), entry.value.size()));
+  return consume_error(shale_batch_put(batch_.get(), indexes_[place].tree.get(), key.data(),
+                                       key.size(), value.data(), value.size()));
 }
 
 Error IndexFiller::write() {

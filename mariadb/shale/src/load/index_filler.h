@@ -60,6 +60,8 @@ class IndexFiller {
                    Entries *entries);
   Error erase(size_t place, const std::string &key);
   Error put(size_t place, const AlteredEntry &entry, bool looks);
+  Error put(size_t place, std::string_view key, std::string_view value);
+  Error change_many(size_t place, bool was, bool is, bool erases, bool writes);
   Error write();
 
   const Alteration alter_;

@@ -9,6 +9,7 @@
 #include "engine/errors.h"
 #include "engine/settings.h"
 #include "engine/trees.h"
+#include "words/stopword_table.h"
 
 namespace shale_sql {
 
@@ -140,6 +141,8 @@ st_mysql_sys_var *system_variables[] = {MYSQL_SYSVAR(memory),
                                         MYSQL_SYSVAR(ft_min_token_size),
                                         MYSQL_SYSVAR(ft_max_token_size),
                                         settings::stopword_variable(),
+                                        user_stopword_table_variable(),
+                                        server_stopword_table_variable(),
                                         MYSQL_SYSVAR(checkpoint),
                                         nullptr};
 

@@ -30,6 +30,8 @@ class TableCounts {
   }
   // The first tree is the primary one. `renew`: as of now, whatever is kept.
   Error get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size);
+  // About how many rows there are; of a table with some thousand of them just how many.
+  Error rows(const std::vector<TreeHandle> &trees, uint64_t *rows);
   // How many rows have been written since the table was opened.
   uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   // When a row was last written since the table was opened; 0: not since.
@@ -50,6 +52,12 @@ class TableCounts {
   uint64_t changes_then_ = 0;
   uint64_t moves_then_ = 0;
   uint64_t nanos_then_ = 0;
+
+  // What `rows` last told of a small table, and when.
+  bool counted_ = false;
+  uint64_t counted_rows_ = 0;
+  uint64_t counted_moves_ = 0;
+  uint64_t counted_nanos_ = 0;
 };
 
 }  // namespace shale_sql

@@ -264,6 +264,7 @@ void Trx::end() {
   has_snapshot_ = false;
   ended_++;
   if (!actions_.empty()) actions_.clear();
+  kept_past_.forget_all();
   wrote_ = rewrote_ = may_have_locks_ = asked_sequence_ = false;
   has_statement_savepoint_ = false;
   committed_ = false;

@@ -4,6 +4,7 @@
 #include "engine/errors.h"
 #include "engine/handles.h"
 #include "tables/query_cache.h"
+#include "txn/kept_past.h"
 #include "txn/known_parents.h"
 #include "txn/load_in_parts.h"
 
@@ -92,6 +93,7 @@ class Trx {
   }
   void note_action_on(const SharedTable *table) { actions_[table]++; }
 
+  KeptPast &kept_past() { return kept_past_; }
   // Parents that need not be looked up again.
   KnownParents &known_parents() { return known_parents_; }
 
@@ -178,6 +180,7 @@ class Trx {
   std::set<std::shared_ptr<SharedTable>> numbered_;
   unsigned duplicate_ = ~0u;
   std::map<const SharedTable *, uint64_t> actions_;
+  KeptPast kept_past_;
   KnownParents known_parents_;
   std::vector<std::string> levels_;
   std::string duplicate_child_, duplicate_key_;

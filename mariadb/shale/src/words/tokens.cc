@@ -65,7 +65,11 @@ WordForms::WordForms(CHARSET_INFO *charset, const WordRules &rules)
     : charset_(charset),
       rules_(rules),
       collation_(charset, false),
-      is_binary_((charset->state & MY_CS_BINSORT) != 0) {}
+      is_binary_((charset->state & MY_CS_BINSORT) != 0) {
+  if (rules_.stopword_collation != 0) {
+    stopword_charset_ = get_charset(rules_.stopword_collation, MYF(0));
+  }
+}
 
 std::string WordForms::fold(std::string_view text) const {
   if (is_binary_ || text.empty()) return std::string(text);
@@ -85,12 +89,25 @@ std::string WordForms::prefix_of(std::string_view folded) const {
 }
 
 bool WordForms::is_stopword(const Token &token) const {
-  if (!rules_.stopwords || token.text.size() > 8) return false;
+  if (!rules_.stopwords) return false;
+  if (rules_.stopword_collation != 0) {
+    if (stopword_charset_ == nullptr) return false;
+    const auto &words = rules_.own_stopwords;
+    const auto before = [this](std::string_view a, std::string_view b) {
+      return compare_stopwords(stopword_charset_, a, b) < 0;
+    };
+    return std::binary_search(words.begin(), words.end(), token.text, before);
+  }
+  if (token.text.size() > 8) return false;
   char small[8];
   std::transform(token.text.begin(), token.text.end(), small, [](char letter) {
     return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
   });
   return kStopwords.count({small, token.text.size()}) != 0;
+}
+
+int compare_stopwords(CHARSET_INFO *charset, std::string_view a, std::string_view b) {
+  return charset->strnncollsp(a.data(), a.size(), b.data(), b.size());
 }
 
 }  // namespace shale_sql

@@ -67,6 +67,10 @@ class WordForms {
   const WordRules rules_;
   const Collation collation_;
   bool is_binary_;
+  const charset_info_st *stopword_charset_ = nullptr;  // of a list that is not the engine's
 };
+
+// Their order in a list.
+int compare_stopwords(const charset_info_st *charset, std::string_view a, std::string_view b);
 
 }  // namespace shale_sql
