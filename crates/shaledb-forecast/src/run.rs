@@ -22,6 +22,7 @@ use shaledb::compaction::plan::Settings;
 use shaledb::compaction::policy::LAST;
 use shaledb::compaction::score;
 use shaledb::db::SettingsInUse;
+use shaledb::write::level0::{Level0, UnderWay};
 use shaledb::write::space::{self, SpaceState};
 use shaledb::write::throttle::{self, Pressure, Verdict};
 use std::collections::VecDeque;
@@ -205,11 +206,26 @@ impl<'a> Run<'a> {
         let (soft, hard) = score::debt_limits(&self.tree.shape, settings);
         self.debt = debt.bytes as f64;
         let sealed: f64 = self.sealed.iter().map(|memtable| memtable.bytes).sum();
+        let under_way = |running: &Running| {
+            let plan = &running.merge.as_ref()?.plan;
+            plan.relieves_level0().then(|| UnderWay {
+                tables: plan.level0_tables(),
+                input_bytes: plan.input_bytes,
+                nanos: ((self.now - running.began) * 1e9) as u64,
+                done: 1.0 - running.left,
+            })
+        };
+        let level0 = Level0 {
+            tables: debt.level0_tables,
+            bytes: debt.level0_bytes,
+            memtable_bytes: settings.memtable_bytes / 8 * 7,
+            merge: self.merges.iter().find_map(under_way),
+        };
         let mut pressure = Pressure {
             memtable_bytes: (sealed + self.active.bytes) as u64,
             memtable_limit: self.sizes.memtables_bytes_max,
             sealed: self.sealed.len(),
-            level0_tables: debt.level0_tables,
+            level0_nanos: level0.nanos_per_byte(self.merge_rate),
             debt_bytes: debt.bytes,
             debt_soft: soft,
             debt_hard: hard,

@@ -196,6 +196,11 @@ impl<'a> PartMerge<'a> {
         }
     }
 
+    /// How many rows have been merged.
+    pub fn entries_in(&self) -> u64 {
+        self.outputs.done.entries_in
+    }
+
     /// Finishes the last table.
     pub fn finish(&mut self) -> Result<Done> {
         self.outputs.end(self.end.as_deref())?;

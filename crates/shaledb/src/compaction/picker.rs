@@ -8,13 +8,14 @@
 //!
 //! Level 0 goes into the base level when it has gathered enough bytes. Level 0's tables are merged
 //! with each other, four of about one size into one, in two cases: reaching that size would take
-//! many of them, or running jobs hold the base level. So a read looks into few.
+//! many of them, or running jobs hold the base level and very many have come meanwhile. So a read
+//! looks into few. (Merging fewer would keep them from going down when the base level is free.)
 
 use super::choose::PickInput;
 use super::level0::{level0, merge_level0, move_level0, too_small};
 use super::plan::{Busy, Load, Plan, Reason, Settings, Shape};
 use super::policy::LAST;
-use super::score::{LEVEL0_TABLES_MAX, LEVEL0_TIER, Scores, Targets};
+use super::score::{LEVEL0_CROWDED, LEVEL0_TIER, Scores, Targets};
 use super::{deletes, idle, space};
 
 /// The next compaction to run beside those in `busy`, if one is due. A pure function.
@@ -57,7 +58,8 @@ fn due(input: &PickInput<'_>, scores: &Scores) -> Option<Plan> {
     for level in order {
         if level == 0 {
             let plan = level0(input, Reason::Level0);
-            let crowded = input.level(0).len() > LEVEL0_TABLES_MAX;
+            let free = input.level(0).iter().filter(|table| !input.busy.has(table)).count();
+            let crowded = free > LEVEL0_CROWDED;
             let merge = || if crowded { merge_level0(input, LEVEL0_TIER, |_| true) } else { None };
             if let Some(plan) = plan.or_else(merge) {
                 return Some(plan);

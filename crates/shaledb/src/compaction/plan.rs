@@ -131,6 +131,16 @@ impl Plan {
     pub fn input_ids(&self) -> impl Iterator<Item = FileId> + '_ {
         self.inputs.iter().flat_map(|(_, ids)| ids.iter().copied())
     }
+
+    /// How many tables of level 0 it takes.
+    pub fn level0_tables(&self) -> usize {
+        self.inputs.first().map_or(0, |(level, ids)| if *level == 0 { ids.len() } else { 0 })
+    }
+
+    /// Whether it takes tables of level 0 down.
+    pub fn relieves_level0(&self) -> bool {
+        self.output_level > 0 && self.level0_tables() > 0
+    }
 }
 
 /// What running jobs of the tree have reserved.

@@ -29,6 +29,9 @@ pub const LEVEL0_TIER: usize = 4;
 /// How many tables in level 0 start a compaction, however small they are.
 pub const LEVEL0_TABLES_MAX: usize = 12;
 
+/// How many tables in level 0, beside those that go down, are merged with each other meanwhile.
+pub const LEVEL0_CROWDED: usize = 20;
+
 /// How many tables of one memtable each level 0 of a small tree gathers. Of compressed ones there
 /// are so many in [`LEVEL0_TIER`] memtables' bytes anyway; without compression level 0 would go
 /// down with four, and the last level would be written that much more often.

@@ -4,4 +4,5 @@ pub mod flush;
 pub mod ops;
 pub mod queue;
 pub mod throttle;
+pub mod level0;
 pub mod space;

@@ -1,13 +1,12 @@
 //! How much a writer is slowed when it is ahead of flush and compaction.
 //!
 //! A pure function of pressure. Four pressures are measured, each from a soft limit (0) to a hard
-//! one (1): memory of memtables, tables in level 0, compaction debt, and space near its limit while
-//! merges make room. At pressure `x` a
-//! writer waits `4 x^2` times as long for each byte as the background work needs to take the byte
-//! away. So there is no wait at the soft limit and no step anywhere; at the latest at half of the
-//! way to the hard limit writers are as slow as the background work, and pressure rises no more.
-//! For memory the factor also grows without bound towards the hard limit, where writers stop, so
-//! that the stop itself is met only by a burst.
+//! one (1): memory of memtables, level 0 (`write/level0`), compaction debt, and space near its
+//! limit while merges make room. At pressure `x` a writer waits `4 x^2` times as long for each byte
+//! as the background work needs to take the byte away. So there is no wait at the soft limit and no
+//! step anywhere; at the latest at half of the way to the hard limit writers are as slow as the
+//! background work, and pressure rises no more. For memory the factor also grows without bound
+//! towards the hard limit, where writers stop, so that the stop itself is met only by a burst.
 
 use serde::Serialize;
 
@@ -23,14 +22,8 @@ const RATE_MIN: u64 = 1 << 20;
 /// The most that the factor grows to.
 const FACTOR_MAX: f64 = 64.0;
 
-/// Tables in level 0 up to which nothing is slowed.
-pub const LEVEL0_SOFT: usize = 20;
-
-/// Tables in level 0 at which slowing is at its full.
-pub const LEVEL0_HARD: usize = 36;
-
 /// What the background work has yet to do, and how fast it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pressure {
     /// Bytes of all memtables, active and sealed.
     pub memtable_bytes: u64,
@@ -38,8 +31,9 @@ pub struct Pressure {
     pub memtable_limit: u64,
     /// Sealed memtables that wait for their flush.
     pub sealed: usize,
-    /// Tables in level 0 of the tree that has the most.
-    pub level0_tables: usize,
+    /// How long level 0 asks writers to wait for each byte, of the tree that asks for most, in
+    /// nanoseconds: see `write/level0`.
+    pub level0_nanos: f64,
     /// Compaction debt in bytes.
     pub debt_bytes: u64,
     /// The debt from which writers are slowed.
@@ -129,13 +123,12 @@ pub fn delay(pressure: &Pressure) -> Verdict {
     } else {
         position(p.memtable_bytes, p.memtable_limit / 2, p.memtable_limit)
     };
-    let level0 = position(p.level0_tables as u64, LEVEL0_SOFT as u64, LEVEL0_HARD as u64);
     let debt = position(p.debt_bytes, p.debt_soft, p.debt_hard);
     let space = position(p.space_taken, 0, p.space_hard);
     let memory_factor = 4.0 * memory * memory / (1.0 - memory).max(1.0 / FACTOR_MAX);
     let asked = [
         (memory_factor.min(FACTOR_MAX) * nanos_at(p.flush_rate), Cause::Memtables),
-        (4.0 * level0 * level0 * nanos_at(p.compaction_rate), Cause::Level0),
+        (p.level0_nanos, Cause::Level0),
         (4.0 * debt * debt * nanos_at(p.compaction_rate), Cause::Debt),
         (4.0 * space * space * nanos_at(p.compaction_rate), Cause::Space),
     ];
@@ -149,7 +142,7 @@ pub fn delay(pressure: &Pressure) -> Verdict {
 }
 
 /// Where `value` is between the limits: 0 up to `soft`, 1 from `hard` on.
-fn position(value: u64, soft: u64, hard: u64) -> f64 {
+pub(super) fn position(value: u64, soft: u64, hard: u64) -> f64 {
     if hard <= soft || value <= soft {
         return 0.0;
     }
@@ -159,7 +152,7 @@ fn position(value: u64, soft: u64, hard: u64) -> f64 {
 }
 
 /// The nanoseconds that one byte takes at `rate` bytes per second.
-fn nanos_at(rate: u64) -> f64 {
+pub(super) fn nanos_at(rate: u64) -> f64 {
     let rate = if rate == 0 { RATE_UNKNOWN } else { rate.max(RATE_MIN) };
     1e9 / rate as f64
 }

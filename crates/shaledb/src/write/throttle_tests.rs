@@ -9,7 +9,7 @@ fn calm() -> Pressure {
         memtable_bytes: 64 * MIB,
         memtable_limit: 256 * MIB,
         sealed: 1,
-        level0_tables: 4,
+        level0_nanos: 0.0,
         debt_bytes: 0,
         debt_soft: 1000 * MIB,
         debt_hard: 4000 * MIB,
@@ -31,12 +31,7 @@ fn nanos(pressure: &Pressure) -> f64 {
 #[test]
 fn soft_limits_cost_nothing() {
     assert_eq!(delay(&calm()), Verdict::None);
-    let at_limits = Pressure {
-        memtable_bytes: 128 * MIB,
-        level0_tables: LEVEL0_SOFT,
-        debt_bytes: 1000 * MIB,
-        ..calm()
-    };
+    let at_limits = Pressure { memtable_bytes: 128 * MIB, debt_bytes: 1000 * MIB, ..calm() };
     assert_eq!(delay(&at_limits), Verdict::None);
     let one_memtable = Pressure { memtable_bytes: 250 * MIB, sealed: 0, ..calm() };
     assert_eq!(delay(&one_memtable), Verdict::None);
@@ -47,8 +42,6 @@ fn half_way_is_the_rate_of_the_work() {
     let per_byte = 1e9 / (20 * MIB) as f64;
     let debt = Pressure { debt_bytes: 2500 * MIB, ..calm() };
     assert!((nanos(&debt) - per_byte).abs() < 0.01 * per_byte, "{}", nanos(&debt));
-    let level0 = Pressure { level0_tables: (LEVEL0_SOFT + LEVEL0_HARD) / 2, ..calm() };
-    assert!((nanos(&level0) - per_byte).abs() < 0.01 * per_byte, "{}", nanos(&level0));
 }
 
 #[test]
@@ -74,20 +67,20 @@ fn more_pressure_is_more_wait_without_steps() {
 fn only_memory_stops_and_the_cause_is_told() {
     let full = Pressure { memtable_bytes: 256 * MIB, ..calm() };
     assert_eq!(delay(&full), Verdict::Stop { cause: Cause::Memtables });
-    let worst = Pressure { level0_tables: 1000, debt_bytes: u64::MAX, ..calm() };
+    let worst = Pressure { level0_nanos: 1e6, debt_bytes: u64::MAX, ..calm() };
     assert!(nanos(&worst).is_finite());
     let cause = |pressure: &Pressure| match delay(pressure) {
         Verdict::Slow { cause, .. } | Verdict::Stop { cause } => Some(cause),
         Verdict::None => None,
     };
-    assert_eq!(cause(&Pressure { level0_tables: 30, ..calm() }), Some(Cause::Level0));
+    assert_eq!(cause(&Pressure { level0_nanos: 30.0, ..calm() }), Some(Cause::Level0));
     assert_eq!(cause(&Pressure { debt_bytes: 3000 * MIB, ..calm() }), Some(Cause::Debt));
     assert_eq!(cause(&Pressure { memtable_bytes: 250 * MIB, ..calm() }), Some(Cause::Memtables));
 }
 
 #[test]
 fn no_write_waits_long() {
-    let worst = Pressure { level0_tables: 1000, compaction_rate: 1, flush_rate: 1, ..calm() };
+    let worst = Pressure { debt_bytes: u64::MAX, compaction_rate: 1, flush_rate: 1, ..calm() };
     // The bound itself is kept where waits are added up: see the tests of `db/core/write_price`.
     assert!(nanos(&worst) * u64::MAX as f64 > WAIT_NANOS_MAX as f64);
     assert!(nanos(&worst) * 100.0 < 1_000_000.0);

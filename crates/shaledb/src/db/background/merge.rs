@@ -11,7 +11,7 @@ use super::codecs::WrittenTable;
 use super::rest::Rests;
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
-use crate::base::sync::atomic::Ordering;
+use crate::base::sync::atomic::{AtomicU64, Ordering};
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::{Context, Done, PartMerge};
 use crate::compaction::plan::Plan;
@@ -81,8 +81,16 @@ impl Core {
             error: None,
         };
         let snapshots = self.reader_seqs_to_keep();
+        let of_inputs = progress.inputs.iter().flat_map(|(_, tables)| tables);
+        let entries = of_inputs.map(|table| table.meta.entries).sum();
         let progress = Mutex::new(progress);
-        let job = Arc::new(MergeJob { tree, plan, snapshots, parts, room, progress, started });
+        let merged = AtomicU64::new(0);
+        let job =
+            MergeJob { tree, plan, snapshots, parts, room, progress, started, entries, merged };
+        let job = Arc::new(job);
+        if job.plan.relieves_level0() {
+            self.sched.lock().level0_merges.insert(job.tree.id, job.clone());
+        }
         if count > 1 && !job.room.in_turn {
             let mut state = self.sched.lock();
             state.parts.extend((1..count).map(|index| (job.clone(), index)));
@@ -252,7 +260,10 @@ impl Core {
         flush_cpu: &mut u64,
     ) -> Result<Done> {
         let mut rests = Rests::new(self.env.clock.now_nanos());
+        let mut merged = 0;
         while self.counted(|| merge.step())? {
+            job.merged.fetch_add(merge.entries_in() - merged, Ordering::Relaxed);
+            merged = merge.entries_in();
             let flushed = self.yield_to_flush();
             if flushed > 0 {
                 *flush_cpu += flushed;

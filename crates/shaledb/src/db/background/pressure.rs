@@ -5,6 +5,7 @@ use crate::base::sync::atomic::Ordering::Relaxed;
 use crate::compaction::{room, score};
 use crate::db::core::{Core, TreeCore, TreeDebt};
 use crate::memtable::chunk;
+use crate::write::level0::Level0;
 use crate::write::space;
 use crate::write::throttle::{self, Pressure, Verdict};
 
@@ -16,9 +17,10 @@ impl Core {
         let debt = score::debt(&shape, &settings);
         let (soft, hard) = score::debt_limits(&shape, &settings);
         let merge_needs = room::of_largest(&shape, &settings);
-        let (level0_tables, bytes) = (debt.level0_tables, debt.bytes);
-        let mut state = self.sched.lock();
-        state.debts.insert(tree.id, TreeDebt { level0_tables, bytes, soft, hard, merge_needs });
+        let (level0_tables, level0_bytes) = (debt.level0_tables, debt.level0_bytes);
+        let bytes = debt.bytes;
+        let debt = TreeDebt { level0_tables, level0_bytes, bytes, soft, hard, merge_needs };
+        self.sched.lock().debts.insert(tree.id, debt);
     }
 
     /// The bytes of all memtables, and how many are sealed.
@@ -60,24 +62,34 @@ impl Core {
         let (memtable_bytes, sealed) = self.memtable_bytes();
         self.tables.memory.set_memtables(memtable_bytes + chunk::kept_bytes() as u64);
         self.count_memtables();
+        let rate = self.throttle.compaction_rate.load(Relaxed);
         let mut pressure = Pressure {
             memtable_bytes,
             memtable_limit: self.settings.memtables_bytes_max,
             sealed,
             flush_rate: self.throttle.flush_rate.load(Relaxed),
-            compaction_rate: self.throttle.compaction_rate.load(Relaxed) / 4,
+            compaction_rate: rate / 4,
             ..Pressure::default()
         };
         if self.space().is_limited() && self.makes_room() {
             let missing = space::missing(&self.space().balance());
             (pressure.space_taken, pressure.space_hard) = missing;
         }
-        for debt in self.sched.lock().debts.values() {
-            pressure.level0_tables = pressure.level0_tables.max(debt.level0_tables);
+        let now = self.env.clock.now_nanos();
+        let state = self.sched.lock();
+        for (id, debt) in &state.debts {
+            let level0 = Level0 {
+                tables: debt.level0_tables,
+                bytes: debt.level0_bytes,
+                memtable_bytes: self.settings.memtable_bytes / 8 * 7,
+                merge: state.level0_merges.get(id).map(|job| job.under_way(now)),
+            };
+            pressure.level0_nanos = pressure.level0_nanos.max(level0.nanos_per_byte(rate));
             pressure.debt_bytes += debt.bytes;
             pressure.debt_soft = pressure.debt_soft.max(debt.soft);
             pressure.debt_hard = pressure.debt_hard.max(debt.hard);
         }
+        drop(state);
         let verdict = throttle::delay(&pressure);
         // With nothing to flush there is nothing to wait for.
         let verdict = match verdict {

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::key::Kind;
 use crate::base::stats::{Counter, Timed};
 use crate::base::sync::atomic::Ordering::Relaxed;
-use crate::db::core::{Core, STOP};
+use crate::db::core::{Core, OWED_NANOS, STOP};
 use crate::fs::ledger::Admitted;
 use crate::wal::OpIter;
 use crate::write::ops::Ops;
@@ -51,7 +51,7 @@ impl Core {
         } else {
             let cost = (u128::from(bytes) * u128::from(price) / 1024) as u64;
             let until = self.throttle.charge(started, cost);
-            if until <= started {
+            if until <= started + OWED_NANOS {
                 return Ok(());
             }
             self.env.clock.sleep_nanos((until - started).min(WAIT_NANOS_MAX));

@@ -3,6 +3,7 @@
 use super::trees::TreeCore;
 use crate::base::error::{Error, Result};
 use crate::base::rank;
+use crate::base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::base::sync::{Arc, Mutex};
 use crate::compaction::job::Done;
 use crate::compaction::plan::Plan;
@@ -11,6 +12,7 @@ use crate::compaction::stages::{Removed, Stage, Stages};
 use crate::fs::ledger::Promise;
 use crate::table::Table;
 use crate::table::meta::FileId;
+use crate::write::level0::UnderWay;
 
 /// Tables by level.
 pub(crate) type Inputs = Vec<(usize, Vec<Arc<Table>>)>;
@@ -32,6 +34,22 @@ pub(crate) struct MergeJob {
     pub room: RoomOfMerge,
     pub progress: Mutex<Progress, { rank::MERGE }>,
     pub started: u64,
+    /// The entries of all inputs.
+    pub entries: u64,
+    /// How many of them have been merged.
+    pub merged: AtomicU64,
+}
+
+impl MergeJob {
+    /// How far it has come, at a moment of the clock.
+    pub fn under_way(&self, now: u64) -> UnderWay {
+        UnderWay {
+            tables: self.plan.level0_tables(),
+            input_bytes: self.plan.input_bytes,
+            nanos: now.saturating_sub(self.started),
+            done: self.merged.load(Relaxed) as f64 / self.entries.max(1) as f64,
+        }
+    }
 }
 
 /// How far a merge has come.

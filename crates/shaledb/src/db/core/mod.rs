@@ -27,4 +27,4 @@ pub(crate) use prepared::{PreparedCore, PreparedWrites, TablesOf, Written};
 pub(crate) use scheduler::{State, TreeDebt};
 pub use settings::Settings;
 pub(crate) use trees::{FlushedOf, Manual, TreeCore, Trees};
-pub(crate) use write_price::STOP;
+pub(crate) use write_price::{OWED_NANOS, STOP};

@@ -18,6 +18,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TreeDebt {
     pub level0_tables: usize,
+    pub level0_bytes: u64,
     pub bytes: u64,
     /// The debts from which writers are slowed, and at which they are slowed most.
     pub soft: u64,
@@ -73,6 +74,8 @@ pub(crate) struct State {
     pub parts: VecDeque<(Arc<MergeJob>, usize)>,
     pub running_compactions: usize,
     pub debts: BTreeMap<TreeId, TreeDebt>,
+    /// By tree, the merge under way that makes its level 0 smaller.
+    pub level0_merges: BTreeMap<TreeId, Arc<MergeJob>>,
     pub flush_failure: Failure,
     pub compaction_failure: Failure,
     /// Trees whose last compaction has failed.

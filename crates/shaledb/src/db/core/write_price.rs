@@ -7,9 +7,13 @@
 use crate::base::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use crate::write::throttle::{Cause, Verdict, WAIT_NANOS_MAX, smoothed};
 
-/// What a writer may be ahead of its account before it sleeps: shorter sleeps than this cost more
-/// than they slow.
+/// What a writer may have saved up in the account, in nanoseconds.
 const AHEAD_NANOS: u64 = 1_000_000;
+
+/// What it may owe before it sleeps, in nanoseconds. So few writes sleep, and the system wakes few
+/// threads: a sleep of some microseconds takes 60 and more, and on busy cores now and then
+/// milliseconds.
+pub(crate) const OWED_NANOS: u64 = 500_000;
 
 /// Marks a full stop in `price`.
 pub(crate) const STOP: u64 = u64::MAX;
