@@ -85,6 +85,8 @@ pub const MEM_FILE: u8 = 32;
 
 /// `Ahead::state`: what is read ahead of a scan. Not held while blocks are read.
 pub const READ_AHEAD: u8 = 33;
+/// `Missed::state`: which blocks of a look-up of several keys are read. Not held while one is.
+pub const MISSED: u8 = 40;
 /// `Helpers::offers`: readers' work that idle threads may share.
 pub const OFFERS: u8 = 34;
 /// `LogKeeper::state`: which log files are prepared ahead of their writer.

@@ -11,7 +11,7 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::sync::Arc;
 use crate::state::TreeState;
-use crate::table::{Table, TableEntry};
+use crate::table::{Look, Miss, Missed, Table, TableEntry};
 
 /// The newest version of a key that a reader may see, if it is not a delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub fn find(state: &TreeState, key: &[u8], seq: SeqNo) -> Result<Option<Found>> 
 }
 
 /// What each of several keys, in any order, reads as; as [`get`] for each, but the blocks needed
-/// are asked for before the first of them is waited for.
+/// are asked for before the first of them is waited for, and idle threads help to decode them.
 pub fn multi_get(
     state: &TreeState,
     keys: &[&[u8]],
@@ -85,7 +85,7 @@ pub fn multi_find(state: &TreeState, keys: &[&[u8]], seq: SeqNo) -> Result<Vec<O
         let deleted = newest_covering(state, key, seq)?;
         match find_in_memtables(state, key, seq, deleted) {
             Some(answer) => found[index] = answer,
-            None => open.push(Open { index, key, hash: coding::hash(key), deleted, waits: false }),
+            None => open.push(Open { index, key, hash: coding::hash(key), deleted, missed: None }),
         }
     }
     // In key order, so that neighbors find their blocks, and the nodes of the index, warm.
@@ -117,8 +117,8 @@ struct Open<'a> {
     key: &'a [u8],
     hash: u64,
     deleted: SeqNo,
-    /// A block has to be read for it.
-    waits: bool,
+    /// The number of the block that has to be read for it, among those that are.
+    missed: Option<usize>,
 }
 
 /// Asks one table, or one run of tables, for all open keys.
@@ -128,47 +128,56 @@ fn find_in_source<'t>(
     seq: SeqNo,
     table_of: impl Fn(&[u8]) -> Option<&'t Arc<Table>>,
 ) -> Result<()> {
-    let table_of = |open: &Open<'_>| {
-        table_of(open.key)
-            .filter(|table| table.meta.covers(open.key) && table.meta.max_seq >= open.deleted)
-    };
-    let several = open.len() > 1;
-    let mut failed = Ok(());
-    let mut look = |open: &mut Open<'_>, reads: bool| {
-        if failed.is_err() || open.waits != reads {
-            return true;
-        }
-        let Some(table) = table_of(open) else { return true };
-        let (key, hash) = (open.key, open.hash);
-        let entry = match reads {
-            true => table.get(key, hash, seq).map(Some),
-            false => table.get_in_memory(key, hash, seq),
-        };
-        open.waits = false;
-        match entry {
-            Ok(Some(None)) => true,
-            Ok(Some(Some(entry))) => {
-                found[open.index] = found_in_table(entry, seq, open.deleted);
-                false
-            }
-            Ok(None) => {
-                open.waits = true;
-                if several {
-                    table.prefetch_block(key, hash);
+    let mut missed: Vec<(Arc<Table>, Miss)> = Vec::new();
+    let mut look = |open: &mut Open<'_>| {
+        let table = table_of(open.key)
+            .filter(|table| table.meta.covers(open.key) && table.meta.max_seq >= open.deleted);
+        let Some(table) = table else { return Ok(None) };
+        match table.get_in_memory(open.key, open.hash, seq)? {
+            Look::Known(entry) => Ok(entry),
+            Look::Miss(miss) => {
+                if !Missed::is_last(&missed, &miss) {
+                    missed.push((Arc::clone(table), miss));
                 }
-                true
+                open.missed = Some(missed.len() - 1);
+                Ok(None)
             }
-            Err(error) => {
+        }
+    };
+    let mut answer = |open: &Open<'_>, entry| {
+        let entry: Option<TableEntry> = entry?;
+        if let Some(entry) = entry {
+            found[open.index] = found_in_table(entry, seq, open.deleted);
+            return Ok(false);
+        }
+        Ok(true)
+    };
+    // First what is in memory, then the blocks of the others together.
+    try_retain(open, |open| {
+        let entry = look(open);
+        answer(open, entry)
+    })?;
+    if missed.is_empty() {
+        return Ok(());
+    }
+    let missed = Missed::new(missed);
+    let blocks = missed.read()?;
+    try_retain(open, |open| match open.missed.take() {
+        Some(at) => answer(open, missed.find(at, &blocks[at], open.key, seq)),
+        None => Ok(true),
+    })
+}
+
+/// As [`Vec::retain_mut`]; after the first error nothing more is asked, and all others are kept.
+fn try_retain<T>(items: &mut Vec<T>, mut keep: impl FnMut(&mut T) -> Result<bool>) -> Result<()> {
+    let mut failed = Ok(());
+    items.retain_mut(|item| {
+        failed.is_err()
+            || keep(item).unwrap_or_else(|error| {
                 failed = Err(error);
                 true
-            }
-        }
-    };
-    // First what is in memory. The blocks of the others are then on their way.
-    open.retain_mut(|open| look(open, false));
-    if open.iter().any(|open| open.waits) {
-        open.retain_mut(|open| look(open, true));
-    }
+            })
+    });
     failed
 }
 

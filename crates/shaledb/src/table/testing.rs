@@ -14,6 +14,8 @@ use crate::fs::{Env, Fs, WriteFile};
 use crate::table::{TableDictionary, Why};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(not(shuttle))]
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Key, sequence number, kind, value.
 pub type Entry = (Vec<u8>, SeqNo, Kind, Vec<u8>);
@@ -71,6 +73,45 @@ impl World {
     pub fn open(&self, meta: TableMeta) -> Arc<Table> {
         let id = meta.id;
         Table::new(meta, path(id), &self.shared)
+    }
+
+    /// Runs `read` while threads take up whatever work is offered; with how many parts they did.
+    #[cfg(not(shuttle))]
+    pub fn with_helpers<T>(&self, threads: usize, read: impl FnOnce() -> T) -> (T, u64) {
+        let over = AtomicBool::new(false);
+        let helped = AtomicU64::new(0);
+        let shared = &self.shared;
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        shared.helpers.idle_while(std::thread::yield_now);
+                        if let Some(work) = shared.helpers.take() {
+                            while work.help() {
+                                helped.fetch_add(1, Ordering::Relaxed);
+                            }
+                            work.leave();
+                        }
+                    }
+                });
+            }
+            // Also if `read` panics: else the scope waits for them.
+            let ends = Ends(&over);
+            let done = read();
+            drop(ends);
+            (done, helped.load(Ordering::Relaxed))
+        })
+    }
+}
+
+/// Ends the helpers.
+#[cfg(not(shuttle))]
+struct Ends<'a>(&'a AtomicBool);
+
+#[cfg(not(shuttle))]
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -4,7 +4,6 @@ use crate::base::cursor::Cursor;
 use crate::table::testing::{Entry, World, entries, options};
 use crate::table::{Table, TableCursor};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// As few bytes as let a table of some hundred blocks be read in batches.
 const READAHEAD: usize = 16 * 1024;
@@ -34,42 +33,6 @@ fn rest(cursor: &mut TableCursor) -> (Vec<Entry>, Option<crate::base::error::Err
     (rows, None)
 }
 
-/// Ends the helpers.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Runs `read` while threads take up whatever work is offered.
-fn with_helpers<T>(world: &World, threads: usize, read: impl FnOnce() -> T) -> (T, u64) {
-    let over = AtomicBool::new(false);
-    let helped = std::sync::atomic::AtomicU64::new(0);
-    let shared = &world.shared;
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while !over.load(Ordering::Relaxed) {
-                    shared.helpers.idle_while(std::thread::yield_now);
-                    if let Some(work) = shared.helpers.take() {
-                        while work.help() {
-                            helped.fetch_add(1, Ordering::Relaxed);
-                        }
-                        work.leave();
-                    }
-                }
-            });
-        }
-        // Also if `read` panics: else the scope waits for them.
-        let ends = Ends(&over);
-        let done = read();
-        drop(ends);
-        (done, helped.load(Ordering::Relaxed))
-    })
-}
-
 #[test]
 fn a_scan_is_the_same_alone_and_with_helpers() {
     let (world, rows, table) = world();
@@ -78,7 +41,7 @@ fn a_scan_is_the_same_alone_and_with_helpers() {
         let mut helped = 0;
         // How often a helper comes in time is up to the machine.
         for scan in 0..1000 {
-            let ((), batches) = with_helpers(&world, threads, || {
+            let ((), batches) = world.with_helpers(threads, || {
                 let mut cursor = cursor(&table, false, 0);
                 cursor.seek_first().unwrap();
                 let (seen, error) = rest(&mut cursor);
@@ -99,7 +62,7 @@ fn a_scan_is_the_same_alone_and_with_helpers() {
 fn jumps_and_turns_leave_what_was_read_ahead() {
     let (world, rows, table) = world();
     world.shared.wake_helpers_by(|| ());
-    let ((), _) = with_helpers(&world, 1, || {
+    let ((), _) = world.with_helpers(1, || {
         let mut cursor = cursor(&table, false, 0);
         for from in [0, 1700, 300, rows.len() - 900, 4000] {
             cursor.seek(&rows[from].0, rows[from].1).unwrap();
@@ -148,7 +111,7 @@ fn every_row_before_a_damaged_block_is_seen() {
         assert!(world.fs.corrupt(table.path(), offset, 1));
         let before: usize = blocks[..at].iter().map(|(_, info)| info.entries as usize).sum();
         for threads in [0, 1] {
-            let ((seen, error), _) = with_helpers(&world, threads, || {
+            let ((seen, error), _) = world.with_helpers(threads, || {
                 let mut cursor = cursor(&table, false, 0);
                 cursor.seek_first().unwrap();
                 let seen = rest(&mut cursor);
@@ -174,7 +137,7 @@ fn a_disk_that_fails_costs_no_row_before() {
         let mut shown = std::collections::BTreeSet::new();
         for nth in 1..40 {
             world.fs.fail(Call::Read, nth, Fault::Io, false);
-            let ((seen, error), _) = with_helpers(&world, threads, || {
+            let ((seen, error), _) = world.with_helpers(threads, || {
                 let mut cursor = cursor(&table, false, 0);
                 match cursor.seek_first() {
                     Ok(()) => rest(&mut cursor),

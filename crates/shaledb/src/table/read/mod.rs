@@ -3,6 +3,8 @@
 mod sections;
 mod scratch;
 mod reader;
+mod point;
+mod missed;
 mod ahead;
 mod cursor;
 mod bulk_scan;
@@ -11,7 +13,9 @@ mod verify;
 
 pub use bulk_scan::BulkScan;
 pub use cursor::{CursorOptions, TableCursor};
-pub use reader::{Table, TableEntry};
+pub use missed::Missed;
+pub use point::{Look, Miss, TableEntry};
+pub use reader::Table;
 pub use sample::TableSample;
 pub(super) use sections::{read_dictionary, read_footer, read_section};
 pub use verify::VerifyCounts;

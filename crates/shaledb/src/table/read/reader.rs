@@ -1,15 +1,13 @@
-//! A table, opened on demand: point reads, and the access to blocks that cursors build on.
+//! A table, opened on demand, and the access to blocks that look-ups and cursors build on.
 //!
 //! Making a [`Table`] reads nothing. The first read opens the file and loads index and filter into
 //! a slot of the table, so that later reads pay no look-up for them; [`TableEnv`] bounds how many
-//! tables have either. A point read is: filter, index, cache, and on a miss one read of the device;
-//! then a search in the block as it lies.
+//! tables have either.
 
 use super::scratch::with_scratch;
 use super::sections::{read_dictionary, read_footer, read_section};
 use crate::base::activity::Activity;
 use crate::base::error::{Error, Result};
-use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDeletes;
 use crate::base::stats::Counter;
 use crate::cache::{CacheKey, Slot};
@@ -18,25 +16,12 @@ use crate::table::blob::Blob;
 use crate::table::env::{Evictable, TableEnv};
 use crate::table::format::compress::{Dictionary, id};
 use crate::table::format::index::Index;
-use crate::table::format::{
-    self, Block, BlockInfo, BlockSlice, Footer, Frame, Handle, filter, properties,
-};
+use crate::table::format::{self, Block, BlockInfo, Footer, Frame, Handle, filter, properties};
 use crate::table::meta::{FileId, TableMeta};
 use arc_swap::ArcSwapOption;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
-
-/// The newest entry of a key in a table, as of a read position.
-#[derive(Clone, Debug)]
-pub struct TableEntry {
-    /// Its sequence number.
-    pub seq: SeqNo,
-    /// Its kind.
-    pub kind: Kind,
-    /// Its value: empty for a delete, a blob reference for a blob.
-    pub value: BlockSlice,
-}
 
 /// The parts of a table that every read needs.
 #[derive(Debug)]
@@ -165,128 +150,6 @@ impl Table {
         &self.shared
     }
 
-    /// The newest entry of `key` with a sequence number of at most `seq`; `hash` is the key's
-    /// ([`crate::base::coding::hash`]). Range deletes are not considered.
-    #[inline]
-    pub fn get(&self, key: &[u8], hash: u64, seq: SeqNo) -> Result<Option<TableEntry>> {
-        self.look_up(key, hash, seq, |table, at, hits| self.cached_block(table, at, hits).map(Some))
-            .map(Option::flatten)
-    }
-
-    /// What [`Table::get`] finds, unless a block has to be read for it: then nothing.
-    #[inline]
-    pub fn get_in_memory(
-        &self,
-        key: &[u8],
-        hash: u64,
-        seq: SeqNo,
-    ) -> Result<Option<Option<TableEntry>>> {
-        self.look_up(key, hash, seq, |table, at, hits| {
-            let block = self.block_in_memory(table, at);
-            *hits += u64::from(block.is_some());
-            Ok(block)
-        })
-    }
-
-    /// Looks a key up in blocks that `block_of` gives; no answer if that has none.
-    #[inline]
-    fn look_up(
-        &self,
-        key: &[u8],
-        hash: u64,
-        seq: SeqNo,
-        block_of: impl FnMut(&TableIndex, usize, &mut u64) -> Result<Option<Arc<Block>>>,
-    ) -> Result<Option<Option<TableEntry>>> {
-        if self.meta.ingest_seq > seq {
-            return Ok(Some(None));
-        }
-        mark(&self.index_used);
-        let guard = self.index.load();
-        let loaded;
-        let table: &TableIndex = match &*guard {
-            Some(table) => table,
-            None => {
-                loaded = self.load_index()?;
-                &loaded
-            }
-        };
-        let filter = table.filter();
-        let filtered = !filter.is_empty();
-        if filtered && !filter::may_contain(filter, hash) {
-            let counts = [(Counter::FilterChecks, 1), (Counter::FilterUseful, 1)];
-            self.shared.recorder.add_all(counts);
-            return Ok(Some(None));
-        }
-        let mut hits = 0;
-        let Some(found) = self.get_in_blocks(table, key, seq, &mut hits, block_of)? else {
-            return Ok(None);
-        };
-        self.shared.recorder.add_all([
-            (Counter::IndexHits, 1),
-            (Counter::DataHits, hits),
-            (Counter::FilterChecks, filtered.into()),
-            (Counter::FilterFalse, (filtered && found.is_none()).into()),
-        ]);
-        Ok(Some(found))
-    }
-
-    /// Tells the system that [`Table::get`] of this key will come soon, unless that needs no block
-    /// or one that is in memory; answers whether it did. Never fails; a hint.
-    pub fn prefetch_block(&self, key: &[u8], hash: u64) -> bool {
-        let Ok(table) = self.index() else { return false };
-        let filter = table.filter();
-        if !filter.is_empty() && !filter::may_contain(filter, hash) {
-            return false;
-        }
-        let at = table.index.find(key);
-        if at >= table.index.blocks() {
-            return false;
-        }
-        let handle = table.index.info(at).handle;
-        if self.shared.cache.has(&self.cache_key(handle)) {
-            return false;
-        }
-        // An error shows again when the block is read.
-        let asked = self.with_file(|file| {
-            file.prefetch(handle.offset, u64::from(handle.bytes));
-            Ok(())
-        });
-        asked.is_ok()
-    }
-
-    #[inline]
-    fn get_in_blocks(
-        &self,
-        table: &TableIndex,
-        key: &[u8],
-        seq: SeqNo,
-        hits: &mut u64,
-        mut block_of: impl FnMut(&TableIndex, usize, &mut u64) -> Result<Option<Arc<Block>>>,
-    ) -> Result<Option<Option<TableEntry>>> {
-        let index = &table.index;
-        // The entries of an ingested table have sequence number 0 in their blocks.
-        let search_seq = if self.meta.ingest_seq == 0 { seq } else { SEQ_MAX };
-        let mut at = index.find(key);
-        while at < index.blocks() {
-            let Some(block) = block_of(table, at, hits)? else { return Ok(None) };
-            let entry = block.lower_bound(key, search_seq);
-            if entry < block.entries() {
-                if !block.key_is(entry, key) {
-                    return Ok(Some(None));
-                }
-                let (seq, kind) = block.tag(entry);
-                let seq = seq.max(self.meta.ingest_seq);
-                let value = BlockSlice::value_of(block, entry);
-                return Ok(Some(Some(TableEntry { seq, kind, value })));
-            }
-            if !index.separator_is(at, key) {
-                return Ok(Some(None));
-            }
-            at += 1;
-        }
-        Ok(Some(None))
-    }
-
     /// Where the cache has a block.
     #[inline]
     pub(super) fn cache_key(&self, block: Handle) -> CacheKey {
@@ -318,13 +181,18 @@ impl Table {
             *hits += 1;
             return Ok(block);
         }
+        self.fill_cache(table, at)
+    }
+
+    /// Reads a data block for the cache.
+    #[cold]
+    pub(super) fn fill_cache(&self, table: &TableIndex, at: usize) -> Result<Arc<Block>> {
         let block = Arc::new(self.read_block(table, &table.index.info(at))?);
         self.keep_in_memory(table, at, &block);
         Ok(block)
     }
 
     /// Reads and decodes one data block.
-    #[cold]
     fn read_block(&self, table: &TableIndex, info: &BlockInfo) -> Result<Block> {
         let length = info.handle.bytes as usize;
         let mut nanos = 0;
@@ -415,6 +283,19 @@ impl Table {
 
     pub(super) fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.with_file(|file| file.read_at(offset, buf))
+    }
+
+    /// Runs `read` on index and filter, loaded if need be, without a reference of one's own.
+    #[inline]
+    pub(super) fn with_index<T>(
+        &self,
+        read: impl FnOnce(&Arc<TableIndex>) -> Result<T>,
+    ) -> Result<T> {
+        mark(&self.index_used);
+        match &*self.index.load() {
+            Some(index) => read(index),
+            None => read(&self.load_index()?),
+        }
     }
 
     /// The index and filter, loaded if need be.

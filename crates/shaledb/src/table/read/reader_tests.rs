@@ -1,6 +1,7 @@
 use super::*;
 use crate::base::coding::hash;
 use crate::base::config::Codec;
+use crate::base::key::{Kind, SEQ_MAX, SeqNo};
 use crate::base::ranges::RangeDelete;
 use crate::table::CursorOptions;
 use crate::table::testing::{Entry, World, entries, options, path};
