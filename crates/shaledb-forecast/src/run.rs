@@ -210,6 +210,7 @@ impl<'a> Run<'a> {
             let plan = &running.merge.as_ref()?.plan;
             plan.relieves_level0().then(|| UnderWay {
                 tables: plan.level0_tables(),
+                came: debt.level0_tables.saturating_sub(running.level0_tables),
                 input_bytes: plan.input_bytes,
                 nanos: ((self.now - running.began) * 1e9) as u64,
                 done: 1.0 - running.left,
@@ -219,6 +220,7 @@ impl<'a> Run<'a> {
             tables: debt.level0_tables,
             bytes: debt.level0_bytes,
             memtable_bytes: settings.memtable_bytes / 8 * 7,
+            share: 1.0,
             merge: self.merges.iter().find_map(under_way),
         };
         let mut pressure = Pressure {

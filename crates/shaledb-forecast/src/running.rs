@@ -9,6 +9,8 @@ use crate::tree::Merged;
 pub struct Running {
     /// `None` for the flush.
     pub merge: Option<Merged>,
+    /// How many tables level 0 had when it began.
+    pub level0_tables: usize,
     /// What it takes.
     pub job: Job,
     /// CPU seconds in codecs.

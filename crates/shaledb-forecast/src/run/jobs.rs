@@ -121,6 +121,7 @@ impl Run<'_> {
                 level: merge.plan.output_level,
                 left: 1.0,
                 began: self.now,
+                level0_tables: self.tree.shape.levels[0].len(),
                 merge: Some(merge),
             });
         }
@@ -158,6 +159,7 @@ impl Run<'_> {
             level: 0,
             left: 1.0,
             began: self.now,
+            level0_tables: 0,
         };
         self.flush = Some(Flush { running, content, memtables: self.sealed.len() });
     }

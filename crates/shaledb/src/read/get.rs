@@ -11,7 +11,7 @@ use crate::base::error::Result;
 use crate::base::key::{Kind, SeqNo};
 use crate::base::sync::Arc;
 use crate::state::TreeState;
-use crate::table::{Look, Miss, Missed, Table, TableEntry};
+use crate::table::{Look, Missed, Misses, Table, TableEntry};
 
 /// The newest version of a key that a reader may see, if it is not a delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ fn find_in_source<'t>(
     seq: SeqNo,
     table_of: impl Fn(&[u8]) -> Option<&'t Arc<Table>>,
 ) -> Result<()> {
-    let mut missed: Vec<(Arc<Table>, Miss)> = Vec::new();
+    let mut missed = Misses::default();
     let mut look = |open: &mut Open<'_>| {
         let table = table_of(open.key)
             .filter(|table| table.meta.covers(open.key) && table.meta.max_seq >= open.deleted);
@@ -136,10 +136,7 @@ fn find_in_source<'t>(
         match table.get_in_memory(open.key, open.hash, seq)? {
             Look::Known(entry) => Ok(entry),
             Look::Miss(miss) => {
-                if !Missed::is_last(&missed, &miss) {
-                    missed.push((Arc::clone(table), miss));
-                }
-                open.missed = Some(missed.len() - 1);
+                open.missed = Some(missed.add(table, miss));
                 Ok(None)
             }
         }

@@ -18,8 +18,8 @@ pub use env::TableEnv;
 pub use format::{Block, BlockSlice, RawBlock, compress, filter};
 pub use meta::{FileId, TableMeta, Why};
 pub use read::{
-    BulkScan, CursorOptions, Look, Miss, Missed, Table, TableCursor, TableEntry, TableSample,
-    VerifyCounts,
+    BulkScan, CursorOptions, Look, Miss, Missed, Misses, Table, TableCursor, TableEntry,
+    TableSample, VerifyCounts,
 };
 pub use tools::{inspect, salvage};
 pub use write::{Probe, Probed, TableDictionary, TableOptions, TableWriter};

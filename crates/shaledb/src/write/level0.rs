@@ -33,6 +33,8 @@ pub const HARD_MORE: usize = 16;
 pub struct UnderWay {
     /// How many tables of level 0 it takes.
     pub tables: usize,
+    /// How many have come to level 0 since it began.
+    pub came: usize,
     /// The bytes of all its inputs.
     pub input_bytes: u64,
     /// How long it has been under way, in nanoseconds.
@@ -71,6 +73,8 @@ pub struct Level0 {
     pub bytes: u64,
     /// About how many bytes are written until a memtable is full.
     pub memtable_bytes: u64,
+    /// The share of all bytes written that the tree gets: writers wait for each byte of any tree.
+    pub share: f64,
     /// The merge under way that takes it down.
     pub merge: Option<UnderWay>,
 }
@@ -94,8 +98,8 @@ impl Level0 {
         // Tables may be smaller than memtables: compressed, or flushed early.
         let each = (self.bytes / self.tables.max(1) as u64).saturating_mul(2);
         let each = each.min(self.memtable_bytes).max(1) as f64;
-        let more = (merge.tables + COME_MAX).saturating_sub(self.tables).max(1) as f64;
-        let pace = merge.nanos_left(rate) / (more * each);
+        let more = COME_MAX.saturating_sub(merge.came).max(1) as f64;
+        let pace = merge.nanos_left(rate) * self.share / (more * each);
         weight * pace.min(4.0 * nanos_at(rate / 4))
     }
 }

@@ -6,12 +6,16 @@ const MIB: u64 = 1 << 20;
 const RATE: u64 = 100 * MIB;
 
 fn level0(tables: usize, merge: Option<UnderWay>) -> Level0 {
-    Level0 { tables, bytes: tables as u64 * 54 * MIB, memtable_bytes: 54 * MIB, merge }
+    let bytes = tables as u64 * 54 * MIB;
+    let came = |merge: UnderWay| tables.saturating_sub(merge.tables);
+    let merge = merge.map(|merge| UnderWay { came: came(merge), ..merge });
+    Level0 { tables, bytes, memtable_bytes: 54 * MIB, share: 1.0, merge }
 }
 
 /// Of sixteen tables.
 fn merge(mib: u64, seconds: f64, done: f64) -> Option<UnderWay> {
-    Some(UnderWay { tables: 16, input_bytes: mib * MIB, nanos: (seconds * 1e9) as u64, done })
+    let nanos = (seconds * 1e9) as u64;
+    Some(UnderWay { tables: 16, came: 0, input_bytes: mib * MIB, nanos, done })
 }
 
 /// MiB per second that writers are held to.
@@ -92,6 +96,26 @@ fn more_tables_are_more_wait() {
 fn half_way_is_the_rate_of_the_work() {
     let half = level0(SOFT + HARD_MORE / 2, None).nanos_per_byte(RATE);
     assert!((half - 4e9 / RATE as f64).abs() < 1e-6, "{half}");
+}
+
+#[test]
+fn a_tree_that_gets_little_slows_the_others_little() {
+    let all = level0(16, merge(4000, 0.0, 0.0));
+    let part = Level0 { share: 0.02, ..all };
+    let (all, part) = (all.nanos_per_byte(RATE), part.nanos_per_byte(RATE));
+    assert!((part / all - 0.02).abs() < 1e-9, "{part} of {all}");
+}
+
+#[test]
+fn a_merge_that_takes_few_lets_as_many_in() {
+    let few = UnderWay { tables: 4, came: 0, input_bytes: 400 * MIB, nanos: 0, done: 0.0 };
+    let of = |came| {
+        let merge = Some(UnderWay { came, ..few });
+        Level0 { tables: 14 + came, merge, ..level0(14, None) }.nanos_per_byte(RATE)
+    };
+    assert!(of(0) > 0.0 && of(0) < of(3) && of(3) < of(6), "{} {} {}", of(0), of(3), of(6));
+    // A quarter of a second for each table, of which the first is not waited for at the cap.
+    assert!((of(0) * 54.0 * MIB as f64 / 1e9 - 0.25).abs() < 0.01, "{}", of(0));
 }
 
 #[test]

@@ -100,14 +100,22 @@ pub enum Verdict {
     },
 }
 
+/// How many bytes tell as much of a rate as all that was seen before.
+const EQUAL_BYTES: u64 = 48 << 20;
+
 /// A rate in bytes per second, after so many bytes more were seen to take so long; as it was if
-/// they tell nothing.
+/// they tell nothing. Much tells more than little: short jobs are slowed by their beginnings and
+/// ends, and must not foretell how long a large one takes.
 pub fn smoothed(rate: u64, bytes: u64, nanos: u64) -> u64 {
     if bytes < 1 << 16 || nanos == 0 {
         return rate;
     }
     let now = (u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64;
-    if rate == 0 { now } else { rate - rate / 4 + now / 4 }
+    if rate == 0 {
+        return now;
+    }
+    let (old, new) = (u128::from(EQUAL_BYTES), u128::from(bytes));
+    ((u128::from(rate) * old + u128::from(now) * new) / (old + new)) as u64
 }
 
 /// How much writers are slowed under this pressure.

@@ -78,6 +78,20 @@ int foreign_keys_of(THD *thd, const std::string &path, const std::string &known_
   return is_parent && !fits_children(path, def) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
 }
 
+// A partition that comes to others has the words that they have, whatever the session's rules are:
+// one MATCH searches all of them.
+Error take_words_of_others(const std::string &path, TableDef *def) {
+  if (!is_partition(path)) return 0;
+  return engine().catalog.each_partition(
+      table_of(path), [&](const std::string &, const TableDef &other) {
+        for (IndexDef &index : def->indexes) {
+          for (const IndexDef &theirs : other.indexes) {
+            if (theirs.has_words && theirs.name == index.name) index.words = theirs.words;
+          }
+        }
+      });
+}
+
 }  // namespace
 
 int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
@@ -109,6 +123,7 @@ int ha_shale::create(const char *name, TABLE *form, HA_CREATE_INFO *info) {
   }
   describe_indexes(form, &def);
   if (int error = note(set_new_rules(ha_thd(), 0, &def))) return error;
+  if (int error = note(take_words_of_others(name, &def))) return error;
   ForeignKeys::List keys;
   if (int error = foreign_keys_of(ha_thd(), name, known_as, form, info, def, &keys)) return error;
   std::vector<TreeHandle> trees;

@@ -14,7 +14,7 @@ namespace {
 
 // What a part of a load has at least, before it is committed.
 constexpr size_t kPartBytes = 4 << 20;
-// What entries of words take before they are written, and how many one call writes.
+// What entries of words of a statement take before they are written, and how many one call writes.
 constexpr size_t kWordBytes = 8 << 20;
 constexpr size_t kWordsOfCall = 1024;
 
@@ -139,7 +139,8 @@ int ha_shale::add_words(const RowKeys &keys) {
   for (size_t place = 1; place < indexes_.size(); place++) {
     if (indexes_[place].many != nullptr) load_.words[place].add(keys.many[place], keys.primary);
   }
-  return write_words(kWordBytes);
+  // Each partition has a handler, and words, of its own.
+  return write_words(kWordBytes / partitions_of(table));
 }
 
 // Writes them if they take more than so many bytes. No locks: nobody has these rows.

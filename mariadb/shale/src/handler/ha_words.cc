@@ -81,7 +81,7 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
     default: break;
   }
   uint64_t rows = 0;
-  if (int error = note(shared_->counts.rows(shared_->trees, &rows))) return error;
+  if (int error = note(shared_->counts.rows(shared_->trees, *shared_->changes, &rows))) return error;
   WordSearch search(reader, rows);
   return note(search.run(query, (flags & FT_EXPAND) != 0, &found->matches));
 }

@@ -77,24 +77,31 @@ Error TableCounts::get(const std::vector<TreeHandle> &trees, bool renew, TableSi
   return 0;
 }
 
-Error TableCounts::rows(const std::vector<TreeHandle> &trees, uint64_t *rows) {
+Error TableCounts::rows(const std::vector<TreeHandle> &trees, const Changes &changes,
+                        uint64_t *rows) {
   TableSize size;
   if (Error error = get(trees, false, &size)) return error;
   *rows = size.rows;
   // An estimate may be off by half.
   if (size.rows > 2 * kCountedForRanks) return 0;
   std::lock_guard<std::mutex> one_at_a_time(lock_);
-  const uint64_t moves = moves_.load(std::memory_order_relaxed), now = my_interval_timer();
-  if (!counted_ || moves != counted_moves_ || now - counted_nanos_ > kOldNanos) {
+  // Rows are seen by a count when their transaction has ended. Those of one that is under way are
+  // added as they come; what it takes back goes with its end.
+  const uint64_t quiet = changes.quiet_number(), now = my_interval_timer();
+  const int64_t written = rows_.load(std::memory_order_relaxed);
+  const bool is_old = quiet != 0 ? quiet != counted_at_ : now - counted_nanos_ > kOldNanos;
+  if (!counted_ || is_old) {
     Error error = consume_error(shale_tree_estimate(trees[0].get(), nullptr, 0, nullptr, 0,
                                                     kCountedForRanks, &counted_rows_, nullptr,
                                                     nullptr));
     if (error) return error;
     counted_ = true;
-    counted_moves_ = moves;
+    counted_at_ = quiet;
+    counted_written_ = written;
     counted_nanos_ = now;
   }
-  *rows = counted_rows_;
+  const int64_t all = static_cast<int64_t>(counted_rows_) + (written - counted_written_);
+  *rows = static_cast<uint64_t>(std::max<int64_t>(all, 0));
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/errors.h"
 #include "engine/handles.h"
+#include "tables/query_cache.h"
 
 #include <atomic>
 #include <cstdint>
@@ -30,8 +31,9 @@ class TableCounts {
   }
   // The first tree is the primary one. `renew`: as of now, whatever is kept.
   Error get(const std::vector<TreeHandle> &trees, bool renew, TableSize *size);
-  // About how many rows there are; of a table with some thousand of them just how many.
-  Error rows(const std::vector<TreeHandle> &trees, uint64_t *rows);
+  // About how many rows there are; of a table with some thousand of them just how many, those of
+  // transactions under way included.
+  Error rows(const std::vector<TreeHandle> &trees, const Changes &changes, uint64_t *rows);
   // How many rows have been written since the table was opened.
   uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   // When a row was last written since the table was opened; 0: not since.
@@ -56,7 +58,8 @@ class TableCounts {
   // What `rows` last told of a small table, and when.
   bool counted_ = false;
   uint64_t counted_rows_ = 0;
-  uint64_t counted_moves_ = 0;
+  uint64_t counted_at_ = 0;  // the number of the table's changes; 0: while somebody wrote
+  int64_t counted_written_ = 0;
   uint64_t counted_nanos_ = 0;
 };
 

@@ -84,13 +84,26 @@ impl Core {
         let of_inputs = progress.inputs.iter().flat_map(|(_, tables)| tables);
         let entries = of_inputs.map(|table| table.meta.entries).sum();
         let progress = Mutex::new(progress);
-        let merged = AtomicU64::new(0);
-        let job =
-            MergeJob { tree, plan, snapshots, parts, room, progress, started, entries, merged };
-        let job = Arc::new(job);
+        let mut state = self.sched.lock();
+        let of_tree = state.debts.get(&tree.id).copied().unwrap_or_default();
+        let flushed_of_all = state.debts.values().map(|debt| debt.flushed_bytes).sum();
+        let job = Arc::new(MergeJob {
+            tree,
+            plan,
+            snapshots,
+            parts,
+            room,
+            progress,
+            started,
+            entries,
+            merged: AtomicU64::new(0),
+            level0_tables: of_tree.level0_tables,
+            flushed: (of_tree.flushed_bytes, flushed_of_all),
+        });
         if job.plan.relieves_level0() {
-            self.sched.lock().level0_merges.insert(job.tree.id, job.clone());
+            state.level0_merges.insert(job.tree.id, job.clone());
         }
+        drop(state);
         if count > 1 && !job.room.in_turn {
             let mut state = self.sched.lock();
             state.parts.extend((1..count).map(|index| (job.clone(), index)));
@@ -194,6 +207,13 @@ impl Core {
         if let Some(promise) = &job.room.promise {
             promise.end();
         }
+        // Only its own: another job of the tree may have begun, or moved a table meanwhile.
+        let mut state = self.sched.lock();
+        let noted = state.level0_merges.get(&job.tree.id);
+        if noted.is_some_and(|noted| std::ptr::eq(&**noted, job)) {
+            state.level0_merges.remove(&job.tree.id);
+        }
+        drop(state);
         self.end_compaction(&job.tree, &job.plan, &outputs, true);
         if job.tree.is_dropped() { Ok(true) } else { result.map(|()| true) }
     }

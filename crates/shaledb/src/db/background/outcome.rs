@@ -58,9 +58,6 @@ impl Core {
         let mut state = self.sched.lock();
         assert!(state.running_compactions > 0, "a compaction that ends was counted as running");
         state.running_compactions -= 1;
-        if plan.relieves_level0() {
-            state.level0_merges.remove(&tree.id);
-        }
         if let Some(busy) = state.busy.get_mut(&tree.id) {
             busy.finish(plan);
             outputs.iter().for_each(|&id| busy.release_table(id));

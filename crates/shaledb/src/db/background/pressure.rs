@@ -17,9 +17,15 @@ impl Core {
         let debt = score::debt(&shape, &settings);
         let (soft, hard) = score::debt_limits(&shape, &settings);
         let merge_needs = room::of_largest(&shape, &settings);
-        let (level0_tables, level0_bytes) = (debt.level0_tables, debt.level0_bytes);
-        let bytes = debt.bytes;
-        let debt = TreeDebt { level0_tables, level0_bytes, bytes, soft, hard, merge_needs };
+        let debt = TreeDebt {
+            level0_tables: debt.level0_tables,
+            level0_bytes: debt.level0_bytes,
+            flushed_bytes: tree.levels.lock().flush_bytes,
+            bytes: debt.bytes,
+            soft,
+            hard,
+            merge_needs,
+        };
         self.sched.lock().debts.insert(tree.id, debt);
     }
 
@@ -77,12 +83,23 @@ impl Core {
         }
         let now = self.env.clock.now_nanos();
         let state = self.sched.lock();
+        let all: u64 = state.debts.values().map(|debt| debt.flushed_bytes).sum();
         for (id, debt) in &state.debts {
+            let merge = state.level0_merges.get(id);
+            let since = merge.map(|job| {
+                let (tree, all_then) = job.flushed;
+                (debt.flushed_bytes.saturating_sub(tree), all.saturating_sub(all_then))
+            });
+            // What was flushed since the merge began, if that tells anything.
+            let (part, all) = since
+                .filter(|(_, all)| *all >= self.settings.memtable_bytes)
+                .unwrap_or((debt.flushed_bytes, all));
             let level0 = Level0 {
                 tables: debt.level0_tables,
                 bytes: debt.level0_bytes,
                 memtable_bytes: self.settings.memtable_bytes / 8 * 7,
-                merge: state.level0_merges.get(id).map(|job| job.under_way(now)),
+                share: if all == 0 { 1.0 } else { (part as f64 / all as f64).min(1.0) },
+                merge: merge.map(|job| job.under_way(now, debt.level0_tables)),
             };
             pressure.level0_nanos = pressure.level0_nanos.max(level0.nanos_per_byte(rate));
             pressure.debt_bytes += debt.bytes;

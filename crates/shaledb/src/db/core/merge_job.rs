@@ -38,13 +38,18 @@ pub(crate) struct MergeJob {
     pub entries: u64,
     /// How many of them have been merged.
     pub merged: AtomicU64,
+    /// How many tables level 0 had when it began.
+    pub level0_tables: usize,
+    /// What had been flushed then: of this tree, and of all.
+    pub flushed: (u64, u64),
 }
 
 impl MergeJob {
-    /// How far it has come, at a moment of the clock.
-    pub fn under_way(&self, now: u64) -> UnderWay {
+    /// How far it has come, at a moment of the clock, with so many tables in level 0.
+    pub fn under_way(&self, now: u64, level0_tables: usize) -> UnderWay {
         UnderWay {
             tables: self.plan.level0_tables(),
+            came: level0_tables.saturating_sub(self.level0_tables),
             input_bytes: self.plan.input_bytes,
             nanos: now.saturating_sub(self.started),
             done: self.merged.load(Relaxed) as f64 / self.entries.max(1) as f64,

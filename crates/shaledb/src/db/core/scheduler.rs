@@ -19,6 +19,8 @@ use std::time::Duration;
 pub(crate) struct TreeDebt {
     pub level0_tables: usize,
     pub level0_bytes: u64,
+    /// What has been flushed to it since the database was opened.
+    pub flushed_bytes: u64,
     pub bytes: u64,
     /// The debts from which writers are slowed, and at which they are slowed most.
     pub soft: u64,

@@ -19,6 +19,33 @@ const ASKED_MAX: usize = 256;
 /// one block, or two.
 const BLOCKS_PER_HELPER: usize = 16;
 
+/// Blocks that look-ups have missed so far.
+#[derive(Debug, Default)]
+pub struct Misses(Vec<(Arc<Table>, Miss)>);
+
+impl Misses {
+    /// Adds the block, unless the last one is the same, and asks the system for it if it is not the
+    /// only one; answers with its number.
+    pub fn add(&mut self, table: &Arc<Table>, miss: Miss) -> usize {
+        if self.0.last().is_none_or(|(_, last)| !last.is(&miss)) {
+            self.0.push((Arc::clone(table), miss));
+            let asked = match self.0.len() {
+                1 => &[],
+                2 => &self.0[..],
+                more if more <= ASKED_MAX => &self.0[more - 1..],
+                _ => &[],
+            };
+            asked.iter().for_each(|(table, miss)| table.prefetch_missed(miss));
+        }
+        self.0.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// Blocks to be read, each once, and what was read of them.
 pub struct Missed {
     blocks: Vec<(Arc<Table>, Miss)>,
@@ -52,16 +79,11 @@ impl std::fmt::Debug for Missed {
 }
 
 impl Missed {
-    /// Of these blocks of these tables.
-    pub fn new(blocks: Vec<(Arc<Table>, Miss)>) -> Arc<Missed> {
+    /// Of all that were missed.
+    pub fn new(Misses(blocks): Misses) -> Arc<Missed> {
         let read = blocks.iter().map(|_| Progress::Left).collect();
         let state = State { read, next: 0, begun: 0, failed: None };
         Arc::new(Missed { blocks, state: Mutex::new(state), changed: Condvar::new() })
-    }
-
-    /// Whether it is the block that was missed.
-    pub fn is_last(blocks: &[(Arc<Table>, Miss)], miss: &Miss) -> bool {
-        blocks.last().is_some_and(|(_, last)| last.is(miss))
     }
 
     /// Reads all, also into the cache.
@@ -69,12 +91,9 @@ impl Missed {
         if let [(table, miss)] = &self.blocks[..] {
             return Ok(vec![table.read_missed(miss)?]);
         }
-        for (at, (table, miss)) in self.blocks.iter().take(ASKED_MAX).enumerate() {
-            table.prefetch_missed(miss);
-            // The first are on their way: another can begin with them.
-            if at % BLOCKS_PER_HELPER == BLOCKS_PER_HELPER - 1 {
-                table.shared().ask_for_help(self);
-            }
+        if let Some((table, _)) = self.blocks.first() {
+            let helpers = self.blocks.len() / BLOCKS_PER_HELPER;
+            (0..helpers).take_while(|_| table.shared().ask_for_help(self)).for_each(drop);
         }
         let mut state = self.state.lock();
         loop {

@@ -15,15 +15,13 @@ fn read_with_helpers(threads: usize, damaged: Option<usize>) {
     if let Some(at) = damaged {
         assert!(world.fs.corrupt(table.path(), blocks[at].1.handle.offset, 1));
     }
-    let mut wanted = Vec::new();
+    let mut misses = Misses::default();
     for row in &rows {
         let look = table.get_in_memory(&row.0, hash(&row.0), SEQ_MAX).unwrap();
         let Look::Miss(miss) = look else { panic!("nothing is in memory") };
-        if !Missed::is_last(&wanted, &miss) {
-            wanted.push((Arc::clone(&table), miss));
-        }
+        misses.add(&table, miss);
     }
-    let missed = Missed::new(wanted);
+    let missed = Missed::new(misses);
     let helpers: Vec<_> = (0..threads)
         .map(|_| {
             let missed = Arc::clone(&missed);

@@ -19,14 +19,9 @@ fn world(memory_bytes: u64) -> (World, Vec<Entry>, Arc<Table>) {
 /// The blocks that look-ups of these keys miss, and of each row the number of its block, if it is
 /// not in memory.
 fn look(table: &Arc<Table>, rows: &[Entry]) -> (Arc<Missed>, Vec<Option<usize>>) {
-    let mut blocks = Vec::new();
+    let mut blocks = Misses::default();
     let of = rows.iter().map(|row| match table.get_in_memory(&row.0, hash(&row.0), SEQ_MAX) {
-        Ok(Look::Miss(miss)) => {
-            if !Missed::is_last(&blocks, &miss) {
-                blocks.push((Arc::clone(table), miss));
-            }
-            Some(blocks.len() - 1)
-        }
+        Ok(Look::Miss(miss)) => Some(blocks.add(table, miss)),
         found => {
             assert!(matches!(found, Ok(Look::Known(Some(_)))), "all rows are there");
             None

@@ -13,7 +13,7 @@ mod verify;
 
 pub use bulk_scan::BulkScan;
 pub use cursor::{CursorOptions, TableCursor};
-pub use missed::Missed;
+pub use missed::{Missed, Misses};
 pub use point::{Look, Miss, TableEntry};
 pub use reader::Table;
 pub use sample::TableSample;

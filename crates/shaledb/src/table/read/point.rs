@@ -91,8 +91,8 @@ impl Table {
     }
 
     /// Tells the system that the block will be read soon. Never fails; a hint.
-    pub(super) fn prefetch_missed(&self, miss: &Miss) -> bool {
-        self.prefetch_at(&miss.index, miss.at)
+    pub(super) fn prefetch_missed(&self, miss: &Miss) {
+        self.prefetch_at(&miss.index, miss.at);
     }
 
     /// Tells the system that [`Table::get`] of this key will come soon, unless that needs no block
