@@ -111,3 +111,17 @@ fn space_slows_towards_its_limit() {
     let slowed = delay(&Pressure { space_taken: 8 * MIB, ..calm() });
     assert!(matches!(slowed, Verdict::Slow { cause: Cause::Space, .. }));
 }
+
+#[test]
+fn large_jobs_tell_more_of_a_rate_than_small_ones() {
+    const MIB: u64 = 1 << 20;
+    let second = 1_000_000_000;
+    let fast = smoothed(0, 4000 * MIB, 40 * second);
+    assert_eq!(fast, 100 * MIB);
+    // Three of 1 MiB that took long, then one of 4 GiB that did not.
+    let small = (0..3).fold(fast, |rate, _| smoothed(rate, MIB, second / 10));
+    assert!(small > 90 * MIB, "{small}");
+    let slow = smoothed(10 * MIB, 4000 * MIB, 40 * second);
+    assert!(slow > 98 * MIB, "{slow}");
+    assert_eq!(smoothed(fast, 1000, second), fast, "too little to tell");
+}
