@@ -44,7 +44,8 @@ pub fn existing(scenario: &Scenario, name: &str, sums: &[LevelSum]) -> Existing 
         let files = sum.files.max(1);
         let choice = Choice { codec: sum.codec, dictionary: sum.dictionary, why: Why::default() };
         let raw_row = tree.raw_bytes(1.0, 0.0, sum.level);
-        let mut rows = sum.bytes as f64 / tree.file_bytes(raw_row, 1.0, sum.level, choice).max(1e-9);
+        let mut rows =
+            sum.bytes as f64 / tree.file_bytes(raw_row, 1.0, sum.level, choice).max(1e-9);
         if Some(sum.level) == bottom {
             // No key is there twice.
             rows = rows.min(live);

@@ -83,7 +83,11 @@ pub(super) fn choose(path: &Path, step: Option<&str>, setting: Option<&str>) -> 
             found.step
         )));
     }
-    Ok(Chosen { row: (*found).clone(), before: before(&of_setting, found), name: name(&run, found) })
+    Ok(Chosen {
+        row: (*found).clone(),
+        before: before(&of_setting, found),
+        name: name(&run, found),
+    })
 }
 
 /// Whether a run's rows begin as objects of JSON do: a large file of something else is not read.

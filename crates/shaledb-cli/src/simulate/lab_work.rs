@@ -116,9 +116,8 @@ pub(super) fn codec_cpu(chosen: &Chosen, costs: &Costs) -> CodecCpu {
     let flows = flows(chosen, costs);
     let usual = |of: &dyn Fn(&Flow) -> f64| flows.iter().map(of).sum::<f64>() / 1e9;
     let compress = usual(&|flow| flow.written * cost_of(costs, flow.choice).compress);
-    let decompress = usual(&|flow| {
-        flow.read.unwrap_or(f64::NAN) * cost_of(costs, flow.choice).decompress
-    });
+    let decompress =
+        usual(&|flow| flow.read.unwrap_or(f64::NAN) * cost_of(costs, flow.choice).decompress);
     let told = spent(row, &["flush_compress", "compaction_compress"]);
     CodecCpu {
         compress: over(told, compress).filter(|_| compress >= LEAST),
@@ -133,8 +132,7 @@ pub(super) fn known(chosen: &Chosen, costs: &Costs, row_bytes: f64) -> Known {
     let count = |kind: &str| row.latency_us.get(kind).map_or(0, |told| told.count) as f64;
     let nanos = |each: Option<f64>| each.map(|seconds| seconds * 1e9);
     let deletes = count("delete");
-    let writes =
-        if deletes > 0.0 { deletes } else { row.counted.user_bytes as f64 / row_bytes };
+    let writes = if deletes > 0.0 { deletes } else { row.counted.user_bytes as f64 / row_bytes };
     let client = row.cpu.client_us_per_op * row.ops as f64 / 1e6;
     let users = spent(row, &READS).zip(row.cpu.background_seconds).map(|(reads, background)| {
         // The threads that keep the log ready work for the writers.

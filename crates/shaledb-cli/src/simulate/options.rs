@@ -34,6 +34,8 @@ enum Place {
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Care {
+    /// A second: a tenth of the time is run, by larger tables. For a first look
+    Little,
     /// Some seconds
     Usual,
     /// A minute or more: more time is run, by smaller tables
@@ -71,14 +73,20 @@ pub(crate) struct SimulateOptions {
 
     /// With --from RUN: the step, such as overwrite [default: the last one of Shale that wrote]
     #[arg(
-        long, value_name = "NAME", requires = "from", conflicts_with = "tree",
+        long,
+        value_name = "NAME",
+        requires = "from",
+        conflicts_with = "tree",
         help_heading = "Data"
     )]
     step: Option<String>,
 
     /// With --from RUN: the setting, where the run has several
     #[arg(
-        long, value_name = "NAME", requires = "from", conflicts_with = "tree",
+        long,
+        value_name = "NAME",
+        requires = "from",
+        conflicts_with = "tree",
         help_heading = "Data"
     )]
     setting: Option<String>,
@@ -422,6 +430,7 @@ impl SimulateOptions {
     /// How much of it to run.
     pub(super) fn effort(&self) -> Effort {
         match self.care {
+            Care::Little => Effort { flushes: 1_000.0, tables: 250.0, ..Effort::default() },
             Care::Usual => Effort::default(),
             Care::Great => Effort { flushes: 120_000.0, tables: 4_000.0, ..Effort::default() },
         }

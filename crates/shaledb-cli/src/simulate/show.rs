@@ -96,8 +96,10 @@ pub(super) fn text(scenario: &Scenario, forecast: &Forecast, sentences: &[String
 /// What was asked, in a sentence.
 fn asked(scenario: &Scenario) -> String {
     let load = &scenario.load;
-    let (least, most) =
-        load.bytes_per_second.iter().fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), &one| {
+    let (least, most) = load
+        .bytes_per_second
+        .iter()
+        .fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), &one| {
             (least.min(one), most.max(one))
         });
     let written = if most.is_infinite() {

@@ -92,9 +92,11 @@ impl Told {
 
     /// For programs.
     pub(super) fn value(&self) -> Value {
-        let lacking = |one: &Lacking| json!({
-            "what": one.what, "taken": one.taken, "flag": one.flag,
-        });
+        let lacking = |one: &Lacking| {
+            json!({
+                "what": one.what, "taken": one.taken, "flag": one.flag,
+            })
+        };
         match &self.run {
             None => Value::Null,
             Some(run) => json!({

@@ -97,9 +97,10 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast, told: &Told) -
     if let Some(existing) = &scenario.existing {
         let (tables, tree) = match told.is_run() {
             true => (format!("the levels of {}", existing.name), "the one of that step".to_owned()),
-            false => {
-                (format!("the tables of the tree `{}`", existing.name), format!("`{}`", existing.name))
-            }
+            false => (
+                format!("the tables of the tree `{}`", existing.name),
+                format!("`{}`", existing.name),
+            ),
         };
         said.push(if forecast.from_tables {
             format!("It began with {tables}.")
