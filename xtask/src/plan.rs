@@ -25,8 +25,8 @@ pub(crate) struct PlanOptions {
     /// Only scenarios whose name contains one of these
     scenarios: Vec<String>,
 
-    /// A tenth of the effort, with which the test keeps its figures; the other commit has to know
-    /// `shale simulate --care little`
+    /// In seconds, with the little effort of the test that keeps figures: changes show, and figures
+    /// of large data are too low. The other commit has to know `shale simulate --care little`
     #[arg(long)]
     quick: bool,
 }

@@ -4,6 +4,7 @@
 mod sample;
 mod records;
 mod text;
+mod folder;
 mod tree;
 mod choice;
 mod build;
@@ -120,11 +121,14 @@ fn read(options: &AdviseOptions) -> Outcome<(Sample, Option<Everything>, Option<
     let path = &options.source;
     if path.is_dir() {
         if !path.join("CURRENT").exists() {
-            return Err(Failure::usage(format!(
-                "{} is a folder but not a database. Name one file of it: the data of a whole \
-                 folder is not read yet",
-                path.display()
-            )));
+            let parts = folder::parts(path)?;
+            if options.rows.format.is_none() {
+                folder::of_one_kind(path, &parts)?;
+            }
+            let rows = options.rows.options(&parts[0].path)?;
+            let sample = folder::sample(&parts, &rows, options.sample)?;
+            let paths = parts.into_iter().map(|part| part.path).collect();
+            return Ok((sample, Some(Everything::Files(paths, Box::new(rows))), None));
         }
         let flags = ReadFlags { db: path.clone(), memory: None };
         let db = open::reading(&flags)?;
@@ -135,6 +139,6 @@ fn read(options: &AdviseOptions) -> Outcome<(Sample, Option<Everything>, Option<
     let rows = options.rows.options(path)?;
     let sample = text::sample(path, &rows, options.sample)?;
     let is_file = path != Path::new("-") && path.is_file();
-    let everything = is_file.then(|| Everything::File(path.clone(), Box::new(rows)));
+    let everything = is_file.then(|| Everything::Files(vec![path.clone()], Box::new(rows)));
     Ok((sample, everything, None))
 }

@@ -34,7 +34,8 @@ enum Place {
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Care {
-    /// A second: a tenth of the time is run, by larger tables. For a first look
+    /// A second: to compare, not to plan. Of large or growing data write amplification comes out
+    /// far too low
     Little,
     /// Some seconds
     Usual,
