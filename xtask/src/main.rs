@@ -37,8 +37,8 @@ enum Task {
     /// Measure what the parts of writes and reads cost on this machine, and how close Shale is to
     /// their sum
     Roofline(roofline::RooflineOptions),
-    /// Draw what today's policies lead to, as `shale simulate` foresees it for fixed scenarios, beside
-    /// those of another commit
+    /// Draw what today's policies lead to, as `shale simulate` foresees it for fixed scenarios,
+    /// beside those of another commit
     Plan(plan::PlanOptions),
     /// Build the drivers of the peers that `shale bench --engines` runs, after installing the
     /// Debian packages that they need

@@ -1,4 +1,4 @@
-//! `cargo xtask plan`: what today's policies lead to, by `shale simulate`, beside those of a branch.
+//! `cargo xtask plan`: what today's policies lead to, by `shale simulate`, beside a branch's.
 //!
 //! The scenarios are those whose figures a test keeps. A branch's program is built once for each
 //! commit, in a worktree under target/plan; its figures are kept there too.

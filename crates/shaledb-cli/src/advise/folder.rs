@@ -93,8 +93,8 @@ pub(super) fn of_one_kind(folder: &Path, parts: &[Part]) -> Outcome<()> {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{} has files of {} kinds: {}. Put those of one kind into a folder of their own, or say with \
-         --format how all are to be read",
+        "{} has files of {} kinds: {}. Put those of one kind into a folder of their own, or say \
+         with --format how all are to be read",
         folder.display(),
         told.len(),
         told.join(", ")

@@ -107,8 +107,8 @@ impl Server<'_> {
         let mut child = command.spawn().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Failure::new(
                 Exit::Other,
-                "--mariadb asks the server through the program `mariadb`, which is not in the PATH. \
-                 Install MariaDB's client (Debian: mariadb-client)",
+                "--mariadb asks the server through the program `mariadb`, which is not in the \
+                 PATH. Install MariaDB's client (Debian: mariadb-client)",
             ),
             _ => Failure::new(Exit::Other, format!("could not run `mariadb`: {error}")),
         })?;
@@ -217,8 +217,8 @@ impl Table {
         let of =
             format!("TABLE_SCHEMA = {} AND TABLE_NAME = {}", literal(database), literal(table));
         let found = server.rows(&format!(
-            "SELECT TABLE_TYPE, COALESCE(TABLE_ROWS, 0), COALESCE(DATA_LENGTH, 0), COALESCE(ENGINE, \
-             '') FROM information_schema.TABLES WHERE {of}"
+            "SELECT TABLE_TYPE, COALESCE(TABLE_ROWS, 0), COALESCE(DATA_LENGTH, 0), \
+             COALESCE(ENGINE, '') FROM information_schema.TABLES WHERE {of}"
         ))?;
         let Some(found) = found.first() else {
             return Err(Failure::new(
