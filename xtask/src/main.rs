@@ -12,6 +12,7 @@ mod step;
 mod table;
 mod compare;
 mod roofline;
+mod plan;
 mod tools;
 
 use clap::{Parser, Subcommand};
@@ -36,6 +37,9 @@ enum Task {
     /// Measure what the parts of writes and reads cost on this machine, and how close Shale is to
     /// their sum
     Roofline(roofline::RooflineOptions),
+    /// Draw what today's policies lead to, as `shale simulate` foresees it for fixed scenarios,
+    /// beside those of another commit
+    Plan(plan::PlanOptions),
     /// Build the drivers of the peers that `shale bench --engines` runs, after installing the
     /// Debian packages that they need
     Peers {
@@ -94,6 +98,7 @@ fn main() -> ExitCode {
     let outcome = match Command::parse().task {
         Task::Compare(options) => compare::run(&options),
         Task::Roofline(options) => roofline::roofline(&options),
+        Task::Plan(options) => plan::plan(&options),
         Task::Peers { names } => peers::peers(&names),
         Task::InstallC { prefix } => install::install(&prefix),
         Task::Assets { check } => assets::run_assets(check),

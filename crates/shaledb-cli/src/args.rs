@@ -472,9 +472,24 @@ Examples:
   shale advise old.db --tree people --codecs lz4,zstd:3,zstd:19 --block-bytes 8K,16K,32K
   shale advise people.csv --key id --check")]
 pub(crate) struct AdviseOptions {
-    /// A file of rows, - for the standard input, or the folder of a database
-    #[arg(value_hint = ValueHint::AnyPath)]
-    pub(crate) source: PathBuf,
+    /// A file of rows, - for the standard input, a folder of files of one kind, or a database's
+    #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "mariadb")]
+    pub(crate) source: Option<PathBuf>,
+
+    /// Instead of a file: the socket of a MariaDB that runs, whose program `mariadb` is asked
+    #[arg(
+        long, value_name = "SOCKET", value_hint = ValueHint::FilePath, requires = "table",
+        conflicts_with_all = ["source", "format", "key", "value", "delimiter", "check"]
+    )]
+    pub(crate) mariadb: Option<PathBuf>,
+
+    /// With --mariadb: the table
+    #[arg(long, value_name = "DATABASE.TABLE", requires = "mariadb")]
+    pub(crate) table: Option<String>,
+
+    /// With --mariadb: who logs in [default: as ~/.my.cnf says, or who you are]
+    #[arg(long, value_name = "NAME", requires = "mariadb")]
+    pub(crate) user: Option<String>,
 
     #[command(flatten)]
     pub(crate) name: TreeName,

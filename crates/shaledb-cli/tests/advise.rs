@@ -392,7 +392,7 @@ fn databases_and_folders_that_cannot_be_read() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("folder")).unwrap();
     let ran = run(dir.path(), &["advise", "folder"]);
-    assert!(ran.code == Some(2) && ran.err.contains("folder is a folder"), "{}", ran.err);
+    assert!(ran.code == Some(7) && ran.err.contains("folder is a folder without"), "{}", ran.err);
     done(dir.path(), &["put", "a.db", "key", "value"]);
     let ran = run(dir.path(), &["advise", "a.db", "--tree", "other"]);
     assert!(ran.code == Some(6) && ran.err.contains("other"), "{}", ran.err);
@@ -411,4 +411,103 @@ fn databases_and_folders_that_cannot_be_read() {
     assert!(ran.err.contains("MANIFEST-"), "the file has its name: {}", ran.err);
     let ran = run(dir.path(), &["advise", "none.kv"]);
     assert!(ran.code == Some(3) && ran.err.contains("none.kv"), "{}", ran.err);
+}
+
+/// A folder whose files have these lines, one behind the other.
+fn folder_of(files: &[(&str, &[String])]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, lines) in files {
+        let path = dir.path().join("rows").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, lines.join("\n") + "\n").unwrap();
+    }
+    dir
+}
+
+fn advised_folder(dir: &Path, flags: &[&str]) -> Value {
+    let arguments = [&["advise", "rows", "--json"], &FEW[..], flags].concat();
+    serde_json::from_str(&done(dir, &arguments)).unwrap()
+}
+
+#[test]
+fn a_folder_is_sampled_by_the_sizes_of_its_files() {
+    let rows = lines(log);
+    let total: usize = rows.iter().map(|row| row.len() + 1).sum();
+    // Some large files, many small ones, and what is no data.
+    let (large, small) = rows.split_at(rows.len() * 9 / 10);
+    let (first, second) = large.split_at(large.len() / 5);
+    let smalls: Vec<(String, &[String])> = small
+        .chunks(small.len().div_ceil(40))
+        .enumerate()
+        .map(|(number, lines)| (format!("small/{number}.jsonl"), lines))
+        .collect();
+    let junk = ["no data".to_owned()];
+    let mut files = vec![("a.jsonl", first), ("z.json", second)];
+    files.extend([("_SUCCESS", &junk[..]), (".crc", &junk[..])]);
+    files.extend(smalls.iter().map(|(name, lines)| (name.as_str(), *lines)));
+    let dir = folder_of(&files);
+    let said = advised_folder(dir.path(), &["--key", "id", "--check"]);
+    holds(&said, 0.10);
+    assert_eq!((&said["seen"], &said["order"]), (&"spread".into(), &"mixed".into()));
+    let told = said["rows"].as_f64().unwrap();
+    assert!((told / rows.len() as f64 - 1.0).abs() < 0.03, "{told} of {}", rows.len());
+    // A row is its object without the line's end, and its key once more.
+    let (told, all) = (said["bytes"].as_f64().unwrap(), total + 31 * rows.len());
+    assert!((told / all as f64 - 1.0).abs() < 0.03, "{told} of {all}");
+
+    // What is smaller than the sample is read as a whole.
+    let dir = folder_of(&files[4..]);
+    let all = advised_folder(dir.path(), &["--key", "id"]);
+    assert_eq!((&all["seen"], &all["sample_rows"]), (&"all".into(), &small.len().into()));
+}
+
+#[test]
+fn columns_are_those_of_each_file() {
+    let row = |random: &mut Pcg64Mcg, number: usize| {
+        format!("{number:08},\"{}\n{}\"", text(random, 6), noise(random, 20))
+    };
+    let rows = lines(row);
+    let (mut one, mut other) = (vec!["id,text".to_owned()], vec!["id,words".to_owned()]);
+    one.extend_from_slice(&rows[..rows.len() / 2]);
+    other.extend_from_slice(&rows[rows.len() / 2..]);
+    let dir = folder_of(&[("1.csv", &one), ("2.csv", &other)]);
+    let said = advised_folder(dir.path(), &["--key", "id", "--check"]);
+    assert_eq!(said["order"], "ascending");
+    holds(&said, 0.10);
+    let words = said["words"].to_string();
+    assert!(words.contains("2.csv names other columns than"), "{words}");
+    let column = run(dir.path(), &["advise", "rows", "--key", "text"]);
+    assert!(column.code == Some(2) && column.err.contains("2.csv"), "{}", column.err);
+}
+
+#[test]
+fn files_of_several_kinds_are_refused_and_packed_ones_widen_the_bound() {
+    let rows = lines(log);
+    let csv = ["id,text".to_owned(), "1,a".to_owned()];
+    let dir = folder_of(&[("a.jsonl", &rows), ("b.csv", &csv), ("c.csv", &csv), ("d.csv", &csv)]);
+    let ran = run(dir.path(), &["advise", "rows", "--key", "id"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    for part in ["files of 2 kinds", "JSON (a.jsonl)", "CSV (b.csv, c.csv and 1 more)", "--format"]
+    {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    // A file that is wrong has its name.
+    let binary = run(dir.path(), &["advise", "rows", "--key", "id", "--format", "json"]);
+    assert!(binary.code == Some(7) && binary.err.contains("b.csv: line 1"), "{}", binary.err);
+
+    let (one, other) = rows.split_at(rows.len() / 3);
+    let dir = folder_of(&[]);
+    std::fs::create_dir(dir.path().join("rows")).unwrap();
+    for (name, lines) in [("a.jsonl.gz", one), ("b.jsonl.gz", other)] {
+        let file = std::fs::File::create(dir.path().join("rows").join(name)).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, (lines.join("\n") + "\n").as_bytes()).unwrap();
+        packed.finish().unwrap();
+    }
+    let packed = advised_folder(dir.path(), &["--key", "id"]);
+    assert_eq!(packed["seen"], "head");
+    assert!(packed["choices"][0]["size_bound"].as_f64().unwrap() >= 0.2);
+    assert!(packed["words"].to_string().contains("1 of 2 were read so"), "{}", packed["words"]);
+    let told = packed["rows"].as_f64().unwrap();
+    assert!((told / rows.len() as f64 - 1.0).abs() < 0.2, "{told} of {}", rows.len());
 }

@@ -177,3 +177,114 @@ fn a_database_that_is_there_is_the_start() {
     let nothing = run(folder.path(), &["simulate", "--from", "nowhere", "--write", "1kB/s"]);
     assert!(nothing.code == Some(6) && nothing.err.contains("nowhere"), "{}", nothing.err);
 }
+
+/// The rows of a short run of Shale.
+fn lab_run(folder: &Path) -> Vec<Value> {
+    let flags = "--json bench kv --engines shale --num 60k --ops 90k --memory 64M --memtable 1M \
+                 --codecs zstd:3 --no-dictionary --data json --run run --db db --benchmarks \
+                 fillrandom,overwrite,readrandom";
+    let args: Vec<&str> = flags.split_whitespace().collect();
+    let printed = done(folder, &args);
+    std::fs::write(folder.join("report.json"), &printed).unwrap();
+    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// All that is taken is beside what the row says, and the data's compression beside the files.
+#[test]
+fn a_run_of_the_lab_is_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = lab_run(folder.path());
+    let row = &rows[1];
+    assert_eq!(row["step"], "overwrite");
+    let ask_of = |from: &str, more: &[&str]| -> Value {
+        let ask = ["--json", "simulate", "--from", from];
+        let ask: Vec<&str> = ask.iter().chain(more).copied().collect();
+        serde_json::from_str(&done(folder.path(), &ask)).unwrap()
+    };
+    let all = ask_of("report.json", &["--for", "1h"]);
+    let close = |told: f64, read: f64, what: &str| {
+        assert!((told / read - 1.0).abs() < 0.01, "{what}: {told}, in the row {read}");
+    };
+    let counted = |name: &str| number(&row["counted"], name);
+    close(number(&all, "start_bytes"), number(row, "live_bytes"), "live bytes");
+    let rate = all["load"]["bytes_per_second"][0].as_f64().unwrap();
+    close(rate, counted("user_bytes") / number(row, "seconds"), "the rate");
+    let pair = number(&all, "key_bytes") + number(&all, "value_bytes");
+    close(pair, counted("user_bytes") / number(row, "ops"), "bytes of a row");
+    assert_eq!(number(&all, "key_bytes"), 20.0);
+    let said = all["sentences"].to_string();
+    assert!(said.contains("as fast as it went"), "{said}");
+    for lacking in ["cores", "RAM", "device"] {
+        let named = all["from"]["lacking"].as_array().unwrap();
+        assert!(named.iter().any(|one| one["what"] == lacking), "{lacking}: {}", all["from"]);
+    }
+
+    // Some seconds after the start what is there is the row's levels.
+    let rest = ask_of("report.json", &["--write", "1kB/s", "--for", "0.001h"]);
+    let levels: f64 = row["counted"]["levels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|level| number(level, "bytes"))
+        .sum();
+    let first: f64 = rest["samples"][0]["levels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bytes| bytes.as_f64().unwrap())
+        .sum();
+    assert!(rest["sentences"].to_string().contains("It began with the levels of step `overwrite`"));
+    close(first, levels, "levels");
+
+    // A folder is as good, and another step another load.
+    let step = ["--step", "readrandom", "--reads", "7", "--for", "1h"];
+    let read = ask_of("run", &step);
+    assert_eq!(read["load"]["reads_per_second"], 7.0);
+    assert_eq!(read["load"]["bytes_per_second"][0], 0.0);
+}
+
+#[test]
+fn what_is_no_report_of_shale_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let row = |engine: &str, step: &str, setting: &str| {
+        format!(
+            "{{\"schema\":2,\"workload\":\"insert\",\"engine\":\"{engine}\",\"step\":\"{step}\",\
+             \"setting\":\"{setting}\",\"seconds\":10.0,\"ops\":9,\
+             \"counted\":{{\"user_bytes\":5000000}}}}\n"
+        )
+    };
+    put("text.json", "what is this\n");
+    put("peer.json", &row("rocksdb", "load", ""));
+    put("two.json", &(row("shale", "load", "lz4") + &row("shale", "load", "none")));
+    put("bare.json", &row("shale", "load", ""));
+    put("older.json", &row("shale", "load", "").replace("\"schema\":2", "\"schema\":1"));
+    let folded = "{\"schema\":2,\"kind\":\"folded\",\"workload\":\"kv\",\"engine\":\"shale\"}\n";
+    put("folded.json", folded);
+    put("empty.json", "");
+    let cases: [(&[&str], i32, &str); 11] = [
+        (&["text.json"], 7, "text.json is no report of a run. --from takes a database"),
+        (&["peer.json"], 7, "has no row of Shale, only of `rocksdb`"),
+        (&["two.json"], 2, "several settings: `lz4`, `none`. Name one: --setting"),
+        (&["two.json", "--setting", "zstd"], 2, "--setting zstd: two.json has no row"),
+        (&["two.json", "--setting", "lz4", "--step", "x"], 2, "Its steps are `load`"),
+        (&["bare.json"], 2, "--size is missing: the run does not have `live_bytes`"),
+        (&["older.json"], 7, "An older version wrote it"),
+        (&["folded.json"], 7, "this is a line of `shale bench report --json` (folded)"),
+        (&["empty.json"], 7, "has no rows"),
+        (&["bare.json", "--tree", "t"], 2, "--tree is of a database, and bare.json is a run"),
+        (&[".", "--write", "1kB/s", "--step", "load"], 2, "--step and --setting are of a run"),
+    ];
+    for (arguments, code, part) in cases {
+        let all: Vec<&str> = ["simulate", "--from"].iter().chain(arguments).copied().collect();
+        let ran = run(folder.path(), &all);
+        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {}", ran.err);
+    }
+    // What is missing is named, with what is taken and the flag.
+    let ask = ["simulate", "--from", "bare.json", "--size", "1GB", "--for", "1h"];
+    let text = done(folder.path(), &ask).replace('\n', " ");
+    for part in ["500 kB/s written", "bytes of a key (20; --key)", "skew (uniform; --skew)"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

@@ -12,6 +12,7 @@ pub mod existing;
 pub mod scenario;
 pub mod memtable;
 pub mod tree;
+pub mod sums;
 pub mod outcome;
 pub mod policy;
 pub mod rates;

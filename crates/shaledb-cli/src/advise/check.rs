@@ -24,7 +24,9 @@ const WRITE_AMP_BOUND: f64 = 0.10;
 
 /// Where all rows come from.
 pub(super) enum Everything {
-    File(PathBuf, Box<Options>),
+    /// Files one behind the other.
+    Files(Vec<PathBuf>, Box<Options>),
+    /// A tree of a database.
     Tree(Tree),
 }
 
@@ -176,17 +178,23 @@ impl Everything {
             ascends || !direct
         };
         let built = match self {
-            Everything::File(path, options) => {
-                let mut rows = open(path, options)?;
-                let name = path.display().to_string();
+            Everything::Files(paths, options) => {
+                let mut paths = paths.iter();
+                let mut open_now: Option<(Rows, String)> = None;
                 let mut record = Record::default();
                 let mut feed = |chunk: &mut Vec<Row>| {
                     chunk.clear();
                     let mut bytes = 0;
                     while bytes < CHUNK_BYTES {
+                        let Some((rows, name)) = &mut open_now else {
+                            let Some(path) = paths.next() else { break };
+                            open_now = Some((open(path, options)?, path.display().to_string()));
+                            continue;
+                        };
                         let more = rows.next(&mut record);
-                        if !more.map_err(|problem| text::failure(problem, &name, 0))? {
-                            break;
+                        if !more.map_err(|problem| text::failure(problem, name, 0))? {
+                            open_now = None;
+                            continue;
                         }
                         bytes += record.key.len() + record.value.len();
                         chunk.push((record.key.clone(), record.value.clone()));

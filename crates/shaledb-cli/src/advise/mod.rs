@@ -4,6 +4,9 @@
 mod sample;
 mod records;
 mod text;
+mod folder;
+mod mariadb_rows;
+mod mariadb;
 mod tree;
 mod choice;
 mod build;
@@ -36,7 +39,7 @@ const BLOCK_SIZES: [u32; 3] = [4 << 10, USUAL_BLOCK_BYTES, 64 << 10];
 /// Runs it.
 pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
     let choices = choices(options)?;
-    refuse_too_small(options)?;
+    refuse_what_does_not_fit(options)?;
     let spinner = screen::spinner("reading a sample".to_owned());
     // A database stays open as long as its tree is read.
     let (sample, everything, _db) = read(options)?;
@@ -58,7 +61,10 @@ pub(crate) fn advise(options: &AdviseOptions, json: bool) -> Outcome {
     )?;
     let picked = recommend::pick(&predicted.choices);
     let words = recommend::words(&sample, &predicted, picked);
-    let source = options.source.display().to_string();
+    let source = match (&options.source, &options.table) {
+        (Some(path), _) => path.display().to_string(),
+        (None, table) => table.clone().unwrap_or_default(),
+    };
     let mut report = Report::new(source, &sample, &predicted, picked, words);
     if let Some(everything) = everything {
         spinner.set_message("loading everything, three times".to_owned());
@@ -101,13 +107,19 @@ fn choices(options: &AdviseOptions) -> Outcome<Vec<Choice>> {
     Ok(choices)
 }
 
-fn refuse_too_small(options: &AdviseOptions) -> Outcome<()> {
+fn refuse_what_does_not_fit(options: &AdviseOptions) -> Outcome<()> {
     if options.sample < SAMPLE_BYTES_MIN {
         return Err(Failure::usage(format!(
             "--sample: {} is too small: {} is the least that has several stretches",
             setting(options.sample),
             setting(SAMPLE_BYTES_MIN)
         )));
+    }
+    // That a file excludes --mariadb keeps the parser from asking for it.
+    if options.mariadb.is_none() && (options.table.is_some() || options.user.is_some()) {
+        return Err(Failure::usage(
+            "--table and --user are of a MariaDB: name its socket by --mariadb instead of a file",
+        ));
     }
     if options.rate == Some(0) {
         return Err(Failure::usage("--rate: 0 B a second are no updates: name 1 or more"));
@@ -117,14 +129,22 @@ fn refuse_too_small(options: &AdviseOptions) -> Outcome<()> {
 
 /// Reads a sample; also where all of it can be read from, if it can.
 fn read(options: &AdviseOptions) -> Outcome<(Sample, Option<Everything>, Option<Db>)> {
-    let path = &options.source;
+    if let Some(socket) = &options.mariadb {
+        return Ok((mariadb::sample(options, socket)?, None, None));
+    }
+    let Some(path) = &options.source else {
+        return Err(Failure::usage("name a file, a folder, a database, or --mariadb"));
+    };
     if path.is_dir() {
         if !path.join("CURRENT").exists() {
-            return Err(Failure::usage(format!(
-                "{} is a folder but not a database. Name one file of it: the data of a whole \
-                 folder is not read yet",
-                path.display()
-            )));
+            let parts = folder::parts(path)?;
+            if options.rows.format.is_none() {
+                folder::of_one_kind(path, &parts)?;
+            }
+            let rows = options.rows.options(&parts[0].path)?;
+            let sample = folder::sample(&parts, &rows, options.sample)?;
+            let paths = parts.into_iter().map(|part| part.path).collect();
+            return Ok((sample, Some(Everything::Files(paths, Box::new(rows))), None));
         }
         let flags = ReadFlags { db: path.clone(), memory: None };
         let db = open::reading(&flags)?;
@@ -135,6 +155,6 @@ fn read(options: &AdviseOptions) -> Outcome<(Sample, Option<Everything>, Option<
     let rows = options.rows.options(path)?;
     let sample = text::sample(path, &rows, options.sample)?;
     let is_file = path != Path::new("-") && path.is_file();
-    let everything = is_file.then(|| Everything::File(path.clone(), Box::new(rows)));
+    let everything = is_file.then(|| Everything::Files(vec![path.clone()], Box::new(rows)));
     Ok((sample, everything, None))
 }

@@ -190,6 +190,7 @@ fn size(
         of_repeats(sample),
         BOUND_OF_MODEL,
         if sample.seen == Seen::Head { BOUND_OF_HEAD } else { 0.0 },
+        sample.total_bound,
         if sample.order == Order::Mixed && !density.is_measured() { BOUND_OF_DENSITY } else { 0.0 },
     ];
     let bound = parts.iter().map(|part| part * part).sum::<f64>().sqrt();

@@ -64,6 +64,8 @@ pub(super) struct Sample {
     pub(super) stretches: Vec<Stretch>,
     /// Of the whole source.
     pub(super) total_units: f64,
+    /// By what part that may be wrong: more than 0 where it is somebody's estimate.
+    pub(super) total_bound: f64,
     /// Whether that is not known, and figures are for 1 GB of it.
     pub(super) is_endless: bool,
     pub(super) seen: Seen,
@@ -90,6 +92,7 @@ impl Sample {
         let mut sample = Sample {
             order: Order::Mixed,
             total_units: total_units.map_or(1e9, |units| units as f64),
+            total_bound: 0.0,
             is_endless: total_units.is_none(),
             seen,
             rows: 0,

@@ -77,7 +77,7 @@ pub(super) fn sample(path: &Path, options: &Options, sample_bytes: u64) -> Outco
 }
 
 /// The file, if any place of it can be read by itself.
-fn seekable(path: &Path, options: &Options) -> Outcome<Option<(File, u64)>> {
+pub(super) fn seekable(path: &Path, options: &Options) -> Outcome<Option<(File, u64)>> {
     if path == Path::new("-") {
         return Ok(None);
     }
@@ -103,7 +103,7 @@ fn seekable(path: &Path, options: &Options) -> Outcome<Option<(File, u64)>> {
 }
 
 /// Text has no zero bytes; what else is wrong with it the reader of rows says.
-fn refuse_binary(file: &mut File, name: &str, options: &Options) -> Outcome<()> {
+pub(super) fn refuse_binary(file: &mut File, name: &str, options: &Options) -> Outcome<()> {
     let mut start = Vec::new();
     let read =
         file.seek(SeekFrom::Start(0)).and_then(|_| file.take(64 << 10).read_to_end(&mut start));
@@ -119,7 +119,7 @@ fn refuse_binary(file: &mut File, name: &str, options: &Options) -> Outcome<()> 
 }
 
 /// Reads a source from its beginning: all of it, or up to a bound.
-fn head(
+pub(super) fn head(
     path: &Path,
     name: &str,
     options: &Options,
@@ -186,7 +186,7 @@ fn head(
 }
 
 /// A file that is read here and there.
-struct Text<'a> {
+pub(super) struct Text<'a> {
     file: File,
     length: u64,
     name: &'a str,
@@ -200,7 +200,12 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    fn open(file: File, length: u64, name: &'a str, options: &'a Options) -> Outcome<Text<'a>> {
+    pub(super) fn open(
+        file: File,
+        length: u64,
+        name: &'a str,
+        options: &'a Options,
+    ) -> Outcome<Text<'a>> {
         let records = Records::of(options.layout);
         let mut text =
             Text { file, length, name, options, records, head: Vec::new(), no_begin: None };
@@ -226,6 +231,11 @@ impl<'a> Text<'a> {
             }
         }
         Ok(text)
+    }
+
+    /// The line that names the columns; empty where there is none.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
     }
 
     /// Whether this line is the last one of what is read first, and so may be cut off.
@@ -288,7 +298,7 @@ impl<'a> Text<'a> {
 
     /// The records that begin in `length` bytes from `offset` on; `None` if no place was found
     /// where one begins.
-    fn stretch(&mut self, offset: u64, length: u64) -> Outcome<Option<Stretch>> {
+    pub(super) fn stretch(&mut self, offset: u64, length: u64) -> Outcome<Option<Stretch>> {
         // The byte before tells whether a record begins here.
         let first =
             offset.saturating_sub(1).max(self.head.len() as u64 - u64::from(!self.head.is_empty()));
@@ -371,7 +381,7 @@ impl<'a> Text<'a> {
     }
 
     /// Why no place was found where a record begins.
-    fn no_begin(&mut self) -> Outcome<Failure> {
+    pub(super) fn no_begin(&mut self) -> Outcome<Failure> {
         let Some((problem, offset)) = self.no_begin.take() else {
             let what = "no place was found where a record begins. Check the --format";
             return Ok(bad(self.name, 1, what));

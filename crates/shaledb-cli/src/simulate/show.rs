@@ -1,8 +1,8 @@
 //! The forecast as text, as JSON and as a page.
 
+use super::told::Told;
 use super::words::{life, peak, rate, span};
 use serde_json::{Value, json};
-use shaledb_forecast::scenario::HOURS;
 use shaledb_forecast::{Forecast, Sample, Scenario};
 use shaledb_lab::report::{page::document, plain_table};
 use shaledb_lab::stores::engine::Result;
@@ -40,13 +40,8 @@ const LINES: [Line; 6] = [
 ];
 
 /// For people.
-pub(super) fn text(
-    scenario: &Scenario,
-    forecast: &Forecast,
-    sentences: &[String],
-    rates: &[f64; HOURS],
-) -> String {
-    let mut text = format!("{}\n\n", asked(scenario, rates));
+pub(super) fn text(scenario: &Scenario, forecast: &Forecast, sentences: &[String]) -> String {
+    let mut text = format!("{}\n\n", asked(scenario));
     for sentence in sentences {
         text.push_str(&wrapped(sentence));
         text.push('\n');
@@ -99,10 +94,12 @@ pub(super) fn text(
 }
 
 /// What was asked, in a sentence.
-fn asked(scenario: &Scenario, rates: &[f64; HOURS]) -> String {
+fn asked(scenario: &Scenario) -> String {
     let load = &scenario.load;
-    let (least, most) =
-        rates.iter().fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), &one| {
+    let (least, most) = load
+        .bytes_per_second
+        .iter()
+        .fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), &one| {
             (least.min(one), most.max(one))
         });
     let written = if most.is_infinite() {
@@ -144,10 +141,16 @@ fn wrapped(text: &str) -> String {
 }
 
 /// For programs.
-pub(super) fn value(scenario: &Scenario, forecast: &Forecast, sentences: &[String]) -> Value {
+pub(super) fn value(
+    scenario: &Scenario,
+    forecast: &Forecast,
+    sentences: &[String],
+    told: &Told,
+) -> Value {
     let totals = &forecast.totals;
     json!({
         "sentences": sentences,
+        "from": told.value(),
         "write_amp": totals.write_amp(),
         "end_bytes": forecast.end_bytes,
         "space_bytes": forecast.space(),
@@ -179,7 +182,9 @@ pub(super) fn page(
     scenario: &Scenario,
     forecast: &Forecast,
     sentences: &[String],
+    told: &Told,
     text: &str,
 ) -> Result<String> {
-    document("Shale: what it will cost", text, &value(scenario, forecast, sentences), SCRIPT)
+    let value = value(scenario, forecast, sentences, told);
+    document("Shale: what it will cost", text, &value, SCRIPT)
 }

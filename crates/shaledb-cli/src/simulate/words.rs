@@ -1,5 +1,6 @@
 //! The answer in words.
 
+use super::told::Told;
 use shaledb_forecast::{Forecast, Sample, Scenario, Totals};
 use shaledb_lab::units::{bytes, three_digits};
 
@@ -41,7 +42,7 @@ pub(super) fn peak(samples: &[Sample]) -> f64 {
 }
 
 /// What the forecast says, sentence by sentence.
-pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast) -> Vec<String> {
+pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast, told: &Told) -> Vec<String> {
     let totals = &forecast.totals;
     let last = forecast.samples.last();
     let mut said = Vec::new();
@@ -94,16 +95,23 @@ pub(super) fn sentences(scenario: &Scenario, forecast: &Forecast) -> Vec<String>
     }
     said.push(behind(scenario, forecast));
     if let Some(existing) = &scenario.existing {
-        let name = &existing.name;
+        let (tables, tree) = match told.is_run() {
+            true => (format!("the levels of {}", existing.name), "the one of that step".to_owned()),
+            false => (
+                format!("the tables of the tree `{}`", existing.name),
+                format!("`{}`", existing.name),
+            ),
+        };
         said.push(if forecast.from_tables {
-            format!("It began with the tables of the tree `{name}`.")
+            format!("It began with {tables}.")
         } else {
             format!(
-                "It began with a tree as large as `{name}` in its usual shape, since not all of \
+                "It began with a tree as large as {tree} in its usual shape, since not all of \
                  the time or not all of the tables could be run."
             )
         });
     }
+    said.extend(told.sentences());
     if let Some(part) = what_was_run(forecast) {
         said.push(part);
     }

@@ -115,6 +115,8 @@ fn name(path: &Path) -> String {
 /// Why a line is not a row.
 enum Wrong {
     NotJson(String),
+    /// A line of what a report tells programs.
+    Told(String),
     Schema(Option<u64>),
     Field(String),
 }
@@ -123,6 +125,10 @@ impl Wrong {
     fn text(&self) -> String {
         match self {
             Wrong::NotJson(error) => format!("this is not JSON ({error})"),
+            Wrong::Told(kind) => format!(
+                "this is a line of `shale bench report --json` ({kind}), not a row. Name the run's \
+                 folder, or its {ROWS}"
+            ),
             Wrong::Schema(Some(schema)) if *schema > u64::from(SCHEMA) => format!(
                 "the row has schema {schema}, this `shale` reads schema {SCHEMA}. Use the version \
                  that wrote it, or a newer one"
@@ -148,6 +154,9 @@ fn parse(line: &str) -> std::result::Result<Row, Wrong> {
     let schema = value.get("schema").and_then(Value::as_u64);
     if schema != Some(u64::from(SCHEMA)) {
         return Err(Wrong::Schema(schema));
+    }
+    if let Some(kind) = value.get("kind").and_then(Value::as_str) {
+        return Err(Wrong::Told(kind.to_owned()));
     }
     serde_json::from_value(value).map_err(|error| Wrong::Field(error.to_string()))
 }
@@ -176,6 +185,8 @@ mod tests {
         );
         assert!(refusal(&newer).contains("newer"));
         assert!(refusal("{\"schema\":1}\n").contains("An older version wrote it"));
+        let folded = "{\"schema\":2,\"kind\":\"folded\",\"engine\":\"shale\"}\n";
+        assert!(refusal(folded).contains("line 1: this is a line of `shale bench report --json`"));
         assert!(refusal("{\"a\":1}\n").contains("no `schema`"));
         assert!(refusal("{\"schema\":2,\"ops\":\"many\"}\n").contains("fields of its schema"));
         assert!(

@@ -2,7 +2,7 @@
 
 use super::benchmark::{Benchmark, MULTI_KEYS, PREFIX_ROWS};
 use super::data::Data;
-use crate::generate::{NUMBER_BYTES, Values};
+use crate::generate::{Keys, NUMBER_BYTES, Random, Values};
 use crate::options::{ValueBytes, key_bytes, part, positive, share};
 use crate::run::row::Row;
 use crate::units::parse_some;
@@ -191,6 +191,22 @@ impl KvOptions {
     /// The values of a run.
     pub(super) fn values(&self, seed: u64) -> Values {
         self.data.values(seed, self.value_bytes, self.compressibility)
+    }
+
+    /// So many bytes, or some more, of keys in order with their values, as a run with this seed
+    /// writes them.
+    pub fn sample(&self, seed: u64, bytes: usize) -> Vec<u8> {
+        let (mut keys, mut values) = (Keys::new(self.key_bytes), self.values(seed));
+        let mut random = Random::named(seed, "sample", 0);
+        let mut sample = Vec::with_capacity(bytes);
+        for number in 0.. {
+            if sample.len() >= bytes {
+                break;
+            }
+            sample.extend_from_slice(keys.key(number));
+            sample.extend_from_slice(values.next(&mut random));
+        }
+        sample
     }
 
     /// Writes per second of the writer of readwhilewriting.
