@@ -81,7 +81,8 @@ int ha_shale::search_words(uint flags, const Index &index, std::string_view text
     default: break;
   }
   uint64_t rows = 0;
-  if (int error = note(shared_->counts.rows(shared_->trees, *shared_->changes, &rows))) return error;
+  Error counted = shared_->counts.rows(shared_->trees, *shared_->changes, &rows);
+  if (int error = note(std::move(counted))) return error;
   WordSearch search(reader, rows);
   return note(search.run(query, (flags & FT_EXPAND) != 0, &found->matches));
 }
