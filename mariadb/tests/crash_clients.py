@@ -9,6 +9,7 @@ from typing import Any
 
 import pymysql
 
+import crash_words
 import server as servers
 from crash_families import TABLES as FAMILIES
 from crash_families import family_step
@@ -36,6 +37,7 @@ TABLES = [
     # Without a primary key: the replica finds rows by scans.
     "create table heap (client int, number int)",
     *FAMILIES,
+    *crash_words.TABLES,
 ]
 
 
@@ -56,10 +58,13 @@ class Ledger:
 class Client(threading.Thread):
     """Runs transactions until the server is gone."""
 
-    def __init__(self, server: servers.Server, ledger: Ledger, seed: int, xa: bool) -> None:
+    def __init__(self, server: servers.Server, ledger: Ledger, seed: int, xa: bool,
+                 words: bool) -> None:
         super().__init__(daemon=True)
         self.kinds = [self.transfer] * 4 + [self.stamp] * 2 + [self.queue] * 2
         self.kinds += [self.family] * 3
+        self.kinds += [self.words] * 4 if words else []
+        self.has_words = words
         self.kinds += [self.xa] * 2 if xa else []
         self.server, self.ledger = server, ledger
         self.chance = random.Random(seed)
@@ -159,6 +164,15 @@ class Client(threading.Thread):
         connection.commit()
         return True
 
+    def words(self, connection: Any, cursor: Any, number: int) -> bool:
+        crash_words.run_steps(self.server, cursor, self.ledger.client, number)
+        self.journal(cursor, number, 0, 0, 0)
+        if self.chance.random() < 0.1:
+            connection.rollback()
+            return False
+        connection.commit()
+        return True
+
     def xa(self, connection: Any, cursor: Any, number: int) -> bool:
         client = self.ledger.client
         name = f"x{client}-{number}"
@@ -171,6 +185,8 @@ class Client(threading.Thread):
                        (client, number, client, number))
         if self.chance.random() < 0.4:
             family_step(cursor, self.chance, client, number)
+        if self.has_words and self.chance.random() < 0.4:
+            crash_words.run_steps(self.server, cursor, client, number, xa=True)
         self.journal(cursor, number, source, target, 1)
         cursor.execute("xa end %s", (name,))
         if self.chance.random() < 0.3:

@@ -6,12 +6,12 @@
 
 Several connections create, alter (at once, in place, by copy), rename, empty, partition and drop
 tables of their own, others insert into a table, and change its rows, that is altered meanwhile:
-indexes are added to it beside them. One exchanges partitions for tables. The server is killed at a
-random moment and started again. Then every table can be read by each of its indexes with the
-same result, CHECK TABLE finds nothing, the server has reported no table without a .frm file or the
-reverse, no table of a statement under way is left, tables that nobody touched are the same, each
-exchange was done or not, and every insert that was acknowledged is there. A last clean start drops
-no tree: none was left over.
+indexes are added to it beside them, FULLTEXT and SPATIAL ones too. One exchanges partitions for
+tables. The server is killed at a random moment and started again. Then every table can be read by
+each of its indexes with the same result, words and places included, CHECK TABLE finds nothing, the
+server has reported no table without a .frm file or the reverse, no table of a statement under way
+is left, tables that nobody touched are the same, each exchange was done or not, and every insert
+that was acknowledged is there. A last clean start drops no tree: none was left over.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import random
+import re
 import sys
 import threading
 import time
@@ -51,6 +52,8 @@ ALTERS = [
     "alter table {t} add n{n} varchar(20) not null default 'new' first, add index k{n} (n{n})",
     "alter table {t} modify b varchar(80)",
     "alter table {t} modify a bigint",
+    "alter table {t} add fulltext f{n} (b)",
+    "alter table {t} add g{n} point not null default (point(a, id)), add spatial s{n} (g{n})",
     "alter table {t} engine=shale",
     "alter table {t} comment='change {n}'",
     "alter table {t} add v{n} int as (a + 1) virtual, add index w{n} (v{n})",
@@ -163,6 +166,8 @@ class Load:
             return rng.choice([
                 f"update loaded set a = a + 1 where id between {first} and {first + 20}",
                 f"update loaded set a = a + 1 where a = {rng.randrange(50)} limit 100",
+                f"update loaded set w = concat('newer text{first} ', w), g = point({first}, 7)"
+                f" where id between {first} and {first + 5}",
                 f"delete from loaded where id = {first}",
                 f"replace into loaded (id, a) values ({first}, 1), ({first - 1}, null)",
             ]), None
@@ -177,6 +182,11 @@ class Load:
                 f"alter table loaded add index i{n} (a)",
                 f"alter table loaded add index i{n} (a), add index j{n} (a desc, id), lock=none",
                 "alter table loaded drop index if exists i, add index i (a, id), lock=none",
+                "alter table loaded drop index if exists f, add fulltext f (w), lock=none",
+                "alter table loaded drop index if exists s, add spatial s (g), lock=none",
+                "alter table loaded drop index if exists f, drop index if exists s, lock=none",
+                f"alter table loaded drop index if exists f, add fulltext f (w), "
+                f"drop index if exists s, add spatial s (g), add index i{n} (a)",
                 "alter table loaded engine=shale",
                 "alter table loaded drop column if exists b, drop index if exists i",
                 "alter table loaded add if not exists b varchar(10) default 'b', "
@@ -227,6 +237,35 @@ def log_since(server: Server, offset: int) -> str:
     return server.log.read_text(errors="replace")[offset:]
 
 
+def check_words_and_places(cursor: Any, name: str) -> None:
+    """FULLTEXT and SPATIAL indexes give what a read of the table gives."""
+    cursor.execute("select index_name, index_type, group_concat(column_name) "
+                   "from information_schema.statistics where concat(table_schema, '.', table_name) "
+                   f"= '{name}' and index_type in ('FULLTEXT', 'SPATIAL') group by 1, 2")
+    for index, kind, columns in cursor.fetchall():
+        if kind == "SPATIAL":
+            everywhere = "polygon((-1e9 -1e9, 1e9 -1e9, 1e9 1e9, -1e9 1e9, -1e9 -1e9))"
+            where = f"where mbrintersects({columns}, st_geomfromtext('{everywhere}'))"
+            cursor.execute(f"select id from {name} force index (`{index}`) {where}")
+            found = cursor.fetchall()
+            cursor.execute(f"select id from {name} use index ()")
+            there = cursor.fetchall()
+            if sorted(found) != sorted(there):
+                raise SystemExit(f"{name} has {len(there)} rows, and {len(found)} by {index}")
+            continue
+        cursor.execute(f"select id, concat_ws(' ', {columns}) from {name} use index ()")
+        holders: dict[str, set[int]] = {}
+        for row, text in cursor.fetchall():
+            for word in re.findall("[a-z0-9]{4,}", text.lower()):
+                holders.setdefault(word, set()).add(row)
+        for word in ["text", "newer", *random.sample(sorted(holders), min(8, len(holders)))]:
+            cursor.execute(f"select id from {name} where match ({columns}) against ('{word}')")
+            found = [row for row, in cursor.fetchall()]
+            if sorted(found) != sorted(holders.get(word, ())):
+                raise SystemExit(f"{name}: {len(holders.get(word, ()))} rows have `{word}`, and "
+                                 f"{index} finds {len(found)}")
+
+
 def check_table(cursor: Any, name: str) -> None:
     try:
         cursor.execute(f"show create table {name}")
@@ -241,7 +280,8 @@ def check_table(cursor: Any, name: str) -> None:
         found = cursor.fetchone()[0]
         if found != rows:
             raise SystemExit(f"{name} has {rows} rows, and {found} by its index {index}")
-    cursor.execute(f"check table {name}")
+    check_words_and_places(cursor, name)
+    cursor.execute(f"check table {name} extended")
     for _, _, kind, text in cursor.fetchall():
         if kind in ("error", "warning") or (kind == "status" and text != "OK"):
             raise SystemExit(f"CHECK TABLE {name}: {kind}: {text}")
@@ -284,8 +324,11 @@ def set_up(server: Server) -> dict[str, Any]:
     server.run("create database if not exists test")
     server.run("create table numbers (id int primary key) select seq as id, seq from seq_1_to_3000",
                database="test")
-    server.run("create table loaded (id int primary key, a int)",
-               f"insert into loaded select -seq, seq % 50 from seq_1_to_{LOADED}", database="test")
+    server.run("create table loaded (id int primary key, a int, w varchar(200)"
+               " default (concat('word', a, ' text', abs(id))), g point not null"
+               " default (point(coalesce(a, 0), id)))",
+               f"insert into loaded (id, a) select -seq, seq % 50 from seq_1_to_{LOADED}",
+               database="test")
     columns = "id int, part int default 1, mark char(1), primary key (id, part), key (mark)"
     server.run(f"create table swap ({columns}) partition by list (part) "
                "(partition p1 values in (1), partition p2 values in (2))", database="test")

@@ -190,18 +190,23 @@ int ha_shale::compute_for_write() {
   return table->update_virtual_fields(this, VCOL_UPDATE_FOR_WRITE) ? HA_ERR_INTERNAL_ERROR : 0;
 }
 
+namespace {
+bool is_there(int error) {
+  return error == HA_ERR_FOUND_DUPP_KEY || error == HA_ERR_FOUND_DUPP_UNIQUE ||
+         error == HA_ERR_FOREIGN_DUPLICATE_KEY;
+}
+}  // namespace
+
 // Deletes the row of both records as the server does: a current row of a system-versioned table
-// becomes one of the past, if there is none of the same time.
+// becomes one of the past, if there is none of the same time. A row that begins later than now
+// stays too, as in InnoDB: a replica's row events have whole seconds, and only cascades ask it the
+// time.
 int ha_shale::end_child() {
   if (!table->versioned(VERS_TIMESTAMP)) return delete_row(table->record[1]);
-  Field *start = table->vers_start_field(), *end = table->vers_end_field();
-  end->set_time();
-  if (start->cmp(start->ptr, end->ptr) > 0) return delete_row(table->record[1]);
+  table->vers_end_field()->set_time();
   if (int error = compute_for_write()) return error;
   const int error = update_row(table->record[1], table->record[0]);
-  const bool is_there = error == HA_ERR_FOUND_DUPP_KEY || error == HA_ERR_FOUND_DUPP_UNIQUE ||
-                        error == HA_ERR_FOREIGN_DUPLICATE_KEY;
-  return is_there ? delete_row(table->record[1]) : error;
+  return is_there(error) ? delete_row(table->record[1]) : error;
 }
 
 // After an update: what the row was is one of the past, unless it was written at the same time.
@@ -209,14 +214,16 @@ int ha_shale::keep_past() {
   memcpy(table->record[0], table->record[1], table->s->reclength);
   Field *start = table->vers_start_field(), *end = table->vers_end_field();
   end->set_time();
-  if (start->cmp(start->ptr, end->ptr) >= 0) return 0;
+  const int order = start->cmp(start->ptr, end->ptr);
+  if (order == 0) return 0;
   if (has_many_) trx()->kept_past().note(shared_->def->table_id, is_.primary);
   if (int error = compute_for_write()) return error;
   Field *number = table->next_number_field;
   table->next_number_field = nullptr;  // it has one
   const int error = write_row(table->record[0]);
   table->next_number_field = number;
-  return error;
+  // Where time goes back, several rows of the past may end at once: the first stays.
+  return order > 0 && is_there(error) ? 0 : error;
 }
 
 // Whether the update ends a row whose past an action has kept at this very time: then the server

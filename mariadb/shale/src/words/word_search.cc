@@ -238,9 +238,8 @@ Error WordSearch::count() {
 void WordSearch::weigh(Term *term) const {
   const uint64_t with = term->rows * term->uses + term->words;
   if (with == 0) return;
-  // A word that all rows have still ranks them. A snapshot may have rows that are gone by now, and
-  // a transaction some that are not counted yet.
-  const uint64_t all = std::max(all_rows_, with);
+  // A word that all rows have still ranks them. A snapshot may have rows that are gone by now.
+  const uint64_t all = std::max<uint64_t>(all_rows_, 1);
   const double idf = with == all ? std::log10(1.0001)
                                  : std::log10(static_cast<double>(all) / static_cast<double>(with));
   term->weight = idf;
