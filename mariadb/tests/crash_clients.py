@@ -157,15 +157,14 @@ class Client(threading.Thread):
 
     def family(self, connection: Any, cursor: Any, number: int) -> bool:
         family_step(cursor, self.chance, self.ledger.client, number)
-        self.journal(cursor, number, 0, 0, 0)
-        if self.chance.random() < 0.1:
-            connection.rollback()
-            return False
-        connection.commit()
-        return True
+        return self.end(connection, cursor, number)
 
     def words(self, connection: Any, cursor: Any, number: int) -> bool:
         crash_words.run_steps(self.server, cursor, self.ledger.client, number)
+        return self.end(connection, cursor, number)
+
+    def end(self, connection: Any, cursor: Any, number: int) -> bool:
+        """One of ten is undone."""
         self.journal(cursor, number, 0, 0, 0)
         if self.chance.random() < 0.1:
             connection.rollback()

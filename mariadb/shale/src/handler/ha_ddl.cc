@@ -16,6 +16,8 @@
 #include "tables/constraint_text.h"
 #include "words/stopword_table.h"
 
+#include <algorithm>
+
 using namespace shale_sql;
 
 namespace {
@@ -81,7 +83,9 @@ int foreign_keys_of(THD *thd, const std::string &path, const std::string &known_
 // A partition that comes to others has the words that they have, whatever the session's rules are:
 // one MATCH searches all of them.
 Error take_words_of_others(const std::string &path, TableDef *def) {
-  if (!is_partition(path)) return 0;
+  const auto has_words = [](const IndexDef &index) { return index.has_words; };
+  const bool any = std::any_of(def->indexes.begin(), def->indexes.end(), has_words);
+  if (!any || !is_partition(path)) return 0;
   return engine().catalog.each_partition(
       table_of(path), [&](const std::string &, const TableDef &other) {
         for (IndexDef &index : def->indexes) {

@@ -99,8 +99,7 @@ impl Table {
     /// or one that is in memory; answers whether it did. Never fails; a hint.
     pub fn prefetch_block(&self, key: &[u8], hash: u64) -> bool {
         let asked = self.with_index(|table| {
-            let filter = table.filter();
-            if !filter.is_empty() && !filter::may_contain(filter, hash) {
+            if !filter::may_contain(table.filter(), hash) {
                 return Ok(false);
             }
             let at = table.index.find(key);
@@ -136,8 +135,7 @@ impl Table {
             return Ok(Look::Known(None));
         }
         self.with_index(|table| {
-            let filter = table.filter();
-            if !filter.is_empty() && !filter::may_contain(filter, hash) {
+            if !filter::may_contain(table.filter(), hash) {
                 let counts = [(Counter::FilterChecks, 1), (Counter::FilterUseful, 1)];
                 self.shared().recorder.add_all(counts);
                 return Ok(Look::Known(None));
