@@ -91,7 +91,8 @@ ONLY_ENGINE = re.compile(
 )
 ENGINE = re.compile(r"\b(shale|innodb)\b", re.IGNORECASE)
 SESSION = re.compile(
-    r"(shale|innodb)(?=_lock_wait_timeout)|(?<=gtid_slave_pos_)(shale|innodb)\b", re.IGNORECASE
+    r"(shale|innodb)(?=_(lock_wait_timeout|ft_(enable|user|server)_stopword|ft_(min|max)_token))|"
+    r"(?<=gtid_slave_pos_)(shale|innodb)\b", re.IGNORECASE
 )
 # What SHALE adds to the message: who waited for what.
 DEADLOCK = re.compile(r"(try restarting transaction); deadlock: [^\n]*")

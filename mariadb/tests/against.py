@@ -44,6 +44,7 @@ def classes() -> None:
     shows = "show binlog events;\nXid = "
     gives(f"{shows}166 /* #sql-exchange-539f-4 */\n", f"{shows}17 /* #sql-exchange-aa-b */\n")
     gives(f"{shows}166 /* #sql-exchange-539f-4 */\n", f"{shows}166 /* #sql-alter-539f-4 */\n", "rest")
+    gives("set shale_ft_enable_stopword=0;\n", "set innodb_ft_enable_stopword=0;\n")
     gives("show tables;\ngtid_slave_pos_SHALE\n", "show tables;\ngtid_slave_pos_InnoDB\n")
     explain = "explain select * from t;\nid\ttype\n"
     gives(f"{explain}1\tALL\n", f"{explain}1\tref\n", "plan")
@@ -96,6 +97,11 @@ def files() -> None:
         ("select * from mysql.gtid_slave_pos_InnoDB", "select * from mysql.gtid_slave_pos_SHALE"),
         ("set innodb_lock_wait_timeout=1", "set shale_lock_wait_timeout=1"),
         ("--replace_result InnoDB ENGINE", "--replace_result InnoDB ENGINE SHALE ENGINE"),
+        ("set global innodb_ft_server_stopword_table='test/t'", "set global shale_ft_server_stopword_table='test/t'"),
+        ("--innodb-ft-min-token-size=2", "--shale-ft-min-token-size=2"),
+        ("set global innodb_ft_aux_table='test/t'", "set global innodb_ft_aux_table='test/t'"),
+        ("--copy_file $d/t.ibd $d/t.cfg.old", "--copy_file $d/t.shale $d/t.shale.old"),
+        ("select 't.ibd'", "select 't.ibd'"),
         # Names that only have it in them stay.
         ("select * from t1_innodb", "select * from t1_innodb"),
         ("--source include/have_innodb.inc", "--source include/have_innodb.inc"),
@@ -105,6 +111,17 @@ def files() -> None:
         checked += 1
     combinations = b"[innodb]\nx\n[myisam]\ny\n[trx_id]\nz\n"
     assert tree.without_sections(combinations, {b"myisam"}) == b"[innodb]\nx\n[trx_id]\nz\n"
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = pathlib.Path(folder) / "innodb_page_size.combinations"
+        sizes.write_text("[64k]\ninnodb-page-size=64K\n[16k]\ninnodb-page-size=16K\n")
+        copies = pathlib.Path(folder) / "innodb-util.pl"
+        copies.write_text('$file = sprintf("%s.ibd", $table); print "$file: .ibd\\n";')
+        for engine in run.ENGINES:
+            assert tree.content(sizes, engine) == b"[16k]\ninnodb-page-size=16K\n"
+        assert tree.content(copies, "InnoDB") is None
+        assert tree.content(copies, "SHALE") == (
+            b'$file = sprintf("%s.shale", $table); print "$file: .ibd\\n";')
+    checked += 2
 
 
 def verdicts() -> None:
@@ -130,7 +147,10 @@ def verdicts() -> None:
         checked += 1
     late = run.Ran("main.x", "timeout", "the time limit")
     assert main.judge(late, late, (one, one[:-2]), None).kind == "not run"
-    checked += 1
+    left_out = {"main.x": "slow", "innodb.log_*": "of InnoDB"}
+    for test, out in [("main.x", True), ("main.xy", False), ("innodb.log_file", True), ("innodb.mvcc", False)]:
+        assert main.is_left_out(test, left_out) is out, test
+    checked += 2
 
 
 def results() -> None:
