@@ -29,6 +29,7 @@ REFUSED = [
     (r"Unknown option '(ENCRYPT|PAGE_COMPRESS)", "option of InnoDB"),
     (r"Storage engine ENGINE of the table .* doesn't have this option", "flush for export"),
     (r"create option '(DATA|INDEX) DIRECTORY'", "data directory"),
+    (r"create option 'FULLTEXT ... WITH PARSER'", "fulltext parser"),
 ]
 
 START = re.compile(
@@ -96,6 +97,8 @@ SESSION = re.compile(
 )
 # What SHALE adds to the message: who waited for what.
 DEADLOCK = re.compile(r"(try restarting transaction); deadlock: [^\n]*")
+# What is wrong with a text that MATCH is asked for, in each engine's words.
+PARSE = re.compile(r"(?<=ERROR 42000: syntax error)(, unexpected | in the text of MATCH )[^\n]*")
 # Numbers of the server's process and of statements.
 NUMBERS = re.compile(r"(#sql-[a-z]*-?)[0-9a-f]+-[0-9a-f]+|\b(Xid = )\d+")
 FOLDER = re.compile(r"(/dev/shm/shale-against-\d+|\S*/mariadb/against)/(SHALE|InnoDB)(/\d+)?\b")
@@ -121,7 +124,7 @@ class Difference:
 
 def lines_of(text: str) -> list[str]:
     """Lines with both engines' name as one, and without the driver's own remarks."""
-    text = NUMBERS.sub(r"\1\2N", DEADLOCK.sub(r"\1", text))
+    text = PARSE.sub("", NUMBERS.sub(r"\1\2N", DEADLOCK.sub(r"\1", text)))
     text = ENGINE.sub("ENGINE", SESSION.sub("ENGINE", FOLDER.sub("VARDIR", text)))
     lines = text.split("\n")
     if "mysqltest: " not in text:

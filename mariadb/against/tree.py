@@ -17,7 +17,9 @@ COPIES = "innodb-util.pl"
 # Where the name stands for the engine of tables: ENGINE=InnoDB, default-storage-engine=innodb,
 # `let $engine_type= 'InnoDB'`, gtid_pos_auto_engines="innodb", if ($engine == innodb), also within two quotes.
 NAMED = re.compile(
-    rb"((?:engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|[=!]=\s*)['\"`]{0,2})innodb\b", re.IGNORECASE
+    # (A text may have "storage engine innodb".)
+    rb"((?:(?<!storage )engines?[a-z_0-9]*['\"`]?\s*(?:=|==|!=|<>|\s)\s*|storage engine\s*=\s*|[=!]=\s*)"
+    rb"['\"`]{0,2})innodb\b", re.IGNORECASE
 )
 INNODB = re.compile(rb"innodb", re.IGNORECASE)
 # What the two engines name differently.

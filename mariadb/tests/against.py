@@ -54,6 +54,11 @@ def classes() -> None:
     gives(f"{keys}a\t10\n", f"{keys}b\t9\n", "rest")
     alter = "alter table t add b int;\n"
     gives(f"{alter}affected rows: 0\n", f"{alter}affected rows: 3\n", "way")
+    match = "select * from t where match (a) against ('*');\nERROR 42000: "
+    gives(f"{match}syntax error in the text of MATCH ... AGAINST: an operator without a word\n",
+          f"{match}syntax error, unexpected $end\n")
+    gives(f"{match}syntax error in the text of MATCH ... AGAINST: an operator without a word\n",
+          f"{match}no such column\n", "rest")
     deadlock = "update t set a = 1;\nERROR 40001: Deadlock found; try restarting transaction"
     gives(f"{deadlock}; deadlock: transaction 1 waits\n", f"{deadlock}\n")
     optimize = "optimize table t;\nTable\tMsg\n"
@@ -87,6 +92,8 @@ def files() -> None:
         ("create table t (a int) engine=innodb;", "create table t (a int) engine=SHALE;"),
         ("alter table t engine = 'InnoDB'", "alter table t engine = 'SHALE'"),
         ("create table t (a int) engine innodb", "create table t (a int) engine SHALE"),
+        ("alter table t storage engine = innodb", "alter table t storage engine = SHALE"),
+        ("insert into t values ('storage engine innodb')", "insert into t values ('storage engine innodb')"),
         ("--default-storage-engine=innodb", "--default-storage-engine=SHALE"),
         ("set default_storage_engine= InnoDB;", "set default_storage_engine= SHALE;"),
         ("let $engine_type= InnoDB;", "let $engine_type= SHALE;"),

@@ -10,8 +10,10 @@ namespace shale_sql {
 
 namespace {
 
-// How deep groups may be in each other.
+// How deep groups may be in each other: InnoDB's limit, which it looks for in what it has parsed.
 constexpr unsigned kDeepest = 32;
+// How deep a text is parsed to tell whether it is wrong.
+constexpr unsigned kDeepestParsed = 200;
 // How many groups there may be: each is a level of the tree.
 constexpr unsigned kMostGroups = 200;
 
@@ -121,7 +123,7 @@ class Parser {
   WordSyntax run(NodePtr *root) {
     *root = list();
     if (good_ == WordSyntax::kGood && lexer_.now().sign != Sign::kEnd) return WordSyntax::kBad;
-    return good_;
+    return good_ == WordSyntax::kGood && too_deep_ ? WordSyntax::kTooDeep : good_;
   }
 
  private:
@@ -161,7 +163,8 @@ class Parser {
 
   NodePtr group() {
     lexer_.next();
-    if (++depth_ > kDeepest) return fail(WordSyntax::kTooDeep);
+    if (++depth_ > kDeepestParsed) return fail(WordSyntax::kTooDeep);
+    too_deep_ = too_deep_ || depth_ > kDeepest;
     NodePtr inner = list();
     depth_--;
     if (!lexer_.is(')')) return fail(WordSyntax::kBad);
@@ -250,6 +253,7 @@ class Parser {
   const WordForms &forms_;
   Lexer lexer_;
   unsigned depth_ = 0, groups_ = 0;
+  bool too_deep_ = false;
   WordSyntax good_ = WordSyntax::kGood;
 };
 
