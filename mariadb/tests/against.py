@@ -109,6 +109,7 @@ def files() -> None:
         ("set global innodb_ft_aux_table='test/t'", "set global innodb_ft_aux_table='test/t'"),
         ("--copy_file $d/t.ibd $d/t.cfg.old", "--copy_file $d/t.shale $d/t.shale.old"),
         ("select 't.ibd'", "select 't.ibd'"),
+        ("show engine innodb status", "show engine innodb status"),
         # Names that only have it in them stay.
         ("select * from t1_innodb", "select * from t1_innodb"),
         ("--source include/have_innodb.inc", "--source include/have_innodb.inc"),
