@@ -289,7 +289,7 @@ class Comparison:
         if given == expected and statement == other_statement:
             # Made anew, or gone, on both sides: what was not there before is no longer missed.
             if self.tainted and not any(line.startswith("ERROR") for line in given):
-                if re.match(r"\s*(create|drop)\b", statement, re.IGNORECASE):
+                if re.match(r"\s*(create|drop)\s+(?!(\w+\s+)?index\b)", statement, re.IGNORECASE):
                     self.tainted -= names_in(statement)
             if self.missed and AFTERWARDS.match(statement):
                 # What it was told of the refused statement, it has in variables from here on.

@@ -74,7 +74,7 @@ def without_sections(text: bytes, names: set[bytes]) -> bytes:
 
 OTHER_ENGINES = {b"myisam", b"heap", b"aria", b"traditional"}
 # How InnoDB stores pages, of which SHALE has none: its defaults are enough.
-PAGES = {b"64k", b"32k", b"8k", b"4k", b"redundant", b"compact", b"strict_crc32"}
+PAGES = {b"64k", b"32k", b"8k", b"4k", b"redundant", b"compact", b"strict_crc32", b"read-ahead"}
 
 
 def content(path: pathlib.Path, engine: str) -> bytes | None:
@@ -90,7 +90,8 @@ def content(path: pathlib.Path, engine: str) -> bytes | None:
         text = text.replace(
             b"default-storage-engine=myisam",
             f"default-storage-engine={engine}\nplugin-load-add=ha_shale\n"
-            "loose-shale-memory=64M".encode(),
+            # Where only one engine waits for another session the test is to go on.
+            "loose-shale-memory=64M\nlock-wait-timeout=20".encode(),
         )
     elif engine == "SHALE":
         text = rewritten(text)

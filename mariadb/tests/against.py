@@ -84,6 +84,9 @@ def what_is_refused() -> None:
     anew = "drop table if exists c;\ncreate table c (a int);\nselect * from c;\na\n"
     gives(f"{create}{error}{anew}2\n", f"{create}{anew}1\n", "refused", "rest")
     gives(f"select * from c;\n{missing}", "select * from c;\na\n1\n", "rest")
+    # An index that both get makes no table anew.
+    index = "create fulltext index i on c (b);\nselect * from c;\na\n"
+    gives(f"{create}{error}{index}2\n", f"{create}{index}1\n", "refused", "cascade")
 
 
 def files() -> None:
