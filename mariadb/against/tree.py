@@ -91,7 +91,7 @@ def content(path: pathlib.Path, engine: str) -> bytes | None:
             b"default-storage-engine=myisam",
             f"default-storage-engine={engine}\nplugin-load-add=ha_shale\n"
             # Where only one engine waits for another session the test is to go on.
-            "loose-shale-memory=64M\nlock-wait-timeout=20".encode(),
+            "loose-shale-memory=64M\nlock-wait-timeout=10".encode(),
         )
     elif engine == "SHALE":
         text = rewritten(text)
