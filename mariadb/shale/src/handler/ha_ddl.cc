@@ -33,7 +33,6 @@ int check_definition(TABLE *form, HA_CREATE_INFO *info) {
   for (uint number = 0; number < form->s->keys; number++) {
     const KEY &key = form->key_info[number];
     if ((key.flags & HA_FULLTEXT) == 0) continue;
-    if ((key.flags & HA_USES_PARSER) != 0) return refuse("FULLTEXT ... WITH PARSER");
     for (uint part = 0; part < key.user_defined_key_parts; part++) {
       // Nor has InnoDB such an index.
       if (!form->field[key.key_part[part].fieldnr - 1]->stored_in_db()) {

@@ -115,7 +115,7 @@ Error find_beginning(const WordReader &reader, const std::string &folded, FoundR
 struct PhraseWords {
   std::vector<std::string> indexed, all;  // forms
 };
-PhraseWords words_of_phrase(const WordForms &forms, std::string_view text);
+PhraseWords words_of_phrase(const WordForms &forms, const WordLeaf &phrase);
 // Those with the words of a phrase side by side, or within `distance` words.
 Error find_phrase(const WordReader &reader, const PhraseWords &words, size_t distance,
                   FoundRows *found);
